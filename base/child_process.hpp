@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+/// SimGrid can abort or crash on input that its checks miss, and holds one simulation per process. Whatever runs it
+/// therefore runs in a child: a failure there becomes an Error here, and several simulations can start from one
+/// loaded platform, each in a child of the process that loaded it.
+namespace hcclsim {
+
+/// Runs `work` in a forked child and returns the string that it returned. An Error thrown in the child is thrown again
+/// here; any other end of the child (exception, abort, signal) becomes an Error(internal) of kind "crash" whose
+/// message holds what the child last wrote to stderr. Output buffered in stdio before the call is not written twice.
+[[nodiscard]] std::string run_in_child(const std::function<std::string()>& work);
+
+/// A child that works in the background.
+class Child {
+ public:
+  explicit Child(const std::function<std::string()>& work);
+  Child(Child&& other) noexcept;
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  Child& operator=(Child&&) = delete;
+  /// Kills the child if its result was not taken.
+  ~Child();
+
+  /// Waits for the end and returns or throws as run_in_child does. To be called once.
+  [[nodiscard]] std::string result();
+
+ private:
+  int pid_ = -1;
+  int result_pipe_ = -1;
+  int stderr_pipe_ = -1;
+};
+
+}  // namespace hcclsim

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+/// Every failure that hcclsim reports is an hcclsim::Error. Its code is the exit status of the command, its kind
+/// is a short stable word for programs ("platform", "option", "split", "deadlock", …), and its message tells a
+/// person what is wrong (option, file and line, or rank and task), the bad value, and what is accepted.
+namespace hcclsim {
+
+/// What a failure means to the caller; the values are the exit statuses of the command.
+enum class ErrorCode : int {
+  check_failed = 1,       ///< a check or a comparison found a difference
+  bad_input = 2,          ///< usage, an option's value, or the contents of a file
+  simulated_failure = 3,  ///< the simulated cluster failed: deadlock, time-out, NPU out of memory
+  internal = 4,           ///< a defect of hcclsim
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, std::string kind, const std::string& message)
+      : std::runtime_error(message), code_(code), kind_(std::move(kind)) {}
+
+  [[nodiscard]] ErrorCode code() const { return code_; }
+  [[nodiscard]] const std::string& kind() const { return kind_; }
+
+ private:
+  ErrorCode code_;
+  std::string kind_;
+};
+
+/// Throws an Error of code bad_input with a formatted message.
+template <typename... Args>
+[[noreturn]] void bad_input(std::string_view kind, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(ErrorCode::bad_input, std::string(kind), fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throws an Error of code simulated_failure with a formatted message.
+template <typename... Args>
+[[noreturn]] void simulated_failure(std::string_view kind, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(ErrorCode::simulated_failure, std::string(kind), fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throws an Error of code internal with a formatted message: for what cannot happen unless hcclsim is wrong.
+template <typename... Args>
+[[noreturn]] void internal_error(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(ErrorCode::internal, "internal", fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace hcclsim

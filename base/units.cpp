@@ -1,0 +1,133 @@
+#include "base/units.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+
+#include "base/error.hpp"
+
+namespace hcclsim {
+namespace {
+
+struct DataTypeRow {
+  DataType type;
+  std::string_view name;
+  Bytes size;
+};
+
+constexpr std::array<DataTypeRow, 12> data_types{{
+    {DataType::int8, "int8", 1},
+    {DataType::int16, "int16", 2},
+    {DataType::int32, "int32", 4},
+    {DataType::int64, "int64", 8},
+    {DataType::uint8, "uint8", 1},
+    {DataType::uint16, "uint16", 2},
+    {DataType::uint32, "uint32", 4},
+    {DataType::uint64, "uint64", 8},
+    {DataType::fp16, "fp16", 2},
+    {DataType::bf16, "bf16", 2},
+    {DataType::fp32, "fp32", 4},
+    {DataType::fp64, "fp64", 8},
+}};
+
+constexpr std::array<std::string_view, 4> reduce_ops{"sum", "prod", "max", "min"};
+
+struct Unit {
+  std::string_view suffix;
+  double factor;
+};
+
+/// Splits "25GBps" into its number and the factor of its unit.
+double parse_quantity(std::string_view what, std::string_view text, std::span<const Unit> units) {
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view suffix(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  if (error == std::errc() && std::isfinite(number)) {
+    for (const Unit& unit : units) {
+      if (unit.suffix == suffix) return number * unit.factor;
+    }
+  }
+  std::string accepted;
+  for (const Unit& unit : units) {
+    if (unit.suffix.empty()) continue;
+    accepted += accepted.empty() ? "" : ", ";
+    accepted += unit.suffix;
+  }
+  bad_input("unit", "'{}' is not a {}: a number followed by one of {}", text, what, accepted);
+}
+
+constexpr std::array<Unit, 18> bandwidth_units{{
+    {"Bps", 1},
+    {"kBps", 1e3},
+    {"MBps", 1e6},
+    {"GBps", 1e9},
+    {"TBps", 1e12},
+    {"KiBps", 0x1p10},
+    {"MiBps", 0x1p20},
+    {"GiBps", 0x1p30},
+    {"TiBps", 0x1p40},
+    {"bps", 1.0 / 8},
+    {"kbps", 1e3 / 8},
+    {"Mbps", 1e6 / 8},
+    {"Gbps", 1e9 / 8},
+    {"Tbps", 1e12 / 8},
+    {"Kibps", 0x1p10 / 8},
+    {"Mibps", 0x1p20 / 8},
+    {"Gibps", 0x1p30 / 8},
+    {"Tibps", 0x1p40 / 8},
+}};
+
+constexpr std::array<Unit, 8> duration_units{
+    {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}, {"m", 60}, {"h", 3600}, {"d", 86400}}};
+
+constexpr std::array<Unit, 13> size_units{{{"", 1},
+                                           {"B", 1},
+                                           {"kB", 1e3},
+                                           {"KB", 1e3},
+                                           {"MB", 1e6},
+                                           {"GB", 1e9},
+                                           {"TB", 1e12},
+                                           {"KiB", 0x1p10},
+                                           {"MiB", 0x1p20},
+                                           {"GiB", 0x1p30},
+                                           {"TiB", 0x1p40},
+                                           {"K", 0x1p10},
+                                           {"M", 0x1p20}}};
+
+}  // namespace
+
+Bytes size_of(DataType type) { return data_types[static_cast<std::size_t>(type)].size; }
+
+std::string_view name_of(DataType type) { return data_types[static_cast<std::size_t>(type)].name; }
+
+std::string_view name_of(ReduceOp op) { return reduce_ops[static_cast<std::size_t>(op)]; }
+
+DataType parse_data_type(std::string_view name) {
+  std::string accepted;
+  for (const DataTypeRow& row : data_types) {
+    if (row.name == name) return row.type;
+    accepted += accepted.empty() ? "" : ", ";
+    accepted += row.name;
+  }
+  bad_input("dtype", "unknown data type '{}'; accepted: {}", name, accepted);
+}
+
+ReduceOp parse_reduce_op(std::string_view name) {
+  for (std::size_t i = 0; i < reduce_ops.size(); ++i) {
+    if (reduce_ops[i] == name) return static_cast<ReduceOp>(i);
+  }
+  bad_input("reduce-op", "unknown reduction '{}'; accepted: sum, prod, max, min", name);
+}
+
+BytesPerSecond parse_bandwidth(std::string_view text) { return parse_quantity("bandwidth", text, bandwidth_units); }
+
+Seconds parse_duration(std::string_view text) { return parse_quantity("duration", text, duration_units); }
+
+Bytes parse_bytes(std::string_view text) {
+  const double bytes = parse_quantity("size", text, size_units);
+  if (bytes < 0 || bytes > 0x1p63) bad_input("unit", "size '{}' must be between 0 and 2^63 bytes", text);
+  return static_cast<Bytes>(std::llround(bytes));
+}
+
+}  // namespace hcclsim

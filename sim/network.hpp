@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/units.hpp"
+#include "sim/cluster.hpp"
+#include "sim/event_loop.hpp"
+
+/// Moves bytes between NPUs. A transfer of n bytes over an idle route takes exactly route.latency + n / B; transfers
+/// that meet on a link share its capacity by max-min fairness. Two implementations agree to 1e-9:
+/// `simgrid` uses SimGrid's own Comm on its own network model and is the reference; `fluid` is our solver, for
+/// thousands of NPUs.
+namespace hcclsim::sim {
+
+enum class NetworkKind : std::uint8_t { simgrid, fluid };
+
+[[nodiscard]] std::string_view name_of(NetworkKind kind);
+
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  /// Sends `bytes` along `route` at `date` (not before now()): after route.latency they start to flow, and when the
+  /// last one has arrived handler.on_event(tag) is called, among the events of that date in `order`.
+  virtual void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order,
+                        EventHandler& handler, std::uint64_t tag) = 0;
+
+  /// Transfers that were started and have ended, for the statement that all of them completed.
+  [[nodiscard]] virtual std::uint64_t started() const = 0;
+  [[nodiscard]] virtual std::uint64_t completed() const = 0;
+};
+
+[[nodiscard]] std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop);
+
+}  // namespace hcclsim::sim

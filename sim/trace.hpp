@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+
+/// What happened, as spans on streams. All outputs (tables, timelines, step traces) are written from it.
+namespace hcclsim::sim {
+
+enum class SpanKind : std::uint8_t {
+  kernel,       ///< computation on an AI core
+  collective,   ///< a whole collective as its rank sees it: from its call's start to its end
+  notify_post,  ///< Notify Record of msprof
+  notify_wait,  ///< Notify Wait: start is when the queue began to wait
+  copy,         ///< Memcpy (SDMA) or RDMASend, without reduction
+  reduce,       ///< Reduce_Inline: a transfer that reduces on the way
+  local_reduce, ///< Reduce_TBE: a reduction on the AI core
+  host,         ///< work of the host
+};
+
+struct Span {
+  Rank rank = 0;
+  std::uint32_t stream = 0;  ///< stream of the rank
+  std::uint32_t plane = 0;   ///< queue of a collective (msprof's "Plane k"); 0 otherwise
+  std::uint32_t name = 0;    ///< index into Trace::names
+  SpanKind kind = SpanKind::kernel;
+  Seconds start = 0;
+  Seconds end = 0;
+  Bytes bytes = 0;              ///< moved or reduced
+  std::int64_t peer = -1;       ///< world rank of the peer, −1 if none
+  std::int32_t iteration = -1;  ///< training iteration, −1 if none
+};
+
+/// Collects the spans of the ranks that are traced.
+class Trace {
+ public:
+  /// Traces these ranks; `tasks` also records the single tasks inside collectives.
+  void select(const std::vector<Rank>& ranks, Rank world_size, bool tasks);
+
+  [[nodiscard]] bool selected(Rank rank) const { return rank < selected_.size() && selected_[rank]; }
+  [[nodiscard]] bool selected_tasks(Rank rank) const { return tasks_ && selected(rank); }
+
+  /// Number of a name; equal names share one.
+  std::uint32_t intern(const std::string& name);
+  void add(const Span& span) { spans_.push_back(span); }
+
+  [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
+  [[nodiscard]] const std::string& name(std::uint32_t index) const { return names_[index]; }
+
+ private:
+  std::vector<bool> selected_;
+  bool tasks_ = false;
+  std::vector<Span> spans_;
+  std::vector<std::string> names_;
+  std::vector<std::pair<std::string, std::uint32_t>> index_;  // sorted by name
+};
+
+}  // namespace hcclsim::sim

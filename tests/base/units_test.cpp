@@ -1,0 +1,37 @@
+#include "base/units.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace hcclsim {
+namespace {
+
+TEST(Units, ParsesBandwidthsInBytesAndBits) {
+  EXPECT_DOUBLE_EQ(parse_bandwidth("25GBps"), 25e9);
+  EXPECT_DOUBLE_EQ(parse_bandwidth("200Gbps"), 25e9);
+  EXPECT_DOUBLE_EQ(parse_bandwidth("1KiBps"), 1024.0);
+}
+
+TEST(Units, ParsesDurationsAndSizes) {
+  EXPECT_DOUBLE_EQ(parse_duration("1.5us"), 1.5e-6);
+  EXPECT_EQ(parse_bytes("32GiB"), 32ULL << 30);
+  EXPECT_EQ(parse_bytes("123"), 123U);
+}
+
+TEST(Units, RejectsWhatHasNoUnit) {
+  EXPECT_THROW((void)parse_bandwidth("25"), Error);
+  EXPECT_THROW((void)parse_bandwidth("fast"), Error);
+  EXPECT_THROW((void)parse_duration("1 us"), Error);
+  EXPECT_THROW((void)parse_bytes("-1"), Error);
+}
+
+TEST(Units, NamesOfTypesAreInverse) {
+  for (const char* name : {"int8", "fp16", "bf16", "fp32", "uint64"}) EXPECT_EQ(name_of(parse_data_type(name)), name);
+  EXPECT_EQ(size_of(DataType::bf16), 2U);
+  EXPECT_THROW((void)parse_data_type("float"), Error);
+  EXPECT_EQ(parse_reduce_op("max"), ReduceOp::max);
+}
+
+}  // namespace
+}  // namespace hcclsim
