@@ -1,0 +1,78 @@
+#include <charconv>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "hccl/gradient/split.hpp"
+
+// The lists of split.hpp in the form in which a user writes them.
+namespace hcclsim::hccl {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+/// The elements of "1,2,3" or "[1, 2, 3]"; `what` names the list and `example` shows one in error messages.
+std::vector<std::string_view> elements_of(std::string_view text, std::string_view what, std::string_view example) {
+  std::string_view list = trimmed(text);
+  const bool opened = list.starts_with('[');
+  const bool closed = list.ends_with(']');
+  if (opened != closed) {
+    bad_input("split", "{} '{}': a bracket is missing; write {} or [{}]", what, text, example, example);
+  }
+  if (opened) list = trimmed(list.substr(1, list.size() - 2));
+  if (list.empty()) bad_input("split", "{}: the list is empty; write for example {}", what, example);
+  std::vector<std::string_view> elements;
+  for (std::size_t start = 0; start <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', start), list.size());
+    const std::string_view element = trimmed(list.substr(start, comma - start));
+    if (element.empty()) {
+      bad_input("split", "{} '{}': element {} is empty; write for example {}", what, text, elements.size(), example);
+    }
+    elements.push_back(element);
+    start = comma + 1;
+  }
+  return elements;
+}
+
+/// Whether the whole of `text` is a number that fits `value`.
+template <typename Value>
+bool read_number(std::string_view text, Value& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> parse_index_list(std::string_view text) {
+  constexpr std::string_view what = "split by index";
+  std::vector<std::uint32_t> indices;
+  for (const std::string_view element : elements_of(text, what, "20,100,160")) {
+    std::uint32_t index = 0;
+    if (!read_number(element, index)) {
+      bad_input("split", "{} '{}': '{}' is not an index; accepted: whole numbers from 0 to 4294967295{}", what, text,
+                element, element.find('.') != std::string_view::npos ? " (percentages go to the split by size)" : "");
+    }
+    indices.push_back(index);
+  }
+  return indices;
+}
+
+std::vector<double> parse_size_list(std::string_view text) {
+  constexpr std::string_view what = "split by size";
+  std::vector<double> percentages;
+  for (const std::string_view element : elements_of(text, what, "60,20,20")) {
+    double percent = 0;
+    if (!read_number(element, percent) || !std::isfinite(percent) || percent < 0) {
+      bad_input("split", "{} '{}': '{}' is not a percentage; accepted: numbers from 0 to 100", what, text, element);
+    }
+    percentages.push_back(percent);
+  }
+  return percentages;
+}
+
+}  // namespace hcclsim::hccl
