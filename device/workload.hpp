@@ -22,26 +22,26 @@ struct TimedGradient {
   std::string name;
   std::uint32_t parameter = 0;  ///< index of its parameter in parameter order (forward order)
   std::uint64_t elements = 0;
-  std::uint32_t kernel = 0;     ///< it is complete when this kernel of Workload::kernels has ended
+  std::uint32_t kernel = 0;  ///< it is complete when this kernel of Workload::kernels has ended
   /// Kernels of the optimizer for this tensor, casts included, in order; run after its reduction.
   std::vector<TimedKernel> update;
 };
 
 /// Bytes of HBM by purpose, at the moment of the peak.
 struct HbmAccount {
-  Bytes weights = 0;          ///< master weights and their casts
+  Bytes weights = 0;  ///< master weights and their casts
   Bytes gradients = 0;
   Bytes optimizer_state = 0;
-  Bytes activations = 0;      ///< saved for the backward pass, plus the largest workspace alive with them
-  Bytes communication = 0;    ///< buffers of the collectives
+  Bytes activations = 0;    ///< saved for the backward pass, plus the largest workspace alive with them
+  Bytes communication = 0;  ///< buffers of the collectives
   [[nodiscard]] Bytes peak() const { return weights + gradients + optimizer_state + activations + communication; }
 };
 
 struct Workload {
-  std::string title;         ///< "ResNet50 v1.5"
-  std::uint32_t batch = 0;   ///< samples per step on this NPU
-  std::vector<TimedKernel> kernels;      ///< forward, then backward, in launch order
-  std::vector<TimedGradient> gradients;  ///< production order
+  std::string title;                        ///< "ResNet50 v1.5"
+  std::uint32_t batch = 0;                  ///< samples per step on this NPU
+  std::vector<TimedKernel> kernels;         ///< forward, then backward, in launch order
+  std::vector<TimedGradient> gradients;     ///< production order
   DataType gradient_type = DataType::fp32;  ///< as communicated
   HbmAccount hbm;
 };

@@ -1,0 +1,53 @@
+#include "device/kernel_cost.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace hcclsim::device {
+namespace {
+
+constexpr std::uint64_t tile = 16;
+
+constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
+
+/// Cycles of the fullest core at full efficiency.
+std::uint64_t cube_cycles(const models::CubeWork& work, std::uint64_t cores) {
+  const std::uint64_t k_tiles = divide_up(work.k, tile);
+  const std::uint64_t output_tiles = work.groups * divide_up(work.m, tile) * divide_up(work.n, tile);
+  return work.split_k ? divide_up(output_tiles * k_tiles, cores) : divide_up(output_tiles, cores) * k_tiles;
+}
+
+Seconds cube_time(const models::Kernel& kernel, const Soc& soc) {
+  const double rate = cube_rate(soc, kernel.dtype);
+  if (rate <= 0) {
+    bad_input("dtype", "kernel {}: the cube of {} does not compute in {}; choose another precision", kernel.name,
+              soc.name, name_of(kernel.dtype));
+  }
+  const double efficiency = kernel.kind == models::KernelClass::matmul ? soc.efficiency_matmul : soc.efficiency_conv;
+  const auto cycles = static_cast<double>(cube_cycles(kernel.cube, soc.cube_cores));
+  return cycles / (rate * efficiency * soc.clock_ghz * giga);
+}
+
+Seconds vector_time(const models::Kernel& kernel, const Soc& soc) {
+  constexpr Bytes vector_bytes = 256;
+  // Types of one byte are computed in two.
+  const Bytes lanes = vector_bytes / std::max<Bytes>(2, size_of(kernel.dtype));
+  const std::uint64_t cycles = divide_up(kernel.vector_elements, lanes * soc.vector_cores);
+  return static_cast<double>(cycles) / (soc.clock_ghz * giga);
+}
+
+}  // namespace
+
+Seconds KernelTime::total() const { return launch + std::max({cube, vector, hbm}); }
+
+KernelTime kernel_parts(const models::Kernel& kernel, const Soc& soc) {
+  return {.launch = soc.t0,
+          .cube = kernel.cube.m > 0 ? cube_time(kernel, soc) : 0,
+          .vector = kernel.vector_elements > 0 ? vector_time(kernel, soc) : 0,
+          .hbm = static_cast<double>(kernel.read + kernel.written) / soc.hbm_bandwidth};
+}
+
+Seconds kernel_time(const models::Kernel& kernel, const Soc& soc) { return kernel_parts(kernel, soc).total(); }
+
+}  // namespace hcclsim::device

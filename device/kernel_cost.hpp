@@ -1,0 +1,34 @@
+#pragma once
+
+#include "base/units.hpp"
+#include "device/soc.hpp"
+#include "models/kernel.hpp"
+
+/// The time of one kernel on one NPU: t0 + max(cube, vector, HBM).
+///
+/// Cube: products are cut into tiles of 16×16×16, one tile per cycle and core, over an achieved efficiency e. The cores
+/// share the tiles of M×N and each walks along K, so that ceil(tiles / cores) · ceil(K / 16) / e cycles pass; the
+/// weight gradient has a small M×N and a long K and shares the tiles of all three dimensions. Vector: 256 bytes per
+/// cycle and vector core, 128 lanes of fp16 or 64 of fp32. HBM: every tensor once, at the vendor's bandwidth. L2 is not
+/// modelled.
+///
+/// e and t0 are calibrated on two published step times (soc.cpp); other batches, clocks and software versions are
+/// within ±10 %, single phases within ±20 % (platforms/README.md compares modelled with published figures).
+namespace hcclsim::device {
+
+/// The parts of a kernel's time.
+struct KernelTime {
+  Seconds launch = 0;  ///< t0
+  Seconds cube = 0;
+  Seconds vector = 0;
+  Seconds hbm = 0;
+  [[nodiscard]] Seconds total() const;
+};
+
+/// Throws Error(bad_input, "dtype") if the SoC's cube cannot compute in the kernel's type.
+[[nodiscard]] KernelTime kernel_parts(const models::Kernel& kernel, const Soc& soc);
+
+/// kernel_parts(kernel, soc).total()
+[[nodiscard]] Seconds kernel_time(const models::Kernel& kernel, const Soc& soc);
+
+}  // namespace hcclsim::device

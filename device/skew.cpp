@@ -1,0 +1,88 @@
+#include "device/skew.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+
+namespace hcclsim::device {
+namespace {
+
+/// What a number is drawn for; keeps the draws of one rank independent.
+enum class Purpose : std::uint64_t { start = 1, speed, jitter };
+
+/// The finalizer of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+constexpr std::uint64_t mix(std::uint64_t value) {
+  value += 0x9e3779b97f4a7c15U;
+  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
+  return value ^ (value >> 31U);
+}
+
+constexpr std::uint64_t draw(std::uint64_t seed, Purpose purpose, Rank rank) {
+  return mix(mix(seed ^ mix(static_cast<std::uint64_t>(purpose))) ^ rank);
+}
+
+/// In [0, 1), 53 bits.
+constexpr double uniform(std::uint64_t bits) { return static_cast<double>(bits >> 11U) * 0x1p-53; }
+
+/// Sum of twelve uniform numbers of 16 bits, centred: mean 0, variance 1 − 2^−32.
+constexpr double near_normal(std::uint64_t state) {
+  std::uint64_t sum = 0;
+  for (int word = 0; word < 3; ++word) {
+    state = mix(state);
+    for (unsigned shift = 0; shift < 64; shift += 16) sum += (state >> shift) & 0xffffU;
+  }
+  return (static_cast<double>(sum) - 12 * 32767.5) * 0x1p-16;
+}
+
+}  // namespace
+
+Skew::Skew(SkewOptions options, Rank size) : options_(std::move(options)) {
+  constexpr double most_jitter = 0.16;  // 1 − 6 · 0.16 is still positive
+  if (!(options_.start_skew >= 0 && std::isfinite(options_.start_skew))) {
+    bad_input("option", "start skew is {} s, must be 0 or more", options_.start_skew);
+  }
+  if (!(options_.jitter >= 0 && options_.jitter <= most_jitter)) {
+    bad_input("option", "kernel jitter is {}, must be from 0 to {} (relative standard deviation)", options_.jitter,
+              most_jitter);
+  }
+  if (!(options_.speed_spread >= 0 && options_.speed_spread < 1)) {
+    bad_input("option", "speed spread is {}, must be from 0 to below 1", options_.speed_spread);
+  }
+  if (options_.speeds.empty()) return;
+  if (options_.speed_spread > 0) bad_input("option", "speeds are given as a list and as a spread; give one of them");
+  if (options_.speeds.size() != size) {
+    bad_input("option", "{} speed factors for {} NPUs; give one per NPU", options_.speeds.size(), size);
+  }
+  for (std::size_t rank = 0; rank < options_.speeds.size(); ++rank) {
+    const double speed = options_.speeds[rank];
+    if (!(speed > 0 && std::isfinite(speed))) {
+      bad_input("option", "speed factor of rank {} is {}, must be more than 0 (1 is nominal)", rank, speed);
+    }
+  }
+}
+
+bool Skew::none() const {
+  return options_.start_skew == 0 && options_.speed_spread == 0 && options_.jitter == 0 &&
+         std::all_of(options_.speeds.begin(), options_.speeds.end(), [](double speed) { return speed == 1; });
+}
+
+Seconds Skew::start(Rank rank) const {
+  if (options_.start_skew == 0) return 0;
+  return options_.start_skew * uniform(draw(options_.seed, Purpose::start, rank));
+}
+
+double Skew::speed(Rank rank) const {
+  if (!options_.speeds.empty()) return options_.speeds[rank];
+  if (options_.speed_spread == 0) return 1;
+  return 1 + options_.speed_spread * (2 * uniform(draw(options_.seed, Purpose::speed, rank)) - 1);
+}
+
+double Skew::jitter(Rank rank, std::uint32_t iteration, std::uint32_t kernel) const {
+  if (options_.jitter == 0) return 1;
+  const std::uint64_t step = (static_cast<std::uint64_t>(iteration) << 32U) | kernel;
+  return 1 + options_.jitter * near_normal(draw(options_.seed, Purpose::jitter, rank) ^ mix(step));
+}
+
+}  // namespace hcclsim::device

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.hpp"
+
+/// Real NPUs do not start a step at one date nor run at one speed. Skew gives every rank a start offset and a speed,
+/// and every kernel of every iteration a random factor. All are functions of (seed, rank, iteration, kernel) alone:
+/// nothing depends on the order in which they are asked for, and no library's random distribution or mathematical
+/// function (whose last digit may differ between machines) takes part.
+namespace hcclsim::device {
+
+struct SkewOptions {
+  Seconds start_skew = 0;        ///< ranks start uniformly in [0, start_skew)
+  std::vector<double> speeds{};  ///< relative speed of every rank, 1 = nominal; empty: none
+  double speed_spread = 0;       ///< ranks' speeds lie uniformly in [1 − spread, 1 + spread); below 1
+  double jitter = 0;             ///< relative standard deviation of a kernel's duration, at most 0.16
+  std::uint64_t seed = 1;
+};
+
+class Skew {
+ public:
+  /// No skew at all.
+  Skew() = default;
+
+  /// For a cluster of `size` ranks. Throws Error(bad_input, "option") for values out of range, for a list of speeds
+  /// that does not have one per rank, and for speeds given both as list and as spread.
+  Skew(SkewOptions options, Rank size);
+
+  /// True if every start is 0 and every factor 1: ranks are alike.
+  [[nodiscard]] bool none() const;
+
+  /// Date at which a rank starts its first iteration.
+  [[nodiscard]] Seconds start(Rank rank) const;
+
+  /// Durations on this rank are divided by it.
+  [[nodiscard]] double speed(Rank rank) const;
+
+  /// Factor on the duration of one kernel: 1 + jitter · z, z with mean 0, variance 1 and |z| < 6 (the sum of twelve
+  /// uniform numbers, which is close to normal); positive.
+  [[nodiscard]] double jitter(Rank rank, std::uint32_t iteration, std::uint32_t kernel) const;
+
+ private:
+  SkewOptions options_;
+};
+
+}  // namespace hcclsim::device
