@@ -1,0 +1,65 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/units.hpp"
+#include "hccl/schedule/schedule.hpp"
+
+/// What the algorithm files share: the description of the collective to build, and a Schedule under construction that
+/// hands out groups, notify slots and scratch memory.
+namespace hcclsim::hccl {
+
+/// The collective that a schedule is to carry out.
+struct CollectiveSpec {
+  Rank ranks = 1;
+  std::uint64_t elements = 0;  ///< payload of each rank
+  DataType type = DataType::fp32;
+  ReduceOp op = ReduceOp::sum;
+  /// Slices begin at multiples of this many bytes; HCCL cuts at 128 B, which inline reduction on 910A demands.
+  Bytes alignment = 128;
+};
+
+/// Part of a collective: it happens among the members of `group`, on the bytes that `parent` leaves of the payload.
+struct Level {
+  std::uint16_t group = 0;
+  std::vector<Cut> parent;
+  /// Transfers reduce on their way; otherwise they go to scratch memory and an AI core reduces.
+  bool inline_reduce = true;
+};
+
+class Builder {
+ public:
+  Builder(std::string collective, std::string algorithm, const CollectiveSpec& spec);
+
+  std::uint16_t add_group(Group group);
+  [[nodiscard]] Rank size(std::uint16_t group) const { return schedule_.groups[group].size(); }
+  [[nodiscard]] Rank stride(std::uint16_t group) const { return schedule_.groups[group].stride(); }
+
+  /// Reserves `count` notify slots of every rank; returns the first.
+  std::int32_t reserve_notifies(std::uint32_t count);
+  /// Reserves `slots` slots of scratch memory, each for the largest slice that `cuts` give; returns the stride. Stages
+  /// use the same memory one after the other.
+  Bytes reserve_scratch(std::uint32_t slots, const std::vector<Cut>& cuts);
+
+  Stage& add_stage(std::string name);
+  /// The schedule, with its number of queues filled in.
+  [[nodiscard]] Schedule finish() &&;
+
+ private:
+  Schedule schedule_;
+};
+
+// Tasks and ranges in the words of the algorithms.
+[[nodiscard]] Range output(std::vector<Cut> cuts);
+[[nodiscard]] Range scratch(std::vector<Cut> cuts, Linear slot, Bytes stride);
+/// `cuts` with one more.
+[[nodiscard]] std::vector<Cut> append(std::vector<Cut> cuts, Cut cut);
+
+[[nodiscard]] Task post(Peer peer, Linear slot);
+[[nodiscard]] Task wait(Linear slot);
+[[nodiscard]] Task transfer(TaskKind kind, Peer peer, Range source, Range destination);
+[[nodiscard]] Task reduce(Range source, Range destination, bool by_core);
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,93 @@
+#include "hccl/collective/ring.hpp"
+
+#include <numeric>
+
+namespace hcclsim::hccl {
+namespace {
+
+Peer neighbour(std::uint16_t group, std::int32_t offset) { return {Peer::Kind::offset, group, {offset, 0, 0, 0}}; }
+
+/// The part of slice `index` that ring number `ring` carries.
+std::vector<Cut> slice(const Builder& builder, const Level& level, Linear index, std::uint32_t ring,
+                       std::uint32_t rings) {
+  Cut cut{.ordered = true, .group = level.group, .parts = builder.size(level.group), .index = index};
+  std::vector<Cut> cuts = append(level.parent, cut);
+  if (rings > 1) {
+    cuts.push_back({.group = level.group, .parts = rings, .index = {static_cast<std::int32_t>(ring), 0, 0, 0}});
+  }
+  return cuts;
+}
+
+/// One round: tell the left that its write may come, wait for the right's word, write, tell, wait.
+std::vector<Task> round(Builder& builder, std::uint16_t group, TaskKind kind, const Range& source,
+                        const Range& destination) {
+  const std::int32_t ready = builder.reserve_notifies(2);
+  const std::int32_t written = ready + 1;
+  return {post(neighbour(group, -1), {ready}), wait({ready}),
+          transfer(kind, neighbour(group, 1), source, destination), post(neighbour(group, 1), {written}),
+          wait({written})};
+}
+
+}  // namespace
+
+Loop ring_reduce_scatter(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings) {
+  const auto rounds = static_cast<std::int32_t>(builder.size(level.group)) - 1;
+  const std::vector<Cut> sent = slice(builder, level, {-1, 1, -1, 0}, ring, rings);
+  Loop loop{.rounds = {rounds}};
+  if (level.inline_reduce) {
+    loop.tasks = round(builder, level.group, TaskKind::write_reduce, output(sent), output(sent));
+    return loop;
+  }
+  const std::vector<Cut> received = slice(builder, level, {-2, 1, -1, 0}, ring, rings);
+  const Bytes stride = builder.reserve_scratch(rings, sent);
+  const Linear slot{static_cast<std::int32_t>(ring)};
+  loop.tasks = round(builder, level.group, TaskKind::write, output(sent), scratch(sent, slot, stride));
+  loop.tasks.push_back(reduce(scratch(received, slot, stride), output(received), true));
+  return loop;
+}
+
+Loop ring_all_gather(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings) {
+  const auto rounds = static_cast<std::int32_t>(builder.size(level.group)) - 1;
+  const std::vector<Cut> sent = slice(builder, level, {0, 1, -1, 0}, ring, rings);
+  return {.rounds = {rounds}, .tasks = round(builder, level.group, TaskKind::write, output(sent), output(sent))};
+}
+
+Schedule ring_allreduce(const CollectiveSpec& spec, bool inline_reduce) {
+  Builder builder("allreduce", "ring", spec);
+  const Level level{builder.add_group(Group::block(spec.ranks)), {}, inline_reduce};
+  Strand strand{.group = level.group};
+  strand.loops.push_back(ring_reduce_scatter(builder, level, 0, 1));
+  strand.loops.push_back(ring_all_gather(builder, level, 0, 1));
+  builder.add_stage("ring").strands.push_back(std::move(strand));
+  return std::move(builder).finish();
+}
+
+const std::vector<std::vector<Rank>>& four_rings_of_910a() {
+  static const std::vector<std::vector<Rank>> orders{
+      {0, 1, 2, 6, 5, 4, 7, 3}, {0, 3, 7, 4, 5, 6, 2, 1}, {0, 2, 3, 1, 5, 7, 6, 4}, {0, 4, 6, 7, 5, 1, 3, 2}};
+  return orders;
+}
+
+std::vector<std::vector<Rank>> double_ring(Rank ranks) {
+  std::vector<Rank> up(ranks);
+  std::iota(up.begin(), up.end(), Rank{0});
+  return {up, {up.rbegin(), up.rend()}};
+}
+
+Schedule multi_ring_allreduce(const CollectiveSpec& spec, const std::vector<std::vector<Rank>>& orders,
+                              bool inline_reduce) {
+  Builder builder("allreduce", "multi-ring", spec);
+  const auto rings = static_cast<std::uint32_t>(orders.size());
+  std::vector<Strand> strands;
+  for (std::uint32_t ring = 0; ring < rings; ++ring) {
+    const Level level{builder.add_group(Group::ordered(spec.ranks, orders[ring])), {}, inline_reduce};
+    Strand strand{.group = level.group, .first_queue = ring};
+    strand.loops.push_back(ring_reduce_scatter(builder, level, ring, rings));
+    strand.loops.push_back(ring_all_gather(builder, level, ring, rings));
+    strands.push_back(std::move(strand));
+  }
+  builder.add_stage("rings").strands = std::move(strands);
+  return std::move(builder).finish();
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,43 @@
+#include "hccl/schedule/schedule.hpp"
+
+#include <array>
+
+#include "base/error.hpp"
+
+namespace hcclsim::hccl {
+
+std::string_view name_of(TaskKind kind) {
+  static constexpr std::array<std::string_view, 8> names{"copy",         "reduce",      "write", "read",
+                                                         "write-reduce", "read-reduce", "post",  "wait"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name_of(Buffer buffer) {
+  static constexpr std::array<std::string_view, 3> names{"input", "output", "scratch"};
+  return names[static_cast<std::size_t>(buffer)];
+}
+
+Group::Group(Rank span, Rank stride, std::vector<Rank> order) : span_(span), stride_(stride), order_(std::move(order)) {
+  if (span_ == 0 || stride_ == 0) internal_error("a group needs a span and a stride of at least 1");
+  if (order_.empty()) return;
+  position_.assign(span_, not_a_member);
+  for (Rank i = 0; i < order_.size(); ++i) {
+    if (order_[i] >= span_ || position_[order_[i]] != not_a_member) {
+      internal_error("place {} of a group's order is outside its span {} or named twice", order_[i], span_);
+    }
+    position_[order_[i]] = i;
+  }
+}
+
+Group Group::block(Rank span, Rank stride) { return {span, stride, {}}; }
+
+Group Group::ordered(Rank span, std::vector<Rank> order, Rank stride) { return {span, stride, std::move(order)}; }
+
+std::uint32_t Peer::position(const Place& place, Rank size) const {
+  const std::int64_t number = value.at(place);
+  if (kind == Kind::flip) return place.position ^ (std::uint32_t{1} << number);
+  const std::int64_t target = (std::int64_t{place.position} + number) % size;
+  return static_cast<std::uint32_t>(target < 0 ? target + size : target);
+}
+
+}  // namespace hcclsim::hccl

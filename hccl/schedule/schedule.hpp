@@ -1,0 +1,191 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.hpp"
+
+/// A Schedule says how one collective moves its bytes: for every rank and queue an ordered list of tasks over byte
+/// ranges of named buffers. It is data. The same object is timed, executed on real buffers, checked and printed.
+///
+/// Collectives are regular, so a schedule is written once for all ranks and rounds: peers, byte ranges and notify slots
+/// are small closed forms over the rank's position in a group, the round of a loop and the queue. A ring of 16384 ranks
+/// is a few lines. Consumers walk it lazily, rank by rank (hccl/schedule/walk.hpp).
+///
+///     schedule = stages in sequence
+///     stage    = strands at the same time, on queues of the rank (several queues: forked from and joined to queue 0)
+///     strand   = loops in sequence, run by the members of its group
+///     loop     = rounds of the same tasks
+///
+/// Transfers are one-sided, as on the device: who writes or reads needs no task of its peer, only notifies that say when
+/// the peer's memory may be touched and when it was. The order of tasks fixes the order in which every byte is reduced.
+namespace hcclsim::hccl {
+
+/// Memory of a rank, bound to real memory at run time. In-place collectives use `output` alone.
+enum class Buffer : std::uint8_t { input, output, scratch };
+
+enum class TaskKind : std::uint8_t {
+  copy,          ///< own source to own destination
+  reduce,        ///< own destination = own destination (op) own source
+  write,         ///< own source to the peer's destination
+  read,          ///< the peer's source to own destination
+  write_reduce,  ///< write that reduces into the destination on its way
+  read_reduce,   ///< read that reduces into the destination on its way
+  post,          ///< sets a notify slot of the peer
+  wait,          ///< waits for an own notify slot and clears it
+};
+
+[[nodiscard]] std::string_view name_of(TaskKind kind);
+[[nodiscard]] std::string_view name_of(Buffer buffer);
+[[nodiscard]] constexpr bool is_transfer(TaskKind kind) {
+  return kind == TaskKind::write || kind == TaskKind::read || kind == TaskKind::write_reduce ||
+         kind == TaskKind::read_reduce;
+}
+[[nodiscard]] constexpr bool reduces(TaskKind kind) {
+  return kind == TaskKind::reduce || kind == TaskKind::write_reduce || kind == TaskKind::read_reduce;
+}
+
+/// Ranks that work with each other, and where each stands among them. The ranks 0 … p−1 of the communicator fall into
+/// blocks of `span` ranks that lie `stride` apart; position i of every block is its rank number order[i]. Servers of
+/// eight: span 8, stride 1. The same device of every server: span = servers, stride 8. Ranks that `order` leaves out
+/// are not members.
+class Group {
+ public:
+  /// All ranks of a block, in their own order.
+  static Group block(Rank span, Rank stride = 1);
+  /// The given ranks of a block, in the given order.
+  static Group ordered(Rank span, std::vector<Rank> order, Rank stride = 1);
+
+  static constexpr Rank not_a_member = ~Rank{0};
+
+  [[nodiscard]] Rank size() const { return order_.empty() ? span_ : static_cast<Rank>(order_.size()); }
+  [[nodiscard]] Rank stride() const { return stride_; }
+  [[nodiscard]] Rank span() const { return span_; }
+  [[nodiscard]] const std::vector<Rank>& order() const { return order_; }
+
+  /// Position of a rank, or not_a_member.
+  [[nodiscard]] Rank position(Rank rank) const {
+    const Rank place = (rank / stride_) % span_;
+    return order_.empty() ? place : position_[place];
+  }
+  /// Rank at `position` in the block of `rank`.
+  [[nodiscard]] Rank member(Rank rank, Rank position) const {
+    const Rank place = (rank / stride_) % span_;
+    return rank - place * stride_ + place_of(position) * stride_;
+  }
+  /// Place within the block of a position: order[position].
+  [[nodiscard]] Rank place_of(Rank position) const { return order_.empty() ? position : order_[position]; }
+
+ private:
+  Group(Rank span, Rank stride, std::vector<Rank> order);
+
+  Rank span_;
+  Rank stride_;
+  std::vector<Rank> order_;     // empty: identity
+  std::vector<Rank> position_;  // inverse of order_
+};
+
+/// What a closed form may depend on: the rank's position in the strand's group, the round of the loop, the queue.
+struct Place {
+  std::uint32_t position = 0;
+  std::uint32_t round = 0;
+  std::uint32_t queue = 0;
+};
+
+/// base + position·p + round·r + queue·q.
+struct Linear {
+  std::int32_t base = 0;
+  std::int32_t position = 0;
+  std::int32_t round = 0;
+  std::int32_t queue = 0;
+
+  [[nodiscard]] std::int64_t at(const Place& place) const {
+    return base + std::int64_t{position} * place.position + std::int64_t{round} * place.round +
+           std::int64_t{queue} * place.queue;
+  }
+};
+
+/// Position of a peer in group `group`: own position plus an offset, modulo the group's size; or own position with bit
+/// `bit` flipped.
+struct Peer {
+  enum class Kind : std::uint8_t { none, offset, flip };
+  Kind kind = Kind::none;
+  std::uint16_t group = 0;  ///< index into Schedule::groups; its block must be that of the strand's group
+  Linear value;             ///< offset (use position coefficient 0 for a rotation) or number of the bit
+
+  [[nodiscard]] std::uint32_t position(const Place& place, Rank size) const;
+};
+
+/// Part of a byte range: the range is cut into `parts` slices and `count` slices from `index` are taken.
+struct Cut {
+  enum class Kind : std::uint8_t {
+    slice,    ///< index modulo parts; through `order` of the group if `ordered`
+    halving,  ///< parts = 2^k; the slices that a position keeps after `index` halvings (upper half where its bit is set)
+  };
+  Kind kind = Kind::slice;
+  bool ordered = false;      ///< slice: the index is a position, the slice that of its place in the group's block
+  bool peer = false;         ///< halving: the window of the position with bit index − 1 flipped instead of one's own
+  std::uint16_t group = 0;   ///< group whose position the closed form sees (index into Schedule::groups)
+  std::uint32_t parts = 1;
+  std::uint32_t count = 1;   ///< slice: number of slices
+  Linear index;              ///< slice: its number; halving: number of halvings
+};
+
+/// A byte range of a buffer: the whole buffer's payload, cut again and again.
+struct Range {
+  Buffer buffer = Buffer::output;
+  std::vector<Cut> cuts;
+  /// Scratch memory is used in slots: with a stride, the range begins at slot · stride and the cuts give its length only.
+  Linear slot;
+  Bytes slot_stride = 0;
+};
+
+struct Task {
+  TaskKind kind = TaskKind::copy;
+  Peer peer;           ///< transfers, post
+  Linear notify;       ///< post: slot at the peer; wait: own slot
+  Range source;        ///< data tasks; at the peer for read and read_reduce
+  Range destination;   ///< data tasks; at the peer for write and write_reduce
+  bool by_core = true; ///< reduce: done by an AI core; false: by the copy engine, free of cost
+};
+
+struct Loop {
+  Linear rounds{1, 0, 0, 0};         ///< number of rounds, may depend on the position; negative means none
+  std::int32_t most_rounds = -1;     ///< upper limit of it, −1: none
+  std::vector<Task> tasks{};
+};
+
+struct Strand {
+  std::uint16_t group = 0;          ///< its members run the strand
+  std::uint32_t first_queue = 0;
+  std::uint32_t queues = 1;         ///< the strand runs once on each of these queues
+  std::vector<Loop> loops{};
+};
+
+struct Stage {
+  std::string name;                 ///< "reduce-scatter in the server", for people
+  std::vector<Strand> strands;
+};
+
+struct Schedule {
+  std::string collective;           ///< "allreduce"
+  std::string algorithm;            ///< "ring", "multi-ring", "mesh-two-shot", …
+  Rank ranks = 1;
+  std::uint64_t elements = 0;       ///< payload of each rank
+  DataType type = DataType::fp32;
+  ReduceOp op = ReduceOp::sum;
+  /// Slices begin at multiples of this many bytes (128 in HCCL), a multiple of the element size.
+  Bytes alignment = 128;
+  /// Bytes of scratch memory per rank.
+  Bytes scratch = 0;
+  std::uint32_t queues = 1;         ///< queues of a rank
+  std::uint32_t notifies = 0;       ///< notify slots of a rank
+  std::vector<Group> groups;
+  std::vector<Stage> stages;
+
+  [[nodiscard]] Bytes payload() const { return elements * size_of(type); }
+};
+
+}  // namespace hcclsim::hccl
