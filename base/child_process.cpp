@@ -37,8 +37,8 @@ void write_all(int file, std::string_view text) {
     const std::string result = work();
     write_all(result_pipe, std::string(1, result_tag) + result);
   } catch (const Error& error) {
-    write_all(result_pipe, fmt::format("{}{}\n{}\n{}", error_tag, static_cast<int>(error.code()), error.kind(),
-                                       error.what()));
+    write_all(result_pipe,
+              fmt::format("{}{}\n{}\n{}", error_tag, static_cast<int>(error.code()), error.kind(), error.what()));
   } catch (const std::exception& error) {
     write_all(STDERR_FILENO, fmt::format("{}\n", error.what()));
     status = 1;
@@ -131,9 +131,9 @@ std::string Child::result() {
     rethrow(std::string_view(sent).substr(1));
   }
   while (!diagnostics.empty() && diagnostics.back() == '\n') diagnostics.pop_back();
-  const std::string end =
-      WIFSIGNALED(status) ? fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
-                          : fmt::format("ended with status {}", WEXITSTATUS(status));
+  const std::string end = WIFSIGNALED(status)
+                              ? fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
+                              : fmt::format("ended with status {}", WEXITSTATUS(status));
   throw Error(ErrorCode::internal, "crash",
               fmt::format("the simulating process was {}{}{}", end, diagnostics.empty() ? "" : ":\n", diagnostics));
 }

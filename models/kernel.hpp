@@ -31,10 +31,10 @@ struct Kernel {
   KernelClass kind = KernelClass::vector;
   DataType dtype = DataType::fp16;  ///< type the kernel computes in
   CubeWork cube;
-  Flops flops = 0;                  ///< useful operations, 2 per multiply-add
+  Flops flops = 0;                    ///< useful operations, 2 per multiply-add
   std::uint64_t vector_elements = 0;  ///< element operations of the vector unit
-  Bytes read = 0;                   ///< bytes from HBM, every input once
-  Bytes written = 0;                ///< bytes to HBM, every output once
+  Bytes read = 0;                     ///< bytes from HBM, every input once
+  Bytes written = 0;                  ///< bytes to HBM, every output once
   /// Gradients that are complete when this kernel ends, as indices in production order.
   std::vector<std::uint32_t> gradients;
 };

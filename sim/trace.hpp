@@ -10,14 +10,14 @@
 namespace hcclsim::sim {
 
 enum class SpanKind : std::uint8_t {
-  kernel,       ///< computation on an AI core
-  collective,   ///< a whole collective as its rank sees it: from its call's start to its end
-  notify_post,  ///< Notify Record of msprof
-  notify_wait,  ///< Notify Wait: start is when the queue began to wait
-  copy,         ///< Memcpy (SDMA) or RDMASend, without reduction
-  reduce,       ///< Reduce_Inline: a transfer that reduces on the way
-  local_reduce, ///< Reduce_TBE: a reduction on the AI core
-  host,         ///< work of the host
+  kernel,        ///< computation on an AI core
+  collective,    ///< a whole collective as its rank sees it: from its call's start to its end
+  notify_post,   ///< Notify Record of msprof
+  notify_wait,   ///< Notify Wait: start is when the queue began to wait
+  copy,          ///< Memcpy (SDMA) or RDMASend, without reduction
+  reduce,        ///< Reduce_Inline: a transfer that reduces on the way
+  local_reduce,  ///< Reduce_TBE: a reduction on the AI core
+  host,          ///< work of the host
 };
 
 struct Span {

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""The rules on how the repository is laid out, as tables. Prints every breach as FILE:LINE: message; status 1 if any.
+
+usage: structure.py [ROOT]
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import repository
+
+# The floors, highest first (docs/architecture.md). A folder includes itself and what stands on lower floors; folders
+# on one floor do not know each other.
+FLOORS = [
+    ["cli"],
+    ["study"],
+    ["hccl/parallel"],
+    ["hccl/gradient", "hccl/runtime"],
+    ["hccl/collective"],
+    ["hccl/schedule", "hccl/comm"],
+    ["device"],
+    ["sim", "models"],
+    ["base"],
+]
+
+# Headers of libraries that stay behind one folder: pattern of the header, the folders that may include it.
+GUARDED_HEADERS = [(re.compile(r"(simgrid|xbt|smpi|src)/"), ["sim", "tests/sim"])]
+
+MAX_SOURCE_LINES = 500
+SOURCE_SUFFIXES = (".cpp", ".hpp", ".py", ".sh", ".cmake")
+MAX_README_LINES = 40
+# A README that is a reference, not a map.
+LONG_READMES = ["README.md", "platforms/README.md"]
+
+MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|work|Users)/\w")
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+FLOOR_OF = {folder: number for number, floor in enumerate(reversed(FLOORS)) for folder in floor}
+
+
+def folder_of(path):
+    """The entry of FLOORS that holds a path, or None."""
+    return next((folder for folder in FLOOR_OF if path.startswith(folder + "/")), None)
+
+
+def check_include(path, quote, header, exists):
+    """What is wrong with one include of the file `path`, or None."""
+    for pattern, folders in GUARDED_HEADERS:
+        if pattern.match(header) and not any(path.startswith(folder + "/") for folder in folders):
+            return f"<{header}> may be included in {', '.join(folders)} only"
+    if quote == "<":
+        return None
+    if not exists(header):
+        return f'"{header}" is not a path from the root of the repository'
+    source, target = folder_of(path), folder_of(header)
+    if source is None or source == target:
+        return None
+    if target is None:
+        return f'"{header}" stands on no floor'
+    if FLOOR_OF[target] > FLOOR_OF[source]:
+        return f'"{header}" climbs: {target} stands above {source}'
+    if FLOOR_OF[target] == FLOOR_OF[source]:
+        return f'"{header}": {source} and {target} do not know each other'
+    return None
+
+
+def check_includes(path, lines, exists):
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        problem = match and check_include(path, match[1], match[2], exists)
+        if problem:
+            yield f"{path}:{number}: {problem}"
+
+
+def check_lines(path, lines):
+    if path.endswith(SOURCE_SUFFIXES) and len(lines) > MAX_SOURCE_LINES:
+        yield f"{path}:1: {len(lines)} lines; at most {MAX_SOURCE_LINES}"
+    if path.endswith("README.md") and path not in LONG_READMES and len(lines) > MAX_README_LINES:
+        yield f"{path}:1: {len(lines)} lines; a map has at most {MAX_README_LINES}"
+    for number, line in enumerate(lines, 1):
+        if MACHINE_PATH.search(line):
+            yield f"{path}:{number}: path of one machine"
+
+
+def check_maps(paths):
+    """Every top folder and every part of hccl has a README.md."""
+    folders = {path.split("/")[0] for path in paths if "/" in path and not path.startswith(".")}
+    folders |= {"/".join(path.split("/")[:2]) for path in paths if path.startswith("hccl/") and path.count("/") > 1}
+    for folder in sorted(folders):
+        if f"{folder}/README.md" not in paths:
+            yield f"{folder}:1: no README.md"
+    for path in sorted(paths):
+        folder = path.split("/")[0]
+        if path.endswith(repository.CPP_SUFFIXES) and folder not in ("tests", "bench") and folder_of(path) is None:
+            yield f"{path}:1: stands on no floor"
+
+
+def problems(root):
+    """All breaches in the repository at `root`."""
+    paths = {str(path) for path in repository.files(root)}
+    found = list(check_maps(paths))
+    for path in sorted(paths):
+        try:
+            lines = (Path(root) / path).read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue
+        found += check_lines(path, lines)
+        if path.endswith(repository.CPP_SUFFIXES):
+            found += check_includes(path, lines, paths.__contains__)
+    return found
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
+    found = problems(root)
+    print("\n".join(found) if found else "structure: nothing to complain about")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The structure check itself: every rule finds its breach in a small bad repository, and a good one passes."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import structure
+
+GOOD = {
+    "README.md": "long\n" * 100,
+    "base/README.md": "map\n",
+    "base/units.hpp": "#pragma once\n",
+    "sim/README.md": "map\n",
+    "sim/network.cpp": '#include <simgrid/s4u.hpp>\n#include "base/units.hpp"\n',
+    "sim/network.hpp": "#pragma once\n",
+    "models/README.md": "map\n",
+    "models/graph.hpp": '#include "base/units.hpp"\n',
+    "hccl/README.md": "map\n",
+    "hccl/runtime/README.md": "map\n",
+    "hccl/runtime/runtime.cpp": '#include "hccl/collective/ring.hpp"\n#include "sim/network.hpp"\n',
+    "hccl/collective/README.md": "map\n",
+    "hccl/collective/ring.hpp": '#include "hccl/collective/ring.hpp"\n#include <vector>\n',
+}
+
+
+class StructureTest(unittest.TestCase):
+    def problems(self, changes):
+        """Breaches of the good repository with some files replaced or added."""
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in {**GOOD, **changes}.items():
+                if text is not None:
+                    file = Path(root) / path
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_text(text, encoding="utf-8")
+            return structure.problems(root)
+
+    def test_good_repository(self):
+        self.assertEqual(self.problems({}), [])
+
+    def test_include_climbs(self):
+        self.assertEqual(
+            self.problems({"base/units.hpp": '#pragma once\n  # include "sim/network.hpp"\n'}),
+            ['base/units.hpp:2: "sim/network.hpp" climbs: sim stands above base'],
+        )
+        self.assertEqual(
+            self.problems({"hccl/collective/ring.hpp": '#include "hccl/runtime/runtime.cpp"\n'}),
+            ['hccl/collective/ring.hpp:1: "hccl/runtime/runtime.cpp" climbs: hccl/runtime stands above hccl/collective'],
+        )
+
+    def test_include_on_one_floor(self):
+        self.assertEqual(
+            self.problems({"models/graph.hpp": '#include "sim/network.hpp"\n'}),
+            ['models/graph.hpp:1: "sim/network.hpp": models and sim do not know each other'],
+        )
+
+    def test_include_of_simgrid(self):
+        found = self.problems({"models/graph.hpp": "#include <xbt/log.h>\n"})
+        self.assertEqual(found, ["models/graph.hpp:1: <xbt/log.h> may be included in sim, tests/sim only"])
+
+    def test_include_is_no_path_from_the_root(self):
+        found = self.problems({"sim/network.cpp": '#include "network.hpp"\n'})
+        self.assertEqual(found, ['sim/network.cpp:1: "network.hpp" is not a path from the root of the repository'])
+
+    def test_file_on_no_floor(self):
+        found = self.problems({"extra/README.md": "map\n", "extra/a.hpp": "", "sim/network.cpp": '#include "extra/a.hpp"'})
+        self.assertEqual(
+            found, ["extra/a.hpp:1: stands on no floor", 'sim/network.cpp:1: "extra/a.hpp" stands on no floor']
+        )
+
+    def test_lengths(self):
+        self.assertEqual(self.problems({"sim/network.cpp": "\n" * 500}), [])
+        self.assertEqual(self.problems({"sim/network.cpp": "\n" * 501}), ["sim/network.cpp:1: 501 lines; at most 500"])
+        self.assertEqual(self.problems({"sim/README.md": "x\n" * 40}), [])
+        self.assertEqual(
+            self.problems({"sim/README.md": "x\n" * 41}), ["sim/README.md:1: 41 lines; a map has at most 40"]
+        )
+
+    def test_missing_map(self):
+        self.assertEqual(self.problems({"sim/README.md": None}), ["sim:1: no README.md"])
+        self.assertEqual(self.problems({"hccl/runtime/README.md": None}), ["hccl/runtime:1: no README.md"])
+
+    def test_machine_path(self):
+        machine = "/" + "home/someone/data.xml"
+        self.assertEqual(self.problems({"base/README.md": f"x\nsee {machine}\n"}), ["base/README.md:2: path of one machine"])
+        self.assertEqual(self.problems({"base/README.md": f"https://host{machine}\n"}), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
