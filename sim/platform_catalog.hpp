@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+/// What the platform files are made from: the servers that carry Ascend NPUs, the speeds of their links and the costs
+/// of their tasks. This is the one place of these figures; platforms/README.md gives the source of each and a test
+/// holds the two together.
+namespace hcclsim::sim {
+
+/// Speeds of a kind of link in GB/s, one direction. `used` is what flows share; `read` and `write` are what one task
+/// reaches and are 0 where no separate figures are published.
+struct LinkSpeed {
+  std::string_view kind;  ///< property `kind` of the link
+  double used = 0;
+  double nominal = 0;
+  double low = 0;
+  double high = 0;
+  double read = 0;
+  double write = 0;
+};
+
+/// How the NPUs of a server reach each other.
+enum class ServerTopology : std::uint8_t {
+  hccs_groups,  ///< full meshes of four over HCCS; PCIe between the meshes, i ↔ i + 4
+  hccs_mesh,    ///< one full mesh over HCCS
+  ub_plane,     ///< pairs of dies over SIO, every die with a port to a switch of the unified bus
+};
+
+struct ServerModel {
+  std::string_view title;  ///< product name
+  ServerTopology topology = ServerTopology::hccs_mesh;
+  std::uint32_t npus = 0;         ///< NPUs (A3: dies) of a full server
+  std::uint32_t max_servers = 0;  ///< 0: no limit of its own
+  std::span<const LinkSpeed> speeds;
+  LinkSpeed host;    ///< between an NPU and the CPUs of its server
+  LinkSpeed level2;  ///< UB between the nodes of a super-pod; used = 0 where there is none
+  double level2_latency_us = 0;
+
+  /// Speed of a kind of link of this server; internal_error if the server has none of that kind.
+  [[nodiscard]] const LinkSpeed& speed(std::string_view kind) const;
+};
+
+/// An NPU type as the vendor's platform configuration files name it.
+struct SocEntry {
+  std::string_view name;  ///< "Ascend910A"
+  const ServerModel* server = nullptr;
+  std::uint32_t cube_cores = 0;
+  double clock_ghz = 0;
+  std::uint64_t hbm_gib = 0;  ///< 0: not in the vendor's tables
+};
+
+/// The NPU types that a server is known for.
+[[nodiscard]] std::span<const SocEntry> soc_entries();
+
+/// Finds "Ascend910A", "910A", "Ascend910_9391" or "9391". Throws Error(bad_input, "soc") that lists the names, and
+/// says which ones "910B" and "A3" can mean.
+[[nodiscard]] const SocEntry& find_soc_entry(std::string_view name);
+
+/// A property of the outermost zone that prices a task of HCCL; see platforms/README.md, "Tasks".
+struct TaskCost {
+  std::string_view property;
+  std::string_view value;
+  std::string_view meaning;
+};
+
+[[nodiscard]] std::span<const TaskCost> task_costs();
+
+/// The hosts' CPUs: sockets × cores, and clock. They carry no kernels here.
+inline constexpr std::uint32_t host_cores = 4 * 48;
+inline constexpr std::string_view host_cpu = "4 x Kunpeng 920";
+inline constexpr double host_clock_ghz = 2.6;
+
+}  // namespace hcclsim::sim

@@ -1,0 +1,468 @@
+#include "sim/platform_generate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <vector>
+
+#include "base/error.hpp"
+#include "sim/platform_catalog.hpp"
+
+namespace hcclsim::sim {
+namespace {
+
+constexpr std::uint32_t mesh_size = 4;        // NPUs of an HCCS mesh of the 910A server
+constexpr std::uint32_t max_leaf_ports = 32;  // down-links of a default rail leaf: half of a 64-port switch
+
+/// One link on a way inside a server, in the direction it is passed. Its name is the prefix and one or two numbers.
+struct Hop {
+  std::string_view prefix;
+  std::uint32_t first = 0;
+  std::uint32_t second = 0;  ///< = first: a name with one number
+  bool up = true;
+};
+
+/// The link between two NPUs that is named after both; UP leads from the lower to the higher number.
+Hop pair_hop(std::string_view prefix, std::uint32_t from, std::uint32_t to) {
+  return {prefix, std::min(from, to), std::max(from, to), from < to};
+}
+
+std::uint32_t parse_count(std::string_view key, std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value == 0) {
+    bad_input("fabric", "--fabric: {} must be a positive whole number, got '{}'", key, text);
+  }
+  return value;
+}
+
+std::uint32_t largest_divisor(std::uint64_t number, std::uint64_t limit) {
+  for (std::uint64_t divisor = std::min(number, limit); divisor > 1; --divisor) {
+    if (number % divisor == 0) return static_cast<std::uint32_t>(divisor);
+  }
+  return 1;
+}
+
+class Writer {
+ public:
+  explicit Writer(const PlatformOptions& options)
+      : options_(options), soc_(find_soc_entry(options.soc)), model_(*soc_.server) {
+    if (options_.npus_per_server == 0) options_.npus_per_server = model_.npus;
+    npus_ = std::uint64_t{options_.servers} * options_.npus_per_server;
+    check_servers();
+    if (options_.fabric.fat_tree) complete_fat_tree();
+  }
+
+  std::string write() {
+    write_head();
+    if (options_.fabric.fat_tree) {
+      write_fat_tree();
+    } else if (super_pod()) {
+      write_super_pod();
+    } else {
+      line("  <zone id=\"cluster\" routing=\"Cluster\">");
+      write_zone_properties();
+      write_star(0, options_.servers);
+      line("  </zone>");
+    }
+    line("</platform>");
+    return fmt::to_string(out_);
+  }
+
+ private:
+  template <typename... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+    out_.push_back('\n');
+  }
+
+  template <typename... Args>
+  void text(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  }
+
+  [[nodiscard]] bool super_pod() const { return model_.topology == ServerTopology::ub_plane && options_.servers > 1; }
+  [[nodiscard]] std::uint32_t first_npu(std::uint32_t server) const { return server * options_.npus_per_server; }
+  [[nodiscard]] double peak_gflops() const { return soc_.cube_cores * 8192.0 * soc_.clock_ghz; }
+
+  void check_servers() const {
+    if (options_.servers == 0) bad_input("servers", "--servers must be at least 1");
+    const std::uint32_t n = options_.npus_per_server;
+    const bool groups = model_.topology == ServerTopology::hccs_groups;
+    const bool plane = model_.topology == ServerTopology::ub_plane;
+    const bool possible =
+        n <= model_.npus && (!groups || n == 1 || n == 2 || n == 4 || n == 8) && (!plane || n % 2 == 0);
+    if (!possible) {
+      bad_input("npus-per-server", "--npus-per-server: {} with {} has {}; got {}", model_.title, soc_.name,
+                groups  ? "1, 2, 4 or 8 NPUs"
+                : plane ? "an even number of dies up to 16"
+                        : "1 to 8 NPUs",
+                n);
+    }
+    if (npus_ > max_generated_npus) {
+      bad_input("servers", "--servers: {} servers of {} are {} NPUs; at most {} NPUs are supported", options_.servers,
+                n, npus_, max_generated_npus);
+    }
+    if (model_.max_servers != 0 && options_.servers > model_.max_servers) {
+      bad_input("servers", "--servers: a super-pod of {} has at most {} nodes, got {}", model_.title,
+                model_.max_servers, options_.servers);
+    }
+    if (options_.shared_pcie && (!groups || n != model_.npus)) {
+      bad_input("pcie", "--pcie shared is for full 910A servers: {} with {} NPUs has no PCIe between NPUs",
+                model_.title, n);
+    }
+  }
+
+  /// Chooses the leaf size that was left open and checks that the tree is whole.
+  void complete_fat_tree() {
+    FabricOptions& fabric = options_.fabric;
+    const std::uint32_t n = options_.npus_per_server;
+    if (model_.topology == ServerTopology::ub_plane) {
+      bad_input("fabric",
+                "--fabric fat-tree is for servers on RoCE; the nodes of {} are joined by the unified bus: use star",
+                model_.title);
+    }
+    const bool by_server = fabric.leaf == LeafOrder::server;
+    if (fabric.leaf_size == 0) {
+      fabric.leaf_size = by_server ? n : largest_divisor(options_.servers, max_leaf_ports);
+    }
+    const std::uint32_t unit = by_server ? n : 1;
+    const std::uint64_t whole = by_server ? npus_ : options_.servers;
+    if (fabric.leaf_size % unit != 0 || whole % fabric.leaf_size != 0) {
+      bad_input("fabric", "--fabric: leaf-size {} must {}", fabric.leaf_size,
+                by_server
+                    ? fmt::format("be a multiple of the {} NPUs of a server and divide the {} NPUs", n, npus_)
+                    : fmt::format("divide the {} servers, as a leaf holds one NPU of each of its servers", whole));
+    }
+    if (fabric.oversubscription > fabric.leaf_size || fabric.leaf_size % fabric.oversubscription != 0) {
+      bad_input("fabric", "--fabric: oversubscription {} must divide the leaf size {}", fabric.oversubscription,
+                fabric.leaf_size);
+    }
+    const std::uint64_t leaves = npus_ / fabric.leaf_size;
+    if (leaves < 2)
+      bad_input("fabric", "--fabric: {} NPUs fill only one leaf of {}: use star", npus_, fabric.leaf_size);
+    if (fabric.levels == 3 && leaves_per_pod() == 1) {
+      bad_input("fabric", "--fabric: {} leaves cannot be arranged in pods of equal size: use levels=2", leaves);
+    }
+  }
+
+  /// Leaves of a pod of a three-level tree: the largest divisor of all leaves that is not above their square root.
+  [[nodiscard]] std::uint32_t leaves_per_pod() const {
+    const std::uint64_t leaves = npus_ / options_.fabric.leaf_size;
+    std::uint64_t root = 1;
+    while ((root + 1) * (root + 1) <= leaves) ++root;
+    return largest_divisor(leaves, root);
+  }
+
+  /// SimGrid's form: levels; children per level; parents per level; parallel links per level.
+  [[nodiscard]] std::string tree_parameters() const {
+    const FabricOptions& fabric = options_.fabric;
+    const std::uint64_t leaves = npus_ / fabric.leaf_size;
+    const std::uint32_t up = fabric.leaf_size / fabric.oversubscription;
+    if (fabric.levels == 2) return fmt::format("2;{},{};1,{};1,1", fabric.leaf_size, leaves, up);
+    const std::uint32_t pod = leaves_per_pod();
+    return fmt::format("3;{},{},{};1,{},{};1,1,1", fabric.leaf_size, pod, leaves / pod, up, pod);
+  }
+
+  [[nodiscard]] std::string command() const {
+    std::string command = fmt::format("hcclsim platform generate --soc {} --servers {}", soc_.name, options_.servers);
+    if (options_.npus_per_server != model_.npus)
+      command += fmt::format(" --npus-per-server {}", options_.npus_per_server);
+    if (options_.shared_pcie) command += " --pcie shared";
+    if (options_.fabric.fat_tree) {
+      const FabricOptions& fabric = options_.fabric;
+      command +=
+          fmt::format(" --fabric fat-tree:levels={},oversubscription={},leaf={},leaf-size={}", fabric.levels,
+                      fabric.oversubscription, fabric.leaf == LeafOrder::server ? "server" : "rail", fabric.leaf_size);
+    }
+    return command;
+  }
+
+  void write_head() {
+    line("<?xml version='1.0'?>");
+    line("<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">");
+    line("<!-- The source of every figure is given in platforms/README.md, the properties in docs/formats.md.");
+    if (options_.fabric.fat_tree) {
+      line("     The links inside the servers are added by hcclsim; another SimGrid program sees the fabric alone.");
+    }
+    line("-->");
+    line("<platform version=\"4.1\">");
+  }
+
+  void write_property(std::string_view indent, std::string_view id, std::string_view value) {
+    line("{}<prop id=\"{}\" value=\"{}\"/>", indent, id, value);
+  }
+
+  void write_zone_properties() {
+    constexpr std::string_view indent = "    ";
+    const std::string count = options_.servers == 1 ? "" : fmt::format("{} x ", options_.servers);
+    write_property(indent, "name", fmt::format("{}{}", count, model_.title));
+    write_property(indent, "generated_by", command());
+    write_property(indent, "npus_per_server", fmt::to_string(options_.npus_per_server));
+    if (options_.fabric.fat_tree) write_property(indent, "fabric.kind", "roce");
+    for (const LinkSpeed& speed : model_.speeds) {
+      const auto put = [&](std::string_view what, double gigabytes) {
+        write_property(indent, fmt::format("link.{}.{}", speed.kind, what), fmt::format("{}GBps", gigabytes));
+      };
+      put("nominal", speed.nominal);
+      put("low", speed.low);
+      put("high", speed.high);
+      if (speed.read != 0) put("read", speed.read);
+      if (speed.write != 0) put("write", speed.write);
+    }
+    for (const TaskCost& cost : task_costs()) write_property(indent, cost.property, cost.value);
+  }
+
+  /// The servers of a zone of routing Cluster.
+  void write_star(std::uint32_t first_server, std::uint32_t servers) {
+    const std::uint32_t end = first_server + servers;
+    for (std::uint32_t server = first_server; server < end; ++server) write_hosts(server);
+    for (std::uint32_t server = first_server; server < end; ++server) {
+      write_pair_links(server);
+      write_ports(server);
+    }
+    for (std::uint32_t server = first_server; server < end; ++server) write_bypass_routes(server);
+  }
+
+  void write_super_pod() {
+    line("  <zone id=\"cluster\" routing=\"Full\">");
+    write_zone_properties();
+    for (std::uint32_t server = 0; server < options_.servers; ++server) {
+      line("    <zone id=\"node-{}\" routing=\"Cluster\">", server);
+      line("    <router id=\"switch-{}\"/>", server);
+      write_star(server, 1);
+      line("    </zone>");
+    }
+    write_link_with_range("ub-level2", model_.level2, fmt::format("{}us", model_.level2_latency_us), "FATPIPE");
+    for (std::uint32_t a = 0; a < options_.servers; ++a) {
+      for (std::uint32_t b = a + 1; b < options_.servers; ++b) {
+        line(
+            "    <zoneRoute src=\"node-{0}\" dst=\"node-{1}\" gw_src=\"switch-{0}\" gw_dst=\"switch-{1}\">"
+            "<link_ctn id=\"ub-level2\"/></zoneRoute>",
+            a, b);
+      }
+    }
+    line("  </zone>");
+  }
+
+  void write_fat_tree() {
+    line("  <zone id=\"cluster\" routing=\"Full\">");
+    write_zone_properties();
+    text("    <cluster id=\"fabric\" prefix=\"npu-\" suffix=\"\" radical=\"");
+    write_radical();
+    line(
+        "\" speed=\"{}Gf\" bw=\"{}GBps\" lat=\"0us\" sharing_policy=\"SPLITDUPLEX\" topology=\"FAT_TREE\" "
+        "topo_parameters=\"{}\">",
+        peak_gflops(), model_.speed("roce").used, tree_parameters());
+    write_npu_properties();
+    line("    </cluster>");
+    line("    <zone id=\"servers\" routing=\"None\">");
+    for (std::uint32_t server = 0; server < options_.servers; ++server) write_pair_properties(server);
+    for (std::uint32_t server = 0; server < options_.servers; ++server) write_pair_links(server);
+    line("    </zone>");
+    line("  </zone>");
+  }
+
+  /// The numbers of the NPUs in the order of the tree's leaves.
+  void write_radical() {
+    if (options_.fabric.leaf == LeafOrder::server) {
+      text("0-{}", npus_ - 1);
+      return;
+    }
+    const char* comma = "";
+    for (std::uint32_t device = 0; device < options_.npus_per_server; ++device) {
+      for (std::uint32_t server = 0; server < options_.servers; ++server, comma = ",") {
+        text("{}{}", comma, first_npu(server) + device);
+      }
+    }
+  }
+
+  void write_npu_properties() {
+    write_property("      ", "npu", soc_.name);
+    if (soc_.hbm_gib != 0) write_property("      ", "hbm_bytes", fmt::format("{}GiB", soc_.hbm_gib));
+  }
+
+  void write_hosts(std::uint32_t server) {
+    for (std::uint32_t device = 0; device < options_.npus_per_server; ++device) {
+      line("    <host id=\"npu-{}\" speed=\"{}Gf\">", first_npu(server) + device, peak_gflops());
+      write_npu_properties();
+      line("      <prop id=\"server\" value=\"{}\"/><prop id=\"device\" value=\"{}\"/>", server, device);
+      line("    </host>");
+    }
+    line("    <host id=\"cpu-{}\" speed=\"{}Gf\" core=\"{}\"><prop id=\"cpu\" value=\"{}\"/></host>", server,
+         host_clock_ghz, host_cores, host_cpu);
+  }
+
+  void write_link(std::string_view id, const LinkSpeed& speed) {
+    line(
+        "    <link id=\"{}\" bandwidth=\"{}GBps\" latency=\"0us\" sharing_policy=\"SPLITDUPLEX\">"
+        "<prop id=\"kind\" value=\"{}\"/></link>",
+        id, speed.used, speed.kind);
+  }
+
+  /// A link whose figures are not those of its kind.
+  void write_link_with_range(std::string_view id, const LinkSpeed& speed, std::string_view latency,
+                             std::string_view policy) {
+    line(
+        "    <link id=\"{}\" bandwidth=\"{}GBps\" latency=\"{}\" sharing_policy=\"{}\">"
+        "<prop id=\"kind\" value=\"{}\"/><prop id=\"nominal\" value=\"{}GBps\"/><prop id=\"low\" value=\"{}GBps\"/>"
+        "<prop id=\"high\" value=\"{}GBps\"/><prop id=\"read\" value=\"{}GBps\"/>"
+        "<prop id=\"write\" value=\"{}GBps\"/></link>",
+        id, speed.used, latency, policy, speed.kind, speed.nominal, speed.low, speed.high,
+        speed.read == 0 ? speed.used : speed.read, speed.write == 0 ? speed.used : speed.write);
+  }
+
+  /// The links between two NPUs of a server.
+  void write_pair_links(std::uint32_t server) {
+    const std::uint32_t first = first_npu(server);
+    const std::uint32_t end = first + options_.npus_per_server;
+    if (options_.shared_pcie) write_link(fmt::format("pcie-shared-{}", server), model_.speed("pcie"));
+    for (std::uint32_t a = first; a < end; ++a) {
+      for (std::uint32_t b = a + 1; b < end; ++b) {
+        const std::string_view kind = direct_link(a - first, b - first);
+        if (!kind.empty()) write_link(fmt::format("{}-{}-{}", kind, a, b), model_.speed(kind));
+      }
+    }
+  }
+
+  /// The links of one NPU: its ports and its way to the CPUs.
+  void write_ports(std::uint32_t server) {
+    const bool plane = model_.topology == ServerTopology::ub_plane;
+    for (std::uint32_t device = 0; device < options_.npus_per_server; ++device) {
+      const std::uint32_t npu = first_npu(server) + device;
+      const std::string_view port = plane ? "ub" : "roce";
+      write_link(fmt::format("roce-{}", npu), model_.speed("roce"));
+      if (plane) write_link(fmt::format("ub-{}", npu), model_.speed("ub"));
+      if (plane) {
+        write_link_with_range(fmt::format("host-{}", npu), model_.host, "0us", "SPLITDUPLEX");
+      } else {
+        write_link(fmt::format("host-{}", npu), model_.host);
+      }
+      line("    <host_link id=\"npu-{0}\" up=\"{1}-{0}_UP\" down=\"{1}-{0}_DOWN\"/>", npu, port);
+    }
+  }
+
+  /// Prefix of the link between two devices of a server; empty if they have none of their own.
+  [[nodiscard]] std::string_view direct_link(std::uint32_t a, std::uint32_t b) const {
+    switch (model_.topology) {
+      case ServerTopology::hccs_mesh:
+        return "hccs";
+      case ServerTopology::ub_plane:
+        return a / 2 == b / 2 ? "sio" : "";
+      case ServerTopology::hccs_groups:
+        if (a / mesh_size == b / mesh_size) return "hccs";
+        return a % mesh_size == b % mesh_size && !options_.shared_pcie ? "pcie" : "";
+    }
+    return "";
+  }
+
+  /// The way from one NPU of a server to another over the links of write_pair_links; empty where it leads over the
+  /// ports. From mesh to mesh of a 910A server: over PCIe to the partner, then over HCCS; backwards the same links.
+  [[nodiscard]] std::vector<Hop> way(std::uint32_t server, std::uint32_t from, std::uint32_t to) const {
+    const std::uint32_t first = first_npu(server);
+    const std::string_view kind = direct_link(from - first, to - first);
+    if (!kind.empty()) return {pair_hop(kind, from, to)};
+    if (model_.topology != ServerTopology::hccs_groups) return {};
+    if (options_.shared_pcie) return {{"pcie-shared", server, server, from < to}};
+    if (from > to) {
+      const std::uint32_t partner = to + mesh_size;
+      return {pair_hop("hccs", from, partner), pair_hop("pcie", partner, to)};
+    }
+    const std::uint32_t partner = from + mesh_size;
+    return {pair_hop("pcie", from, partner), pair_hop("hccs", partner, to)};
+  }
+
+  void write_bypass_routes(std::uint32_t server) {
+    const std::uint32_t first = first_npu(server);
+    const std::uint32_t end = first + options_.npus_per_server;
+    for (std::uint32_t from = first; from < end; ++from) {
+      for (std::uint32_t to = first; to < end; ++to) {
+        if (from == to) continue;
+        const std::vector<Hop> hops = way(server, from, to);
+        if (hops.empty()) continue;
+        text("    <bypassRoute src=\"npu-{}\" dst=\"npu-{}\">", from, to);
+        for (const Hop& hop : hops) {
+          text("<link_ctn id=\"");
+          write_name(hop);
+          text("\" direction=\"{}\"/>", hop.up ? "UP" : "DOWN");
+        }
+        line("</bypassRoute>");
+      }
+      line(
+          "    <bypassRoute src=\"npu-{0}\" dst=\"cpu-{1}\"><link_ctn id=\"host-{0}\" direction=\"UP\"/></bypassRoute>",
+          from, server);
+      line(
+          "    <bypassRoute src=\"cpu-{1}\" dst=\"npu-{0}\"><link_ctn id=\"host-{0}\" "
+          "direction=\"DOWN\"/></bypassRoute>",
+          from, server);
+    }
+  }
+
+  /// The same ways as properties; hcclsim adds the way back itself.
+  void write_pair_properties(std::uint32_t server) {
+    const std::uint32_t first = first_npu(server);
+    const std::uint32_t end = first + options_.npus_per_server;
+    for (std::uint32_t from = first; from < end; ++from) {
+      for (std::uint32_t to = from + 1; to < end; ++to) {
+        text("      <prop id=\"route:npu-{}:npu-{}\" value=\"", from, to);
+        const char* space = "";
+        for (const Hop& hop : way(server, from, to)) {
+          text("{}", space);
+          write_name(hop);
+          text(":{}", hop.up ? "UP" : "DOWN");
+          space = " ";
+        }
+        line("\"/>");
+      }
+    }
+  }
+
+  void write_name(const Hop& hop) {
+    text("{}-{}", hop.prefix, hop.first);
+    if (hop.second != hop.first) text("-{}", hop.second);
+  }
+
+  PlatformOptions options_;
+  const SocEntry& soc_;
+  const ServerModel& model_;
+  std::uint64_t npus_ = 0;
+  fmt::memory_buffer out_;
+};
+
+}  // namespace
+
+FabricOptions parse_fabric(std::string_view text) {
+  FabricOptions fabric;
+  if (text == "star") return fabric;
+  constexpr std::string_view accepted = "star or fat-tree[:levels=2|3,oversubscription=R,leaf=server|rail,leaf-size=K]";
+  const std::size_t colon = text.find(':');
+  if (text.substr(0, colon) != "fat-tree") bad_input("fabric", "--fabric: '{}' is not {}", text, accepted);
+  fabric.fat_tree = true;
+  std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+  if (colon != std::string_view::npos && rest.empty()) bad_input("fabric", "--fabric: '{}' is not {}", text, accepted);
+  while (!rest.empty()) {
+    const std::string_view setting = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), setting.size() + 1));
+    const std::size_t equals = setting.find('=');
+    const std::string_view key = setting.substr(0, equals);
+    const std::string_view value = equals == std::string_view::npos ? std::string_view() : setting.substr(equals + 1);
+    if (key == "levels" && (value == "2" || value == "3")) {
+      fabric.levels = value == "2" ? 2 : 3;
+    } else if (key == "oversubscription") {
+      fabric.oversubscription = parse_count(key, value);
+    } else if (key == "leaf-size") {
+      fabric.leaf_size = parse_count(key, value);
+    } else if (key == "leaf" && (value == "server" || value == "rail")) {
+      fabric.leaf = value == "server" ? LeafOrder::server : LeafOrder::rail;
+    } else {
+      bad_input("fabric", "--fabric: '{}' in '{}' is not a setting of {}", setting, text, accepted);
+    }
+  }
+  return fabric;
+}
+
+std::string generate_platform(const PlatformOptions& options) { return Writer(options).write(); }
+
+}  // namespace hcclsim::sim

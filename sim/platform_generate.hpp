@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+/// Writes platform files: servers of one kind of NPU, joined by a fabric. The shipped files of platforms/ are what this
+/// generator writes, so the figures of sim/platform_catalog.cpp are the only ones.
+///
+/// Names count over the whole cluster: NPU 13 is host npu-13 with port roce-13; hccs-12-13, pcie-8-12, sio-12-13 join
+/// two NPUs and are SPLITDUPLEX with UP from the first to the second; cpu-1 are the CPUs of server 1.
+///
+/// Fabrics:
+///  - star: one flat zone of routing Cluster. The port of each NPU is its host_link, the core does not block, and a
+///    bypassRoute in each direction leads every pair inside a server over its own links. An A3 super-pod has one such
+///    zone per node, joined by a FATPIPE link: what one flow reaches from node to node.
+///  - fat tree: a FAT_TREE cluster of the NPUs, and beside it a zone of routing None with the links inside the servers
+///    and a property `route:npu-A:npu-B` for each pair, which sim::Cluster adds as bypass routes. SimGrid alone sees
+///    the fabric only. Such a file has no CPU hosts.
+namespace hcclsim::sim {
+
+/// Which NPUs share a leaf switch of a fat tree.
+enum class LeafOrder : std::uint8_t {
+  server,  ///< all NPUs of a server
+  rail,    ///< the NPUs of one device number of several servers
+};
+
+struct FabricOptions {
+  bool fat_tree = false;               ///< false: star
+  std::uint32_t levels = 2;            ///< of switches, 2 or 3
+  std::uint32_t oversubscription = 1;  ///< down-links per up-link of a leaf; the levels above do not block
+  LeafOrder leaf = LeafOrder::server;
+  std::uint32_t leaf_size = 0;  ///< NPUs per leaf; 0: a server (leaf = server), or the largest divisor of the number of
+                                ///< servers up to 32 (leaf = rail)
+};
+
+struct PlatformOptions {
+  std::string soc;  ///< as find_soc_entry accepts it
+  std::uint32_t servers = 1;
+  std::uint32_t npus_per_server = 0;  ///< 0: a full server
+  bool shared_pcie = false;           ///< 910A: one PCIe path between the two meshes instead of one link per pair
+  FabricOptions fabric;
+};
+
+inline constexpr std::uint32_t max_generated_npus = 16384;
+
+/// Parses "star" or "fat-tree" with settings: "fat-tree:levels=3,oversubscription=2,leaf=rail,leaf-size=16". Throws
+/// Error(bad_input, "fabric").
+[[nodiscard]] FabricOptions parse_fabric(std::string_view text);
+
+/// The platform file as a string; the same options give the same bytes. Throws Error(bad_input) for options that no
+/// cluster has, such as three 910A in a server or a leaf size that does not divide the NPUs.
+[[nodiscard]] std::string generate_platform(const PlatformOptions& options);
+
+}  // namespace hcclsim::sim
