@@ -1,3 +1,3 @@
-#include <cstdio>
+#include "cli/command.hpp"
 
-int main() { return std::puts("hcclsim") < 0 ? 1 : 0; }
+int main(int argc, char** argv) { return hcclsim::cli::run_command(argc, argv); }

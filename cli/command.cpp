@@ -1,0 +1,123 @@
+#include "cli/command.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "cli/output.hpp"
+#include "cli/version.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+constexpr const char* description = "Simulates the communication of training on Ascend-like NPU clusters.";
+constexpr const char* footer =
+    "Exit status: 0 ok, 1 a check or comparison failed, 2 usage or bad input, 3 the simulated\n"
+    "cluster failed (deadlock, time-out, NPU out of memory), 4 internal error.";
+
+/// A standard stream that the caller closed would be given to the next file that is opened. It is filled with a file
+/// that cannot be written, so that printing fails as it should.
+void fill_closed_streams() {
+  while (true) {
+    const int file = ::open("/dev/null", O_RDONLY);
+    if (file > STDERR_FILENO || file < 0) {
+      if (file >= 0) ::close(file);
+      return;
+    }
+  }
+}
+
+int report(ErrorCode code, const std::string& message) {
+  std::fflush(stdout);  // what was printed before comes first
+  fmt::print(stderr, "hcclsim: error: {}\n", message);
+  return static_cast<int>(code);
+}
+
+/// The sub-command that was named last, such as `platform show`; the app itself if none.
+const CLI::App& named_command(const CLI::App& app) {
+  const auto commands = app.get_subcommands();
+  return commands.empty() ? app : named_command(*commands.back());
+}
+
+/// "hcclsim platform show".
+std::string full_name(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + ' ' + app.get_name();
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+/// Says what an argument that nobody took may have meant.
+std::string unexpected_argument(const CLI::App& command, const std::string& argument) {
+  if (argument.starts_with('-')) {
+    const std::string name = argument.substr(0, argument.find('='));
+    return fmt::format("unknown option {}{}", name, did_you_mean(name, option_names(command)));
+  }
+  const auto commands = command_names(command);
+  if (commands.empty()) return fmt::format("unexpected argument '{}'", argument);
+  return fmt::format("unknown command '{}'{}; commands: {}", argument, did_you_mean(argument, commands),
+                     fmt::join(commands, ", "));
+}
+
+/// Reports a failure to parse the arguments. CLI11 also ends a successful --help or --version in this way.
+int report(const CLI::ParseError& error, CLI::App& app) {
+  const CLI::App& command = named_command(app);
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+    const bool wants_version = dynamic_cast<const CLI::CallForVersion*>(&error) != nullptr;
+    print(wants_version ? fmt::format("hcclsim {}\n", version()) : command.help("", CLI::AppFormatMode::Normal));
+    return 0;
+  }
+  const auto unexpected = app.remaining(true);
+  const std::string message = unexpected.empty() ? error.what() : unexpected_argument(command, unexpected.front());
+  return report(ErrorCode::bad_input, fmt::format("{}\nSee '{} --help'.", message, full_name(command)));
+}
+
+}  // namespace
+
+int run_command(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the write, not the end of the process
+  fill_closed_streams();
+  CLI::App app(description, "hcclsim");
+  try {
+    app.require_subcommand(1);
+    app.set_version_flag("--version", std::string(version()));
+    app.footer(footer);
+    app.parse(argc, argv);
+    print("");  // what commands printed themselves must have arrived
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    try {
+      return report(error, app);
+    } catch (const Error& output_error) {
+      return report(output_error.code(), output_error.what());
+    }
+  } catch (const Error& error) {
+    return report(error.code(), error.what());
+  } catch (const std::exception& error) {
+    return report(ErrorCode::internal, error.what());
+  }
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,9 @@
+#pragma once
+
+namespace hcclsim::cli {
+
+/// The command `hcclsim`: parses the arguments, runs a sub-command, prints an error as "hcclsim: error: …" on stderr.
+/// Returns the exit status: 0 or the ErrorCode of the failure.
+int run_command(int argc, char** argv);
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// What all commands print with. Numbers are formatted by fmt, which does not look at the locale.
+namespace hcclsim::cli {
+
+/// Writes to standard output; throws Error(bad_input) of kind "output" if it is closed, a broken pipe or a full disk.
+void print(std::string_view text);
+
+/// Columns aligned for reading, two spaces apart. Widths count characters, not bytes.
+class Table {
+ public:
+  enum class Align : bool { left, right };
+  struct Column {
+    std::string title;
+    Align align = Align::right;
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// One cell per column.
+  void add_row(std::vector<std::string> cells);
+  /// The titles and the rows, each line indented and without trailing blanks.
+  [[nodiscard]] std::string to_string(std::string_view indent = "") const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// A field of a CSV file (RFC 4180): quoted if it holds a comma, a quote or a line break.
+[[nodiscard]] std::string csv_field(std::string_view text);
+
+/// "12345678" as "12,345,678".
+[[nodiscard]] std::string with_thousands(std::uint64_t number);
+
+}  // namespace hcclsim::cli

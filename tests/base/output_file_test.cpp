@@ -1,0 +1,108 @@
+#include "base/output_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.hpp"
+
+namespace hcclsim {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+/// An empty folder that is removed at the end of the test.
+class OutputFileTest : public testing::Test {
+ protected:
+  OutputFileTest() : folder_(fs::temp_directory_path() / fmt::format("hcclsim-output-{}", ::getpid())) {
+    fs::create_directory(folder_);
+  }
+  ~OutputFileTest() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string contents(const std::string& name) const {
+    std::stringstream text;
+    text << std::ifstream(path(name)).rdbuf();
+    return text.str();
+  }
+  [[nodiscard]] std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+ private:
+  fs::path folder_;
+};
+
+std::string output_error(const std::string& path) {
+  try {
+    write_file_atomically(path, "new");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    EXPECT_EQ(error.kind(), "output");
+    return error.what();
+  }
+  ADD_FAILURE() << "no error for " << path;
+  return {};
+}
+
+TEST_F(OutputFileTest, ReplacesAFile) {
+  write_file_atomically(path("a"), "old");
+  write_file_atomically(path("a"), "new");
+  EXPECT_EQ(contents("a"), "new");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(OutputFileTest, LeavesTheOldFileUntilCommit) {
+  write_file_atomically(path("a"), "old");
+  {
+    OutputFile file(path("a"));
+    file.write("half");
+    EXPECT_EQ(contents("a"), "old");
+  }
+  EXPECT_EQ(contents("a"), "old");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(OutputFileTest, FollowsSymbolicLinks) {
+  write_file_atomically(path("a"), "old");
+  fs::create_symlink("a", path("link"));
+  write_file_atomically(path("link"), "new");
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(contents("a"), "new");
+}
+
+TEST_F(OutputFileTest, WritesDevicesDirectly) {
+  write_file_atomically("/dev/null", "new");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_EQ(output_error("/dev/full"), "cannot write /dev/full: No space left on device");
+}
+
+TEST_F(OutputFileTest, FullDiskLeavesNothing) {
+  // A limit on the size of files makes the write fail in its middle, as a full disk does.
+  const rlimit limit{1 << 16, RLIM_INFINITY};
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_THROW(write_file_atomically(path("big"), std::string(1 << 17, 'x')), Error);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(files(), 0);
+}
+
+TEST_F(OutputFileTest, PathsThatCannotBeWritten) {
+  EXPECT_THAT(output_error(""), HasSubstr("is empty"));
+  EXPECT_THAT(output_error(path("missing/a")), HasSubstr("missing/a: No such file or directory"));
+  EXPECT_THAT(output_error(path("")), HasSubstr("Is a directory"));
+  EXPECT_THAT(output_error(path(std::string(300, 'n'))), HasSubstr("File name too long"));
+  EXPECT_EQ(files(), 0);
+}
+
+}  // namespace
+}  // namespace hcclsim
