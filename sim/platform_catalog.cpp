@@ -44,16 +44,18 @@ constexpr ServerModel atlas_900_a3{"Atlas 900 A3",
                                    {"ub", 143.2, 196, 104.5, 196, 143.2, 119.7},
                                    1.0};
 
-constexpr std::array<SocEntry, 15> socs{{
+constexpr std::array<SocEntry, 17> socs{{
     {"Ascend910A", &atlas_800_9000, 32, 1.00, 32},
     {"Ascend910ProA", &atlas_800_9000, 32, 1.10, 32},
     {"Ascend910PremiumA", &atlas_800_9000, 32, 1.22, 0},
+    {"old-910B", &atlas_800_9000, 30, 0.90, 0},
     {"Ascend910ProB", &atlas_800_9000, 30, 1.15, 0},
     {"Ascend910B1", &atlas_800t_a2, 24, 1.85, 64},
     {"Ascend910B2", &atlas_800t_a2, 24, 1.80, 64},
     {"Ascend910B2C", &atlas_800t_a2, 24, 1.80, 64},
     {"Ascend910B3", &atlas_800t_a2, 20, 1.80, 64},
     {"Ascend910B4", &atlas_800t_a2, 20, 1.50, 32},
+    {"Ascend910B4-1", &atlas_800t_a2, 20, 1.50, 32},
     {"Ascend910_9391", &atlas_900_a3, 24, 1.85, 64},
     {"Ascend910_9392", &atlas_900_a3, 24, 1.85, 64},
     {"Ascend910_9381", &atlas_900_a3, 24, 1.80, 64},
@@ -103,7 +105,7 @@ const SocEntry& find_soc_entry(std::string_view name) {
   }
   std::string_view hint;
   if (short_name(name) == "910B") {
-    hint = "; '910B' alone is the old name of a 30-core 910A: for an A2 server state 910B1, 910B2, 910B3 or 910B4";
+    hint = "; '910B' means two things: state 910B1, 910B2, 910B3 or 910B4 for A2, old-910B for the 30-core bin of 910A";
   } else if (short_name(name) == "A3" || short_name(name) == "910C") {
     hint = "; state the die, such as 910_9391";
   }

@@ -201,7 +201,7 @@ class Writer {
     write_property(indent, "name", fmt::format("{}{}", count, model_.title));
     write_property(indent, "generated_by", command());
     write_property(indent, "npus_per_server", fmt::to_string(options_.npus_per_server));
-    if (options_.fabric.fat_tree) write_property(indent, "fabric.kind", "roce");
+    if (options_.fabric.fat_tree) write_property(indent, "link.kind", "roce");
     for (const LinkSpeed& speed : model_.speeds) {
       const auto put = [&](std::string_view what, double gigabytes) {
         write_property(indent, fmt::format("link.{}.{}", speed.kind, what), fmt::format("{}GBps", gigabytes));
