@@ -1,0 +1,44 @@
+#include "hccl/comm/communicator.hpp"
+
+#include <numeric>
+#include <set>
+
+namespace hcclsim::hccl {
+
+Communicator world_communicator(Rank size) {
+  Communicator world{"hccl_world_group", std::vector<Rank>(size)};
+  std::iota(world.ranks.begin(), world.ranks.end(), Rank{0});
+  return world;
+}
+
+Topology topology_of(const Communicator& communicator, const sim::Cluster& cluster) {
+  // Lengths of the runs of ranks on one server; a server that comes back makes the numbering irregular.
+  std::vector<Rank> runs;
+  std::set<std::uint32_t> servers;
+  bool by_server = true;
+  bool device_order = true;
+  std::uint32_t current = 0;
+  for (const Rank rank : communicator.ranks) {
+    const sim::Npu& npu = cluster.npu(rank);
+    if (runs.empty() || npu.server != current) {
+      by_server = servers.insert(npu.server).second && by_server;
+      current = npu.server;
+      runs.push_back(0);
+    }
+    device_order = device_order && npu.device == runs.back();
+    ++runs.back();
+  }
+  Topology topology{static_cast<Rank>(communicator.ranks.size()), static_cast<Rank>(servers.size()), 0, false};
+  for (const Rank run : runs) by_server = by_server && run == runs.front();
+  if (!by_server || runs.empty()) return topology;
+  topology.ranks_per_server = runs.front();
+  std::vector<Rank> devices(cluster.servers(), 0);
+  for (Rank rank = 0; rank < cluster.size(); ++rank) ++devices[cluster.npu(rank).server];
+  topology.whole_servers = device_order;
+  for (const std::uint32_t server : servers) {
+    topology.whole_servers = topology.whole_servers && devices[server] == topology.ranks_per_server;
+  }
+  return topology;
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "sim/cluster.hpp"
+
+/// Communicators: which NPUs take part in collectives together, and how they lie in the cluster.
+namespace hcclsim::hccl {
+
+struct Communicator {
+  std::string name;         ///< "hccl_world_group" or the user's
+  std::vector<Rank> ranks;  ///< world rank of each rank of the communicator
+};
+
+/// The first `size` NPUs of the cluster, in rank order.
+[[nodiscard]] Communicator world_communicator(Rank size);
+
+/// How a communicator's ranks fall into servers; what the choice of an algorithm depends on.
+struct Topology {
+  Rank ranks = 0;
+  Rank servers = 0;
+  /// Ranks on each server if all have the same number and are numbered server by server; 0 otherwise.
+  Rank ranks_per_server = 0;
+  /// All devices of every server take part, in the order of their numbers.
+  bool whole_servers = false;
+};
+
+[[nodiscard]] Topology topology_of(const Communicator& communicator, const sim::Cluster& cluster);
+
+}  // namespace hcclsim::hccl

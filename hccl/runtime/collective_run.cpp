@@ -1,0 +1,261 @@
+#include "hccl/runtime/collective_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+/// Planes of a stream's collectives are ordered behind each other among events of one date.
+constexpr std::uint32_t planes_per_stream = 4096;
+
+}  // namespace
+
+CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communicator,
+                             std::shared_ptr<const Schedule> schedule, std::string name, std::uint64_t sequence,
+                             Done done)
+    : machine_(machine),
+      communicator_(communicator),
+      schedule_(std::move(schedule)),
+      name_(std::move(name)),
+      sequence_(sequence),
+      done_(std::move(done)),
+      members_(schedule_->ranks),
+      queues_(std::size_t{schedule_->ranks} * schedule_->queues),
+      slots_(std::size_t{schedule_->ranks} * schedule_->notifies),
+      link_bytes_(machine.cluster.links().size(), 0.0) {
+  if (communicator_.ranks.size() != schedule_->ranks) {
+    internal_error("schedule for {} ranks in a communicator of {}", schedule_->ranks, communicator_.ranks.size());
+  }
+}
+
+void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream,
+                           std::int32_t iteration) {
+  Member& member = members_[rank];
+  if (member.arrived) internal_error("rank {} arrived twice at {}", rank, name_);
+  member.arrived = true;
+  member.caller = caller;
+  member.stream = stream;
+  member.iteration = iteration;
+  first_arrival_ = arrived_ == 0 ? date : std::min(first_arrival_, date);
+  ++arrived_;
+  draining_ = true;
+  start_stage(rank, date + machine_.costs.launch);
+  draining_ = false;
+  drain();
+}
+
+/// Forks queue 0 into the queues of the stage. Stages in which the rank does nothing are skipped.
+void CollectiveRun::start_stage(Rank rank, Seconds date) {
+  Member& member = members_[rank];
+  const device::TaskCosts& costs = machine_.costs;
+  for (; member.stage < schedule_->stages.size(); ++member.stage) {
+    Seconds main_date = date;
+    for (std::uint32_t number = 0; number < schedule_->queues; ++number) {
+      Queue& queue = queue_of(rank, number);
+      queue.active = queue.walk.enter(*schedule_, member.stage, rank, number);
+      if (!queue.active) continue;
+      ++member.running;
+      if (number > 0) {
+        main_date += costs.notify_record_local;
+        queue.date = main_date + costs.notify_wait;
+      }
+      woken_.push_back({rank, number});
+    }
+    if (member.running > 0) {
+      queue_of(rank, 0).date = main_date;
+      return;
+    }
+  }
+  ++finished_;
+  last_end_ = std::max(last_end_, date);
+  done_(*this, member.caller, date);
+}
+
+/// Joins the queues of a stage when the last one has ended, and goes on to the next stage.
+void CollectiveRun::end_queue(Rank rank) {
+  Member& member = members_[rank];
+  if (--member.running > 0) return;
+  Seconds date = queue_of(rank, 0).date;
+  for (std::uint32_t number = 1; number < schedule_->queues; ++number) {
+    const Queue& queue = queue_of(rank, number);
+    if (!queue.active) continue;
+    date = std::max(date, queue.date + machine_.costs.notify_record_local) + machine_.costs.notify_wait;
+  }
+  ++member.stage;
+  start_stage(rank, date);
+}
+
+void CollectiveRun::drain() {
+  if (draining_) return;
+  draining_ = true;
+  while (!woken_.empty()) {
+    const Woken next = woken_.back();
+    woken_.pop_back();
+    advance(next.rank, next.queue);
+  }
+  draining_ = false;
+}
+
+void CollectiveRun::advance(Rank rank, std::uint32_t number) {
+  Queue& queue = queue_of(rank, number);
+  while (const Task* task = queue.walk.task()) {
+    switch (task->kind) {
+      case TaskKind::wait:
+        if (!try_wait(rank, number)) return;
+        break;
+      case TaskKind::post:
+        post(rank, number);
+        break;
+      case TaskKind::copy:
+      case TaskKind::reduce:
+        reduce_or_copy(rank, number);
+        break;
+      case TaskKind::write:
+      case TaskKind::read:
+      case TaskKind::write_reduce:
+      case TaskKind::read_reduce: {
+        const ByteRange source = resolve(*schedule_, task->source, rank, queue.walk.place(), queue.walk.group());
+        if (source.length == 0) break;  // an empty slice needs no task
+        start_transfer(rank, number);
+        return;
+      }
+    }
+    queue.walk.next();
+  }
+  end_queue(rank);
+}
+
+/// Consumes the slot if it is set; otherwise the queue is noted as its waiter.
+bool CollectiveRun::try_wait(Rank rank, std::uint32_t number) {
+  Queue& queue = queue_of(rank, number);
+  Slot& slot = slots_[std::size_t{rank} * schedule_->notifies + queue.walk.notify()];
+  if (slot.date == unset) {
+    slot.waiter = static_cast<std::int32_t>(number);
+    return false;
+  }
+  const Seconds start = queue.date;
+  queue.date = std::max(queue.date, slot.date) + machine_.costs.notify_wait;
+  slot.date = unset;
+  record(rank, number, sim::SpanKind::notify_wait, start, 0, -1);
+  return true;
+}
+
+void CollectiveRun::post(Rank rank, std::uint32_t number) {
+  Queue& queue = queue_of(rank, number);
+  const Seconds start = queue.date;
+  queue.date += machine_.costs.notify_record;
+  const Rank peer = queue.walk.peer(*schedule_, rank);
+  record(rank, number, sim::SpanKind::notify_post, start, 0, communicator_.ranks[peer]);
+  Slot& slot = slots_[std::size_t{peer} * schedule_->notifies + queue.walk.notify()];
+  if (slot.date != unset) {
+    simulated_failure("notify", "{}: rank {} sets notify slot {} of rank {}, which has not consumed the one before",
+                      name_, rank, queue.walk.notify(), peer);
+  }
+  slot.date = queue.date;
+  if (slot.waiter < 0) return;
+  woken_.push_back({peer, static_cast<std::uint32_t>(slot.waiter)});
+  slot.waiter = -1;
+}
+
+void CollectiveRun::start_transfer(Rank rank, std::uint32_t number) {
+  Queue& queue = queue_of(rank, number);
+  const Task& task = *queue.walk.task();
+  const bool reads = task.kind == TaskKind::read || task.kind == TaskKind::read_reduce;
+  const Rank peer = queue.walk.peer(*schedule_, rank);
+  if (peer != queue.peer) {
+    const Rank here = communicator_.ranks[rank];
+    const Rank there = communicator_.ranks[peer];
+    queue.peer = peer;
+    queue.route = reads ? &machine_.cluster.route(there, here) : &machine_.cluster.route(here, there);
+  }
+  const Bytes bytes = resolve(*schedule_, task.source, rank, queue.walk.place(), queue.walk.group()).length;
+  const double load = static_cast<double>(bytes) * (reads ? queue.route->read_factor : queue.route->write_factor);
+  for (const sim::LinkId link : queue.route->links) link_bytes_[link] += load;
+  queue.task_start = queue.date;
+  const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);
+  const sim::EventOrder order{communicator_.ranks[rank], members_[rank].stream * planes_per_stream + number};
+  machine_.network.transfer(*queue.route, reads ? sim::Access::read : sim::Access::write, bytes, queue.date + setup,
+                            order, *this, std::uint64_t{rank} * schedule_->queues + number);
+}
+
+void CollectiveRun::on_event(std::uint64_t tag) {
+  const auto rank = static_cast<Rank>(tag / schedule_->queues);
+  const auto number = static_cast<std::uint32_t>(tag % schedule_->queues);
+  Queue& queue = queue_of(rank, number);
+  queue.date = machine_.loop.now();
+  const Task& task = *queue.walk.task();
+  if (machine_.trace.selected_tasks(communicator_.ranks[rank])) {
+    const Bytes bytes = resolve(*schedule_, task.source, rank, queue.walk.place(), queue.walk.group()).length;
+    record(rank, number, reduces(task.kind) ? sim::SpanKind::reduce : sim::SpanKind::copy, queue.task_start, bytes,
+           communicator_.ranks[queue.peer]);
+  }
+  queue.walk.next();
+  woken_.push_back({rank, number});
+  drain();
+}
+
+void CollectiveRun::reduce_or_copy(Rank rank, std::uint32_t number) {
+  Queue& queue = queue_of(rank, number);
+  const Task& task = *queue.walk.task();
+  const Bytes bytes = resolve(*schedule_, task.source, rank, queue.walk.place(), queue.walk.group()).length;
+  if (bytes == 0) return;
+  const Seconds start = queue.date;
+  if (task.kind == TaskKind::copy) {
+    // Every byte is read from and written to HBM.
+    queue.date += machine_.costs.transfer_setup(sim::Transport::sdma, bytes) +
+                  2 * static_cast<double>(bytes) / machine_.hbm_bandwidth;
+    record(rank, number, sim::SpanKind::copy, start, bytes, -1);
+  } else if (task.by_core) {
+    queue.date += machine_.costs.local_reduce(bytes);
+    record(rank, number, sim::SpanKind::local_reduce, start, bytes, -1);
+  }
+}
+
+void CollectiveRun::record(Rank rank, std::uint32_t queue, sim::SpanKind kind, Seconds start, Bytes bytes,
+                           std::int64_t peer) {
+  const Rank world = communicator_.ranks[rank];
+  if (!machine_.trace.selected_tasks(world)) return;
+  const Member& member = members_[rank];
+  machine_.trace.add({.rank = world,
+                      .stream = member.stream,
+                      .plane = queue,
+                      .name = machine_.trace.intern(name_),
+                      .kind = kind,
+                      .start = start,
+                      .end = queue_of(rank, queue).date,
+                      .bytes = bytes,
+                      .peer = peer,
+                      .iteration = member.iteration});
+}
+
+CollectiveStats CollectiveRun::stats() const {
+  CollectiveStats stats{name_, sequence_, schedule_->payload(), first_arrival_, last_end_, 0, 0};
+  for (sim::LinkId link = 0; link < link_bytes_.size(); ++link) {
+    const Seconds time = link_bytes_[link] / machine_.cluster.capacity(link);
+    if (time > stats.busiest_time) {
+      stats.busiest_time = time;
+      stats.busiest_link = link;
+    }
+  }
+  return stats;
+}
+
+std::string CollectiveRun::waiting_for(Rank rank) const {
+  const Member& member = members_[rank];
+  for (std::uint32_t number = 0; number < schedule_->queues; ++number) {
+    const Queue& queue = queues_[rank * schedule_->queues + number];
+    const Task* task = queue.active ? queue.walk.task() : nullptr;
+    if (task == nullptr) continue;
+    const std::string what = task->kind == TaskKind::wait
+                                 ? fmt::format("waits for notify slot {}", queue.walk.notify())
+                                 : fmt::format("is in a {}", name_of(task->kind));
+    return fmt::format("{} #{}: queue {} {} in stage '{}' ({} of {} ranks have arrived)", name_, sequence_, number,
+                       what, schedule_->stages[member.stage].name, arrived_, schedule_->ranks);
+  }
+  return fmt::format("{} #{}: {} of {} ranks have arrived", name_, sequence_, arrived_, schedule_->ranks);
+}
+
+}  // namespace hcclsim::hccl

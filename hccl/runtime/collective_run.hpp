@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "device/task_cost.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "hccl/schedule/walk.hpp"
+#include "sim/cluster.hpp"
+#include "sim/event_loop.hpp"
+#include "sim/network.hpp"
+#include "sim/trace.hpp"
+
+/// One collective while it happens. Ranks arrive one by one, each from its own call; from then on every queue walks
+/// its part of the schedule.
+///
+/// A queue knows its own date: tasks of known duration (posts, set-ups, local reductions) only move that date forward,
+/// and a post reaches its peer with the date at which it was made. Only transfers, whose end depends on what else the
+/// links carry, go through the event loop. So a round of a ring costs two events, whatever its number of tasks.
+namespace hcclsim::hccl {
+
+/// What a simulation gives to its collectives; must outlive them.
+struct Machine {
+  sim::EventLoop& loop;
+  sim::Network& network;
+  sim::Cluster& cluster;
+  const device::TaskCosts& costs;
+  BytesPerSecond hbm_bandwidth;  ///< of an NPU, for copies within it
+  sim::Trace& trace;
+};
+
+/// Figures of a finished collective.
+struct CollectiveStats {
+  std::string name;
+  std::uint64_t sequence = 0;  ///< of its communicator
+  Bytes payload = 0;
+  Seconds first_arrival = 0;
+  Seconds last_end = 0;
+  sim::LinkId busiest_link = 0;
+  Seconds busiest_time = 0;  ///< time for which the busiest link needs its whole capacity
+};
+
+class CollectiveRun final : public sim::EventHandler {
+ public:
+  /// Called when a rank has finished; `caller` is what it passed to arrive(), `date` may lie ahead of the clock.
+  using Done = std::function<void(const CollectiveRun& run, std::uint32_t caller, Seconds date)>;
+
+  CollectiveRun(const Machine& machine, const Communicator& communicator, std::shared_ptr<const Schedule> schedule,
+                std::string name, std::uint64_t sequence, Done done);
+
+  /// `rank` of the communicator takes part from `date` on; its spans go to `stream`, `iteration`.
+  void arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream, std::int32_t iteration);
+
+  [[nodiscard]] const Schedule& schedule() const { return *schedule_; }
+  [[nodiscard]] bool finished() const { return finished_ == schedule_->ranks; }
+  /// It is working at the moment, that is, below in the stack of calls.
+  [[nodiscard]] bool busy() const { return draining_; }
+  [[nodiscard]] CollectiveStats stats() const;
+  /// What a rank that has not finished waits for, for people.
+  [[nodiscard]] std::string waiting_for(Rank rank) const;
+
+  void on_event(std::uint64_t tag) override;  // a transfer has ended
+
+ private:
+  struct Queue {
+    QueueWalk walk;
+    Seconds date = 0;        // where the queue stands in time
+    Seconds task_start = 0;  // of the transfer or wait under way, for the trace
+    Rank peer = ~Rank{0};    // whose route is cached
+    const sim::Route* route = nullptr;
+    bool active = false;
+  };
+  struct Member {
+    std::uint32_t stage = 0;
+    std::uint32_t running = 0;  // queues that have not ended their part of the stage
+    std::uint32_t caller = 0;
+    std::uint32_t stream = 0;
+    std::int32_t iteration = -1;
+    bool arrived = false;
+  };
+  /// A notify slot: the date at which it was set, and the queue that waits for it.
+  struct Slot {
+    Seconds date = unset;
+    std::int32_t waiter = -1;
+  };
+  static constexpr Seconds unset = -1;
+
+  void start_stage(Rank rank, Seconds date);
+  void end_queue(Rank rank);
+  /// Goes on with a queue until it waits, starts a transfer or ends.
+  void advance(Rank rank, std::uint32_t queue);
+  /// Goes on with all queues that were woken.
+  void drain();
+  [[nodiscard]] bool try_wait(Rank rank, std::uint32_t queue);
+  void post(Rank rank, std::uint32_t queue);
+  void start_transfer(Rank rank, std::uint32_t number);
+  void reduce_or_copy(Rank rank, std::uint32_t number);
+  void record(Rank rank, std::uint32_t queue, sim::SpanKind kind, Seconds start, Bytes bytes, std::int64_t peer);
+  [[nodiscard]] Queue& queue_of(Rank rank, std::uint32_t queue) { return queues_[rank * schedule_->queues + queue]; }
+
+  const Machine& machine_;
+  const Communicator& communicator_;
+  std::shared_ptr<const Schedule> schedule_;
+  std::string name_;
+  std::uint64_t sequence_;
+  Done done_;
+  std::vector<Member> members_;
+  std::vector<Queue> queues_;  // rank by rank
+  std::vector<Slot> slots_;    // rank by rank
+  struct Woken {
+    Rank rank;
+    std::uint32_t queue;
+  };
+  std::vector<Woken> woken_;
+  bool draining_ = false;
+  std::vector<double> link_bytes_;
+  Rank finished_ = 0;
+  Rank arrived_ = 0;
+  Seconds first_arrival_ = 0;
+  Seconds last_end_ = 0;
+};
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,290 @@
+#include "hccl/runtime/runtime.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+constexpr Rank not_in_communicator = ~Rank{0};
+
+/// Puts a value into a free place of a pool, or behind the others.
+template <typename Value>
+std::uint32_t place_in(std::vector<Value>& pool, std::vector<std::uint32_t>& free, Value value) {
+  if (free.empty()) {
+    pool.push_back(std::move(value));
+    return static_cast<std::uint32_t>(pool.size() - 1);
+  }
+  const std::uint32_t place = free.back();
+  free.pop_back();
+  pool[place] = std::move(value);
+  return place;
+}
+
+}  // namespace
+
+Runtime::Runtime(const Machine& machine) : machine_(machine), streams_of_rank_(machine.cluster.size(), 0) {}
+
+StreamId Runtime::create_stream(Rank rank) {
+  streams_.push_back({.rank = rank, .number = streams_of_rank_.at(rank)++, .date = machine_.loop.now(), .tasks = {}});
+  return {static_cast<std::uint32_t>(streams_.size() - 1)};
+}
+
+EventId Runtime::create_event() {
+  events_.emplace_back();
+  return {static_cast<std::uint32_t>(events_.size() - 1)};
+}
+
+CommunicatorId Runtime::create_communicator(Communicator communicator) {
+  CommunicatorState state;
+  state.rank_of.assign(machine_.cluster.size(), not_in_communicator);
+  for (Rank rank = 0; rank < communicator.ranks.size(); ++rank) {
+    Rank& entry = state.rank_of.at(communicator.ranks[rank]);
+    if (entry != not_in_communicator) {
+      bad_input("communicator", "{}: NPU {} takes part twice", communicator.name, communicator.ranks[rank]);
+    }
+    entry = rank;
+  }
+  state.calls.assign(communicator.ranks.size(), 0);
+  state.communicator = std::move(communicator);
+  communicators_.push_back(std::move(state));
+  return {static_cast<std::uint32_t>(communicators_.size() - 1)};
+}
+
+void Runtime::launch(StreamId stream, Seconds duration, std::uint32_t name, std::int32_t iteration) {
+  enqueue(stream, {.kind = Kind::kernel, .name = name, .iteration = iteration, .duration = duration});
+}
+
+void Runtime::delay(StreamId stream, Seconds duration) {
+  enqueue(stream, {.kind = Kind::delay, .duration = duration});
+}
+
+void Runtime::record(StreamId stream, EventId event) {
+  const std::uint64_t generation = ++events_.at(event.index).enqueued;
+  enqueue(stream, {.kind = Kind::record, .index = event.index, .generation = generation});
+}
+
+void Runtime::wait(StreamId stream, EventId event) {
+  const std::uint64_t generation = events_.at(event.index).enqueued;
+  enqueue(stream, {.kind = Kind::wait, .index = event.index, .generation = generation});
+}
+
+void Runtime::collective(StreamId stream, CommunicatorId communicator, std::shared_ptr<const Schedule> schedule,
+                         const std::string& name, std::int32_t iteration) {
+  CommunicatorState& state = communicators_.at(communicator.index);
+  const Rank world = streams_.at(stream.index).rank;
+  const Rank rank = state.rank_of[world];
+  if (rank == not_in_communicator) {
+    bad_input("communicator", "NPU {} calls {} on {}, to which it does not belong", world, name,
+              state.communicator.name);
+  }
+  const std::uint32_t call =
+      place_in(calls_, free_calls_, Call{communicator.index, rank, state.calls[rank]++, std::move(schedule)});
+  enqueue(stream, {.kind = Kind::collective,
+                   .index = call,
+                   .name = machine_.trace.intern(name),
+                   .iteration = iteration});
+}
+
+void Runtime::host_function(StreamId stream, std::function<void()> function) {
+  enqueue(stream, {.kind = Kind::host, .index = place_in(functions_, free_functions_, std::move(function))});
+}
+
+void Runtime::run() {
+  machine_.loop.run();
+  for (const Stream& stream : streams_) {
+    if (!stream.tasks.empty()) report_deadlock();
+  }
+}
+
+void Runtime::enqueue(StreamId id, const Task& task) {
+  Stream& stream = streams_.at(id.index);
+  const bool idle = stream.tasks.empty();
+  stream.tasks.push_back(task);
+  if (!idle) return;
+  stream.date = std::max(stream.date, machine_.loop.now());
+  ready_.push_back(id.index);
+  drain();
+}
+
+/// The first task of a blocked stream has ended at `date`.
+void Runtime::wake(std::uint32_t index, Seconds date) {
+  Stream& stream = streams_[index];
+  stream.date = std::max(stream.date, date);
+  stream.blocked = false;
+  stream.tasks.pop_front();
+  ready_.push_back(index);
+}
+
+void Runtime::drain() {
+  if (draining_) return;
+  draining_ = true;
+  while (!ready_.empty()) {
+    const std::uint32_t stream = ready_.back();
+    ready_.pop_back();
+    advance(stream);
+  }
+  draining_ = false;
+}
+
+void Runtime::advance(std::uint32_t index) {
+  while (!streams_[index].blocked && !streams_[index].tasks.empty()) {
+    const Task task = streams_[index].tasks.front();
+    if (perform(index, task)) {
+      streams_[index].tasks.pop_front();
+    } else {
+      return;
+    }
+  }
+}
+
+bool Runtime::perform(std::uint32_t index, const Task& task) {
+  Stream& stream = streams_[index];
+  switch (task.kind) {
+    case Kind::kernel: {
+      const Seconds start = stream.date;
+      stream.date += task.duration;
+      if (machine_.trace.selected(stream.rank)) {
+        machine_.trace.add({.rank = stream.rank,
+                            .stream = stream.number,
+                            .name = task.name,
+                            .kind = sim::SpanKind::kernel,
+                            .start = start,
+                            .end = stream.date,
+                            .iteration = task.iteration});
+      }
+      return true;
+    }
+    case Kind::delay:
+      stream.date += task.duration;
+      return true;
+    case Kind::record: {
+      Event& event = events_[task.index];
+      event.dates.push_back(stream.date);
+      // Waiters look again; those that wait for a later record go back to waiting.
+      for (const std::uint32_t waiting : std::exchange(event.waiting, {})) {
+        streams_[waiting].blocked = false;
+        ready_.push_back(waiting);
+      }
+      return true;
+    }
+    case Kind::wait: {
+      Event& event = events_[task.index];
+      if (task.generation == 0) return true;
+      if (event.dates.size() < task.generation) {
+        stream.blocked = true;
+        event.waiting.push_back(index);
+        return false;
+      }
+      stream.date = std::max(stream.date, event.dates[task.generation - 1]);
+      return true;
+    }
+    case Kind::host:
+      stream.blocked = true;
+      machine_.loop.at(stream.date, {stream.rank, stream.number}, [this, index, function = task.index] {
+        const std::function<void()> call = std::exchange(functions_[function], nullptr);
+        free_functions_.push_back(function);
+        call();
+        wake(index, machine_.loop.now());
+        drain();
+      });
+      return false;
+    case Kind::collective:
+      stream.blocked = true;
+      start_collective(index, task);
+      return false;
+  }
+  internal_error("unknown kind of task {}", static_cast<int>(task.kind));
+}
+
+void Runtime::start_collective(std::uint32_t index, const Task& task) {
+  const Call& call = calls_[task.index];
+  Stream& stream = streams_[index];
+  stream.blocked_since = stream.date;
+  forget_finished_runs(communicators_[call.communicator]);
+  run_of(call, machine_.trace.name(task.name)).arrive(call.rank, stream.date, index, stream.number, task.iteration);
+}
+
+/// The run that a call belongs to; the first call of a sequence number makes it.
+CollectiveRun& Runtime::run_of(const Call& call, const std::string& name) {
+  CommunicatorState& state = communicators_[call.communicator];
+  while (state.first + state.runs.size() <= call.sequence) state.runs.emplace_back();
+  std::unique_ptr<CollectiveRun>& run = state.runs[call.sequence - state.first];
+  if (run == nullptr) {
+    const auto done = [this](const CollectiveRun& ended, std::uint32_t stream, Seconds date) {
+      end_collective(ended, stream, date);
+    };
+    run = std::make_unique<CollectiveRun>(machine_, state.communicator, call.schedule, name, call.sequence, done);
+    return *run;
+  }
+  const Schedule& first = run->schedule();
+  const Schedule& own = *call.schedule;
+  if (first.collective != own.collective || first.algorithm != own.algorithm || first.type != own.type ||
+      first.op != own.op || first.elements != own.elements) {
+    bad_input("collective",
+              "{} #{} on {}: rank {} calls {} of {} {} by {}, another rank called {} of {} {} by {}; all ranks must "
+              "call the same",
+              name, call.sequence, state.communicator.name, call.rank, own.collective, own.elements,
+              name_of(own.type), own.algorithm, first.collective, first.elements, name_of(first.type),
+              first.algorithm);
+  }
+  return *run;
+}
+
+void Runtime::end_collective(const CollectiveRun& run, std::uint32_t index, Seconds date) {
+  const Stream& stream = streams_[index];
+  const Task& task = stream.tasks.front();
+  if (machine_.trace.selected(stream.rank)) {
+    machine_.trace.add({.rank = stream.rank,
+                        .stream = stream.number,
+                        .name = task.name,
+                        .kind = sim::SpanKind::collective,
+                        .start = stream.blocked_since,
+                        .end = date,
+                        .bytes = run.schedule().payload(),
+                        .iteration = task.iteration});
+  }
+  if (run.finished()) finished_.push_back(run.stats());
+  calls_[task.index] = {};
+  free_calls_.push_back(task.index);
+  wake(index, date);
+  drain();
+}
+
+void Runtime::forget_finished_runs(CommunicatorState& state) {
+  while (!state.runs.empty() && state.runs.front() != nullptr && state.runs.front()->finished() &&
+         !state.runs.front()->busy()) {
+    state.runs.pop_front();
+    ++state.first;
+  }
+}
+
+void Runtime::report_deadlock() const {
+  constexpr std::size_t most_lines = 8;
+  std::string message = "the simulation stopped before all streams had finished:";
+  std::size_t unfinished = 0;
+  for (const Stream& stream : streams_) {
+    if (stream.tasks.empty() || ++unfinished > most_lines) continue;
+    const Task& task = stream.tasks.front();
+    std::string what;
+    if (task.kind == Kind::wait) {
+      what = fmt::format("waits for record {} of event {}, which was reached {} times", task.generation, task.index,
+                         events_[task.index].dates.size());
+    } else if (task.kind == Kind::collective) {
+      const Call& call = calls_[task.index];
+      const CommunicatorState& state = communicators_[call.communicator];
+      what = fmt::format("{} on {}", state.runs[call.sequence - state.first]->waiting_for(call.rank),
+                         state.communicator.name);
+    } else {
+      what = "has not begun its next task";
+    }
+    message += fmt::format("\n  rank {}, stream {}: {} ({} more tasks behind)", stream.rank, stream.number, what,
+                           stream.tasks.size() - 1);
+  }
+  if (unfinished > most_lines) message += fmt::format("\n  and {} more streams", unfinished - most_lines);
+  throw Error(ErrorCode::simulated_failure, "deadlock", message);
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "hccl/runtime/collective_run.hpp"
+#include "hccl/schedule/schedule.hpp"
+
+/// The runtime of the simulated NPUs, as programs on a device see it: in-order streams that take kernels, event records
+/// and waits, host functions and collectives, at any date, also from callbacks while the simulation runs. A collective
+/// forms from the calls of its ranks, in the order in which each rank issues them per communicator.
+///
+/// A stream knows its own date, like the queues of a collective: kernels only move it forward. So a stream runs ahead
+/// of the simulated clock until it has to wait for something whose date is not known yet.
+namespace hcclsim::hccl {
+
+struct StreamId {
+  std::uint32_t index = 0;
+};
+struct EventId {
+  std::uint32_t index = 0;
+};
+struct CommunicatorId {
+  std::uint32_t index = 0;
+};
+
+class Runtime {
+ public:
+  explicit Runtime(const Machine& machine);
+
+  /// A new stream of a rank; its streams are numbered from 0.
+  StreamId create_stream(Rank rank);
+  /// An event of one rank's streams: a wait refers to the latest record that was enqueued before it, and passes at once
+  /// if there is none.
+  EventId create_event();
+  CommunicatorId create_communicator(Communicator communicator);
+
+  // All of these enqueue a task at the simulated date and return.
+  /// A kernel of fixed duration. `name` is a number of the trace's names.
+  void launch(StreamId stream, Seconds duration, std::uint32_t name, std::int32_t iteration = -1);
+  /// Idles until the duration is over; not shown in the trace.
+  void delay(StreamId stream, Seconds duration);
+  void record(StreamId stream, EventId event);
+  void wait(StreamId stream, EventId event);
+  /// The stream's rank takes part in the next collective that it has not yet called on the communicator. All ranks must
+  /// call with schedules of the same shape; throws Error(bad_input, "collective") otherwise.
+  void collective(StreamId stream, CommunicatorId communicator, std::shared_ptr<const Schedule> schedule,
+                  const std::string& name, std::int32_t iteration = -1);
+  /// Calls the function when everything before it in the stream has ended; the stream waits for it to return.
+  void host_function(StreamId stream, std::function<void()> function);
+
+  /// Simulates until nothing is left to do. Throws Error(simulated_failure, "deadlock") that names the streams which
+  /// could not finish.
+  void run();
+
+  /// Statistics of the collectives that have ended, in the order of their ends.
+  [[nodiscard]] const std::vector<CollectiveStats>& collectives() const { return finished_; }
+
+ private:
+  enum class Kind : std::uint8_t { kernel, delay, record, wait, collective, host };
+  struct Task {
+    Kind kind = Kind::kernel;
+    std::uint32_t index = 0;   // event, collective call or host function
+    std::uint32_t name = 0;
+    std::int32_t iteration = -1;
+    std::uint64_t generation = 0;  // record or wait: which record of the event
+    Seconds duration = 0;
+  };
+  struct Stream {
+    Rank rank = 0;
+    std::uint32_t number = 0;
+    Seconds date = 0;
+    Seconds blocked_since = 0;
+    bool blocked = false;  // its first task has begun and waits for something
+    std::deque<Task> tasks;
+  };
+  struct Event {
+    std::uint64_t enqueued = 0;     // records enqueued so far
+    std::vector<Seconds> dates;     // of the records that were reached, in order
+    std::vector<std::uint32_t> waiting;  // streams
+  };
+  struct Call {
+    std::uint32_t communicator = 0;
+    Rank rank = 0;  // of the communicator
+    std::uint64_t sequence = 0;
+    std::shared_ptr<const Schedule> schedule;
+  };
+  struct CommunicatorState {
+    Communicator communicator;
+    std::vector<Rank> rank_of;  // world rank -> rank of the communicator
+    std::vector<std::uint64_t> calls;            // of each rank, so far
+    std::deque<std::unique_ptr<CollectiveRun>> runs;  // from sequence number `first` on
+    std::uint64_t first = 0;
+  };
+
+  void enqueue(StreamId stream, const Task& task);
+  void wake(std::uint32_t stream, Seconds date);
+  void drain();
+  /// Runs a stream ahead until it is blocked or empty.
+  void advance(std::uint32_t stream);
+  /// Begins the stream's first task; true if it has ended at the stream's new date.
+  bool perform(std::uint32_t stream, const Task& task);
+  void start_collective(std::uint32_t stream, const Task& task);
+  CollectiveRun& run_of(const Call& call, const std::string& name);
+  void end_collective(const CollectiveRun& run, std::uint32_t stream, Seconds date);
+  /// Frees the runs at the front that have ended and are not below in the stack of calls.
+  static void forget_finished_runs(CommunicatorState& state);
+  [[noreturn]] void report_deadlock() const;
+
+  Machine machine_;
+  std::vector<Stream> streams_;
+  std::vector<std::uint32_t> streams_of_rank_;
+  std::vector<Event> events_;
+  std::deque<CommunicatorState> communicators_;  // deque: runs refer to their communicator
+  std::vector<Call> calls_;
+  std::vector<std::function<void()>> functions_;
+  std::vector<std::uint32_t> free_calls_;
+  std::vector<std::uint32_t> free_functions_;
+  std::vector<std::uint32_t> ready_;  // streams to advance
+  bool draining_ = false;
+  std::vector<CollectiveStats> finished_;
+};
+
+}  // namespace hcclsim::hccl
