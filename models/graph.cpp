@@ -1,0 +1,109 @@
+#include "models/graph.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace hcclsim::models {
+namespace {
+
+/// Sum over the `out` windows of an adaptive pooling of `in` pixels: window i spans floor(i·in/out) …
+/// ceil((i+1)·in/out).
+std::uint64_t adaptive_reads(std::uint64_t in, std::uint64_t out) {
+  std::uint64_t reads = 0;
+  for (std::uint64_t i = 0; i < out; ++i) reads += ((i + 1) * in + out - 1) / out - i * in / out;
+  return reads;
+}
+
+std::uint64_t average_pool_reads(const Shape& in, const Shape& out) {
+  return std::uint64_t{out.batch} * out.channels * adaptive_reads(in.height, out.height) *
+         adaptive_reads(in.width, out.width);
+}
+
+/// Multiply-adds of a convolution or a linear operator: its output elements times the weights behind each of them.
+Flops multiply_adds(const Graph& graph, const Operator& op) {
+  const Parameter& weight = graph.parameters[op.parameters.front()];
+  return static_cast<Flops>(op.output.elements()) * static_cast<Flops>(weight.elements / op.output.channels);
+}
+
+}  // namespace
+
+std::string to_string(const Shape& shape) {
+  if (shape.image() == 1) return fmt::format("{}x{}", shape.batch, shape.channels);
+  return fmt::format("{}x{}x{}x{}", shape.batch, shape.channels, shape.height, shape.width);
+}
+
+std::string_view name_of(OperatorKind kind) {
+  static constexpr std::array<std::string_view, 12> names{"input",   "convolution", "batch_norm",   "relu",
+                                                          "relu6",   "max_pool",    "average_pool", "add",
+                                                          "flatten", "linear",      "dropout",      "loss"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::uint64_t Graph::parameter_elements() const {
+  std::uint64_t sum = 0;
+  for (const Parameter& parameter : parameters) sum += parameter.elements;
+  return sum;
+}
+
+std::vector<bool> Graph::needs_gradient() const {
+  std::vector<bool> needs(operators.size(), false);
+  for (std::size_t i = 0; i < operators.size(); ++i) {
+    needs[i] = !operators[i].parameters.empty();
+    for (const OperatorId input : operators[i].inputs) needs[i] = needs[i] || needs[input];
+  }
+  return needs;
+}
+
+std::vector<std::uint32_t> Graph::consumer_counts() const {
+  std::vector<std::uint32_t> counts(operators.size(), 0);
+  for (const Operator& op : operators) {
+    for (const OperatorId input : op.inputs) ++counts[input];
+  }
+  return counts;
+}
+
+Flops forward_flops(const Graph& graph, const Operator& op) {
+  const auto outputs = static_cast<Flops>(op.output.elements());
+  switch (op.kind) {
+    case OperatorKind::input:
+    case OperatorKind::flatten:
+      return 0;
+    case OperatorKind::convolution:
+    case OperatorKind::linear:
+      return 2 * multiply_adds(graph, op);
+    case OperatorKind::batch_norm:
+      return 7 * outputs;
+    case OperatorKind::max_pool:
+      return op.window.area() * outputs;
+    case OperatorKind::average_pool:
+      return static_cast<Flops>(average_pool_reads(graph.input_of(op), op.output));
+    case OperatorKind::loss:
+      return 5 * static_cast<Flops>(graph.input_of(op).elements());
+    case OperatorKind::relu:
+    case OperatorKind::relu6:
+    case OperatorKind::add:
+    case OperatorKind::dropout:
+      return outputs;
+  }
+  return 0;
+}
+
+Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gradient) {
+  const auto outputs = static_cast<Flops>(op.output.elements());
+  switch (op.kind) {
+    case OperatorKind::convolution:
+    case OperatorKind::linear:
+      return (input_needs_gradient ? 4 : 2) * multiply_adds(graph, op);
+    case OperatorKind::batch_norm:
+      return 11 * outputs;
+    case OperatorKind::max_pool:
+      return outputs;
+    case OperatorKind::loss:
+      return 2 * static_cast<Flops>(graph.input_of(op).elements());
+    default:
+      return forward_flops(graph, op);
+  }
+}
+
+}  // namespace hcclsim::models

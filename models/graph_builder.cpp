@@ -1,0 +1,162 @@
+#include "models/graph_builder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace hcclsim::models {
+namespace {
+
+constexpr std::uint32_t max_batch = 65536;
+constexpr std::uint32_t max_image = 16384;       // pixels per side
+constexpr std::uint32_t max_channels = 1 << 24;  // features, classes: with max_batch far from overflow
+
+}  // namespace
+
+GraphBuilder::GraphBuilder(std::string title, const Shape& input) {
+  graph_.title = std::move(title);
+  if (input.batch == 0 || input.batch > max_batch) {
+    bad_input("model", "batch must be 1 to {}, got {}", max_batch, input.batch);
+  }
+  if (input.height == 0 || input.width == 0 || input.height > max_image || input.width > max_image) {
+    bad_input("model", "input images must have 1 to {} pixels per side, got {}x{}", max_image, input.height,
+              input.width);
+  }
+  append("input", OperatorKind::input, {}, input);
+}
+
+OperatorId GraphBuilder::append(std::string name, OperatorKind kind, std::vector<OperatorId> inputs,
+                                const Shape& output) {
+  if (output.channels == 0 || output.channels > max_channels) {
+    bad_input("model", "{}: channels, features or classes must be 1 to {}, got {}", name, max_channels,
+              output.channels);
+  }
+  const std::uint64_t inherited = inputs.empty() ? 1 : strides_[inputs.front()];
+  strides_.push_back(next_stride_ != 0 ? std::exchange(next_stride_, 0) : inherited);
+  Operator& op = graph_.operators.emplace_back();
+  op.name = std::move(name);
+  op.kind = kind;
+  op.inputs = std::move(inputs);
+  op.output = output;
+  return static_cast<OperatorId>(graph_.operators.size() - 1);
+}
+
+void GraphBuilder::add_parameter(OperatorId owner, std::string_view suffix, std::vector<std::uint32_t> shape) {
+  Operator& op = graph_.operators[owner];
+  op.parameters.push_back(static_cast<std::uint32_t>(graph_.parameters.size()));
+  std::uint64_t elements = 1;
+  for (const std::uint32_t size : shape) elements *= size;
+  graph_.parameters.push_back(
+      {.name = fmt::format("{}.{}", op.name, suffix), .shape = std::move(shape), .elements = elements, .owner = owner});
+}
+
+Shape GraphBuilder::slide(std::string_view name, OperatorId from, const Window& window, std::uint32_t channels) {
+  const Shape in = shape(from);
+  const Shape& image = graph_.operators.front().output;
+  const std::uint64_t stride = strides_[from] * window.stride;
+  if (window.stride > 1 && stride > std::min(image.height, image.width)) {
+    bad_input("model",
+              "{} of {}: an input of {}x{} pixels is smaller than the network's stride up to here, {} (image of {}x{} "
+              "left); give an input of at least {}",
+              name, graph_.title, image.height, image.width, stride, in.height, in.width, stride);
+  }
+  const std::uint64_t padded_height = std::uint64_t{in.height} + 2 * std::uint64_t{window.padding};
+  const std::uint64_t padded_width = std::uint64_t{in.width} + 2 * std::uint64_t{window.padding};
+  if (std::min(padded_height, padded_width) < window.kernel) {
+    bad_input("model",
+              "{} of {}: a {}x{} window does not fit into an image of {}x{} with padding {}; give a larger input", name,
+              graph_.title, window.kernel, window.kernel, in.height, in.width, window.padding);
+  }
+  next_stride_ = stride;
+  return {.batch = in.batch,
+          .channels = channels,
+          .height = static_cast<std::uint32_t>((padded_height - window.kernel) / window.stride + 1),
+          .width = static_cast<std::uint32_t>((padded_width - window.kernel) / window.stride + 1)};
+}
+
+OperatorId GraphBuilder::convolution(std::string name, OperatorId from, const ConvolutionOptions& options) {
+  const std::uint32_t in_channels = shape(from).channels;
+  if (options.groups == 0 || in_channels % options.groups != 0 || options.channels % options.groups != 0) {
+    bad_input("model", "{}: {} groups do not divide {} input and {} output channels", name, options.groups, in_channels,
+              options.channels);
+  }
+  const Shape output = slide(name, from, options.window, options.channels);
+  const OperatorId id = append(std::move(name), OperatorKind::convolution, {from}, output);
+  graph_.operators[id].window = options.window;
+  graph_.operators[id].groups = options.groups;
+  const std::uint32_t kernel = options.window.kernel;
+  add_parameter(id, "weight", {options.channels, in_channels / options.groups, kernel, kernel});
+  if (options.bias) add_parameter(id, "bias", {options.channels});
+  return id;
+}
+
+OperatorId GraphBuilder::batch_norm(std::string name, OperatorId from) {
+  const OperatorId id = append(std::move(name), OperatorKind::batch_norm, {from}, shape(from));
+  add_parameter(id, "weight", {shape(id).channels});
+  add_parameter(id, "bias", {shape(id).channels});
+  return id;
+}
+
+OperatorId GraphBuilder::relu(std::string name, OperatorId from) {
+  return append(std::move(name), OperatorKind::relu, {from}, shape(from));
+}
+
+OperatorId GraphBuilder::relu6(std::string name, OperatorId from) {
+  return append(std::move(name), OperatorKind::relu6, {from}, shape(from));
+}
+
+OperatorId GraphBuilder::max_pool(std::string name, OperatorId from, const Window& window) {
+  const Shape output = slide(name, from, window, shape(from).channels);
+  const OperatorId id = append(std::move(name), OperatorKind::max_pool, {from}, output);
+  graph_.operators[id].window = window;
+  return id;
+}
+
+OperatorId GraphBuilder::average_pool(std::string name, OperatorId from, std::uint32_t size) {
+  Shape output = shape(from);
+  output.height = size;
+  output.width = size;
+  return append(std::move(name), OperatorKind::average_pool, {from}, output);
+}
+
+OperatorId GraphBuilder::add(std::string name, OperatorId main, OperatorId shortcut) {
+  if (shape(main) != shape(shortcut)) {
+    bad_input("model", "{}: cannot add tensors of {} and {}", name, to_string(shape(main)), to_string(shape(shortcut)));
+  }
+  return append(std::move(name), OperatorKind::add, {main, shortcut}, shape(main));
+}
+
+OperatorId GraphBuilder::flatten(std::string name, OperatorId from) {
+  const Shape in = shape(from);
+  const std::uint64_t features = in.image() * in.channels;
+  if (features > max_channels) {
+    bad_input("model", "{}: flattening {} gives {} features, more than {}", name, to_string(in), features,
+              max_channels);
+  }
+  return append(std::move(name), OperatorKind::flatten, {from},
+                {.batch = in.batch, .channels = static_cast<std::uint32_t>(features)});
+}
+
+OperatorId GraphBuilder::linear(std::string name, OperatorId from, std::uint32_t features, bool bias) {
+  const Shape in = shape(from);
+  if (in.image() != 1) bad_input("model", "{}: a linear operator needs flat features, got {}", name, to_string(in));
+  const OperatorId id =
+      append(std::move(name), OperatorKind::linear, {from}, {.batch = in.batch, .channels = features});
+  add_parameter(id, "weight", {features, in.channels});
+  if (bias) add_parameter(id, "bias", {features});
+  return id;
+}
+
+OperatorId GraphBuilder::dropout(std::string name, OperatorId from) {
+  return append(std::move(name), OperatorKind::dropout, {from}, shape(from));
+}
+
+Graph GraphBuilder::finish(OperatorId logits) && {
+  append("loss", OperatorKind::loss, {logits}, {.batch = 1, .channels = 1});
+  return std::move(graph_);
+}
+
+}  // namespace hcclsim::models

@@ -1,0 +1,138 @@
+#include "models/zoo.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <vector>
+
+#include "base/error.hpp"
+#include "models/zoo/networks.hpp"
+
+namespace hcclsim::models {
+namespace {
+
+using Make = Graph (*)(const ModelInfo&, const zoo::ImageNetwork&);
+
+template <std::uint32_t depth>
+Graph make_resnet(const ModelInfo& info, const zoo::ImageNetwork& network) {
+  return zoo::resnet(std::string(info.title), depth, network);
+}
+
+constexpr std::array<ModelInfo, 9> models{{
+    {"resnet50", "ResNet50 v1.5", "bottleneck residual network, stride on the 3x3 convolution"},
+    {"resnet18", "ResNet18", "residual network of two 3x3 convolutions per block"},
+    {"resnet34", "ResNet34", "residual network of two 3x3 convolutions per block"},
+    {"resnet101", "ResNet101 v1.5", "as resnet50, 33 blocks"},
+    {"resnet152", "ResNet152 v1.5", "as resnet50, 50 blocks"},
+    {"vgg16", "VGG16", "configuration D, with biases, without batch norm"},
+    {"alexnet", "AlexNet", "one-column form"},
+    {"mobilenet_v2", "MobileNetV2", "inverted residuals with depthwise convolutions, width 1.0"},
+    {"mlp:784,512,512,10", "MLP", "multi-layer perceptron: features of input, hidden layers, output"},
+}};
+
+/// Builders of all but the last entry of `models`, in the same order.
+constexpr std::array<Make, models.size() - 1> makers{
+    make_resnet<50>,
+    make_resnet<18>,
+    make_resnet<34>,
+    make_resnet<101>,
+    make_resnet<152>,
+    [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::vgg16(std::string(info.title), n); },
+    [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::alexnet(std::string(info.title), n); },
+    [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::mobilenet_v2(std::string(info.title), n); },
+};
+
+constexpr std::string_view mlp_prefix = "mlp:";
+constexpr std::size_t max_mlp_layers = 1000;
+
+/// Lower case without '-', '_' and spaces: "ResNet-50" is "resnet50".
+std::string normalised(std::string_view name) {
+  std::string result;
+  for (const char c : name) {
+    if (c == '-' || c == '_' || c == ' ') continue;
+    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return result;
+}
+
+/// Levenshtein distance.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row.back();
+}
+
+[[noreturn]] void unknown_model(std::string_view name) {
+  const std::string wanted = normalised(name.substr(0, 64));
+  const auto nearest = std::ranges::min_element(
+      models, {}, [&](const ModelInfo& info) { return edit_distance(wanted, normalised(info.name)); });
+  std::string names;
+  for (const ModelInfo& info : models) {
+    names += names.empty() ? "" : ", ";
+    names += info.name;
+  }
+  bad_input("model", "unknown model '{}'; did you mean {}? Known: {}", name, nearest->name, names);
+}
+
+/// "784,512,10" as numbers of at least 1, at least two of them.
+std::vector<std::uint32_t> parse_widths(std::string_view name) {
+  std::vector<std::uint32_t> widths;
+  std::string_view rest = name.substr(mlp_prefix.size());
+  while (true) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const char* const end = rest.data() + comma;
+    std::uint32_t width = 0;
+    const auto [stop, error] = std::from_chars(rest.data(), end, width);
+    if (error != std::errc() || stop != end || width == 0 || widths.size() > max_mlp_layers) {
+      bad_input("model", "'{}': '{}' cannot be item {} of the sizes; give 2 to {} positive integers, as in {}", name,
+                rest.substr(0, comma), widths.size() + 1, max_mlp_layers + 1, models.back().name);
+    }
+    widths.push_back(width);
+    if (comma == rest.size()) break;
+    rest.remove_prefix(comma + 1);
+  }
+  if (widths.size() < 2) {
+    bad_input("model", "'{}' has no layer; give the features of the input, hidden layers and output, as in {}", name,
+              models.back().name);
+  }
+  return widths;
+}
+
+Graph make_mlp(const ModelOptions& options) {
+  if (options.input || options.classes) {
+    bad_input("model", "'{}' gives input and output sizes itself; --input and --classes do not go with it",
+              options.name);
+  }
+  return zoo::mlp(parse_widths(options.name), options.batch, options.fc_bias);
+}
+
+}  // namespace
+
+std::span<const ModelInfo> model_list() { return models; }
+
+Graph make_model(const ModelOptions& options) {
+  if (normalised(options.name.substr(0, mlp_prefix.size())) == mlp_prefix) return make_mlp(options);
+  const std::string name = normalised(options.name);
+  for (std::size_t i = 0; i < makers.size(); ++i) {
+    if (normalised(models[i].name) != name) continue;
+    return makers[i](models[i], {.batch = options.batch,
+                                 .input = options.input.value_or(224),
+                                 .classes = options.classes.value_or(1000),
+                                 .fc_bias = options.fc_bias});
+  }
+  unknown_model(options.name);
+}
+
+}  // namespace hcclsim::models

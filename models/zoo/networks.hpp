@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "models/graph.hpp"
+
+/// Builders behind make_model(); one file per family.
+namespace hcclsim::models::zoo {
+
+/// What all image classifiers have in common.
+struct ImageNetwork {
+  std::uint32_t batch = 1;
+  std::uint32_t input = 224;  ///< pixels per side
+  std::uint32_t classes = 1000;
+  bool fc_bias = true;
+
+  [[nodiscard]] Shape images() const { return {.batch = batch, .channels = 3, .height = input, .width = input}; }
+};
+
+/// Residual network of `depth` 18, 34 (two 3x3 convolutions per block), 50, 101 or 152 (bottlenecks). The stride of a
+/// bottleneck is on its 3x3 convolution ("v1.5").
+[[nodiscard]] Graph resnet(std::string title, std::uint32_t depth, const ImageNetwork& network);
+/// VGG-16 without batch norm.
+[[nodiscard]] Graph vgg16(std::string title, const ImageNetwork& network);
+/// AlexNet in the one-column form of torchvision.
+[[nodiscard]] Graph alexnet(std::string title, const ImageNetwork& network);
+/// MobileNetV2 of width 1.0.
+[[nodiscard]] Graph mobilenet_v2(std::string title, const ImageNetwork& network);
+/// Linear operators with ReLU between them; `widths` = features of the input, hidden layers and output.
+[[nodiscard]] Graph mlp(std::span<const std::uint32_t> widths, std::uint32_t batch, bool last_bias);
+
+}  // namespace hcclsim::models::zoo

@@ -1,0 +1,171 @@
+// Networks against the figures of an independent program (tests/data/oracle/cnn.json: one image of 224x224).
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "models/lowering.hpp"
+#include "models/zoo.hpp"
+
+namespace hcclsim::models {
+namespace {
+
+using nlohmann::json;
+
+json load(const std::string& name) {
+  std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/oracle/" + name);
+  return json::parse(file);
+}
+
+/// The oracle's word for an operator; empty for those that it does not list.
+std::string oracle_type(const Graph& graph, const Operator& op) {
+  switch (op.kind) {
+    case OperatorKind::convolution:
+      return "conv";
+    case OperatorKind::batch_norm:
+      return "batchnorm";
+    case OperatorKind::relu:
+    case OperatorKind::relu6:
+      return "relu";
+    case OperatorKind::max_pool:
+      return "maxpool";
+    case OperatorKind::average_pool:
+      return graph.title == "MobileNetV2" ? "" : "avgpool";
+    case OperatorKind::add:
+      return "add";
+    case OperatorKind::linear:
+      return "fc";
+    case OperatorKind::loss:
+      return "softmax_xent";
+    default:
+      return "";
+  }
+}
+
+class CnnOracle : public testing::TestWithParam<std::string> {
+ protected:
+  json oracle_ = load("cnn.json")["cnn"][GetParam()];
+  Graph graph_ = make_model({.name = GetParam(), .batch = 1, .input = 224, .classes = 1000});
+};
+
+TEST_P(CnnOracle, ParametersInOrder) {
+  ASSERT_EQ(graph_.parameters.size(), oracle_["num_param_tensors"].get<std::size_t>());
+  EXPECT_EQ(graph_.parameter_elements(), oracle_["total_params"].get<std::uint64_t>());
+  for (std::size_t i = 0; i < graph_.parameters.size(); ++i) {
+    EXPECT_EQ(graph_.parameters[i].name, oracle_["params"][i][0].get<std::string>());
+    EXPECT_EQ(graph_.parameters[i].shape, oracle_["params"][i][1].get<std::vector<std::uint32_t>>());
+  }
+}
+
+TEST_P(CnnOracle, LayersWithParametersFlopsAndElements) {
+  const std::vector<bool> needs_gradient = graph_.needs_gradient();
+  std::size_t row = 0;
+  for (const Operator& op : graph_.operators) {
+    const std::string type = oracle_type(graph_, op);
+    if (type.empty()) continue;
+    ASSERT_LT(row, oracle_["layers"].size());
+    const json& layer = oracle_["layers"][row++];
+    SCOPED_TRACE(op.name);
+    const auto oracle_name = layer[0].get<std::string>();
+    if (oracle_name.find('@') == std::string::npos) {
+      EXPECT_EQ(op.name, oracle_name);
+    } else {  // "layer1.0.relu@6": one ReLU module used several times
+      EXPECT_TRUE(op.name.starts_with(oracle_name.substr(0, oracle_name.find('@'))));
+    }
+    EXPECT_EQ(type, layer[1].get<std::string>());
+    std::uint64_t parameters = 0;
+    for (const std::uint32_t index : op.parameters) parameters += graph_.parameters[index].elements;
+    EXPECT_EQ(parameters, layer[2].get<std::uint64_t>());
+    EXPECT_EQ(forward_flops(graph_, op), layer[3].get<double>());
+    EXPECT_EQ(backward_flops(graph_, op, needs_gradient[op.inputs.front()]), layer[4].get<double>());
+    EXPECT_EQ(op.output.elements(), layer[7].get<std::uint64_t>());
+  }
+  EXPECT_EQ(row, oracle_["layers"].size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, CnnOracle,
+                         testing::Values("resnet18", "resnet50", "resnet101", "resnet152", "vgg16", "mobilenet_v2"));
+
+TEST(Oracle, TotalsOfTheOtherNetworks) {
+  // torchvision: AlexNet 61,100,840 parameters in 16 tensors, ResNet34 21,797,672 in 110.
+  const Graph alexnet = make_model({.name = "alexnet", .batch = 1});
+  EXPECT_EQ(alexnet.parameter_elements(), 61'100'840U);
+  EXPECT_EQ(alexnet.parameters.size(), 16U);
+  const Graph resnet34 = make_model({.name = "resnet34", .batch = 1});
+  EXPECT_EQ(resnet34.parameter_elements(), 21'797'672U);
+  EXPECT_EQ(resnet34.parameters.size(), 110U);
+}
+
+TEST(Oracle, CubeKernelsDoTheMultiplyAddsOfConvolutionAndLinear) {
+  const json totals = load("resnet50_totals.json")["totals_batch32"];
+  const Step step = lower(make_model({.name = "resnet50", .batch = 32}), {.fusion = Fusion::none});
+  Flops forward = 0;
+  Flops backward = 0;
+  for (const Kernel& kernel : step.kernels) {
+    if (kernel.kind == KernelClass::vector) continue;
+    (kernel.phase == Phase::forward ? forward : backward) += kernel.flops;
+  }
+  EXPECT_EQ(forward, totals["conv_fc_fwd_flops"].get<double>());
+  EXPECT_EQ(backward, totals["conv_fc_bwd_flops"].get<double>());
+}
+
+struct GradientForm {
+  std::uint32_t classes;
+  bool fc_bias;
+};
+
+class ProductionOrder : public testing::TestWithParam<GradientForm> {};
+
+TEST_P(ProductionOrder, IsTheVendorsRecord) {
+  const json oracle = load("gradient_split.json");
+  const auto [classes, fc_bias] = GetParam();
+  const Graph graph = make_model({.name = "resnet50", .batch = 32, .classes = classes, .fc_bias = fc_bias});
+  const Step step = lower(graph, {});
+  std::vector<std::string> names = oracle["production_order"];
+  std::vector<std::uint64_t> elements = oracle["elements_1000_classes"];
+  elements[0] = classes;
+  elements[1] = std::uint64_t{classes} * 2048;
+  if (!fc_bias) {
+    names.erase(names.begin());
+    elements.erase(elements.begin());
+  }
+  ASSERT_EQ(step.gradients.size(), names.size());
+  std::uint32_t kernel = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Gradient& gradient = step.gradients[i];
+    EXPECT_EQ(gradient.name, names[i]) << i;
+    EXPECT_EQ(gradient.elements, elements[i]) << i;
+    EXPECT_EQ(graph.parameters[gradient.parameter].name, names[i]) << i;
+    EXPECT_GE(gradient.kernel, kernel) << "gradients are finished in production order";
+    kernel = gradient.kernel;
+    EXPECT_THAT(step.kernels[kernel].gradients, testing::Contains(static_cast<std::uint32_t>(i)));
+    EXPECT_EQ(step.kernels[kernel].phase, Phase::backward);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, ProductionOrder,
+                         testing::Values(GradientForm{1000, true}, GradientForm{1001, true}, GradientForm{1000, false}),
+                         [](const auto& info) {
+                           return fmt::format("classes_{}_{}", info.param.classes,
+                                              info.param.fc_bias ? "bias" : "no_bias");
+                         });
+
+TEST(Oracle, BytesOfTheVendorsRecord) {
+  // 161 gradients of 102,236,324 bytes in fp32 at 1001 classes, the first 4004 and the last 37,632 bytes.
+  const Step step = lower(make_model({.name = "resnet50", .batch = 32, .classes = 1001}), {});
+  Bytes bytes = 0;
+  for (const Gradient& gradient : step.gradients) bytes += gradient.elements * size_of(gradient.dtype);
+  EXPECT_EQ(step.gradients.size(), 161U);
+  EXPECT_EQ(bytes, 102'236'324U);
+  EXPECT_EQ(step.gradients.front().elements * 4, 4004U);
+  EXPECT_EQ(step.gradients.back().elements * 4, 37'632U);
+}
+
+}  // namespace
+}  // namespace hcclsim::models
