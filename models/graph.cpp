@@ -23,7 +23,8 @@ std::uint64_t average_pool_reads(const Shape& in, const Shape& out) {
 /// Multiply-adds of a convolution or a linear operator: its output elements times the weights behind each of them.
 Flops multiply_adds(const Graph& graph, const Operator& op) {
   const Parameter& weight = graph.parameters[op.parameters.front()];
-  return static_cast<Flops>(op.output.elements()) * static_cast<Flops>(weight.elements / op.output.channels);
+  const std::uint64_t weights_per_output = weight.elements / op.output.channels;
+  return static_cast<Flops>(op.output.elements()) * static_cast<Flops>(weights_per_output);
 }
 
 }  // namespace

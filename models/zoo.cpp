@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/nearest.hpp"
 #include "models/zoo/networks.hpp"
 
 namespace hcclsim::models {
@@ -58,32 +59,10 @@ std::string normalised(std::string_view name) {
   return result;
 }
 
-/// Levenshtein distance.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row.back();
-}
-
-[[noreturn]] void unknown_model(std::string_view name) {
-  const std::string wanted = normalised(name.substr(0, 64));
-  const auto nearest = std::ranges::min_element(
-      models, {}, [&](const ModelInfo& info) { return edit_distance(wanted, normalised(info.name)); });
-  std::string names;
-  for (const ModelInfo& info : models) {
-    names += names.empty() ? "" : ", ";
-    names += info.name;
-  }
-  bad_input("model", "unknown model '{}'; did you mean {}? Known: {}", name, nearest->name, names);
+[[noreturn]] void unknown_model(const std::string& name) {
+  std::vector<std::string> names;
+  for (const ModelInfo& info : models) names.emplace_back(info.name);
+  bad_input("model", "unknown model '{}'{}; models: {}", name, did_you_mean(name, names), fmt::join(names, ", "));
 }
 
 /// "784,512,10" as numbers of at least 1, at least two of them.

@@ -59,7 +59,8 @@ Graph mobilenet_v2(std::string title, const ImageNetwork& network) {
   x = convolution_block(builder, fmt::format("features.{}", index), x, {.channels = 1280, .window = {}});
   x = builder.flatten("flatten", builder.average_pool("avgpool", x, 1));
   x = builder.dropout("classifier.0", x);
-  return std::move(builder).finish(builder.linear("classifier.1", x, network.classes, network.fc_bias));
+  const OperatorId logits = builder.linear("classifier.1", x, network.classes, network.fc_bias);
+  return std::move(builder).finish(logits);
 }
 
 }  // namespace hcclsim::models::zoo

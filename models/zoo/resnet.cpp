@@ -81,7 +81,8 @@ Graph resnet(std::string title, std::uint32_t depth, const ImageNetwork& network
     }
   }
   x = builder.flatten("flatten", builder.average_pool("avgpool", x, 1));
-  return std::move(builder).finish(builder.linear("fc", x, network.classes, network.fc_bias));
+  const OperatorId logits = builder.linear("fc", x, network.classes, network.fc_bias);
+  return std::move(builder).finish(logits);
 }
 
 }  // namespace hcclsim::models::zoo
