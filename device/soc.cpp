@@ -13,8 +13,6 @@ namespace {
 // Cores, clock, L2 and memory size: the vendor's platform_config/*.ini of CANN 8.1, which also give the cube of
 // 16×16×16 multiply-adds per cycle for all of them.
 
-enum class Generation : std::uint8_t { a1, a2, a3 };
-
 constexpr Bytes MiB = Bytes{1} << 20;
 constexpr Bytes GiB = Bytes{1} << 30;
 constexpr double tebi = 0x1p40;
@@ -120,6 +118,7 @@ constexpr std::array<GenerationRow, 3> generation_table{{
 Soc make_soc(const SocRow& row) {
   const GenerationRow& generation = generation_table[static_cast<std::size_t>(row.generation)];
   return {.name = std::string(row.name),
+          .generation = row.generation,
           .cube_cores = row.cube_cores,
           .vector_cores = row.vector_cores,
           .clock_ghz = row.clock_ghz,

@@ -29,8 +29,13 @@ struct CubeRates {
   double fp32 = 1;
 };
 
+/// Generations of the chip, each with its own server and its own choice of algorithms: the first Ascend 910, the
+/// 910B1 … B4 of Atlas A2, and the dies of Atlas A3.
+enum class Generation : std::uint8_t { a1, a2, a3 };
+
 struct Soc {
   std::string name;  ///< as in the platform file, such as "Ascend910B2"; A3: one die
+  Generation generation = Generation::a1;
   std::uint32_t cube_cores = 0;
   std::uint32_t vector_cores = 0;
   double clock_ghz = 0;

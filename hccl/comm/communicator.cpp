@@ -11,7 +11,7 @@ Communicator world_communicator(Rank size) {
   return world;
 }
 
-Topology topology_of(const Communicator& communicator, const sim::Cluster& cluster) {
+Topology topology_of(const Communicator& communicator, sim::Cluster& cluster) {
   // Lengths of the runs of ranks on one server; a server that comes back makes the numbering irregular.
   std::vector<Rank> runs;
   std::set<std::uint32_t> servers;
@@ -28,7 +28,16 @@ Topology topology_of(const Communicator& communicator, const sim::Cluster& clust
     device_order = device_order && npu.device == runs.back();
     ++runs.back();
   }
-  Topology topology{static_cast<Rank>(communicator.ranks.size()), static_cast<Rank>(servers.size()), 0, false};
+  Topology topology{.ranks = static_cast<Rank>(communicator.ranks.size()),
+                    .servers = static_cast<Rank>(servers.size())};
+  for (std::size_t i = 1; i < communicator.ranks.size(); ++i) {
+    const Rank here = communicator.ranks[i - 1];
+    const Rank next = communicator.ranks[i];
+    const bool same = cluster.npu(here).server == cluster.npu(next).server;
+    if (i > 1 && same) continue;
+    (same ? topology.inside : topology.between) = cluster.route(here, next).transport;
+    if (!same) break;
+  }
   for (const Rank run : runs) by_server = by_server && run == runs.front();
   if (!by_server || runs.empty()) return topology;
   topology.ranks_per_server = runs.front();

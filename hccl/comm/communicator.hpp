@@ -25,8 +25,11 @@ struct Topology {
   Rank ranks_per_server = 0;
   /// All devices of every server take part, in the order of their numbers.
   bool whole_servers = false;
+  /// Engines that move bytes within a server and between servers (sampled on the first ranks).
+  sim::Transport inside = sim::Transport::sdma;
+  sim::Transport between = sim::Transport::sdma;
 };
 
-[[nodiscard]] Topology topology_of(const Communicator& communicator, const sim::Cluster& cluster);
+[[nodiscard]] Topology topology_of(const Communicator& communicator, sim::Cluster& cluster);
 
 }  // namespace hcclsim::hccl

@@ -39,7 +39,7 @@ void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::u
   member.caller = caller;
   member.stream = stream;
   member.iteration = iteration;
-  first_arrival_ = arrived_ == 0 ? date : std::min(first_arrival_, date);
+  last_arrival_ = std::max(last_arrival_, date);
   ++arrived_;
   draining_ = true;
   start_stage(rank, date + machine_.costs.launch);
@@ -232,7 +232,7 @@ void CollectiveRun::record(Rank rank, std::uint32_t queue, sim::SpanKind kind, S
 }
 
 CollectiveStats CollectiveRun::stats() const {
-  CollectiveStats stats{name_, sequence_, schedule_->payload(), first_arrival_, last_end_, 0, 0};
+  CollectiveStats stats{name_, sequence_, schedule_->payload(), last_arrival_, last_end_, 0, 0};
   for (sim::LinkId link = 0; link < link_bytes_.size(); ++link) {
     const Seconds time = link_bytes_[link] / machine_.cluster.capacity(link);
     if (time > stats.busiest_time) {

@@ -38,7 +38,7 @@ struct CollectiveStats {
   std::string name;
   std::uint64_t sequence = 0;  ///< of its communicator
   Bytes payload = 0;
-  Seconds first_arrival = 0;
+  Seconds last_arrival = 0;
   Seconds last_end = 0;
   sim::LinkId busiest_link = 0;
   Seconds busiest_time = 0;  ///< time for which the busiest link needs its whole capacity
@@ -120,7 +120,7 @@ class CollectiveRun final : public sim::EventHandler {
   std::vector<double> link_bytes_;
   Rank finished_ = 0;
   Rank arrived_ = 0;
-  Seconds first_arrival_ = 0;
+  Seconds last_arrival_ = 0;
   Seconds last_end_ = 0;
 };
 

@@ -55,6 +55,9 @@ class Runtime {
   /// Calls the function when everything before it in the stream has ended; the stream waits for it to return.
   void host_function(StreamId stream, std::function<void()> function);
 
+  /// Simulated date of what is happening.
+  [[nodiscard]] Seconds now() const { return machine_.loop.now(); }
+
   /// Simulates until nothing is left to do. Throws Error(simulated_failure, "deadlock") that names the streams which
   /// could not finish.
   void run();

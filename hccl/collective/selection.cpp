@@ -1,0 +1,146 @@
+#include "hccl/collective/selection.hpp"
+
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "hccl/collective/halving_doubling.hpp"
+#include "hccl/collective/hierarchical.hpp"
+#include "hccl/collective/mesh.hpp"
+#include "hccl/collective/ring.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+constexpr std::array<std::string_view, 7> algorithm_names{
+    "auto", "ring", "multi-ring", "mesh-one-shot", "mesh-two-shot", "halving-doubling", "hierarchical"};
+
+/// Up to this payload a 910B reads everybody's whole payload at once in graph mode (HCCL, allreduce operator).
+constexpr Bytes one_shot_limit_graph_mode = 64 * 1024;
+
+/// HCCL compares algorithms between servers with this latency of a step and this bandwidth of RDMA (its constants,
+/// coll_alg_operator and device_capacity: 25 GB/s · 0.8; the 910A generation does not compare).
+constexpr Seconds selection_latency = 60 * microsecond;
+constexpr BytesPerSecond selection_rdma_bandwidth = 20 * giga;
+
+bool has_four_rings(const Topology& topology, const device::Soc& soc) {
+  return soc.generation == device::Generation::a1 && topology.ranks_per_server == 8 && topology.whole_servers;
+}
+
+OuterAlgorithm choose_outer(const Topology& topology, const device::Soc& soc, Bytes slice) {
+  const Rank servers = topology.servers;
+  const bool power_of_two = std::has_single_bit(servers);
+  if (soc.generation == device::Generation::a1) {
+    return power_of_two ? OuterAlgorithm::halving_doubling : OuterAlgorithm::ring;
+  }
+  // Costs of the two by HCCL's formulas (see the heads of ring.hpp and halving_doubling.hpp); ring wins ties.
+  const Rank core = std::bit_floor(servers);
+  const double log = std::bit_width(core) - 1;
+  const double transfer = static_cast<double>(slice) / selection_rdma_bandwidth;
+  const Seconds ring = 2 * (servers - 1.0) * selection_latency + 2 * (servers - 1.0) / servers * transfer;
+  const Seconds halving = power_of_two
+                              ? 2 * log * selection_latency + 2 * (core - 1.0) / core * transfer
+                              : (2 * log + 2) * selection_latency + (2 * (core - 1.0) / core + 2) * transfer;
+  return ring <= halving ? OuterAlgorithm::ring : OuterAlgorithm::halving_doubling;
+}
+
+HierarchicalOptions hierarchical_options(const Topology& topology, const device::Soc& soc, Bytes payload) {
+  HierarchicalOptions options{.ranks_per_server = topology.ranks_per_server, .orders = {}};
+  if (has_four_rings(topology, soc)) {
+    options.inner = InnerAlgorithm::multi_ring;
+    options.orders = four_rings_of_910a();
+  } else if (soc.generation == device::Generation::a3 && topology.ranks_per_server > 2) {
+    options.inner = InnerAlgorithm::multi_ring;
+    options.orders = double_ring(topology.ranks_per_server);
+  } else if (soc.generation == device::Generation::a2 || topology.ranks_per_server == 4) {
+    options.inner = InnerAlgorithm::mesh;
+  }
+  options.outer = choose_outer(topology, soc, payload / topology.ranks_per_server);
+  return options;
+}
+
+AllReduceAlgorithm choose(const Topology& topology, const device::Soc& soc, Bytes payload) {
+  if (topology.servers > 1) {
+    return topology.ranks_per_server > 0 ? AllReduceAlgorithm::hierarchical : AllReduceAlgorithm::ring;
+  }
+  switch (soc.generation) {
+    case device::Generation::a1:
+      if (has_four_rings(topology, soc)) return AllReduceAlgorithm::multi_ring;
+      return topology.ranks == 4 ? AllReduceAlgorithm::mesh_two_shot : AllReduceAlgorithm::ring;
+    case device::Generation::a2:
+      return payload <= one_shot_limit_graph_mode ? AllReduceAlgorithm::mesh_one_shot
+                                                  : AllReduceAlgorithm::mesh_two_shot;
+    case device::Generation::a3:
+      return topology.ranks > 2 ? AllReduceAlgorithm::multi_ring : AllReduceAlgorithm::ring;
+  }
+  internal_error("unknown generation {}", static_cast<int>(soc.generation));
+}
+
+std::vector<std::vector<Rank>> ring_orders(const Topology& topology, const device::Soc& soc) {
+  if (topology.servers == 1 && has_four_rings(topology, soc)) return four_rings_of_910a();
+  if (topology.servers == 1 && soc.generation == device::Generation::a3) return double_ring(topology.ranks);
+  bad_input("allreduce",
+            "multi-ring needs one whole server of eight 910A (four rings) or one server of A3 dies (double ring); here "
+            "are {} NPUs {} on {} servers; use ring or hierarchical",
+            topology.ranks, soc.name, topology.servers);
+}
+
+}  // namespace
+
+std::string_view name_of(AllReduceAlgorithm algorithm) {
+  return algorithm_names[static_cast<std::size_t>(algorithm)];
+}
+
+AllReduceAlgorithm parse_allreduce_algorithm(std::string_view name) {
+  std::string accepted;
+  for (std::size_t i = 0; i < algorithm_names.size(); ++i) {
+    if (algorithm_names[i] == name) return static_cast<AllReduceAlgorithm>(i);
+    accepted += accepted.empty() ? "" : ", ";
+    accepted += algorithm_names[i];
+  }
+  bad_input("option", "unknown allreduce algorithm '{}'; accepted: {}", name, accepted);
+}
+
+std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, const Topology& topology,
+                                               const device::Soc& soc) {
+  const CollectiveSpec spec{topology.ranks, request.elements, request.type, request.op};
+  const Bytes payload = request.elements * size_of(request.type);
+  const auto inlined = [&](sim::Transport transport) {
+    return device::inline_reduce(soc, request.type, request.op, spec.alignment, transport);
+  };
+  // A flat algorithm crosses servers with the same tasks as it moves within them.
+  const bool flat = inlined(topology.inside) && (topology.servers == 1 || inlined(topology.between));
+  AllReduceAlgorithm algorithm = request.algorithm;
+  if (algorithm == AllReduceAlgorithm::automatic) algorithm = choose(topology, soc, payload);
+  const auto share = [](Schedule&& schedule) { return std::make_shared<const Schedule>(std::move(schedule)); };
+  switch (algorithm) {
+    case AllReduceAlgorithm::ring:
+      return share(ring_allreduce(spec, flat));
+    case AllReduceAlgorithm::multi_ring:
+      return share(multi_ring_allreduce(spec, ring_orders(topology, soc), flat));
+    case AllReduceAlgorithm::mesh_one_shot:
+      return share(mesh_one_shot_allreduce(spec, flat));
+    case AllReduceAlgorithm::mesh_two_shot:
+      return share(mesh_two_shot_allreduce(spec, flat));
+    case AllReduceAlgorithm::halving_doubling:
+      return share(halving_doubling_allreduce(spec, flat));
+    case AllReduceAlgorithm::hierarchical: {
+      if (topology.servers < 2 || topology.ranks_per_server == 0) {
+        bad_input("allreduce",
+                  "hierarchical needs several servers with the same number of NPUs, numbered server by server; here are "
+                  "{} NPUs on {} servers; use ring",
+                  topology.ranks, topology.servers);
+      }
+      HierarchicalOptions options = hierarchical_options(topology, soc, payload);
+      options.inline_reduce_inner = inlined(topology.inside);
+      options.inline_reduce_outer = inlined(topology.between);
+      return share(hierarchical_allreduce(spec, options));
+    }
+    case AllReduceAlgorithm::automatic:
+      break;
+  }
+  internal_error("no allreduce algorithm was chosen");
+}
+
+}  // namespace hcclsim::hccl

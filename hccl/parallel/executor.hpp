@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.hpp"
+#include "device/skew.hpp"
+#include "hccl/parallel/plan.hpp"
+#include "hccl/runtime/runtime.hpp"
+#include "sim/trace.hpp"
+
+/// Carries out a Plan for several iterations: a client of the runtime like any other program. Each rank enqueues its
+/// next iteration when its last one has ended.
+namespace hcclsim::hccl {
+
+class PlanExecutor {
+ public:
+  /// The plan must outlive the executor.
+  PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew, std::uint32_t iterations);
+
+  /// Enqueues the first iteration of every rank; the rest follows while the runtime runs.
+  void start();
+
+  /// Ends of the iterations of a rank, in order; complete when the runtime has run.
+  [[nodiscard]] const std::vector<Seconds>& iteration_ends(Rank rank) const { return ranks_[rank].iteration_ends; }
+
+ private:
+  struct RankState {
+    std::vector<StreamId> streams;
+    std::vector<EventId> events;  // of the role's recorded tasks, then one per stream for the end of an iteration
+    std::vector<Seconds> iteration_ends;
+  };
+  /// What the executor adds to a role.
+  struct RoleState {
+    std::vector<std::int32_t> event_of;   // of each task; −1 if no other stream waits for it
+    std::vector<std::uint32_t> names;     // of each task in the trace
+    std::uint32_t events = 0;
+    std::vector<bool> stream_used;
+  };
+
+  void prepare_role(const Role& role);
+  void start_iteration(Rank rank, std::uint32_t iteration);
+  void enqueue(Rank rank, std::uint32_t iteration, std::uint32_t task);
+  void end_iteration(Rank rank, std::uint32_t iteration);
+
+  const Plan& plan_;
+  Runtime& runtime_;
+  sim::Trace& trace_;
+  device::Skew skew_;
+  std::uint32_t iterations_;
+  std::vector<CommunicatorId> communicators_;
+  std::vector<RoleState> roles_;
+  std::vector<RankState> ranks_;
+  std::vector<bool> waited_;  // scratch of start_iteration: stream × event, waits already enqueued
+};
+
+}  // namespace hcclsim::hccl

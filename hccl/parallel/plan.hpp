@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "device/workload.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "hccl/gradient/segment.hpp"
+#include "hccl/schedule/schedule.hpp"
+
+/// A Plan says what every rank's streams do in one training step. It is data; ranks that do the same share a role.
+/// Data parallelism has one role, a pipeline will have one per stage.
+namespace hcclsim::hccl {
+
+enum class PlanTaskKind : std::uint8_t { kernel, collective };
+
+struct PlanTask {
+  PlanTaskKind kind = PlanTaskKind::kernel;
+  models::Phase phase = models::Phase::forward;
+  std::uint32_t stream = 0;
+  std::uint32_t collective = 0;      ///< collective: index into Plan::collectives
+  Seconds duration = 0;              ///< kernel: on a nominal NPU
+  std::string name;
+  std::vector<std::uint32_t> after;  ///< tasks of this role, in other streams, that must have ended
+};
+
+/// Tasks in the order in which they are enqueued: a task comes after those it waits for.
+struct Role {
+  std::vector<std::string> streams;  ///< names
+  std::vector<PlanTask> tasks;
+};
+
+struct PlannedCollective {
+  std::uint32_t communicator = 0;  ///< index into Plan::communicators
+  std::shared_ptr<const Schedule> schedule;
+  std::string name;
+};
+
+struct Plan {
+  std::vector<Role> roles;
+  std::vector<std::uint32_t> role_of;  ///< of each rank of the cluster that takes part: 0 … size − 1
+  std::vector<Communicator> communicators;
+  std::vector<PlannedCollective> collectives;
+};
+
+// Streams of the role of data parallelism.
+inline constexpr std::uint32_t compute_stream = 0;
+inline constexpr std::uint32_t communication_stream = 1;
+inline constexpr std::uint32_t update_stream = 2;
+
+/// Data parallelism: forward, backward, one allreduce per segment, update.
+///
+/// With `hcom_parallel` a segment's allreduce starts when its last gradient is ready and the one before it has ended,
+/// and updates run in a stream of their own, each waiting for its own segment only (the pass behind the option moves
+/// everything after an allreduce into new streams). Without it the allreduces follow the backward pass in series, and
+/// all updates follow the last of them.
+///
+/// `schedules` holds one allreduce per segment; with none (one NPU) there is no communication.
+[[nodiscard]] Plan data_parallel_plan(const device::Workload& workload, const Communicator& world,
+                                      std::span<const Segment> segments,
+                                      std::span<const std::shared_ptr<const Schedule>> schedules, bool hcom_parallel);
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "device/skew.hpp"
+#include "device/soc.hpp"
+#include "device/task_cost.hpp"
+#include "device/workload.hpp"
+#include "hccl/collective/selection.hpp"
+#include "hccl/gradient/segment.hpp"
+#include "sim/cluster.hpp"
+#include "sim/network.hpp"
+#include "sim/trace.hpp"
+
+/// Simulates data-parallel training and says when everything happened, as one rank sees it in the last iteration.
+namespace hcclsim::hccl {
+
+struct TrainingOptions {
+  Rank npus = 1;                  ///< the first NPUs of the cluster take part
+  std::vector<Segment> segments;  ///< cover the workload's gradients
+  bool hcom_parallel = false;
+  AllReduceAlgorithm allreduce = AllReduceAlgorithm::automatic;
+  std::uint32_t iterations = 3;
+  Rank rank = 0;                  ///< whose figures are reported
+  std::vector<Rank> traced;       ///< ranks in the trace, besides `rank`
+  bool trace_tasks = false;       ///< the trace holds the tasks inside collectives too
+  sim::NetworkKind network = sim::NetworkKind::simgrid;
+  device::Skew skew;
+};
+
+/// What the end of an allreduce depended on most.
+enum class Limit : std::uint8_t {
+  link,       ///< a link that was busy most of the time
+  alpha,      ///< set-ups and notifies
+  late_rank,  ///< the rank waited for others to arrive
+};
+
+struct SegmentResult {
+  Segment segment;
+  Bytes bytes = 0;          ///< on the wire, before the algorithm multiplies them
+  double share = 0;         ///< fraction of all bytes
+  std::string algorithm;
+  // Seconds since fp_start of the last iteration.
+  Seconds ready = 0;        ///< last gradient is there
+  Seconds start = 0;
+  Seconds end = 0;
+  double hidden = 0;        ///< fraction of the time during which the NPU computes
+  double algbw = 0;         ///< bytes / time, bytes per second
+  double busbw = 0;         ///< algbw · 2(n−1)/n
+  Limit limit = Limit::link;
+  std::string limit_name;   ///< link: its name and kind
+};
+
+/// Dates are seconds since fp_start of the last iteration of the reported rank.
+struct TrainingResult {
+  Seconds step_time = 0;  ///< mean distance of successive iteration ends but the first
+  Seconds bp_end = 0;
+  Seconds iteration_end = 0;
+  Seconds compute = 0;                ///< time during which a compute or update stream is busy
+  Seconds communication = 0;          ///< time during which an allreduce is under way
+  Seconds exposed_communication = 0;  ///< the part of it during which nothing is computed
+  Seconds update = 0;                 ///< time of the optimizer's kernels after bp_end or beside it
+  std::vector<SegmentResult> segments;
+  std::vector<Seconds> gradient_ready;  ///< production order
+  sim::Trace trace;
+  Seconds last_fp_start = 0;            ///< date of fp_start in the trace's clock
+  std::uint64_t transfers = 0;          ///< all of them completed
+};
+
+/// One simulation; SimGrid allows one per process (base/child_process.hpp).
+[[nodiscard]] TrainingResult simulate_training(sim::Cluster& cluster, const device::Workload& workload,
+                                               const device::Soc& soc, const device::TaskCosts& costs,
+                                               const TrainingOptions& options);
+
+}  // namespace hcclsim::hccl
