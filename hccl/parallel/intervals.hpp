@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "base/units.hpp"
+
+/// Sets of dates as sorted, disjoint intervals: busy times of streams and their overlap.
+namespace hcclsim::hccl {
+
+struct Interval {
+  Seconds start = 0;
+  Seconds end = 0;
+};
+
+/// The union of any intervals.
+[[nodiscard]] std::vector<Interval> unite(std::vector<Interval> intervals);
+/// Total length of a union.
+[[nodiscard]] Seconds length(const std::vector<Interval>& united);
+/// Length of what two unions have in common.
+[[nodiscard]] Seconds overlap(const std::vector<Interval>& a, const std::vector<Interval>& b);
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,200 @@
+#include "hccl/parallel/training.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "hccl/parallel/executor.hpp"
+#include "hccl/parallel/intervals.hpp"
+#include "hccl/parallel/plan.hpp"
+#include "hccl/runtime/runtime.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using Schedules = std::vector<std::shared_ptr<const Schedule>>;
+
+Bytes segment_bytes(const device::Workload& workload, const Segment& segment) {
+  Bytes bytes = 0;
+  for (std::uint32_t g = segment.first; g <= segment.last; ++g) {
+    bytes += workload.gradients[g].elements * size_of(workload.gradient_type);
+  }
+  return bytes;
+}
+
+Schedules make_schedules(sim::Cluster& cluster, const device::Workload& workload, const device::Soc& soc,
+                         const TrainingOptions& options, const Communicator& world) {
+  Schedules schedules;
+  if (options.npus == 1) return schedules;
+  const Topology topology = topology_of(world, cluster);
+  for (const Segment& segment : options.segments) {
+    const AllReduceRequest request{.algorithm = options.allreduce,
+                                   .elements = segment_bytes(workload, segment) / size_of(workload.gradient_type),
+                                   .type = workload.gradient_type};
+    schedules.push_back(make_allreduce(request, topology, soc));
+  }
+  return schedules;
+}
+
+/// Spans of one rank in one iteration, sorted into what the result needs.
+struct RankSpans {
+  std::vector<sim::Span> kernels;  ///< forward and backward, in launch order
+  std::vector<Interval> computing;
+  std::vector<Interval> updating;
+  std::vector<sim::Span> allreduces;
+};
+
+RankSpans spans_of(const sim::Trace& trace, const TrainingOptions& options, std::size_t kernels) {
+  RankSpans spans;
+  std::vector<Interval> busy;
+  for (const sim::Span& span : trace.spans()) {
+    if (span.rank != options.rank || span.iteration != static_cast<std::int32_t>(options.iterations) - 1) continue;
+    if (span.kind == sim::SpanKind::collective) spans.allreduces.push_back(span);
+    if (span.kind != sim::SpanKind::kernel) continue;
+    busy.push_back({span.start, span.end});
+    if (span.stream == compute_stream && spans.kernels.size() < kernels) {
+      spans.kernels.push_back(span);
+    } else {
+      spans.updating.push_back(busy.back());
+    }
+  }
+  spans.computing = unite(std::move(busy));
+  spans.updating = unite(std::move(spans.updating));
+  return spans;
+}
+
+/// A link that needs more than half of the time at full capacity is said to limit an allreduce.
+constexpr double busy_enough = 0.5;
+
+void explain_limit(SegmentResult& segment, const CollectiveStats& stats, const sim::Cluster& cluster,
+                   Seconds arrival) {
+  const Seconds waited = std::max(0.0, stats.last_arrival - arrival);
+  const Seconds moving = stats.last_end - stats.last_arrival;
+  const sim::Link& link = cluster.links()[stats.busiest_link];
+  if (waited > moving) {
+    segment.limit = Limit::late_rank;
+    segment.limit_name = "late rank";
+  } else if (stats.busiest_time >= busy_enough * moving) {
+    segment.limit = Limit::link;
+    segment.limit_name = fmt::format("{} {}", name_of(link.kind), link.name);
+  } else {
+    segment.limit = Limit::alpha;
+    segment.limit_name = "alpha";
+  }
+}
+
+/// Statistics of the last iteration's collective of a segment: the last that ended under its name.
+const CollectiveStats& stats_of(const Runtime& runtime, const std::string& name) {
+  const auto& all = runtime.collectives();
+  const auto found = std::find_if(all.rbegin(), all.rend(), [&](const auto& stats) { return stats.name == name; });
+  if (found == all.rend()) internal_error("{} did not end", name);
+  return *found;
+}
+
+void fill_segments(TrainingResult& result, const RankSpans& spans, const device::Workload& workload,
+                   const TrainingOptions& options, const Plan& plan, const Runtime& runtime,
+                   const sim::Cluster& cluster) {
+  Bytes total = 0;
+  for (const Segment& segment : options.segments) total += segment_bytes(workload, segment);
+  for (std::size_t s = 0; s < options.segments.size(); ++s) {
+    SegmentResult out;
+    out.segment = options.segments[s];
+    out.bytes = segment_bytes(workload, out.segment);
+    out.share = total == 0 ? 0 : static_cast<double>(out.bytes) / static_cast<double>(total);
+    for (std::uint32_t g = out.segment.first; g <= out.segment.last; ++g) {
+      out.ready = std::max(out.ready, result.gradient_ready[g]);
+    }
+    if (plan.collectives.empty()) {
+      out.algorithm = "none";
+      out.start = out.end = out.ready;
+      result.segments.push_back(std::move(out));
+      continue;
+    }
+    const sim::Span& span = spans.allreduces.at(s);
+    const Seconds time = span.end - span.start;
+    const double ranks = options.npus;
+    out.algorithm = plan.collectives[s].schedule->algorithm;
+    out.start = span.start - result.last_fp_start;
+    out.end = span.end - result.last_fp_start;
+    out.hidden = time > 0 ? overlap({{span.start, span.end}}, spans.computing) / time : 0;
+    out.algbw = time > 0 ? static_cast<double>(out.bytes) / time : 0;
+    out.busbw = out.algbw * 2 * (ranks - 1) / ranks;
+    explain_limit(out, stats_of(runtime, plan.collectives[s].name), cluster, span.start);
+    result.segments.push_back(std::move(out));
+  }
+}
+
+/// Mean distance of successive iteration ends, without the first iteration if there are others: it starts from rest.
+Seconds mean_step(const std::vector<Seconds>& ends, Seconds fp_start) {
+  if (ends.size() == 1) return ends.front() - fp_start;
+  return (ends.back() - ends.front()) / static_cast<double>(ends.size() - 1);
+}
+
+void check_options(const device::Workload& workload, const sim::Cluster& cluster, const TrainingOptions& options) {
+  if (options.npus == 0 || options.npus > cluster.size()) {
+    bad_input("option", "{} NPUs asked for, the platform has {}", options.npus, cluster.size());
+  }
+  if (options.rank >= options.npus) {
+    bad_input("option", "rank {} does not take part; ranks are 0 to {}", options.rank, options.npus - 1);
+  }
+  for (const Rank rank : options.traced) {
+    if (rank >= options.npus) {
+      bad_input("option", "traced rank {} does not take part; ranks are 0 to {}", rank, options.npus - 1);
+    }
+  }
+  if (options.iterations == 0) bad_input("option", "at least one iteration is needed");
+  if (workload.kernels.empty() || workload.gradients.empty()) internal_error("a workload needs kernels and gradients");
+  if (options.segments.empty() || options.segments.back().last + 1 != workload.gradients.size()) {
+    internal_error("the segments do not cover the {} gradients", workload.gradients.size());
+  }
+}
+
+}  // namespace
+
+TrainingResult simulate_training(sim::Cluster& cluster, const device::Workload& workload, const device::Soc& soc,
+                                 const device::TaskCosts& costs, const TrainingOptions& options) {
+  check_options(workload, cluster, options);
+  const Communicator world = world_communicator(options.npus);
+  const Schedules schedules = make_schedules(cluster, workload, soc, options, world);
+  const Plan plan = data_parallel_plan(workload, world, options.segments, schedules, options.hcom_parallel);
+
+  TrainingResult result;
+  std::vector<Rank> traced = options.traced;
+  traced.push_back(options.rank);
+  result.trace.select(traced, cluster.size(), options.trace_tasks);
+
+  sim::EventLoop loop;
+  const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
+  const Machine machine{loop, *network, cluster, costs, soc.hbm_bandwidth, result.trace};
+  Runtime runtime(machine);
+  PlanExecutor executor(plan, runtime, result.trace, options.skew, options.iterations);
+  executor.start();
+  runtime.run();
+  if (network->completed() != network->started()) {
+    simulated_failure("network", "{} of {} transfers did not complete", network->started() - network->completed(),
+                      network->started());
+  }
+  result.transfers = network->completed();
+
+  const RankSpans spans = spans_of(result.trace, options, workload.kernels.size());
+  const std::vector<Seconds>& ends = executor.iteration_ends(options.rank);
+  result.last_fp_start = spans.kernels.front().start;
+  result.step_time = mean_step(ends, result.last_fp_start);
+  result.bp_end = spans.kernels.back().end - result.last_fp_start;
+  result.iteration_end = ends.back() - result.last_fp_start;
+  result.compute = length(spans.computing);
+  result.update = length(spans.updating);
+  std::vector<Interval> communicating;
+  for (const sim::Span& span : spans.allreduces) communicating.push_back({span.start, span.end});
+  communicating = unite(std::move(communicating));
+  result.communication = length(communicating);
+  result.exposed_communication = result.communication - overlap(communicating, spans.computing);
+  for (const device::TimedGradient& gradient : workload.gradients) {
+    result.gradient_ready.push_back(spans.kernels.at(gradient.kernel).end - result.last_fp_start);
+  }
+  fill_segments(result, spans, workload, options, plan, runtime, cluster);
+  return result;
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,137 @@
+#include "hccl/parallel/training.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "tests/support/simulation.hpp"
+
+/// Timelines computed by hand for a network of three gradients.
+///
+/// The platform's links carry 10 GB/s inside and 5 GB/s between servers; task costs are the defaults. A segment has
+/// 20480 bytes of fp32. A ring round of two ranks moves 10240 bytes and takes, in us:
+///   post 1 + wait 0.02 + set-up 0.6 + latency 1 + 1.024 + post 1 + wait 0.02 = 4.664
+/// and an allreduce of two ranks has two rounds: 9.328.
+namespace hcclsim::hccl {
+namespace {
+
+constexpr double ring_of_two = 9.328e-6;
+constexpr double us = 1e-6;
+
+device::Workload three_gradients() {
+  device::Workload workload;
+  workload.title = "by hand";
+  workload.batch = 1;
+  workload.kernels = {{"forward", models::Phase::forward, 10 * us},
+                      {"backward 0", models::Phase::backward, 20 * us},
+                      {"backward 1", models::Phase::backward, 30 * us},
+                      {"backward 2", models::Phase::backward, 40 * us}};
+  for (std::uint32_t g = 0; g < 3; ++g) {
+    device::TimedGradient gradient;
+    gradient.name = "g" + std::to_string(g);
+    gradient.parameter = 2 - g;
+    gradient.elements = 5120;
+    gradient.kernel = g + 1;
+    gradient.update = {{"update", models::Phase::update, 5 * us}};
+    workload.gradients.push_back(gradient);
+  }
+  return workload;
+}
+
+const std::vector<Segment> each{{0, 0}, {1, 1}, {2, 2}};
+
+struct Case {
+  test::TestPlatform platform;
+  TrainingOptions options;
+};
+
+/// iteration_end, bp_end, step_time, exposed, compute, then start and end of each allreduce.
+std::vector<double> simulate(const Case& setting) {
+  return test::in_child([&] {
+    sim::Cluster cluster(test::write_platform(setting.platform));
+    std::vector<std::string> notes;
+    const device::Soc soc = device::find_soc(setting.platform.soc, notes);
+    const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+    const TrainingResult result = simulate_training(cluster, three_gradients(), soc, costs, setting.options);
+    std::vector<double> numbers{result.iteration_end, result.bp_end, result.step_time, result.exposed_communication,
+                                result.compute};
+    for (const SegmentResult& segment : result.segments) {
+      numbers.push_back(segment.start);
+      numbers.push_back(segment.end);
+    }
+    return numbers;
+  });
+}
+
+void expect_all_near(const std::vector<double>& actual, const std::vector<double>& expected_us) {
+  ASSERT_EQ(actual.size(), expected_us.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected_us[i] * us, 1e-15) << "number " << i;
+}
+
+class BothNetworks : public testing::TestWithParam<sim::NetworkKind> {};
+INSTANTIATE_TEST_SUITE_P(Training, BothNetworks, testing::Values(sim::NetworkKind::simgrid, sim::NetworkKind::fluid),
+                         [](const auto& info) { return std::string(sim::name_of(info.param)); });
+
+TEST_P(BothNetworks, SerialAllreducesFollowTheBackwardPass) {
+  const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam(), .skew = {}}};
+  // bp_end 100; three allreduces in series; three updates of 5.
+  expect_all_near(simulate(setting), {142.984, 100, 142.984, 27.984, 115, 100, 109.328, 109.328, 118.656, 118.656,
+                                      127.984});
+}
+
+TEST_P(BothNetworks, ParallelAllreducesHideInTheBackwardPass) {
+  const Case setting{{}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam(), .skew = {}}};
+  // Ready at 30, 60, 100; the updates run beside the backward pass but the last, which ends the iteration.
+  expect_all_near(simulate(setting), {114.328, 100, 114.328, 9.328, 105, 30, 39.328, 60, 69.328, 100, 109.328});
+}
+
+TEST_P(BothNetworks, ASegmentWaitsForTheOneBefore) {
+  // Slow links: 1024 us of transfer per round at 10 MB/s, 1027.64 per round, 2055.28 per allreduce.
+  test::TestPlatform slow;
+  slow.inner_bandwidth = "10MBps";
+  const Case setting{slow, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam(), .skew = {}}};
+  expect_all_near(simulate(setting), {30 + 3 * 2055.28 + 5, 100, 30 + 3 * 2055.28 + 5, 3 * 2055.28 - 70 - 10, 115 - 0,
+                                      30, 30 + 2055.28, 30 + 2055.28, 30 + 2 * 2055.28, 30 + 2 * 2055.28,
+                                      30 + 3 * 2055.28});
+}
+
+TEST_P(BothNetworks, TwoServersReduceInThreeSteps) {
+  test::TestPlatform platform;
+  platform.servers = 2;
+  const Case setting{platform, {.npus = 4, .segments = {{0, 2}}, .network = GetParam(), .skew = {}}};
+  // 61440 bytes. Reduce-scatter in the server, one round of 30720: 3.64 + 3.072 = 6.712.
+  // Between servers halving-doubling of 30720, slices of 15360; RDMA reduces by the core:
+  //   halving: 1.02 + 7 + 2 + 3.072 + 1.02 + (0.6 + 1.536) = 16.248, doubling without the reduction: 14.112.
+  // All-gather: 6.712. Sum 43.784.
+  expect_all_near(simulate(setting), {158.784, 100, 158.784, 43.784, 115, 100, 143.784});
+}
+
+TEST_P(BothNetworks, OneNpuDoesNotCommunicate) {
+  const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam(), .skew = {}}};
+  expect_all_near(simulate(setting), {115, 100, 115, 0, 115, 100, 100});
+}
+
+TEST(Training, ASlowRankDelaysTheOthers) {
+  Case setting{{}, {.npus = 2, .segments = {{0, 2}}, .iterations = 2, .skew = {}}};
+  setting.options.skew = device::Skew({.speeds = {1.0, 0.5}}, 2);
+  // Rank 1 needs 200 for its kernels; rank 0 waits for it from 100 on. 61440 bytes: 2 · (3.64 + 3.072) = 13.424 after
+  // the slow rank's first post. Updates take 15 on rank 0 and 30 on rank 1, so in the second iteration rank 0 starts
+  // 15 before rank 1.
+  const std::vector<double> numbers = simulate(setting);
+  EXPECT_NEAR(numbers[1], 100 * us, 1e-15);
+  EXPECT_NEAR(numbers[5], 100 * us, 1e-15);
+  EXPECT_NEAR(numbers[6], (200 + 15 + 13.424) * us, 1e-15);
+}
+
+TEST(Training, RejectsRanksThatDoNotTakePart) {
+  const auto run = [](TrainingOptions options) { (void)simulate(Case{{}, std::move(options)}); };
+  EXPECT_THROW(run({.npus = 3, .segments = each, .skew = {}}), Error);
+  EXPECT_THROW(run({.npus = 2, .segments = each, .rank = 2, .skew = {}}), Error);
+  EXPECT_THROW(run({.npus = 2, .segments = each, .traced = {5}, .skew = {}}), Error);
+  EXPECT_THROW(run({.npus = 2, .segments = each, .iterations = 0, .skew = {}}), Error);
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl

@@ -1,0 +1,77 @@
+#include "tests/support/simulation.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "base/child_process.hpp"
+#include "base/error.hpp"
+
+namespace hcclsim::test {
+
+std::vector<std::pair<std::string, std::string>> no_task_costs() {
+  return {{"notify.record_us", "0"}, {"notify.record_local_us", "0"}, {"notify.wait_us", "0"},
+          {"sdma.setup_us", "0"},    {"sdma.setup_large_us", "0"},    {"rdma.setup_us", "0"},
+          {"reduce.setup_us", "0"}};
+}
+
+std::string write_temporary(const std::string& name, const std::string& text) {
+  const std::string path = fmt::format("{}/hcclsim-{}-{}", testing::TempDir(), ::getpid(), name);
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) internal_error("cannot write {}", path);
+  return path;
+}
+
+std::string write_platform(const TestPlatform& platform) {
+  std::string xml =
+      "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+      "<platform version=\"4.1\">\n<zone id=\"cluster\" routing=\"Full\">\n";
+  for (const auto& [key, value] : platform.properties) xml += fmt::format("<prop id=\"{}\" value=\"{}\"/>\n", key, value);
+  const Rank size = platform.servers * platform.npus_per_server;
+  const auto link = [](const std::string& id, const std::string& kind, const std::string& bandwidth,
+                       const std::string& latency) {
+    return fmt::format(
+        "<link id=\"{}\" bandwidth=\"{}\" latency=\"{}\" sharing_policy=\"SPLITDUPLEX\"><prop id=\"kind\" "
+        "value=\"{}\"/></link>\n",
+        id, bandwidth, latency, kind);
+  };
+  std::string links;
+  std::string routes;
+  for (Rank i = 0; i < size; ++i) {
+    xml += fmt::format(
+        "<host id=\"npu-{}\" speed=\"1Gf\"><prop id=\"npu\" value=\"{}\"/><prop id=\"server\" value=\"{}\"/>"
+        "<prop id=\"device\" value=\"{}\"/></host>\n",
+        i, platform.soc, i / platform.npus_per_server, i % platform.npus_per_server);
+    links += link(fmt::format("nic-{}", i), platform.outer_kind, platform.outer_bandwidth, platform.outer_latency);
+    for (Rank j = i + 1; j < size; ++j) {
+      routes += fmt::format("<route src=\"npu-{}\" dst=\"npu-{}\">", i, j);
+      if (i / platform.npus_per_server == j / platform.npus_per_server) {
+        const std::string id = fmt::format("inner-{}-{}", i, j);
+        links += link(id, platform.inner_kind, platform.inner_bandwidth, platform.inner_latency);
+        routes += fmt::format("<link_ctn id=\"{}\" direction=\"UP\"/>", id);
+      } else {
+        routes += fmt::format("<link_ctn id=\"nic-{}\" direction=\"UP\"/><link_ctn id=\"nic-{}\" direction=\"DOWN\"/>",
+                              i, j);
+      }
+      routes += "</route>\n";
+    }
+  }
+  xml += links + routes + "</zone>\n</platform>\n";
+  return write_temporary("platform.xml", xml);
+}
+
+std::vector<double> in_child(const std::function<std::vector<double>()>& simulation) {
+  const std::string bytes = run_in_child([&] {
+    const std::vector<double> numbers = simulation();
+    return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double));
+  });
+  std::vector<double> numbers(bytes.size() / sizeof(double));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+
+}  // namespace hcclsim::test

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+
+/// Platforms made for a test, and simulations in processes of their own.
+namespace hcclsim::test {
+
+/// A cluster in which every pair of NPUs of a server has a link of its own, and NPUs of different servers meet through
+/// one port each.
+struct TestPlatform {
+  Rank servers = 1;
+  Rank npus_per_server = 2;
+  std::string soc = "Ascend910A";
+  std::string inner_kind = "hccs";
+  std::string inner_bandwidth = "10GBps";
+  std::string inner_latency = "1us";
+  std::string outer_kind = "roce";
+  std::string outer_bandwidth = "5GBps";
+  std::string outer_latency = "1us";  ///< of each of the two ports on the way
+  /// Further properties of the zone: task costs.
+  std::vector<std::pair<std::string, std::string>> properties{};
+};
+
+/// All task costs zero: alpha is the latency of the route alone.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> no_task_costs();
+
+/// Writes the platform's XML to a temporary file and returns its path.
+[[nodiscard]] std::string write_platform(const TestPlatform& platform);
+/// The same for any text.
+[[nodiscard]] std::string write_temporary(const std::string& name, const std::string& text);
+
+/// Runs a simulation in a child and returns its numbers.
+[[nodiscard]] std::vector<double> in_child(const std::function<std::vector<double>()>& simulation);
+
+}  // namespace hcclsim::test
