@@ -20,15 +20,15 @@ namespace hcclsim::hccl {
 
 struct TrainingOptions {
   Rank npus = 1;                  ///< the first NPUs of the cluster take part
-  std::vector<Segment> segments;  ///< cover the workload's gradients
+  std::vector<Segment> segments{};  ///< cover the workload's gradients
   bool hcom_parallel = false;
   AllReduceAlgorithm allreduce = AllReduceAlgorithm::automatic;
   std::uint32_t iterations = 3;
   Rank rank = 0;                  ///< whose figures are reported
-  std::vector<Rank> traced;       ///< ranks in the trace, besides `rank`
+  std::vector<Rank> traced{};     ///< ranks in the trace, besides `rank`
   bool trace_tasks = false;       ///< the trace holds the tasks inside collectives too
   sim::NetworkKind network = sim::NetworkKind::simgrid;
-  device::Skew skew;
+  device::Skew skew{};
 };
 
 /// What the end of an allreduce depended on most.

@@ -75,14 +75,14 @@ INSTANTIATE_TEST_SUITE_P(Training, BothNetworks, testing::Values(sim::NetworkKin
                          [](const auto& info) { return std::string(sim::name_of(info.param)); });
 
 TEST_P(BothNetworks, SerialAllreducesFollowTheBackwardPass) {
-  const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam(), .skew = {}}};
+  const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam()}};
   // bp_end 100; three allreduces in series; three updates of 5.
   expect_all_near(simulate(setting), {142.984, 100, 142.984, 27.984, 115, 100, 109.328, 109.328, 118.656, 118.656,
                                       127.984});
 }
 
 TEST_P(BothNetworks, ParallelAllreducesHideInTheBackwardPass) {
-  const Case setting{{}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam(), .skew = {}}};
+  const Case setting{{}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}};
   // Ready at 30, 60, 100; the updates run beside the backward pass but the last, which ends the iteration.
   expect_all_near(simulate(setting), {114.328, 100, 114.328, 9.328, 105, 30, 39.328, 60, 69.328, 100, 109.328});
 }
@@ -91,7 +91,7 @@ TEST_P(BothNetworks, ASegmentWaitsForTheOneBefore) {
   // Slow links: 1024 us of transfer per round at 10 MB/s, 1027.64 per round, 2055.28 per allreduce.
   test::TestPlatform slow;
   slow.inner_bandwidth = "10MBps";
-  const Case setting{slow, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam(), .skew = {}}};
+  const Case setting{slow, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}};
   expect_all_near(simulate(setting), {30 + 3 * 2055.28 + 5, 100, 30 + 3 * 2055.28 + 5, 3 * 2055.28 - 70 - 10, 115 - 0,
                                       30, 30 + 2055.28, 30 + 2055.28, 30 + 2 * 2055.28, 30 + 2 * 2055.28,
                                       30 + 3 * 2055.28});
@@ -100,7 +100,7 @@ TEST_P(BothNetworks, ASegmentWaitsForTheOneBefore) {
 TEST_P(BothNetworks, TwoServersReduceInThreeSteps) {
   test::TestPlatform platform;
   platform.servers = 2;
-  const Case setting{platform, {.npus = 4, .segments = {{0, 2}}, .network = GetParam(), .skew = {}}};
+  const Case setting{platform, {.npus = 4, .segments = {{0, 2}}, .network = GetParam()}};
   // 61440 bytes. Reduce-scatter in the server, one round of 30720: 3.64 + 3.072 = 6.712.
   // Between servers halving-doubling of 30720, slices of 15360; RDMA reduces by the core:
   //   halving: 1.02 + 7 + 2 + 3.072 + 1.02 + (0.6 + 1.536) = 16.248, doubling without the reduction: 14.112.
@@ -109,12 +109,12 @@ TEST_P(BothNetworks, TwoServersReduceInThreeSteps) {
 }
 
 TEST_P(BothNetworks, OneNpuDoesNotCommunicate) {
-  const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam(), .skew = {}}};
+  const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam()}};
   expect_all_near(simulate(setting), {115, 100, 115, 0, 115, 100, 100});
 }
 
 TEST(Training, ASlowRankDelaysTheOthers) {
-  Case setting{{}, {.npus = 2, .segments = {{0, 2}}, .iterations = 2, .skew = {}}};
+  Case setting{{}, {.npus = 2, .segments = {{0, 2}}, .iterations = 2}};
   setting.options.skew = device::Skew({.speeds = {1.0, 0.5}}, 2);
   // Rank 1 needs 200 for its kernels; rank 0 waits for it from 100 on. 61440 bytes: 2 · (3.64 + 3.072) = 13.424 after
   // the slow rank's first post. Updates take 15 on rank 0 and 30 on rank 1, so in the second iteration rank 0 starts
@@ -127,10 +127,10 @@ TEST(Training, ASlowRankDelaysTheOthers) {
 
 TEST(Training, RejectsRanksThatDoNotTakePart) {
   const auto run = [](TrainingOptions options) { (void)simulate(Case{{}, std::move(options)}); };
-  EXPECT_THROW(run({.npus = 3, .segments = each, .skew = {}}), Error);
-  EXPECT_THROW(run({.npus = 2, .segments = each, .rank = 2, .skew = {}}), Error);
-  EXPECT_THROW(run({.npus = 2, .segments = each, .traced = {5}, .skew = {}}), Error);
-  EXPECT_THROW(run({.npus = 2, .segments = each, .iterations = 0, .skew = {}}), Error);
+  EXPECT_THROW(run({.npus = 3, .segments = each}), Error);
+  EXPECT_THROW(run({.npus = 2, .segments = each, .rank = 2}), Error);
+  EXPECT_THROW(run({.npus = 2, .segments = each, .traced = {5}}), Error);
+  EXPECT_THROW(run({.npus = 2, .segments = each, .iterations = 0}), Error);
 }
 
 }  // namespace
