@@ -1,5 +1,6 @@
 #include "hccl/parallel/training.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -30,7 +31,7 @@ device::Workload three_gradients() {
                       {"backward 2", models::Phase::backward, 40 * us}};
   for (std::uint32_t g = 0; g < 3; ++g) {
     device::TimedGradient gradient;
-    gradient.name = "g" + std::to_string(g);
+    gradient.name = fmt::format("g{}", g);
     gradient.parameter = 2 - g;
     gradient.elements = 5120;
     gradient.kernel = g + 1;
