@@ -13,8 +13,8 @@ namespace {
 // Cores, clock, L2 and memory size: the vendor's platform_config/*.ini of CANN 8.1, which also give the cube of
 // 16×16×16 multiply-adds per cycle for all of them.
 
-constexpr Bytes MiB = Bytes{1} << 20;
-constexpr Bytes GiB = Bytes{1} << 30;
+constexpr Bytes mebibyte = Bytes{1} << 20;
+constexpr Bytes gibibyte = Bytes{1} << 30;
 constexpr double tebi = 0x1p40;
 
 struct SocRow {
@@ -55,23 +55,23 @@ using enum Generation;
 // PremiumA and the 30-core bins no figure is published and the same is assumed. "old-910B" is the bin of 30 cores that
 // was sold as Ascend910B before the A2 generation took the name.
 constexpr std::array<SocRow, 17> soc_table{{
-    {"Ascend910A", a1, 32, 32, 1.00, a1_fp32, 32 * GiB, a1_bandwidth(32, 1.00), 32 * MiB},
-    {"Ascend910ProA", a1, 32, 32, 1.10, a1_fp32, 32 * GiB, a1_bandwidth(32, 1.10), 32 * MiB},
-    {"Ascend910PremiumA", a1, 32, 32, 1.22, a1_fp32, 32 * GiB, a1_bandwidth(32, 1.22), 32 * MiB},
-    {"old-910B", a1, 30, 30, 0.90, a1_fp32, 32 * GiB, a1_bandwidth(30, 0.90), 32 * MiB},
-    {"Ascend910ProB", a1, 30, 30, 1.15, a1_fp32, 32 * GiB, a1_bandwidth(30, 1.15), 32 * MiB},
-    {"Ascend910B1", a2, 24, 48, 1.85, b2_fp32, 64 * GiB, a2_bandwidth, 192 * MiB},
-    {"Ascend910B2", a2, 24, 48, 1.80, b2_fp32, 64 * GiB, a2_bandwidth, 192 * MiB},
-    {"Ascend910B2C", a2, 24, 48, 1.80, b2_fp32, 64 * GiB, a2_bandwidth, 192 * MiB},
-    {"Ascend910B3", a2, 20, 40, 1.80, b3_fp32, 64 * GiB, a2_bandwidth, 192 * MiB},
-    {"Ascend910B4", a2, 20, 40, 1.50, b4_fp32, 32 * GiB, bin32_bandwidth, 96 * MiB},
-    {"Ascend910B4-1", a2, 20, 40, 1.50, b4_fp32, 32 * GiB, bin32_bandwidth, 168 * MiB},
-    {"Ascend910_9391", a3, 24, 48, 1.85, b2_fp32, 64 * GiB, a3_bandwidth, 192 * MiB},
-    {"Ascend910_9392", a3, 24, 48, 1.85, b2_fp32, 64 * GiB, a3_bandwidth, 192 * MiB},
-    {"Ascend910_9381", a3, 24, 48, 1.80, b2_fp32, 64 * GiB, a3_bandwidth, 192 * MiB},
-    {"Ascend910_9382", a3, 24, 48, 1.80, b2_fp32, 64 * GiB, a3_bandwidth, 192 * MiB},
-    {"Ascend910_9372", a3, 20, 40, 1.80, b3_fp32, 64 * GiB, a3_bandwidth, 192 * MiB},
-    {"Ascend910_9362", a3, 20, 40, 1.50, b4_fp32, 32 * GiB, bin32_bandwidth, 168 * MiB},
+    {"Ascend910A", a1, 32, 32, 1.00, a1_fp32, 32 * gibibyte, a1_bandwidth(32, 1.00), 32 * mebibyte},
+    {"Ascend910ProA", a1, 32, 32, 1.10, a1_fp32, 32 * gibibyte, a1_bandwidth(32, 1.10), 32 * mebibyte},
+    {"Ascend910PremiumA", a1, 32, 32, 1.22, a1_fp32, 32 * gibibyte, a1_bandwidth(32, 1.22), 32 * mebibyte},
+    {"old-910B", a1, 30, 30, 0.90, a1_fp32, 32 * gibibyte, a1_bandwidth(30, 0.90), 32 * mebibyte},
+    {"Ascend910ProB", a1, 30, 30, 1.15, a1_fp32, 32 * gibibyte, a1_bandwidth(30, 1.15), 32 * mebibyte},
+    {"Ascend910B1", a2, 24, 48, 1.85, b2_fp32, 64 * gibibyte, a2_bandwidth, 192 * mebibyte},
+    {"Ascend910B2", a2, 24, 48, 1.80, b2_fp32, 64 * gibibyte, a2_bandwidth, 192 * mebibyte},
+    {"Ascend910B2C", a2, 24, 48, 1.80, b2_fp32, 64 * gibibyte, a2_bandwidth, 192 * mebibyte},
+    {"Ascend910B3", a2, 20, 40, 1.80, b3_fp32, 64 * gibibyte, a2_bandwidth, 192 * mebibyte},
+    {"Ascend910B4", a2, 20, 40, 1.50, b4_fp32, 32 * gibibyte, bin32_bandwidth, 96 * mebibyte},
+    {"Ascend910B4-1", a2, 20, 40, 1.50, b4_fp32, 32 * gibibyte, bin32_bandwidth, 168 * mebibyte},
+    {"Ascend910_9391", a3, 24, 48, 1.85, b2_fp32, 64 * gibibyte, a3_bandwidth, 192 * mebibyte},
+    {"Ascend910_9392", a3, 24, 48, 1.85, b2_fp32, 64 * gibibyte, a3_bandwidth, 192 * mebibyte},
+    {"Ascend910_9381", a3, 24, 48, 1.80, b2_fp32, 64 * gibibyte, a3_bandwidth, 192 * mebibyte},
+    {"Ascend910_9382", a3, 24, 48, 1.80, b2_fp32, 64 * gibibyte, a3_bandwidth, 192 * mebibyte},
+    {"Ascend910_9372", a3, 20, 40, 1.80, b3_fp32, 64 * gibibyte, a3_bandwidth, 192 * mebibyte},
+    {"Ascend910_9362", a3, 20, 40, 1.50, b4_fp32, 32 * gibibyte, bin32_bandwidth, 168 * mebibyte},
 }};
 
 constexpr std::uint16_t bit(DataType type) { return static_cast<std::uint16_t>(1U << static_cast<unsigned>(type)); }
@@ -97,10 +97,10 @@ struct GenerationRow {
 // Solved by tests/device/calibration_test.cpp, which fails when kernels or costs change so that they no longer hold.
 // One NPU, published step times of ResNet50 v1.5 in mixed precision: 17.9 ms at batch 32 (MindSpore 0.2.0) and 121 ms
 // at batch 256 (MindSpore 0.5.0), both on Ascend910A. Other batches, clocks and software: ±10 %; single phases: ±20 %.
-constexpr Seconds t0_910a = 4.6 * microsecond;
-constexpr double efficiency_conv_910a = 0.42;
+constexpr Seconds t0_910a = 4.622 * microsecond;
+constexpr double efficiency_conv_910a = 0.4167;
 // BERT-Large pre-training, sequence 128, batch 96, on Ascend910A: 269 sequences/s (MindSpore 0.5.0).
-constexpr double efficiency_matmul_910a = 0.35;
+constexpr double efficiency_matmul_910a = 0.3261;
 // Large square bf16 products on 910B (CANN 8.0): 328 TFLOPS measured, 353.9 TFLOPS peak.
 constexpr double efficiency_matmul_910b = 328.0 / 353.9;
 

@@ -5,10 +5,16 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "device/hbm.hpp"
+#include "device/soc.hpp"
+#include "models/graph.hpp"
 #include "models/kernel.hpp"
+#include "models/lowering.hpp"
+#include "models/optimizer.hpp"
 
 /// One training step of one NPU with the duration of every kernel: what the plans of hccl/parallel are made from. It
-/// comes from a model graph and the kernel cost model, or from a measured profile.
+/// comes from a model graph and the kernel cost model, or from a measured profile. It does not name a rank: all ranks
+/// that do the same thing share one.
 namespace hcclsim::device {
 
 struct TimedKernel {
@@ -27,23 +33,30 @@ struct TimedGradient {
   std::vector<TimedKernel> update;
 };
 
-/// Bytes of HBM by purpose, at the moment of the peak.
-struct HbmAccount {
-  Bytes weights = 0;  ///< master weights and their casts
-  Bytes gradients = 0;
-  Bytes optimizer_state = 0;
-  Bytes activations = 0;    ///< saved for the backward pass, plus the largest workspace alive with them
-  Bytes communication = 0;  ///< buffers of the collectives
-  [[nodiscard]] Bytes peak() const { return weights + gradients + optimizer_state + activations + communication; }
-};
-
 struct Workload {
   std::string title;                        ///< "ResNet50 v1.5"
-  std::uint32_t batch = 0;                  ///< samples per step on this NPU
+  std::uint32_t batch = 0;                  ///< samples per step on this NPU; 0 if a profile does not tell
   std::vector<TimedKernel> kernels;         ///< forward, then backward, in launch order
   std::vector<TimedGradient> gradients;     ///< production order
   DataType gradient_type = DataType::fp32;  ///< as communicated
   HbmAccount hbm;
 };
+
+struct WorkloadOptions {
+  models::Amp amp = models::Amp::o2;
+  models::Fusion fusion = models::Fusion::full;
+  models::Optimizer optimizer = models::Optimizer::momentum;
+  DataType gradient_type = DataType::fp32;  ///< as communicated: fp32, fp16 or bf16
+  Bytes communication_buffers = 0;          ///< of all communicators of the NPU
+};
+
+/// The step of a network: its kernels with the times of the cost model. What the user should know about the figures is
+/// added to `notes`. Throws Error(bad_input, "dtype") for a type that the SoC cannot compute in or that gradients
+/// cannot have.
+[[nodiscard]] Workload make_workload(const models::Graph& graph, const Soc& soc, const WorkloadOptions& options,
+                                     std::vector<std::string>& notes);
+
+/// Sum of the kernels, updates included: a step of one NPU without communication.
+[[nodiscard]] Seconds compute_time(const Workload& workload);
 
 }  // namespace hcclsim::device

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/units.hpp"
+#include "device/soc.hpp"
+
+/// What a training step needs of the HBM. Weights, gradients, optimizer state and communication buffers are there for
+/// the whole step (gradients are fused into fixed buffers before it starts); activations come and go with the kernels.
+namespace hcclsim::device {
+
+/// Bytes of HBM by purpose, at the moment of the peak.
+struct HbmAccount {
+  Bytes weights = 0;  ///< master weights and their casts
+  Bytes gradients = 0;
+  Bytes optimizer_state = 0;
+  Bytes activations = 0;    ///< saved for the backward pass, plus the largest workspace alive with them
+  Bytes communication = 0;  ///< buffers of the collectives
+  [[nodiscard]] Bytes peak() const { return weights + gradients + optimizer_state + activations + communication; }
+};
+
+/// What to do with a step that does not fit.
+enum class HbmCheck : std::uint8_t { error, warn };
+
+/// Compares the peak with the SoC's HBM. Over it: throws Error(simulated_failure, "hbm") with the whole account, or
+/// with `warn` returns that text. Within it: an empty string.
+[[nodiscard]] std::string check_hbm(const HbmAccount& account, const Soc& soc, HbmCheck check);
+
+}  // namespace hcclsim::device

@@ -1,0 +1,150 @@
+#include "device/workload.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "device/kernel_cost.hpp"
+#include "models/zoo.hpp"
+
+namespace hcclsim::device {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Soc soc(std::string_view name = "910A") {
+  std::vector<std::string> notes;
+  return find_soc(name, notes);
+}
+
+Workload resnet50(std::uint32_t batch, const WorkloadOptions& options = {}) {
+  std::vector<std::string> notes;
+  return make_workload(models::make_model({.name = "resnet50", .batch = batch}), soc(), options, notes);
+}
+
+TEST(Workload, ResNet50Shape) {
+  const Workload step = resnet50(32);
+  EXPECT_EQ(step.title, "ResNet50 v1.5");
+  EXPECT_EQ(step.batch, 32U);
+  EXPECT_EQ(step.gradient_type, DataType::fp32);
+  ASSERT_EQ(step.gradients.size(), 161U);
+  EXPECT_EQ(step.gradients[0].name, "fc.bias");
+  EXPECT_EQ(step.gradients[160].name, "conv1.weight");
+  EXPECT_EQ(step.gradients[160].parameter, 0U);
+  std::uint64_t elements = 0;
+  std::uint32_t previous = 0;
+  for (const TimedGradient& gradient : step.gradients) {
+    elements += gradient.elements;
+    ASSERT_LT(gradient.kernel, step.kernels.size());
+    EXPECT_EQ(step.kernels[gradient.kernel].phase, models::Phase::backward) << gradient.name;
+    EXPECT_GE(gradient.kernel, previous) << gradient.name;
+    previous = gradient.kernel;
+    ASSERT_EQ(gradient.update.size(), 1U);
+    EXPECT_EQ(gradient.update[0].phase, models::Phase::update);
+  }
+  EXPECT_EQ(elements, 25557032U);
+  EXPECT_EQ(step.gradients[0].update[0].name, "fc.bias:momentum");
+}
+
+TEST(Workload, MomentumUpdateByHand) {
+  // Five fp32 passes over the 2048000 weights of the classifier: 40.96 MB at 1.024 TB/s are 40 us.
+  const Workload step = resnet50(32);
+  EXPECT_EQ(step.gradients[1].elements, 2048000U);
+  EXPECT_NEAR(step.gradients[1].update[0].duration, soc().t0 + 40e-6, 1e-12);
+}
+
+TEST(Workload, KernelsHaveTheTimesOfTheCostModel) {
+  const Soc chip = soc();
+  const models::Graph graph = models::make_model({.name = "resnet18", .batch = 4});
+  const models::Step lowered = models::lower(graph, {.amp = models::Amp::o2, .communication = DataType::fp32});
+  std::vector<std::string> notes;
+  const Workload step = make_workload(graph, chip, {}, notes);
+  EXPECT_THAT(notes, IsEmpty());
+  ASSERT_EQ(step.kernels.size(), lowered.kernels.size());
+  Seconds total = 0;
+  for (std::size_t i = 0; i < lowered.kernels.size(); ++i) {
+    EXPECT_EQ(step.kernels[i].name, lowered.kernels[i].name);
+    EXPECT_EQ(step.kernels[i].duration, kernel_time(lowered.kernels[i], chip));
+    total += step.kernels[i].duration;
+  }
+  for (const TimedGradient& gradient : step.gradients) total += gradient.update[0].duration;
+  EXPECT_NEAR(compute_time(step), total, 1e-12);
+}
+
+TEST(Workload, CommunicationInFp16CastsBothWays) {
+  const Workload plain = resnet50(32);
+  const Workload step = resnet50(32, {.gradient_type = DataType::fp16});
+  EXPECT_EQ(step.gradient_type, DataType::fp16);
+  EXPECT_EQ(step.kernels.size(), plain.kernels.size() + 161);
+  EXPECT_EQ(step.gradients[0].update.size(), 2U);
+  // An fp16 buffer beside the fp32 gradients.
+  EXPECT_EQ(step.hbm.gradients, plain.hbm.gradients / 2 * 3);
+}
+
+TEST(Workload, HbmByHand) {
+  // Linear 4 -> 3 with ReLU, linear 3 -> 2, batch 2, all fp32: 15 + 8 = 23 parameters.
+  std::vector<std::string> notes;
+  const Workload step = make_workload(
+      models::make_model({.name = "mlp:4,3,2", .batch = 2}), soc(),
+      {.amp = models::Amp::o0, .optimizer = models::Optimizer::adam, .communication_buffers = 1000}, notes);
+  EXPECT_EQ(step.hbm.weights, 23U * 4);
+  EXPECT_EQ(step.hbm.gradients, 23U * 4);
+  EXPECT_EQ(step.hbm.optimizer_state, 23U * 8);
+  // The peak is in the loss: input 2·4, hidden 2·3, logits 2·2 and their gradient 2·2, and 6 bits of ReLU mask.
+  EXPECT_EQ(step.hbm.activations, (8U + 6 + 4 + 4) * 4 + 1);
+  EXPECT_EQ(step.hbm.communication, 1000U);
+  EXPECT_EQ(step.hbm.peak(), 92U + 92 + 184 + 89 + 1000);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_THAT(notes[0], AllOf(HasSubstr("Ascend910A"), HasSubstr("no fp32 cube")));
+}
+
+TEST(Workload, HbmOfResNet50) {
+  const HbmAccount small = resnet50(32).hbm;
+  const HbmAccount large = resnet50(256).hbm;
+  // fp32 masters of all, fp16 casts of all but 53120 batch norm parameters and the bias of the classifier.
+  EXPECT_EQ(small.weights, 25557032U * 4 + (25557032U - 53120 - 1000) * 2);
+  EXPECT_EQ(small.gradients, 25557032U * 4);
+  EXPECT_EQ(small.optimizer_state, 25557032U * 4);
+  EXPECT_EQ(large.weights, small.weights);
+  // Outputs of the convolutions (11.1 million per image) and of batch norm and ReLU (10.6 million) in fp16: 43 MB.
+  EXPECT_GT(small.activations, 32U * 40'000'000U);
+  EXPECT_LT(small.activations, 32U * 55'000'000U);
+  EXPECT_NEAR(static_cast<double>(large.activations) / static_cast<double>(small.activations), 8, 0.01);
+  EXPECT_EQ(check_hbm(large, soc(), HbmCheck::error), "");
+}
+
+TEST(Workload, HbmExceeded) {
+  const HbmAccount account{.weights = Bytes{3} << 30,
+                           .gradients = Bytes{4} << 30,
+                           .optimizer_state = Bytes{5} << 30,
+                           .activations = Bytes{20} << 30,
+                           .communication = Bytes{1} << 29};
+  Soc chip = soc();
+  const std::string warning = check_hbm(account, chip, HbmCheck::warn);
+  EXPECT_THAT(warning, AllOf(HasSubstr("Ascend910A"), HasSubstr("32.50 GiB of 32.00 GiB"), HasSubstr("weights 3.00"),
+                             HasSubstr("gradients 4.00"), HasSubstr("optimizer state 5.00"),
+                             HasSubstr("activations 20.00"), HasSubstr("communication buffers 0.50")));
+  try {
+    (void)check_hbm(account, chip, HbmCheck::error);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::simulated_failure);
+    EXPECT_EQ(error.kind(), "hbm");
+    EXPECT_THAT(error.what(), AllOf(HasSubstr(warning), HasSubstr("--hbm-check warn")));
+  }
+  chip.hbm_bytes = account.peak();
+  EXPECT_EQ(check_hbm(account, chip, HbmCheck::error), "");
+}
+
+TEST(Workload, GradientTypesThatCannotBe) {
+  std::vector<std::string> notes;
+  const models::Graph graph = models::make_model({.name = "resnet18", .batch = 1});
+  EXPECT_THROW((void)make_workload(graph, soc(), {.gradient_type = DataType::int8}, notes), Error);
+  EXPECT_THROW((void)make_workload(graph, soc("910A"), {.gradient_type = DataType::bf16}, notes), Error);
+  EXPECT_EQ(make_workload(graph, soc("910B2"), {.gradient_type = DataType::bf16}, notes).gradient_type, DataType::bf16);
+}
+
+}  // namespace
+}  // namespace hcclsim::device
