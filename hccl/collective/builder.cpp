@@ -40,7 +40,8 @@ Bytes Builder::reserve_scratch(std::uint32_t slots, const std::vector<Cut>& cuts
     const Bytes count = cut.kind == Cut::Kind::halving ? cut.parts / 2 : cut.count;
     length = std::min(length, slice * count);
   }
-  const Bytes stride = std::max((length + schedule_.alignment - 1) / schedule_.alignment, Bytes{1}) * schedule_.alignment;
+  const Bytes stride =
+      std::max((length + schedule_.alignment - 1) / schedule_.alignment, Bytes{1}) * schedule_.alignment;
   schedule_.scratch = std::max(schedule_.scratch, stride * slots);
   return stride;
 }

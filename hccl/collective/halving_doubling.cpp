@@ -7,22 +7,32 @@ namespace {
 
 Peer pair_in(std::uint16_t group) { return {Peer::Kind::offset, group, {0, 0, 0, 0}}; }
 
-/// `from` and `to` pair up position by position: `from` writes its payload to `to`.
-void write_to_partner(Builder& builder, const Level& level, std::uint16_t from, std::uint16_t to, bool reduced,
-                      const char* name) {
+/// `from` and `to` pair up position by position: `from` writes its payload to `to`, where it is reduced.
+void fold(Builder& builder, const Level& level, std::uint16_t from, std::uint16_t to) {
   const std::int32_t ready = builder.reserve_notifies(2);
   const std::int32_t written = ready + 1;
   const Range all = output(level.parent);
-  const bool via_scratch = reduced && !level.inline_reduce;
-  const Range landing = via_scratch ? scratch(level.parent, {}, builder.reserve_scratch(1, level.parent)) : all;
-  const TaskKind kind = reduced && level.inline_reduce ? TaskKind::write_reduce : TaskKind::write;
+  const TaskKind kind = level.inline_reduce ? TaskKind::write_reduce : TaskKind::write;
+  const Range landing = level.inline_reduce ? all : scratch(level.parent, {}, builder.reserve_scratch(1, level.parent));
 
   Loop sender;
   sender.tasks = {wait({ready}), transfer(kind, pair_in(to), all, landing), post(pair_in(to), {written})};
   Loop receiver;
   receiver.tasks = {post(pair_in(from), {ready}), wait({written})};
-  if (via_scratch) receiver.tasks.push_back(reduce(landing, all, true));
-  builder.add_stage(name).strands = {{.group = from, .loops = {sender}}, {.group = to, .loops = {receiver}}};
+  if (!level.inline_reduce) receiver.tasks.push_back(reduce(landing, all, true));
+  builder.add_stage("fold").strands = {{.group = from, .loops = {sender}}, {.group = to, .loops = {receiver}}};
+}
+
+/// `to` reads the result from its partner `from`.
+void unfold(Builder& builder, const Level& level, std::uint16_t from, std::uint16_t to) {
+  const std::int32_t ready = builder.reserve_notifies(2);
+  const std::int32_t read = ready + 1;
+  const Range all = output(level.parent);
+  Loop owner;
+  owner.tasks = {post(pair_in(to), {ready}), wait({read})};
+  Loop reader;
+  reader.tasks = {wait({ready}), transfer(TaskKind::read, pair_in(from), all, all), post(pair_in(from), {read})};
+  builder.add_stage("unfold").strands = {{.group = from, .loops = {owner}}, {.group = to, .loops = {reader}}};
 }
 
 /// Exchange with the position whose bit `bit` differs.
@@ -56,8 +66,8 @@ void halve_and_double(Builder& builder, const Level& level, std::uint16_t group)
         exchange(group, low_bit_first, ready, written, TaskKind::write_reduce, output(theirs), output(theirs));
   } else {
     const Bytes stride = builder.reserve_scratch(1, theirs);
-    halving.tasks = exchange(group, low_bit_first, ready, written, TaskKind::write, output(theirs),
-                             scratch(theirs, {}, stride));
+    halving.tasks =
+        exchange(group, low_bit_first, ready, written, TaskKind::write, output(theirs), scratch(theirs, {}, stride));
     halving.tasks.push_back(reduce(scratch(mine, {}, stride), output(mine), true));
   }
 
@@ -90,9 +100,9 @@ void halving_doubling_stages(Builder& builder, const Level& level) {
   const std::uint16_t evens = builder.add_group(Group::ordered(size, even, stride));
   const std::uint16_t odds = builder.add_group(Group::ordered(size, odd, stride));
   const std::uint16_t core_group = builder.add_group(Group::ordered(size, members, stride));
-  write_to_partner(builder, level, evens, odds, true, "fold");
+  fold(builder, level, evens, odds);
   halve_and_double(builder, level, core_group);
-  write_to_partner(builder, level, odds, evens, false, "unfold");
+  unfold(builder, level, odds, evens);
 }
 
 Schedule halving_doubling_allreduce(const CollectiveSpec& spec, bool inline_reduce) {

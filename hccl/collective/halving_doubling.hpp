@@ -11,7 +11,7 @@
 ///     time            2·log2 p·alpha + 2(p−1)/p·n·beta + (p−1)/p·n·gamma
 ///
 /// Other numbers of ranks: with p' the largest power of two below p, the first 2(p−p') ranks fold in pairs (even writes
-/// its payload to odd), the odd ones and the rest run the above, and the results go back to the even ones:
+/// its payload to odd), the odd ones and the rest run the above, and the even ones read the result from the odd ones:
 ///
 ///     time            (2·floor(log2 p)+2)·alpha + (2(p'−1)/p'+2)·n·beta + ((p'−1)/p'+1)·n·gamma
 ///

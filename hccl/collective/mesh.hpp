@@ -5,8 +5,8 @@
 /// Mesh: every rank works with all others at the same time, one queue for each. Needs a direct link between every pair
 /// to be worth it. Queue q of position x works with position x+1+q, whose queue p−2−q works with x.
 ///
-/// One-shot: everybody reads everybody's payload into scratch memory, then reduces it in the order of the ranks, so that
-/// all results have the same bits.
+/// One-shot: everybody reads everybody's payload into scratch memory, then reduces it in the order of the ranks, so
+/// that all results have the same bits.
 ///
 ///     time  alpha + n·beta + (p−1)·n·gamma
 ///

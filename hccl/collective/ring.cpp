@@ -23,9 +23,8 @@ std::vector<Task> round(Builder& builder, std::uint16_t group, TaskKind kind, co
                         const Range& destination) {
   const std::int32_t ready = builder.reserve_notifies(2);
   const std::int32_t written = ready + 1;
-  return {post(neighbour(group, -1), {ready}), wait({ready}),
-          transfer(kind, neighbour(group, 1), source, destination), post(neighbour(group, 1), {written}),
-          wait({written})};
+  return {post(neighbour(group, -1), {ready}), wait({ready}), transfer(kind, neighbour(group, 1), source, destination),
+          post(neighbour(group, 1), {written}), wait({written})};
 }
 
 }  // namespace

@@ -39,9 +39,8 @@ OuterAlgorithm choose_outer(const Topology& topology, const device::Soc& soc, By
   const double log = std::bit_width(core) - 1;
   const double transfer = static_cast<double>(slice) / selection_rdma_bandwidth;
   const Seconds ring = 2 * (servers - 1.0) * selection_latency + 2 * (servers - 1.0) / servers * transfer;
-  const Seconds halving = power_of_two
-                              ? 2 * log * selection_latency + 2 * (core - 1.0) / core * transfer
-                              : (2 * log + 2) * selection_latency + (2 * (core - 1.0) / core + 2) * transfer;
+  const Seconds halving = power_of_two ? 2 * log * selection_latency + 2 * (core - 1.0) / core * transfer
+                                       : (2 * log + 2) * selection_latency + (2 * (core - 1.0) / core + 2) * transfer;
   return ring <= halving ? OuterAlgorithm::ring : OuterAlgorithm::halving_doubling;
 }
 
@@ -88,9 +87,7 @@ std::vector<std::vector<Rank>> ring_orders(const Topology& topology, const devic
 
 }  // namespace
 
-std::string_view name_of(AllReduceAlgorithm algorithm) {
-  return algorithm_names[static_cast<std::size_t>(algorithm)];
-}
+std::string_view name_of(AllReduceAlgorithm algorithm) { return algorithm_names[static_cast<std::size_t>(algorithm)]; }
 
 AllReduceAlgorithm parse_allreduce_algorithm(std::string_view name) {
   std::string accepted;
@@ -127,10 +124,11 @@ std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, 
       return share(halving_doubling_allreduce(spec, flat));
     case AllReduceAlgorithm::hierarchical: {
       if (topology.servers < 2 || topology.ranks_per_server == 0) {
-        bad_input("allreduce",
-                  "hierarchical needs several servers with the same number of NPUs, numbered server by server; here are "
-                  "{} NPUs on {} servers; use ring",
-                  topology.ranks, topology.servers);
+        bad_input(
+            "allreduce",
+            "hierarchical needs several servers with the same number of NPUs, numbered server by server; here are "
+            "{} NPUs on {} servers; use ring",
+            topology.ranks, topology.servers);
       }
       HierarchicalOptions options = hierarchical_options(topology, soc, payload);
       options.inline_reduce_inner = inlined(topology.inside);

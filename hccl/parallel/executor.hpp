@@ -32,8 +32,8 @@ class PlanExecutor {
   };
   /// What the executor adds to a role.
   struct RoleState {
-    std::vector<std::int32_t> event_of;   // of each task; −1 if no other stream waits for it
-    std::vector<std::uint32_t> names;     // of each task in the trace
+    std::vector<std::int32_t> event_of;  // of each task; −1 if no other stream waits for it
+    std::vector<std::uint32_t> names;    // of each task in the trace
     std::uint32_t events = 0;
     std::vector<bool> stream_used;
   };

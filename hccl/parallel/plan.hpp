@@ -22,8 +22,8 @@ struct PlanTask {
   PlanTaskKind kind = PlanTaskKind::kernel;
   models::Phase phase = models::Phase::forward;
   std::uint32_t stream = 0;
-  std::uint32_t collective = 0;      ///< collective: index into Plan::collectives
-  Seconds duration = 0;              ///< kernel: on a nominal NPU
+  std::uint32_t collective = 0;  ///< collective: index into Plan::collectives
+  Seconds duration = 0;          ///< kernel: on a nominal NPU
   std::string name;
   std::vector<std::uint32_t> after;  ///< tasks of this role, in other streams, that must have ended
 };

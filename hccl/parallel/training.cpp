@@ -67,8 +67,7 @@ RankSpans spans_of(const sim::Trace& trace, const TrainingOptions& options, std:
 /// A link that needs more than half of the time at full capacity is said to limit an allreduce.
 constexpr double busy_enough = 0.5;
 
-void explain_limit(SegmentResult& segment, const CollectiveStats& stats, const sim::Cluster& cluster,
-                   Seconds arrival) {
+void explain_limit(SegmentResult& segment, const CollectiveStats& stats, const sim::Cluster& cluster, Seconds arrival) {
   const Seconds waited = std::max(0.0, stats.last_arrival - arrival);
   const Seconds moving = stats.last_end - stats.last_arrival;
   const sim::Link& link = cluster.links()[stats.busiest_link];

@@ -19,14 +19,14 @@
 namespace hcclsim::hccl {
 
 struct TrainingOptions {
-  Rank npus = 1;                  ///< the first NPUs of the cluster take part
+  Rank npus = 1;                    ///< the first NPUs of the cluster take part
   std::vector<Segment> segments{};  ///< cover the workload's gradients
   bool hcom_parallel = false;
   AllReduceAlgorithm allreduce = AllReduceAlgorithm::automatic;
   std::uint32_t iterations = 3;
-  Rank rank = 0;                  ///< whose figures are reported
-  std::vector<Rank> traced{};     ///< ranks in the trace, besides `rank`
-  bool trace_tasks = false;       ///< the trace holds the tasks inside collectives too
+  Rank rank = 0;               ///< whose figures are reported
+  std::vector<Rank> traced{};  ///< ranks in the trace, besides `rank`
+  bool trace_tasks = false;    ///< the trace holds the tasks inside collectives too
   sim::NetworkKind network = sim::NetworkKind::simgrid;
   device::Skew skew{};
 };
@@ -40,18 +40,18 @@ enum class Limit : std::uint8_t {
 
 struct SegmentResult {
   Segment segment;
-  Bytes bytes = 0;          ///< on the wire, before the algorithm multiplies them
-  double share = 0;         ///< fraction of all bytes
+  Bytes bytes = 0;   ///< on the wire, before the algorithm multiplies them
+  double share = 0;  ///< fraction of all bytes
   std::string algorithm;
   // Seconds since fp_start of the last iteration.
-  Seconds ready = 0;        ///< last gradient is there
+  Seconds ready = 0;  ///< last gradient is there
   Seconds start = 0;
   Seconds end = 0;
-  double hidden = 0;        ///< fraction of the time during which the NPU computes
-  double algbw = 0;         ///< bytes / time, bytes per second
-  double busbw = 0;         ///< algbw · 2(n−1)/n
+  double hidden = 0;  ///< fraction of the time during which the NPU computes
+  double algbw = 0;   ///< bytes / time, bytes per second
+  double busbw = 0;   ///< algbw · 2(n−1)/n
   Limit limit = Limit::link;
-  std::string limit_name;   ///< link: its name and kind
+  std::string limit_name;  ///< link: its name and kind
 };
 
 /// Dates are seconds since fp_start of the last iteration of the reported rank.
@@ -66,8 +66,8 @@ struct TrainingResult {
   std::vector<SegmentResult> segments;
   std::vector<Seconds> gradient_ready;  ///< production order
   sim::Trace trace;
-  Seconds last_fp_start = 0;            ///< date of fp_start in the trace's clock
-  std::uint64_t transfers = 0;          ///< all of them completed
+  Seconds last_fp_start = 0;    ///< date of fp_start in the trace's clock
+  std::uint64_t transfers = 0;  ///< all of them completed
 };
 
 /// One simulation; SimGrid allows one per process (base/child_process.hpp).

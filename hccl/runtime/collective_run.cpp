@@ -249,9 +249,8 @@ std::string CollectiveRun::waiting_for(Rank rank) const {
     const Queue& queue = queues_[rank * schedule_->queues + number];
     const Task* task = queue.active ? queue.walk.task() : nullptr;
     if (task == nullptr) continue;
-    const std::string what = task->kind == TaskKind::wait
-                                 ? fmt::format("waits for notify slot {}", queue.walk.notify())
-                                 : fmt::format("is in a {}", name_of(task->kind));
+    const std::string what = task->kind == TaskKind::wait ? fmt::format("waits for notify slot {}", queue.walk.notify())
+                                                          : fmt::format("is in a {}", name_of(task->kind));
     return fmt::format("{} #{}: queue {} {} in stage '{}' ({} of {} ranks have arrived)", name_, sequence_, number,
                        what, schedule_->stages[member.stage].name, arrived_, schedule_->ranks);
   }

@@ -57,9 +57,7 @@ void Runtime::launch(StreamId stream, Seconds duration, std::uint32_t name, std:
   enqueue(stream, {.kind = Kind::kernel, .name = name, .iteration = iteration, .duration = duration});
 }
 
-void Runtime::delay(StreamId stream, Seconds duration) {
-  enqueue(stream, {.kind = Kind::delay, .duration = duration});
-}
+void Runtime::delay(StreamId stream, Seconds duration) { enqueue(stream, {.kind = Kind::delay, .duration = duration}); }
 
 void Runtime::record(StreamId stream, EventId event) {
   const std::uint64_t generation = ++events_.at(event.index).enqueued;
@@ -82,10 +80,8 @@ void Runtime::collective(StreamId stream, CommunicatorId communicator, std::shar
   }
   const std::uint32_t call =
       place_in(calls_, free_calls_, Call{communicator.index, rank, state.calls[rank]++, std::move(schedule)});
-  enqueue(stream, {.kind = Kind::collective,
-                   .index = call,
-                   .name = machine_.trace.intern(name),
-                   .iteration = iteration});
+  enqueue(stream,
+          {.kind = Kind::collective, .index = call, .name = machine_.trace.intern(name), .iteration = iteration});
 }
 
 void Runtime::host_function(StreamId stream, std::function<void()> function) {
@@ -226,9 +222,8 @@ CollectiveRun& Runtime::run_of(const Call& call, const std::string& name) {
     bad_input("collective",
               "{} #{} on {}: rank {} calls {} of {} {} by {}, another rank called {} of {} {} by {}; all ranks must "
               "call the same",
-              name, call.sequence, state.communicator.name, call.rank, own.collective, own.elements,
-              name_of(own.type), own.algorithm, first.collective, first.elements, name_of(first.type),
-              first.algorithm);
+              name, call.sequence, state.communicator.name, call.rank, own.collective, own.elements, name_of(own.type),
+              own.algorithm, first.collective, first.elements, name_of(first.type), first.algorithm);
   }
   return *run;
 }

@@ -69,7 +69,7 @@ class Runtime {
   enum class Kind : std::uint8_t { kernel, delay, record, wait, collective, host };
   struct Task {
     Kind kind = Kind::kernel;
-    std::uint32_t index = 0;   // event, collective call or host function
+    std::uint32_t index = 0;  // event, collective call or host function
     std::uint32_t name = 0;
     std::int32_t iteration = -1;
     std::uint64_t generation = 0;  // record or wait: which record of the event
@@ -84,8 +84,8 @@ class Runtime {
     std::deque<Task> tasks;
   };
   struct Event {
-    std::uint64_t enqueued = 0;     // records enqueued so far
-    std::vector<Seconds> dates;     // of the records that were reached, in order
+    std::uint64_t enqueued = 0;          // records enqueued so far
+    std::vector<Seconds> dates;          // of the records that were reached, in order
     std::vector<std::uint32_t> waiting;  // streams
   };
   struct Call {
@@ -96,8 +96,8 @@ class Runtime {
   };
   struct CommunicatorState {
     Communicator communicator;
-    std::vector<Rank> rank_of;  // world rank -> rank of the communicator
-    std::vector<std::uint64_t> calls;            // of each rank, so far
+    std::vector<Rank> rank_of;                        // world rank -> rank of the communicator
+    std::vector<std::uint64_t> calls;                 // of each rank, so far
     std::deque<std::unique_ptr<CollectiveRun>> runs;  // from sequence number `first` on
     std::uint64_t first = 0;
   };

@@ -19,8 +19,9 @@
 ///     strand   = loops in sequence, run by the members of its group
 ///     loop     = rounds of the same tasks
 ///
-/// Transfers are one-sided, as on the device: who writes or reads needs no task of its peer, only notifies that say when
-/// the peer's memory may be touched and when it was. The order of tasks fixes the order in which every byte is reduced.
+/// Transfers are one-sided, as on the device: who writes or reads needs no task of its peer, only notifies that say
+/// when the peer's memory may be touched and when it was. The order of tasks fixes the order in which every byte is
+/// reduced.
 namespace hcclsim::hccl {
 
 /// Memory of a rank, bound to real memory at run time. In-place collectives use `output` alone.
@@ -122,66 +123,68 @@ struct Peer {
 struct Cut {
   enum class Kind : std::uint8_t {
     slice,    ///< index modulo parts; through `order` of the group if `ordered`
-    halving,  ///< parts = 2^k; the slices that a position keeps after `index` halvings (upper half where its bit is set)
+    halving,  ///< parts = 2^k; the slices that a position keeps after `index` halvings (upper half where its bit is
+              ///< set)
   };
   Kind kind = Kind::slice;
-  bool ordered = false;      ///< slice: the index is a position, the slice that of its place in the group's block
-  bool peer = false;         ///< halving: the window of the position with bit index − 1 flipped instead of one's own
-  std::uint16_t group = 0;   ///< group whose position the closed form sees (index into Schedule::groups)
+  bool ordered = false;     ///< slice: the index is a position, the slice that of its place in the group's block
+  bool peer = false;        ///< halving: the window of the position with bit index − 1 flipped instead of one's own
+  std::uint16_t group = 0;  ///< group whose position the closed form sees (index into Schedule::groups)
   std::uint32_t parts = 1;
-  std::uint32_t count = 1;   ///< slice: number of slices
-  Linear index;              ///< slice: its number; halving: number of halvings
+  std::uint32_t count = 1;  ///< slice: number of slices
+  Linear index;             ///< slice: its number; halving: number of halvings
 };
 
 /// A byte range of a buffer: the whole buffer's payload, cut again and again.
 struct Range {
   Buffer buffer = Buffer::output;
   std::vector<Cut> cuts;
-  /// Scratch memory is used in slots: with a stride, the range begins at slot · stride and the cuts give its length only.
+  /// Scratch memory is used in slots: with a stride, the range begins at slot · stride and the cuts give its length
+  /// only.
   Linear slot;
   Bytes slot_stride = 0;
 };
 
 struct Task {
   TaskKind kind = TaskKind::copy;
-  Peer peer;           ///< transfers, post
-  Linear notify;       ///< post: slot at the peer; wait: own slot
-  Range source;        ///< data tasks; at the peer for read and read_reduce
-  Range destination;   ///< data tasks; at the peer for write and write_reduce
-  bool by_core = true; ///< reduce: done by an AI core; false: by the copy engine, free of cost
+  Peer peer;            ///< transfers, post
+  Linear notify;        ///< post: slot at the peer; wait: own slot
+  Range source;         ///< data tasks; at the peer for read and read_reduce
+  Range destination;    ///< data tasks; at the peer for write and write_reduce
+  bool by_core = true;  ///< reduce: done by an AI core; false: by the copy engine, free of cost
 };
 
 struct Loop {
-  Linear rounds{1, 0, 0, 0};         ///< number of rounds, may depend on the position; negative means none
-  std::int32_t most_rounds = -1;     ///< upper limit of it, −1: none
+  Linear rounds{1, 0, 0, 0};      ///< number of rounds, may depend on the position; negative means none
+  std::int32_t most_rounds = -1;  ///< upper limit of it, −1: none
   std::vector<Task> tasks{};
 };
 
 struct Strand {
-  std::uint16_t group = 0;          ///< its members run the strand
+  std::uint16_t group = 0;  ///< its members run the strand
   std::uint32_t first_queue = 0;
-  std::uint32_t queues = 1;         ///< the strand runs once on each of these queues
+  std::uint32_t queues = 1;  ///< the strand runs once on each of these queues
   std::vector<Loop> loops{};
 };
 
 struct Stage {
-  std::string name;                 ///< "reduce-scatter in the server", for people
+  std::string name;  ///< "reduce-scatter in the server", for people
   std::vector<Strand> strands;
 };
 
 struct Schedule {
-  std::string collective;           ///< "allreduce"
-  std::string algorithm;            ///< "ring", "multi-ring", "mesh-two-shot", …
+  std::string collective;  ///< "allreduce"
+  std::string algorithm;   ///< "ring", "multi-ring", "mesh-two-shot", …
   Rank ranks = 1;
-  std::uint64_t elements = 0;       ///< payload of each rank
+  std::uint64_t elements = 0;  ///< payload of each rank
   DataType type = DataType::fp32;
   ReduceOp op = ReduceOp::sum;
   /// Slices begin at multiples of this many bytes (128 in HCCL), a multiple of the element size.
   Bytes alignment = 128;
   /// Bytes of scratch memory per rank.
   Bytes scratch = 0;
-  std::uint32_t queues = 1;         ///< queues of a rank
-  std::uint32_t notifies = 0;       ///< notify slots of a rank
+  std::uint32_t queues = 1;    ///< queues of a rank
+  std::uint32_t notifies = 0;  ///< notify slots of a rank
   std::vector<Group> groups;
   std::vector<Stage> stages;
 

@@ -33,7 +33,8 @@ std::map<std::string, Build> builders() {
     for (const Rank servers : {1U, 2U, 3U, 4U}) {
       for (const auto inner : {InnerAlgorithm::ring, InnerAlgorithm::multi_ring, InnerAlgorithm::mesh}) {
         for (const auto outer : {OuterAlgorithm::ring, OuterAlgorithm::halving_doubling}) {
-          const std::string name = fmt::format("{} servers, {} and {}{}", servers, name_of(inner), name_of(outer), suffix);
+          const std::string name =
+              fmt::format("{} servers, {} and {}{}", servers, name_of(inner), name_of(outer), suffix);
           all[name] = [=](const CollectiveSpec& spec) {
             const Rank inside = spec.ranks / servers;
             return hierarchical_allreduce(spec, {inside, inner, outer, double_ring(inside), inlined, !inlined});

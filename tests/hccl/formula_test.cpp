@@ -29,8 +29,8 @@ test::TestPlatform formula_platform(Rank ranks) {
   test::TestPlatform platform;
   platform.npus_per_server = ranks;
   platform.inner_latency = "300ns";
-  platform.properties = {{"notify.record_us", "1"},       {"notify.record_local_us", "0"}, {"notify.wait_us", "0"},
-                         {"sdma.setup_us", "0.6"},        {"sdma.setup_large_us", "0.6"},  {"reduce.setup_us", "0"},
+  platform.properties = {{"notify.record_us", "1"},    {"notify.record_local_us", "0"}, {"notify.wait_us", "0"},
+                         {"sdma.setup_us", "0.6"},     {"sdma.setup_large_us", "0.6"},  {"reduce.setup_us", "0"},
                          {"reduce.bandwidth", "4GBps"}};
   return platform;
 }

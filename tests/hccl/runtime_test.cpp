@@ -46,7 +46,7 @@ TEST_P(RuntimeTest, StreamsAreInOrderAndTakeTasksAtAnyDate) {
     rig.runtime.launch(stream, 3 * us, 0);
     rig.runtime.host_function(stream, note);  // 3
     rig.loop.at(1 * us, {}, [&] {
-      rig.runtime.launch(stream, 2 * us, 0);  // starts at 3
+      rig.runtime.launch(stream, 2 * us, 0);    // starts at 3
       rig.runtime.host_function(stream, note);  // 5
     });
     rig.loop.at(10 * us, {}, [&] {
@@ -70,7 +70,7 @@ TEST_P(RuntimeTest, AWaitRefersToTheLatestRecordBeforeIt) {
     const StreamId b = rig.runtime.create_stream(0);
     const EventId event = rig.runtime.create_event();
     const auto note = [&] { seen.push_back(rig.loop.now() / us); };
-    rig.runtime.wait(b, event);  // nothing recorded: passes
+    rig.runtime.wait(b, event);          // nothing recorded: passes
     rig.runtime.host_function(b, note);  // 0
     rig.runtime.launch(a, 5 * us, 0);
     rig.runtime.record(a, event);

@@ -78,8 +78,8 @@ INSTANTIATE_TEST_SUITE_P(Training, BothNetworks, testing::Values(sim::NetworkKin
 TEST_P(BothNetworks, SerialAllreducesFollowTheBackwardPass) {
   const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam()}};
   // bp_end 100; three allreduces in series; three updates of 5.
-  expect_all_near(simulate(setting), {142.984, 100, 142.984, 27.984, 115, 100, 109.328, 109.328, 118.656, 118.656,
-                                      127.984});
+  expect_all_near(simulate(setting),
+                  {142.984, 100, 142.984, 27.984, 115, 100, 109.328, 109.328, 118.656, 118.656, 127.984});
 }
 
 TEST_P(BothNetworks, ParallelAllreducesHideInTheBackwardPass) {
@@ -93,9 +93,9 @@ TEST_P(BothNetworks, ASegmentWaitsForTheOneBefore) {
   test::TestPlatform slow;
   slow.inner_bandwidth = "10MBps";
   const Case setting{slow, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}};
-  expect_all_near(simulate(setting), {30 + 3 * 2055.28 + 5, 100, 30 + 3 * 2055.28 + 5, 3 * 2055.28 - 70 - 10, 115 - 0,
-                                      30, 30 + 2055.28, 30 + 2055.28, 30 + 2 * 2055.28, 30 + 2 * 2055.28,
-                                      30 + 3 * 2055.28});
+  expect_all_near(simulate(setting),
+                  {30 + 3 * 2055.28 + 5, 100, 30 + 3 * 2055.28 + 5, 3 * 2055.28 - 70 - 10, 115 - 0, 30, 30 + 2055.28,
+                   30 + 2055.28, 30 + 2 * 2055.28, 30 + 2 * 2055.28, 30 + 3 * 2055.28});
 }
 
 TEST_P(BothNetworks, TwoServersReduceInThreeSteps) {

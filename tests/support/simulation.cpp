@@ -30,7 +30,8 @@ std::string write_platform(const TestPlatform& platform) {
   std::string xml =
       "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
       "<platform version=\"4.1\">\n<zone id=\"cluster\" routing=\"Full\">\n";
-  for (const auto& [key, value] : platform.properties) xml += fmt::format("<prop id=\"{}\" value=\"{}\"/>\n", key, value);
+  for (const auto& [key, value] : platform.properties)
+    xml += fmt::format("<prop id=\"{}\" value=\"{}\"/>\n", key, value);
   const Rank size = platform.servers * platform.npus_per_server;
   const auto link = [](const std::string& id, const std::string& kind, const std::string& bandwidth,
                        const std::string& latency) {
@@ -54,8 +55,8 @@ std::string write_platform(const TestPlatform& platform) {
         links += link(id, platform.inner_kind, platform.inner_bandwidth, platform.inner_latency);
         routes += fmt::format("<link_ctn id=\"{}\" direction=\"UP\"/>", id);
       } else {
-        routes += fmt::format("<link_ctn id=\"nic-{}\" direction=\"UP\"/><link_ctn id=\"nic-{}\" direction=\"DOWN\"/>",
-                              i, j);
+        routes +=
+            fmt::format("<link_ctn id=\"nic-{}\" direction=\"UP\"/><link_ctn id=\"nic-{}\" direction=\"DOWN\"/>", i, j);
       }
       routes += "</route>\n";
     }
