@@ -266,7 +266,7 @@ struct Summary {
     text += fmt::format("Kernels     {} = forward {}, backward {}, update {}\n", kernels.size(), count(Phase::forward),
                         count(Phase::backward), count(Phase::update));
     text +=
-        fmt::format("Activations {:.3f} GB at the peak\n", static_cast<double>(models::peak_live_bytes(step)) / giga);
+        fmt::format("Activations {:.1f} MB at the peak\n", static_cast<double>(models::peak_live_bytes(step)) / 1e6);
     return text;
   }
 };
