@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "device/task_cost.hpp"
+#include "hccl/collective/ring.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "hccl/runtime/runtime.hpp"
+
+/// bench_ring_allreduce PLATFORM MIB [simgrid|fluid]: a flat ring allreduce over all NPUs of a platform, every transfer
+/// simulated. Prints the simulated seconds and the number of transfers.
+namespace {
+
+using namespace hcclsim;
+
+void simulate(const std::string& platform, Bytes bytes, sim::NetworkKind kind) {
+  sim::Cluster cluster(platform);
+  sim::EventLoop loop;
+  const auto network = sim::make_network(kind, cluster, loop);
+  std::vector<std::string> notes;
+  const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+  sim::Trace trace;
+  const hccl::Machine machine{loop, *network, cluster, costs, 1e12, trace};
+  hccl::Runtime runtime(machine);
+  const auto schedule =
+      std::make_shared<const hccl::Schedule>(hccl::ring_allreduce({cluster.size(), bytes / 4}, true));
+  const hccl::CommunicatorId world = runtime.create_communicator(hccl::world_communicator(cluster.size()));
+  for (Rank rank = 0; rank < cluster.size(); ++rank) {
+    runtime.collective(runtime.create_stream(rank), world, schedule, "allreduce");
+  }
+  runtime.run();
+  fmt::print("{} NPUs: {:.9f} s simulated, {} transfers\n", cluster.size(), runtime.collectives().back().last_end,
+             network->completed());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3 || argc > 4) {
+    fmt::print(stderr, "usage: bench_ring_allreduce PLATFORM MIB [simgrid|fluid]\n");
+    return 2;
+  }
+  try {
+    const bool reference = argc == 4 && std::string(argv[3]) == "simgrid";
+    simulate(argv[1], std::strtoull(argv[2], nullptr, 10) << 20,
+             reference ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid);
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return static_cast<int>(error.code());
+  }
+  return 0;
+}
