@@ -50,8 +50,7 @@ class GraphBuilder {
 
   Graph graph_;
   std::vector<std::uint64_t> strides_;  ///< per operator: product of the strides from the input to it
-  std::uint64_t parameter_elements_ = 0;
-  std::uint64_t next_stride_ = 0;  ///< stride of the operator appended next; 0: as its first input
+  std::uint64_t next_stride_ = 0;       ///< stride of the operator appended next; 0: as its first input
 };
 
 }  // namespace hcclsim::models

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// Checks a platform file before SimGrid reads it: SimGrid 3.32 aborts on some mistakes (an unknown routing, a
+/// duplicate link, a bandwidth of zero), crashes on others (no root element) and accepts a few silently (a negative
+/// bandwidth, a fat tree of the wrong size). Every problem found here has its line. The check knows SimGrid's tags and
+/// attributes (platform_schema), their values (platform_values), names and routes (platform_names), and what hcclsim
+/// adds to them: the properties of docs/formats.md (platform_properties). Its cost is linear in the size of the file.
+namespace hcclsim::sim {
+
+struct PlatformProblem {
+  std::uint32_t line = 0;  ///< 1 for the first line; 0: the file as a whole
+  std::string message;
+  bool fatal = true;  ///< false: the file can be used, but says something doubtful
+};
+
+/// All problems of a platform file, by line. A file that cannot be read is one fatal problem; the function itself
+/// throws only when memory ends.
+[[nodiscard]] std::vector<PlatformProblem> check_platform(const std::string& path);
+
+/// Throws Error(bad_input, "platform") "FILE:LINE: message" for the first fatal problem, with the number of the others.
+void require_valid_platform(const std::string& path);
+
+}  // namespace hcclsim::sim

@@ -1,0 +1,164 @@
+#include "sim/platform_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+
+namespace hcclsim::sim {
+namespace {
+
+// SimGrid's units: a prefix of this table and a base unit, or a unit of time.
+constexpr std::array<std::string_view, 12> binary_and_decimal{"",  "k",  "M",  "G",  "T",  "P",
+                                                              "E", "Ki", "Mi", "Gi", "Ti", "Pi"};
+constexpr std::array<std::string_view, 9> flop_prefixes{"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
+constexpr std::array<std::string_view, 9> flop_words{"",     "kilo", "mega",  "giga", "tera",
+                                                     "peta", "exa",  "zetta", "yotta"};
+constexpr std::array<std::string_view, 9> times{"w", "d", "h", "m", "s", "ms", "us", "ns", "ps"};
+
+bool has_unit(std::string_view unit, std::span<const std::string_view> prefixes, std::string_view base) {
+  if (!unit.ends_with(base)) return false;
+  unit.remove_suffix(base.size());
+  return std::find(prefixes.begin(), prefixes.end(), unit) != prefixes.end();
+}
+
+bool is_bandwidth_unit(std::string_view unit) {
+  return has_unit(unit, binary_and_decimal, "Bps") || has_unit(unit, binary_and_decimal, "bps") || unit == "EiBps" ||
+         unit == "Eibps";
+}
+
+bool is_time_unit(std::string_view unit) { return std::find(times.begin(), times.end(), unit) != times.end(); }
+
+bool is_speed_unit(std::string_view unit) {
+  return has_unit(unit, flop_prefixes, "f") || has_unit(unit, flop_words, "flops");
+}
+
+struct Quantity {
+  double number = 0;
+  std::string_view unit;
+};
+
+std::optional<Quantity> parse_quantity(std::string_view text) {
+  Quantity quantity;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quantity.number);
+  if (error != std::errc() || !std::isfinite(quantity.number)) return std::nullopt;
+  quantity.unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  return quantity;
+}
+
+/// What is wrong with a quantity: its number, its unit or its sign.
+std::string quantity_fault(std::string_view text, bool (*is_unit)(std::string_view), bool zero_allowed,
+                           std::string_view example) {
+  const std::optional<Quantity> quantity = parse_quantity(text);
+  if (!quantity) return fmt::format("'{}' is not a number with a unit, such as {}", text, example);
+  if (quantity->number < 0) return fmt::format("'{}' is negative", text);
+  if (quantity->number == 0 && !zero_allowed) return fmt::format("'{}' must be positive", text);
+  if (quantity->number == 0 && quantity->unit.empty()) return {};
+  if (quantity->unit.empty()) return fmt::format("'{}' has no unit; write for example {}", text, example);
+  if (!is_unit(quantity->unit))
+    return fmt::format("'{}' has the unknown unit '{}'; write for example {}", text, quantity->unit, example);
+  return {};
+}
+
+}  // namespace
+
+std::string bandwidth_fault(std::string_view text) {
+  return quantity_fault(text, is_bandwidth_unit, false, "25GBps or 100Gbps");
+}
+
+std::string latency_fault(std::string_view text) { return quantity_fault(text, is_time_unit, true, "1.5us or 0s"); }
+
+std::string speeds_fault(std::string_view text) {
+  for (std::string_view speed : split(text, ',')) {
+    while (speed.starts_with(' ')) speed.remove_prefix(1);
+    while (speed.ends_with(' ')) speed.remove_suffix(1);
+    if (std::string fault = quantity_fault(speed, is_speed_unit, false, "2.6Gf"); !fault.empty()) return fault;
+  }
+  return {};
+}
+
+std::string count_fault(std::string_view text) {
+  const std::optional<std::uint32_t> count = parse_whole(text);
+  return count && *count > 0 ? std::string() : fmt::format("'{}' is not a whole number of at least 1", text);
+}
+
+std::string number_fault(std::string_view text) {
+  const std::optional<Quantity> quantity = parse_quantity(text);
+  return quantity && quantity->unit.empty() ? std::string() : fmt::format("'{}' is not a number", text);
+}
+
+std::optional<std::uint32_t> parse_whole(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::optional<std::vector<std::uint32_t>> parse_radical(std::string_view text, std::size_t limit) {
+  std::vector<std::uint32_t> numbers;
+  for (const std::string_view group : split(text, ',')) {
+    const std::size_t dash = group.find('-');
+    const std::optional<std::uint32_t> first = parse_whole(group.substr(0, dash));
+    const std::optional<std::uint32_t> last =
+        dash == std::string_view::npos ? first : parse_whole(group.substr(dash + 1));
+    if (!first || !last || *last < *first || *last - *first >= limit - numbers.size()) return std::nullopt;
+    for (std::uint32_t number = *first; number <= *last; ++number) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::optional<std::uint64_t> topology_hosts(std::string_view topology, std::string_view parameters) {
+  // Every number is at least 1; the product of `counted` of them is the number of hosts.
+  const auto product = [](std::string_view list, std::size_t counted) -> std::optional<std::uint64_t> {
+    std::uint64_t hosts = 1;
+    std::size_t i = 0;
+    for (const std::string_view part : split(list, ',')) {
+      const std::optional<std::uint32_t> number = parse_whole(part);
+      if (!number || *number == 0) return std::nullopt;
+      if (i++ < counted) hosts = std::min<std::uint64_t>(hosts * *number, std::uint64_t{1} << 32);
+    }
+    return hosts;
+  };
+  if (topology == "TORUS") return product(parameters, parameters.size());
+  const std::vector<std::string_view> parts = split(parameters, ';');
+  if (parts.size() != 4) return std::nullopt;
+  if (topology == "FAT_TREE") {
+    const std::optional<std::uint32_t> levels = parse_whole(parts[0]);
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      if (!levels || !product(parts[i], 0) || split(parts[i], ',').size() != *levels) return std::nullopt;
+    }
+    return product(parts[1], parts[1].size());
+  }
+  // DRAGONFLY: groups, links; chassis, links; routers, links; nodes.
+  std::uint64_t hosts = 1;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::string part(parts[i]);
+    std::erase(part, ' ');
+    const std::optional<std::uint64_t> number = product(part, 1);
+    if (!number || split(part, ',').size() != (i < 3 ? 2U : 1U)) return std::nullopt;
+    hosts = std::min<std::uint64_t>(hosts * *number, std::uint64_t{1} << 32);
+  }
+  return hosts;
+}
+
+std::string_view topology_form(std::string_view topology) {
+  if (topology == "TORUS") return "X,Y,Z: the sizes of the dimensions";
+  if (topology == "FAT_TREE")
+    return "LEVELS;children per level;parents per level;parallel links per level, such as 2;8,4;1,8;1,1";
+  return "GROUPS,links;CHASSIS,links;ROUTERS,links;NODES";
+}
+
+}  // namespace hcclsim::sim

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The values of SimGrid's attributes. SimGrid takes a missing unit for a default one and a negative bandwidth as it
+/// is; here both are wrong. Each check returns what is wrong with the value, or an empty string.
+namespace hcclsim::sim {
+
+[[nodiscard]] std::string bandwidth_fault(std::string_view text);  ///< positive, with unit: "25GBps", "100Gbps"
+[[nodiscard]] std::string latency_fault(std::string_view text);    ///< not negative, with unit unless 0: "1us"
+[[nodiscard]] std::string speeds_fault(std::string_view text);     ///< one or more, positive: "2.6Gf", "1Gf,2Gf"
+[[nodiscard]] std::string count_fault(std::string_view text);      ///< whole number of at least 1
+[[nodiscard]] std::string number_fault(std::string_view text);     ///< finite number
+
+/// Parses a whole number without sign; nothing else may stand in the text.
+[[nodiscard]] std::optional<std::uint32_t> parse_whole(std::string_view text);
+
+/// Splits at every separator; "a,,b" has an empty part.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// "0-3,8" is {0, 1, 2, 3, 8}. Nothing for a malformed list, an end before its start, or more than `limit` numbers.
+[[nodiscard]] std::optional<std::vector<std::uint32_t>> parse_radical(std::string_view text, std::size_t limit);
+
+/// The hosts that the topo_parameters of a cluster of a topology (FAT_TREE, TORUS, DRAGONFLY) are for; nothing if they
+/// have not the form that the topology needs.
+[[nodiscard]] std::optional<std::uint64_t> topology_hosts(std::string_view topology, std::string_view parameters);
+
+/// The form that topology_hosts expects, for messages.
+[[nodiscard]] std::string_view topology_form(std::string_view topology);
+
+}  // namespace hcclsim::sim
