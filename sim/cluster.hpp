@@ -1,15 +1,23 @@
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
+#include "sim/flat_map.hpp"
+
+namespace simgrid::s4u {
+class Host;
+class Link;
+class NetZone;
+}  // namespace simgrid::s4u
 
 /// The cluster as a SimGrid platform file describes it: NPUs in rank order (by server, then device), the links between
 /// them with their sources' low, used and high speeds, and the routes. docs/formats.md lists the properties.
@@ -47,6 +55,8 @@ enum class Transport : std::uint8_t { sdma, rdma };
 
 /// The way from one NPU to another, resolved once.
 struct Route {
+  Rank source = 0;
+  Rank destination = 0;
   std::vector<LinkId> links;
   Seconds latency = 0;  ///< sum over the links
   Transport transport = Transport::sdma;
@@ -67,35 +77,56 @@ struct Npu {
 
 class Cluster {
  public:
-  /// Loads a platform file into SimGrid. Throws Error(bad_input, "platform") with file and line for what the check of
-  /// sim/platform_check.hpp finds; what only SimGrid finds may abort, so call this in a child (base/child_process.hpp).
-  explicit Cluster(const std::string& path);
-  ~Cluster();
+  /// Loads a platform file into SimGrid, which holds one per process. Throws Error(bad_input, "platform") with file and
+  /// line for what the check of sim/platform_check.hpp finds; what only SimGrid finds may abort, so call this in a
+  /// child (base/child_process.hpp).
+  explicit Cluster(std::string path);
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
-  [[nodiscard]] const std::string& path() const;
-  [[nodiscard]] Rank size() const;
-  [[nodiscard]] const Npu& npu(Rank rank) const;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] Rank size() const { return static_cast<Rank>(npus_.size()); }
+  [[nodiscard]] const Npu& npu(Rank rank) const { return npus_[rank]; }
   /// Number of servers; server numbers are 0 … servers() − 1 in the order of the file's `server` properties.
-  [[nodiscard]] std::uint32_t servers() const;
-  [[nodiscard]] std::span<const Link> links() const;
+  [[nodiscard]] std::uint32_t servers() const { return servers_; }
+  [[nodiscard]] std::span<const Link> links() const { return links_; }
   /// A property of the outermost zone.
   [[nodiscard]] std::optional<std::string> property(std::string_view key) const;
 
-  /// Chooses the links' values for the simulations to come; the default is `used`.
+  /// Chooses the links' values for the networks to be made; the default is `used`. Routes found before are void.
   void use(LinkValues values);
   /// Capacity of a link under the values in use.
   [[nodiscard]] BytesPerSecond capacity(LinkId link) const;
 
-  /// The route from one NPU to another (cached). Throws Error(bad_input) naming the NPUs if there is none.
+  /// The route from one NPU to another, kept once found: the reference is good until use() is called. Throws
+  /// Error(bad_input, "platform") naming the NPUs if there is none.
   [[nodiscard]] const Route& route(Rank source, Rank destination);
 
-  class Impl;
-  [[nodiscard]] Impl& impl() { return *impl_; }  // for the networks of this folder
+  /// SimGrid's objects, for the networks of this folder.
+  [[nodiscard]] simgrid::s4u::Host& simgrid_host(Rank rank) const { return *hosts_[rank]; }
+  [[nodiscard]] simgrid::s4u::Link& simgrid_link(LinkId link) const { return *simgrid_links_[link]; }
 
  private:
-  std::unique_ptr<Impl> impl_;
+  void read_links();
+  void read_npus();
+  void find_bypass_zones();
+  [[nodiscard]] std::optional<LinkId> id_of(const simgrid::s4u::Link* link) const;
+  [[nodiscard]] Route find_route(Rank source, Rank destination);
+  void declare_bypass(Rank source, Rank destination);
+  [[nodiscard]] std::optional<std::vector<LinkId>> bypass(Rank source, Rank destination) const;
+
+  std::string path_;
+  std::vector<Npu> npus_;
+  std::vector<simgrid::s4u::Host*> hosts_;  // by rank
+  std::uint32_t servers_ = 0;
+  std::vector<Link> links_;
+  std::vector<simgrid::s4u::Link*> simgrid_links_;                      // by LinkId
+  std::vector<std::pair<const simgrid::s4u::Link*, LinkId>> link_ids_;  // sorted
+  std::vector<const simgrid::s4u::NetZone*> bypass_zones_;              // zones with properties `route:…`
+  LinkValues values_ = LinkValues::used;
+  std::deque<Route> routes_;
+  FlatMap declared_;     // pairs whose bypass route SimGrid knows, likewise
+  FlatMap route_index_;  // source << 32 | destination -> index in routes_
 };
 
 }  // namespace hcclsim::sim

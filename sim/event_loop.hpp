@@ -8,7 +8,8 @@
 
 /// The simulated clock. Everything that happens at a date — a kernel that ends, a transfer whose alpha is over, a flow
 /// that is drained — is an event here. Events of one date fire in the order (rank, stream, insertion), whatever the
-/// order in which they were found, so that a simulation is the same on every machine and on both networks.
+/// order in which they were found, so that a simulation is the same on every machine and on both networks. Events
+/// added for the date being handled follow in the same date, in that order again.
 ///
 /// SimGrid keeps the clock: one of its timers always stands at our earliest date. Our own queue keeps all events of
 /// one date in one bucket, because thousands of NPUs in lockstep have thousands of events at the same date.
@@ -24,11 +25,16 @@ struct EventOrder {
 class EventHandler {
  public:
   virtual void on_event(std::uint64_t tag) = 0;
-
- protected:
-  ~EventHandler() = default;
+  virtual ~EventHandler() = default;
 };
 
+/// Names an event that has not fired yet, to cancel it.
+struct EventId {
+  std::uint32_t bucket = 0;
+  std::uint32_t index = 0;
+};
+
+/// One per process, as there is one clock.
 class EventLoop {
  public:
   EventLoop();
@@ -39,21 +45,27 @@ class EventLoop {
   /// The date of the event that is being handled; 0 before the first.
   [[nodiscard]] Seconds now() const;
 
-  /// Calls handler.on_event(tag) at `date`, which must not lie before now() and must be finite.
-  void at(Seconds date, EventOrder order, EventHandler& handler, std::uint64_t tag);
+  /// Calls handler.on_event(tag) at `date`, which must not lie before now() and must be finite, else Error(internal).
+  EventId at(Seconds date, EventOrder order, EventHandler& handler, std::uint64_t tag);
   /// The same for a function; for what is rare.
   void at(Seconds date, EventOrder order, std::function<void()> function);
 
-  /// Runs until no event is left and no transfer is under way. May be called again after new events were added.
+  /// Forgets an event that has not fired. A date that has no other event is never reached.
+  void cancel(EventId event);
+
+  /// Calls handler.on_event(tag) once after the events of the date being handled: for what is computed once per date.
+  /// It may add events for the same date, which are then handled, and so on. Callable only while events are handled.
+  void at_end_of_date(EventHandler& handler, std::uint64_t tag);
+
+  /// Runs until no event is left and no transfer is under way. An exception thrown by a handler ends the run and is
+  /// thrown from here. May be called again after new events were added.
   void run();
 
   /// Events handled since the start.
   [[nodiscard]] std::uint64_t events() const;
 
-  class Impl;
-  [[nodiscard]] Impl& impl() { return *impl_; }  // for the networks of this folder
-
  private:
+  class Impl;
   std::unique_ptr<Impl> impl_;
 };
 

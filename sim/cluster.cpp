@@ -1,0 +1,134 @@
+#include "sim/cluster.hpp"
+
+#include <simgrid/Exception.hpp>
+#include <simgrid/s4u/Engine.hpp>
+#include <simgrid/s4u/Host.hpp>
+#include <simgrid/s4u/Link.hpp>
+#include <simgrid/s4u/NetZone.hpp>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/error.hpp"
+#include "sim/simgrid_engine.hpp"
+
+namespace hcclsim::sim {
+namespace {
+
+constexpr std::array<std::string_view, 6> kind_names{"hccs", "pcie", "sio", "ub", "roce", "other"};
+
+const simgrid::s4u::NetZone& root_zone() { return *engine().get_netzone_root(); }
+
+std::uint64_t pair_key(Rank source, Rank destination) { return std::uint64_t{source} << 32 | destination; }
+
+}  // namespace
+
+std::string_view name_of(LinkKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
+
+Cluster::Cluster(std::string path) : path_(std::move(path)) {
+  if (engine().get_netzone_root() != nullptr) internal_error("{}: this process has loaded a platform already", path_);
+  try {
+    engine().load_platform(path_);
+  } catch (const simgrid::Exception& error) {
+    bad_input("platform", "{}: {}", path_, error.what());
+  } catch (const std::invalid_argument& error) {
+    bad_input("platform", "{}: {}", path_, error.what());
+  }
+  read_links();
+  read_npus();
+  find_bypass_zones();
+}
+
+std::optional<std::string> Cluster::property(std::string_view key) const {
+  const char* const value = root_zone().get_property(std::string(key));
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+void Cluster::use(LinkValues values) {
+  values_ = values;
+  routes_.clear();
+  route_index_.clear();
+}
+
+BytesPerSecond Cluster::capacity(LinkId link) const {
+  switch (values_) {
+    case LinkValues::low:
+      return links_[link].low;
+    case LinkValues::high:
+      return links_[link].high;
+    case LinkValues::used:
+      break;
+  }
+  return links_[link].bandwidth;
+}
+
+const Route& Cluster::route(Rank source, Rank destination) {
+  const std::uint64_t key = pair_key(source, destination);
+  if (const std::uint32_t found = route_index_.find(key); found != FlatMap::none) return routes_[found];
+  if (source == destination || source >= size() || destination >= size()) {
+    internal_error("no route from rank {} to rank {} of {}", source, destination, size());
+  }
+  routes_.push_back(find_route(source, destination));
+  route_index_.insert(key, static_cast<std::uint32_t>(routes_.size() - 1));
+  return routes_.back();
+}
+
+std::optional<LinkId> Cluster::id_of(const simgrid::s4u::Link* link) const {
+  const auto found = std::lower_bound(link_ids_.begin(), link_ids_.end(), std::pair(link, LinkId{0}));
+  if (found == link_ids_.end() || found->first != link) return std::nullopt;
+  return found->second;
+}
+
+Route Cluster::find_route(Rank source, Rank destination) {
+  declare_bypass(source, destination);
+  std::vector<simgrid::s4u::Link*> way;
+  hosts_[source]->route_to(hosts_[destination], way, nullptr);
+  if (way.empty()) {
+    bad_input("platform", "{}: no route from NPU '{}' to NPU '{}'", path_, npus_[source].name, npus_[destination].name);
+  }
+  Route route;
+  route.source = source;
+  route.destination = destination;
+  double least = std::numeric_limits<double>::infinity();
+  double slowest_write = least;
+  double slowest_read = least;
+  for (const simgrid::s4u::Link* const part : way) {
+    const std::optional<LinkId> known = id_of(part);
+    if (!known) internal_error("link '{}' is unknown", part->get_name());
+    const LinkId id = *known;
+    const Link& link = links_[id];
+    route.links.push_back(id);
+    route.latency += link.latency;
+    if (link.kind == LinkKind::roce) route.transport = Transport::rdma;
+    // What a task reaches scales with the capacity when that is an end of its range.
+    const double scale = capacity(id) / link.bandwidth;
+    slowest_write = std::min(slowest_write, link.write * scale);
+    slowest_read = std::min(slowest_read, link.read * scale);
+    if (capacity(id) < least) {
+      least = capacity(id);
+      route.slowest = id;
+    }
+  }
+  route.write_factor = least / slowest_write;
+  route.read_factor = least / slowest_read;
+  return route;
+}
+
+void Cluster::declare_bypass(Rank source, Rank destination) {
+  if (bypass_zones_.empty() || declared_.find(pair_key(source, destination)) != FlatMap::none) return;
+  const std::optional<std::vector<LinkId>> way = bypass(source, destination);
+  if (!way) return;
+  auto* const zone = hosts_[source]->get_englobing_zone();
+  if (zone != hosts_[destination]->get_englobing_zone()) {
+    bad_input("platform", "{}: property route:{}:{} joins NPUs of different zones; only NPUs of one zone can be joined",
+              path_, npus_[source].name, npus_[destination].name);
+  }
+  std::vector<simgrid::s4u::LinkInRoute> links;
+  for (const LinkId link : *way) links.emplace_back(simgrid_links_[link]);
+  zone->add_bypass_route(hosts_[source]->get_netpoint(), hosts_[destination]->get_netpoint(), nullptr, nullptr, links);
+  declared_.insert(pair_key(source, destination), 1);
+}
+
+}  // namespace hcclsim::sim

@@ -1,0 +1,206 @@
+#include "sim/cluster.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/error.hpp"
+#include "tests/sim/simulate.hpp"
+
+namespace hcclsim::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// What `describe` says of a cluster, in a child.
+std::string describe(const std::string& path, const std::function<std::string(Cluster&)>& describe) {
+  return run_in_child([&] {
+    Cluster cluster(path);
+    return describe(cluster);
+  });
+}
+
+std::string npus_of(const std::string& path) {
+  return describe(path, [](Cluster& cluster) {
+    std::string text = fmt::format("{} servers:", cluster.servers());
+    for (Rank rank = 0; rank < cluster.size(); ++rank) {
+      const Npu& npu = cluster.npu(rank);
+      text += fmt::format(" {}={}.{}", npu.name, npu.server, npu.device);
+    }
+    return text;
+  });
+}
+
+std::string text_of(const Cluster& cluster, const Route& route) {
+  std::string text = fmt::format("{}>{}:", route.source, route.destination);
+  for (const LinkId link : route.links) text += fmt::format(" {}", cluster.links()[link].name);
+  return text + fmt::format(" {:.6g}us {} w{:.6g} r{:.6g} slowest {}", route.latency / microsecond,
+                            route.transport == Transport::rdma ? "rdma" : "sdma", route.write_factor, route.read_factor,
+                            cluster.links()[route.slowest].name);
+}
+
+const Link& link_named(const Cluster& cluster, std::string_view name) {
+  const auto links = cluster.links();
+  const auto found = std::find_if(links.begin(), links.end(), [&](const Link& link) { return link.name == name; });
+  if (found == links.end()) internal_error("no link {}", name);
+  return *found;
+}
+
+/// The message of the Error that loading a file with this content ends with.
+std::string error_of(const std::string& content) {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("hcclsim_cluster_test_{}.xml", ::getpid());
+  std::ofstream(path) << "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+                      << "<platform version=\"4.1\">\n"
+                      << content << "</platform>\n";
+  std::string message = "loaded";
+  try {
+    message += npus_of(path);
+  } catch (const Error& error) {
+    message = error.what();
+    EXPECT_EQ(error.code(), ErrorCode::bad_input) << message;
+    EXPECT_EQ(error.kind(), "platform") << message;
+  }
+  std::filesystem::remove(path);
+  return message;
+}
+
+TEST(Cluster, RanksGoByServerThenDevice) {
+  EXPECT_EQ(npus_of(platform("lab.xml")), "2 servers: a=0.0 b=0.9 c=1.2 d=1.3");
+}
+
+TEST(Cluster, ServersAndDevicesComeFromTheZonesIfNotGiven) {
+  EXPECT_EQ(npus_of(platform("zones.xml")), "2 servers: y-npu1=0.0 y-npu0=0.1 x-npu1=1.0 x-npu0=1.1");
+}
+
+TEST(Cluster, ServersAndDevicesComeFromNamesIfTheZoneGivesNpusPerServer) {
+  EXPECT_EQ(npus_of(platform("fat_tree8.xml")),
+            "2 servers: npu-0=0.0 npu-1=0.1 npu-2=0.2 npu-3=0.3 npu-4=1.0 npu-5=1.1 npu-6=1.2 npu-7=1.3");
+}
+
+TEST(Cluster, ReadsNpusAndZoneProperties) {
+  EXPECT_EQ(describe(platform("lab.xml"),
+                     [](Cluster& cluster) {
+                       return fmt::format("{} {} {} {} {}", cluster.npu(0).soc, cluster.npu(2).soc,
+                                          cluster.npu(0).properties.at("hbm_bytes"),
+                                          cluster.property("name").value_or("?"),
+                                          cluster.property("nickname").value_or("none"));
+                     }),
+            "Ascend910A Ascend910B1 32GiB Laboratory none");
+}
+
+TEST(Cluster, LinkValuesComeFromTheLinkThenTheZoneThenTheBandwidth) {
+  const auto values = [](const std::string& name) {
+    return describe(platform("lab.xml"), [&](Cluster& cluster) {
+      const Link& link = link_named(cluster, name);
+      return fmt::format("{} {} {:g} nominal {:g} low {:g} high {:g} write {:g} read {:g} after {:g}",
+                         name_of(link.kind), link.shared ? "shared" : "fat", link.bandwidth, link.nominal, link.low,
+                         link.high, link.write, link.read, link.latency);
+    });
+  };
+  const std::string hccs =
+      "hccs shared 2e+10 nominal 3e+10 low 1e+10 high 2.8e+10 write 1.6e+10 read 2e+10 after 1e-06";
+  EXPECT_EQ(values("hccs_UP"), hccs);
+  EXPECT_EQ(values("hccs_DOWN"), hccs);
+  EXPECT_EQ(values("pcie"),
+            "pcie shared 1.6e+10 nominal 1.6e+10 low 1.2e+10 high 1.6e+10 write 1.6e+10 read 8e+09 after 3e-06");
+  EXPECT_EQ(values("plane"), "other fat 5e+09 nominal 5e+09 low 5e+09 high 5e+09 write 5e+09 read 5e+09 after 2e-06");
+}
+
+TEST(Cluster, RoutesHaveLatencyTransportAndTaskSpeeds) {
+  const auto route = [](Rank from, Rank to, LinkValues values) {
+    return describe(platform("lab.xml"), [&](Cluster& cluster) {
+      cluster.use(values);
+      const Route& first = cluster.route(from, to);
+      if (&first != &cluster.route(from, to)) return std::string("not kept");
+      return text_of(cluster, first);
+    });
+  };
+  // A read task reaches 8 of the 16 GB/s of pcie, a write task 16 of the 20 GB/s of hccs.
+  EXPECT_EQ(route(0, 1, LinkValues::used), "0>1: hccs_UP 1us sdma w1.25 r1 slowest hccs_UP");
+  EXPECT_EQ(route(1, 0, LinkValues::used), "1>0: hccs_DOWN 1us sdma w1.25 r1 slowest hccs_DOWN");
+  EXPECT_EQ(route(0, 2, LinkValues::used), "0>2: hccs_UP pcie 4us sdma w1 r2 slowest pcie");
+  EXPECT_EQ(route(0, 3, LinkValues::used), "0>3: pcie roce 1003us rdma w1 r1.25 slowest roce");
+  EXPECT_EQ(route(1, 3, LinkValues::used), "1>3: pcie plane 5us sdma w1 r1 slowest plane");
+  // Low: hccs 10 (write 8), pcie 12 (read 6); high: hccs 28 (write 22.4), pcie 16 (read 8).
+  EXPECT_EQ(route(0, 2, LinkValues::low), "0>2: hccs_UP pcie 4us sdma w1.25 r1.66667 slowest hccs_UP");
+  EXPECT_EQ(route(0, 2, LinkValues::high), "0>2: hccs_UP pcie 4us sdma w1 r2 slowest pcie");
+}
+
+TEST(Cluster, BypassRoutesOfZonePropertiesHoldBothWays) {
+  const auto route = [](Rank from, Rank to) {
+    return describe(platform("fat_tree8.xml"),
+                    [&](Cluster& cluster) { return text_of(cluster, cluster.route(from, to)); });
+  };
+  EXPECT_EQ(route(0, 1), "0>1: hccs-0-1_UP 2us sdma w1 r1 slowest hccs-0-1_UP");
+  EXPECT_EQ(route(1, 0), "1>0: hccs-0-1_DOWN 2us sdma w1 r1 slowest hccs-0-1_DOWN");
+  EXPECT_EQ(route(0, 2), "0>2: hccs-0-1_UP hccs-1-2_UP 5us sdma w1 r1 slowest hccs-1-2_UP");
+  EXPECT_EQ(route(2, 0), "2>0: hccs-1-2_DOWN hccs-0-1_DOWN 5us sdma w1 r1 slowest hccs-1-2_DOWN");
+  EXPECT_EQ(route(3, 2), "3>2: path 1us sdma w1 r1 slowest path");
+  EXPECT_THAT(route(0, 4), HasSubstr(" 2us rdma"));  // npu-0 and npu-4 share a leaf of the fabric
+  EXPECT_THAT(route(0, 5), HasSubstr(" 4us rdma"));
+}
+
+TEST(Cluster, AChangeOfValuesFindsRoutesAnew) {
+  EXPECT_EQ(describe(platform("fat_tree8.xml"),
+                     [](Cluster& cluster) {
+                       const std::string before = text_of(cluster, cluster.route(0, 2));
+                       cluster.use(LinkValues::low);
+                       cluster.use(LinkValues::used);
+                       return before == text_of(cluster, cluster.route(0, 2)) ? std::string("equal") : before;
+                     }),
+            "equal");
+}
+
+TEST(Cluster, RefusesWhatIsNoCluster) {
+  EXPECT_THAT(error_of("<zone id=\"z\" routing=\"Full\"><host id=\"h\" speed=\"1Gf\"/></zone>\n"),
+              HasSubstr("no host has a property npu"));
+  const auto npu = [](const std::string& name, const std::string& server, const std::string& device) {
+    return fmt::format(
+        "<host id=\"{}\" speed=\"1Gf\"><prop id=\"npu\" value=\"Ascend910A\"/><prop id=\"server\" "
+        "value=\"{}\"/><prop id=\"device\" value=\"{}\"/></host>\n",
+        name, server, device);
+  };
+  const auto zone = [](const std::string& content) {
+    return "<zone id=\"z\" routing=\"Full\">\n" + content + "</zone>\n";
+  };
+  EXPECT_THAT(error_of(zone(npu("left", "1", "3") + npu("right", "1", "3"))), HasSubstr("device 3 of server 1"));
+  EXPECT_THAT(error_of(zone(npu("left", "one", "3"))), HasSubstr("'one'"));
+  EXPECT_THAT(error_of(zone(npu("left", "1", "-3"))), HasSubstr("'-3'"));
+  EXPECT_THAT(error_of(zone("<prop id=\"npus_per_server\" value=\"8\"/>\n"
+                            "<host id=\"npu\" speed=\"1Gf\"><prop id=\"npu\" value=\"Ascend910A\"/></host>\n")),
+              HasSubstr("host name 'npu'"));
+  const auto with_link = [&](const std::string& link) { return zone(npu("left", "0", "0") + link); };
+  EXPECT_THAT(error_of(with_link(
+                  "<link id=\"l\" bandwidth=\"1GBps\" latency=\"0us\"><prop id=\"kind\" value=\"copper\"/></link>\n")),
+              HasSubstr("'copper'"));
+  EXPECT_THAT(error_of(with_link(
+                  "<link id=\"l\" bandwidth=\"1GBps\" latency=\"0us\"><prop id=\"low\" value=\"0GBps\"/></link>\n")),
+              HasSubstr("'low' of link 'l'"));
+  EXPECT_THAT(error_of(with_link(
+                  "<link id=\"l\" bandwidth=\"1GBps\" latency=\"0us\"><prop id=\"read\" value=\"9 fast\"/></link>\n")),
+              HasSubstr("'read' of link 'l'"));
+  EXPECT_THAT(
+      error_of("<zone id=\"w\" routing=\"Wifi\">\n<prop id=\"access_point\" value=\"ap\"/>\n" + npu("left", "0", "0") +
+               "<router id=\"ap\"/>\n<link id=\"air\" sharing_policy=\"WIFI\" bandwidth=\"54Mbps\" "
+               "latency=\"0us\"/>\n</zone>\n"),
+      HasSubstr("link 'air'"));
+  EXPECT_THAT(error_of("<zone id=\"z\" routing=\"Full\"><nonsense/></zone>\n"), HasSubstr(".xml:4"));
+}
+
+TEST(Cluster, RefusesAMissingFileAndBadBypassProperties) {
+  try {
+    npus_of("/nowhere/at/all.xml");
+    FAIL() << "loaded";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    EXPECT_THAT(error.what(), HasSubstr("/nowhere/at/all.xml"));
+  }
+}
+
+}  // namespace
+}  // namespace hcclsim::sim
