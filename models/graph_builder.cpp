@@ -11,8 +11,9 @@ namespace hcclsim::models {
 namespace {
 
 constexpr std::uint32_t max_batch = 65536;
-constexpr std::uint32_t max_image = 16384;       // pixels per side
-constexpr std::uint32_t max_channels = 1 << 24;  // features, classes: with max_batch far from overflow
+constexpr std::uint32_t max_image = 8192;                         // pixels per side
+constexpr std::uint32_t max_channels = 1 << 24;                   // features, classes
+constexpr std::uint64_t max_parameters = std::uint64_t{1} << 40;  // with the other limits, counts of FLOPs fit 64 bits
 
 }  // namespace
 
@@ -28,8 +29,7 @@ GraphBuilder::GraphBuilder(std::string title, const Shape& input) {
   append("input", OperatorKind::input, {}, input);
 }
 
-OperatorId GraphBuilder::append(std::string name, OperatorKind kind, std::vector<OperatorId> inputs,
-                                const Shape& output) {
+OperatorId GraphBuilder::append(std::string name, OperatorKind kind, std::vector<OperatorId> inputs, Shape output) {
   if (output.channels == 0 || output.channels > max_channels) {
     bad_input("model", "{}: channels, features or classes must be 1 to {}, got {}", name, max_channels,
               output.channels);
@@ -49,6 +49,10 @@ void GraphBuilder::add_parameter(OperatorId owner, std::string_view suffix, std:
   op.parameters.push_back(static_cast<std::uint32_t>(graph_.parameters.size()));
   std::uint64_t elements = 1;
   for (const std::uint32_t size : shape) elements *= size;
+  parameter_elements_ += elements;
+  if (parameter_elements_ > max_parameters) {
+    bad_input("model", "{} of {}: the network has more than {} parameters", op.name, graph_.title, max_parameters);
+  }
   graph_.parameters.push_back(
       {.name = fmt::format("{}.{}", op.name, suffix), .shape = std::move(shape), .elements = elements, .owner = owner});
 }

@@ -43,14 +43,16 @@ class GraphBuilder {
   [[nodiscard]] Graph finish(OperatorId logits) &&;
 
  private:
-  OperatorId append(std::string name, OperatorKind kind, std::vector<OperatorId> inputs, const Shape& output);
+  /// `output` by value: it may be the shape of an operator that moves when one is appended.
+  OperatorId append(std::string name, OperatorKind kind, std::vector<OperatorId> inputs, Shape output);
   void add_parameter(OperatorId owner, std::string_view suffix, std::vector<std::uint32_t> shape);
   /// Shape of `from` after a window slid over it; notes the stride of the result against the network's input.
   Shape slide(std::string_view name, OperatorId from, const Window& window, std::uint32_t channels);
 
   Graph graph_;
   std::vector<std::uint64_t> strides_;  ///< per operator: product of the strides from the input to it
-  std::uint64_t next_stride_ = 0;       ///< stride of the operator appended next; 0: as its first input
+  std::uint64_t parameter_elements_ = 0;
+  std::uint64_t next_stride_ = 0;  ///< stride of the operator appended next; 0: as its first input
 };
 
 }  // namespace hcclsim::models

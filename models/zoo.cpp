@@ -61,6 +61,7 @@ std::string normalised(std::string_view name) {
 
 [[noreturn]] void unknown_model(const std::string& name) {
   std::vector<std::string> names;
+  names.reserve(models.size());
   for (const ModelInfo& info : models) names.emplace_back(info.name);
   bad_input("model", "unknown model '{}'{}; models: {}", name, did_you_mean(name, names), fmt::join(names, ", "));
 }
