@@ -77,6 +77,45 @@ Workload make_workload(const models::Graph& graph, const Soc& soc, const Workloa
   return workload;
 }
 
+Workload make_workload(const models::GradientProfile& profile, const Soc& soc, const WorkloadOptions& options,
+                       std::vector<std::string>& notes) {
+  check_gradient_type(options.gradient_type, soc);
+  Workload workload;
+  workload.title = profile.title;
+  workload.gradient_type = options.gradient_type;
+  const Bytes element = size_of(options.gradient_type);
+  const auto count = static_cast<std::uint32_t>(profile.gradients.size());
+  Seconds ready = 0;
+  for (std::uint32_t index = 0; index < count; ++index) {
+    const models::ProfiledGradient& gradient = profile.gradients[index];
+    if (gradient.bytes % element != 0) {
+      bad_input("profile", "{}: gradient {} has {} bytes, not a multiple of an element of {} ({} bytes)", profile.title,
+                gradient.name, gradient.bytes, name_of(options.gradient_type), element);
+    }
+    if (index == 0 || gradient.ready_s > ready) {
+      workload.kernels.push_back({.name = fmt::format("until {}", gradient.name),
+                                  .phase = models::Phase::backward,
+                                  .duration = gradient.ready_s - ready});
+      ready = gradient.ready_s;
+    }
+    const std::uint64_t elements = gradient.bytes / element;
+    workload.gradients.push_back({.name = gradient.name,
+                                  .parameter = count - 1 - index,
+                                  .elements = elements,
+                                  .kernel = static_cast<std::uint32_t>(workload.kernels.size() - 1),
+                                  .update = timed_update(gradient.name, elements, soc, options)});
+    workload.hbm.weights += elements * size_of(models::master_type(options.amp));
+    workload.hbm.gradients += gradient.bytes;
+    workload.hbm.optimizer_state += elements * models::state_bytes_per_element(options.optimizer, options.amp);
+  }
+  workload.hbm.communication = options.communication_buffers;
+  notes.push_back(fmt::format(
+      "{}: the profile tells neither where the forward pass ends nor the parameter order (taken as the reverse of "
+      "production order); HBM is counted without activations and weight casts",
+      profile.title));
+  return workload;
+}
+
 Seconds compute_time(const Workload& workload) {
   const auto sum = [](Seconds total, const TimedKernel& kernel) { return total + kernel.duration; };
   Seconds total = std::accumulate(workload.kernels.begin(), workload.kernels.end(), Seconds{0}, sum);

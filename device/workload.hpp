@@ -11,6 +11,7 @@
 #include "models/kernel.hpp"
 #include "models/lowering.hpp"
 #include "models/optimizer.hpp"
+#include "models/profile.hpp"
 
 /// One training step of one NPU with the duration of every kernel: what the plans of hccl/parallel are made from. It
 /// comes from a model graph and the kernel cost model, or from a measured profile. It does not name a rank: all ranks
@@ -55,6 +56,13 @@ struct WorkloadOptions {
 /// cannot have.
 [[nodiscard]] Workload make_workload(const models::Graph& graph, const Soc& soc, const WorkloadOptions& options,
                                      std::vector<std::string>& notes);
+
+/// The step of a measured profile: one kernel up to each ready time, so that gradients are complete when they were
+/// measured to be; sizes are as communicated. Updates follow the cost model. The profile tells nothing of the forward
+/// pass, the activations or the parameter order (taken as the reverse of production order): notes say so.
+/// Throws Error(bad_input, "profile") if a size is not a multiple of the element's.
+[[nodiscard]] Workload make_workload(const models::GradientProfile& profile, const Soc& soc,
+                                     const WorkloadOptions& options, std::vector<std::string>& notes);
 
 /// Sum of the kernels, updates included: a step of one NPU without communication.
 [[nodiscard]] Seconds compute_time(const Workload& workload);

@@ -146,5 +146,60 @@ TEST(Workload, GradientTypesThatCannotBe) {
   EXPECT_EQ(make_workload(graph, soc("910B2"), {.gradient_type = DataType::bf16}, notes).gradient_type, DataType::bf16);
 }
 
+models::GradientProfile profile() {
+  models::GradientProfile measured;
+  measured.title = "measured.csv";
+  measured.gradients = {{.name = "c", .bytes = 400, .ready_s = 0.010},
+                        {.name = "b", .bytes = 4000, .ready_s = 0.010},
+                        {.name = "a", .bytes = 40000, .ready_s = 0.025}};
+  return measured;
+}
+
+TEST(Workload, FromAProfile) {
+  std::vector<std::string> notes;
+  const Workload step = make_workload(profile(), soc(), {}, notes);
+  EXPECT_EQ(step.title, "measured.csv");
+  ASSERT_EQ(step.kernels.size(), 2U);
+  EXPECT_EQ(step.kernels[0].duration, 0.010);
+  EXPECT_NEAR(step.kernels[1].duration, 0.015, 1e-15);
+  ASSERT_EQ(step.gradients.size(), 3U);
+  EXPECT_EQ(step.gradients[0].kernel, 0U);
+  EXPECT_EQ(step.gradients[1].kernel, 0U);
+  EXPECT_EQ(step.gradients[2].kernel, 1U);
+  EXPECT_EQ(step.gradients[2].parameter, 0U);
+  EXPECT_EQ(step.gradients[2].elements, 10000U);
+  // 40000 bytes five times over 1.024 TB/s.
+  EXPECT_NEAR(step.gradients[2].update.at(0).duration, soc().t0 + 200000 / 1.024e12, 1e-15);
+  EXPECT_EQ(step.hbm.weights, 44400U);
+  EXPECT_EQ(step.hbm.gradients, 44400U);
+  EXPECT_EQ(step.hbm.optimizer_state, 44400U);
+  EXPECT_EQ(step.hbm.activations, 0U);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_THAT(notes[0], AllOf(HasSubstr("measured.csv"), HasSubstr("activations")));
+}
+
+TEST(Workload, FromAProfileInFp16) {
+  std::vector<std::string> notes;
+  const Workload step = make_workload(profile(), soc(), {.gradient_type = DataType::fp16}, notes);
+  EXPECT_EQ(step.gradients[2].elements, 20000U);
+  EXPECT_EQ(step.hbm.weights, 88800U);             // fp32 masters
+  EXPECT_EQ(step.hbm.gradients, 44400U);           // as communicated
+  EXPECT_EQ(step.gradients[2].update.size(), 2U);  // cast and momentum
+}
+
+TEST(Workload, ProfileWithOddSizes) {
+  models::GradientProfile odd = profile();
+  odd.gradients[1].bytes = 4002;
+  std::vector<std::string> notes;
+  try {
+    (void)make_workload(odd, soc(), {}, notes);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("gradient b"), HasSubstr("4002"), HasSubstr("fp32")));
+  }
+  EXPECT_EQ(make_workload(odd, soc(), {.gradient_type = DataType::fp16}, notes).gradients[1].elements, 2001U);
+}
+
 }  // namespace
 }  // namespace hcclsim::device
