@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "sim/platform_check.hpp"
 #include "sim/simgrid_engine.hpp"
 
 namespace hcclsim::sim {
@@ -27,6 +28,7 @@ std::uint64_t pair_key(Rank source, Rank destination) { return std::uint64_t{sou
 std::string_view name_of(LinkKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 
 Cluster::Cluster(std::string path) : path_(std::move(path)) {
+  require_valid_platform(path_);
   if (engine().get_netzone_root() != nullptr) internal_error("{}: this process has loaded a platform already", path_);
   try {
     engine().load_platform(path_);

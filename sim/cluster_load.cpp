@@ -7,14 +7,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
-#include <tuple>
 
 #include "base/error.hpp"
 #include "sim/cluster.hpp"
 #include "sim/simgrid_engine.hpp"
 
-// What Cluster takes from the zones, hosts and links that SimGrid has read: docs/formats.md lists the properties.
+// What Cluster takes from the zones, hosts and links that SimGrid has read: docs/formats.md lists the properties. Their
+// values have been checked before (sim/platform_check.hpp).
 namespace hcclsim::sim {
 namespace {
 
@@ -24,39 +23,25 @@ using simgrid::s4u::NetZone;
 /// Routes to a host itself, which SimGrid adds: no transfer between NPUs uses it.
 constexpr std::string_view loopback = "__loopback__";
 
-LinkKind parse_kind(const std::string& path, std::string_view what, std::string_view value) {
+LinkKind parse_kind(std::string_view value) {
   for (int kind = 0; kind <= static_cast<int>(LinkKind::other); ++kind) {
     if (value == name_of(static_cast<LinkKind>(kind))) return static_cast<LinkKind>(kind);
   }
-  bad_input("platform", "{}: {} is '{}'; accepted are hccs, pcie, sio, ub, roce and other", path, what, value);
+  internal_error("kind of link '{}' passed the check of the platform", value);
 }
 
-BytesPerSecond parse_speed(const std::string& path, std::string_view what, std::string_view value) {
-  BytesPerSecond speed = 0;
-  try {
-    speed = parse_bandwidth(value);
-  } catch (const Error& error) {
-    bad_input("platform", "{}: {}: {}", path, what, error.what());
-  }
-  if (speed <= 0) bad_input("platform", "{}: {} is '{}', must be positive", path, what, value);
-  return speed;
-}
-
-std::uint32_t parse_number(const std::string& path, std::string_view what, std::string_view text) {
+std::uint32_t parse_number(std::string_view text) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) {
-    bad_input("platform", "{}: {} is '{}', must be an integer of at least 0", path, what, text);
+    internal_error("number '{}' passed the check of the platform", text);
   }
   return number;
 }
 
 /// The number at the end of a name, such as 13 of "npu-13".
-std::uint32_t number_in(const std::string& path, std::string_view name) {
-  const std::size_t last_other = name.find_last_not_of("0123456789");
-  const std::size_t first = last_other == std::string_view::npos ? 0 : last_other + 1;
-  return parse_number(path, fmt::format("number at the end of host name '{}' (for npus_per_server)", name),
-                      name.substr(first));
+std::uint32_t number_in(std::string_view name) {
+  return parse_number(name.substr(name.find_last_not_of("0123456789") + 1));
 }
 
 /// A property of a link. Those of a SPLITDUPLEX link are kept with the pair, not with its two directions.
@@ -69,6 +54,11 @@ const char* link_property(const simgrid::s4u::Link& link, const char* key) {
   if (engine().get_netzone_root()->get_impl()->get_split_duplex_link_by_name_or_null(pair) == nullptr) return nullptr;
   return engine().split_duplex_link_by_name(pair)->get_property(key);
 }
+
+/// What the outermost zone says of the links of one kind.
+struct KindSpeeds {
+  std::optional<BytesPerSecond> nominal, low, high, write, read;
+};
 
 /// An NPU on its way to its rank.
 struct Found {
@@ -96,84 +86,59 @@ void collect(const NetZoneImpl& zone, std::vector<Found>& found) {
 
 /// Sets server and device: from the host's properties, else from the number in its name if the outermost zone has
 /// `npus_per_server`, else from the zones: one server per zone.
-void number(const std::string& path, std::uint32_t npus_per_server, std::vector<Found>& found) {
+void number(std::uint32_t npus_per_server, std::vector<Found>& found) {
   std::map<const NetZoneImpl*, std::pair<std::uint32_t, std::uint32_t>> zones;  // server and NPUs so far
   for (Found& each : found) {
     Npu& npu = each.npu;
-    auto& [zone_server, in_zone] =
-        zones.try_emplace(each.zone, static_cast<std::uint32_t>(zones.size()), 0).first->second;
-    npu.server = zone_server;
-    npu.device = in_zone++;
     const auto server = npu.properties.find("server");
     const auto device = npu.properties.find("device");
-    const bool complete = server != npu.properties.end() && device != npu.properties.end();
-    if (npus_per_server > 0 && !complete) {
-      const std::uint32_t position = number_in(path, npu.name);
-      npu.server = position / npus_per_server;
-      npu.device = position % npus_per_server;
+    if (server != npu.properties.end() && device != npu.properties.end()) {
+      npu.server = parse_number(server->second);
+      npu.device = parse_number(device->second);
+    } else if (npus_per_server > 0) {
+      npu.server = number_in(npu.name) / npus_per_server;
+      npu.device = number_in(npu.name) % npus_per_server;
+    } else {
+      const auto number_of_zone = static_cast<std::uint32_t>(zones.size());
+      auto& [zone_server, npus] = zones.try_emplace(each.zone, number_of_zone, 0).first->second;
+      npu.server = zone_server;
+      npu.device = npus++;
     }
-    const auto read = [&](const auto& property, std::uint32_t& value) {
-      if (property == npu.properties.end()) return;
-      value =
-          parse_number(path, fmt::format("property '{}' of host '{}'", property->first, npu.name), property->second);
-    };
-    read(server, npu.server);
-    read(device, npu.device);
   }
 }
 
 }  // namespace
 
 void Cluster::read_links() {
-  const auto root_value = [&](LinkKind kind, std::string_view key) {
-    return property(fmt::format("link.{}.{}", name_of(kind), key));
-  };
-  const LinkKind usual_kind =
-      parse_kind(path_, "property 'fabric.kind' of the outermost zone", property("fabric.kind").value_or("other"));
-  // What the outermost zone says of each kind, read once.
-  struct KindValues {
-    std::optional<BytesPerSecond> nominal, low, high, write, read;
-  };
-  std::vector<KindValues> kinds;
-  for (int i = 0; i <= static_cast<int>(LinkKind::other); ++i) {
-    const auto kind = static_cast<LinkKind>(i);
-    const auto value = [&](std::string_view key) -> std::optional<BytesPerSecond> {
-      const auto text = root_value(kind, key);
+  const LinkKind usual_kind = parse_kind(property("fabric.kind").value_or("other"));
+  std::vector<KindSpeeds> kinds;
+  for (int kind = 0; kind <= static_cast<int>(LinkKind::other); ++kind) {
+    const auto speed = [&](std::string_view key) -> std::optional<BytesPerSecond> {
+      const auto text = property(fmt::format("link.{}.{}", name_of(static_cast<LinkKind>(kind)), key));
       if (!text) return std::nullopt;
-      return parse_speed(path_, fmt::format("property 'link.{}.{}'", name_of(kind), key), *text);
+      return parse_bandwidth(*text);
     };
-    kinds.push_back({value("nominal"), value("low"), value("high"), value("write"), value("read")});
+    kinds.push_back({speed("nominal"), speed("low"), speed("high"), speed("write"), speed("read")});
   }
-
   for (auto* const source : engine().get_all_links()) {
     if (source->get_name() == loopback) continue;
     Link link;
     link.name = source->get_name();
-    const auto policy = source->get_sharing_policy();
-    using Policy = simgrid::s4u::Link::SharingPolicy;
-    if (policy == Policy::WIFI || policy == Policy::NONLINEAR) {
-      bad_input("platform", "{}: link '{}' has a sharing policy other than SHARED, FATPIPE and SPLITDUPLEX", path_,
-                link.name);
-    }
-    link.shared = policy != Policy::FATPIPE;
+    link.shared = source->get_sharing_policy() != simgrid::s4u::Link::SharingPolicy::FATPIPE;
     const char* const kind = link_property(*source, "kind");
-    link.kind =
-        kind == nullptr ? usual_kind : parse_kind(path_, fmt::format("property 'kind' of link '{}'", link.name), kind);
+    link.kind = kind == nullptr ? usual_kind : parse_kind(kind);
     link.bandwidth = source->get_bandwidth();
-    if (!(link.bandwidth > 0)) bad_input("platform", "{}: link '{}' has no positive bandwidth", path_, link.name);
-    const KindValues& usual = kinds[static_cast<std::size_t>(link.kind)];
-    const auto value = [&](const char* key, const std::optional<BytesPerSecond>& of_kind) {
-      const char* const own = link_property(*source, key);
-      if (own == nullptr) return of_kind.value_or(link.bandwidth);
-      return parse_speed(path_, fmt::format("property '{}' of link '{}'", key, link.name), own);
-    };
-    link.nominal = value("nominal", usual.nominal);
-    link.low = value("low", usual.low);
-    link.high = value("high", usual.high);
-    link.write = value("write", usual.write);
-    link.read = value("read", usual.read);
     link.latency = source->get_latency();
-    if (!(link.latency >= 0)) bad_input("platform", "{}: link '{}' has a negative latency", path_, link.name);
+    const auto speed = [&](const char* key, const std::optional<BytesPerSecond>& of_kind) {
+      const char* const own = link_property(*source, key);
+      return own == nullptr ? of_kind.value_or(link.bandwidth) : parse_bandwidth(own);
+    };
+    const KindSpeeds& usual = kinds[static_cast<std::size_t>(link.kind)];
+    link.nominal = speed("nominal", usual.nominal);
+    link.low = speed("low", usual.low);
+    link.high = speed("high", usual.high);
+    link.write = speed("write", usual.write);
+    link.read = speed("read", usual.read);
     // SimGrid shares bandwidth by latency, which is not max-min fair: latencies are paid before the bytes flow.
     if (link.latency > 0) source->set_latency(0);
     links_.push_back(std::move(link));
@@ -186,23 +151,11 @@ void Cluster::read_links() {
 void Cluster::read_npus() {
   std::vector<Found> found;
   collect(*engine().get_netzone_root()->get_impl(), found);
-  if (found.empty()) {
-    bad_input("platform",
-              "{}: no host has a property npu; an NPU is a host with e.g. <prop id=\"npu\" value=\"Ascend910A\"/>",
-              path_);
-  }
-  const auto text = property("npus_per_server");
-  const std::uint32_t npus_per_server =
-      text ? parse_number(path_, "property 'npus_per_server' of the outermost zone", *text) : 0;
-  number(path_, npus_per_server, found);
+  if (found.empty()) internal_error("{}: a platform without NPUs passed its check", path_);
+  const auto npus_per_server = property("npus_per_server");
+  number(npus_per_server ? parse_number(*npus_per_server) : 0, found);
   const auto place = [](const Found& each) { return std::pair(each.npu.server, each.npu.device); };
   std::stable_sort(found.begin(), found.end(), [&](const Found& a, const Found& b) { return place(a) < place(b); });
-  const auto twice = std::adjacent_find(found.begin(), found.end(),
-                                        [&](const Found& a, const Found& b) { return place(a) == place(b); });
-  if (twice != found.end()) {
-    bad_input("platform", "{}: hosts '{}' and '{}' are both device {} of server {}", path_, twice->npu.name,
-              std::next(twice)->npu.name, twice->npu.device, twice->npu.server);
-  }
   std::uint32_t last = found.front().npu.server;
   for (Found& each : found) {
     if (each.npu.server != last) ++servers_;

@@ -32,11 +32,11 @@ void EventQueue::cancel(EventId id) {
 
 std::optional<Seconds> EventQueue::first_date() const {
   if (heap_.empty()) return std::nullopt;
-  return buckets_[heap_.front()].date;
+  return heap_.front().date;
 }
 
 EventQueue::Bucket EventQueue::take_first() {
-  const Bucket bucket = heap_.front();
+  const Bucket bucket = heap_.front().bucket;
   remove_from_heap(bucket);
   return bucket;
 }
@@ -72,45 +72,45 @@ EventQueue::Bucket EventQueue::bucket_at(Seconds date) {
   }
   buckets_[bucket].date = date;
   by_date_.insert(key, bucket);
-  heap_.push_back(bucket);
-  sift_up(static_cast<std::uint32_t>(heap_.size() - 1), bucket);
+  heap_.push_back({date, bucket});
+  sift_up(static_cast<std::uint32_t>(heap_.size() - 1), {date, bucket});
   return bucket;
 }
 
 void EventQueue::remove_from_heap(Bucket bucket) {
   const std::uint32_t position = buckets_[bucket].heap_position;
   buckets_[bucket].heap_position = not_in_heap;
-  const Bucket last = heap_.back();
+  const DateOfBucket last = heap_.back();
   heap_.pop_back();
-  if (last == bucket) return;
+  if (last.bucket == bucket) return;
   sift_up(position, last);
-  sift_down(buckets_[last].heap_position, last);
+  sift_down(buckets_[last.bucket].heap_position, last);
 }
 
-void EventQueue::place(std::uint32_t position, Bucket bucket) {
-  heap_[position] = bucket;
-  buckets_[bucket].heap_position = position;
+void EventQueue::place(std::uint32_t position, DateOfBucket entry) {
+  heap_[position] = entry;
+  buckets_[entry.bucket].heap_position = position;
 }
 
-void EventQueue::sift_up(std::uint32_t position, Bucket bucket) {
+void EventQueue::sift_up(std::uint32_t position, DateOfBucket entry) {
   while (position > 0) {
     const std::uint32_t parent = (position - 1) / 2;
-    if (buckets_[heap_[parent]].date <= buckets_[bucket].date) break;
+    if (heap_[parent].date <= entry.date) break;
     place(position, heap_[parent]);
     position = parent;
   }
-  place(position, bucket);
+  place(position, entry);
 }
 
-void EventQueue::sift_down(std::uint32_t position, Bucket bucket) {
+void EventQueue::sift_down(std::uint32_t position, DateOfBucket entry) {
   const auto size = static_cast<std::uint32_t>(heap_.size());
   for (std::uint32_t child = 2 * position + 1; child < size; child = 2 * position + 1) {
-    if (child + 1 < size && buckets_[heap_[child + 1]].date < buckets_[heap_[child]].date) ++child;
-    if (buckets_[bucket].date <= buckets_[heap_[child]].date) break;
+    if (child + 1 < size && heap_[child + 1].date < heap_[child].date) ++child;
+    if (entry.date <= heap_[child].date) break;
     place(position, heap_[child]);
     position = child;
   }
-  place(position, bucket);
+  place(position, entry);
 }
 
 }  // namespace hcclsim::sim

@@ -49,16 +49,22 @@ class EventQueue {
     std::vector<QueuedEvent> events;
   };
 
+  /// The heap keeps the dates itself: looking them up in the buckets costs a cache miss for each comparison.
+  struct DateOfBucket {
+    Seconds date = 0;
+    Bucket bucket = 0;
+  };
+
   Bucket bucket_at(Seconds date);
   void remove_from_heap(Bucket bucket);
-  void place(std::uint32_t position, Bucket bucket);
-  void sift_up(std::uint32_t position, Bucket bucket);
-  void sift_down(std::uint32_t position, Bucket bucket);
+  void place(std::uint32_t position, DateOfBucket entry);
+  void sift_up(std::uint32_t position, DateOfBucket entry);
+  void sift_down(std::uint32_t position, DateOfBucket entry);
 
   std::vector<Dated> buckets_;
   std::vector<Bucket> free_;
-  std::vector<Bucket> heap_;  // binary, least date first
-  FlatMap by_date_;           // bits of the date -> bucket
+  std::vector<DateOfBucket> heap_;  // binary, least date first
+  FlatMap by_date_;                 // bits of the date -> bucket
   std::vector<std::uint32_t> order_;
 };
 
