@@ -92,11 +92,11 @@ class CollectiveRun final : public sim::EventHandler {
   void start_stage(Rank rank, Seconds date);
   void end_queue(Rank rank);
   /// Goes on with a queue until it waits, starts a transfer or ends.
-  void advance(Rank rank, std::uint32_t queue);
+  void advance(Rank rank, std::uint32_t number);
   /// Goes on with all queues that were woken.
   void drain();
-  [[nodiscard]] bool try_wait(Rank rank, std::uint32_t queue);
-  void post(Rank rank, std::uint32_t queue);
+  [[nodiscard]] bool try_wait(Rank rank, std::uint32_t number);
+  void post(Rank rank, std::uint32_t number);
   void start_transfer(Rank rank, std::uint32_t number);
   void reduce_or_copy(Rank rank, std::uint32_t number);
   void record(Rank rank, std::uint32_t queue, sim::SpanKind kind, Seconds start, Bytes bytes, std::int64_t peer);

@@ -102,16 +102,16 @@ class Runtime {
     std::uint64_t first = 0;
   };
 
-  void enqueue(StreamId stream, const Task& task);
-  void wake(std::uint32_t stream, Seconds date);
+  void enqueue(StreamId id, const Task& task);
+  void wake(std::uint32_t index, Seconds date);
   void drain();
   /// Runs a stream ahead until it is blocked or empty.
-  void advance(std::uint32_t stream);
+  void advance(std::uint32_t index);
   /// Begins the stream's first task; true if it has ended at the stream's new date.
-  bool perform(std::uint32_t stream, const Task& task);
-  void start_collective(std::uint32_t stream, const Task& task);
+  bool perform(std::uint32_t index, const Task& task);
+  void start_collective(std::uint32_t index, const Task& task);
   CollectiveRun& run_of(const Call& call, const std::string& name);
-  void end_collective(const CollectiveRun& run, std::uint32_t stream, Seconds date);
+  void end_collective(const CollectiveRun& run, std::uint32_t index, Seconds date);
   /// Frees the runs at the front that have ended and are not below in the stack of calls.
   static void forget_finished_runs(CommunicatorState& state);
   [[noreturn]] void report_deadlock() const;
