@@ -26,8 +26,7 @@ void simulate(const std::string& platform, Bytes bytes, sim::NetworkKind kind) {
   sim::Trace trace;
   const hccl::Machine machine{loop, *network, cluster, costs, 1e12, trace};
   hccl::Runtime runtime(machine);
-  const auto schedule =
-      std::make_shared<const hccl::Schedule>(hccl::ring_allreduce({cluster.size(), bytes / 4}, true));
+  const auto schedule = std::make_shared<const hccl::Schedule>(hccl::ring_allreduce({cluster.size(), bytes / 4}, true));
   const hccl::CommunicatorId world = runtime.create_communicator(hccl::world_communicator(cluster.size()));
   for (Rank rank = 0; rank < cluster.size(); ++rank) {
     runtime.collective(runtime.create_stream(rank), world, schedule, "allreduce");
