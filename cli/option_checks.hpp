@@ -1,0 +1,42 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+
+/// Checks of options' values that say what is accepted. CLI11 puts the option's name before their messages.
+namespace hcclsim::cli {
+
+/// A whole number, in decimal digits only, of the range.
+[[nodiscard]] CLI::Validator whole_number(std::uint64_t lowest, std::uint64_t highest);
+/// A finite decimal number of the range.
+[[nodiscard]] CLI::Validator number(double lowest, double highest);
+/// One of the words; a near miss is suggested.
+[[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
+
+/// Whatever `parse` takes without throwing an Error, whose message becomes the check's.
+template <typename Parse>
+[[nodiscard]] CLI::Validator parsed_by(Parse parse, std::string description) {
+  return CLI::Validator(
+      [parse](std::string& text) -> std::string {
+        try {
+          static_cast<void>(parse(text));
+          return {};
+        } catch (const Error& error) {
+          return error.what();
+        }
+      },
+      std::move(description));
+}
+
+/// Parses "1,0.98,1.01"; throws Error(bad_input) of kind "option".
+[[nodiscard]] std::vector<double> parse_number_list(std::string_view text);
+/// Parses "0,2,4-7" into ascending ranks; throws Error(bad_input) of kind "option".
+[[nodiscard]] std::vector<Rank> parse_rank_list(std::string_view text);
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "cli/output.hpp"
+#include "cli/run_report.hpp"
+
+// The forms of run_report.hpp for programs. Their keys are stable: docs/formats.md.
+namespace hcclsim::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int format_version = 1;
+
+Json segments_json(const RunReport& report) {
+  Json segments = Json::array();
+  for (const hccl::SegmentResult& segment : report.result.segments) {
+    Json parameters = Json::array();
+    for (const hccl::ParameterRange& range : report.parameters_of(segment.segment)) {
+      parameters.push_back({range.first, range.last});
+    }
+    segments.push_back({{"first", segment.segment.first},
+                        {"last", segment.segment.last},
+                        {"tensors", segment.segment.tensors()},
+                        {"bytes", segment.bytes},
+                        {"share", segment.share},
+                        {"ready_s", segment.ready},
+                        {"start_s", segment.start},
+                        {"end_s", segment.end},
+                        {"algorithm", segment.algorithm},
+                        {"algbw_Bps", segment.algbw},
+                        {"busbw_Bps", segment.busbw},
+                        {"hidden", segment.hidden},
+                        {"limited_by", segment.limit_name},
+                        {"parameters", parameters}});
+  }
+  return segments;
+}
+
+Json trace_json(const RunReport& report) {
+  Json allreduce = Json::array();
+  for (const hccl::SegmentResult& segment : report.result.segments) {
+    allreduce.push_back({{"start_s", segment.start}, {"end_s", segment.end}});
+  }
+  return {{"fp_start_s", 0.0},
+          {"bp_end_s", report.result.bp_end},
+          {"allreduce", allreduce},
+          {"iteration_end_s", report.result.iteration_end}};
+}
+
+Json gradients_json(const RunReport& report) {
+  Json gradients = Json::array();
+  const Bytes element = size_of(report.workload.gradient_type);
+  for (std::size_t i = 0; i < report.workload.gradients.size(); ++i) {
+    const device::TimedGradient& gradient = report.workload.gradients[i];
+    gradients.push_back({{"index", i},
+                         {"name", gradient.name},
+                         {"bytes", gradient.elements * element},
+                         {"ready_s", report.result.gradient_ready[i]}});
+  }
+  return gradients;
+}
+
+/// Null unless a scenario was looked for.
+Json advice_json(const RunReport& report) {
+  if (!report.advice.has_value()) return nullptr;
+  Json trials = Json::array();
+  for (const Trial& trial : report.trials) {
+    trials.push_back({{"split_by_size", trial.percentages}, {"step_time_s", trial.step_time}});
+  }
+  return {{"scenario", static_cast<int>(report.advice->scenario)},
+          {"sentence", report.advice->sentence},
+          {"trials", trials}};
+}
+
+}  // namespace
+
+std::string json_report(const RunReport& report) {
+  const hccl::TrainingResult& result = report.result;
+  const Json json{{"format_version", format_version},
+                  {"model", report.model},
+                  {"platform", report.platform},
+                  {"npus", report.npus},
+                  {"batch", report.workload.batch},
+                  {"network", report.network},
+                  {"folded", report.folded},
+                  {"segments", segments_json(report)},
+                  {"trace", trace_json(report)},
+                  {"gradients", gradients_json(report)},
+                  {"step_time_s", result.step_time},
+                  {"images_per_s", report.images_per_second()},
+                  {"compute_s", result.compute},
+                  {"exposed_communication_s", result.exposed_communication},
+                  {"hbm_peak_bytes", report.workload.hbm.peak()},
+                  {"advice", advice_json(report)},
+                  {"notes", report.notes}};
+  // Names and paths are the user's and need not be UTF-8; replacing what is not keeps the output valid JSON.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string csv_report(const RunReport& report) {
+  std::string text =
+      "segment,first,last,tensors,bytes,share,ready_s,start_s,end_s,hidden,algbw_Bps,busbw_Bps,algorithm,limited_by,"
+      "parameters\n";
+  for (std::size_t i = 0; i < report.result.segments.size(); ++i) {
+    const hccl::SegmentResult& segment = report.result.segments[i];
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i + 1,
+                   segment.segment.first, segment.segment.last, segment.segment.tensors(), segment.bytes, segment.share,
+                   segment.ready, segment.start, segment.end, segment.hidden, segment.algbw, segment.busbw,
+                   csv_field(segment.algorithm), csv_field(segment.limit_name),
+                   csv_field(to_string(report.parameters_of(segment.segment))));
+  }
+  return text;
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "cli/iteration.hpp"
+#include "device/workload.hpp"
+#include "hccl/gradient/advice.hpp"
+#include "hccl/parallel/training.hpp"
+
+/// What `hcclsim run` prints, and the writers of its forms: text for people, JSON and CSV for programs
+/// (docs/formats.md). Nothing here simulates; every figure comes from a simulation that the caller has run. Dates are
+/// seconds since fp_start of the last iteration on the rank that is printed.
+namespace hcclsim::cli {
+
+/// A split that was tried in a simulation of its own.
+struct Trial {
+  std::vector<double> percentages;
+  Seconds step_time = 0;
+};
+
+struct RunReport {
+  // What was simulated
+  std::string model;     ///< as given to --model, or the file of --gradients
+  std::string platform;  ///< file name without folders
+  std::string npu;       ///< "Ascend910A"
+  std::uint32_t npus = 0;
+  std::string amp;
+  std::string framework;
+  bool hcom_parallel = false;
+  std::string split;    ///< "default 96.54/3.46"
+  std::string network;  ///< "simgrid" or "fluid"
+  bool folded = false;
+  device::Workload workload;
+  Bytes hbm_capacity = 0;  ///< of one NPU
+
+  // What came out
+  hccl::TrainingResult result;
+  std::vector<IterationPoints> iterations;  ///< of the printed rank, all of them
+
+  // What further simulations say; absent where none was run
+  std::optional<Seconds> fastest_step;  ///< with the high values of all links
+  std::optional<Seconds> slowest_step;  ///< with the low values
+  std::optional<Seconds> one_npu_step;
+  std::optional<Seconds> other_hcom_parallel_step;  ///< with hcom_parallel turned
+  std::optional<hccl::SplitAdvice> advice;
+  std::vector<Trial> trials;  ///< of the advice; run with hcom_parallel on
+
+  // Remarks
+  std::vector<std::string> assumptions;  ///< "HCCS 14 GB/s [vendor tool]"
+  std::vector<std::string> notes;        ///< sentences: ignored settings, fall-backs, warnings
+  std::string timeline;                  ///< path that was written; empty: none
+
+  [[nodiscard]] double images_per_second() const {
+    return static_cast<double>(workload.batch) * npus / result.step_time;
+  }
+  /// "[0,107] [108,160]", shortened if there are many.
+  [[nodiscard]] std::string segment_list() const;
+  /// The parameters of a segment, as runs in parameter order.
+  [[nodiscard]] std::vector<hccl::ParameterRange> parameters_of(hccl::Segment segment) const;
+  /// The fastest trial that is faster than the step itself, or nullptr.
+  [[nodiscard]] const Trial* best_trial() const;
+};
+
+[[nodiscard]] std::string text_report(const RunReport& report);
+/// One object with format_version 1.
+[[nodiscard]] std::string json_report(const RunReport& report);
+/// One row per segment.
+[[nodiscard]] std::string csv_report(const RunReport& report);
+
+}  // namespace hcclsim::cli

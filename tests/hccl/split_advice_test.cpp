@@ -1,0 +1,109 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "hccl/gradient/advice.hpp"
+#include "hccl/gradient/split.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// 100 gradients of 1 MB, one ready per millisecond from 1 ms on; the backward pass ends with the last at 100 ms.
+struct Network {
+  std::vector<Bytes> sizes = std::vector<Bytes>(100, 1'000'000);
+  std::vector<Seconds> ready = std::vector<Seconds>(100);
+  Seconds startup = 0;
+  Seconds per_gradient = 0;
+
+  Network(Seconds startup_time, Seconds time_per_gradient) : startup(startup_time), per_gradient(time_per_gradient) {
+    for (std::size_t i = 0; i < ready.size(); ++i) ready[i] = static_cast<double>(i + 1) * 1e-3;
+  }
+
+  /// The step as it runs on one communication stream.
+  [[nodiscard]] OverlappedStep step(const std::vector<double>& percentages) const {
+    OverlappedStep step{.segments = {}, .sizes = sizes, .ready = ready, .backward_end = ready.back()};
+    Seconds free = 0;
+    for (const Segment& segment : segments_from_last_indices(last_indices_by_size(percentages, sizes))) {
+      const Seconds start = std::max(free, ready[segment.last]);
+      free = start + startup + segment.tensors() * per_gradient;
+      step.segments.push_back({segment, segment.tensors() * Bytes{1'000'000}, start, free});
+    }
+    return step;
+  }
+
+  [[nodiscard]] Seconds end(const std::vector<double>& percentages) const {
+    return step(percentages).segments.back().end;
+  }
+};
+
+TEST(SplitAdvice, Scenario1CutLater) {
+  const Network network(0, 0.1e-3);  // AR1 of 50 MB takes 5 ms and ends long before 100 ms
+  const SplitAdvice advice = advise_split(network.step({50, 50}));
+  EXPECT_EQ(advice.scenario, SplitScenario::cut_later);
+  EXPECT_THAT(advice.sentence, HasSubstr("AR1 ends within FP/BP and AR2 is long (5.000 ms after bp_end)"));
+  ASSERT_THAT(advice.trials, Not(IsEmpty()));
+  for (const auto& trial : advice.trials) EXPECT_GT(100 - trial.back(), 50);  // the last segment is smaller
+  EXPECT_LT(network.end(advice.trials.front()), network.end({50, 50}));
+}
+
+TEST(SplitAdvice, Scenario2CutEarlier) {
+  // With 30 ms per start-up, more segments than two do not pay; AR1 of 95 MB starts at 95 ms and takes 39.5 ms.
+  const Network network(30e-3, 0.1e-3);
+  const SplitAdvice advice = advise_split(network.step({95, 5}));
+  EXPECT_EQ(advice.scenario, SplitScenario::cut_earlier);
+  EXPECT_THAT(advice.sentence, HasSubstr("AR1 ends 34.500 ms after bp_end"));
+  ASSERT_THAT(advice.trials, Not(IsEmpty()));
+  EXPECT_LT(network.end(advice.trials.front()), network.end({95, 5}));
+}
+
+TEST(SplitAdvice, Scenario3MoreSegments) {
+  const Network network(0.1e-3, 0.9e-3);  // the link is busy nearly as long as the pass: one cut cannot hide it
+  const SplitAdvice advice = advise_split(network.step({96, 4}));
+  EXPECT_EQ(advice.scenario, SplitScenario::more_segments);
+  ASSERT_THAT(advice.trials, Not(IsEmpty()));
+  EXPECT_GT(advice.trials.front().size(), 2U);
+  EXPECT_LT(network.end(advice.trials.front()), network.end({96, 4}));
+}
+
+TEST(SplitAdvice, OneSegmentIsScenario3) {
+  const Network network(0.1e-3, 0.1e-3);
+  const SplitAdvice advice = advise_split(network.step({100}));
+  EXPECT_EQ(advice.scenario, SplitScenario::more_segments);
+  EXPECT_THAT(advice.sentence, HasSubstr("one allreduce of all gradients ends 10.100 ms after bp_end"));
+}
+
+TEST(SplitAdvice, NothingBetter) {
+  const Network network(1e-3, 0.01e-3);  // the start-up dominates: 99/1 leaves hardly more than one start-up
+  const SplitAdvice advice = advise_split(network.step({97, 2, 1}));
+  EXPECT_EQ(advice.scenario, SplitScenario::well_split);
+  EXPECT_THAT(advice.trials, IsEmpty());
+}
+
+TEST(SplitAdvice, TrialsAreListsThatHcclTakes) {
+  for (const Seconds per_gradient : {0.05e-3, 0.3e-3, 0.9e-3, 3e-3}) {
+    for (const Seconds startup : {0.0, 0.1e-3, 2e-3}) {
+      const Network network(startup, per_gradient);
+      for (const auto& trial : advise_split(network.step({96.54, 3.46})).trials) {
+        SplitStrategies strategies(0, 8);
+        strategies.set_split_strategy_by_size(trial);
+        EXPECT_EQ(strategies.resolve(world_group, network.sizes).size(), trial.size());
+        EXPECT_LT(network.end(trial), network.end({96.54, 3.46}));
+      }
+    }
+  }
+}
+
+TEST(SplitAdvice, FewGradients) {
+  const std::vector<Bytes> sizes{8};
+  const std::vector<Seconds> ready{1.0};
+  const OverlappedStep one{{{{0, 0}, 8, 1.0, 2.0}}, sizes, ready, 1.0};
+  EXPECT_EQ(advise_split(one).scenario, SplitScenario::well_split);
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl
