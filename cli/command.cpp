@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "cli/models.hpp"
 #include "cli/output.hpp"
 #include "cli/version.hpp"
 
@@ -104,6 +105,7 @@ int run_command(int argc, char** argv) {
     app.require_subcommand(1);
     app.set_version_flag("--version", std::string(version()));
     app.footer(footer);
+    add_models_command(app);
     app.parse(argc, argv);
     print("");  // what commands printed themselves must have arrived
     return 0;
