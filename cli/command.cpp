@@ -15,6 +15,7 @@
 #include "base/nearest.hpp"
 #include "cli/models.hpp"
 #include "cli/output.hpp"
+#include "cli/platform.hpp"
 #include "cli/version.hpp"
 
 namespace hcclsim::cli {
@@ -105,6 +106,7 @@ int run_command(int argc, char** argv) {
     app.require_subcommand(1);
     app.set_version_flag("--version", std::string(version()));
     app.footer(footer);
+    add_platform_command(app);
     add_models_command(app);
     app.parse(argc, argv);
     print("");  // what commands printed themselves must have arrived

@@ -32,6 +32,8 @@ Cluster::Cluster(std::string path) : path_(std::move(path)) {
   if (engine().get_netzone_root() != nullptr) internal_error("{}: this process has loaded a platform already", path_);
   try {
     engine().load_platform(path_);
+    // Gives routers of star zones their empty way to the centre, without which routes through them are not found.
+    engine().seal_platform();
   } catch (const simgrid::Exception& error) {
     bad_input("platform", "{}: {}", path_, error.what());
   } catch (const std::invalid_argument& error) {

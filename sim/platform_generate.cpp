@@ -166,6 +166,29 @@ class Writer {
     return fmt::format("3;{},{},{};1,{},{};1,1,1", fabric.leaf_size, pod, leaves / pod, up, pod);
   }
 
+  [[nodiscard]] std::string description() const {
+    std::string inside;
+    switch (model_.topology) {
+      case ServerTopology::hccs_groups:
+        inside = options_.npus_per_server <= mesh_size ? "an HCCS mesh"
+                 : options_.shared_pcie                ? "HCCS meshes of four, one PCIe path between them"
+                                                       : "HCCS meshes of four, PCIe links i to i+4";
+        break;
+      case ServerTopology::hccs_mesh:
+        inside = "an HCCS mesh";
+        break;
+      case ServerTopology::ub_plane:
+        inside = "SIO pairs and a switch of the unified bus";
+        break;
+    }
+    const char* const between = options_.fabric.fat_tree ? "a RoCE fat tree"
+                                : super_pod()            ? "the unified bus"
+                                                         : "a RoCE switch";
+    if (options_.servers == 1) return fmt::format("{} x {}, {}", npus_, soc_.name, inside);
+    return fmt::format("{} x {} in {} servers: {}; between servers {}", npus_, soc_.name, options_.servers, inside,
+                       between);
+  }
+
   [[nodiscard]] std::string command() const {
     std::string command = fmt::format("hcclsim platform generate --soc {} --servers {}", soc_.name, options_.servers);
     if (options_.npus_per_server != model_.npus)
@@ -199,6 +222,7 @@ class Writer {
     constexpr std::string_view indent = "    ";
     const std::string count = options_.servers == 1 ? "" : fmt::format("{} x ", options_.servers);
     write_property(indent, "name", fmt::format("{}{}", count, model_.title));
+    write_property(indent, "description", description());
     write_property(indent, "generated_by", command());
     write_property(indent, "npus_per_server", fmt::to_string(options_.npus_per_server));
     if (options_.fabric.fat_tree) write_property(indent, "link.kind", "roce");

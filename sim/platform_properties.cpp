@@ -48,7 +48,9 @@ class PropertyCheck {
   template <typename Parse>
   void check_value(const pugi::xml_node& prop, Parse parse) {
     const std::string fault = parse_fault(parse, prop.attribute("value").value());
-    if (!fault.empty()) problems_.fatal(place(prop), "property '{}': {}", prop.attribute("id").value(), fault);
+    if (fault.empty()) return;
+    problems_.fatal(place(prop), "{} {}: property '{}': {}", prop.parent().name(),
+                    prop.parent().attribute("id").value(), prop.attribute("id").value(), fault);
   }
 
   void check_kind(const pugi::xml_node& prop) {
