@@ -34,6 +34,7 @@ MAX_README_LINES = 40
 LONG_READMES = ["README.md", "platforms/README.md"]
 
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|work|Users)/\w")
+NAMED_FILE = re.compile(r"`([a-z][\w./-]*\.(?:cpp|hpp|py|json|jsonl|md|cmake))`")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 FLOOR_OF = {folder: number for number, floor in enumerate(reversed(FLOORS)) for folder in floor}
@@ -83,8 +84,19 @@ def check_lines(path, lines):
             yield f"{path}:{number}: path of one machine"
 
 
+def check_names(path, lines, paths):
+    """A map names only files that exist, from its own folder or from the root."""
+    if not path.endswith("README.md"):
+        return
+    folder = path.removesuffix("README.md")
+    for number, line in enumerate(lines, 1):
+        for name in NAMED_FILE.findall(line):
+            if folder + name not in paths and name not in paths:
+                yield f"{path}:{number}: there is no {name}"
+
+
 def check_maps(paths):
-    """Every top folder and every part of hccl has a README.md."""
+    """Every top folder and every part of hccl has a README.md, and every source stands on a floor."""
     folders = {path.split("/")[0] for path in paths if "/" in path and not path.startswith(".")}
     folders |= {"/".join(path.split("/")[:2]) for path in paths if path.startswith("hccl/") and path.count("/") > 1}
     for folder in sorted(folders):
@@ -106,6 +118,7 @@ def problems(root):
         except UnicodeDecodeError:
             continue
         found += check_lines(path, lines)
+        found += check_names(path, lines, paths)
         if path.endswith(repository.CPP_SUFFIXES):
             found += check_includes(path, lines, paths.__contains__)
     return found

@@ -80,6 +80,10 @@ class StructureTest(unittest.TestCase):
         self.assertEqual(self.problems({"sim/README.md": None}), ["sim:1: no README.md"])
         self.assertEqual(self.problems({"hccl/runtime/README.md": None}), ["hccl/runtime:1: no README.md"])
 
+    def test_map_names_a_file_that_is_gone(self):
+        self.assertEqual(self.problems({"sim/README.md": "`network.hpp`, `base/units.hpp`, `NAME.cpp`, `*.hpp`\n"}), [])
+        self.assertEqual(self.problems({"sim/README.md": "\n`units.hpp`\n"}), ["sim/README.md:2: there is no units.hpp"])
+
     def test_machine_path(self):
         machine = "/" + "home/someone/data.xml"
         self.assertEqual(self.problems({"base/README.md": f"x\nsee {machine}\n"}), ["base/README.md:2: path of one machine"])

@@ -63,7 +63,9 @@ def key_of(path, command, sources, common):
 
 def check(program, build, headers, path):
     """Findings in one source and in the headers whose path matches `headers`; empty if there is none."""
-    command = [program, "-p", build, "--quiet", f"--header-filter={headers}", path]
+    # The options are GCC's; clang does not know all of its warnings.
+    options = ["--quiet", f"--header-filter={headers}", "--extra-arg=-Wno-unknown-warning-option"]
+    command = [program, "-p", build, *options, path]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode == 0:
         return ""
