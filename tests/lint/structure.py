@@ -34,7 +34,7 @@ MAX_README_LINES = 40
 LONG_READMES = ["README.md", "platforms/README.md"]
 
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|work|Users)/\w")
-NAMED_FILE = re.compile(r"`([a-z][\w./-]*\.(?:cpp|hpp|py|json|jsonl|md|cmake))`")
+NAMED_FILE = re.compile(r"`([a-z][\w./-]*\.(?:cpp|hpp|py|cmake))`")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 FLOOR_OF = {folder: number for number, floor in enumerate(reversed(FLOORS)) for folder in floor}
@@ -85,7 +85,7 @@ def check_lines(path, lines):
 
 
 def check_names(path, lines, paths):
-    """A map names only files that exist, from its own folder or from the root."""
+    """A map names only sources that exist, from its own folder or from the root."""
     if not path.endswith("README.md"):
         return
     folder = path.removesuffix("README.md")
