@@ -88,7 +88,11 @@ std::optional<LinkId> Cluster::id_of(const simgrid::s4u::Link* link) const {
 Route Cluster::find_route(Rank source, Rank destination) {
   declare_bypass(source, destination);
   std::vector<simgrid::s4u::Link*> way;
-  hosts_[source]->route_to(hosts_[destination], way, nullptr);
+  try {
+    hosts_[source]->route_to(hosts_[destination], way, nullptr);
+  } catch (const std::exception&) {
+    way.clear();  // SimGrid has no exception for it: a gateway without a route, for example, is an std::out_of_range
+  }
   if (way.empty()) {
     bad_input("platform", "{}: no route from NPU '{}' to NPU '{}'", path_, npus_[source].name, npus_[destination].name);
   }

@@ -160,26 +160,20 @@ void MaxMin::fill_component() {
   while (!shares_.empty()) {
     const auto [rate, id] = shares_.front();
     const SharedLink& link = links_[id];
-    const double now = link.open == 0 ? unbounded : link.left / link.open;
     while (bounded != bounded_.end() && !flows_[*bounded].open) ++bounded;
-    if (now <= rate && bounded != bounded_.end() && flows_[*bounded].bound <= rate) {
+    if (link.open > 0 && link.left / link.open > rate) {
+      // Flows fixed since by other links left more to the open ones: the link goes to where it belongs now.
+      std::pop_heap(shares_.begin(), shares_.end(), after);
+      shares_.back().rate = link.left / link.open;
+      std::push_heap(shares_.begin(), shares_.end(), after);
+    } else if (link.open > 0 && bounded != bounded_.end() && flows_[*bounded].bound <= rate) {
       fix(*bounded, flows_[*bounded].bound);
-      continue;
-    }
-    std::pop_heap(shares_.begin(), shares_.end(), after);
-    if (now > rate) {
-      // Flows that were fixed elsewhere left more to the open ones, or none is open.
-      if (now == unbounded) {
-        shares_.pop_back();
-      } else {
-        shares_.back().rate = now;
-        std::push_heap(shares_.begin(), shares_.end(), after);
+    } else {
+      std::pop_heap(shares_.begin(), shares_.end(), after);
+      shares_.pop_back();
+      for (std::uint32_t at = link.first; at != none; at = hops_[at].next) {
+        if (flows_[hops_[at].flow].open) fix(hops_[at].flow, rate);
       }
-      continue;
-    }
-    shares_.pop_back();
-    for (std::uint32_t at = link.first; at != none; at = hops_[at].next) {
-      if (flows_[hops_[at].flow].open) fix(hops_[at].flow, rate);
     }
   }
   for (const LinkId id : component_links_) links_[id].visited = links_[id].changed = false;

@@ -1,6 +1,8 @@
 #include "sim/event_loop.hpp"
 
 #include <gtest/gtest.h>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u/Engine.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -212,6 +214,23 @@ TEST(EventLoop, AnExceptionOfAHandlerEndsTheRun) {
               return fmt::format("{}: {} {}", loop.now(), message, journal.text);
             }),
             "1: rank 3 waits for ever ");
+}
+
+TEST(EventLoop, AdoptsTheEngineAndTheTimersOfSomebodyElse) {
+  EXPECT_EQ(run_in_child([] {
+              simgrid::s4u::Engine engine("other");
+              std::string text;
+              simgrid::kernel::timer::Timer::set(2, [&] { text += "other@2 "; });
+              Cluster cluster(platform("star8.xml"));
+              EventLoop loop;
+              Journal journal(loop);
+              loop.at(1, {}, journal, 1);
+              loop.at(3, {}, [&] { journal.text += text; });
+              loop.run();
+              std::string result = fmt::format("{}clock {}", journal.text, simgrid::s4u::Engine::get_clock());
+              return result;
+            }),
+            "1@1 other@2 clock 3");
 }
 
 }  // namespace
