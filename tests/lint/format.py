@@ -33,7 +33,7 @@ def main():
         return "".join(lines)
 
     paths = [path for path in repository.files(ROOT) if path.suffix in repository.CPP_SUFFIXES]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         differences = [text for text in pool.map(difference, paths) if text]
     print("".join(differences), end="")
     print(f"format: {len(differences)} of {len(paths)} files {'rewritten' if fix else 'differ'}")

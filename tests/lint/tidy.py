@@ -96,7 +96,7 @@ def main():
     headers = f"^{re.escape(str(ROOT))}/({'|'.join(sorted(folders))})/"
 
     start, bad = time.monotonic(), 0
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for path, findings in zip(changed, pool.map(lambda path: check(program, build, headers, path), changed)):
             if findings:
                 bad += 1
