@@ -18,7 +18,6 @@
 namespace hcclsim::hccl {
 namespace {
 
-constexpr double ring_of_two = 9.328e-6;
 constexpr double us = 1e-6;
 
 device::Workload three_gradients() {
