@@ -16,6 +16,7 @@
 #include "cli/models.hpp"
 #include "cli/output.hpp"
 #include "cli/platform.hpp"
+#include "cli/run.hpp"
 #include "cli/version.hpp"
 
 namespace hcclsim::cli {
@@ -106,6 +107,7 @@ int run_command(int argc, char** argv) {
     app.require_subcommand(1);
     app.set_version_flag("--version", std::string(version()));
     app.footer(footer);
+    add_run_command(app);
     add_platform_command(app);
     add_models_command(app);
     app.parse(argc, argv);

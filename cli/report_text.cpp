@@ -204,7 +204,8 @@ std::vector<hccl::ParameterRange> RunReport::parameters_of(hccl::Segment segment
 const Trial* RunReport::best_trial() const {
   const auto best = std::min_element(trials.begin(), trials.end(),
                                      [](const Trial& a, const Trial& b) { return a.step_time < b.step_time; });
-  return best != trials.end() && best->step_time < result.step_time ? &*best : nullptr;
+  const Seconds own = hcom_parallel ? result.step_time : other_hcom_parallel_step.value_or(result.step_time);
+  return best != trials.end() && best->step_time < own ? &*best : nullptr;
 }
 
 std::string text_report(const RunReport& report) {

@@ -61,7 +61,7 @@ struct RunReport {
   [[nodiscard]] std::string segment_list() const;
   /// The parameters of a segment, as runs in parameter order.
   [[nodiscard]] std::vector<hccl::ParameterRange> parameters_of(hccl::Segment segment) const;
-  /// The fastest trial that is faster than the step itself, or nullptr.
+  /// The fastest trial that is faster than the run's split with hcom_parallel on, or nullptr.
   [[nodiscard]] const Trial* best_trial() const;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 
 #include "hccl/gradient/split.hpp"
 
@@ -47,11 +48,15 @@ class Estimator {
     sums_.reserve(step.sizes.size());
     double sum = 0;
     for (const Bytes size : step.sizes) sums_.push_back(sum += static_cast<double>(size));
+    updates_.resize(step.sizes.size(), 0);
+    std::partial_sum(step.updates.begin(), step.updates.end(), updates_.begin());
   }
 
-  /// Time from bp_end to the end of the last allreduce.
+  /// Time from bp_end to the end of the last allreduce and of the updates that follow it.
   [[nodiscard]] Seconds tail(std::span<const int> percentages) const {
-    Seconds end = 0;
+    Seconds end = 0;         // of the allreduces so far
+    Seconds update_end = 0;  // of their updates
+    Seconds updated = 0;     // update times so far
     double sent = 0;
     int percent = 0;
     for (const int share : percentages) {
@@ -60,8 +65,10 @@ class Estimator {
       if (sums_[last] <= sent) continue;
       end = std::max(end, step_.ready[last]) + cost_.of(sums_[last] - sent);
       sent = sums_[last];
+      update_end = std::max(update_end, end) + updates_[last] - updated;
+      updated = updates_[last];
     }
-    return end - step_.backward_end;
+    return update_end - step_.backward_end;
   }
 
  private:
@@ -74,7 +81,8 @@ class Estimator {
 
   const OverlappedStep& step_;
   AffineCost cost_;
-  std::vector<double> sums_;
+  std::vector<double> sums_;      // bytes up to each gradient
+  std::vector<Seconds> updates_;  // update times up to each gradient
 };
 
 struct Trial {
@@ -149,7 +157,7 @@ SplitAdvice advise_split(const OverlappedStep& step) {
     search(estimator, segments, list, 100, best);
     trials.push_back(std::move(best));
   }
-  const Seconds tail = step.segments.back().end - step.backward_end;
+  const Seconds tail = std::max(step.segments.back().end, step.iteration_end) - step.backward_end;
   const auto is_worthwhile = [&](const Trial& trial) { return trial.tail < tail * (1 - worthwhile); };
   SplitAdvice advice;
   if (std::any_of(trials.begin(), trials.end(), is_worthwhile)) advice.scenario = classify(step, trials);

@@ -35,6 +35,10 @@ struct OverlappedStep {
   std::span<const Bytes> sizes;        ///< of the gradients, production order
   std::span<const Seconds> ready;      ///< dates at which the gradients are complete, production order, ascending
   Seconds backward_end = 0;            ///< bp_end
+  /// Times of the gradients' updates, production order; they run in a stream of their own, each after its allreduce.
+  /// Empty: none.
+  std::span<const Seconds> updates = {};
+  Seconds iteration_end = 0;  ///< updates included; 0: the end of the last allreduce
 };
 
 struct SplitAdvice {

@@ -44,7 +44,7 @@ class RoleBuilder {
 
 Plan data_parallel_plan(const device::Workload& workload, const Communicator& world, std::span<const Segment> segments,
                         std::span<const std::shared_ptr<const Schedule>> schedules, bool hcom_parallel) {
-  if (!schedules.empty() && schedules.size() != segments.size()) {
+  if (schedules.size() != segments.size()) {
     internal_error("{} schedules for {} segments", schedules.size(), segments.size());
   }
   Plan plan;
@@ -76,13 +76,12 @@ Plan data_parallel_plan(const device::Workload& workload, const Communicator& wo
   }
   while (allreduces.size() < schedules.size()) start_allreduce(kernels - 1);
 
-  const std::uint32_t updates = hcom_parallel && !schedules.empty() ? update_stream : compute_stream;
+  const std::uint32_t updates = hcom_parallel ? update_stream : compute_stream;
   for (std::size_t s = 0; s < segments.size(); ++s) {
-    std::vector<std::uint32_t> after;
-    if (!schedules.empty()) after.push_back(hcom_parallel ? allreduces[s] : allreduces.back());
+    const std::uint32_t allreduce = hcom_parallel ? allreduces[s] : allreduces.back();
     for (std::uint32_t g = segments[s].first; g <= segments[s].last; ++g) {
       for (const device::TimedKernel& update : workload.gradients[g].update) {
-        builder.add_kernel(update, updates, after);
+        builder.add_kernel(update, updates, {allreduce});
       }
     }
   }

@@ -59,7 +59,9 @@ inline constexpr std::uint32_t update_stream = 2;
 /// everything after an allreduce into new streams). Without it the allreduces follow the backward pass in series, and
 /// all updates follow the last of them.
 ///
-/// `schedules` holds one allreduce per segment; with none (one NPU) there is no communication.
+/// Kernels of the two streams run side by side at full speed: cores and HBM are not shared between streams.
+///
+/// `schedules` holds one allreduce per segment; on one NPU they are empty and take no time.
 [[nodiscard]] Plan data_parallel_plan(const device::Workload& workload, const Communicator& world,
                                       std::span<const Segment> segments,
                                       std::span<const std::shared_ptr<const Schedule>> schedules, bool hcom_parallel);

@@ -26,7 +26,6 @@ Bytes segment_bytes(const device::Workload& workload, const Segment& segment) {
 Schedules make_schedules(sim::Cluster& cluster, const device::Workload& workload, const device::Soc& soc,
                          const TrainingOptions& options, const Communicator& world) {
   Schedules schedules;
-  if (options.npus == 1) return schedules;
   const Topology topology = topology_of(world, cluster);
   for (const Segment& segment : options.segments) {
     const AllReduceRequest request{.algorithm = options.allreduce,
@@ -64,22 +63,29 @@ RankSpans spans_of(const sim::Trace& trace, const TrainingOptions& options, std:
   return spans;
 }
 
-/// A link that needs more than half of the time at full capacity is said to limit an allreduce.
-constexpr double busy_enough = 0.5;
-
+/// Names the largest part of an allreduce's time: waiting for the last rank, the busiest link of one kind (the levels
+/// of a hierarchy use kinds of their own, one after the other), or what is left, the set-ups and notifies.
 void explain_limit(SegmentResult& segment, const CollectiveStats& stats, const sim::Cluster& cluster, Seconds arrival) {
   const Seconds waited = std::max(0.0, stats.last_arrival - arrival);
-  const Seconds moving = stats.last_end - stats.last_arrival;
-  const sim::Link& link = cluster.links()[stats.busiest_link];
-  if (waited > moving) {
+  Seconds rest = stats.last_end - stats.last_arrival;
+  CollectiveStats::LinkLoad busiest;
+  for (const CollectiveStats::LinkLoad& load : stats.busiest_links) {
+    rest -= load.time;
+    if (load.time > busiest.time) busiest = load;
+  }
+  if (waited > std::max(busiest.time, rest)) {
     segment.limit = Limit::late_rank;
     segment.limit_name = "late rank";
-  } else if (stats.busiest_time >= busy_enough * moving) {
+  } else if (busiest.time >= rest && busiest.time > 0) {
+    const sim::Link& link = cluster.links()[busiest.link];
     segment.limit = Limit::link;
     segment.limit_name = fmt::format("{} {}", name_of(link.kind), link.name);
-  } else {
+  } else if (rest > 0) {
     segment.limit = Limit::alpha;
     segment.limit_name = "alpha";
+  } else {
+    segment.limit = Limit::none;
+    segment.limit_name = "none";
   }
 }
 
@@ -103,12 +109,6 @@ void fill_segments(TrainingResult& result, const RankSpans& spans, const device:
     out.share = total == 0 ? 0 : static_cast<double>(out.bytes) / static_cast<double>(total);
     for (std::uint32_t g = out.segment.first; g <= out.segment.last; ++g) {
       out.ready = std::max(out.ready, result.gradient_ready[g]);
-    }
-    if (plan.collectives.empty()) {
-      out.algorithm = "none";
-      out.start = out.end = out.ready;
-      result.segments.push_back(std::move(out));
-      continue;
     }
     const sim::Span& span = spans.allreduces.at(s);
     const Seconds time = span.end - span.start;

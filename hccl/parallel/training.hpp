@@ -31,9 +31,10 @@ struct TrainingOptions {
   device::Skew skew{};
 };
 
-/// What the end of an allreduce depended on most.
+/// What took most of an allreduce's time.
 enum class Limit : std::uint8_t {
-  link,       ///< a link that was busy most of the time
+  none,       ///< it took no time: one NPU
+  link,       ///< the link of its kind with most to carry
   alpha,      ///< set-ups and notifies
   late_rank,  ///< the rank waited for others to arrive
 };
@@ -50,7 +51,7 @@ struct SegmentResult {
   double hidden = 0;  ///< fraction of the time during which the NPU computes
   double algbw = 0;   ///< bytes / time, bytes per second
   double busbw = 0;   ///< algbw · 2(n−1)/n
-  Limit limit = Limit::link;
+  Limit limit = Limit::none;
   std::string limit_name;  ///< link: its name and kind
 };
 

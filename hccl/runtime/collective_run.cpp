@@ -1,6 +1,7 @@
 #include "hccl/runtime/collective_run.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/error.hpp"
@@ -232,14 +233,15 @@ void CollectiveRun::record(Rank rank, std::uint32_t queue, sim::SpanKind kind, S
 }
 
 CollectiveStats CollectiveRun::stats() const {
-  CollectiveStats stats{name_, sequence_, schedule_->payload(), last_arrival_, last_end_, 0, 0};
+  CollectiveStats stats{name_, sequence_, schedule_->payload(), last_arrival_, last_end_};
+  std::map<sim::LinkKind, CollectiveStats::LinkLoad> busiest;
   for (sim::LinkId link = 0; link < link_bytes_.size(); ++link) {
+    if (link_bytes_[link] == 0) continue;
     const Seconds time = link_bytes_[link] / machine_.cluster.capacity(link);
-    if (time > stats.busiest_time) {
-      stats.busiest_time = time;
-      stats.busiest_link = link;
-    }
+    CollectiveStats::LinkLoad& load = busiest[machine_.cluster.links()[link].kind];
+    if (time > load.time) load = {link, time};
   }
+  for (const auto& [kind, load] : busiest) stats.busiest_links.push_back(load);
   return stats;
 }
 

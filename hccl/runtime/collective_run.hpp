@@ -40,8 +40,13 @@ struct CollectiveStats {
   Bytes payload = 0;
   Seconds last_arrival = 0;
   Seconds last_end = 0;
-  sim::LinkId busiest_link = 0;
-  Seconds busiest_time = 0;  ///< time for which the busiest link needs its whole capacity
+  /// A link and the time for which it needs its whole capacity.
+  struct LinkLoad {
+    sim::LinkId link = 0;
+    Seconds time = 0;
+  };
+  /// The busiest link of every kind that carried something.
+  std::vector<LinkLoad> busiest_links{};
 };
 
 class CollectiveRun final : public sim::EventHandler {

@@ -1,0 +1,251 @@
+#include "cli/run.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/child_process.hpp"
+#include "base/error.hpp"
+#include "base/output_file.hpp"
+#include "cli/further_simulations.hpp"
+#include "cli/iteration.hpp"
+#include "cli/output.hpp"
+#include "cli/platform_path.hpp"
+#include "cli/run_options.hpp"
+#include "cli/run_report.hpp"
+#include "cli/timeline.hpp"
+#include "models/profile.hpp"
+#include "models/zoo.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Up to this many NPUs SimGrid's own network simulates every transfer in a fraction of a second.
+constexpr Rank simgrid_network_limit = 64;
+
+/// HCCL allocates two buffers of HCCL_BUFFSIZE (200 MB unless set) for every communicator.
+constexpr Bytes communicator_buffers = 2 * Bytes{200'000'000};
+
+constexpr const char* footer =
+    "Examples:\n"
+    "  hcclsim run                                          ResNet50 on eight 910A, default split\n"
+    "  hcclsim run --hcom-parallel on --split-by-size 80,20 overlap, another split\n"
+    "  hcclsim run --platform atlas800t-a2-x2 --batch 256   two servers of eight 910B\n"
+    "  hcclsim run --trace timeline.json                    for ui.perfetto.dev\n"
+    "  hcclsim run --gradients profile.csv --format json    a measured profile instead of a model";
+
+/// The timeline files that --trace asks for: one, or one per rank in a folder.
+struct Timeline {
+  std::vector<Rank> ranks;
+  OutputFile file;
+};
+
+std::vector<Rank> traced_ranks(const RunOptions& options, Rank npus) {
+  if (!options.trace_all_ranks) {
+    return options.trace_ranks.empty() ? std::vector<Rank>{options.rank} : options.trace_ranks;
+  }
+  std::vector<Rank> all(npus);
+  for (Rank rank = 0; rank < npus; ++rank) all[rank] = rank;
+  return all;
+}
+
+std::vector<Timeline> open_timelines(const RunOptions& options, Rank npus) {
+  std::vector<Timeline> timelines;
+  if (options.trace.empty()) return timelines;
+  const std::vector<Rank> ranks = traced_ranks(options, npus);
+  if (!options.trace.ends_with('/') && !fs::is_directory(options.trace)) {
+    timelines.push_back({ranks, OutputFile(options.trace)});
+    return timelines;
+  }
+  std::error_code failure;
+  fs::create_directories(options.trace, failure);  // what went wrong shows when the files are opened
+  for (const Rank rank : ranks) {
+    const fs::path path = fs::path(options.trace) / fmt::format("timeline_rank_{}.json", rank);
+    timelines.push_back({{rank}, OutputFile(path.string())});
+  }
+  return timelines;
+}
+
+std::string split_name(const RunOptions& options) {
+  if (options.split_by_size.has_value()) return fmt::format("by size {}", fmt::join(*options.split_by_size, ","));
+  if (options.split_by_idx.has_value()) return fmt::format("by index {}", fmt::join(*options.split_by_idx, ","));
+  return options.split == "default" ? "default 96.54/3.46" : options.split;
+}
+
+device::Workload load_workload(const RunOptions& options, const device::Soc& soc, Rank npus,
+                               std::vector<std::string>& notes) {
+  const device::WorkloadOptions how{.amp = options.amp,
+                                    .optimizer = options.optimizer,
+                                    .gradient_type = options.communication_type,
+                                    .communication_buffers = npus > 1 ? communicator_buffers : 0};
+  if (options.gradients_file.empty()) {
+    const models::Graph graph =
+        models::make_model({options.model, options.batch, options.input, options.classes, options.fc_bias});
+    return make_workload(graph, soc, how, notes);
+  }
+  device::Workload workload = make_workload(models::read_gradient_profile(options.gradients_file), soc, how, notes);
+  workload.batch = options.batch;
+  return workload;
+}
+
+/// The number of NPUs that take part, all of one kind.
+Rank participating(const RunOptions& options, const sim::Cluster& cluster) {
+  const Rank npus = options.npus.value_or(cluster.size());
+  if (npus > cluster.size()) {
+    bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, cluster.path(), cluster.size(),
+              cluster.size());
+  }
+  if (options.rank >= npus) {
+    bad_input("option", "--rank {}: the run has {} NPUs; accepted: 0 to {}", options.rank, npus, npus - 1);
+  }
+  for (const Rank rank : options.trace_ranks) {
+    if (rank >= npus) {
+      bad_input("option", "--trace-ranks {}: the run has {} NPUs; accepted: 0 to {}", rank, npus, npus - 1);
+    }
+  }
+  for (Rank rank = 1; rank < npus; ++rank) {
+    if (cluster.npu(rank).soc != cluster.npu(0).soc) {
+      bad_input("platform", "{}: {} is an {}, {} an {}; NPUs that train together must be of one kind", cluster.path(),
+                cluster.npu(0).name, cluster.npu(0).soc, cluster.npu(rank).name, cluster.npu(rank).soc);
+    }
+  }
+  return npus;
+}
+
+std::string speed_of(const sim::Link& link) {
+  std::string text = fmt::format("{} {:g} GB/s", name_of(link.kind), link.bandwidth / giga);
+  if (link.read != link.write) {
+    text = fmt::format("{} read {:g} write {:g} GB/s", name_of(link.kind), link.read / giga, link.write / giga);
+  }
+  std::transform(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(name_of(link.kind).size()), text.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  return text;
+}
+
+/// Speeds of the kinds of links that the run uses, with the platform's word on where they come from. Routes inside the
+/// first server and to the next one stand for all.
+std::vector<std::string> assumptions(sim::Cluster& cluster, Rank npus) {
+  std::map<sim::LinkKind, std::string> kinds;
+  for (Rank rank = 1; rank < npus; ++rank) {
+    const bool next_server = cluster.npu(rank).server != cluster.npu(0).server;
+    for (const sim::LinkId id : cluster.route(0, rank).links) {
+      const sim::Link& link = cluster.links()[id];
+      if (link.kind == sim::LinkKind::other || kinds.contains(link.kind)) continue;
+      const auto source = cluster.property(fmt::format("link.{}.source", name_of(link.kind)));
+      kinds[link.kind] = speed_of(link) + (source.has_value() ? fmt::format(" [{}]", *source) : "");
+    }
+    if (next_server) break;
+  }
+  std::vector<std::string> words;
+  for (auto& [kind, text] : kinds) words.push_back(std::move(text));
+  return words;
+}
+
+std::string write_report(const RunReport& report, OutputFormat format) {
+  switch (format) {
+    case OutputFormat::text:
+      return text_report(report);
+    case OutputFormat::json:
+      return json_report(report);
+    case OutputFormat::csv:
+      return csv_report(report);
+  }
+  internal_error("unknown output format {}", static_cast<int>(format));
+}
+
+/// Loads everything, simulates and returns what is to be printed. Runs in a child.
+std::string simulate_run(const RunOptions& options, const std::string& platform) {
+  sim::Cluster cluster(platform);
+  const Rank npus = participating(options, cluster);
+  std::vector<std::string> notes;
+  const device::Soc soc = device::resolve_soc(cluster.npu(0), notes);
+  const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+  const device::Skew skew(options.skew, npus);
+
+  RunReport report;
+  report.workload = load_workload(options, soc, npus, notes);
+  const auto hbm_check = options.hbm_overflow_is_error ? device::HbmCheck::error : device::HbmCheck::warn;
+  const std::string hbm_warning = check_hbm(report.workload.hbm, soc, hbm_check);
+  if (!hbm_warning.empty()) notes.push_back(hbm_warning);
+
+  std::vector<Bytes> sizes;
+  for (const device::TimedGradient& gradient : report.workload.gradients) {
+    sizes.push_back(gradient.elements * size_of(report.workload.gradient_type));
+  }
+  const hccl::SplitStrategies strategies = options.split_strategies(npus);
+  notes.insert(notes.end(), strategies.notes().begin(), strategies.notes().end());
+
+  std::vector<Timeline> timelines = open_timelines(options, npus);
+  std::vector<OutputFile> step_trace;
+  if (!options.step_trace.empty()) step_trace.emplace_back(options.step_trace);
+
+  const bool simgrid = options.network == "simgrid" || (options.network == "auto" && npus <= simgrid_network_limit);
+  const Setting setting{cluster,
+                        report.workload,
+                        soc,
+                        costs,
+                        {.npus = npus,
+                         .segments = strategies.resolve(hccl::world_group, sizes),
+                         .hcom_parallel = options.hcom_parallel,
+                         .allreduce = options.allreduce,
+                         .iterations = options.iterations,
+                         .rank = options.rank,
+                         .traced = timelines.empty() ? std::vector<Rank>{} : traced_ranks(options, npus),
+                         .trace_tasks = !timelines.empty(),
+                         .network = simgrid ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid,
+                         .skew = skew}};
+  std::optional<FurtherSimulations> further;
+  if (options.format == OutputFormat::text) further.emplace(setting);
+  report.result = simulate_training(cluster, report.workload, soc, costs, setting.options);
+  if (further.has_value()) further->finish(report);
+
+  report.model = options.gradients_file.empty() ? options.model : options.gradients_file;
+  report.platform = fs::path(platform).filename().string();
+  report.npu = soc.name;
+  report.npus = npus;
+  report.amp = models::name_of(options.amp);
+  report.framework = options.mindspore ? "mindspore" : "tf";
+  report.hcom_parallel = options.hcom_parallel;
+  report.split = split_name(options);
+  report.network = name_of(setting.options.network);
+  report.hbm_capacity = soc.hbm_bytes;
+  report.iterations = iteration_points(report.result.trace, options.rank, report.workload);
+  report.assumptions = assumptions(cluster, npus);
+  report.notes = std::move(notes);
+  report.timeline = options.trace;
+  for (Timeline& timeline : timelines) {
+    write_timeline(report.result.trace, timeline.ranks, [&](std::string_view text) { timeline.file.write(text); });
+  }
+  for (OutputFile& file : step_trace) file.write(step_trace_csv(report.iterations));
+  std::string text = write_report(report, options.format);
+  // Files appear when all has succeeded.
+  for (Timeline& timeline : timelines) timeline.file.commit();
+  for (OutputFile& file : step_trace) file.commit();
+  return text;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "Simulate data-parallel training with gradient splits");
+  command->footer(footer);
+  add_run_options(*command, *options);
+  command->callback([command, options] {
+    finish_run_options(*command, *options);
+    const std::string platform = find_platform(options->platform);
+    print(run_in_child([&] { return simulate_run(*options, platform); }));
+  });
+}
+
+}  // namespace hcclsim::cli
