@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "sim/platform_catalog.hpp"
+#include "sim/platform_values.hpp"
 
 namespace hcclsim::sim {
 namespace {
@@ -225,7 +226,7 @@ class Writer {
     write_property(indent, "description", description());
     write_property(indent, "generated_by", command());
     write_property(indent, "npus_per_server", fmt::to_string(options_.npus_per_server));
-    if (options_.fabric.fat_tree) write_property(indent, "link.kind", "roce");
+    if (options_.fabric.fat_tree) write_property(indent, "fabric.kind", "roce");
     for (const LinkSpeed& speed : model_.speeds) {
       const auto put = [&](std::string_view what, double gigabytes) {
         write_property(indent, fmt::format("link.{}.{}", speed.kind, what), fmt::format("{}GBps", gigabytes));
@@ -464,11 +465,8 @@ FabricOptions parse_fabric(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (text.substr(0, colon) != "fat-tree") bad_input("fabric", "--fabric: '{}' is not {}", text, accepted);
   fabric.fat_tree = true;
-  std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
-  if (colon != std::string_view::npos && rest.empty()) bad_input("fabric", "--fabric: '{}' is not {}", text, accepted);
-  while (!rest.empty()) {
-    const std::string_view setting = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), setting.size() + 1));
+  if (colon == std::string_view::npos) return fabric;
+  for (const std::string_view setting : split(text.substr(colon + 1), ',')) {
     const std::size_t equals = setting.find('=');
     const std::string_view key = setting.substr(0, equals);
     const std::string_view value = equals == std::string_view::npos ? std::string_view() : setting.substr(equals + 1);

@@ -64,7 +64,7 @@ class PropertyCheck {
   void check_zone_property(const pugi::xml_node& prop) {
     const std::string_view id = prop.attribute("id").value();
     const std::string_view value = prop.attribute("value").value();
-    if (id == "link.kind") {
+    if (id == "fabric.kind") {
       check_kind(prop);
     } else if (id.starts_with("link.")) {
       const std::vector<std::string_view> parts = split(id, '.');
