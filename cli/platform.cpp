@@ -119,8 +119,10 @@ void add_platform_command(CLI::App& app) {
   generate_command->add_option("--soc", options->platform.soc, "NPU: 910A, 910ProA, 910B2, 910_9391 and others")
       ->required();
   generate_command->add_option("--servers", options->platform.servers, "Servers")->capture_default_str();
-  generate_command->add_option("--npus-per-server", options->platform.npus_per_server,
-                               "NPUs (A3: dies) of a server [a full server]");
+  generate_command
+      ->add_option("--npus-per-server", options->platform.npus_per_server,
+                   "NPUs (A3: dies) of a server [a full server]")
+      ->check(CLI::PositiveNumber);
   generate_command->add_option("--pcie", options->pcie, "910A: pairs (a path per pair i, i+4) or shared (one path)")
       ->check(CLI::IsMember({"pairs", "shared"}))
       ->capture_default_str();

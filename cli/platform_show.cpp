@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Links of one kind with the same figures; the two directions of a SPLITDUPLEX link are one.
+/// Links of one kind and name with the same figures; the two directions of a SPLITDUPLEX link are one.
 struct LinkGroup {
   sim::Link example;
   std::size_t count = 0;
@@ -34,10 +34,13 @@ std::string_view without_direction(std::string_view name) {
   return name;
 }
 
+/// "hccs" of "hccs-0-1": links are named after what they are and whom they join.
+std::string_view stem(std::string_view name) { return name.substr(0, name.find_first_of("0123456789")); }
+
 std::vector<LinkGroup> group_links(const sim::Cluster& cluster) {
   const auto figures = [](const sim::Link& link) {
-    return std::tuple(link.kind, link.bandwidth, link.nominal, link.low, link.high, link.write, link.read, link.latency,
-                      link.shared, link.name.ends_with("_UP"));
+    return std::tuple(link.kind, std::string(stem(link.name)), link.bandwidth, link.nominal, link.low, link.high,
+                      link.write, link.read, link.latency, link.shared, link.name.ends_with("_UP"));
   };
   std::map<decltype(figures(sim::Link())), LinkGroup> groups;
   for (const sim::Link& link : cluster.links()) {

@@ -27,6 +27,16 @@ std::string read_file(const std::string& path, std::string& text) {
   return file.bad() ? std::generic_category().message(errno) : "";
 }
 
+void check_document(const pugi::xml_document& document, const std::string& directory, PlatformProblems& problems) {
+  check_schema(document, directory, problems);
+  // Names mean nothing in a file whose form is wrong, nor routes where names are.
+  if (problems.any_fatal()) return;
+  const PlatformNames names(document.document_element(), problems);
+  if (problems.any_fatal()) return;
+  check_routes(names, problems);
+  check_properties(document.document_element(), names, problems);
+}
+
 }  // namespace
 
 std::vector<PlatformProblem> check_platform(const std::string& path) {
@@ -34,24 +44,15 @@ std::vector<PlatformProblem> check_platform(const std::string& path) {
   if (const std::string fault = read_file(path, text); !fault.empty()) return {{0, "cannot be read: " + fault, true}};
   PlatformProblems problems(text);
   pugi::xml_document document;
-  const pugi::xml_parse_result parsed =
-      document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
-  if (parsed.status == pugi::status_no_document_element) {
-    problems.fatal(0, "no root element; a platform file holds <platform version=\"4.1\">");
-    return problems.take();
-  }
+  constexpr unsigned parts = pugi::parse_default | pugi::parse_fragment | pugi::parse_declaration | pugi::parse_doctype;
+  const pugi::xml_parse_result parsed = document.load_buffer(text.data(), text.size(), parts, pugi::encoding_utf8);
   if (!parsed) {
     problems.fatal(parsed.offset, "bad XML: {}", parsed.description());
-    return problems.take();
+  } else if (document.document_element().empty()) {
+    problems.fatal(0, "no root element; a platform file holds <platform version=\"4.1\">");
+  } else {
+    check_document(document, std::filesystem::path(path).parent_path().string(), problems);
   }
-  check_schema(document, std::filesystem::path(path).parent_path().string(), problems);
-  // Names mean nothing in a file whose form is wrong, nor routes where names are.
-  if (problems.any_fatal()) return problems.take();
-
-  const PlatformNames names(document.document_element(), problems);
-  if (problems.any_fatal()) return problems.take();
-  check_routes(names, problems);
-  check_properties(document.document_element(), names, problems);
   return problems.take();
 }
 

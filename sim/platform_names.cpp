@@ -100,11 +100,12 @@ void PlatformNames::collect_cluster(const pugi::xml_node& cluster, std::uint32_t
     add_point(fmt::format("{}{}{}", prefix, number, suffix), inner, true, cluster);
   }
   if (!own_zone) return;
-  const std::string router = cluster.attribute("router_id").value();
-  add_point(router.empty() ? prefix + id + "_router" + suffix : router, inner, false, cluster);
-
   const std::string_view topology = cluster.attribute("topology").as_string("FLAT");
-  if (topology != "TORUS" && topology != "FAT_TREE" && topology != "DRAGONFLY") return;
+  if (topology == "FLAT") {  // the others have no router in SimGrid 3.32, whatever router_id says
+    const std::string router = cluster.attribute("router_id").value();
+    add_point(router.empty() ? fmt::format("{}{}_router{}", prefix, id, suffix) : router, inner, false, cluster);
+    return;
+  }
   const std::string_view parameters = cluster.attribute("topo_parameters").value();
   const auto hosts = topology_hosts(topology, parameters);
   if (!hosts) {

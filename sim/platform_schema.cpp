@@ -49,7 +49,7 @@ constexpr std::array disk_attributes{AttributeRule{"id"}, AttributeRule{"read_bw
 constexpr std::array link_attributes{
     AttributeRule{"id", Type::text, true},
     AttributeRule{"bandwidth", Type::bandwidth, true},
-    AttributeRule{"latency", Type::latency},
+    AttributeRule{"latency", Type::latency, true},
     AttributeRule{"bandwidth_file", Type::file},
     AttributeRule{"latency_file", Type::file},
     AttributeRule{"state_file", Type::file},
@@ -164,6 +164,12 @@ bool contains_word(std::string_view words, std::string_view word) {
   return false;
 }
 
+/// Where a text begins, after the white space before it.
+std::ptrdiff_t text_place(const pugi::xml_node& text) {
+  const std::size_t blanks = std::string_view(text.value()).find_first_not_of(" \t\r\n");
+  return place(text) + static_cast<std::ptrdiff_t>(blanks == std::string_view::npos ? 0 : blanks);
+}
+
 class SchemaCheck {
  public:
   SchemaCheck(const std::string& directory, PlatformProblems& problems) : directory_(directory), problems_(problems) {}
@@ -174,7 +180,7 @@ class SchemaCheck {
     for (const pugi::xml_node& child : element.children()) {
       const std::string_view name = child.name();
       if (child.type() != pugi::node_element) {
-        problems_.fatal(place(child), "text inside <{}>: SimGrid reads tags and attributes only", rule.name);
+        problems_.fatal(text_place(child), "text inside <{}>: SimGrid reads tags and attributes only", rule.name);
         continue;
       }
       const TagRule* const child_rule = find_tag(name);
@@ -274,28 +280,34 @@ class SchemaCheck {
     return {};
   }
 
-  /// SimGrid wants properties first, then what a zone holds, then its routes; and either hosts or inner zones.
+  /// SimGrid wants properties first, then what a zone holds, then its routes. What follows the properties tells it
+  /// whether the zone holds inner zones or hosts; a link there means hosts, so inner zones must stand before links.
   void check_zone_order(const pugi::xml_node& zone) {
+    constexpr std::string_view of_inner = "zone AS cluster peer zoneRoute ASroute bypassZoneRoute bypassASroute";
+    constexpr std::string_view of_hosts = "host router cabinet host_link route bypassRoute";
     int stage = 0;
-    std::string_view inner;  // the first zone-like child
-    std::string_view leaf;   // the first child that only a zone without inner zones has
+    std::string_view first;  // the first child that is no property
+    std::string_view host;   // the first of those that only a zone with hosts has
     for (const pugi::xml_node& child : zone.children()) {
       const std::string_view name = child.name();
       const bool route = name.ends_with("oute") || name.starts_with("bypass");
       const int own = name == "prop" ? 0 : route ? 2 : 1;
       if (own < stage) {
         problems_.fatal(place(child), "<{}> must stand before the {} of its zone", name,
-                        stage == 2 && own == 1 ? "routes" : "elements and routes");
+                        own == 1 ? "routes" : "elements and routes");
       }
       stage = std::max(stage, own);
-      if (contains_word("zone AS cluster peer zoneRoute ASroute bypassZoneRoute bypassASroute", name) &&
-          inner.empty()) {
-        inner = name;
-      }
-      if (contains_word("host router host_link route bypassRoute", name) && leaf.empty()) leaf = name;
-      if (!inner.empty() && !leaf.empty()) {
-        problems_.fatal(place(child), "a zone with <{}> cannot have <{}>: put the hosts into a zone of their own",
-                        inner == name ? leaf : inner, name);
+      if (own == 0) continue;
+      if (first.empty()) first = name;
+      if (host.empty() && contains_word(of_hosts, name)) host = name;
+      const bool inner = contains_word(of_inner, name);
+      if (contains_word(of_inner, first) ? name == host : inner) {
+        if (host.empty()) {
+          problems_.fatal(place(child), "<{}> must stand before <{}> in its zone", name, first);
+        } else {
+          problems_.fatal(place(child), "a zone with <{}> cannot have <{}>: put the hosts into a zone of their own",
+                          inner ? host : first, name);
+        }
         return;
       }
     }
@@ -305,14 +317,44 @@ class SchemaCheck {
   PlatformProblems& problems_;
 };
 
+/// What stands outside the root element. SimGrid asks for its document type and takes no other.
+void check_prolog(const pugi::xml_document& document, PlatformProblems& problems) {
+  constexpr std::string_view wanted = "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">";
+  const pugi::xml_node root = document.document_element();
+  std::size_t types = 0;
+  for (const pugi::xml_node& node : document.children()) {
+    if (node.type() == pugi::node_element && node != root) {
+      problems.fatal(place(node), "a second root element <{}>", node.name());
+    } else if (node.type() == pugi::node_pcdata || node.type() == pugi::node_cdata) {
+      problems.fatal(text_place(node), "text outside <{}>", root.name());
+    } else if (node.type() == pugi::node_declaration) {
+      for (const pugi::xml_attribute& attribute : node.attributes()) {
+        const std::string_view name = attribute.name();
+        if (name != "version" && name != "encoding")
+          problems.fatal(place(node), "SimGrid does not take '{}' in <?xml ... ?>", name);
+      }
+    } else if (node.type() == pugi::node_doctype) {
+      std::vector<std::string_view> words;
+      for (const std::string_view word : split(node.value(), ' ')) {
+        if (!word.empty()) words.push_back(word);
+      }
+      const bool quoted = words.size() == 3 && words[2].size() > 2 && words[2].front() == words[2].back();
+      const std::string_view url = quoted ? words[2].substr(1, words[2].size() - 2) : "";
+      const bool known =
+          url == "https://simgrid.org/simgrid.dtd" || url == "http://simgrid.gforge.inria.fr/simgrid/simgrid.dtd";
+      if (++types > 1 || !known || words[0] != "platform" || words[1] != "SYSTEM") {
+        problems.fatal(place(node), "the document type must be {}, once", wanted);
+      }
+    }
+  }
+  if (types == 0) problems.fatal(place(root), "the line {} is missing before <{}>", wanted, root.name());
+}
+
 }  // namespace
 
 void check_schema(const pugi::xml_document& document, const std::string& directory, PlatformProblems& problems) {
+  check_prolog(document, problems);
   const pugi::xml_node root = document.document_element();
-  if (root.empty()) {
-    problems.fatal(0, "no root element; a platform file holds <platform version=\"4.1\">");
-    return;
-  }
   if (std::string_view(root.name()) != "platform") {
     problems.fatal(place(root), "the root element is <{}>, must be <platform>", root.name());
     return;

@@ -9,8 +9,9 @@
 /// that SimGrid 3.32 has dropped, or that hcclsim cannot use, say so.
 namespace hcclsim::sim {
 
-/// Checks every element and attribute under the document's root. `directory` is where the platform file lies: profile
-/// files are looked for there and in the working directory, as SimGrid does.
+/// Checks every element and attribute of a document that has a root; it must have been read with parse_fragment,
+/// parse_declaration and parse_doctype, so that what stands outside the root is there. `directory` is where the
+/// platform file lies: profile files are looked for there and in the working directory, as SimGrid does.
 void check_schema(const pugi::xml_document& document, const std::string& directory, PlatformProblems& problems);
 
 /// Byte offset of an element's name in the file.

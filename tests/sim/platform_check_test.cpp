@@ -145,9 +145,10 @@ TEST(PlatformCheck, NeedsARootElement) {
     const TemporaryFile file(text);
     EXPECT_THAT(print(check_platform(file.path())), HasSubstr("1: no root element")) << text;
   }
-  const TemporaryFile empty("<platform version=\"4.1\"/>");
+  const std::string type = "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">";
+  const TemporaryFile empty(type + "<platform version=\"4.1\"/>");
   EXPECT_EQ(print(check_platform(empty.path())), "1: <platform> is empty: it must hold a zone with hosts\n");
-  const TemporaryFile other("<!-- a\nb -->\n<svg/>");
+  const TemporaryFile other(type + "<!-- a\nb -->\n<svg/>");
   EXPECT_EQ(print(check_platform(other.path())), "3: the root element is <svg>, must be <platform>\n");
   const TemporaryFile binary(
       std::string("\x7f"
