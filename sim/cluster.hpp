@@ -37,6 +37,8 @@ enum class LinkValues : std::uint8_t { used, low, high };
 
 using LinkId = std::uint32_t;
 
+/// A speed that a link does not give comes from the outermost zone's properties for its kind; else it is the bandwidth.
+/// A SPLITDUPLEX link of the file is two of these, NAME_UP and NAME_DOWN.
 struct Link {
   std::string name;
   LinkKind kind = LinkKind::other;
@@ -45,8 +47,8 @@ struct Link {
   BytesPerSecond nominal = 0;    ///< as advertised, one direction
   BytesPerSecond low = 0;        ///< lower end of the published range
   BytesPerSecond high = 0;       ///< upper end
-  BytesPerSecond write = 0;      ///< what one write task reaches; = bandwidth if not given
-  BytesPerSecond read = 0;       ///< what one read task reaches; = bandwidth if not given
+  BytesPerSecond write = 0;      ///< what one write task reaches
+  BytesPerSecond read = 0;       ///< what one read task reaches
   Seconds latency = 0;           ///< attribute of the XML
 };
 
@@ -125,8 +127,8 @@ class Cluster {
   std::vector<const simgrid::s4u::NetZone*> bypass_zones_;              // zones with properties `route:…`
   LinkValues values_ = LinkValues::used;
   std::deque<Route> routes_;
-  FlatMap declared_;     // pairs whose bypass route SimGrid knows, likewise
   FlatMap route_index_;  // source << 32 | destination -> index in routes_
+  FlatMap declared_;     // the same keys: pairs whose bypass route SimGrid knows
 };
 
 }  // namespace hcclsim::sim
