@@ -109,7 +109,7 @@ TEST(JsonReport, Keys) {
   EXPECT_EQ(segment["algbw_Bps"], 5e9);
   EXPECT_EQ(segment["busbw_Bps"], 8.75e9);
   EXPECT_EQ(segment["hidden"], 0.0);
-  EXPECT_EQ(segment["parameters"], nlohmann::json::parse("[[1,2]]"));
+  EXPECT_EQ(segment["parameters"], nlohmann::ordered_json::parse("[[1,2]]"));
   EXPECT_EQ(json["trace"]["fp_start_s"], 0.0);
   EXPECT_EQ(json["trace"]["bp_end_s"], 0.006);
   EXPECT_EQ(json["trace"]["allreduce"][1]["end_s"], 9 * 1e-3);
