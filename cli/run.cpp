@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -122,14 +122,15 @@ Rank participating(const RunOptions& options, const sim::Cluster& cluster) {
   return npus;
 }
 
+/// Names of the kinds of links as the vendor writes them.
+std::string_view title_of(sim::LinkKind kind) {
+  constexpr std::array<std::string_view, 6> titles{"HCCS", "PCIe", "SIO", "UB", "RoCE", "other"};
+  return titles.at(static_cast<std::size_t>(kind));
+}
+
 std::string speed_of(const sim::Link& link) {
-  std::string text = fmt::format("{} {:g} GB/s", name_of(link.kind), link.bandwidth / giga);
-  if (link.read != link.write) {
-    text = fmt::format("{} read {:g} write {:g} GB/s", name_of(link.kind), link.read / giga, link.write / giga);
-  }
-  std::transform(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(name_of(link.kind).size()), text.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
-  return text;
+  if (link.read == link.write) return fmt::format("{} {:g} GB/s", title_of(link.kind), link.bandwidth / giga);
+  return fmt::format("{} read {:g} write {:g} GB/s", title_of(link.kind), link.read / giga, link.write / giga);
 }
 
 /// Speeds of the kinds of links that the run uses, with the platform's word on where they come from. Routes inside the
@@ -163,8 +164,8 @@ std::string write_report(const RunReport& report, OutputFormat format) {
   internal_error("unknown output format {}", static_cast<int>(format));
 }
 
-/// Loads everything, simulates and returns what is to be printed. Runs in a child.
-std::string simulate_run(const RunOptions& options, const std::string& platform) {
+/// Loads everything, simulates, prints and writes. Runs in a child.
+void simulate_run(const RunOptions& options, const std::string& platform) {
   sim::Cluster cluster(platform);
   const Rank npus = participating(options, cluster);
   std::vector<std::string> notes;
@@ -184,6 +185,9 @@ std::string simulate_run(const RunOptions& options, const std::string& platform)
   }
   const hccl::SplitStrategies strategies = options.split_strategies(npus);
   notes.insert(notes.end(), strategies.notes().begin(), strategies.notes().end());
+  if (options.split_by_size.has_value() && options.split_by_idx.has_value()) {
+    notes.emplace_back("--split-by-idx has no effect: a split by size counts before one by index");
+  }
 
   std::vector<Timeline> timelines = open_timelines(options, npus);
   std::vector<OutputFile> step_trace;
@@ -227,11 +231,10 @@ std::string simulate_run(const RunOptions& options, const std::string& platform)
     write_timeline(report.result.trace, timeline.ranks, [&](std::string_view text) { timeline.file.write(text); });
   }
   for (OutputFile& file : step_trace) file.write(step_trace_csv(report.iterations));
-  std::string text = write_report(report, options.format);
-  // Files appear when all has succeeded.
+  // Files appear when all has succeeded, printing included.
+  print(write_report(report, options.format));
   for (Timeline& timeline : timelines) timeline.file.commit();
   for (OutputFile& file : step_trace) file.commit();
-  return text;
 }
 
 }  // namespace
@@ -244,7 +247,10 @@ void add_run_command(CLI::App& app) {
   command->callback([command, options] {
     finish_run_options(*command, *options);
     const std::string platform = find_platform(options->platform);
-    print(run_in_child([&] { return simulate_run(*options, platform); }));
+    static_cast<void>(run_in_child([&] {
+      simulate_run(*options, platform);
+      return std::string();
+    }));
   });
 }
 

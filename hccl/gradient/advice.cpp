@@ -12,8 +12,10 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// A trial must be estimated to shorten the tail by this part to be worth a simulation.
-constexpr double worthwhile = 0.02;
+/// A trial must be estimated to shorten the step by this part to be worth a simulation.
+constexpr double worthwhile = 0.005;
+/// One cut is as good as more if its tail is longer by no more than this part.
+constexpr double as_good = 0.02;
 constexpr std::size_t most_trial_segments = 4;
 /// Percentages of trials are multiples of these, by the number of segments: fine for one cut, coarser for more.
 constexpr std::array<int, most_trial_segments + 1> percent_step{0, 0, 1, 5, 10};
@@ -111,22 +113,23 @@ void search(const Estimator& estimator, std::size_t segments, std::vector<int>& 
 std::string describe(SplitScenario scenario, const OverlappedStep& step) {
   constexpr double milliseconds = 1e3;
   const auto& segments = step.segments;
-  const double tail_ms = (segments.back().end - step.backward_end) * milliseconds;
+  const double after_ms = (segments.back().end - step.backward_end) * milliseconds;
   const std::size_t first_count = segments.size() - 1;  // all but the last are to be hidden
   const std::string hidden = first_count > 1 ? fmt::format("AR1 to AR{}", first_count) : "AR1";
   const std::string verb = first_count > 1 ? "end" : "ends";
   switch (scenario) {
     case SplitScenario::well_split:
-      return fmt::format("the tail of {:.3f} ms is as short as a split by percentages makes it", tail_ms);
+      return fmt::format("AR{} ends {:.3f} ms after bp_end, and percentages are not expected to do better",
+                         segments.size(), after_ms);
     case SplitScenario::cut_later:
       return fmt::format("{} {} within FP/BP and AR{} is long ({:.3f} ms after bp_end): move the cut backward", hidden,
-                         verb, segments.size(), tail_ms);
+                         verb, segments.size(), after_ms);
     case SplitScenario::cut_earlier:
       return fmt::format("{} {} {:.3f} ms after bp_end: move the cut forward to hide it within FP/BP", hidden, verb,
                          (segments[first_count - 1].end - step.backward_end) * milliseconds);
     case SplitScenario::more_segments:
       if (segments.size() == 1) {
-        return fmt::format("one allreduce of all gradients ends {:.3f} ms after bp_end: cut it within FP/BP", tail_ms);
+        return fmt::format("one allreduce of all gradients ends {:.3f} ms after bp_end: cut it within FP/BP", after_ms);
       }
       return fmt::format("{} {} {:.3f} ms after bp_end, which one cut cannot hide: use more segments within FP/BP",
                          hidden, verb, (segments[first_count - 1].end - step.backward_end) * milliseconds);
@@ -143,7 +146,7 @@ SplitScenario classify(const OverlappedStep& step, std::span<const Trial> trials
   const Seconds best = std::min_element(trials.begin(), trials.end(), [](const auto& a, const auto& b) {
                          return a.tail < b.tail;
                        })->tail;
-  return one_cut <= best * (1 + worthwhile) ? SplitScenario::cut_earlier : SplitScenario::more_segments;
+  return one_cut <= best * (1 + as_good) ? SplitScenario::cut_earlier : SplitScenario::more_segments;
 }
 
 }  // namespace
@@ -157,8 +160,9 @@ SplitAdvice advise_split(const OverlappedStep& step) {
     search(estimator, segments, list, 100, best);
     trials.push_back(std::move(best));
   }
-  const Seconds tail = std::max(step.segments.back().end, step.iteration_end) - step.backward_end;
-  const auto is_worthwhile = [&](const Trial& trial) { return trial.tail < tail * (1 - worthwhile); };
+  const Seconds step_end = std::max(step.segments.back().end, step.iteration_end);
+  const Seconds target = step_end * (1 - worthwhile) - step.backward_end;
+  const auto is_worthwhile = [&](const Trial& trial) { return trial.tail < target; };
   SplitAdvice advice;
   if (std::any_of(trials.begin(), trials.end(), is_worthwhile)) advice.scenario = classify(step, trials);
   advice.sentence = describe(advice.scenario, step);

@@ -21,7 +21,7 @@ enum class SplitScenario : int {
   more_segments = 3,  ///< one cut cannot do: more segments within forward and backward
 };
 
-/// An allreduce as it ran. Dates are relative to any common zero.
+/// An allreduce as it ran. Dates are seconds since fp_start.
 struct SegmentTimes {
   Segment segment;
   Bytes bytes = 0;

@@ -23,7 +23,7 @@ RunOptions parse(std::vector<std::string> arguments) {
   CLI::App* run = app.add_subcommand("run", "");
   add_run_options(*run, options);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes a vector from its end
-  arguments.push_back("run");
+  arguments.emplace_back("run");
   app.parse(arguments);
   finish_run_options(*run, options);
   return options;

@@ -17,6 +17,7 @@ using testing::Not;
 struct Network {
   std::vector<Bytes> sizes = std::vector<Bytes>(100, 1'000'000);
   std::vector<Seconds> ready = std::vector<Seconds>(100);
+  std::vector<Seconds> updates = std::vector<Seconds>(100, 0.0);
   Seconds startup = 0;
   Seconds per_gradient = 0;
 
@@ -26,19 +27,20 @@ struct Network {
 
   /// The step as it runs on one communication stream.
   [[nodiscard]] OverlappedStep step(const std::vector<double>& percentages) const {
-    OverlappedStep step{.segments = {}, .sizes = sizes, .ready = ready, .backward_end = ready.back()};
+    OverlappedStep step{
+        .segments = {}, .sizes = sizes, .ready = ready, .backward_end = ready.back(), .updates = updates};
     Seconds free = 0;
     for (const Segment& segment : segments_from_last_indices(last_indices_by_size(percentages, sizes))) {
       const Seconds start = std::max(free, ready[segment.last]);
       free = start + startup + segment.tensors() * per_gradient;
       step.segments.push_back({segment, segment.tensors() * Bytes{1'000'000}, start, free});
+      step.iteration_end = std::max(step.iteration_end, free);
+      for (std::uint32_t g = segment.first; g <= segment.last; ++g) step.iteration_end += updates[g];
     }
     return step;
   }
 
-  [[nodiscard]] Seconds end(const std::vector<double>& percentages) const {
-    return step(percentages).segments.back().end;
-  }
+  [[nodiscard]] Seconds end(const std::vector<double>& percentages) const { return step(percentages).iteration_end; }
 };
 
 TEST(SplitAdvice, Scenario1CutLater) {
@@ -84,6 +86,16 @@ TEST(SplitAdvice, NothingBetter) {
   EXPECT_THAT(advice.trials, IsEmpty());
 }
 
+TEST(SplitAdvice, CountsTheUpdatesThatFollowASegment) {
+  // Updates of 0.5 ms each: all but the last few gradients must be reduced early, so that their updates are hidden too.
+  Network network(0.1e-3, 0.01e-3);
+  network.updates.assign(100, 0.5e-3);
+  const SplitAdvice advice = advise_split(network.step({97, 3}));
+  ASSERT_THAT(advice.trials, Not(IsEmpty()));
+  EXPECT_LT(advice.trials.front().front(), 97);
+  EXPECT_LT(network.end(advice.trials.front()), network.end({97, 3}));
+}
+
 TEST(SplitAdvice, TrialsAreListsThatHcclTakes) {
   for (const Seconds per_gradient : {0.05e-3, 0.3e-3, 0.9e-3, 3e-3}) {
     for (const Seconds startup : {0.0, 0.1e-3, 2e-3}) {
@@ -101,7 +113,8 @@ TEST(SplitAdvice, TrialsAreListsThatHcclTakes) {
 TEST(SplitAdvice, FewGradients) {
   const std::vector<Bytes> sizes{8};
   const std::vector<Seconds> ready{1.0};
-  const OverlappedStep one{{{{0, 0}, 8, 1.0, 2.0}}, sizes, ready, 1.0};
+  const std::vector<Seconds> updates{0.5};
+  const OverlappedStep one{{{{0, 0}, 8, 1.0, 2.0}}, sizes, ready, 1.0, updates, 2.5};
   EXPECT_EQ(advise_split(one).scenario, SplitScenario::well_split);
 }
 
