@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,27 @@ namespace hcclsim::cli {
 namespace {
 
 constexpr const char* description = "Simulates the communication of training on Ascend-like NPU clusters.";
-constexpr const char* footer =
+constexpr const char* examples =
+    "Examples:\n"
+    "  hcclsim run --trace timeline.json            ResNet50 on eight 910A; open the file in ui.perfetto.dev\n"
+    "  hcclsim platform show atlas800t-a2           servers, links and their speeds\n"
+    "  hcclsim models show resnet50 --gradients     gradients in production order\n\n";
+constexpr const char* exit_statuses =
     "Exit status: 0 ok, 1 a check or comparison failed, 2 usage or bad input, 3 the simulated\n"
     "cluster failed (deadlock, time-out, NPU out of memory), 4 internal error.";
+
+/// Help that shows what an option accepts and its default: "--batch 1..65536 [32]".
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string accepted = option->get_type_name();
+    if (accepted.starts_with(':')) accepted.erase(0, 1);  // no type, only the description of a check
+    std::string text = accepted.empty() ? "" : ' ' + accepted;
+    if (!option->get_default_str().empty()) text += " [" + option->get_default_str() + ']';
+    if (option->get_required()) text += " REQUIRED";
+    return option->get_type_size() == 0 ? "" : text;
+  }
+};
 
 /// A standard stream that the caller closed would be given to the next file that is opened. It is filled with a file
 /// that cannot be written, so that printing fails as it should.
@@ -55,6 +74,9 @@ const CLI::App& named_command(const CLI::App& app) {
 std::string full_name(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + ' ' + app.get_name();
 }
+
+/// The words before the command's own name in its usage line.
+std::string parent_name(const CLI::App& app) { return app.get_parent() == nullptr ? "" : full_name(*app.get_parent()); }
 
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -89,7 +111,7 @@ int report(const CLI::ParseError& error, CLI::App& app) {
   const CLI::App& command = named_command(app);
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     const bool wants_version = dynamic_cast<const CLI::CallForVersion*>(&error) != nullptr;
-    print(wants_version ? fmt::format("hcclsim {}\n", version()) : command.help("", CLI::AppFormatMode::Normal));
+    print(wants_version ? fmt::format("hcclsim {}\n", version()) : command.help(parent_name(command)));
     return 0;
   }
   const auto unexpected = app.remaining(true);
@@ -106,10 +128,12 @@ int run_command(int argc, char** argv) {
   try {
     app.require_subcommand(1);
     app.set_version_flag("--version", std::string(version()));
-    app.footer(footer);
+    app.footer(exit_statuses);  // sub-commands inherit it
+    app.formatter(std::make_shared<HelpFormatter>());
     add_run_command(app);
     add_platform_command(app);
     add_models_command(app);
+    app.footer(std::string(examples) + exit_statuses);
     app.parse(argc, argv);
     print("");  // what commands printed themselves must have arrived
     return 0;
