@@ -3,19 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <vector>
 
 #include "base/error.hpp"
 #include "sim/platform_catalog.hpp"
-#include "sim/platform_values.hpp"
 
 namespace hcclsim::sim {
 namespace {
 
-constexpr std::uint32_t mesh_size = 4;        // NPUs of an HCCS mesh of the 910A server
-constexpr std::uint32_t max_leaf_ports = 32;  // down-links of a default rail leaf: half of a 64-port switch
+constexpr std::uint32_t mesh_size = 4;  // NPUs of an HCCS mesh of the 910A server
 
 /// One link on a way inside a server, in the direction it is passed. Its name is the prefix and one or two numbers.
 struct Hop {
@@ -30,22 +27,6 @@ Hop pair_hop(std::string_view prefix, std::uint32_t from, std::uint32_t to) {
   return {prefix, std::min(from, to), std::max(from, to), from < to};
 }
 
-std::uint32_t parse_count(std::string_view key, std::string_view text) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value == 0) {
-    bad_input("fabric", "--fabric: {} must be a positive whole number, got '{}'", key, text);
-  }
-  return value;
-}
-
-std::uint32_t largest_divisor(std::uint64_t number, std::uint64_t limit) {
-  for (std::uint64_t divisor = std::min(number, limit); divisor > 1; --divisor) {
-    if (number % divisor == 0) return static_cast<std::uint32_t>(divisor);
-  }
-  return 1;
-}
-
 class Writer {
  public:
   explicit Writer(const PlatformOptions& options)
@@ -53,7 +34,7 @@ class Writer {
     if (options_.npus_per_server == 0) options_.npus_per_server = model_.npus;
     npus_ = std::uint64_t{options_.servers} * options_.npus_per_server;
     check_servers();
-    if (options_.fabric.fat_tree) complete_fat_tree();
+    if (options_.fabric.fat_tree) complete_fat_tree(options_.fabric, options_.servers, options_.npus_per_server);
   }
 
   std::string write() {
@@ -110,61 +91,15 @@ class Writer {
       bad_input("servers", "--servers: a super-pod of {} has at most {} nodes, got {}", model_.title,
                 model_.max_servers, options_.servers);
     }
-    if (options_.shared_pcie && (!groups || n != model_.npus)) {
-      bad_input("pcie", "--pcie shared is for full 910A servers: {} with {} NPUs has no PCIe between NPUs",
-                model_.title, n);
-    }
-  }
-
-  /// Chooses the leaf size that was left open and checks that the tree is whole.
-  void complete_fat_tree() {
-    FabricOptions& fabric = options_.fabric;
-    const std::uint32_t n = options_.npus_per_server;
-    if (model_.topology == ServerTopology::ub_plane) {
+    if (options_.fabric.fat_tree && plane) {
       bad_input("fabric",
                 "--fabric fat-tree is for servers on RoCE; the nodes of {} are joined by the unified bus: use star",
                 model_.title);
     }
-    const bool by_server = fabric.leaf == LeafOrder::server;
-    if (fabric.leaf_size == 0) {
-      fabric.leaf_size = by_server ? n : largest_divisor(options_.servers, max_leaf_ports);
+    if (options_.shared_pcie && (!groups || n != model_.npus)) {
+      bad_input("pcie", "--pcie shared is for full 910A servers: {} with {} NPUs has no PCIe between NPUs",
+                model_.title, n);
     }
-    const std::uint32_t unit = by_server ? n : 1;
-    const std::uint64_t whole = by_server ? npus_ : options_.servers;
-    if (fabric.leaf_size % unit != 0 || whole % fabric.leaf_size != 0) {
-      bad_input("fabric", "--fabric: leaf-size {} must {}", fabric.leaf_size,
-                by_server
-                    ? fmt::format("be a multiple of the {} NPUs of a server and divide the {} NPUs", n, npus_)
-                    : fmt::format("divide the {} servers, as a leaf holds one NPU of each of its servers", whole));
-    }
-    if (fabric.oversubscription > fabric.leaf_size || fabric.leaf_size % fabric.oversubscription != 0) {
-      bad_input("fabric", "--fabric: oversubscription {} must divide the leaf size {}", fabric.oversubscription,
-                fabric.leaf_size);
-    }
-    const std::uint64_t leaves = npus_ / fabric.leaf_size;
-    if (leaves < 2)
-      bad_input("fabric", "--fabric: {} NPUs fill only one leaf of {}: use star", npus_, fabric.leaf_size);
-    if (fabric.levels == 3 && leaves_per_pod() == 1) {
-      bad_input("fabric", "--fabric: {} leaves cannot be arranged in pods of equal size: use levels=2", leaves);
-    }
-  }
-
-  /// Leaves of a pod of a three-level tree: the largest divisor of all leaves that is not above their square root.
-  [[nodiscard]] std::uint32_t leaves_per_pod() const {
-    const std::uint64_t leaves = npus_ / options_.fabric.leaf_size;
-    std::uint64_t root = 1;
-    while ((root + 1) * (root + 1) <= leaves) ++root;
-    return largest_divisor(leaves, root);
-  }
-
-  /// SimGrid's form: levels; children per level; parents per level; parallel links per level.
-  [[nodiscard]] std::string tree_parameters() const {
-    const FabricOptions& fabric = options_.fabric;
-    const std::uint64_t leaves = npus_ / fabric.leaf_size;
-    const std::uint32_t up = fabric.leaf_size / fabric.oversubscription;
-    if (fabric.levels == 2) return fmt::format("2;{},{};1,{};1,1", fabric.leaf_size, leaves, up);
-    const std::uint32_t pod = leaves_per_pod();
-    return fmt::format("3;{},{},{};1,{},{};1,1,1", fabric.leaf_size, pod, leaves / pod, up, pod);
   }
 
   [[nodiscard]] std::string description() const {
@@ -280,7 +215,7 @@ class Writer {
     line(
         "\" speed=\"{}Gf\" bw=\"{}GBps\" lat=\"0us\" sharing_policy=\"SPLITDUPLEX\" topology=\"FAT_TREE\" "
         "topo_parameters=\"{}\">",
-        peak_gflops(), model_.speed("roce").used, tree_parameters());
+        peak_gflops(), model_.speed("roce").used, tree_parameters(options_.fabric, npus_));
     write_npu_properties();
     line("    </cluster>");
     line("    <zone id=\"servers\" routing=\"None\">");
@@ -457,33 +392,6 @@ class Writer {
 };
 
 }  // namespace
-
-FabricOptions parse_fabric(std::string_view text) {
-  FabricOptions fabric;
-  if (text == "star") return fabric;
-  constexpr std::string_view accepted = "star or fat-tree[:levels=2|3,oversubscription=R,leaf=server|rail,leaf-size=K]";
-  const std::size_t colon = text.find(':');
-  if (text.substr(0, colon) != "fat-tree") bad_input("fabric", "--fabric: '{}' is not {}", text, accepted);
-  fabric.fat_tree = true;
-  if (colon == std::string_view::npos) return fabric;
-  for (const std::string_view setting : split(text.substr(colon + 1), ',')) {
-    const std::size_t equals = setting.find('=');
-    const std::string_view key = setting.substr(0, equals);
-    const std::string_view value = equals == std::string_view::npos ? std::string_view() : setting.substr(equals + 1);
-    if (key == "levels" && (value == "2" || value == "3")) {
-      fabric.levels = value == "2" ? 2 : 3;
-    } else if (key == "oversubscription") {
-      fabric.oversubscription = parse_count(key, value);
-    } else if (key == "leaf-size") {
-      fabric.leaf_size = parse_count(key, value);
-    } else if (key == "leaf" && (value == "server" || value == "rail")) {
-      fabric.leaf = value == "server" ? LeafOrder::server : LeafOrder::rail;
-    } else {
-      bad_input("fabric", "--fabric: '{}' in '{}' is not a setting of {}", setting, text, accepted);
-    }
-  }
-  return fabric;
-}
 
 std::string generate_platform(const PlatformOptions& options) { return Writer(options).write(); }
 

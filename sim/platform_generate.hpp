@@ -2,7 +2,8 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
+
+#include "sim/platform_fabric.hpp"
 
 /// Writes platform files: servers of one kind of NPU, joined by a fabric. The shipped files of platforms/ are what this
 /// generator writes, so the figures of sim/platform_catalog.cpp are the only ones.
@@ -19,21 +20,6 @@
 ///    the fabric only. Such a file has no CPU hosts.
 namespace hcclsim::sim {
 
-/// Which NPUs share a leaf switch of a fat tree.
-enum class LeafOrder : std::uint8_t {
-  server,  ///< all NPUs of a server
-  rail,    ///< the NPUs of one device number of several servers
-};
-
-struct FabricOptions {
-  bool fat_tree = false;               ///< false: star
-  std::uint32_t levels = 2;            ///< of switches, 2 or 3
-  std::uint32_t oversubscription = 1;  ///< down-links per up-link of a leaf; the levels above do not block
-  LeafOrder leaf = LeafOrder::server;
-  std::uint32_t leaf_size = 0;  ///< NPUs per leaf; 0: a server (leaf = server), or the largest divisor of the number of
-                                ///< servers up to 32 (leaf = rail)
-};
-
 struct PlatformOptions {
   std::string soc;  ///< as find_soc_entry accepts it
   std::uint32_t servers = 1;
@@ -43,10 +29,6 @@ struct PlatformOptions {
 };
 
 inline constexpr std::uint32_t max_generated_npus = 16384;
-
-/// Parses "star" or "fat-tree" with settings: "fat-tree:levels=3,oversubscription=2,leaf=rail,leaf-size=16". Throws
-/// Error(bad_input, "fabric").
-[[nodiscard]] FabricOptions parse_fabric(std::string_view text);
 
 /// The platform file as a string; the same options give the same bytes. Throws Error(bad_input) for options that no
 /// cluster has, such as three 910A in a server or a leaf size that does not divide the NPUs.
