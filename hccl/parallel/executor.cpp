@@ -81,7 +81,7 @@ void PlanExecutor::enqueue(Rank rank, std::uint32_t iteration, std::uint32_t num
   }
   const auto step = static_cast<std::int32_t>(iteration);
   if (task.kind == PlanTaskKind::kernel) {
-    const double factor = skew_.none() ? 1 : skew_.jitter(rank, iteration, number) / skew_.speed(rank);
+    const double factor = skew_.jitter(rank, iteration, number) / skew_.speed(rank);
     runtime_.launch(stream, task.duration * factor, role_state.names[number], step);
   } else {
     const PlannedCollective& collective = plan_.collectives[task.collective];

@@ -15,12 +15,12 @@ constexpr std::uint32_t planes_per_stream = 4096;
 }  // namespace
 
 CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communicator,
-                             std::shared_ptr<const Schedule> schedule, std::string name, std::uint64_t sequence,
+                             std::shared_ptr<const Schedule> schedule, std::uint32_t name, std::uint64_t sequence,
                              Done done)
     : machine_(machine),
       communicator_(communicator),
       schedule_(std::move(schedule)),
-      name_(std::move(name)),
+      name_(name),
       sequence_(sequence),
       done_(std::move(done)),
       members_(schedule_->ranks),
@@ -35,16 +35,17 @@ CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communi
 void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream,
                            std::int32_t iteration) {
   Member& member = members_[rank];
-  if (member.arrived) internal_error("rank {} arrived twice at {}", rank, name_);
+  if (member.arrived) internal_error("rank {} arrived twice at {}", rank, name());
   member.arrived = true;
   member.caller = caller;
   member.stream = stream;
   member.iteration = iteration;
   last_arrival_ = std::max(last_arrival_, date);
   ++arrived_;
-  draining_ = true;
+  // What the end of another rank sets free may bring this call while the run is at work.
+  const bool at_work = std::exchange(draining_, true);
   start_stage(rank, date + machine_.costs.launch);
-  draining_ = false;
+  draining_ = at_work;
   drain();
 }
 
@@ -118,9 +119,9 @@ void CollectiveRun::advance(Rank rank, std::uint32_t number) {
       case TaskKind::read:
       case TaskKind::write_reduce:
       case TaskKind::read_reduce: {
-        const ByteRange source = resolve(*schedule_, task->source, rank, queue.walk.place(), queue.walk.group());
-        if (source.length == 0) break;  // an empty slice needs no task
-        start_transfer(rank, number);
+        const Bytes bytes = resolve(*schedule_, task->source, rank, queue.walk.place(), queue.walk.group()).length;
+        if (bytes == 0) break;  // an empty slice needs no task
+        start_transfer(rank, number, bytes);
         return;
       }
     }
@@ -153,7 +154,7 @@ void CollectiveRun::post(Rank rank, std::uint32_t number) {
   Slot& slot = slots_[std::size_t{peer} * schedule_->notifies + queue.walk.notify()];
   if (slot.date != unset) {
     simulated_failure("notify", "{}: rank {} sets notify slot {} of rank {}, which has not consumed the one before",
-                      name_, rank, queue.walk.notify(), peer);
+                      name(), rank, queue.walk.notify(), peer);
   }
   slot.date = queue.date;
   if (slot.waiter < 0) return;
@@ -161,25 +162,24 @@ void CollectiveRun::post(Rank rank, std::uint32_t number) {
   slot.waiter = -1;
 }
 
-void CollectiveRun::start_transfer(Rank rank, std::uint32_t number) {
+void CollectiveRun::start_transfer(Rank rank, std::uint32_t number, Bytes bytes) {
   Queue& queue = queue_of(rank, number);
   const Task& task = *queue.walk.task();
   const bool reads = task.kind == TaskKind::read || task.kind == TaskKind::read_reduce;
-  const Rank peer = queue.walk.peer(*schedule_, rank);
-  if (peer != queue.peer) {
-    const Rank here = communicator_.ranks[rank];
-    const Rank there = communicator_.ranks[peer];
-    queue.peer = peer;
-    queue.route = reads ? &machine_.cluster.route(there, here) : &machine_.cluster.route(here, there);
+  const Rank here = communicator_.ranks[rank];
+  const Rank there = communicator_.ranks[queue.walk.peer(*schedule_, rank)];
+  const Rank source = reads ? there : here;
+  const Rank destination = reads ? here : there;
+  if (queue.route == nullptr || queue.route->source != source || queue.route->destination != destination) {
+    queue.route = &machine_.cluster.route(source, destination);
   }
-  const Bytes bytes = resolve(*schedule_, task.source, rank, queue.walk.place(), queue.walk.group()).length;
   const double load = static_cast<double>(bytes) * (reads ? queue.route->read_factor : queue.route->write_factor);
   for (const sim::LinkId link : queue.route->links) link_bytes_[link] += load;
   queue.task_start = queue.date;
   const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);
-  const sim::EventOrder order{communicator_.ranks[rank], members_[rank].stream * planes_per_stream + number};
+  const sim::EventOrder order{here, members_[rank].stream * planes_per_stream + number};
   machine_.network.transfer(*queue.route, reads ? sim::Access::read : sim::Access::write, bytes, queue.date + setup,
-                            order, *this, std::uint64_t{rank} * schedule_->queues + number);
+                            order, *this, index_of(rank, number));
 }
 
 void CollectiveRun::on_event(std::uint64_t tag) {
@@ -191,7 +191,7 @@ void CollectiveRun::on_event(std::uint64_t tag) {
   if (machine_.trace.selected_tasks(communicator_.ranks[rank])) {
     const Bytes bytes = resolve(*schedule_, task.source, rank, queue.walk.place(), queue.walk.group()).length;
     record(rank, number, reduces(task.kind) ? sim::SpanKind::reduce : sim::SpanKind::copy, queue.task_start, bytes,
-           communicator_.ranks[queue.peer]);
+           communicator_.ranks[queue.walk.peer(*schedule_, rank)]);
   }
   queue.walk.next();
   woken_.push_back({rank, number});
@@ -223,7 +223,7 @@ void CollectiveRun::record(Rank rank, std::uint32_t queue, sim::SpanKind kind, S
   machine_.trace.add({.rank = world,
                       .stream = member.stream,
                       .plane = queue,
-                      .name = machine_.trace.intern(name_),
+                      .name = name_,
                       .kind = kind,
                       .start = start,
                       .end = queue_of(rank, queue).date,
@@ -233,7 +233,7 @@ void CollectiveRun::record(Rank rank, std::uint32_t queue, sim::SpanKind kind, S
 }
 
 CollectiveStats CollectiveRun::stats() const {
-  CollectiveStats stats{name_, sequence_, schedule_->payload(), last_arrival_, last_end_};
+  CollectiveStats stats{name(), sequence_, schedule_->payload(), last_arrival_, last_end_};
   std::map<sim::LinkKind, CollectiveStats::LinkLoad> busiest;
   for (sim::LinkId link = 0; link < link_bytes_.size(); ++link) {
     if (link_bytes_[link] == 0) continue;
@@ -248,15 +248,15 @@ CollectiveStats CollectiveRun::stats() const {
 std::string CollectiveRun::waiting_for(Rank rank) const {
   const Member& member = members_[rank];
   for (std::uint32_t number = 0; number < schedule_->queues; ++number) {
-    const Queue& queue = queues_[rank * schedule_->queues + number];
+    const Queue& queue = queues_[index_of(rank, number)];
     const Task* task = queue.active ? queue.walk.task() : nullptr;
     if (task == nullptr) continue;
     const std::string what = task->kind == TaskKind::wait ? fmt::format("waits for notify slot {}", queue.walk.notify())
                                                           : fmt::format("is in a {}", name_of(task->kind));
-    return fmt::format("{} #{}: queue {} {} in stage '{}' ({} of {} ranks have arrived)", name_, sequence_, number,
+    return fmt::format("{} #{}: queue {} {} in stage '{}' ({} of {} ranks have arrived)", name(), sequence_, number,
                        what, schedule_->stages[member.stage].name, arrived_, schedule_->ranks);
   }
-  return fmt::format("{} #{}: {} of {} ranks have arrived", name_, sequence_, arrived_, schedule_->ranks);
+  return fmt::format("{} #{}: {} of {} ranks have arrived", name(), sequence_, arrived_, schedule_->ranks);
 }
 
 }  // namespace hcclsim::hccl

@@ -54,8 +54,9 @@ class CollectiveRun final : public sim::EventHandler {
   /// Called when a rank has finished; `caller` is what it passed to arrive(), `date` may lie ahead of the clock.
   using Done = std::function<void(const CollectiveRun& run, std::uint32_t caller, Seconds date)>;
 
+  /// `name` is a number of the trace's names.
   CollectiveRun(const Machine& machine, const Communicator& communicator, std::shared_ptr<const Schedule> schedule,
-                std::string name, std::uint64_t sequence, Done done);
+                std::uint32_t name, std::uint64_t sequence, Done done);
 
   /// `rank` of the communicator takes part from `date` on; its spans go to `stream`, `iteration`.
   void arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream, std::int32_t iteration);
@@ -73,10 +74,9 @@ class CollectiveRun final : public sim::EventHandler {
  private:
   struct Queue {
     QueueWalk walk;
-    Seconds date = 0;        // where the queue stands in time
-    Seconds task_start = 0;  // of the transfer or wait under way, for the trace
-    Rank peer = ~Rank{0};    // whose route is cached
-    const sim::Route* route = nullptr;
+    Seconds date = 0;                   // where the queue stands in time
+    Seconds task_start = 0;             // of the transfer under way, for the trace
+    const sim::Route* route = nullptr;  // of the last transfer: rounds mostly use the same
     bool active = false;
   };
   struct Member {
@@ -102,15 +102,19 @@ class CollectiveRun final : public sim::EventHandler {
   void drain();
   [[nodiscard]] bool try_wait(Rank rank, std::uint32_t number);
   void post(Rank rank, std::uint32_t number);
-  void start_transfer(Rank rank, std::uint32_t number);
+  void start_transfer(Rank rank, std::uint32_t number, Bytes bytes);
   void reduce_or_copy(Rank rank, std::uint32_t number);
   void record(Rank rank, std::uint32_t queue, sim::SpanKind kind, Seconds start, Bytes bytes, std::int64_t peer);
-  [[nodiscard]] Queue& queue_of(Rank rank, std::uint32_t queue) { return queues_[rank * schedule_->queues + queue]; }
+  [[nodiscard]] const std::string& name() const { return machine_.trace.name(name_); }
+  [[nodiscard]] std::size_t index_of(Rank rank, std::uint32_t queue) const {
+    return std::size_t{rank} * schedule_->queues + queue;
+  }
+  [[nodiscard]] Queue& queue_of(Rank rank, std::uint32_t queue) { return queues_[index_of(rank, queue)]; }
 
   const Machine& machine_;
   const Communicator& communicator_;
   std::shared_ptr<const Schedule> schedule_;
-  std::string name_;
+  std::uint32_t name_;
   std::uint64_t sequence_;
   Done done_;
   std::vector<Member> members_;

@@ -9,6 +9,7 @@ namespace hcclsim::hccl {
 namespace {
 
 constexpr Rank not_in_communicator = ~Rank{0};
+constexpr Seconds not_reached = -1;
 
 /// Puts a value into a free place of a pool, or behind the others.
 template <typename Value>
@@ -28,7 +29,10 @@ std::uint32_t place_in(std::vector<Value>& pool, std::vector<std::uint32_t>& fre
 Runtime::Runtime(const Machine& machine) : machine_(machine), streams_of_rank_(machine.cluster.size(), 0) {}
 
 StreamId Runtime::create_stream(Rank rank) {
-  streams_.push_back({.rank = rank, .number = streams_of_rank_.at(rank)++, .date = machine_.loop.now(), .tasks = {}});
+  if (rank >= machine_.cluster.size()) {
+    bad_input("stream", "no NPU {} in a cluster of {}", rank, machine_.cluster.size());
+  }
+  streams_.push_back({.rank = rank, .number = streams_of_rank_[rank]++, .date = machine_.loop.now(), .tasks = {}});
   return {static_cast<std::uint32_t>(streams_.size() - 1)};
 }
 
@@ -41,7 +45,11 @@ CommunicatorId Runtime::create_communicator(Communicator communicator) {
   CommunicatorState state;
   state.rank_of.assign(machine_.cluster.size(), not_in_communicator);
   for (Rank rank = 0; rank < communicator.ranks.size(); ++rank) {
-    Rank& entry = state.rank_of.at(communicator.ranks[rank]);
+    if (communicator.ranks[rank] >= machine_.cluster.size()) {
+      bad_input("communicator", "{}: no NPU {} in a cluster of {}", communicator.name, communicator.ranks[rank],
+                machine_.cluster.size());
+    }
+    Rank& entry = state.rank_of[communicator.ranks[rank]];
     if (entry != not_in_communicator) {
       bad_input("communicator", "{}: NPU {} takes part twice", communicator.name, communicator.ranks[rank]);
     }
@@ -60,12 +68,14 @@ void Runtime::launch(StreamId stream, Seconds duration, std::uint32_t name, std:
 void Runtime::delay(StreamId stream, Seconds duration) { enqueue(stream, {.kind = Kind::delay, .duration = duration}); }
 
 void Runtime::record(StreamId stream, EventId event) {
-  const std::uint64_t generation = ++events_.at(event.index).enqueued;
+  std::vector<Seconds>& dates = events_.at(event.index).dates;
+  dates.push_back(not_reached);
+  const auto generation = static_cast<std::uint32_t>(dates.size());
   enqueue(stream, {.kind = Kind::record, .index = event.index, .generation = generation});
 }
 
 void Runtime::wait(StreamId stream, EventId event) {
-  const std::uint64_t generation = events_.at(event.index).enqueued;
+  const auto generation = static_cast<std::uint32_t>(events_.at(event.index).dates.size());
   enqueue(stream, {.kind = Kind::wait, .index = event.index, .generation = generation});
 }
 
@@ -77,6 +87,10 @@ void Runtime::collective(StreamId stream, CommunicatorId communicator, std::shar
   if (rank == not_in_communicator) {
     bad_input("communicator", "NPU {} calls {} on {}, to which it does not belong", world, name,
               state.communicator.name);
+  }
+  if (schedule->ranks != state.communicator.ranks.size()) {
+    bad_input("collective", "NPU {} calls {} on {}, which has {} ranks, with a schedule for {}", world, name,
+              state.communicator.name, state.communicator.ranks.size(), schedule->ranks);
   }
   const std::uint32_t call =
       place_in(calls_, free_calls_, Call{communicator.index, rank, state.calls[rank]++, std::move(schedule)});
@@ -158,8 +172,8 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
       return true;
     case Kind::record: {
       Event& event = events_[task.index];
-      event.dates.push_back(stream.date);
-      // Waiters look again; those that wait for a later record go back to waiting.
+      event.dates[task.generation - 1] = stream.date;
+      // Waiters look again; those that wait for another record go back to waiting.
       for (const std::uint32_t waiting : std::exchange(event.waiting, {})) {
         streams_[waiting].blocked = false;
         ready_.push_back(waiting);
@@ -167,14 +181,15 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
       return true;
     }
     case Kind::wait: {
-      Event& event = events_[task.index];
       if (task.generation == 0) return true;
-      if (event.dates.size() < task.generation) {
+      Event& event = events_[task.index];
+      const Seconds date = event.dates[task.generation - 1];
+      if (date == not_reached) {
         stream.blocked = true;
         event.waiting.push_back(index);
         return false;
       }
-      stream.date = std::max(stream.date, event.dates[task.generation - 1]);
+      stream.date = std::max(stream.date, date);
       return true;
     }
     case Kind::host:
@@ -200,11 +215,11 @@ void Runtime::start_collective(std::uint32_t index, const Task& task) {
   Stream& stream = streams_[index];
   stream.blocked_since = stream.date;
   forget_finished_runs(communicators_[call.communicator]);
-  run_of(call, machine_.trace.name(task.name)).arrive(call.rank, stream.date, index, stream.number, task.iteration);
+  run_of(call, task.name).arrive(call.rank, stream.date, index, stream.number, task.iteration);
 }
 
 /// The run that a call belongs to; the first call of a sequence number makes it.
-CollectiveRun& Runtime::run_of(const Call& call, const std::string& name) {
+CollectiveRun& Runtime::run_of(const Call& call, std::uint32_t name) {
   CommunicatorState& state = communicators_[call.communicator];
   while (state.first + state.runs.size() <= call.sequence) state.runs.emplace_back();
   std::unique_ptr<CollectiveRun>& run = state.runs[call.sequence - state.first];
@@ -222,8 +237,9 @@ CollectiveRun& Runtime::run_of(const Call& call, const std::string& name) {
     bad_input("collective",
               "{} #{} on {}: rank {} calls {} of {} {} by {}, another rank called {} of {} {} by {}; all ranks must "
               "call the same",
-              name, call.sequence, state.communicator.name, call.rank, own.collective, own.elements, name_of(own.type),
-              own.algorithm, first.collective, first.elements, name_of(first.type), first.algorithm);
+              machine_.trace.name(name), call.sequence, state.communicator.name, call.rank, own.collective,
+              own.elements, name_of(own.type), own.algorithm, first.collective, first.elements, name_of(first.type),
+              first.algorithm);
   }
   return *run;
 }
@@ -265,8 +281,7 @@ void Runtime::report_deadlock() const {
     const Task& task = stream.tasks.front();
     std::string what;
     if (task.kind == Kind::wait) {
-      what = fmt::format("waits for record {} of event {}, which was reached {} times", task.generation, task.index,
-                         events_[task.index].dates.size());
+      what = fmt::format("waits for record {} of event {}, which was not reached", task.generation, task.index);
     } else if (task.kind == Kind::collective) {
       const Call& call = calls_[task.index];
       const CommunicatorState& state = communicators_[call.communicator];

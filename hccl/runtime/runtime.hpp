@@ -33,12 +33,16 @@ struct CommunicatorId {
 class Runtime {
  public:
   explicit Runtime(const Machine& machine);
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
 
-  /// A new stream of a rank; its streams are numbered from 0.
+  /// A new stream of a rank; its streams are numbered from 0. Throws Error(bad_input, "stream") if there is no such
+  /// rank.
   StreamId create_stream(Rank rank);
-  /// An event of one rank's streams: a wait refers to the latest record that was enqueued before it, and passes at once
-  /// if there is none.
+  /// An event: a wait refers to the latest record that was enqueued before it, whatever was recorded since, and passes
+  /// at once if there is none.
   EventId create_event();
+  /// Throws Error(bad_input, "communicator") if the cluster lacks one of its NPUs or one takes part twice.
   CommunicatorId create_communicator(Communicator communicator);
 
   // All of these enqueue a task at the simulated date and return.
@@ -55,7 +59,8 @@ class Runtime {
   /// Calls the function when everything before it in the stream has ended; the stream waits for it to return.
   void host_function(StreamId stream, std::function<void()> function);
 
-  /// Simulated date of what is happening.
+  /// Simulated date of what is happening. Streams that nobody waits for run ahead of it, also when run() returns: a
+  /// host function sees the date at which its stream has come to it.
   [[nodiscard]] Seconds now() const { return machine_.loop.now(); }
 
   /// Simulates until nothing is left to do. Throws Error(simulated_failure, "deadlock") that names the streams which
@@ -72,7 +77,7 @@ class Runtime {
     std::uint32_t index = 0;  // event, collective call or host function
     std::uint32_t name = 0;
     std::int32_t iteration = -1;
-    std::uint64_t generation = 0;  // record or wait: which record of the event
+    std::uint32_t generation = 0;  // record or wait: which record of the event, counted from 1
     Seconds duration = 0;
   };
   struct Stream {
@@ -84,8 +89,7 @@ class Runtime {
     std::deque<Task> tasks;
   };
   struct Event {
-    std::uint64_t enqueued = 0;          // records enqueued so far
-    std::vector<Seconds> dates;          // of the records that were reached, in order
+    std::vector<Seconds> dates;          // of every record enqueued so far; not_reached at first
     std::vector<std::uint32_t> waiting;  // streams
   };
   struct Call {
@@ -110,7 +114,7 @@ class Runtime {
   /// Begins the stream's first task; true if it has ended at the stream's new date.
   bool perform(std::uint32_t index, const Task& task);
   void start_collective(std::uint32_t index, const Task& task);
-  CollectiveRun& run_of(const Call& call, const std::string& name);
+  CollectiveRun& run_of(const Call& call, std::uint32_t name);
   void end_collective(const CollectiveRun& run, std::uint32_t index, Seconds date);
   /// Frees the runs at the front that have ended and are not below in the stack of calls.
   static void forget_finished_runs(CommunicatorState& state);

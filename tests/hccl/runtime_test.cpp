@@ -5,6 +5,7 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "hccl/collective/builder.hpp"
 #include "hccl/collective/ring.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
@@ -170,6 +171,107 @@ TEST_P(RuntimeTest, ANonMemberMayNotCall) {
                  return std::vector<double>{};
                }),
                Error);
+}
+
+TEST_P(RuntimeTest, CallsThatTheClusterCannotServeAreRefused) {
+  const auto refused = [&](const std::function<void(test::Rig&)>& call) {
+    try {
+      (void)simulate([&](test::Rig& rig) {
+        call(rig);
+        return std::vector<double>{};
+      });
+      return std::string("accepted");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_input);
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(refused([](test::Rig& rig) { rig.runtime.create_stream(2); }), "no NPU 2 in a cluster of 2");
+  EXPECT_EQ(refused([](test::Rig& rig) {
+              rig.runtime.create_communicator({"pair", {1, 2}});
+            }),
+            "pair: no NPU 2 in a cluster of 2");
+  EXPECT_EQ(refused([](test::Rig& rig) {
+              rig.runtime.create_communicator({"pair", {1, 1}});
+            }),
+            "pair: NPU 1 takes part twice");
+  EXPECT_EQ(refused([](test::Rig& rig) {
+              const CommunicatorId world = rig.runtime.create_communicator(world_communicator(2));
+              const auto schedule = std::make_shared<const Schedule>(ring_allreduce({3, 100}, true));
+              rig.runtime.collective(rig.runtime.create_stream(0), world, schedule, "allreduce");
+            }),
+            "NPU 0 calls allreduce on hccl_world_group, which has 2 ranks, with a schedule for 3");
+}
+
+TEST_P(RuntimeTest, RecordsOfOneEventInTwoStreamsAreToldApart) {
+  const auto dates = simulate([](test::Rig& rig) {
+    std::vector<double> seen(2, -1);
+    StreamId streams[4];
+    for (StreamId& stream : streams) stream = rig.runtime.create_stream(0);
+    const EventId event = rig.runtime.create_event();
+    // The first record lies behind a host function and is reached after the second.
+    rig.runtime.launch(streams[0], 7 * us, 0);
+    rig.runtime.host_function(streams[0], [] {});
+    rig.runtime.record(streams[0], event);
+    rig.runtime.wait(streams[1], event);
+    rig.runtime.host_function(streams[1], [&] { seen[0] = rig.loop.now() / us; });
+    rig.runtime.launch(streams[2], 2 * us, 0);
+    rig.runtime.record(streams[2], event);
+    rig.runtime.wait(streams[3], event);
+    rig.runtime.host_function(streams[3], [&] { seen[1] = rig.loop.now() / us; });
+    rig.runtime.run();
+    return seen;
+  });
+  EXPECT_THAT(dates, testing::Pointwise(testing::DoubleNear(1e-9), std::vector<double>{7, 2}));
+}
+
+/// A collective of two ranks in which rank 0 has tasks of its own and rank 1 others.
+Schedule one_sided(std::vector<Task> tasks_of_0, std::vector<Task> tasks_of_1) {
+  Builder builder("test", "one-sided", {.ranks = 2, .elements = 2560});
+  builder.add_group(Group::block(2));
+  const std::uint16_t first = builder.add_group(Group::ordered(2, {0}));
+  const std::uint16_t second = builder.add_group(Group::ordered(2, {1}));
+  builder.reserve_notifies(1);
+  builder.add_stage("test").strands = {{.group = first, .loops = {{.tasks = std::move(tasks_of_0)}}},
+                                       {.group = second, .loops = {{.tasks = std::move(tasks_of_1)}}}};
+  return std::move(builder).finish();
+}
+constexpr Peer only_member_of(std::uint16_t group) { return {Peer::Kind::offset, group, {}}; }
+
+TEST_P(RuntimeTest, AReadComesTheOtherWayThanAWriteToTheSamePeer) {
+  const auto dates = simulate([](test::Rig& rig) {
+    const Task write_to_1 = transfer(TaskKind::write, only_member_of(2), output({}), output({}));
+    const Task read_from_1 = transfer(TaskKind::read, only_member_of(2), output({}), output({}));
+    const Task write_to_0 = transfer(TaskKind::write, only_member_of(1), output({}), output({}));
+    const auto schedule =
+        std::make_shared<const Schedule>(one_sided({write_to_1, read_from_1}, {write_to_0, write_to_0}));
+    return std::vector<double>{rig.time_of(schedule) / us};
+  });
+  // 1 us + 1.024 us, both ways at once; then the read and the second write share the way from 1 to 0.
+  EXPECT_NEAR(dates[0], 2.024 + 3.048, 1e-9);
+}
+
+TEST_P(RuntimeTest, TheEndOfOneRankMayBringTheCallOfAnother) {
+  const auto dates = simulate([](test::Rig& rig) {
+    std::vector<double> seen(2, -1);
+    const Task write_to_1 = transfer(TaskKind::write, only_member_of(2), output({}), output({}));
+    const auto send =
+        std::make_shared<const Schedule>(one_sided({write_to_1, post(only_member_of(2), {0})}, {wait({0})}));
+    const CommunicatorId world = rig.runtime.create_communicator(world_communicator(2));
+    const StreamId streams[] = {rig.runtime.create_stream(0), rig.runtime.create_stream(1)};
+    const EventId sent = rig.runtime.create_event();
+    // Rank 1 calls only when rank 0 has ended its part, and then at once a second time.
+    rig.runtime.collective(streams[0], world, send, "send");
+    rig.runtime.record(streams[0], sent);
+    rig.runtime.wait(streams[1], sent);
+    for (const Rank rank : {1U, 1U, 0U}) rig.runtime.collective(streams[rank], world, send, "send");
+    for (const Rank rank : {0U, 1U}) {
+      rig.runtime.host_function(streams[rank], [&, rank] { seen[rank] = rig.loop.now() / us; });
+    }
+    rig.runtime.run();
+    return seen;
+  });
+  EXPECT_THAT(dates, testing::Pointwise(testing::DoubleNear(1e-9), std::vector<double>{2 * 2.024, 2 * 2.024}));
 }
 
 }  // namespace
