@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -66,8 +67,8 @@ bool is_task(const sim::Span& span) {
 }
 
 /// msprof's name of a task inside a collective.
-std::string_view task_name(sim::SpanKind kind) {
-  switch (kind) {
+std::string_view task_name(const sim::Span& span) {
+  switch (span.kind) {
     case sim::SpanKind::notify_post:
       return "Notify Record";
     case sim::SpanKind::notify_wait:
@@ -77,9 +78,35 @@ std::string_view task_name(sim::SpanKind kind) {
     case sim::SpanKind::local_reduce:
       return "Reduce_TBE";
     default:
-      return "Memcpy";
+      return span.transport == sim::Transport::rdma ? "RDMASend" : "Memcpy";
   }
 }
+
+/// msprof's name of the link that a transfer takes.
+std::string_view link_type(const sim::Span& span) {
+  if (span.transport == sim::Transport::rdma) return "RDMA";
+  switch (span.link) {
+    case sim::LinkKind::pcie:
+      return "PCIE";
+    case sim::LinkKind::sio:
+      return "SIO";
+    case sim::LinkKind::ub:
+      return "HCCS_SW";
+    default:
+      return "HCCS";
+  }
+}
+
+/// HCCL's name of an operator: hcom_allReduce__<group>_<call of the iteration>_<iteration>, with three digits for the
+/// group, of which there is one.
+std::string operator_name(std::uint32_t call, std::int32_t iteration) {
+  constexpr std::string_view group_hash = "000";
+  return fmt::format("hcom_allReduce__{}_{}_{}", group_hash, call, iteration + 1);
+}
+
+/// Dates are whole nanoseconds, so that a span ends where the next one begins.
+double rounded(Seconds date) { return std::round(date * 1e9) / 1e9; }
+std::string timestamp(Seconds date) { return fmt::format("{:.3f}", date * microseconds); }
 
 /// Collects the events and hands them on in pieces.
 class Writer {
@@ -113,16 +140,27 @@ class Writer {
   /// A span on a thread; `args` is the inside of a JSON object.
   void span(std::string_view quoted_name, std::uint32_t process, std::uint32_t thread, Seconds start, Seconds end,
             std::string_view args) {
-    event(R"("name":{},"ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{{}}})", quoted_name, process,
-          thread, start * microseconds, (end - start) * microseconds, args);
+    event(R"("name":{},"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}})", quoted_name, process, thread,
+          timestamp(start), timestamp(rounded(end) - rounded(start)), args);
   }
+
+  /// One end of an arrow: "s" where a notify is posted, "f" where the wait that consumes it ends.
+  void flow_end(char phase, std::uint64_t flow, std::uint32_t process, std::uint32_t thread, Seconds date) {
+    event(R"("name":"notify","cat":"notify","ph":"{}","bp":"e","id":{},"pid":{},"tid":{},"ts":{})", phase, flow,
+          process, thread, timestamp(date));
+  }
+
+  /// Number of a collective among those of its rank and iteration, in the order in which they are asked for.
+  std::uint32_t next_call(const sim::Span& span) { return calls_[{span.rank, span.iteration}]++; }
 
   void finish() {
     text_ += empty_ ? "[]\n" : "\n]\n";
     flush();
   }
 
-  [[nodiscard]] std::string name(const sim::Span& span) const { return json_string(trace_.name(span.name)); }
+  [[nodiscard]] std::string name(const sim::Span& span) const { return quoted_name(span.name); }
+  /// A name of the trace as a JSON string.
+  [[nodiscard]] std::string quoted_name(std::uint32_t index) const { return json_string(trace_.name(index)); }
 
  private:
   void flush() {
@@ -134,15 +172,28 @@ class Writer {
   const Sink& sink_;
   std::string text_;
   bool empty_ = true;
+  std::map<std::pair<Rank, std::int32_t>, std::uint32_t> calls_;
 };
 
-/// A task inside a collective: who moved how much to whom, how fast.
+/// A task inside a collective: who moved how much to whom, over what, how fast.
 std::string task_args(const sim::Span& span) {
-  std::string args = fmt::format(R"("task type":"{}","stream id":{})", task_name(span.kind), span.stream);
+  std::string args = fmt::format(R"("task type":"{}","stream id":{},"iteration":{})", task_name(span), span.stream,
+                                 span.iteration + 1);
   const auto out = std::back_inserter(args);
-  if (span.peer >= 0) fmt::format_to(out, R"(,"src rank":{},"dst rank":{})", span.rank, span.peer);
+  if (span.kind == sim::SpanKind::notify_post || span.kind == sim::SpanKind::notify_wait) {
+    fmt::format_to(out, R"(,"notify_id":{})", span.notify);
+  }
+  if (span.peer >= 0) {
+    const std::int64_t rank = span.rank;
+    const bool incoming = span.reads || span.kind == sim::SpanKind::notify_wait;
+    fmt::format_to(out, R"(,"src rank":{},"dst rank":{})", incoming ? span.peer : rank, incoming ? rank : span.peer);
+  }
   if (span.bytes > 0) {
-    fmt::format_to(out, ",\"size(Byte)\":{}", span.bytes);
+    fmt::format_to(out, ",\"size(Byte)\":{},\"data type\":\"{}\"", span.bytes, name_of(span.type));
+    if (span.peer >= 0) {
+      const bool rdma = span.transport == sim::Transport::rdma;
+      fmt::format_to(out, R"(,"transport type":"{}","link type":"{}")", rdma ? "RDMA" : "SDMA", link_type(span));
+    }
     const Seconds duration = span.end - span.start;
     if (duration > 0) {
       fmt::format_to(out, ",\"bandwidth(GB/s)\":{:.4f}", static_cast<double>(span.bytes) / duration / giga);
@@ -151,16 +202,28 @@ std::string task_args(const sim::Span& span) {
   return args;
 }
 
+/// Numbers of the posts whose waits are in the timeline too.
+using Flows = std::set<std::uint64_t>;
+
+void write_flow(Writer& writer, const sim::Span& span, const Flows& flows) {
+  if (span.flow == 0 || !flows.contains(span.flow)) return;
+  const char phase = span.kind == sim::SpanKind::notify_post ? 's' : 'f';
+  writer.flow_end(phase, span.flow, pid(span.rank, Process::communication), first_plane_thread + span.plane, span.end);
+}
+
 void write_span(Writer& writer, const sim::Span& span) {
   if (is_task(span)) {
-    writer.span(json_string(task_name(span.kind)), pid(span.rank, Process::communication),
-                first_plane_thread + span.plane, span.start, span.end, task_args(span));
+    writer.span(json_string(task_name(span)), pid(span.rank, Process::communication), first_plane_thread + span.plane,
+                span.start, span.end, task_args(span));
     return;
   }
   if (span.kind == sim::SpanKind::collective) {
-    writer.span(writer.name(span), pid(span.rank, Process::communication), group_thread, span.start, span.end,
-                fmt::format("\"size(Byte)\":{},\"stream id\":{},\"iteration\":{}", span.bytes, span.stream,
-                            span.iteration + 1));
+    writer.span(json_string(operator_name(writer.next_call(span), span.iteration)),
+                pid(span.rank, Process::communication), group_thread, span.start, span.end,
+                fmt::format("\"trace point\":{},\"alg_type\":{},\"count\":{},\"data_type\":\"{}\",\"size(Byte)\":{},"
+                            "\"stream id\":{},\"iteration\":{}",
+                            writer.name(span), writer.quoted_name(span.algorithm), span.bytes / size_of(span.type),
+                            name_of(span.type), span.bytes, span.stream, span.iteration + 1));
     return;
   }
   const std::string_view type = span.kind == sim::SpanKind::host ? "HOST" : "AI_CORE";
@@ -225,10 +288,25 @@ void write_timeline(const sim::Trace& trace, const std::vector<Rank>& ranks, con
     const auto found = spans_of.find(span.rank);
     if (found != spans_of.end()) found->second.push_back(&span);
   }
+  Flows posts;
+  Flows flows;
+  for (const auto& [rank, spans] : spans_of) {
+    for (const sim::Span* span : spans) {
+      if (span->kind == sim::SpanKind::notify_post) posts.insert(span->flow);
+    }
+  }
+  for (const auto& [rank, spans] : spans_of) {
+    for (const sim::Span* span : spans) {
+      if (span->kind == sim::SpanKind::notify_wait && posts.contains(span->flow)) flows.insert(span->flow);
+    }
+  }
   Writer writer(trace, sink);
   for (const auto& [rank, spans] : spans_of) {
     write_names(writer, rank, spans);
-    for (const sim::Span* span : spans) write_span(writer, *span);
+    for (const sim::Span* span : spans) {
+      write_span(writer, *span);
+      write_flow(writer, *span, flows);
+    }
     write_overlap(writer, rank, spans);
   }
   writer.finish();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "sim/cluster.hpp"
 
 /// What happened, as spans on streams. All outputs (tables, timelines, step traces) are written from it.
 namespace hcclsim::sim {
@@ -28,9 +29,18 @@ struct Span {
   SpanKind kind = SpanKind::kernel;
   Seconds start = 0;
   Seconds end = 0;
-  Bytes bytes = 0;              ///< moved or reduced
-  std::int64_t peer = -1;       ///< world rank of the peer, −1 if none
-  std::int32_t iteration = -1;  ///< training iteration, −1 if none
+  Bytes bytes = 0;                 ///< moved or reduced; of a collective: its payload
+  std::int32_t iteration = -1;     ///< training iteration, −1 if none
+  DataType type = DataType::fp32;  ///< of the elements moved or reduced
+  // Tasks inside a collective
+  std::int64_t peer = -1;  ///< world rank of the peer, −1 if none
+  bool reads = false;      ///< a transfer from the peer to the rank
+  Transport transport = Transport::sdma;
+  LinkKind link = LinkKind::other;  ///< kind of the slowest link on the way
+  std::uint32_t notify = 0;         ///< slot that is posted to or waited for
+  std::uint64_t flow = 0;           ///< a post and the wait that consumes it have the same number; 0: none
+  // Collectives
+  std::uint32_t algorithm = 0;  ///< index into Trace::names
 };
 
 /// Collects the spans of the ranks that are traced.

@@ -64,29 +64,27 @@ RankSpans spans_of(const sim::Trace& trace, const TrainingOptions& options, std:
 }
 
 /// Names the largest part of an allreduce's time: waiting for the last rank, the busiest link of one kind (the levels
-/// of a hierarchy use kinds of their own, one after the other), or what is left, the set-ups and notifies.
+/// of a hierarchy use kinds of their own, one after the other), reductions by an AI core, or what is left, the set-ups
+/// and notifies.
 void explain_limit(SegmentResult& segment, const CollectiveStats& stats, const sim::Cluster& cluster, Seconds arrival) {
-  const Seconds waited = std::max(0.0, stats.last_arrival - arrival);
-  Seconds rest = stats.last_end - stats.last_arrival;
-  CollectiveStats::LinkLoad busiest;
+  Seconds rest = stats.last_end - stats.last_arrival - stats.reducing;
+  Seconds largest = 0;
+  const auto offer = [&](Limit limit, Seconds time, const std::string& name) {
+    if (time <= largest) return;
+    largest = time;
+    segment.limit = limit;
+    segment.limit_name = name;
+  };
+  segment.limit = Limit::none;
+  segment.limit_name = "none";
   for (const CollectiveStats::LinkLoad& load : stats.busiest_links) {
     rest -= load.time;
-    if (load.time > busiest.time) busiest = load;
+    const sim::Link& link = cluster.links()[load.link];
+    offer(Limit::link, load.time, fmt::format("{} {}", name_of(link.kind), link.name));
   }
-  if (waited > std::max(busiest.time, rest)) {
-    segment.limit = Limit::late_rank;
-    segment.limit_name = "late rank";
-  } else if (busiest.time >= rest && busiest.time > 0) {
-    const sim::Link& link = cluster.links()[busiest.link];
-    segment.limit = Limit::link;
-    segment.limit_name = fmt::format("{} {}", name_of(link.kind), link.name);
-  } else if (rest > 0) {
-    segment.limit = Limit::alpha;
-    segment.limit_name = "alpha";
-  } else {
-    segment.limit = Limit::none;
-    segment.limit_name = "none";
-  }
+  offer(Limit::reduction, stats.reducing, "AI-core reduction");
+  offer(Limit::alpha, rest, "alpha");
+  offer(Limit::late_rank, stats.last_arrival - arrival, "late rank");
 }
 
 /// Statistics of the last iteration's collective of a segment: the last that ended under its name.

@@ -35,6 +35,7 @@ struct TrainingOptions {
 enum class Limit : std::uint8_t {
   none,       ///< it took no time: one NPU
   link,       ///< the link of its kind with most to carry
+  reduction,  ///< reductions by an AI core
   alpha,      ///< set-ups and notifies
   late_rank,  ///< the rank waited for others to arrive
 };

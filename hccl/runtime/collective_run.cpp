@@ -37,6 +37,7 @@ void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::u
   Member& member = members_[rank];
   if (member.arrived) internal_error("rank {} arrived twice at {}", rank, name());
   member.arrived = true;
+  member.traced = machine_.trace.selected_tasks(communicator_.ranks[rank]);
   member.caller = caller;
   member.stream = stream;
   member.iteration = iteration;
@@ -141,7 +142,14 @@ bool CollectiveRun::try_wait(Rank rank, std::uint32_t number) {
   const Seconds start = queue.date;
   queue.date = std::max(queue.date, slot.date) + machine_.costs.notify_wait;
   slot.date = unset;
-  record(rank, number, sim::SpanKind::notify_wait, start, 0, -1);
+  if (members_[rank].traced) {
+    record(rank, number,
+           {.kind = sim::SpanKind::notify_wait,
+            .start = start,
+            .peer = communicator_.ranks[slot.poster],
+            .notify = queue.walk.notify(),
+            .flow = flow_of(slot.post)});
+  }
   return true;
 }
 
@@ -150,13 +158,22 @@ void CollectiveRun::post(Rank rank, std::uint32_t number) {
   const Seconds start = queue.date;
   queue.date += machine_.costs.notify_record;
   const Rank peer = queue.walk.peer(*schedule_, rank);
-  record(rank, number, sim::SpanKind::notify_post, start, 0, communicator_.ranks[peer]);
   Slot& slot = slots_[std::size_t{peer} * schedule_->notifies + queue.walk.notify()];
   if (slot.date != unset) {
     simulated_failure("notify", "{}: rank {} sets notify slot {} of rank {}, which has not consumed the one before",
                       name(), rank, queue.walk.notify(), peer);
   }
   slot.date = queue.date;
+  slot.poster = rank;
+  slot.post = ++posts_;
+  if (members_[rank].traced) {
+    record(rank, number,
+           {.kind = sim::SpanKind::notify_post,
+            .start = start,
+            .peer = communicator_.ranks[peer],
+            .notify = queue.walk.notify(),
+            .flow = flow_of(slot.post)});
+  }
   if (slot.waiter < 0) return;
   woken_.push_back({peer, static_cast<std::uint32_t>(slot.waiter)});
   slot.waiter = -1;
@@ -165,7 +182,7 @@ void CollectiveRun::post(Rank rank, std::uint32_t number) {
 void CollectiveRun::start_transfer(Rank rank, std::uint32_t number, Bytes bytes) {
   Queue& queue = queue_of(rank, number);
   const Task& task = *queue.walk.task();
-  const bool reads = task.kind == TaskKind::read || task.kind == TaskKind::read_reduce;
+  const bool reads = hccl::reads(task.kind);
   const Rank here = communicator_.ranks[rank];
   const Rank there = communicator_.ranks[queue.walk.peer(*schedule_, rank)];
   const Rank source = reads ? there : here;
@@ -188,10 +205,15 @@ void CollectiveRun::on_event(std::uint64_t tag) {
   Queue& queue = queue_of(rank, number);
   queue.date = machine_.loop.now();
   const Task& task = *queue.walk.task();
-  if (machine_.trace.selected_tasks(communicator_.ranks[rank])) {
-    const Bytes bytes = resolve(*schedule_, task.source, rank, queue.walk.place(), queue.walk.group()).length;
-    record(rank, number, reduces(task.kind) ? sim::SpanKind::reduce : sim::SpanKind::copy, queue.task_start, bytes,
-           communicator_.ranks[queue.walk.peer(*schedule_, rank)]);
+  if (members_[rank].traced) {
+    record(rank, number,
+           {.kind = reduces(task.kind) ? sim::SpanKind::reduce : sim::SpanKind::copy,
+            .start = queue.task_start,
+            .bytes = resolve(*schedule_, task.source, rank, queue.walk.place(), queue.walk.group()).length,
+            .peer = communicator_.ranks[queue.walk.peer(*schedule_, rank)],
+            .reads = reads(task.kind),
+            .transport = queue.route->transport,
+            .link = machine_.cluster.links()[queue.route->slowest].kind});
   }
   queue.walk.next();
   woken_.push_back({rank, number});
@@ -208,39 +230,43 @@ void CollectiveRun::reduce_or_copy(Rank rank, std::uint32_t number) {
     // Every byte is read from and written to HBM.
     queue.date += machine_.costs.transfer_setup(sim::Transport::sdma, bytes) +
                   2 * static_cast<double>(bytes) / machine_.hbm_bandwidth;
-    record(rank, number, sim::SpanKind::copy, start, bytes, -1);
   } else if (task.by_core) {
     queue.date += machine_.costs.local_reduce(bytes);
-    record(rank, number, sim::SpanKind::local_reduce, start, bytes, -1);
+    members_[rank].reducing += queue.date - start;
+  }
+  if (queue.date > start && members_[rank].traced) {
+    const bool copies = task.kind == TaskKind::copy;
+    record(rank, number,
+           {.kind = copies ? sim::SpanKind::copy : sim::SpanKind::local_reduce, .start = start, .bytes = bytes});
   }
 }
 
-void CollectiveRun::record(Rank rank, std::uint32_t queue, sim::SpanKind kind, Seconds start, Bytes bytes,
-                           std::int64_t peer) {
-  const Rank world = communicator_.ranks[rank];
-  if (!machine_.trace.selected_tasks(world)) return;
+/// Adds the span of a task that has just ended.
+void CollectiveRun::record(Rank rank, std::uint32_t queue, sim::Span span) {
   const Member& member = members_[rank];
-  machine_.trace.add({.rank = world,
-                      .stream = member.stream,
-                      .plane = queue,
-                      .name = name_,
-                      .kind = kind,
-                      .start = start,
-                      .end = queue_of(rank, queue).date,
-                      .bytes = bytes,
-                      .peer = peer,
-                      .iteration = member.iteration});
+  span.rank = communicator_.ranks[rank];
+  span.stream = member.stream;
+  span.plane = queue;
+  span.name = name_;
+  span.end = queue_of(rank, queue).date;
+  span.iteration = member.iteration;
+  span.type = schedule_->type;
+  machine_.trace.add(span);
 }
 
 CollectiveStats CollectiveRun::stats() const {
   CollectiveStats stats{name(), sequence_, schedule_->payload(), last_arrival_, last_end_};
   std::map<sim::LinkKind, CollectiveStats::LinkLoad> busiest;
-  for (sim::LinkId link = 0; link < link_bytes_.size(); ++link) {
-    if (link_bytes_[link] == 0) continue;
-    const Seconds time = link_bytes_[link] / machine_.cluster.capacity(link);
-    CollectiveStats::LinkLoad& load = busiest[machine_.cluster.links()[link].kind];
-    if (time > load.time) load = {link, time};
+  for (sim::LinkId number = 0; number < link_bytes_.size(); ++number) {
+    if (link_bytes_[number] == 0) continue;
+    const sim::Link& link = machine_.cluster.links()[number];
+    // A link that is not shared is there for every rank.
+    const double bytes = link.shared ? link_bytes_[number] : link_bytes_[number] / schedule_->ranks;
+    const Seconds time = bytes / machine_.cluster.capacity(number);
+    CollectiveStats::LinkLoad& load = busiest[link.kind];
+    if (time > load.time) load = {number, time};
   }
+  for (const Member& member : members_) stats.reducing = std::max(stats.reducing, member.reducing);
   for (const auto& [kind, load] : busiest) stats.busiest_links.push_back(load);
   return stats;
 }

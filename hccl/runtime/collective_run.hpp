@@ -47,6 +47,7 @@ struct CollectiveStats {
   };
   /// The busiest link of every kind that carried something.
   std::vector<LinkLoad> busiest_links{};
+  Seconds reducing = 0;  ///< time of an AI core's reductions, on the rank that has most
 };
 
 class CollectiveRun final : public sim::EventHandler {
@@ -85,12 +86,16 @@ class CollectiveRun final : public sim::EventHandler {
     std::uint32_t caller = 0;
     std::uint32_t stream = 0;
     std::int32_t iteration = -1;
+    Seconds reducing = 0;  // on an AI core
     bool arrived = false;
+    bool traced = false;
   };
-  /// A notify slot: the date at which it was set, and the queue that waits for it.
+  /// A notify slot: the date at which it was set, by whom and as which post, and the queue that waits for it.
   struct Slot {
     Seconds date = unset;
     std::int32_t waiter = -1;
+    Rank poster = 0;
+    std::uint32_t post = 0;
   };
   static constexpr Seconds unset = -1;
 
@@ -104,7 +109,9 @@ class CollectiveRun final : public sim::EventHandler {
   void post(Rank rank, std::uint32_t number);
   void start_transfer(Rank rank, std::uint32_t number, Bytes bytes);
   void reduce_or_copy(Rank rank, std::uint32_t number);
-  void record(Rank rank, std::uint32_t queue, sim::SpanKind kind, Seconds start, Bytes bytes, std::int64_t peer);
+  void record(Rank rank, std::uint32_t queue, sim::Span span);
+  /// Number of a post for the trace, unique among the collectives of the communicator.
+  [[nodiscard]] std::uint64_t flow_of(std::uint32_t post) const { return (sequence_ << 32) + post; }
   [[nodiscard]] const std::string& name() const { return machine_.trace.name(name_); }
   [[nodiscard]] std::size_t index_of(Rank rank, std::uint32_t queue) const {
     return std::size_t{rank} * schedule_->queues + queue;
@@ -127,6 +134,7 @@ class CollectiveRun final : public sim::EventHandler {
   std::vector<Woken> woken_;
   bool draining_ = false;
   std::vector<double> link_bytes_;
+  std::uint32_t posts_ = 0;
   Rank finished_ = 0;
   Rank arrived_ = 0;
   Seconds last_arrival_ = 0;

@@ -255,7 +255,9 @@ void Runtime::end_collective(const CollectiveRun& run, std::uint32_t index, Seco
                         .start = stream.blocked_since,
                         .end = date,
                         .bytes = run.schedule().payload(),
-                        .iteration = task.iteration});
+                        .iteration = task.iteration,
+                        .type = run.schedule().type,
+                        .algorithm = machine_.trace.intern(run.schedule().algorithm)});
   }
   if (run.finished()) finished_.push_back(run.stats());
   calls_[task.index] = {};

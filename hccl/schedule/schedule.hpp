@@ -44,6 +44,8 @@ enum class TaskKind : std::uint8_t {
   return kind == TaskKind::write || kind == TaskKind::read || kind == TaskKind::write_reduce ||
          kind == TaskKind::read_reduce;
 }
+/// A transfer from the peer to the rank itself.
+[[nodiscard]] constexpr bool reads(TaskKind kind) { return kind == TaskKind::read || kind == TaskKind::read_reduce; }
 [[nodiscard]] constexpr bool reduces(TaskKind kind) {
   return kind == TaskKind::reduce || kind == TaskKind::write_reduce || kind == TaskKind::read_reduce;
 }

@@ -96,8 +96,8 @@ inline RunReport sample_run() {
                .start = zero + 6 * ms,
                .end = zero + 7 * ms,
                .bytes = 1'250'000,
-               .peer = 1,
-               .iteration = iteration});
+               .iteration = iteration,
+               .peer = 1});
     allreduce("hcom_allReduce__2", 8, 9);
     kernel("momentum", 9, 10);
   }

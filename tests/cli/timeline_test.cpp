@@ -60,8 +60,9 @@ TEST(Timeline, Spans) {
   EXPECT_THAT(spans(events, 0, 0), ElementsAre("a:forward 0 2000", "b:weight 2000 4000", "a:weight 4000 6000",
                                                "momentum 9000 10000", "a:forward 10000 12000", "b:weight 12000 14000",
                                                "a:weight 14000 16000", "momentum 19000 20000"));
-  EXPECT_THAT(spans(events, 1, 0), ElementsAre("hcom_allReduce__1 6000 8000", "hcom_allReduce__2 8000 9000",
-                                               "hcom_allReduce__1 16000 18000", "hcom_allReduce__2 18000 19000"));
+  EXPECT_THAT(spans(events, 1, 0),
+              ElementsAre("hcom_allReduce__000_0_1 6000 8000", "hcom_allReduce__000_1_1 8000 9000",
+                          "hcom_allReduce__000_0_2 16000 18000", "hcom_allReduce__000_1_2 18000 19000"));
   EXPECT_THAT(spans(events, 1, 3), ElementsAre("Memcpy 6000 7000", "Memcpy 16000 17000"));
 }
 
@@ -74,6 +75,59 @@ TEST(Timeline, TasksSayWhoMovedHowMuch) {
   EXPECT_EQ(args["dst rank"], 1);
   EXPECT_EQ(args["size(Byte)"], 1'250'000);
   EXPECT_EQ(args["bandwidth(GB/s)"], 1.25);
+}
+
+TEST(Timeline, ReadsComeFromThePeerAndRdmaHasItsOwnName) {
+  sim::Trace trace;
+  trace.select({0}, 8, true);
+  trace.add({.name = trace.intern("allreduce1"),
+             .kind = sim::SpanKind::copy,
+             .start = 0,
+             .end = 1e-6,
+             .bytes = 1000,
+             .peer = 5,
+             .reads = true,
+             .link = sim::LinkKind::pcie});
+  trace.add({.name = trace.intern("allreduce1"),
+             .kind = sim::SpanKind::copy,
+             .start = 1e-6,
+             .end = 2e-6,
+             .bytes = 1000,
+             .peer = 5,
+             .transport = sim::Transport::rdma,
+             .link = sim::LinkKind::roce});
+  const Json events = timeline(trace, {0});
+  const auto args = [&](std::string_view name) {
+    return (*std::find_if(events.begin(), events.end(), [&](const Json& e) { return e["name"] == name; }))["args"];
+  };
+  EXPECT_EQ(args("Memcpy")["src rank"], 5);
+  EXPECT_EQ(args("Memcpy")["dst rank"], 0);
+  EXPECT_EQ(args("Memcpy")["link type"], "PCIE");
+  EXPECT_EQ(args("RDMASend")["src rank"], 0);
+  EXPECT_EQ(args("RDMASend")["transport type"], "RDMA");
+}
+
+TEST(Timeline, AnArrowLeadsFromAPostToItsWait) {
+  sim::Trace trace;
+  trace.select({0, 1}, 8, true);
+  trace.add({.kind = sim::SpanKind::notify_post, .start = 0, .end = 1e-6, .peer = 1, .notify = 3, .flow = 7});
+  trace.add({.kind = sim::SpanKind::notify_post, .start = 1e-6, .end = 2e-6, .peer = 2, .flow = 8});  // not traced
+  trace.add(
+      {.rank = 1, .kind = sim::SpanKind::notify_wait, .start = 0, .end = 3e-6, .peer = 0, .notify = 3, .flow = 7});
+  trace.intern("allreduce1");
+  const auto ends = [](const Json& events, const char* phase) {
+    std::vector<double> dates;
+    for (const Json& event : events) {
+      if (event["ph"] == phase && event["id"] == 7) dates.push_back(event["ts"]);
+    }
+    return dates;
+  };
+  const Json both = timeline(trace, {0, 1});
+  EXPECT_THAT(ends(both, "s"), ElementsAre(1.0));
+  EXPECT_THAT(ends(both, "f"), ElementsAre(3.0));
+  EXPECT_EQ(std::count_if(both.begin(), both.end(), [](const Json& e) { return e["ph"] == "s"; }), 1);
+  const Json alone = timeline(trace, {0});
+  EXPECT_THAT(ends(alone, "s"), testing::IsEmpty());
 }
 
 TEST(Timeline, OverlapAnalysis) {

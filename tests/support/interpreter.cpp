@@ -120,7 +120,7 @@ class Interpreter {
     }
     const bool remote = hccl::is_transfer(task.kind);
     const Rank peer = remote ? walk.peer(schedule_, number) : number;
-    const bool reads = task.kind == TaskKind::read || task.kind == TaskKind::read_reduce;
+    const bool reads = hccl::reads(task.kind);
     move(task, walk, number, reads ? peer : number, remote && !reads ? peer : number);
     return true;
   }
