@@ -118,17 +118,17 @@ TEST(JsonReport, Keys) {
   EXPECT_EQ(json["gradients"][1]["bytes"], 9'000'000);
   EXPECT_EQ(json["gradients"][2]["ready_s"], 0.006);
   EXPECT_EQ(json["advice"]["scenario"], 1);
-  EXPECT_EQ(json["advice"]["trials"][0]["split_by_size"], nlohmann::json::parse("[80.0,20.0]"));
+  EXPECT_EQ(json["advice"]["trials"][0]["split_by_size"], nlohmann::ordered_json::parse("[80.0,20.0]"));
 }
 
 TEST(JsonReport, AdviceIsNullWithoutFurtherSimulations) {
-  EXPECT_TRUE(nlohmann::json::parse(json_report(sample_run()))["advice"].is_null());
+  EXPECT_TRUE(nlohmann::ordered_json::parse(json_report(sample_run()))["advice"].is_null());
 }
 
 TEST(JsonReport, NamesThatAreNotUtf8) {
   RunReport report = sample_run();
   report.model = "caf\xe9\"\n";
-  EXPECT_EQ(nlohmann::json::parse(json_report(report))["model"], "caf\xef\xbf\xbd\"\n");
+  EXPECT_EQ(nlohmann::ordered_json::parse(json_report(report))["model"], "caf\xef\xbf\xbd\"\n");
 }
 
 TEST(CsvReport, OneRowPerSegment) {
