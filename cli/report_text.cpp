@@ -166,13 +166,26 @@ std::string advice_line(const RunReport& report) {
   return line + '\n';
 }
 
-std::string foot(const RunReport& report) {
-  std::string text =
-      fmt::format("HBM peak {:.2f} of {:.2f} GB per NPU.", static_cast<double>(report.workload.hbm.peak()) / giga,
-                  static_cast<double>(report.hbm_capacity) / giga);
-  if (!report.assumptions.empty()) {
-    text += fmt::format("  Assumed, not measured: {}.", fmt::join(report.assumptions, ", "));
+/// What is known of the links' speeds, those that nobody has measured first.
+std::string links_text(const RunReport& report) {
+  std::vector<std::string> assumed;
+  std::vector<std::string> measured;
+  for (const LinkSource& link : report.link_sources) {
+    const bool is_measured = link.source.starts_with("measured");
+    (is_measured ? measured : assumed).push_back(fmt::format("{} [{}]", link.speed, link.source));
   }
+  std::string text;
+  if (!assumed.empty()) text += fmt::format("  Assumed, not measured: {}.", fmt::join(assumed, ", "));
+  if (!measured.empty()) text += fmt::format("  Measured by the vendor: {}.", fmt::join(measured, ", "));
+  return text;
+}
+
+std::string foot(const RunReport& report) {
+  constexpr double gibibyte = 0x1p30;
+  std::string text =
+      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU.", static_cast<double>(report.workload.hbm.peak()) / gibibyte,
+                  static_cast<double>(report.hbm_capacity) / gibibyte);
+  text += links_text(report);
   text += fmt::format("\nNetwork: {}, all {} transfers completed, {}.", report.network,
                       with_thousands(report.result.transfers), report.folded ? "folded" : "not folded");
   if (!report.timeline.empty()) text += fmt::format("  Timeline: {}", report.timeline);

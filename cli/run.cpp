@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <map>
@@ -24,6 +25,7 @@
 #include "cli/timeline.hpp"
 #include "models/profile.hpp"
 #include "models/zoo.hpp"
+#include "sim/platform_catalog.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -98,6 +100,18 @@ device::Workload load_workload(const RunOptions& options, const device::Soc& soc
   return workload;
 }
 
+/// Whether two NPUs have the same type and state the same figures of it.
+bool alike(const sim::Npu& a, const sim::Npu& b) {
+  if (a.soc != b.soc && sim::soc_of_property(a.soc) != sim::soc_of_property(b.soc)) return false;
+  const auto value = [](const sim::Npu& npu, const sim::NpuProperty& property) {
+    const auto found = npu.properties.find(std::string(property.key));
+    return found == npu.properties.end() ? std::string_view() : std::string_view(found->second);
+  };
+  const auto properties = sim::npu_properties();
+  return std::all_of(properties.begin(), properties.end(),
+                     [&](const sim::NpuProperty& property) { return value(a, property) == value(b, property); });
+}
+
 /// The number of NPUs that take part, all of one kind.
 Rank participating(const RunOptions& options, const sim::Cluster& cluster) {
   const Rank npus = options.npus.value_or(cluster.size());
@@ -114,10 +128,14 @@ Rank participating(const RunOptions& options, const sim::Cluster& cluster) {
     }
   }
   for (Rank rank = 1; rank < npus; ++rank) {
-    if (cluster.npu(rank).soc != cluster.npu(0).soc) {
-      bad_input("platform", "{}: {} is an {}, {} an {}; NPUs that train together must be of one kind", cluster.path(),
-                cluster.npu(0).name, cluster.npu(0).soc, cluster.npu(rank).name, cluster.npu(rank).soc);
-    }
+    const sim::Npu& first = cluster.npu(0);
+    const sim::Npu& other = cluster.npu(rank);
+    if (alike(first, other)) continue;
+    bad_input("platform",
+              "{}: NPU 0 ({}, {}) and NPU {} ({}, {}) differ{}; NPUs that train together must be of one kind: "
+              "--npus {} takes those before",
+              cluster.path(), first.name, first.soc, rank, other.name, other.soc,
+              first.soc == other.soc ? " in their properties" : "", rank);
   }
   return npus;
 }
@@ -128,28 +146,31 @@ std::string_view title_of(sim::LinkKind kind) {
   return titles.at(static_cast<std::size_t>(kind));
 }
 
+/// "HCCS 14 GB/s (10..19.3)": used speed and range.
 std::string speed_of(const sim::Link& link) {
-  if (link.read == link.write) return fmt::format("{} {:g} GB/s", title_of(link.kind), link.bandwidth / giga);
-  return fmt::format("{} read {:g} write {:g} GB/s", title_of(link.kind), link.read / giga, link.write / giga);
+  const std::string range = fmt::format("({:g}..{:g})", link.low / giga, link.high / giga);
+  if (link.read == link.write) return fmt::format("{} {:g} GB/s {}", title_of(link.kind), link.bandwidth / giga, range);
+  return fmt::format("{} read {:g} write {:g} GB/s {}", title_of(link.kind), link.read / giga, link.write / giga,
+                     range);
 }
 
 /// Speeds of the kinds of links that the run uses, with the platform's word on where they come from. Routes inside the
 /// first server and to the next one stand for all.
-std::vector<std::string> assumptions(sim::Cluster& cluster, Rank npus) {
-  std::map<sim::LinkKind, std::string> kinds;
+std::vector<LinkSource> link_sources(sim::Cluster& cluster, Rank npus) {
+  std::map<sim::LinkKind, LinkSource> kinds;
   for (Rank rank = 1; rank < npus; ++rank) {
     const bool next_server = cluster.npu(rank).server != cluster.npu(0).server;
     for (const sim::LinkId id : cluster.route(0, rank).links) {
       const sim::Link& link = cluster.links()[id];
       if (link.kind == sim::LinkKind::other || kinds.contains(link.kind)) continue;
       const auto source = cluster.property(fmt::format("link.{}.source", name_of(link.kind)));
-      kinds[link.kind] = speed_of(link) + (source.has_value() ? fmt::format(" [{}]", *source) : "");
+      kinds[link.kind] = {speed_of(link), source.value_or("platform file")};
     }
     if (next_server) break;
   }
-  std::vector<std::string> words;
-  for (auto& [kind, text] : kinds) words.push_back(std::move(text));
-  return words;
+  std::vector<LinkSource> sources;
+  for (auto& [kind, source] : kinds) sources.push_back(std::move(source));
+  return sources;
 }
 
 std::string write_report(const RunReport& report, OutputFormat format) {
@@ -169,7 +190,7 @@ void simulate_run(const RunOptions& options, const std::string& platform) {
   sim::Cluster cluster(platform);
   const Rank npus = participating(options, cluster);
   std::vector<std::string> notes;
-  const device::Soc soc = device::resolve_soc(cluster.npu(0), notes);
+  const device::Soc soc = device::resolve_soc(cluster, 0, notes);
   const device::TaskCosts costs = device::read_task_costs(cluster, notes);
   const device::Skew skew(options.skew, npus);
 
@@ -224,7 +245,7 @@ void simulate_run(const RunOptions& options, const std::string& platform) {
   report.network = name_of(setting.options.network);
   report.hbm_capacity = soc.hbm_bytes;
   report.iterations = iteration_points(report.result.trace, options.rank, report.workload);
-  report.assumptions = assumptions(cluster, npus);
+  report.link_sources = link_sources(cluster, npus);
   report.notes = std::move(notes);
   report.timeline = options.trace;
   for (Timeline& timeline : timelines) {

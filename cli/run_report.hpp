@@ -22,6 +22,12 @@ struct Trial {
   Seconds step_time = 0;
 };
 
+/// The speed of a kind of link and where it comes from.
+struct LinkSource {
+  std::string speed;   ///< "HCCS 14 GB/s (10..19.3)": used, low and high
+  std::string source;  ///< "vendor tool"; begins with "measured" if the vendor measured the speed
+};
+
 struct RunReport {
   // What was simulated
   std::string model;     ///< as given to --model, or the file of --gradients
@@ -50,7 +56,7 @@ struct RunReport {
   std::vector<Trial> trials;  ///< of the advice; run with hcom_parallel on
 
   // Remarks
-  std::vector<std::string> assumptions;  ///< "HCCS 14 GB/s [vendor tool]"
+  std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used
   std::vector<std::string> notes;        ///< sentences: ignored settings, fall-backs, warnings
   std::string timeline;                  ///< path that was written; empty: none
 

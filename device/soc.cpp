@@ -1,11 +1,10 @@
 #include "device/soc.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
 #include "base/error.hpp"
-#include "device/property.hpp"
+#include "sim/platform_catalog.hpp"
 
 namespace hcclsim::device {
 namespace {
@@ -137,29 +136,15 @@ Soc make_soc(const SocRow& row) {
           .inline_reduce = generation.inline_reduce};
 }
 
-/// Lower case, without the prefix "ascend".
-std::string bare_name(std::string_view name) {
-  std::string bare(name);
-  std::transform(bare.begin(), bare.end(), bare.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  constexpr std::string_view prefix = "ascend";
-  return bare.starts_with(prefix) ? bare.substr(prefix.size()) : bare;
-}
-
 void add_once(std::vector<std::string>& notes, std::string note) {
   if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
 }
 
 Soc look_up(std::string_view name, std::vector<std::string>& notes) {
-  std::string bare = bare_name(name);
-  if (bare == "910b") {
-    add_once(notes, fmt::format("'{}' is read as Ascend910B2; it is also the old name of a 30-core bin of the 910A "
-                                "generation: say Ascend910B1, B2, B3, B4 or old-910B",
-                                name));
-    bare = "910b2";
-  }
+  if (std::string note = sim::ambiguous_soc(name); !note.empty()) add_once(notes, std::move(note));
+  const sim::SocEntry* const entry = sim::soc_of_property(name);
   for (const SocRow& row : soc_table) {
-    if (bare_name(row.name) == bare) return make_soc(row);
+    if (entry != nullptr && row.name == entry->name) return make_soc(row);
   }
   bad_input("soc", "unknown SoC '{}'; known: {}", name, fmt::join(soc_names(), ", "));
 }
@@ -190,31 +175,34 @@ Soc find_soc(std::string_view name, std::vector<std::string>& notes) {
   return soc;
 }
 
-Soc resolve_soc(const sim::Npu& npu, std::vector<std::string>& notes) {
+Soc resolve_soc(const sim::Npu& npu, const PropertyLookup& zone, std::vector<std::string>& notes) {
   Soc soc;
   try {
     soc = look_up(npu.soc, notes);
   } catch (const Error& error) {
     bad_input("platform", "host {}: property npu: {}", npu.name, error.what());
   }
-  PropertyReader host("host " + npu.name, [&npu](std::string_view key) -> std::optional<std::string> {
+  const PropertyLookup find = [&](std::string_view key) -> std::optional<std::string> {
     const auto property = npu.properties.find(std::string(key));
-    return property == npu.properties.end() ? std::nullopt : std::optional(property->second);
-  });
+    return property == npu.properties.end() ? zone(fmt::format("npu.{}", key)) : std::optional(property->second);
+  };
+  PropertyReader host("host " + npu.name, find);
   host.count("cube_cores", soc.cube_cores);
   host.count("vector_cores", soc.vector_cores);
   host.real("clock_ghz", 1e-3, 100, 1, soc.clock_ghz);
   host.quantity("hbm_bytes", parse_bytes, soc.hbm_bytes);
   host.quantity("hbm_bandwidth", parse_bandwidth, soc.hbm_bandwidth);
   host.quantity("l2_bytes", parse_bytes, soc.l2_bytes);
-  // Figures that the platform file states are the user's own: nothing is to be said of their calibration.
-  const bool own_t0 = host.real("t0_us", 0, 1e6, microsecond, soc.t0);
-  const bool own_conv = host.real("efficiency_conv", 1e-6, 1, 1, soc.efficiency_conv);
-  if (own_t0 && own_conv) soc.conv_source.clear();
-  if (host.real("efficiency_matmul", 1e-6, 1, 1, soc.efficiency_matmul)) soc.matmul_source.clear();
   host.count("streams", soc.streams);
   host.count("events", soc.events);
   host.count("notifies", soc.notifies);
+  // What was calibrated belongs to the cost model, not to the platform: a file need not state it. Where it does, the
+  // figures are the user's own, and nothing is to be said of their calibration.
+  PropertyReader calibration("host " + npu.name, find);
+  const bool own_t0 = calibration.real("t0_us", 0, 1e6, microsecond, soc.t0);
+  const bool own_conv = calibration.real("efficiency_conv", 1e-6, 1, 1, soc.efficiency_conv);
+  if (own_t0 && own_conv) soc.conv_source.clear();
+  if (calibration.real("efficiency_matmul", 1e-6, 1, 1, soc.efficiency_matmul)) soc.matmul_source.clear();
   note_calibration(soc, notes);
   if (!host.missing().empty()) {
     add_once(notes, fmt::format("{}: not in the platform file, from the table of SoCs: {}", soc.name,

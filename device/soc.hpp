@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "device/property.hpp"
 #include "sim/cluster.hpp"
 
 /// What the cost model knows of a chip. Every figure comes from a table of SoCs (soc.cpp gives the source of each);
-/// a property of the host in the platform file replaces it. What was taken from the table, and what was calibrated on
-/// another chip than the one asked for, is said in notes that the caller prints.
+/// a property of the host or of the outermost zone in the platform file replaces it. What was taken from the table, and
+/// what was calibrated on another chip than the one asked for, is said in notes that the caller prints.
 namespace hcclsim::device {
 
 /// Reductions that the SDMA engine does on the way to the destination, at no extra cost.
@@ -64,10 +65,17 @@ struct Soc {
 
 /// The SoC of an NPU: the table's entry for its property `npu`, with these properties of the host in its place:
 /// cube_cores, vector_cores, streams, events, notifies (positive integers), clock_ghz, t0_us, efficiency_conv,
-/// efficiency_matmul (numbers), hbm_bytes, l2_bytes ("32GiB") and hbm_bandwidth ("1.024TBps"). Properties that the host
-/// lacks are named in `notes`, once however many NPUs lack them. Throws Error(bad_input, "platform") that names the
-/// host and the property.
-[[nodiscard]] Soc resolve_soc(const sim::Npu& npu, std::vector<std::string>& notes);
+/// efficiency_matmul (numbers), hbm_bytes, l2_bytes ("32GiB") and hbm_bandwidth ("1.024TBps"). Where the host lacks
+/// one, `zone` is asked for npu.KEY, the same for all hosts. What neither has is named in `notes`, once however many
+/// NPUs lack it; t0_us and the efficiencies belong to the cost model and are not missed. Throws Error(bad_input,
+/// "platform") that names the host and the property.
+[[nodiscard]] Soc resolve_soc(const sim::Npu& npu, const PropertyLookup& zone, std::vector<std::string>& notes);
+
+/// The same for an NPU of a loaded platform.
+[[nodiscard]] inline Soc resolve_soc(const sim::Cluster& cluster, Rank rank, std::vector<std::string>& notes) {
+  return resolve_soc(
+      cluster.npu(rank), [&](std::string_view key) { return cluster.property(key); }, notes);
+}
 
 /// Rate of the cube for a type relative to fp16; 0 if it cannot compute in it.
 [[nodiscard]] double cube_rate(const Soc& soc, DataType type);

@@ -1,31 +1,36 @@
 #include "sim/platform_catalog.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
-#include <string>
+#include <cctype>
 
 #include "base/error.hpp"
 
 namespace hcclsim::sim {
 namespace {
 
-// Order of the figures: used, nominal, low, high, read, write. Sources: platforms/README.md.
+// Order of the figures: used, nominal, low, high, read, write. Sources in full: platforms/README.md.
+
+constexpr std::string_view hixl = "measured, HIXL";
 
 constexpr std::array<LinkSpeed, 3> speeds_910a{{
-    {"hccs", 14, 30, 10, 19.3, 0, 0},
-    {"pcie", 27.2, 32, 13.6, 32, 0, 0},
-    {"roce", 10, 12.5, 10, 12.5, 0, 0},
+    {"hccs", 14, 30, 10, 19.3, 0, 0, "vendor tool"},
+    {"pcie", 27.2, 32, 13.6, 32, 0, 0, "0.85 x PCIe 4.0 x16"},
+    {"roce", 10, 12.5, 10, 12.5, 0, 0, "0.8 x 100 Gb/s"},
 }};
 
 constexpr std::array<LinkSpeed, 3> speeds_a2{{
-    {"hccs", 25.74, 28, 18.3, 28, 25.74, 19.37},
-    {"pcie", 27.2, 32, 13.6, 32, 0, 0},
-    {"roce", 22.6, 25, 20, 25, 22.49, 22.6},
+    {"hccs", 25.74, 28, 18.3, 28, 25.74, 19.37, hixl},
+    {"pcie", 27.2, 32, 13.6, 32, 0, 0, "0.85 x PCIe 4.0 x16"},
+    {"roce", 22.6, 25, 20, 25, 22.49, 22.6, hixl},
 }};
 
 constexpr std::array<LinkSpeed, 3> speeds_a3{{
-    {"sio", 204, 240, 204, 224, 0, 0},
-    {"ub", 148.1, 196, 124.1, 196, 148.1, 123.5},
-    {"roce", 22.65, 25, 20, 25, 22.61, 22.65},
+    {"sio", 204, 240, 204, 224, 0, 0, "0.85 x nominal"},
+    {"ub", 148.1, 196, 124.1, 196, 148.1, 123.5, hixl},
+    {"roce", 22.65, 25, 20, 25, 22.61, 22.65, hixl},
 }};
 
 constexpr ServerModel atlas_800_9000{
@@ -40,28 +45,49 @@ constexpr ServerModel atlas_900_a3{"Atlas 900 A3",
                                    16,
                                    48,
                                    speeds_a3,
-                                   {"ub", 33.9, 40, 33.9, 33.9, 0, 0},
-                                   {"ub", 143.2, 196, 104.5, 196, 143.2, 119.7},
+                                   {"ub", 33.9, 40, 33.9, 33.9, 0, 0, hixl},
+                                   {"ub", 143.2, 196, 104.5, 196, 143.2, 119.7, hixl},
                                    1.0};
 
 constexpr std::array<SocEntry, 17> socs{{
-    {"Ascend910A", &atlas_800_9000, 32, 1.00, 32},
-    {"Ascend910ProA", &atlas_800_9000, 32, 1.10, 32},
-    {"Ascend910PremiumA", &atlas_800_9000, 32, 1.22, 0},
-    {"old-910B", &atlas_800_9000, 30, 0.90, 0},
-    {"Ascend910ProB", &atlas_800_9000, 30, 1.15, 0},
-    {"Ascend910B1", &atlas_800t_a2, 24, 1.85, 64},
-    {"Ascend910B2", &atlas_800t_a2, 24, 1.80, 64},
-    {"Ascend910B2C", &atlas_800t_a2, 24, 1.80, 64},
-    {"Ascend910B3", &atlas_800t_a2, 20, 1.80, 64},
-    {"Ascend910B4", &atlas_800t_a2, 20, 1.50, 32},
-    {"Ascend910B4-1", &atlas_800t_a2, 20, 1.50, 32},
-    {"Ascend910_9391", &atlas_900_a3, 24, 1.85, 64},
-    {"Ascend910_9392", &atlas_900_a3, 24, 1.85, 64},
-    {"Ascend910_9381", &atlas_900_a3, 24, 1.80, 64},
-    {"Ascend910_9382", &atlas_900_a3, 24, 1.80, 64},
-    {"Ascend910_9372", &atlas_900_a3, 20, 1.80, 64},
-    {"Ascend910_9362", &atlas_900_a3, 20, 1.50, 32},
+    {"Ascend910A", &atlas_800_9000, 32, 32, 1.00, 32, "1.024TBps", 32},
+    {"Ascend910ProA", &atlas_800_9000, 32, 32, 1.10, 32, "1.1264TBps", 32},
+    {"Ascend910PremiumA", &atlas_800_9000, 32, 32, 1.22, 32, "1.24928TBps", 32},
+    {"old-910B", &atlas_800_9000, 30, 30, 0.90, 32, "864GBps", 32},
+    {"Ascend910ProB", &atlas_800_9000, 30, 30, 1.15, 32, "1.104TBps", 32},
+    {"Ascend910B1", &atlas_800t_a2, 24, 48, 1.85, 64, "1.6TiBps", 192},
+    {"Ascend910B2", &atlas_800t_a2, 24, 48, 1.80, 64, "1.6TiBps", 192},
+    {"Ascend910B2C", &atlas_800t_a2, 24, 48, 1.80, 64, "1.6TiBps", 192},
+    {"Ascend910B3", &atlas_800t_a2, 20, 40, 1.80, 64, "1.6TiBps", 192},
+    {"Ascend910B4", &atlas_800t_a2, 20, 40, 1.50, 32, "0.8TiBps", 96},
+    {"Ascend910B4-1", &atlas_800t_a2, 20, 40, 1.50, 32, "0.8TiBps", 168},
+    {"Ascend910_9391", &atlas_900_a3, 24, 48, 1.85, 64, "1.6TBps", 192},
+    {"Ascend910_9392", &atlas_900_a3, 24, 48, 1.85, 64, "1.6TBps", 192},
+    {"Ascend910_9381", &atlas_900_a3, 24, 48, 1.80, 64, "1.6TBps", 192},
+    {"Ascend910_9382", &atlas_900_a3, 24, 48, 1.80, 64, "1.6TBps", 192},
+    {"Ascend910_9372", &atlas_900_a3, 20, 40, 1.80, 64, "1.6TBps", 192},
+    {"Ascend910_9362", &atlas_900_a3, 20, 40, 1.50, 32, "0.8TiBps", 168},
+}};
+
+/// A name that two chips have borne, and the one that it is taken for.
+constexpr std::string_view ambiguous = "910b";
+constexpr std::string_view ambiguous_meaning = "910b2";
+
+using enum NpuProperty::Form;
+constexpr double most_units = 1e9;
+constexpr std::array<NpuProperty, 12> properties{{
+    {"cube_cores", count, 1, most_units},
+    {"vector_cores", count, 1, most_units},
+    {"clock_ghz", number, 1e-3, 100},
+    {"hbm_bytes", bytes},
+    {"hbm_bandwidth", bandwidth},
+    {"l2_bytes", bytes},
+    {"streams", count, 1, most_units},
+    {"events", count, 1, most_units},
+    {"notifies", count, 1, most_units},
+    {"t0_us", number, 0, 1e6},
+    {"efficiency_conv", number, 1e-6, 1},
+    {"efficiency_matmul", number, 1e-6, 1},
 }};
 
 constexpr std::array<TaskCost, 10> costs{{
@@ -85,6 +111,25 @@ std::string_view short_name(std::string_view name) {
   return name;
 }
 
+/// Lower case, without the prefix "ascend".
+std::string bare_name(std::string_view name) {
+  std::string bare(name);
+  std::transform(bare.begin(), bare.end(), bare.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  constexpr std::string_view prefix = "ascend";
+  return bare.starts_with(prefix) ? bare.substr(prefix.size()) : bare;
+}
+
+/// Limits of the runtime per device: its development guide.
+struct RuntimeLimits {
+  std::uint32_t streams, events, notifies;
+};
+
+RuntimeLimits runtime_limits(const SocEntry& soc) {
+  if (soc.server == &atlas_800_9000) return {2048, 65535, 1024};
+  return {1984, 65536, 8192};
+}
+
 }  // namespace
 
 const LinkSpeed& ServerModel::speed(std::string_view kind) const {
@@ -95,6 +140,33 @@ const LinkSpeed& ServerModel::speed(std::string_view kind) const {
 }
 
 std::span<const SocEntry> soc_entries() { return socs; }
+
+std::span<const NpuProperty> npu_properties() { return properties; }
+
+std::vector<std::pair<std::string_view, std::string>> npu_values(const SocEntry& soc) {
+  const RuntimeLimits limits = runtime_limits(soc);
+  return {{"cube_cores", fmt::to_string(soc.cube_cores)},    {"vector_cores", fmt::to_string(soc.vector_cores)},
+          {"clock_ghz", fmt::to_string(soc.clock_ghz)},      {"hbm_bytes", fmt::format("{}GiB", soc.hbm_gib)},
+          {"hbm_bandwidth", std::string(soc.hbm_bandwidth)}, {"l2_bytes", fmt::format("{}MiB", soc.l2_mib)},
+          {"streams", fmt::to_string(limits.streams)},       {"events", fmt::to_string(limits.events)},
+          {"notifies", fmt::to_string(limits.notifies)}};
+}
+
+const SocEntry* soc_of_property(std::string_view value) {
+  std::string bare = bare_name(value);
+  if (bare == ambiguous) bare = ambiguous_meaning;
+  const auto* const found =
+      std::find_if(socs.begin(), socs.end(), [&](const SocEntry& soc) { return bare_name(soc.name) == bare; });
+  return found == socs.end() ? nullptr : found;
+}
+
+std::string ambiguous_soc(std::string_view value) {
+  if (bare_name(value) != ambiguous) return {};
+  return fmt::format(
+      "'{}' is read as Ascend910B2; it is also the old name of a 30-core bin of the 910A generation: say Ascend910B1, "
+      "B2, B3, B4 or old-910B",
+      value);
+}
 
 const SocEntry& find_soc_entry(std::string_view name) {
   std::string accepted;

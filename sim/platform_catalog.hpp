@@ -2,7 +2,10 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 /// What the platform files are made from: the servers that carry Ascend NPUs, the speeds of their links and the costs
 /// of their tasks. This is the one place of these figures; platforms/README.md gives the source of each and a test
@@ -19,6 +22,8 @@ struct LinkSpeed {
   double high = 0;
   double read = 0;
   double write = 0;
+  /// Where `used` comes from, in a few words; those that begin with "measured" were measured by the vendor.
+  std::string_view source;
 };
 
 /// How the NPUs of a server reach each other.
@@ -42,17 +47,43 @@ struct ServerModel {
   [[nodiscard]] const LinkSpeed& speed(std::string_view kind) const;
 };
 
-/// An NPU type as the vendor's platform configuration files name it.
+/// An NPU type as the vendor's platform configuration files name it. The cost model has the same figures with their
+/// sources (device/soc.cpp); a test holds the two together.
 struct SocEntry {
   std::string_view name;  ///< "Ascend910A"
   const ServerModel* server = nullptr;
   std::uint32_t cube_cores = 0;
+  std::uint32_t vector_cores = 0;
   double clock_ghz = 0;
-  std::uint64_t hbm_gib = 0;  ///< 0: not in the vendor's tables
+  std::uint64_t hbm_gib = 0;
+  std::string_view hbm_bandwidth;  ///< as in a platform file
+  std::uint64_t l2_mib = 0;
 };
+
+/// A property that describes an NPU: KEY of a host, or npu.KEY of the outermost zone for all hosts without it.
+struct NpuProperty {
+  enum class Form : std::uint8_t { count, number, bytes, bandwidth };
+  std::string_view key;
+  Form form = Form::count;
+  double lowest = 0;  ///< accepted counts and numbers; bytes and bandwidths must be above 0
+  double highest = 0;
+};
+
+/// All of them, in the order in which they are written.
+[[nodiscard]] std::span<const NpuProperty> npu_properties();
+
+/// The properties `npu.KEY` of the outermost zone of a file with NPUs of this type: key and value.
+[[nodiscard]] std::vector<std::pair<std::string_view, std::string>> npu_values(const SocEntry& soc);
 
 /// The NPU types that a server is known for.
 [[nodiscard]] std::span<const SocEntry> soc_entries();
+
+/// The type that the property `npu` of a host names; nullptr if it is not known. Case and the prefix "Ascend" do not
+/// matter. "910B" alone is read as Ascend910B2: ambiguous_soc() says so.
+[[nodiscard]] const SocEntry* soc_of_property(std::string_view value);
+
+/// What the user should know of a name that once meant another chip; empty for all others.
+[[nodiscard]] std::string ambiguous_soc(std::string_view value);
 
 /// Finds "Ascend910A", "910A", "Ascend910_9391" or "9391". Throws Error(bad_input, "soc") that lists the names, and
 /// says which ones "910B" and "A3" can mean.

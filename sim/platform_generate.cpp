@@ -171,7 +171,9 @@ class Writer {
       put("high", speed.high);
       if (speed.read != 0) put("read", speed.read);
       if (speed.write != 0) put("write", speed.write);
+      write_property(indent, fmt::format("link.{}.source", speed.kind), speed.source);
     }
+    for (const auto& [key, value] : npu_values(soc_)) write_property(indent, fmt::format("npu.{}", key), value);
     for (const TaskCost& cost : task_costs()) write_property(indent, cost.property, cost.value);
   }
 
@@ -216,7 +218,7 @@ class Writer {
         "\" speed=\"{}Gf\" bw=\"{}GBps\" lat=\"0us\" sharing_policy=\"SPLITDUPLEX\" topology=\"FAT_TREE\" "
         "topo_parameters=\"{}\">",
         peak_gflops(), model_.speed("roce").used, tree_parameters(options_.fabric, npus_));
-    write_npu_properties();
+    write_property("      ", "npu", soc_.name);
     line("    </cluster>");
     line("    <zone id=\"servers\" routing=\"None\">");
     for (std::uint32_t server = 0; server < options_.servers; ++server) write_pair_properties(server);
@@ -239,15 +241,10 @@ class Writer {
     }
   }
 
-  void write_npu_properties() {
-    write_property("      ", "npu", soc_.name);
-    if (soc_.hbm_gib != 0) write_property("      ", "hbm_bytes", fmt::format("{}GiB", soc_.hbm_gib));
-  }
-
   void write_hosts(std::uint32_t server) {
     for (std::uint32_t device = 0; device < options_.npus_per_server; ++device) {
       line("    <host id=\"npu-{}\" speed=\"{}Gf\">", first_npu(server) + device, peak_gflops());
-      write_npu_properties();
+      write_property("      ", "npu", soc_.name);
       line("      <prop id=\"server\" value=\"{}\"/><prop id=\"device\" value=\"{}\"/>", server, device);
       line("    </host>");
     }

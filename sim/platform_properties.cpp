@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <functional>
+#include <map>
 #include <optional>
+#include <type_traits>
 #include <unordered_map>
 
 #include "base/error.hpp"
@@ -24,13 +28,42 @@ bool contains(const Names& names, std::string_view name) {
 }
 
 /// What parse_bandwidth or parse_bytes finds wrong with a value; empty if nothing.
-template <typename Parse>
-std::string parse_fault(Parse parse, std::string_view text) {
+template <typename Value>
+std::string parse_fault(Value (*parse)(std::string_view), std::string_view text) {
   try {
-    return parse(text) > 0 ? std::string() : fmt::format("'{}' must be positive", text);
+    const Value value = parse(text);
+    if (!(value > 0)) return fmt::format("'{}' must be positive", text);
+    if constexpr (std::is_same_v<Value, BytesPerSecond>) return plausible_bandwidth_fault(text, value);
+    return {};
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+/// What is wrong with a value of a property of an NPU; empty if nothing.
+std::string npu_fault(const NpuProperty& property, std::string_view text) {
+  switch (property.form) {
+    case NpuProperty::Form::bytes:
+      return parse_fault(parse_bytes, text);
+    case NpuProperty::Form::bandwidth:
+      return parse_fault(parse_bandwidth, text);
+    case NpuProperty::Form::count:
+    case NpuProperty::Form::number:
+      break;
+  }
+  if (std::string fault = number_fault(text); !fault.empty()) return fault;
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = property.form == NpuProperty::Form::count;
+  if (value >= property.lowest && value <= property.highest && (!whole || value == std::floor(value))) return {};
+  return fmt::format("'{}' must be a {} from {} to {}", text, whole ? "whole number" : "number", property.lowest,
+                     property.highest);
+}
+
+const NpuProperty* find_npu_property(std::string_view key) {
+  const auto known = npu_properties();
+  const auto found = std::find_if(known.begin(), known.end(), [&](const NpuProperty& each) { return each.key == key; });
+  return found == known.end() ? nullptr : &*found;
 }
 
 class PropertyCheck {
@@ -45,9 +78,13 @@ class PropertyCheck {
   }
 
  private:
-  template <typename Parse>
-  void check_value(const pugi::xml_node& prop, Parse parse) {
-    const std::string fault = parse_fault(parse, prop.attribute("value").value());
+  template <typename Value>
+  void check_value(const pugi::xml_node& prop, Value (*parse)(std::string_view)) {
+    report(prop, parse_fault(parse, prop.attribute("value").value()));
+  }
+
+  /// Reports what is wrong with a property, if anything is.
+  void report(const pugi::xml_node& prop, const std::string& fault) {
     if (fault.empty()) return;
     problems_.fatal(place(prop), "{} {}: property '{}': {}", prop.parent().name(),
                     prop.parent().attribute("id").value(), prop.attribute("id").value(), fault);
@@ -68,12 +105,24 @@ class PropertyCheck {
       check_kind(prop);
     } else if (id.starts_with("link.")) {
       const std::vector<std::string_view> parts = split(id, '.');
-      if (parts.size() != 3 || !contains(kinds, parts[1]) || !contains(speeds, parts[2])) {
-        problems_.fatal(place(prop), "property '{}' must be link.KIND.SPEED with KIND one of {} and SPEED one of {}",
+      const bool known_kind = parts.size() == 3 && contains(kinds, parts[1]);
+      if (!known_kind || (parts[2] != "source" && !contains(speeds, parts[2]))) {
+        problems_.fatal(place(prop),
+                        "property '{}' must be link.KIND.SPEED with KIND one of {} and SPEED one of {}, or "
+                        "link.KIND.source",
                         id, fmt::join(kinds, " "), fmt::join(speeds, " "));
-      } else {
+      } else if (parts[2] != "source") {
         check_value(prop, parse_bandwidth);
         kind_values_.push_back({parts[1], parts[2], value});
+      }
+    } else if (id.starts_with("npu.")) {
+      const NpuProperty* const known = find_npu_property(id.substr(std::string_view("npu.").size()));
+      if (known != nullptr) {
+        report(prop, npu_fault(*known, value));
+      } else {
+        std::vector<std::string_view> keys;
+        for (const NpuProperty& each : npu_properties()) keys.push_back(each.key);
+        problems_.fatal(place(prop), "property '{}' must be npu.KEY with KEY one of {}", id, fmt::join(keys, " "));
       }
     } else if (id == "npus_per_server") {
       const std::string fault = count_fault(value);
@@ -159,9 +208,7 @@ class PropertyCheck {
       const pugi::xml_node soc = point.element.find_child_by_attribute("prop", "id", "npu");
       if (soc.empty()) continue;
       ++npus;
-      check_soc(soc);
-      const pugi::xml_node size = point.element.find_child_by_attribute("prop", "id", "hbm_bytes");
-      if (!size.empty()) check_value(size, parse_bytes);
+      check_npu(point, soc);
       const std::optional<std::uint64_t> at = npu_place(point, numbered);
       if (!at) continue;
       const auto [first, added] = places.try_emplace(*at, &point);
@@ -181,13 +228,51 @@ class PropertyCheck {
     }
   }
 
-  void check_soc(const pugi::xml_node& prop) {
+  /// What an NPU is: its type and the properties that its host states itself.
+  struct NpuKind {
+    const SocEntry* soc = nullptr;
+    std::map<std::string_view, std::string_view> own;
+    friend bool operator==(const NpuKind&, const NpuKind&) = default;
+  };
+
+  void check_npu(const PlatformPoint& point, const pugi::xml_node& soc) {
+    if (std::exchange(last_npu_, point.element) == point.element) return;  // the NPUs of a cluster are one element
+    NpuKind kind{check_soc(soc), {}};
+    for (const pugi::xml_node& prop : point.element.children("prop")) {
+      const std::string_view key = prop.attribute("id").value();
+      const NpuProperty* const known = find_npu_property(key);
+      if (known == nullptr) continue;
+      const std::string_view value = prop.attribute("value").value();
+      report(prop, npu_fault(*known, value));
+      kind.own.try_emplace(key, value);
+    }
+    if (first_npu_ == nullptr) {
+      first_npu_ = &point;
+      first_kind_ = std::move(kind);
+    } else if (kind.soc != nullptr && first_kind_.soc != nullptr && kind != first_kind_ &&
+               !std::exchange(mixed_, true)) {
+      const pugi::xml_node first_soc = first_npu_->element.find_child_by_attribute("prop", "id", "npu");
+      const bool types_differ = kind.soc != first_kind_.soc;
+      problems_.warn(place(types_differ ? soc : point.element),
+                     "{} ({}) and {} ({}, line {}) differ{}; NPUs that train together must be of one kind", point.name,
+                     soc.attribute("value").value(), first_npu_->name, first_soc.attribute("value").value(),
+                     problems_.line(place(first_npu_->element)), types_differ ? "" : " in their properties");
+    }
+  }
+
+  /// The type of an NPU; nullptr if it is not known, which is reported once for a run of equal ones.
+  const SocEntry* check_soc(const pugi::xml_node& prop) {
     const std::string_view value = prop.attribute("value").value();
-    const auto known = soc_entries();
-    if (std::any_of(known.begin(), known.end(), [&](const SocEntry& soc) { return soc.name == value; })) return;
-    if (std::exchange(last_unknown_soc_, value) == value) return;
-    problems_.warn(place(prop), "no data of NPU type '{}'{}; its host must state cores, clock and memory itself", value,
-                   value == "Ascend910B" ? " (Ascend910B1 to B4, or old-910B for the 30-core bin of 910A)" : "");
+    const SocEntry* const found = soc_of_property(value);
+    if (std::exchange(last_soc_, value) == value) return found;
+    if (found == nullptr) {
+      std::vector<std::string_view> names;
+      for (const SocEntry& soc : soc_entries()) names.push_back(soc.name);
+      problems_.fatal(place(prop), "unknown NPU type '{}'; known: {}", value, fmt::join(names, ", "));
+    } else if (const std::string note = ambiguous_soc(value); !note.empty()) {
+      problems_.warn(place(prop), "{}", note);
+    }
+    return found;
   }
 
   /// Server and device of an NPU as one number, from its properties or, with npus_per_server, from its name; nothing if
@@ -239,7 +324,11 @@ class PropertyCheck {
   std::uint32_t npus_per_server_ = 0;
   std::vector<KindValue> kind_values_;
   std::unordered_map<std::string_view, BytesPerSecond> known_speeds_;
-  std::string_view last_unknown_soc_;
+  std::string_view last_soc_;
+  pugi::xml_node last_npu_;
+  const PlatformPoint* first_npu_ = nullptr;
+  NpuKind first_kind_;
+  bool mixed_ = false;  ///< NPUs that differ were found, which is said once
   std::unordered_map<std::string_view, pugi::xml_node> seen_;
 };
 

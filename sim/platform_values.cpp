@@ -12,8 +12,23 @@ namespace hcclsim::sim {
 namespace {
 
 // SimGrid's units: a prefix of this table and a base unit, or a unit of time.
-constexpr std::array<std::string_view, 12> binary_and_decimal{"",  "k",  "M",  "G",  "T",  "P",
-                                                              "E", "Ki", "Mi", "Gi", "Ti", "Pi"};
+struct Prefix {
+  std::string_view name;
+  double factor;
+};
+constexpr std::array<Prefix, 13> bandwidth_prefixes{{{"", 1},
+                                                     {"k", 1e3},
+                                                     {"M", 1e6},
+                                                     {"G", 1e9},
+                                                     {"T", 1e12},
+                                                     {"P", 1e15},
+                                                     {"E", 1e18},
+                                                     {"Ki", 0x1p10},
+                                                     {"Mi", 0x1p20},
+                                                     {"Gi", 0x1p30},
+                                                     {"Ti", 0x1p40},
+                                                     {"Pi", 0x1p50},
+                                                     {"Ei", 0x1p60}}};
 constexpr std::array<std::string_view, 9> flop_prefixes{"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
 constexpr std::array<std::string_view, 9> flop_words{"",     "kilo", "mega",  "giga", "tera",
                                                      "peta", "exa",  "zetta", "yotta"};
@@ -25,10 +40,17 @@ bool has_unit(std::string_view unit, std::span<const std::string_view> prefixes,
   return std::find(prefixes.begin(), prefixes.end(), unit) != prefixes.end();
 }
 
-bool is_bandwidth_unit(std::string_view unit) {
-  return has_unit(unit, binary_and_decimal, "Bps") || has_unit(unit, binary_and_decimal, "bps") || unit == "EiBps" ||
-         unit == "Eibps";
+/// Bytes per second of one of a unit such as "GBps" or "Gibps"; 0 if it is none.
+double bandwidth_unit(std::string_view unit) {
+  for (const auto& [name, factor] : bandwidth_prefixes) {
+    if (!unit.starts_with(name)) continue;
+    if (unit.substr(name.size()) == "Bps") return factor;
+    if (unit.substr(name.size()) == "bps") return factor / 8;
+  }
+  return 0;
 }
+
+bool is_bandwidth_unit(std::string_view unit) { return bandwidth_unit(unit) > 0; }
 
 bool is_time_unit(std::string_view unit) { return std::find(times.begin(), times.end(), unit) != times.end(); }
 
@@ -66,7 +88,17 @@ std::string quantity_fault(std::string_view text, bool (*is_unit)(std::string_vi
 }  // namespace
 
 std::string bandwidth_fault(std::string_view text) {
-  return quantity_fault(text, is_bandwidth_unit, false, "25GBps or 100Gbps");
+  std::string fault = quantity_fault(text, is_bandwidth_unit, false, "25GBps or 100Gbps");
+  if (!fault.empty()) return fault;
+  const Quantity quantity = parse_quantity(text).value();
+  return plausible_bandwidth_fault(text, quantity.number * bandwidth_unit(quantity.unit));
+}
+
+std::string plausible_bandwidth_fault(std::string_view text, double bytes_per_second) {
+  constexpr double lowest = 1;
+  constexpr double highest = 1e15;
+  if (bytes_per_second >= lowest && bytes_per_second <= highest) return {};
+  return fmt::format("'{}' is no plausible bandwidth: accepted are 1Bps to 1000TBps", text);
 }
 
 std::string latency_fault(std::string_view text) { return quantity_fault(text, is_time_unit, true, "1.5us or 0s"); }

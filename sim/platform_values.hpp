@@ -10,11 +10,14 @@
 /// is; here both are wrong. Each check returns what is wrong with the value, or an empty string.
 namespace hcclsim::sim {
 
-[[nodiscard]] std::string bandwidth_fault(std::string_view text);  ///< positive, with unit: "25GBps", "100Gbps"
+[[nodiscard]] std::string bandwidth_fault(std::string_view text);  ///< 1 to 1e15 B/s, with unit: "25GBps", "100Gbps"
 [[nodiscard]] std::string latency_fault(std::string_view text);    ///< not negative, with unit unless 0: "1us"
 [[nodiscard]] std::string speeds_fault(std::string_view text);     ///< one or more, positive: "2.6Gf", "1Gf,2Gf"
 [[nodiscard]] std::string count_fault(std::string_view text);      ///< whole number of at least 1
 [[nodiscard]] std::string number_fault(std::string_view text);     ///< finite number
+
+/// The same for a bandwidth that has been read from `text`.
+[[nodiscard]] std::string plausible_bandwidth_fault(std::string_view text, double bytes_per_second);
 
 /// Parses a whole number without sign; nothing else may stand in the text.
 [[nodiscard]] std::optional<std::uint32_t> parse_whole(std::string_view text);

@@ -33,7 +33,7 @@ AR  index  parameters  tensors      MB  share %  ready  start  end ms  hidden % 
  2  [2,2]  0                 1  10.000    50.00  6.000  8.000   9.000       0.0  10.00       17.50  multi-ring  pcie pcie-0-4
 Tail (hang-over after bp_end) 4.000 ms: AR1 2.000, AR2 1.000, update 1.000
 Scenario 1 with hcom_parallel on: AR1 ends early. Try --hcom-parallel on --split-by-size 80,20: 7.500 ms (simulated, -25.0 %)
-HBM peak 1.08 of 32.00 GB per NPU.  Assumed, not measured: HCCS 14 GB/s [vendor tool].
+HBM peak 1.01 of 32.00 GiB per NPU.  Assumed, not measured: HCCS 14 GB/s (10..19.3) [vendor tool].  Measured by the vendor: RoCE 22.6 GB/s (20..25) [measured, HIXL].
 Network: simgrid, all 1,792 transfers completed, not folded.  Timeline: timeline.json
 Note: split by size 60,40 is ignored
 )");

@@ -18,7 +18,7 @@ inline RunReport sample_run() {
   report.framework = "tf";
   report.split = "default 96.54/3.46";
   report.network = "simgrid";
-  report.hbm_capacity = 32'000'000'000;
+  report.hbm_capacity = Bytes{32} << 30;
 
   device::Workload& workload = report.workload;
   workload.title = "Tiny";
@@ -106,7 +106,7 @@ inline RunReport sample_run() {
   report.slowest_step = 12.5 * ms;
   report.one_npu_step = 7 * ms;
   report.other_hcom_parallel_step = 8 * ms;
-  report.assumptions = {"HCCS 14 GB/s [vendor tool]"};
+  report.link_sources = {{"HCCS 14 GB/s (10..19.3)", "vendor tool"}, {"RoCE 22.6 GB/s (20..25)", "measured, HIXL"}};
   report.timeline = "timeline.json";
   return report;
 }

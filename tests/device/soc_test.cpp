@@ -116,6 +116,8 @@ TEST(Soc, UnknownNameListsTheKnown) {
   }
 }
 
+const PropertyLookup no_zone = [](std::string_view) { return std::nullopt; };
+
 sim::Npu host(std::map<std::string, std::string> properties) {
   return {.name = "npu-3", .soc = "Ascend910A", .server = 0, .device = 3, .properties = std::move(properties)};
 }
@@ -134,7 +136,7 @@ TEST(ResolveSoc, PropertiesReplaceTheTable) {
                                       {"streams", "10"},
                                       {"events", "20"},
                                       {"notifies", "30"}}),
-                                notes);
+                                no_zone, notes);
   EXPECT_THAT(notes, IsEmpty());
   EXPECT_EQ(found.cube_cores, 16U);
   EXPECT_EQ(found.vector_cores, 20U);
@@ -152,11 +154,25 @@ TEST(ResolveSoc, PropertiesReplaceTheTable) {
 
 TEST(ResolveSoc, MissingPropertiesAreNotedOnce) {
   std::vector<std::string> notes;
-  (void)resolve_soc(host({{"hbm_bytes", "32GiB"}}), notes);
-  (void)resolve_soc(host({{"hbm_bytes", "32GiB"}}), notes);
+  (void)resolve_soc(host({{"hbm_bytes", "32GiB"}}), no_zone, notes);
+  (void)resolve_soc(host({{"hbm_bytes", "32GiB"}}), no_zone, notes);
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_THAT(notes[0], AllOf(HasSubstr("Ascend910A"), HasSubstr("clock_ghz"), HasSubstr("t0_us"),
+  EXPECT_THAT(notes[0], AllOf(HasSubstr("Ascend910A"), HasSubstr("clock_ghz"), ::testing::Not(HasSubstr("t0_us")),
                               ::testing::Not(HasSubstr("hbm_bytes"))));
+}
+
+TEST(ResolveSoc, TheZoneStandsInForHosts) {
+  const PropertyLookup zone = [](std::string_view key) -> std::optional<std::string> {
+    if (key == "npu.clock_ghz") return "1.5";
+    if (key == "npu.cube_cores") return "0";
+    return std::nullopt;
+  };
+  std::vector<std::string> notes;
+  const Soc found = resolve_soc(host({{"cube_cores", "16"}}), zone, notes);
+  EXPECT_EQ(found.clock_ghz, 1.5);
+  EXPECT_EQ(found.cube_cores, 16U);
+  EXPECT_THAT(notes.at(0), AllOf(HasSubstr("hbm_bytes"), ::testing::Not(HasSubstr("clock_ghz"))));
+  EXPECT_THAT(error_of([&] { (void)resolve_soc(host({}), zone, notes); }), HasSubstr("cube_cores"));
 }
 
 TEST(ResolveSoc, BadPropertiesNameHostAndProperty) {
@@ -175,14 +191,15 @@ TEST(ResolveSoc, BadPropertiesNameHostAndProperty) {
   for (const auto& [key, value] : bad) {
     const std::string message = error_of([key = key, value = value] {
       std::vector<std::string> notes;
-      (void)resolve_soc(host({{key, value}}), notes);
+      (void)resolve_soc(host({{key, value}}), no_zone, notes);
     });
     EXPECT_THAT(message, AllOf(HasSubstr("host npu-3"), HasSubstr(key))) << key << " = " << value;
   }
   sim::Npu unknown = host({});
   unknown.soc = "Ascend9000";
   std::vector<std::string> notes;
-  EXPECT_THAT(error_of([&] { (void)resolve_soc(unknown, notes); }), AllOf(HasSubstr("npu-3"), HasSubstr("Ascend9000")));
+  EXPECT_THAT(error_of([&] { (void)resolve_soc(unknown, no_zone, notes); }),
+              AllOf(HasSubstr("npu-3"), HasSubstr("Ascend9000")));
 }
 
 TEST(InlineReduce, FirstGenerationSumsAlignedFp32Only) {

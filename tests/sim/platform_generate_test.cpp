@@ -160,7 +160,7 @@ TEST(PlatformGenerate, MeshOfA2HasALinkPerPair) {
   const std::string text = generate_platform(options_of("910B4", 1));
   EXPECT_EQ(count(text, "<link id=\"hccs-"), 28U);
   EXPECT_EQ(count(text, "value=\"Ascend910B4\""), 8U);
-  EXPECT_EQ(count(text, "hbm_bytes\" value=\"32GiB\""), 8U);
+  EXPECT_EQ(count(text, "npu.hbm_bytes\" value=\"32GiB\""), 1U);
   PlatformOptions half = options_of("910B4", 1);
   half.npus_per_server = 4;
   EXPECT_EQ(count(generate_platform(half), "<link id=\"hccs-"), 6U);
