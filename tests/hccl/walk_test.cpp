@@ -1,0 +1,157 @@
+#include "hccl/schedule/walk.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "hccl/collective/builder.hpp"
+#include "hccl/collective/halving_doubling.hpp"
+#include "hccl/collective/hierarchical.hpp"
+#include "hccl/collective/mesh.hpp"
+#include "hccl/collective/ring.hpp"
+
+/// Properties of the closed forms: cuts divide a payload without gap or overlap, and every notify that is posted is
+/// waited for.
+namespace hcclsim::hccl {
+namespace {
+
+constexpr Linear position{0, 1, 0, 0};
+constexpr Linear round_number{0, 0, 1, 0};
+
+Schedule payload(std::uint64_t elements, Bytes alignment, Rank ranks) {
+  Builder builder("test", "test", {.ranks = ranks, .elements = elements, .alignment = alignment});
+  builder.add_group(Group::block(ranks));
+  return std::move(builder).finish();
+}
+
+/// The ranges follow each other from 0 to the payload's end; all but empty ones begin at multiples of the alignment.
+void expect_partition(const std::vector<ByteRange>& ranges, const Schedule& schedule, const std::string& what) {
+  Bytes end = 0;
+  for (const ByteRange& range : ranges) {
+    EXPECT_EQ(range.offset, end) << what;
+    EXPECT_EQ(range.length > 0 ? range.offset % schedule.alignment : 0, 0U) << what;
+    end = range.offset + range.length;
+  }
+  EXPECT_EQ(end, schedule.payload()) << what;
+}
+
+TEST(Walk, SlicesAndSlicesOfSlicesPartitionThePayload) {
+  for (const Rank parts : {1U, 2U, 3U, 7U, 8U, 16U, 1000U}) {
+    for (const std::uint64_t elements : {0U, 1U, 31U, 33U, 1000U, 4096U}) {
+      for (const Bytes alignment : {Bytes{4}, Bytes{128}}) {
+        const Schedule schedule = payload(elements, alignment, parts);
+        const Range slice = output({{.parts = parts, .index = position}});
+        const Range part = output({{.parts = parts, .index = position}, {.parts = 3, .index = round_number}});
+        std::vector<ByteRange> slices;
+        std::vector<ByteRange> pieces;
+        for (Rank rank = 0; rank < parts; ++rank) {
+          slices.push_back(resolve(schedule, slice, rank, {rank, 0, 0}, 0));
+          for (std::uint32_t piece = 0; piece < 3; ++piece) {
+            pieces.push_back(resolve(schedule, part, rank, {rank, piece, 0}, 0));
+          }
+        }
+        const std::string what = fmt::format("{} parts of {} elements, alignment {}", parts, elements, alignment);
+        expect_partition(slices, schedule, what);
+        expect_partition(pieces, schedule, what);
+      }
+    }
+  }
+}
+
+TEST(Walk, ASliceIndexIsTakenModuloTheParts) {
+  const Schedule schedule = payload(700, 4, 7);
+  for (std::int32_t index = -20; index <= 20; ++index) {
+    const Range range = output({{.parts = 7, .index = {index, 0, 0, 0}}});
+    EXPECT_EQ(resolve(schedule, range, 0, {}, 0).offset, 400U * static_cast<Bytes>((index + 21) % 7)) << index;
+  }
+}
+
+TEST(Walk, EachHalvingDividesAWindowBetweenTheTwoThatExchange) {
+  for (const Rank ranks : {2U, 4U, 8U, 64U}) {
+    for (const std::uint64_t elements : {1U, 100U, 4097U}) {
+      const Schedule schedule = payload(elements, 128, ranks);
+      const auto window = [&](Rank rank, std::int32_t halvings, bool peer) {
+        return resolve(
+            schedule,
+            output({{.kind = Cut::Kind::halving, .peer = peer, .parts = ranks, .index = {halvings, 0, 0, 0}}}), rank,
+            {rank, 0, 0}, 0);
+      };
+      for (std::int32_t halvings = 1; Rank{1} << halvings <= ranks; ++halvings) {
+        for (Rank rank = 0; rank < ranks; ++rank) {
+          const ByteRange whole = window(rank, halvings - 1, false);
+          const ByteRange own = window(rank, halvings, false);
+          const ByteRange theirs = window(rank, halvings, true);
+          const bool upper = ((rank >> (halvings - 1)) & 1U) != 0;
+          const auto& [low, high] = upper ? std::pair(theirs, own) : std::pair(own, theirs);
+          EXPECT_EQ(low.offset, whole.offset);
+          EXPECT_EQ(high.offset, low.offset + low.length);
+          EXPECT_EQ(high.offset + high.length, whole.offset + whole.length);
+          const ByteRange seen_by_peer = window(rank ^ (Rank{1} << (halvings - 1)), halvings, true);
+          EXPECT_EQ(seen_by_peer.offset, own.offset);
+          EXPECT_EQ(seen_by_peer.length, own.length);
+        }
+      }
+    }
+  }
+}
+
+/// What is posted and waited for at every notify slot, as posts minus waits, and the tasks seen.
+struct Notifies {
+  std::map<std::pair<Rank, std::uint32_t>, int> balance;
+  std::uint64_t tasks = 0;
+};
+
+Notifies count_notifies(const Schedule& schedule) {
+  Notifies counted;
+  for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+    for (std::uint32_t stage = 0; stage < schedule.stages.size(); ++stage) {
+      std::uint32_t queues = 0;
+      for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
+        QueueWalk walk;
+        if (!walk.enter(schedule, stage, rank, queue)) continue;
+        ++queues;
+        for (; walk.task() != nullptr; walk.next()) {
+          ++counted.tasks;
+          if (walk.task()->kind == TaskKind::post) ++counted.balance[{walk.peer(schedule, rank), walk.notify()}];
+          if (walk.task()->kind == TaskKind::wait) --counted.balance[{rank, walk.notify()}];
+          if (is_transfer(walk.task()->kind)) {
+            EXPECT_NE(walk.peer(schedule, rank), rank);
+          }
+        }
+      }
+      EXPECT_LE(queues, schedule.queues);
+    }
+  }
+  return counted;
+}
+
+TEST(Walk, EveryPostHasItsWait) {
+  for (const Rank ranks : {2U, 3U, 6U, 8U, 12U, 24U}) {
+    const CollectiveSpec spec{ranks, 1000};
+    std::vector<Schedule> schedules{ring_allreduce(spec, false), mesh_one_shot_allreduce(spec, false),
+                                    mesh_two_shot_allreduce(spec, true), halving_doubling_allreduce(spec, false),
+                                    multi_ring_allreduce(spec, double_ring(ranks), true)};
+    for (const Rank servers : {2U, 3U}) {
+      if (ranks % servers != 0) continue;
+      for (const auto outer : {OuterAlgorithm::ring, OuterAlgorithm::halving_doubling}) {
+        schedules.push_back(hierarchical_allreduce(
+            spec, {.ranks_per_server = ranks / servers, .inner = InnerAlgorithm::mesh, .outer = outer, .orders = {}}));
+      }
+    }
+    for (const Schedule& schedule : schedules) {
+      const Notifies counted = count_notifies(schedule);
+      EXPECT_GT(counted.tasks, 0U);
+      for (const auto& [slot, balance] : counted.balance) {
+        EXPECT_EQ(balance, 0) << schedule.algorithm << " on " << ranks << " ranks: slot " << slot.second << " of rank "
+                              << slot.first;
+        EXPECT_LT(slot.second, schedule.notifies);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl
