@@ -32,8 +32,6 @@ class MaxMin {
   /// valid until the next call.
   [[nodiscard]] std::span<const FlowId> solve();
   [[nodiscard]] BytesPerSecond rate(FlowId flow) const { return flows_[flow].rate; }
-  /// Ids given out so far: all are below.
-  [[nodiscard]] std::size_t id_limit() const { return flows_.size(); }
 
  private:
   static constexpr std::uint32_t none = 0xffffffff;

@@ -1,7 +1,6 @@
 #include "hccl/schedule/walk.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace hcclsim::hccl {
 namespace {
@@ -59,14 +58,6 @@ ByteRange resolve(const Schedule& schedule, const Range& range, Rank rank, const
     return {range.buffer, static_cast<Bytes>(range.slot.at(place)) * range.slot_stride, end - begin};
   }
   return {range.buffer, begin, end - begin};
-}
-
-std::uint32_t queues_in_stage(const Schedule& schedule, const Stage& stage, Rank rank) {
-  std::uint32_t queues = 0;
-  for (const Strand& strand : stage.strands) {
-    if (schedule.groups[strand.group].position(rank) != Group::not_a_member) queues += strand.queues;
-  }
-  return queues;
 }
 
 bool QueueWalk::enter(const Schedule& schedule, std::uint32_t stage, Rank rank, std::uint32_t queue) {

@@ -20,9 +20,6 @@ struct ByteRange {
 [[nodiscard]] ByteRange resolve(const Schedule& schedule, const Range& range, Rank rank, const Place& place,
                                 std::uint16_t strand_group);
 
-/// Number of queues that a rank uses in a stage.
-[[nodiscard]] std::uint32_t queues_in_stage(const Schedule& schedule, const Stage& stage, Rank rank);
-
 /// Position of a queue inside one stage.
 class QueueWalk {
  public:
