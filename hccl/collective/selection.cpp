@@ -85,6 +85,15 @@ std::vector<std::vector<Rank>> ring_orders(const Topology& topology, const devic
             topology.ranks, soc.name, topology.servers);
 }
 
+/// Every queue is a stream and every slot a notify of the device, of which there are only so many.
+void require_resources(const Schedule& schedule, const device::Soc& soc) {
+  if (schedule.queues <= soc.streams && schedule.notifies <= soc.notifies) return;
+  bad_input("allreduce",
+            "{} among {} NPUs needs {} streams and {} notifies on each, {} has {} and {}; use ring or hierarchical",
+            schedule.algorithm, schedule.ranks, schedule.queues, schedule.notifies, soc.name, soc.streams,
+            soc.notifies);
+}
+
 }  // namespace
 
 std::string_view name_of(AllReduceAlgorithm algorithm) { return algorithm_names[static_cast<std::size_t>(algorithm)]; }
@@ -110,7 +119,10 @@ std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, 
   const bool flat = inlined(topology.inside) && (topology.servers == 1 || inlined(topology.between));
   AllReduceAlgorithm algorithm = request.algorithm;
   if (algorithm == AllReduceAlgorithm::automatic) algorithm = choose(topology, soc, payload);
-  const auto share = [](Schedule&& schedule) { return std::make_shared<const Schedule>(std::move(schedule)); };
+  const auto share = [&soc](Schedule&& schedule) {
+    require_resources(schedule, soc);
+    return std::make_shared<const Schedule>(std::move(schedule));
+  };
   switch (algorithm) {
     case AllReduceAlgorithm::ring:
       return share(ring_allreduce(spec, flat));

@@ -34,7 +34,8 @@ struct AllReduceRequest {
   ReduceOp op = ReduceOp::sum;
 };
 
-/// Throws Error(bad_input, "allreduce") if the algorithm that was asked for cannot work on the topology.
+/// Throws Error(bad_input, "allreduce") if the algorithm that was asked for cannot work on the topology or needs more
+/// streams or notifies than the chip has.
 [[nodiscard]] std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, const Topology& topology,
                                                              const device::Soc& soc);
 

@@ -1,0 +1,99 @@
+#include "hccl/collective/selection.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+/// What is chosen where (spec: HCCL's graph mode), and what is refused.
+namespace hcclsim::hccl {
+namespace {
+
+device::Soc soc(const std::string& name) {
+  std::vector<std::string> notes;
+  return device::find_soc(name, notes);
+}
+
+Topology whole_servers(Rank servers, Rank inside) {
+  return {.ranks = servers * inside,
+          .servers = servers,
+          .ranks_per_server = inside,
+          .whole_servers = true,
+          .between = sim::Transport::rdma};
+}
+
+std::string chosen(const std::string& soc_name, const Topology& topology, Bytes payload,
+                   AllReduceAlgorithm algorithm = AllReduceAlgorithm::automatic) {
+  return make_allreduce({.algorithm = algorithm, .elements = payload / 4}, topology, soc(soc_name))->algorithm;
+}
+
+constexpr Bytes kib = 1024;
+constexpr Bytes mib = 1024 * kib;
+
+TEST(Selection, InOneServerItFollowsChipRanksAndSize) {
+  EXPECT_EQ(chosen("910A", whole_servers(1, 8), mib), "multi-ring");
+  EXPECT_EQ(chosen("910A", whole_servers(1, 4), mib), "mesh-two-shot");
+  EXPECT_EQ(chosen("910A", whole_servers(1, 2), mib), "ring");
+  EXPECT_EQ(chosen("910B1", whole_servers(1, 8), 64 * kib), "mesh-one-shot");
+  EXPECT_EQ(chosen("910B1", whole_servers(1, 8), 64 * kib + 4), "mesh-two-shot");
+  Topology part = whole_servers(1, 8);
+  part.whole_servers = false;
+  EXPECT_EQ(chosen("910A", part, mib), "ring");
+}
+
+TEST(Selection, BetweenServersItFollowsTheirNumberAndTheCosts) {
+  EXPECT_EQ(chosen("910A", whole_servers(4, 8), mib), "hierarchical(multi-ring, halving-doubling)");
+  EXPECT_EQ(chosen("910A", whole_servers(3, 8), mib), "hierarchical(multi-ring, ring)");
+  // Two servers cost the same either way, and the ring wins ties; four take 6 steps in a ring, 4 in halving-doubling.
+  EXPECT_EQ(chosen("910B1", whole_servers(2, 8), mib), "hierarchical(mesh, ring)");
+  EXPECT_EQ(chosen("910B1", whole_servers(4, 8), mib), "hierarchical(mesh, halving-doubling)");
+  // Three: 4 steps in a ring and as many in halving-doubling, which carries more bytes.
+  EXPECT_EQ(chosen("910B1", whole_servers(3, 8), mib), "hierarchical(mesh, ring)");
+  // Five: 8 steps and 1.6 slices against 6 steps and 3.5; 120 us are worth 1.9 slices of 1.26 MB at 20 GB/s.
+  EXPECT_EQ(chosen("910B1", whole_servers(5, 8), 8 * 1200000), "hierarchical(mesh, halving-doubling)");
+  EXPECT_EQ(chosen("910B1", whole_servers(5, 8), 8 * 1320000), "hierarchical(mesh, ring)");
+  EXPECT_EQ(chosen("910A", {.ranks = 5, .servers = 2}, mib), "ring");
+}
+
+TEST(Selection, ReductionsOfACoreAppearWhereTheChipHasNone) {
+  const auto core_reductions = [](DataType type) {
+    const auto schedule = make_allreduce({.algorithm = AllReduceAlgorithm::ring, .elements = 1000, .type = type},
+                                         whole_servers(1, 2), soc("910A"));
+    int count = 0;
+    for (const Loop& loop : schedule->stages.at(0).strands.at(0).loops) {
+      for (const Task& task : loop.tasks) count += task.kind == TaskKind::reduce && task.by_core ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(core_reductions(DataType::fp32), 0);
+  EXPECT_EQ(core_reductions(DataType::fp16), 1);
+}
+
+void expect_refused(const std::string& soc_name, const Topology& topology, AllReduceAlgorithm algorithm,
+                    const std::string& part) {
+  try {
+    (void)chosen(soc_name, topology, mib, algorithm);
+    ADD_FAILURE() << "accepted, expected: " << part;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    EXPECT_THAT(error.what(), testing::HasSubstr(part));
+  }
+}
+
+TEST(Selection, WhatCannotWorkIsRefusedWithAWayOut) {
+  using enum AllReduceAlgorithm;
+  expect_refused("910A", whole_servers(1, 8), hierarchical, "8 NPUs on 1 servers; use ring");
+  expect_refused("910A", {.ranks = 5, .servers = 2}, hierarchical, "5 NPUs on 2 servers; use ring");
+  expect_refused("910A", whole_servers(2, 8), multi_ring, "use ring or hierarchical");
+  expect_refused("910B1", whole_servers(1, 8), multi_ring, "use ring or hierarchical");
+  // 910A: 2048 streams, 1024 notifies.
+  EXPECT_EQ(chosen("910A", whole_servers(64, 8), mib, mesh_one_shot), "mesh-one-shot");
+  expect_refused("910A", whole_servers(128, 8), mesh_one_shot, "needs 1023 streams and 2046 notifies on each");
+  expect_refused("910A", whole_servers(512, 8), mesh_two_shot, "Ascend910A has 2048 and 1024; use ring");
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl
