@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -37,17 +38,17 @@ std::vector<Schedule> all_algorithms(Rank servers, Rank inside) {
 std::vector<double> simulate(const std::string& path, sim::NetworkKind kind, const Schedule& schedule) {
   return test::in_child([&] {
     test::Rig rig(path, kind);
-    std::vector<Rank> everybody;
+    std::vector<Rank> everybody(schedule.ranks);
+    std::iota(everybody.begin(), everybody.end(), Rank{0});
+    rig.trace.select(everybody, schedule.ranks, true);
     std::mt19937_64 random(5);
     const CommunicatorId world = rig.runtime.create_communicator(world_communicator(schedule.ranks));
     const auto shared = std::make_shared<const Schedule>(schedule);
     for (Rank rank = 0; rank < schedule.ranks; ++rank) {
-      everybody.push_back(rank);
       const StreamId stream = rig.runtime.create_stream(rank);
       rig.runtime.delay(stream, static_cast<double>(random() % 50) * microsecond);
       rig.runtime.collective(stream, world, shared, "allreduce");
     }
-    rig.trace.select(everybody, schedule.ranks, true);
     rig.runtime.run();
     std::vector<double> numbers{rig.runtime.collectives().back().last_end,
                                 static_cast<double>(rig.network->completed())};
