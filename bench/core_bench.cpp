@@ -1,0 +1,53 @@
+#include <benchmark/benchmark.h>
+
+#include <string>
+#include <vector>
+
+#include "device/soc.hpp"
+#include "device/workload.hpp"
+#include "hccl/collective/ring.hpp"
+#include "hccl/gradient/split.hpp"
+#include "hccl/schedule/walk.hpp"
+#include "models/zoo.hpp"
+
+/// The parts of a run that are neither SimGrid's nor the network's: each is to stay far below the 0.1 s of a whole run.
+namespace hcclsim {
+namespace {
+
+device::Workload resnet50() {
+  std::vector<std::string> notes;
+  const device::Soc soc = device::find_soc("910A", notes);
+  return device::make_workload(models::make_model({}), soc, {}, notes);
+}
+
+void BM_Workload(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(resnet50());
+}
+BENCHMARK(BM_Workload)->Unit(benchmark::kMicrosecond);
+
+void BM_SplitBySize(benchmark::State& state) {
+  std::vector<Bytes> sizes;
+  for (const device::TimedGradient& gradient : resnet50().gradients) sizes.push_back(gradient.elements * 4);
+  const std::vector<double> percentages{10, 10, 10, 10, 15, 15, 15, 15};
+  for (auto _ : state) benchmark::DoNotOptimize(hccl::last_indices_by_size(percentages, sizes));
+}
+BENCHMARK(BM_SplitBySize)->Unit(benchmark::kMicrosecond);
+
+/// One rank's whole program of a ring of `range` ranks, with the byte range of every task.
+void BM_WalkRing(benchmark::State& state) {
+  const auto ranks = static_cast<Rank>(state.range(0));
+  const hccl::Schedule schedule = hccl::ring_allreduce({ranks, std::uint64_t{ranks} * 4096}, true);
+  std::int64_t tasks = 0;
+  for (auto _ : state) {
+    hccl::QueueWalk walk;
+    walk.enter(schedule, 0, ranks / 2, 0);
+    for (; walk.task() != nullptr; walk.next(), ++tasks) {
+      benchmark::DoNotOptimize(resolve(schedule, walk.task()->source, ranks / 2, walk.place(), walk.group()));
+    }
+  }
+  state.SetItemsProcessed(tasks);
+}
+BENCHMARK(BM_WalkRing)->Arg(8)->Arg(4096)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace hcclsim
