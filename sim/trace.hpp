@@ -46,7 +46,7 @@ struct Span {
 /// Collects the spans of the ranks that are traced.
 class Trace {
  public:
-  /// Traces these ranks; `tasks` also records the single tasks inside collectives.
+  /// Traces these ranks, from before the simulation starts; `tasks` also records the single tasks inside collectives.
   void select(const std::vector<Rank>& ranks, Rank world_size, bool tasks);
 
   [[nodiscard]] bool selected(Rank rank) const { return rank < selected_.size() && selected_[rank]; }

@@ -30,13 +30,15 @@ Topology topology_of(const Communicator& communicator, sim::Cluster& cluster) {
   }
   Topology topology{.ranks = static_cast<Rank>(communicator.ranks.size()),
                     .servers = static_cast<Rank>(servers.size())};
-  for (std::size_t i = 1; i < communicator.ranks.size(); ++i) {
+  bool inside_known = false;
+  bool between_known = topology.servers < 2;
+  for (std::size_t i = 1; i < communicator.ranks.size() && !(inside_known && between_known); ++i) {
     const Rank here = communicator.ranks[i - 1];
     const Rank next = communicator.ranks[i];
     const bool same = cluster.npu(here).server == cluster.npu(next).server;
-    if (i > 1 && same) continue;
-    (same ? topology.inside : topology.between) = cluster.route(here, next).transport;
-    if (!same) break;
+    bool& known = same ? inside_known : between_known;
+    if (!known) (same ? topology.inside : topology.between) = cluster.route(here, next).transport;
+    known = true;
   }
   for (const Rank run : runs) by_server = by_server && run == runs.front();
   if (!by_server || runs.empty()) return topology;

@@ -25,7 +25,7 @@ struct Topology {
   Rank ranks_per_server = 0;
   /// All devices of every server take part, in the order of their numbers.
   bool whole_servers = false;
-  /// Engines that move bytes within a server and between servers (sampled on the first ranks).
+  /// Engines that move bytes within a server and between servers (taken from the first two neighbours in rank).
   sim::Transport inside = sim::Transport::sdma;
   sim::Transport between = sim::Transport::sdma;
 };

@@ -7,13 +7,6 @@
 #include "base/error.hpp"
 
 namespace hcclsim::hccl {
-namespace {
-
-/// Planes of a stream's collectives are ordered behind each other among events of one date.
-constexpr std::uint32_t planes_per_stream = 4096;
-
-}  // namespace
-
 CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communicator,
                              std::shared_ptr<const Schedule> schedule, std::uint32_t name, std::uint64_t sequence,
                              Done done)
@@ -194,7 +187,7 @@ void CollectiveRun::start_transfer(Rank rank, std::uint32_t number, Bytes bytes)
   for (const sim::LinkId link : queue.route->links) link_bytes_[link] += load;
   queue.task_start = queue.date;
   const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);
-  const sim::EventOrder order{here, members_[rank].stream * planes_per_stream + number};
+  const sim::EventOrder order = event_order(here, members_[rank].stream, number);
   machine_.network.transfer(*queue.route, reads ? sim::Access::read : sim::Access::write, bytes, queue.date + setup,
                             order, *this, index_of(rank, number));
 }

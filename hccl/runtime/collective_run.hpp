@@ -33,6 +33,12 @@ struct Machine {
   sim::Trace& trace;
 };
 
+/// Order of a rank's events at one date: by stream, within a stream by the queues of its collective.
+[[nodiscard]] constexpr sim::EventOrder event_order(Rank rank, std::uint32_t stream, std::uint32_t queue = 0) {
+  constexpr std::uint32_t queues_per_stream = 4096;
+  return {rank, stream * queues_per_stream + queue};
+}
+
 /// Figures of a finished collective.
 struct CollectiveStats {
   std::string name;

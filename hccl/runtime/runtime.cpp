@@ -68,14 +68,21 @@ void Runtime::launch(StreamId stream, Seconds duration, std::uint32_t name, std:
 void Runtime::delay(StreamId stream, Seconds duration) { enqueue(stream, {.kind = Kind::delay, .duration = duration}); }
 
 void Runtime::record(StreamId stream, EventId event) {
-  std::vector<Seconds>& dates = events_.at(event.index).dates;
-  dates.push_back(not_reached);
-  const auto generation = static_cast<std::uint32_t>(dates.size());
-  enqueue(stream, {.kind = Kind::record, .index = event.index, .generation = generation});
+  Event& recorded = events_.at(event.index);
+  if (recorded.pending == 0) {
+    // Waits to come will ask for the new record.
+    const auto needed = std::find(recorded.dates.begin(), recorded.dates.end(), not_reached);
+    recorded.forgotten += static_cast<std::uint32_t>(needed - recorded.dates.begin());
+    recorded.dates.erase(recorded.dates.begin(), needed);
+  }
+  recorded.dates.push_back(not_reached);
+  enqueue(stream, {.kind = Kind::record, .index = event.index, .generation = recorded.records()});
 }
 
 void Runtime::wait(StreamId stream, EventId event) {
-  const auto generation = static_cast<std::uint32_t>(events_.at(event.index).dates.size());
+  Event& awaited = events_.at(event.index);
+  const std::uint32_t generation = awaited.records();
+  if (generation > 0) ++awaited.pending;
   enqueue(stream, {.kind = Kind::wait, .index = event.index, .generation = generation});
 }
 
@@ -172,7 +179,7 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
       return true;
     case Kind::record: {
       Event& event = events_[task.index];
-      event.dates[task.generation - 1] = stream.date;
+      event.date(task.generation) = stream.date;
       // Waiters look again; those that wait for another record go back to waiting.
       for (const std::uint32_t waiting : std::exchange(event.waiting, {})) {
         streams_[waiting].blocked = false;
@@ -183,18 +190,19 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
     case Kind::wait: {
       if (task.generation == 0) return true;
       Event& event = events_[task.index];
-      const Seconds date = event.dates[task.generation - 1];
+      const Seconds date = event.date(task.generation);
       if (date == not_reached) {
         stream.blocked = true;
         event.waiting.push_back(index);
         return false;
       }
+      --event.pending;
       stream.date = std::max(stream.date, date);
       return true;
     }
     case Kind::host:
       stream.blocked = true;
-      machine_.loop.at(stream.date, {stream.rank, stream.number}, [this, index, function = task.index] {
+      machine_.loop.at(stream.date, event_order(stream.rank, stream.number), [this, index, function = task.index] {
         const std::function<void()> call = std::exchange(functions_[function], nullptr);
         free_functions_.push_back(function);
         call();

@@ -88,9 +88,15 @@ class Runtime {
     bool blocked = false;  // its first task has begun and waits for something
     std::deque<Task> tasks;
   };
+  /// The records of an event that a wait may still ask for: those from number `forgotten` + 1 on.
   struct Event {
-    std::vector<Seconds> dates;          // of every record enqueued so far; not_reached at first
+    std::uint32_t forgotten = 0;
+    std::vector<Seconds> dates;          // not_reached at first
+    std::uint32_t pending = 0;           // waits that are enqueued and have not passed
     std::vector<std::uint32_t> waiting;  // streams
+
+    [[nodiscard]] std::uint32_t records() const { return forgotten + static_cast<std::uint32_t>(dates.size()); }
+    [[nodiscard]] Seconds& date(std::uint32_t record) { return dates[record - forgotten - 1]; }
   };
   struct Call {
     std::uint32_t communicator = 0;

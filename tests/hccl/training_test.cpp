@@ -108,6 +108,18 @@ TEST_P(BothNetworks, TwoServersReduceInThreeSteps) {
   expect_all_near(simulate(setting), {158.784, 100, 158.784, 43.784, 115, 100, 143.784});
 }
 
+TEST_P(BothNetworks, TwoServersInParallelWithTheBackwardPass) {
+  test::TestPlatform platform;
+  platform.servers = 2;
+  const Case setting{platform, {.npus = 4, .segments = each, .hcom_parallel = true, .network = GetParam()}};
+  // An allreduce of 20480 bytes: 4.664 in the server; between servers slices of 5120, halving 1.02 + 7 + 2 + 1.024 +
+  // 1.02 + (0.6 + 0.512) = 13.176 and doubling 12.064; 4.664 in the server. Sum 34.568.
+  // The second waits for the first (64.568), the third for its gradient (100). The update of the second lasts from
+  // 99.136 to 104.136, that of the third ends the iteration.
+  expect_all_near(simulate(setting),
+                  {139.568, 100, 139.568, 30.432, 109.136, 30, 64.568, 64.568, 99.136, 100, 134.568});
+}
+
 TEST_P(BothNetworks, OneNpuDoesNotCommunicate) {
   const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam()}};
   expect_all_near(simulate(setting), {115, 100, 115, 0, 115, 100, 100});
