@@ -1,6 +1,7 @@
 #include "base/child_process.hpp"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,13 @@ void write_all(int file, std::string_view text) {
     if (written <= 0) return;  // the parent is gone: nobody is left to tell
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+/// Lets the kernel end this process when its parent ends, however that happens: a simulation that nobody waits for must
+/// not go on, nor leave files.
+void end_with_parent(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);  // it ended before the call
 }
 
 /// The child's life: runs the work, sends what came of it, ends without running exit handlers.
@@ -88,9 +96,11 @@ Child::Child(const std::function<std::string()>& work) {
   if (::pipe(result.data()) != 0 || ::pipe(diagnostics.data()) != 0) {
     internal_error("cannot make a pipe: {}", std::strerror(errno));
   }
+  const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) internal_error("cannot fork: {}", std::strerror(errno));
   if (pid_ == 0) {
+    end_with_parent(parent);
     ::close(result[0]);
     ::close(diagnostics[0]);
     ::dup2(diagnostics[1], STDERR_FILENO);
@@ -127,7 +137,10 @@ std::string Child::result() {
   ::close(stderr_pipe_);
   pid_ = -1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !sent.empty()) {
-    if (sent.front() == result_tag) return sent.substr(1);
+    if (sent.front() == result_tag) {
+      write_all(STDERR_FILENO, diagnostics);  // warnings
+      return sent.substr(1);
+    }
     rethrow(std::string_view(sent).substr(1));
   }
   while (!diagnostics.empty() && diagnostics.back() == '\n') diagnostics.pop_back();

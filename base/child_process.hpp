@@ -10,10 +10,12 @@ namespace hcclsim {
 
 /// Runs `work` in a forked child and returns the string that it returned. An Error thrown in the child is thrown again
 /// here; any other end of the child (exception, abort, signal) becomes an Error(internal) of kind "crash" whose
-/// message holds what the child last wrote to stderr. Output buffered in stdio before the call is not written twice.
+/// message holds what the child last wrote to stderr. What a successful child wrote to stderr is written to stderr
+/// here. Output buffered in stdio before the call is not written twice. The child ends when this process ends, killed
+/// or not.
 [[nodiscard]] std::string run_in_child(const std::function<std::string()>& work);
 
-/// A child that works in the background.
+/// A child that works in the background, and ends when this process or thread ends.
 class Child {
  public:
   explicit Child(const std::function<std::string()>& work);

@@ -1,6 +1,7 @@
 #include "base/output_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,8 +14,26 @@
 
 namespace hcclsim {
 
-OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
-  namespace fs = std::filesystem;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int readable_by_all = 0666;  // less what the user's umask forbids
+
+/// The folder of a path, or the nearest one above it that exists.
+fs::path existing_folder(const fs::path& path) {
+  std::error_code ignored;
+  fs::path folder = fs::absolute(path, ignored).parent_path();
+  while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  return folder;
+}
+
+/// A file without a name can be given one through this path.
+std::string path_of(int file) { return fmt::format("/proc/self/fd/{}", file); }
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& path, Folders folders) : path_(path), target_(path) {
   if (path.empty()) bad_input("output", "the path of an output file is empty");
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
@@ -23,23 +42,37 @@ OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
     if (::access(path.c_str(), W_OK) != 0) fail(errno);
     target_ = fs::canonical(path, ignored).string();
   }
-  constexpr int readable_by_all = 0666;  // less what the user's umask forbids
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     file_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  } else {
-    temporary_ = fmt::format("{}.{}.tmp", target_, ::getpid());
-    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, readable_by_all);
+    if (file_ < 0) fail(errno);
+    return;
   }
-  if (file_ < 0) {
-    temporary_.clear();
-    fail(errno);
-  }
+  const fs::path parent = fs::path(target_).parent_path();
+  open_temporary(folders == Folders::are_made ? existing_folder(target_).string()
+                 : parent.empty()             ? "."
+                                              : parent.string());
+}
+
+void OutputFile::open_temporary(const std::string& folder) {
+  // The name, for the checks that a file without one escapes: its length, and a link that leads nowhere.
+  const std::string name = fs::path(target_).filename().string();
+  const std::string beside = fmt::format("{}/{}.{}.tmp", folder, name, ::getpid());
+  struct stat unused {};
+  if (::lstat(beside.c_str(), &unused) != 0 && errno != ENOENT) fail(errno);
+  file_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, readable_by_all);
+  nameless_ = file_ >= 0 && ::access(path_of(file_).c_str(), F_OK) == 0;
+  if (nameless_) return;
+  if (file_ >= 0) ::close(file_);
+  file_ = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, readable_by_all);
+  if (file_ < 0) fail(errno);
+  temporary_ = beside;
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, {})),
+      nameless_(std::exchange(other.nameless_, false)),
       file_(std::exchange(other.file_, -1)) {}
 
 OutputFile::~OutputFile() { close_and_remove(); }
@@ -54,10 +87,27 @@ void OutputFile::write(std::string_view text) {
 }
 
 void OutputFile::commit() {
+  if (nameless_ || !temporary_.empty()) make_folders();
+  if (nameless_) give_name();
   if (::close(std::exchange(file_, -1)) != 0) fail(errno);
   if (temporary_.empty()) return;
   if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
   temporary_.clear();
+}
+
+void OutputFile::make_folders() const {
+  std::error_code failure;
+  const fs::path parent = fs::path(target_).parent_path();
+  if (!parent.empty()) fs::create_directories(parent, failure);
+  if (failure) fail(failure.value());
+}
+
+/// Links the file beside its target, whose place it can then take in one step.
+void OutputFile::give_name() {
+  const std::string name = fmt::format("{}.{}.tmp", target_, ::getpid());
+  if (::linkat(AT_FDCWD, path_of(file_).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) fail(errno);
+  nameless_ = false;
+  temporary_ = name;
 }
 
 void OutputFile::fail(int error_number) const {

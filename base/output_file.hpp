@@ -3,20 +3,24 @@
 #include <string>
 #include <string_view>
 
-/// Files appear whole or not at all: contents go to a temporary file beside the target, which replaces it when all is
-/// written. Opening early, before a long simulation, tells at once that a path cannot be written.
+/// Files appear whole or not at all: contents go to a file without a name in the target's folder, which takes the
+/// target's place when all is written; a process that is killed leaves nothing. (A file system without such files gets
+/// a temporary name instead.) Opening early, before a long simulation, tells at once that a path cannot be written.
 namespace hcclsim {
 
 class OutputFile {
  public:
-  /// Opens a temporary file in the folder of `path`. A path that is not a regular file (/dev/null, a pipe) is written
-  /// directly. Throws Error(bad_input) of kind "output" if the path cannot be written.
-  explicit OutputFile(const std::string& path);
+  enum class Folders : bool { must_exist, are_made };
+
+  /// Opens a file for `path`. A path that is not a regular file (/dev/null, a pipe) is written directly. With
+  /// Folders::are_made, missing folders on the way are made by commit(). Throws Error(bad_input) of kind "output" if
+  /// the path cannot be written.
+  explicit OutputFile(const std::string& path, Folders folders = Folders::must_exist);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   OutputFile& operator=(OutputFile&&) = delete;
-  /// Removes the temporary file, and leaves the target as it was, unless commit() was called.
+  /// Leaves the target as it was unless commit() was called.
   ~OutputFile();
 
   /// Appends; throws Error(bad_input) of kind "output" (disk full, …).
@@ -26,11 +30,15 @@ class OutputFile {
 
  private:
   [[noreturn]] void fail(int error_number) const;
+  void open_temporary(const std::string& folder);
+  void make_folders() const;
+  void give_name();
   void close_and_remove() noexcept;
 
   std::string path_;       ///< as given, for messages
   std::string target_;     ///< with symbolic links resolved
-  std::string temporary_;  ///< empty if the target is written directly
+  std::string temporary_;  ///< name of the file until commit(); empty if it has none or is written directly
+  bool nameless_ = false;
   int file_ = -1;
 };
 

@@ -69,11 +69,9 @@ std::vector<Timeline> open_timelines(const RunOptions& options, Rank npus) {
     timelines.push_back({ranks, OutputFile(options.trace)});
     return timelines;
   }
-  std::error_code failure;
-  fs::create_directories(options.trace, failure);  // what went wrong shows when the files are opened
   for (const Rank rank : ranks) {
     const fs::path path = fs::path(options.trace) / fmt::format("timeline_rank_{}.json", rank);
-    timelines.push_back({{rank}, OutputFile(path.string())});
+    timelines.push_back({{rank}, OutputFile(path.string(), OutputFile::Folders::are_made)});
   }
   return timelines;
 }

@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -40,6 +44,43 @@ TEST(ChildProcess, TurnsAnAbortIntoAnErrorWithItsLastWords) {
     EXPECT_EQ(error.kind(), "crash");
     EXPECT_THAT(error.what(), testing::HasSubstr("last words"));
   }
+}
+
+TEST(ChildProcess, HandsOnWhatASuccessfulChildWroteToStderr) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_in_child([] {
+              std::fputs("a warning\n", stderr);
+              return std::string("done");
+            }),
+            "done");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "a warning\n");
+}
+
+/// A process with a child of its own child is killed; all of them hold the end of a pipe that closes when the last
+/// ends.
+TEST(ChildProcess, EndsWithItsParent) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    ::close(pipe[0]);
+    (void)run_in_child([&] {
+      (void)run_in_child([&] {
+        EXPECT_EQ(::write(pipe[1], "x", 1), 1);  // all three live
+        while (true) ::pause();
+        return std::string();
+      });
+      return std::string();
+    });
+    ::_exit(0);
+  }
+  ::close(pipe[1]);
+  char byte = 0;
+  EXPECT_EQ(::read(pipe[0], &byte, 1), 1);
+  ::kill(parent, SIGKILL);
+  ::waitpid(parent, nullptr, 0);
+  EXPECT_EQ(::read(pipe[0], &byte, 1), 0);  // without end if one of them went on
+  ::close(pipe[0]);
 }
 
 TEST(ChildProcess, SeveralRunAtOnce) {

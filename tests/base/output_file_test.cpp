@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "base/child_process.hpp"
 #include "base/error.hpp"
 
 namespace hcclsim {
@@ -68,6 +70,29 @@ TEST_F(OutputFileTest, LeavesTheOldFileUntilCommit) {
   }
   EXPECT_EQ(contents("a"), "old");
   EXPECT_EQ(files(), 1);
+}
+
+TEST_F(OutputFileTest, MakesFoldersOnlyWhenItCommits) {
+  using enum OutputFile::Folders;
+  { OutputFile(path("new/folder/a"), are_made).write("half"); }
+  EXPECT_EQ(files(), 0);
+  OutputFile file(path("new/folder/a"), are_made);
+  file.write("all");
+  EXPECT_EQ(files(), 0);
+  file.commit();
+  EXPECT_EQ(contents("new/folder/a"), "all");
+  write_file_atomically(path("plain"), "x");
+  EXPECT_THROW(OutputFile(path("plain/a"), are_made), Error);
+}
+
+TEST_F(OutputFileTest, AKilledProcessLeavesNothing) {
+  EXPECT_THROW((void)run_in_child([&]() -> std::string {
+                 OutputFile file(path("a"));
+                 file.write("half");
+                 std::abort();
+               }),
+               Error);
+  EXPECT_EQ(files(), 0);
 }
 
 TEST_F(OutputFileTest, FollowsSymbolicLinks) {
