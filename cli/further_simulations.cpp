@@ -54,7 +54,8 @@ std::string overlapped_step(const Setting& setting, const hccl::TrainingOptions&
   const hccl::TrainingResult result = simulate(setting, options);
   Json segments = Json::array();
   for (const hccl::SegmentResult& segment : result.segments) {
-    segments.push_back({segment.segment.first, segment.segment.last, segment.bytes, segment.start, segment.end});
+    segments.push_back({segment.segment.first, segment.segment.last, segment.bytes, segment.start, segment.end,
+                        segment.limit == hccl::Limit::late_rank});
   }
   return Json{{"segments", segments},
               {"ready", result.gradient_ready},
@@ -70,7 +71,8 @@ hccl::SplitAdvice advise(const Json& step, const std::vector<Bytes>& sizes, cons
     segments.push_back({{s[0].get<std::uint32_t>(), s[1].get<std::uint32_t>()},
                         s[2].get<Bytes>(),
                         s[3].get<double>(),
-                        s[4].get<double>()});
+                        s[4].get<double>(),
+                        s[5].get<bool>()});
   }
   const auto ready = step["ready"].get<std::vector<Seconds>>();
   return hccl::advise_split(

@@ -39,6 +39,13 @@ Json segments_json(const RunReport& report) {
   return segments;
 }
 
+/// The line that HCCL logs of its segments.
+std::string segment_log(const RunReport& report) {
+  std::vector<hccl::Segment> segments;
+  for (const hccl::SegmentResult& segment : report.result.segments) segments.push_back(segment.segment);
+  return hccl::segment_log_line(segments);
+}
+
 Json trace_json(const RunReport& report) {
   Json allreduce = Json::array();
   for (const hccl::SegmentResult& segment : report.result.segments) {
@@ -63,16 +70,24 @@ Json gradients_json(const RunReport& report) {
   return gradients;
 }
 
-/// Null unless a scenario was looked for.
+/// Null unless further simulations were run.
 Json advice_json(const RunReport& report) {
   if (!report.advice.has_value()) return nullptr;
   Json trials = Json::array();
   for (const Trial& trial : report.trials) {
     trials.push_back({{"split_by_size", trial.percentages}, {"step_time_s", trial.step_time}});
   }
+  const auto seconds = [](const std::optional<Seconds>& time) {
+    return time.has_value() ? Json(*time) : Json(nullptr);
+  };
   return {{"scenario", static_cast<int>(report.advice->scenario)},
           {"sentence", report.advice->sentence},
-          {"trials", trials}};
+          {"trials", trials},
+          {"one_npu_step_s", seconds(report.one_npu_step)},
+          {"low_links_step_s", seconds(report.slowest_step)},
+          {"high_links_step_s", seconds(report.fastest_step)},
+          {"other_hcom_parallel", report.hcom_parallel ? "off" : "on"},
+          {"other_hcom_parallel_step_s", seconds(report.other_hcom_parallel_step)}};
 }
 
 }  // namespace
@@ -86,6 +101,7 @@ std::string json_report(const RunReport& report) {
                   {"batch", report.workload.batch},
                   {"network", report.network},
                   {"folded", report.folded},
+                  {"segment_log", segment_log(report)},
                   {"segments", segments_json(report)},
                   {"trace", trace_json(report)},
                   {"gradients", gradients_json(report)},

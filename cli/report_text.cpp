@@ -161,7 +161,9 @@ std::string advice_line(const RunReport& report) {
                         report.hcom_parallel ? "" : "--hcom-parallel on ", fmt::join(best->percentages, ","),
                         ms(best->step_time), change(best->step_time, report.result.step_time));
   } else if (!report.trials.empty()) {
-    line += fmt::format(" None of {} splits that were simulated is faster.", report.trials.size());
+    line += report.trials.size() == 1
+                ? " The split that was simulated is not faster."
+                : fmt::format(" None of the {} splits that were simulated is faster.", report.trials.size());
   }
   return line + '\n';
 }

@@ -44,7 +44,8 @@ constexpr const char* footer =
     "  hcclsim run --hcom-parallel on --split-by-size 80,20 overlap, another split\n"
     "  hcclsim run --platform atlas800t-a2-x2 --batch 256   two servers of eight 910B\n"
     "  hcclsim run --trace timeline.json                    for ui.perfetto.dev\n"
-    "  hcclsim run --gradients profile.csv --format json    a measured profile instead of a model";
+    "  hcclsim run --gradients profile.csv --format json    a measured profile instead of a model\n"
+    "  hcclsim run --format json --advice                   with comparisons and advice";
 
 /// The timeline files that --trace asks for: one, or one per rank in a folder.
 struct Timeline {
@@ -228,7 +229,7 @@ void simulate_run(const RunOptions& options, const std::string& platform) {
                          .network = simgrid ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid,
                          .skew = skew}};
   std::optional<FurtherSimulations> further;
-  if (options.format == OutputFormat::text) further.emplace(setting);
+  if (options.format == OutputFormat::text || options.advice) further.emplace(setting);
   report.result = simulate_training(cluster, report.workload, soc, costs, setting.options);
   if (further.has_value()) further->finish(report);
 

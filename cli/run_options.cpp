@@ -222,6 +222,10 @@ void add_output_options(CLI::App& command, RunOptions& options) {
       ->default_str("text")
       ->type_name("")
       ->group(group);
+  command
+      .add_flag("--advice", options.advice,
+                "Also simulate, with --format json, what the text form compares with and advises")
+      ->group(group);
   command.add_option("--config", "TOML file of options, such as batch = 64; the command line counts first")
       ->type_name("FILE")
       ->configurable(false)
@@ -244,6 +248,9 @@ void check_against_each_other(const CLI::App& command, const RunOptions& options
   require_not_both(command, "--speed-factors", "--speed-spread");
   if (given(command, "--trace-ranks") && !given(command, "--trace")) {
     bad_input("option", "--trace-ranks needs --trace FILE, which says where the timeline goes");
+  }
+  if (options.advice && options.format == OutputFormat::csv) {
+    bad_input("option", "--advice has no place in the rows of --format csv; give --format json or text");
   }
   if (!options.trace.empty() && options.trace == options.step_trace) {
     bad_input("option", "--trace and --step-trace both write {}; give two files", options.trace);

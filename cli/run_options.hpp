@@ -58,6 +58,7 @@ struct RunOptions {
   bool trace_all_ranks = false;
   std::string step_trace;  ///< file of the iteration trace; empty: none
   OutputFormat format = OutputFormat::text;
+  bool advice = false;  ///< the comparisons of the text form in JSON too
 
   /// The settings of --split* as HCCL takes them; throws Error(bad_input) for lists that it would refuse.
   [[nodiscard]] hccl::SplitStrategies split_strategies(Rank world_size) const;

@@ -62,16 +62,15 @@ Shape GraphBuilder::slide(std::string_view name, OperatorId from, const Window& 
   const Shape& image = graph_.operators.front().output;
   const std::uint64_t stride = strides_[from] * window.stride;
   if (window.stride > 1 && stride > std::min(image.height, image.width)) {
-    bad_input("model",
+    bad_input(small_input,
               "{} of {}: an input of {}x{} pixels is smaller than the network's stride up to here, {} (image of {}x{} "
-              "left); give an input of at least {}",
-              name, graph_.title, image.height, image.width, stride, in.height, in.width, stride);
+              "left)",
+              name, graph_.title, image.height, image.width, stride, in.height, in.width);
   }
   const std::uint64_t padded_height = std::uint64_t{in.height} + 2 * std::uint64_t{window.padding};
   const std::uint64_t padded_width = std::uint64_t{in.width} + 2 * std::uint64_t{window.padding};
   if (std::min(padded_height, padded_width) < window.kernel) {
-    bad_input("model",
-              "{} of {}: a {}x{} window does not fit into an image of {}x{} with padding {}; give a larger input", name,
+    bad_input(small_input, "{} of {}: a {}x{} window does not fit into an image of {}x{} with padding {}", name,
               graph_.title, window.kernel, window.kernel, in.height, in.width, window.padding);
   }
   next_stride_ = stride;

@@ -17,6 +17,9 @@ struct ConvolutionOptions {
   bool bias = false;
 };
 
+/// Kind of the Error for an input image that is too small for the network's windows and strides.
+inline constexpr std::string_view small_input = "input-size";
+
 class GraphBuilder {
  public:
   /// Starts with the batch of input images (or feature vectors: height = width = 1) as operator 0.

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "models/graph_builder.hpp"
 #include "models/zoo/networks.hpp"
 
 namespace hcclsim::models {
@@ -98,6 +99,20 @@ Graph make_mlp(const ModelOptions& options) {
   return zoo::mlp(parse_widths(options.name), options.batch, options.fc_bias);
 }
 
+/// The smallest input that a network takes, above one that is too small.
+std::uint32_t smallest_input(std::size_t model, zoo::ImageNetwork network) {
+  network.batch = 1;
+  while (true) {
+    ++network.input;
+    try {
+      static_cast<void>(makers.at(model)(models.at(model), network));
+      return network.input;
+    } catch (const Error& error) {
+      if (error.kind() != small_input) throw;
+    }
+  }
+}
+
 }  // namespace
 
 std::span<const ModelInfo> model_list() { return models; }
@@ -107,10 +122,16 @@ Graph make_model(const ModelOptions& options) {
   const std::string name = normalised(options.name);
   for (std::size_t i = 0; i < makers.size(); ++i) {
     if (normalised(models[i].name) != name) continue;
-    return makers[i](models[i], {.batch = options.batch,
-                                 .input = options.input.value_or(224),
-                                 .classes = options.classes.value_or(1000),
-                                 .fc_bias = options.fc_bias});
+    const zoo::ImageNetwork network{.batch = options.batch,
+                                    .input = options.input.value_or(224),
+                                    .classes = options.classes.value_or(1000),
+                                    .fc_bias = options.fc_bias};
+    try {
+      return makers[i](models[i], network);
+    } catch (const Error& error) {
+      if (error.kind() != small_input) throw;
+      bad_input("model", "{}; give an input of at least {} pixels", error.what(), smallest_input(i, network));
+    }
   }
   unknown_model(options.name);
 }

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <numeric>
+#include <limits>
 
 #include "hccl/gradient/split.hpp"
 
@@ -17,8 +16,11 @@ constexpr double worthwhile = 0.005;
 /// One cut is as good as more if its tail is longer by no more than this part.
 constexpr double as_good = 0.02;
 constexpr std::size_t most_trial_segments = 4;
-/// Percentages of trials are multiples of these, by the number of segments: fine for one cut, coarser for more.
-constexpr std::array<int, most_trial_segments + 1> percent_step{0, 0, 1, 5, 10};
+/// Percentages of trials are multiples of a half; those of the most segments are whole.
+constexpr int units = 200;
+constexpr std::array<int, most_trial_segments + 1> unit_step{0, 0, 1, 1, 2};
+
+double percent_of(int unit) { return 100.0 * unit / units; }
 
 /// Duration of an allreduce as start-up time and bytes over a bandwidth.
 struct AffineCost {
@@ -27,8 +29,11 @@ struct AffineCost {
   [[nodiscard]] Seconds of(double bytes) const { return startup + seconds_per_byte * bytes; }
 };
 
-/// Fitted to the largest and the smallest segment; through the origin where they do not determine a line.
-AffineCost fit_cost(const std::vector<SegmentTimes>& segments) {
+/// Fitted to the largest and the smallest segment that did not wait for a late rank, if there are such; through the
+/// origin where they do not determine a line.
+AffineCost fit_cost(std::vector<SegmentTimes> segments) {
+  const auto waited = [](const SegmentTimes& segment) { return segment.waited; };
+  if (!std::all_of(segments.begin(), segments.end(), waited)) std::erase_if(segments, waited);
   const auto [small, large] = std::minmax_element(segments.begin(), segments.end(),
                                                   [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
   const Seconds large_time = large->end - large->start;
@@ -42,73 +47,122 @@ AffineCost fit_cost(const std::vector<SegmentTimes>& segments) {
   return slope > 0 && startup >= 0 ? AffineCost{startup, slope} : cost;
 }
 
-/// Estimates splits of one step. Sums and search are those of the vendor's rule without its float32 roundings, which
-/// move a cut by a gradient at most and are right in the simulation that follows.
-class Estimator {
+/// A place where a split can cut: after a gradient that the vendor's rule finds for some share of the bytes.
+struct Cut {
+  int unit = 0;            ///< share of the bytes
+  double bytes = 0;        ///< of all gradients up to here
+  Seconds ready = 0;       ///< of the last of them
+  Seconds update_sum = 0;  ///< of all of them
+};
+
+/// How far a split has been sent when its first segments are over.
+struct Progress {
+  double bytes = 0;
+  Seconds end = 0;         ///< of the allreduces so far
+  Seconds update_end = 0;  ///< of their updates
+  Seconds update_sum = 0;
+};
+
+struct Trial {
+  std::vector<double> percentages;
+  Seconds tail = 0;  ///< time from bp_end to the end of the last allreduce and of the updates that follow it
+};
+
+/// Estimates splits of one step and finds the best of each number of segments. Sums and search are those of the
+/// vendor's rule without its float32 roundings, which move a cut by a gradient at most and are right in the simulation
+/// that follows. Several shares can mean the same cut: it is tried once, so the search is over gradients, not over
+/// numbers.
+class Search {
  public:
-  explicit Estimator(const OverlappedStep& step) : step_(step), cost_(fit_cost(step.segments)) {
-    sums_.reserve(step.sizes.size());
-    double sum = 0;
-    for (const Bytes size : step.sizes) sums_.push_back(sum += static_cast<double>(size));
-    updates_.resize(step.sizes.size(), 0);
-    std::partial_sum(step.updates.begin(), step.updates.end(), updates_.begin());
+  explicit Search(const OverlappedStep& step) : step_(step), cost_(fit_cost(step.segments)) {
+    double bytes = 0;
+    Seconds updates = 0;
+    for (std::size_t i = 0; i < step.sizes.size(); ++i) {
+      bytes += static_cast<double>(step.sizes[i]);
+      if (!step.updates.empty()) updates += step.updates[i];
+      gradients_.push_back({0, bytes, step.ready[i], updates});
+    }
   }
 
-  /// Time from bp_end to the end of the last allreduce and of the updates that follow it.
-  [[nodiscard]] Seconds tail(std::span<const int> percentages) const {
-    Seconds end = 0;         // of the allreduces so far
-    Seconds update_end = 0;  // of their updates
-    Seconds updated = 0;     // update times so far
-    double sent = 0;
-    int percent = 0;
-    for (const int share : percentages) {
-      percent += share;
-      const std::size_t last = percent == 100 ? sums_.size() - 1 : cut_at(percent);
-      if (sums_[last] <= sent) continue;
-      end = std::max(end, step_.ready[last]) + cost_.of(sums_[last] - sent);
-      sent = sums_[last];
-      update_end = std::max(update_end, end) + updates_[last] - updated;
-      updated = updates_[last];
+  /// The best split into so many segments; its percentages are empty if there is none.
+  Trial best(std::size_t segments) {
+    find_cuts(unit_step.at(segments));
+    best_.tail = std::numeric_limits<Seconds>::infinity();
+    best_units_.clear();
+    units_.clear();
+    extend({}, 0, segments);
+    Trial trial{{}, best_.tail};
+    int before = 0;
+    for (const int unit : best_units_) {
+      trial.percentages.push_back(percent_of(unit - before));
+      before = unit;
     }
-    return update_end - step_.backward_end;
+    return trial;
   }
 
  private:
-  [[nodiscard]] std::size_t cut_at(int percent) const {
-    const double target = sums_.back() * percent / 100;
-    const auto above = std::lower_bound(sums_.begin(), sums_.end(), target);
-    const auto index = static_cast<std::size_t>(above - sums_.begin());
-    return index > 0 && target - sums_[index - 1] <= sums_[index] - target ? index - 1 : index;
+  /// The different cuts at multiples of `step`. Of the shares that lead to one gradient the roundest is kept.
+  void find_cuts(int step) {
+    std::vector<double> percentages;
+    for (int unit = step; unit < units; unit += step) percentages.push_back(percent_of(unit));
+    cuts_.clear();
+    std::size_t next = 0;  // gradients before this one have been cut after
+    int unit = 0;
+    for (const std::size_t index : cuts_at(percentages, step_.sizes)) {
+      unit += step;
+      if (index + 1 == gradients_.size()) break;  // nothing is left for another segment
+      if (index >= next) {
+        cuts_.push_back(gradients_[index]);
+        cuts_.back().unit = unit;
+        next = index + 1;
+      } else if (index + 1 == next && roundness(unit) > roundness(cuts_.back().unit)) {
+        cuts_.back().unit = unit;
+      }
+    }
+  }
+
+  /// Tens before fives before whole percentages before halves.
+  static int roundness(int unit) {
+    int round = 0;
+    for (const int divisor : {2, 10, 20}) round += unit % divisor == 0 ? 1 : 0;
+    return round;
+  }
+
+  [[nodiscard]] Progress send(const Progress& before, const Cut& cut) const {
+    Progress after{cut.bytes, std::max(before.end, cut.ready) + cost_.of(cut.bytes - before.bytes), 0, cut.update_sum};
+    after.update_end = std::max(before.update_end, after.end) + cut.update_sum - before.update_sum;
+    return after;
+  }
+
+  /// Tries all ways to cut what is left, from the cut with number `first` on, into so many segments.
+  void extend(const Progress& before, std::size_t first, std::size_t segments) {
+    if (segments == 1) {
+      const Seconds tail = send(before, gradients_.back()).update_end - step_.backward_end;
+      if (tail >= best_.tail) return;
+      best_.tail = tail;
+      best_units_ = units_;
+      best_units_.push_back(units);
+      return;
+    }
+    for (std::size_t i = first; i < cuts_.size(); ++i) {
+      const Progress after = send(before, cuts_[i]);
+      // The rest cannot end earlier than in one allreduce at once; later cuts end later still.
+      const Seconds soonest = after.end + cost_.of(gradients_.back().bytes - after.bytes);
+      if (soonest - step_.backward_end >= best_.tail) continue;
+      units_.push_back(cuts_[i].unit);
+      extend(after, i + 1, segments - 1);
+      units_.pop_back();
+    }
   }
 
   const OverlappedStep& step_;
   AffineCost cost_;
-  std::vector<double> sums_;      // bytes up to each gradient
-  std::vector<Seconds> updates_;  // update times up to each gradient
+  std::vector<Cut> gradients_;  // a cut after every gradient; the last is the end
+  std::vector<Cut> cuts_;
+  std::vector<int> units_;  // of the split that is being built
+  std::vector<int> best_units_;
+  Trial best_;
 };
-
-struct Trial {
-  std::vector<int> percentages;
-  Seconds tail = 0;
-};
-
-/// Tries all lists that begin with `list` and sum to 100 with `segments` entries.
-void search(const Estimator& estimator, std::size_t segments, std::vector<int>& list, int left, Trial& best) {
-  if (list.size() + 1 == segments) {
-    list.push_back(left);
-    const Seconds tail = estimator.tail(list);
-    if (best.percentages.empty() || tail < best.tail) best = {list, tail};
-    list.pop_back();
-    return;
-  }
-  const int step = percent_step.at(segments);
-  const int later_segments = static_cast<int>(segments - list.size()) - 1;
-  for (int share = step; share <= left - later_segments * step; share += step) {
-    list.push_back(share);
-    search(estimator, segments, list, left - share, best);
-    list.pop_back();
-  }
-}
 
 std::string describe(SplitScenario scenario, const OverlappedStep& step) {
   constexpr double milliseconds = 1e3;
@@ -119,8 +173,10 @@ std::string describe(SplitScenario scenario, const OverlappedStep& step) {
   const std::string verb = first_count > 1 ? "end" : "ends";
   switch (scenario) {
     case SplitScenario::well_split:
-      return fmt::format("AR{} ends {:.3f} ms after bp_end, and percentages are not expected to do better",
-                         segments.size(), after_ms);
+      return fmt::format(
+          "AR{} ends {:.3f} ms after bp_end, and no split in up to {} parts by whole percentages is expected to do "
+          "better",
+          segments.size(), after_ms, most_trial_segments);
     case SplitScenario::cut_later:
       return fmt::format("{} {} within FP/BP and AR{} is long ({:.3f} ms after bp_end): move the cut backward", hidden,
                          verb, segments.size(), after_ms);
@@ -152,13 +208,11 @@ SplitScenario classify(const OverlappedStep& step, std::span<const Trial> trials
 }  // namespace
 
 SplitAdvice advise_split(const OverlappedStep& step) {
-  const Estimator estimator(step);
+  Search search(step);
   std::vector<Trial> trials;
-  for (std::size_t segments = 2; segments <= std::min(most_trial_segments, step.sizes.size()); ++segments) {
-    Trial best;
-    std::vector<int> list;
-    search(estimator, segments, list, 100, best);
-    trials.push_back(std::move(best));
+  for (std::size_t segments = 2; segments <= most_trial_segments; ++segments) {
+    Trial best = search.best(segments);
+    if (!best.percentages.empty()) trials.push_back(std::move(best));
   }
   const Seconds step_end = std::max(step.segments.back().end, step.iteration_end);
   const Seconds target = step_end * (1 - worthwhile) - step.backward_end;
@@ -166,9 +220,15 @@ SplitAdvice advise_split(const OverlappedStep& step) {
   SplitAdvice advice;
   if (std::any_of(trials.begin(), trials.end(), is_worthwhile)) advice.scenario = classify(step, trials);
   advice.sentence = describe(advice.scenario, step);
+  const auto late = std::find_if(step.segments.begin(), step.segments.end(), [](const auto& s) { return s.waited; });
+  if (late != step.segments.end()) {
+    advice.scenario = SplitScenario::well_split;
+    advice.sentence = fmt::format("AR{} mostly waits for a rank that is late, which moving the cut does not mend",
+                                  late - step.segments.begin() + 1);
+  }
   std::stable_sort(trials.begin(), trials.end(), [](const auto& a, const auto& b) { return a.tail < b.tail; });
   for (const Trial& trial : trials) {
-    if (is_worthwhile(trial)) advice.trials.emplace_back(trial.percentages.begin(), trial.percentages.end());
+    if (is_worthwhile(trial)) advice.trials.push_back(trial.percentages);
   }
   return advice;
 }

@@ -15,7 +15,7 @@
 namespace hcclsim::hccl {
 
 enum class SplitScenario : int {
-  well_split = 0,     ///< none: the estimate finds nothing better
+  well_split = 0,     ///< none: the estimate finds nothing better, or what delays allreduces is not the split
   cut_later = 1,      ///< AR1 is hidden and the last allreduce is long: move the cut backward, shorten the last one
   cut_earlier = 2,    ///< AR1 ends after the backward pass: move the cut forward, hide AR1
   more_segments = 3,  ///< one cut cannot do: more segments within forward and backward
@@ -27,6 +27,7 @@ struct SegmentTimes {
   Bytes bytes = 0;
   Seconds start = 0;
   Seconds end = 0;
+  bool waited = false;  ///< most of its time it waited for a rank that was late
 };
 
 /// A step with hcom_parallel on.
@@ -48,7 +49,8 @@ struct SplitAdvice {
   std::vector<std::vector<double>> trials;
 };
 
-/// Scenario, sentence and trials. The cost is proportional to the number of gradients.
+/// Scenario, sentence and trials. The trials are the best estimates of two, three and four segments among all lists of
+/// multiples of 0.5 % (four segments: whole percentages), at most some 10^5 estimates however many gradients there are.
 [[nodiscard]] SplitAdvice advise_split(const OverlappedStep& step);
 
 }  // namespace hcclsim::hccl

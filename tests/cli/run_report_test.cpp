@@ -64,7 +64,7 @@ TEST(TextReport, SaysWhenNoTrialIsFaster) {
   report.advice = hccl::SplitAdvice{hccl::SplitScenario::cut_later, "AR1 ends early", {{80, 20}}};
   report.trials = {{{80, 20}, 11e-3}};
   EXPECT_EQ(report.best_trial(), nullptr);
-  EXPECT_THAT(text_report(report), HasSubstr("None of 1 splits that were simulated is faster."));
+  EXPECT_THAT(text_report(report), HasSubstr("The split that was simulated is not faster."));
 }
 
 TEST(TextReport, ManySegmentsFitOnAPage) {
@@ -88,9 +88,9 @@ TEST(JsonReport, Keys) {
   const auto json = nlohmann::ordered_json::parse(json_report(report));
   std::vector<std::string> keys;
   for (const auto& item : json.items()) keys.push_back(item.key());
-  EXPECT_THAT(keys, ElementsAre("format_version", "model", "platform", "npus", "batch", "network", "folded", "segments",
-                                "trace", "gradients", "step_time_s", "images_per_s", "compute_s",
-                                "exposed_communication_s", "hbm_peak_bytes", "advice", "notes"));
+  EXPECT_THAT(keys, ElementsAre("format_version", "model", "platform", "npus", "batch", "network", "folded",
+                                "segment_log", "segments", "trace", "gradients", "step_time_s", "images_per_s",
+                                "compute_s", "exposed_communication_s", "hbm_peak_bytes", "advice", "notes"));
   EXPECT_EQ(json["format_version"], 1);
   EXPECT_EQ(json["npus"], 8);
   EXPECT_EQ(json["step_time_s"], 0.01);
@@ -117,7 +117,13 @@ TEST(JsonReport, Keys) {
   EXPECT_EQ(json["gradients"][1]["name"], "b.weight");
   EXPECT_EQ(json["gradients"][1]["bytes"], 9'000'000);
   EXPECT_EQ(json["gradients"][2]["ready_s"], 0.006);
+  EXPECT_EQ(json["segment_log"], "gradient segment result: segment num: 2, segment index list: [0,1] [2,2]");
   EXPECT_EQ(json["advice"]["scenario"], 1);
+  EXPECT_EQ(json["advice"]["one_npu_step_s"], 7 * 1e-3);
+  EXPECT_EQ(json["advice"]["low_links_step_s"], 12.5 * 1e-3);
+  EXPECT_EQ(json["advice"]["high_links_step_s"], 9 * 1e-3);
+  EXPECT_EQ(json["advice"]["other_hcom_parallel"], "on");
+  EXPECT_EQ(json["advice"]["other_hcom_parallel_step_s"], 8 * 1e-3);
   EXPECT_EQ(json["advice"]["trials"][0]["split_by_size"], nlohmann::ordered_json::parse("[80.0,20.0]"));
 }
 

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "hccl/gradient/advice.hpp"
@@ -77,6 +79,62 @@ TEST(SplitAdvice, OneSegmentIsScenario3) {
   const SplitAdvice advice = advise_split(network.step({100}));
   EXPECT_EQ(advice.scenario, SplitScenario::more_segments);
   EXPECT_THAT(advice.sentence, HasSubstr("one allreduce of all gradients ends 10.100 ms after bp_end"));
+}
+
+TEST(SplitAdvice, ALateRankIsNotMendedByACut) {
+  const Network network(30e-3, 0.1e-3);
+  OverlappedStep step = network.step({95, 5});
+  step.segments[0].waited = true;
+  const SplitAdvice advice = advise_split(step);
+  EXPECT_EQ(advice.scenario, SplitScenario::well_split);
+  EXPECT_THAT(advice.sentence, HasSubstr("AR1 mostly waits for a rank that is late"));
+}
+
+/// The best of two and three parts is the best of all lists of multiples of 0.5 %, found by trying each.
+TEST(SplitAdvice, TrialsAreTheBestOfAllHalfPercentages) {
+  for (const Seconds per_gradient : {0.1e-3, 0.6e-3, 0.95e-3}) {
+    Network network(0.3e-3, per_gradient);
+    network.sizes[10] = 20'000'000;  // gradients of unequal size
+    network.updates.assign(100, 0.05e-3);
+    std::vector<Seconds> sums(100);
+    std::partial_sum(network.sizes.begin(), network.sizes.end(), sums.begin(), std::plus<>());
+    // Time of the end of a split; infinite where two of its cuts fall together.
+    const auto exact = [&](const std::vector<double>& shares) {
+      std::vector<double> ends(shares.size());
+      std::partial_sum(shares.begin(), shares.end(), ends.begin());
+      Seconds end = 0;
+      Seconds updated = 0;
+      double sent = 0;
+      std::size_t done = 0;
+      for (const std::size_t last : cuts_at(ends, network.sizes)) {
+        if (last < done) return 1e300;
+        end = std::max(end, network.ready[last]) + 0.3e-3 + (sums[last] - sent) * per_gradient / 1e6;
+        updated = std::max(updated, end) + static_cast<double>(last + 1 - done) * 0.05e-3;
+        sent = sums[last];
+        done = last + 1;
+      }
+      return updated;
+    };
+    Seconds best_of_two = 1e300;
+    Seconds best_of_three = 1e300;
+    for (int a = 1; a < 200; ++a) {
+      best_of_two = std::min(best_of_two, exact({a / 2.0, 100 - a / 2.0}));
+      for (int b = 1; a + b < 200; ++b) {
+        best_of_three = std::min(best_of_three, exact({a / 2.0, b / 2.0, 100 - a / 2.0 - b / 2.0}));
+      }
+    }
+    OverlappedStep step = network.step({50, 50});  // sizes are unequal: give the costs themselves
+    step.segments = {{{0, 49}, 50'000'000, 1, 1 + 0.3e-3 + 50 * per_gradient},
+                     {{50, 99}, 10'000'000, 2, 2 + 0.3e-3 + 10 * per_gradient}};
+    step.iteration_end = 10;
+    int compared = 0;
+    for (const auto& trial : advise_split(step).trials) {
+      if (trial.size() > 3) continue;
+      EXPECT_NEAR(exact(trial), trial.size() == 2 ? best_of_two : best_of_three, 1e-9) << per_gradient;
+      ++compared;
+    }
+    EXPECT_EQ(compared, 2);
+  }
 }
 
 TEST(SplitAdvice, NothingBetter) {
