@@ -1,8 +1,10 @@
 #include "cli/config_file.hpp"
 
+#include <algorithm>
 #include <fstream>
+#include <map>
+#include <optional>
 #include <sstream>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -10,25 +12,107 @@
 namespace hcclsim::cli {
 namespace {
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) bad_input("config", "--config: cannot read {}", path);
-  return text.str();
+constexpr std::string_view blanks = " \t\r";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// "FILE:LINE" of a key: CLI11 does not keep the lines of what it read.
-std::string place_of(const std::string& path, const std::string& text, const std::string& key) {
-  std::istringstream lines(text);
-  std::string line;
-  for (int number = 1; std::getline(lines, line); ++number) {
-    const std::size_t start = line.find_first_not_of(" \t\"'");
-    if (start != std::string::npos && line.compare(start, key.size(), key) == 0) {
-      return path + ':' + std::to_string(number);
-    }
+/// Reads the part of TOML that options need: sections, comments, and keys with a string, a number, true or false, or a
+/// list of these, which may span lines.
+class TomlReader {
+ public:
+  explicit TomlReader(std::string path) : path_(std::move(path)) {
+    std::stringstream text;
+    std::ifstream file(path_);
+    if (!file || !(text << file.rdbuf())) bad_input("config", "--config: cannot read {}", path_);
+    lines_ = std::move(text);
   }
-  return path;
-}
+
+  std::vector<ConfigEntry> read() {
+    std::string section;
+    while (next_line()) {
+      if (line_.starts_with('[')) {
+        if (!line_.ends_with(']')) fail("section '{}' is not closed by ]", line_);
+        section = trimmed(line_.substr(1, line_.size() - 2));
+      } else if (!line_.empty()) {
+        read_key(section);
+      }
+    }
+    return std::move(entries_);
+  }
+
+ private:
+  template <typename... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    bad_input("config", "{}: {}", place(), fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  [[nodiscard]] std::string place() const { return fmt::format("{}:{}", path_, number_); }
+
+  /// Moves to the next line, which stands in line_ without comment and blanks at its ends.
+  bool next_line() {
+    if (!std::getline(lines_, buffer_)) return false;
+    ++number_;
+    char quote = 0;
+    std::size_t end = 0;
+    for (; end < buffer_.size() && (quote != 0 || buffer_[end] != '#'); ++end) {
+      const char c = buffer_[end];
+      if (quote != 0 ? c == quote : c == '"' || c == '\'') quote = quote != 0 ? '\0' : c;
+    }
+    if (quote != 0) fail("a string is not closed by {}", quote);
+    line_ = trimmed(std::string_view(buffer_).substr(0, end));
+    return true;
+  }
+
+  void read_key(const std::string& section) {
+    const std::size_t equals = line_.find('=');
+    const std::string key = unquoted(trimmed(line_.substr(0, equals)));
+    if (equals == std::string_view::npos || key.empty()) fail("'{}' is not of the form key = value", line_);
+    ConfigEntry entry{section, key, {}, place()};
+    const auto same =
+        std::find_if(entries_.begin(), entries_.end(), [&](const ConfigEntry& e) { return e.key == key; });
+    if (same != entries_.end()) fail("key '{}' was given before, in {}", key, same->place);
+    const std::string_view value = trimmed(line_.substr(equals + 1));
+    if (value.empty()) fail("key '{}' has no value", key);
+    entry.value = value.starts_with('[') ? read_list(std::string(value), entry) : unquoted(value);
+    entries_.push_back(std::move(entry));
+  }
+
+  /// The items of a list, joined by commas as the command line has them.
+  std::string read_list(std::string text, const ConfigEntry& entry) {
+    while (!text.ends_with(']')) {
+      if (!next_line() || line_.find('=') != std::string_view::npos) {
+        bad_input("config", "{}: the list of key '{}' is not closed by ]", entry.place, entry.key);
+      }
+      text += line_;
+    }
+    std::string joined;
+    std::string_view rest = trimmed(std::string_view(text).substr(1, text.size() - 2));
+    while (!rest.empty()) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      joined += (joined.empty() ? "" : ",") + unquoted(trimmed(rest.substr(0, comma)));
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+    return joined;
+  }
+
+  [[nodiscard]] std::string unquoted(std::string_view text) const {
+    const bool quoted = text.starts_with('"') || text.starts_with('\'');
+    if (!quoted) return std::string(text);
+    if (text.size() < 2 || text.find(text.front(), 1) != text.size() - 1) fail("'{}' follows a string", text);
+    return std::string(text.substr(1, text.size() - 2));
+  }
+
+  std::string path_;
+  std::stringstream lines_;
+  std::string buffer_;
+  std::string_view line_;
+  int number_ = 0;
+  std::vector<ConfigEntry> entries_;
+};
 
 std::vector<std::string> keys_of(const CLI::App& command) {
   std::vector<std::string> keys;
@@ -38,29 +122,34 @@ std::vector<std::string> keys_of(const CLI::App& command) {
   return keys;
 }
 
+CLI::Option& option_of(CLI::App& command, const ConfigEntry& entry) {
+  if (!entry.section.empty() && entry.section != command.get_name()) {
+    bad_input("config", "{}: key '{}' stands in section [{}]; accepted: [{}] or none", entry.place, entry.key,
+              entry.section, command.get_name());
+  }
+  CLI::Option* option = command.get_option_no_throw("--" + entry.key);
+  if (option == nullptr || !option->get_configurable()) {
+    bad_input("config", "{}: unknown key '{}'{}", entry.place, entry.key, did_you_mean(entry.key, keys_of(command)));
+  }
+  return *option;
+}
+
 }  // namespace
 
-void apply_config_file(CLI::App& command, const std::string& path) {
-  const std::string text = read_text(path);
-  std::istringstream stream(text);
-  for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream)) {
-    if (item.name == "++" || item.name == "--") continue;  // begin and end of a section
-    const std::string place = place_of(path, text, item.name);
-    if (!item.parents.empty() && item.fullname() != command.get_name() + '.' + item.name) {
-      bad_input("config", "{}: section of key '{}' is not known; accepted: [{}] or none", place, item.fullname(),
-                command.get_name());
-    }
-    CLI::Option* option = command.get_option_no_throw("--" + item.name);
-    if (option == nullptr || !option->get_configurable()) {
-      bad_input("config", "{}: unknown key '{}'{}", place, item.name, did_you_mean(item.name, keys_of(command)));
-    }
-    if (!option->empty()) continue;  // the command line counts
-    try {
-      option->add_result(CLI::detail::join(item.inputs, ","));
-      option->run_callback();
-    } catch (const CLI::ParseError& error) {
-      bad_input("config", "{}: {}", place, error.what());
-    }
+std::vector<ConfigEntry> read_config_file(const std::string& path) { return TomlReader(path).read(); }
+
+void apply_config_entry(CLI::App& command, const ConfigEntry& entry) {
+  CLI::Option& option = option_of(command, entry);
+  const bool is_flag = option.get_expected_max() == 0;
+  if (is_flag && entry.value != "true" && entry.value != "false") {
+    bad_input("config", "{}: {} is '{}', must be true or false", entry.place, entry.key, entry.value);
+  }
+  if (!option.empty() || (is_flag && entry.value == "false")) return;  // the command line counts
+  try {
+    option.add_result(entry.value);
+    option.run_callback();
+  } catch (const CLI::ParseError& error) {
+    bad_input("config", "{}: {}", entry.place, error.what());
   }
 }
 

@@ -2,13 +2,25 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
+/// Options from a TOML file: one `key = value` per option, the key being the option's name without dashes, at the top
+/// or in a section named as the command. Values are strings, numbers, true or false, or lists, which may span lines.
+/// All errors are Error(bad_input) of kind "config" that name file and line.
 namespace hcclsim::cli {
 
-/// Gives the options of a command that the command line did not set the values of a TOML file: one `key = value` per
-/// option, the key being the option's name without dashes, at the top or in a section named as the command. Lists may
-/// be TOML lists. Throws Error(bad_input) of kind "config" that names the file and the line of an unknown key or a
-/// value that is not accepted.
-void apply_config_file(CLI::App& command, const std::string& path);
+struct ConfigEntry {
+  std::string section;  ///< empty: none
+  std::string key;
+  std::string value;  ///< as the command line would have it: without quotes, lists joined by commas
+  std::string place;  ///< "FILE:LINE"
+};
+
+/// Reads a file; refuses what is not of this form: strings and lists that are not closed, a key given twice.
+[[nodiscard]] std::vector<ConfigEntry> read_config_file(const std::string& path);
+
+/// Gives an option of the command its value, unless the command line set it. Refuses unknown keys and sections, values
+/// that the option does not accept, and flags that are neither true nor false.
+void apply_config_entry(CLI::App& command, const ConfigEntry& entry);
 
 }  // namespace hcclsim::cli

@@ -139,6 +139,26 @@ Rank participating(const RunOptions& options, const sim::Cluster& cluster) {
   return npus;
 }
 
+/// What HCCL has against so many NPUs of a server of the 910A generation; empty if nothing. It takes 1, 2, 4 or 8, two
+/// or four only of one HCCS mesh, and the same number of every server (API of the TensorFlow adapter, create_group).
+std::string group_note(const sim::Cluster& cluster, const device::Soc& soc, Rank npus) {
+  if (soc.generation != device::Generation::a1) return {};
+  constexpr std::uint32_t mesh = 4;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> devices;  // by server, ascending
+  for (Rank rank = 0; rank < npus; ++rank) devices[cluster.npu(rank).server].push_back(cluster.npu(rank).device);
+  for (const auto& [server, used] : devices) {
+    const std::size_t count = used.size();
+    const bool known = count == 1 || count == 2 || count == 4 || count == 8;
+    const bool together = count == 8 || used.front() / mesh == used.back() / mesh;
+    if (known && together && count == devices.begin()->second.size()) continue;
+    return fmt::format(
+        "HCCL does not accept the {} NPUs of server {} on {}: 1, 2, 4 or 8, the same in all servers, and 2 or 4 only "
+        "among devices 0-3 or 4-7; simulated all the same",
+        count, server, soc.name);
+  }
+  return {};
+}
+
 /// Names of the kinds of links as the vendor writes them.
 std::string_view title_of(sim::LinkKind kind) {
   constexpr std::array<std::string_view, 6> titles{"HCCS", "PCIe", "SIO", "UB", "RoCE", "other"};
@@ -205,6 +225,14 @@ void simulate_run(const RunOptions& options, const std::string& platform) {
   }
   const hccl::SplitStrategies strategies = options.split_strategies(npus);
   notes.insert(notes.end(), strategies.notes().begin(), strategies.notes().end());
+  const std::vector<hccl::Segment> segments = strategies.resolve(hccl::world_group, sizes);
+  if (options.split_by_size.has_value() && segments.size() < options.split_by_size->size()) {
+    notes.push_back(
+        fmt::format("split by size: {} percentages make {} segments, as HCCL stops where a segment ends with the last "
+                    "gradient",
+                    options.split_by_size->size(), segments.size()));
+  }
+  if (std::string note = group_note(cluster, soc, npus); !note.empty()) notes.push_back(std::move(note));
   if (options.split_by_size.has_value() && options.split_by_idx.has_value()) {
     notes.emplace_back("--split-by-idx has no effect: a split by size counts before one by index");
   }
@@ -219,7 +247,7 @@ void simulate_run(const RunOptions& options, const std::string& platform) {
                         soc,
                         costs,
                         {.npus = npus,
-                         .segments = strategies.resolve(hccl::world_group, sizes),
+                         .segments = segments,
                          .hcom_parallel = options.hcom_parallel,
                          .allreduce = options.allreduce,
                          .iterations = options.iterations,

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
+
 #include "base/error.hpp"
 #include "cli/config_file.hpp"
 #include "cli/option_checks.hpp"
@@ -13,11 +17,6 @@ namespace {
 constexpr std::uint64_t max_npus = 16384;
 
 const std::vector<std::string> on_off{"on", "off"};
-
-/// Takes the short name of halving-doubling too.
-hccl::AllReduceAlgorithm parse_allreduce(const std::string& name) {
-  return name == "hd" ? hccl::AllReduceAlgorithm::halving_doubling : hccl::parse_allreduce_algorithm(name);
-}
 
 CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
   return command
@@ -136,9 +135,10 @@ void add_communication_options(CLI::App& command, RunOptions& options) {
       ->group(group);
   command
       .add_option_function<std::string>(
-          "--allreduce", [&options](const std::string& name) { options.allreduce = parse_allreduce(name); },
+          "--allreduce",
+          [&options](const std::string& name) { options.allreduce = hccl::parse_allreduce_algorithm(name); },
           "Algorithm; auto chooses as HCCL does")
-      ->check(parsed_by(parse_allreduce, "auto|ring|multi-ring|mesh-one-shot|mesh-two-shot|hd|hierarchical"))
+      ->check(parsed_by(hccl::parse_allreduce_algorithm, "auto|ring|multi-ring|mesh|mesh-one-shot|hd|hierarchical"))
       ->default_str("auto")
       ->type_name("")
       ->group(group);
@@ -232,32 +232,98 @@ void add_output_options(CLI::App& command, RunOptions& options) {
       ->group(group);
 }
 
-bool given(const CLI::App& command, const std::string& option) { return !command.get_option(option)->empty(); }
+using Pair = std::array<const char*, 2>;
 
-void require_not_both(const CLI::App& command, const std::string& one, const std::string& other) {
-  if (given(command, one) && given(command, other)) {
-    bad_input("option", "{} and {} exclude each other; give one of them", one, other);
+/// Options that cannot be given together.
+constexpr std::array<Pair, 7> exclusive{{{"split", "split-by-size"},
+                                         {"split", "split-by-idx"},
+                                         {"gradients", "model"},
+                                         {"gradients", "input"},
+                                         {"gradients", "classes"},
+                                         {"gradients", "fc-bias"},
+                                         {"speed-factors", "speed-spread"}}};
+/// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
+constexpr Pair either{"split-by-size", "split-by-idx"};
+
+/// Where the options of a run come from: the command line, or lines of the file of --config.
+class Origins {
+ public:
+  explicit Origins(CLI::App& command) : command_(command) {}
+
+  /// Takes the options of a file that neither the command line has nor something on the command line excludes.
+  void apply(const std::vector<ConfigEntry>& entries) {
+    std::vector<const ConfigEntry*> meant;
+    for (const ConfigEntry& entry : entries) {
+      if (!excluded(entry.key)) meant.push_back(&entry);
+    }
+    for (const ConfigEntry* entry : meant) {
+      const bool from_command_line = given(entry->key);
+      apply_config_entry(command_, *entry);
+      if (!from_command_line) places_[entry->key] = entry->place;
+    }
+  }
+
+  [[nodiscard]] bool given(const std::string& key) const {
+    const CLI::Option* const option = command_.get_option_no_throw("--" + key);
+    return option != nullptr && !option->empty();
+  }
+
+  /// "--split", or "run.toml:3: split" for an option of the file.
+  [[nodiscard]] std::string name(const std::string& key) const {
+    const auto place = places_.find(key);
+    return place == places_.end() ? "--" + key : fmt::format("{}: {}", place->second, key);
+  }
+
+ private:
+  /// Whether the command line has an option that does not go with this one.
+  [[nodiscard]] bool excluded(const std::string& key) const {
+    const auto excludes = [&](const Pair& pair) {
+      return (key == pair[0] && given(pair[1])) || (key == pair[1] && given(pair[0]));
+    };
+    return excludes(either) || std::any_of(exclusive.begin(), exclusive.end(), excludes);
+  }
+
+  CLI::App& command_;
+  std::map<std::string, std::string> places_;
+};
+
+void check_against_each_other(const Origins& origins, const RunOptions& options) {
+  for (const auto& [one, other] : exclusive) {
+    if (origins.given(one) && origins.given(other)) {
+      bad_input("option", "{} and {} exclude each other; give one of them", origins.name(one), origins.name(other));
+    }
+  }
+  if (origins.given("trace-ranks") && !origins.given("trace")) {
+    bad_input("option", "{} needs --trace FILE, which says where the timeline goes", origins.name("trace-ranks"));
+  }
+  if (options.advice && options.format == OutputFormat::csv) {
+    bad_input("option", "{} has no place in the rows of --format csv; give --format json or text",
+              origins.name("advice"));
+  }
+  if (!options.trace.empty() && options.trace == options.step_trace) {
+    bad_input("option", "{} and {} both write {}; give two files", origins.name("trace"), origins.name("step-trace"),
+              options.trace);
+  }
+  if (options.npus.has_value() && options.rank >= *options.npus) {
+    bad_input("option", "{} {} is not one of the {} NPUs of {}; accepted: 0 to {}", origins.name("rank"), options.rank,
+              *options.npus, origins.name("npus"), *options.npus - 1);
   }
 }
 
-void check_against_each_other(const CLI::App& command, const RunOptions& options) {
-  for (const char* list : {"--split-by-size", "--split-by-idx"}) require_not_both(command, "--split", list);
-  for (const char* of_model : {"--model", "--input", "--classes", "--fc-bias"}) {
-    require_not_both(command, "--gradients", of_model);
-  }
-  require_not_both(command, "--speed-factors", "--speed-spread");
-  if (given(command, "--trace-ranks") && !given(command, "--trace")) {
-    bad_input("option", "--trace-ranks needs --trace FILE, which says where the timeline goes");
-  }
-  if (options.advice && options.format == OutputFormat::csv) {
-    bad_input("option", "--advice has no place in the rows of --format csv; give --format json or text");
-  }
-  if (!options.trace.empty() && options.trace == options.step_trace) {
-    bad_input("option", "--trace and --step-trace both write {}; give two files", options.trace);
-  }
-  if (options.npus.has_value() && options.rank >= *options.npus) {
-    bad_input("option", "--rank {} is not one of the {} NPUs of --npus; accepted: 0 to {}", options.rank, *options.npus,
-              *options.npus - 1);
+/// Lists that HCCL would refuse, named as they were given.
+void check_split(const Origins& origins, const RunOptions& options) {
+  for (const char* const key : {"split-by-size", "split-by-idx"}) {
+    RunOptions one = options;
+    if (std::string_view(key) == "split-by-size") {
+      one.split_by_idx.reset();
+    } else {
+      one.split_by_size.reset();
+    }
+    try {
+      static_cast<void>(one.split_strategies(1));
+    } catch (const Error& error) {
+      bad_input("split", "{}: {}", origins.name(key), error.what());
+    }
   }
 }
 
@@ -280,17 +346,20 @@ void add_run_options(CLI::App& command, RunOptions& options) {
 }
 
 void finish_run_options(CLI::App& command, RunOptions& options) {
-  if (given(command, "--config")) apply_config_file(command, command.get_option("--config")->as<std::string>());
+  Origins origins(command);
+  if (origins.given("config")) {
+    origins.apply(read_config_file(command.get_option("--config")->as<std::string>()));
+  }
   if (options.mindspore) {
-    if (!given(command, "--hcom-parallel")) options.hcom_parallel = true;
-    if (!given(command, "--split")) options.split = "none";
+    if (!origins.given("hcom-parallel")) options.hcom_parallel = true;
+    if (!origins.given("split")) options.split = "none";
   }
   using hccl::FallbackSplit;
   options.fallback_split = options.split == "none"   ? FallbackSplit::none
                            : options.split == "each" ? FallbackSplit::each
                                                      : FallbackSplit::vendor_default;
-  check_against_each_other(command, options);
-  static_cast<void>(options.split_strategies(1));  // throws if HCCL would refuse the lists
+  check_against_each_other(origins, options);
+  check_split(origins, options);
 }
 
 }  // namespace hcclsim::cli

@@ -185,6 +185,7 @@ GradientProfile parse_gradient_profile(std::string_view text, const std::string&
   const Columns columns = read_header(csv);
   const std::filesystem::path path(file);
   GradientProfile profile;
+  profile.file = file;
   profile.title = (path.extension() == ".csv" ? path.stem() : path.filename()).string();
   std::unordered_map<std::string, std::size_t> line_of;
   while (csv.next()) {
@@ -195,7 +196,8 @@ GradientProfile parse_gradient_profile(std::string_view text, const std::string&
     if (profile.gradients.size() == max_gradients) csv.fail("more than {} gradients", max_gradients);
     ProfiledGradient gradient{.name = fields[columns.name],
                               .bytes = parse_size(csv, fields[columns.bytes]),
-                              .ready_s = parse_ready(csv, fields[columns.ready], columns.unit)};
+                              .ready_s = parse_ready(csv, fields[columns.ready], columns.unit),
+                              .line = csv.line_number()};
     if (gradient.name.empty()) csv.fail("the name of the gradient is empty");
     const auto [first, is_new] = line_of.try_emplace(gradient.name, csv.line_number());
     if (!is_new) csv.fail("gradient '{}' was already given in line {}", gradient.name, first->second);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,10 +23,12 @@ struct ProfiledGradient {
   std::string name;
   Bytes bytes = 0;
   Seconds ready_s = 0;
+  std::size_t line = 0;  ///< in the file
 };
 
 struct GradientProfile {
   std::string title;                        ///< the file's name without folder and ".csv"
+  std::string file{};                       ///< where it was read
   std::vector<ProfiledGradient> gradients;  ///< production order, at least one
 };
 

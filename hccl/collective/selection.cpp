@@ -99,13 +99,16 @@ void require_resources(const Schedule& schedule, const device::Soc& soc) {
 std::string_view name_of(AllReduceAlgorithm algorithm) { return algorithm_names[static_cast<std::size_t>(algorithm)]; }
 
 AllReduceAlgorithm parse_allreduce_algorithm(std::string_view name) {
+  if (name == "mesh") return AllReduceAlgorithm::mesh_two_shot;
+  if (name == "hd") return AllReduceAlgorithm::halving_doubling;
   std::string accepted;
   for (std::size_t i = 0; i < algorithm_names.size(); ++i) {
     if (algorithm_names[i] == name) return static_cast<AllReduceAlgorithm>(i);
     accepted += accepted.empty() ? "" : ", ";
     accepted += algorithm_names[i];
   }
-  bad_input("option", "unknown allreduce algorithm '{}'; accepted: {}", name, accepted);
+  bad_input("option", "unknown allreduce algorithm '{}'; accepted: {}; mesh is mesh-two-shot, hd is halving-doubling",
+            name, accepted);
 }
 
 std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, const Topology& topology,

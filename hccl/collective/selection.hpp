@@ -24,7 +24,8 @@ enum class AllReduceAlgorithm : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view name_of(AllReduceAlgorithm algorithm);
-/// Inverse of name_of ("auto", "ring", "multi-ring", …); throws Error(bad_input, "option") that lists the names.
+/// Inverse of name_of ("auto", "ring", "multi-ring", …), also of the short names "mesh" (two-shot) and "hd"; throws
+/// Error(bad_input, "option") that lists the names.
 [[nodiscard]] AllReduceAlgorithm parse_allreduce_algorithm(std::string_view name);
 
 struct AllReduceRequest {

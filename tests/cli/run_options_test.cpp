@@ -234,6 +234,28 @@ TEST(RunConfig, SectionOfTheCommand) {
   EXPECT_THAT(*options.split_by_size, ElementsAre(60, 40));
 }
 
+TEST(RunConfig, TheCommandLineDropsWhatDoesNotGoWithIt) {
+  const ConfigFile file("split-by-size = \"60,40\"\nmodel = \"vgg16\"\nspeed-spread = 0.1\n");
+  EXPECT_EQ(parse({"--config", file.path(), "--split", "none"}).fallback_split, hccl::FallbackSplit::none);
+  EXPECT_FALSE(parse({"--config", file.path(), "--split", "none"}).split_by_size.has_value());
+  const RunOptions by_index = parse({"--config", file.path(), "--split-by-idx", "1,2"});
+  EXPECT_FALSE(by_index.split_by_size.has_value());
+  EXPECT_TRUE(by_index.split_by_idx.has_value());
+  const RunOptions profile = parse({"--config", file.path(), "--gradients", "g.csv", "--speed-factors", "1,2"});
+  EXPECT_EQ(profile.gradients_file, "g.csv");
+  EXPECT_EQ(profile.model, RunOptions().model);
+  EXPECT_EQ(profile.skew.speed_spread, RunOptions().skew.speed_spread);
+}
+
+TEST(RunConfig, FormsOfValues) {
+  const ConfigFile file(
+      "split-by-idx = [ 1, # the first\n  2,\n  160 ]\n'model' = 'a#b'  # a comment\nallow-many-segments = false\n");
+  const RunOptions options = parse({"--config", file.path()});
+  EXPECT_THAT(*options.split_by_idx, ElementsAre(1, 2, 160));
+  EXPECT_EQ(options.model, "a#b");
+  EXPECT_FALSE(options.allow_many_segments);
+}
+
 TEST(RunConfig, FrameworkInTheFile) {
   const ConfigFile file("framework = \"mindspore\"\n");
   EXPECT_TRUE(parse({"--config", file.path()}).hcom_parallel);
@@ -243,10 +265,22 @@ TEST(RunConfig, Errors) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"batch = 64\nbach = 3\n", ":2: unknown key 'bach'; did you mean batch?"},
       {"\nbatch = 0\n", ":2: --batch: '0' is not accepted"},
-      {"[walk]\nbatch = 3\n", ":2: section of key 'walk.batch' is not known; accepted: [run] or none"},
+      {"[walk]\nbatch = 3\n", ":2: key 'batch' stands in section [walk]; accepted: [run] or none"},
+      {"[run\nbatch = 3\n", ":1: section '[run' is not closed by ]"},
+      {"batch = 3\n\nbatch = 4\n", ":3: key 'batch' was given before, in "},
+      {"batch =\n", ":1: key 'batch' has no value"},
+      {"split-by-size = [50,\n 50\nbatch = 3\n", ":1: the list of key 'split-by-size' is not closed by ]"},
+      {"split-by-size = [50, 50\n", ":1: the list of key 'split-by-size' is not closed by ]"},
+      {"model = \"vgg16\n", ":1: a string is not closed by \""},
+      {"model = \"vgg\" 16\n", "follows a string"},
+      {"allow-many-segments = \"maybe\"\n", ":1: allow-many-segments is 'maybe', must be true or false"},
+      {"split = \"none\"\nsplit-by-size = \"50,50\"\n", ":1: split and "},
+      {"npus = 2\nrank = 2\n", ":2: rank 2 is not one of the 2 NPUs of "},
+      {"\ntrace-ranks = \"all\"\n", ":2: trace-ranks needs --trace"},
       {"config = \"other.toml\"\n", ":1: unknown key 'config'"},
+      {"split-by-size = [60, 30]\n", ":1: split-by-size: "},
       {"split-by-size = [60, 30]\n", "must sum to 100, got 90"},
-      {"batch\n", ":1: --batch"},
+      {"batch\n", ":1: 'batch' is not of the form key = value"},
   };
   for (const auto& [text, message] : cases) {
     const ConfigFile file(text);
