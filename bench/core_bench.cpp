@@ -20,21 +20,21 @@ device::Workload resnet50() {
   return device::make_workload(models::make_model({}), soc, {}, notes);
 }
 
-void BM_Workload(benchmark::State& state) {
+void time_workload(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(resnet50());
 }
-BENCHMARK(BM_Workload)->Unit(benchmark::kMicrosecond);
+BENCHMARK(time_workload)->Unit(benchmark::kMicrosecond);
 
-void BM_SplitBySize(benchmark::State& state) {
+void time_split_by_size(benchmark::State& state) {
   std::vector<Bytes> sizes;
   for (const device::TimedGradient& gradient : resnet50().gradients) sizes.push_back(gradient.elements * 4);
   const std::vector<double> percentages{10, 10, 10, 10, 15, 15, 15, 15};
   for (auto _ : state) benchmark::DoNotOptimize(hccl::last_indices_by_size(percentages, sizes));
 }
-BENCHMARK(BM_SplitBySize)->Unit(benchmark::kMicrosecond);
+BENCHMARK(time_split_by_size)->Unit(benchmark::kMicrosecond);
 
 /// One rank's whole program of a ring of `range` ranks, with the byte range of every task.
-void BM_WalkRing(benchmark::State& state) {
+void time_ring_walk(benchmark::State& state) {
   const auto ranks = static_cast<Rank>(state.range(0));
   const hccl::Schedule schedule = hccl::ring_allreduce({ranks, std::uint64_t{ranks} * 4096}, true);
   std::int64_t tasks = 0;
@@ -47,7 +47,7 @@ void BM_WalkRing(benchmark::State& state) {
   }
   state.SetItemsProcessed(tasks);
 }
-BENCHMARK(BM_WalkRing)->Arg(8)->Arg(4096)->Unit(benchmark::kMicrosecond);
+BENCHMARK(time_ring_walk)->Arg(8)->Arg(4096)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace hcclsim
