@@ -1,8 +1,11 @@
 #include "hccl/collective/selection.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <bit>
 #include <cmath>
+#include <string>
 
 #include "base/error.hpp"
 #include "hccl/collective/halving_doubling.hpp"
@@ -76,13 +79,21 @@ AllReduceAlgorithm choose(const Topology& topology, const device::Soc& soc, Byte
   internal_error("unknown generation {}", static_cast<int>(soc.generation));
 }
 
+/// Of an error message: "1 server", "2 servers".
+std::string server_count(const Topology& topology) {
+  return fmt::format("{} server{}", topology.servers, topology.servers == 1 ? "" : "s");
+}
+
+bool can_be_hierarchical(const Topology& topology) { return topology.servers >= 2 && topology.ranks_per_server != 0; }
+
 std::vector<std::vector<Rank>> ring_orders(const Topology& topology, const device::Soc& soc) {
   if (topology.servers == 1 && has_four_rings(topology, soc)) return four_rings_of_910a();
   if (topology.servers == 1 && soc.generation == device::Generation::a3) return double_ring(topology.ranks);
   bad_input("allreduce",
             "multi-ring needs one whole server of eight 910A (four rings) or one server of A3 dies (double ring); here "
-            "are {} NPUs {} on {} servers; use ring or hierarchical",
-            topology.ranks, soc.name, topology.servers);
+            "are {} NPUs {} on {}; use {}",
+            topology.ranks, soc.name, server_count(topology),
+            can_be_hierarchical(topology) ? "ring or hierarchical" : "ring");
 }
 
 /// Every queue is a stream and every slot a notify of the device, of which there are only so many.
@@ -138,12 +149,12 @@ std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, 
     case AllReduceAlgorithm::halving_doubling:
       return share(halving_doubling_allreduce(spec, flat));
     case AllReduceAlgorithm::hierarchical: {
-      if (topology.servers < 2 || topology.ranks_per_server == 0) {
+      if (!can_be_hierarchical(topology)) {
         bad_input(
             "allreduce",
             "hierarchical needs several servers with the same number of NPUs, numbered server by server; here are "
-            "{} NPUs on {} servers; use ring",
-            topology.ranks, topology.servers);
+            "{} NPUs on {}; use ring",
+            topology.ranks, server_count(topology));
       }
       HierarchicalOptions options = hierarchical_options(topology, soc, payload);
       options.inline_reduce_inner = inlined(topology.inside);

@@ -79,20 +79,23 @@ void expect_refused(const std::string& soc_name, const Topology& topology, AllRe
     ADD_FAILURE() << "accepted, expected: " << part;
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_input);
-    EXPECT_THAT(error.what(), testing::HasSubstr(part));
+    EXPECT_THAT(error.what(), testing::EndsWith(part));
   }
 }
 
 TEST(Selection, WhatCannotWorkIsRefusedWithAWayOut) {
   using enum AllReduceAlgorithm;
-  expect_refused("910A", whole_servers(1, 8), hierarchical, "8 NPUs on 1 servers; use ring");
+  expect_refused("910A", whole_servers(1, 8), hierarchical, "8 NPUs on 1 server; use ring");
   expect_refused("910A", {.ranks = 5, .servers = 2}, hierarchical, "5 NPUs on 2 servers; use ring");
   expect_refused("910A", whole_servers(2, 8), multi_ring, "use ring or hierarchical");
-  expect_refused("910B1", whole_servers(1, 8), multi_ring, "use ring or hierarchical");
+  expect_refused("910B1", whole_servers(1, 8), multi_ring, "8 NPUs Ascend910B1 on 1 server; use ring");
   // 910A: 2048 streams, 1024 notifies.
   EXPECT_EQ(chosen("910A", whole_servers(64, 8), mib, mesh_one_shot), "mesh-one-shot");
-  expect_refused("910A", whole_servers(128, 8), mesh_one_shot, "needs 1023 streams and 2046 notifies on each");
-  expect_refused("910A", whole_servers(512, 8), mesh_two_shot, "Ascend910A has 2048 and 1024; use ring");
+  expect_refused(
+      "910A", whole_servers(128, 8), mesh_one_shot,
+      "needs 1023 streams and 2046 notifies on each, Ascend910A has 2048 and 1024; use ring or hierarchical");
+  expect_refused("910A", whole_servers(512, 8), mesh_two_shot,
+                 "Ascend910A has 2048 and 1024; use ring or hierarchical");
 }
 
 }  // namespace
