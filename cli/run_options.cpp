@@ -151,7 +151,7 @@ void add_simulation_options(CLI::App& command, RunOptions& options) {
       ->capture_default_str()
       ->type_name("")
       ->group(group);
-  command.add_option("--network", options.network, "Network model; auto: simgrid up to 64 NPUs, then fluid")
+  command.add_option("--network", options.network, "Network model; auto: simgrid up to 64 NPUs (mesh: 32), then fluid")
       ->check(one_of({"auto", "simgrid", "fluid"}))
       ->capture_default_str()
       ->type_name("")
@@ -160,7 +160,12 @@ void add_simulation_options(CLI::App& command, RunOptions& options) {
       .add_option_function<std::string>(
           "--start-skew", [&options](const std::string& text) { options.skew.start_skew = parse_duration(text); },
           "Ranks start within this time, such as 100us")
-      ->check(parsed_by(parse_duration, ""))
+      ->check(parsed_by(
+          [](const std::string& text) {
+            if (parse_duration(text) < 0) bad_input("option", "'{}' is negative; give a time such as 100us", text);
+            return true;
+          },
+          ""))
       ->type_name("TIME")
       ->group(group);
   command
@@ -299,6 +304,10 @@ void check_against_each_other(const Origins& origins, const RunOptions& options)
   if (options.advice && options.format == OutputFormat::csv) {
     bad_input("option", "{} has no place in the rows of --format csv; give --format json or text",
               origins.name("advice"));
+  }
+  for (const char* option : {"trace", "step-trace"}) {
+    if ((option == std::string_view("trace") ? options.trace : options.step_trace) != "-") continue;
+    bad_input("option", "{} -: standard output is taken by the report; give a file", origins.name(option));
   }
   if (!options.trace.empty() && options.trace == options.step_trace) {
     bad_input("option", "{} and {} both write {}; give two files", origins.name("trace"), origins.name("step-trace"),
