@@ -8,17 +8,10 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::cli {
 namespace {
-
-constexpr std::string_view blanks = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
 
 /// Reads the part of TOML that options need: sections, comments, and keys with a string, a number, true or false, or a
 /// list of these, which may span lines.

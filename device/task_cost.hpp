@@ -22,7 +22,7 @@ struct TaskCosts {
   Seconds rdma_setup = 7 * microsecond;             ///< `rdma.setup_us`
   Seconds reduce_setup = 0.6 * microsecond;         ///< `reduce.setup_us`
   BytesPerSecond reduce_bandwidth = 10 * giga;      ///< `reduce.bandwidth`, of a reduction on the AI core
-  Seconds launch = 0;  ///< `launch_us`: of a task; 0 in graph mode, which loads the tasks in advance
+  Seconds launch = 0;  ///< `launch_us`: once per collective; 0 in graph mode, which loads the tasks in advance
 
   /// What a transfer costs before its first byte flows, besides the latency of the route.
   [[nodiscard]] Seconds transfer_setup(sim::Transport transport, Bytes bytes) const;

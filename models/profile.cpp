@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -23,13 +24,7 @@ namespace {
 constexpr std::size_t max_gradients = 1'000'000;
 constexpr Bytes max_bytes = Bytes{1} << 50;  // of one gradient: far above any network, far below overflow of a sum
 constexpr Seconds max_ready_s = 1e6;
-constexpr std::string_view blanks = " \t";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
+constexpr std::string_view blanks = " \t";  // a CR belongs to the end of the line
 
 /// Walks over the lines of a CSV text and splits them into fields.
 class CsvReader {
@@ -47,7 +42,7 @@ class CsvReader {
       std::string_view line = rest_.substr(0, end);
       rest_.remove_prefix(std::min(end + 1, rest_.size()));
       if (line.ends_with('\r')) line.remove_suffix(1);
-      line = trimmed(line);
+      line = trimmed(line, blanks);
       if (line.empty() || line.front() == '#') continue;
       split(line);
       return true;
@@ -67,7 +62,7 @@ class CsvReader {
   void split(std::string_view line) {
     fields_.clear();
     while (true) {
-      line = trimmed(line);
+      line = trimmed(line, blanks);
       fields_.push_back(line.starts_with('"') ? take_quoted(line) : take_plain(line));
       if (line.empty()) return;
       line.remove_prefix(1);  // the comma
@@ -77,7 +72,7 @@ class CsvReader {
   /// Takes the field in front of the next comma off `line`.
   static std::string take_plain(std::string_view& line) {
     const std::size_t end = std::min(line.find(','), line.size());
-    const std::string_view field = trimmed(line.substr(0, end));
+    const std::string_view field = trimmed(line.substr(0, end), blanks);
     line.remove_prefix(end);
     return std::string(field);
   }
@@ -94,7 +89,7 @@ class CsvReader {
       }
       field += line[i++];
     }
-    line = trimmed(line.substr(i + 1));
+    line = trimmed(line.substr(i + 1), blanks);
     if (!line.empty() && line.front() != ',') fail("after the quoted field \"{}\" a comma must follow", field);
     return field;
   }

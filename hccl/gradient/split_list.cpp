@@ -2,19 +2,12 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "hccl/gradient/split.hpp"
 
 // The lists of split.hpp in the form in which a user writes them.
 namespace hcclsim::hccl {
 namespace {
-
-constexpr std::string_view blanks = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
 
 /// The elements of "1,2,3" or "[1, 2, 3]"; `what` names the list and `example` shows one in error messages.
 std::vector<std::string_view> elements_of(std::string_view text, std::string_view what, std::string_view example) {
