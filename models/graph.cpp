@@ -35,9 +35,23 @@ std::string to_string(const Shape& shape) {
 }
 
 std::string_view name_of(OperatorKind kind) {
-  static constexpr std::array<std::string_view, 12> names{"input",   "convolution", "batch_norm",   "relu",
-                                                          "relu6",   "max_pool",    "average_pool", "add",
-                                                          "flatten", "linear",      "dropout",      "loss"};
+  static constexpr std::array<std::string_view, 17> names{"input",
+                                                          "convolution",
+                                                          "batch_norm",
+                                                          "relu",
+                                                          "relu6",
+                                                          "max_pool",
+                                                          "average_pool",
+                                                          "add",
+                                                          "flatten",
+                                                          "linear",
+                                                          "dropout",
+                                                          "gelu",
+                                                          "layer_norm",
+                                                          "token_embedding",
+                                                          "position_embedding",
+                                                          "attention",
+                                                          "loss"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -85,6 +99,11 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
     case OperatorKind::relu6:
     case OperatorKind::add:
     case OperatorKind::dropout:
+    case OperatorKind::gelu:
+    case OperatorKind::layer_norm:
+    case OperatorKind::token_embedding:
+    case OperatorKind::position_embedding:
+    case OperatorKind::attention:
       return outputs;
   }
   return 0;

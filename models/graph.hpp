@@ -13,7 +13,8 @@
 /// order of the forward pass, weight before bias), the names are those of torchvision.
 namespace hcclsim::models {
 
-/// Sizes of a tensor in NCHW order; a matrix of features has height = width = 1.
+/// Sizes of a tensor in NCHW order; a matrix of features has height = width = 1. Sequences are such matrices: batch =
+/// sequences × length rows, one after the other. The tokens that go in are a matrix of sequences × length.
 struct Shape {
   std::uint32_t batch = 1;
   std::uint32_t channels = 1;
@@ -40,7 +41,12 @@ enum class OperatorKind : std::uint8_t {
   flatten,
   linear,
   dropout,
-  loss,  ///< mean softmax cross-entropy of the logits against one label per sample
+  gelu,                ///< exact: x · Φ(x)
+  layer_norm,          ///< over the features of every row
+  token_embedding,     ///< tokens to rows of a table
+  position_embedding,  ///< adds row t of a table to position t of every sequence
+  attention,           ///< softmax(Q·Kᵀ/√d)·V per head; the input's features are those of Q, then of K, then of V
+  loss,                ///< mean softmax cross-entropy of the logits against one label per row
 };
 
 [[nodiscard]] std::string_view name_of(OperatorKind kind);
@@ -63,6 +69,10 @@ struct Operator {
   Shape output;
   Window window;                          ///< convolution and max_pool
   std::uint32_t groups = 1;               ///< convolution; = channels for a depthwise one
+  std::uint32_t sequence = 1;             ///< position_embedding, attention: rows of one sequence
+  std::uint32_t heads = 1;                ///< attention
+  bool causal = false;                    ///< attention: a position sees itself and those before it
+  float drop_rate = 0.5F;                 ///< dropout: fraction of elements set to zero
   std::vector<std::uint32_t> parameters;  ///< indices in parameter order: weight, then bias if it has one
 };
 

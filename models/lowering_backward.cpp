@@ -57,6 +57,11 @@ class BackwardPass {
         }
         launch_vector(id, dy, static_cast<std::uint64_t>(forward_flops(graph_, op)));
         return;
+      case gelu:
+      case layer_norm:
+      case token_embedding:
+      case position_embedding:
+      case attention:
       case dropout:
         launch_vector(id, dy, op.output.elements());
         return;

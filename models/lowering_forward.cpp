@@ -85,6 +85,11 @@ class ForwardPass {
         state_.mask[head] = writer_.write(bytes_of_bits(op.output.elements()));
         break;
       case add:
+      case gelu:
+      case layer_norm:
+      case token_embedding:
+      case position_embedding:
+      case attention:
         launch_vector(head, "forward");
         break;
     }

@@ -15,6 +15,7 @@ import repository
 FLOORS = [
     ["cli"],
     ["study"],
+    ["hccl/numerics"],
     ["hccl/parallel"],
     ["hccl/gradient", "hccl/runtime"],
     ["hccl/collective"],
@@ -25,7 +26,10 @@ FLOORS = [
 ]
 
 # Headers of libraries that stay behind one folder: pattern of the header, the folders that may include it.
-GUARDED_HEADERS = [(re.compile(r"(simgrid|xbt|smpi|src)/"), ["sim", "tests/sim"])]
+GUARDED_HEADERS = [
+    (re.compile(r"(simgrid|xbt|smpi|src)/"), ["sim", "tests/sim"]),
+    (re.compile(r"(oneapi/)?dnnl"), ["device/numerics/onednn"]),
+]
 
 MAX_SOURCE_LINES = 500
 SOURCE_SUFFIXES = (".cpp", ".hpp", ".py", ".sh", ".cmake")

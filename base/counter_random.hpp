@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+/// Random numbers by counter ("ctrgen v1"): every number is a function of (seed, stream, index), so that whoever needs
+/// one computes it, in any order and on any thread. Streams keep uses apart.
+namespace hcclsim {
+
+/// The finaliser of splitmix64.
+[[nodiscard]] constexpr std::uint64_t mix_bits(std::uint64_t z) {
+  z += 0x9E3779B97F4A7C15U;
+  z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31U);
+}
+
+/// 64 random bits.
+[[nodiscard]] constexpr std::uint64_t counter_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+  return mix_bits(mix_bits(mix_bits(seed) ^ stream) ^ index);
+}
+
+/// Uniform in [−1, 1) in steps of 2^−23, so exact in fp32.
+[[nodiscard]] constexpr double counter_uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+  return static_cast<double>(counter_bits(seed, stream, index) >> 40U) * 0x1p-23 - 1;
+}
+
+}  // namespace hcclsim
