@@ -370,8 +370,9 @@ void add_models_command(CLI::App& app) {
   const auto options = std::make_shared<ShowOptions>();
   show_command->add_option("NAME", options->model.name, "A network of `models list`")->required();
   show_command->add_option("--batch", options->model.batch, "Samples per step on one NPU")->capture_default_str();
-  show_command->add_option("--input", options->model.input, "Pixels per side of the input [224]");
-  show_command->add_option("--classes", options->model.classes, "Classes [1000]");
+  show_command->add_option("--input", options->model.input,
+                           "Pixels per side of the input [224; lenet 28, smallres 16]");
+  show_command->add_option("--classes", options->model.classes, "Classes [1000; lenet, smallres 10]");
   show_command->add_option("--fc-bias", options->fc_bias, "Whether the last linear operator has a bias")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();

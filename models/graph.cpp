@@ -55,6 +55,11 @@ std::string_view name_of(OperatorKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
+std::string_view name_of(InputKind kind) {
+  static constexpr std::array<std::string_view, 3> names{"features", "images", "tokens"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
 std::uint64_t Graph::parameter_elements() const {
   std::uint64_t sum = 0;
   for (const Parameter& parameter : parameters) sum += parameter.elements;

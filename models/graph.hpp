@@ -41,7 +41,7 @@ enum class OperatorKind : std::uint8_t {
   flatten,
   linear,
   dropout,
-  gelu,                ///< exact: x · Φ(x)
+  gelu,                ///< x · Φ(x) in the tanh form: x/2 · (1 + tanh(√(2/π) · (x + 0.044715·x³)))
   layer_norm,          ///< over the features of every row
   token_embedding,     ///< tokens to rows of a table
   position_embedding,  ///< adds row t of a table to position t of every sequence
@@ -77,18 +77,32 @@ struct Operator {
 };
 
 struct Parameter {
-  std::string name;                  ///< "layer1.0.conv1.weight"
-  std::vector<std::uint32_t> shape;  ///< convolution: out, in / groups, kernel, kernel; linear: out, in
+  std::string name;  ///< "layer1.0.conv1.weight"
+  std::vector<std::uint32_t>
+      shape;  ///< convolution: out, in / groups, kernel, kernel; linear: out, in; table: rows, row
   std::uint64_t elements = 0;
   OperatorId owner = 0;
+  double initial_scale = 1;  ///< factor on its initial values: ResNet starts its residual branches small
 };
+
+/// What operator 0 holds per sample.
+enum class InputKind : std::uint8_t {
+  features,  ///< a row of numbers
+  images,    ///< channels × height × width
+  tokens,    ///< `channels` indices into a table, the sequence
+};
+
+[[nodiscard]] std::string_view name_of(InputKind kind);
 
 struct Graph {
   std::string title;  ///< for people: "ResNet50 v1.5"
+  InputKind input_kind = InputKind::features;
   std::vector<Operator> operators;
   std::vector<Parameter> parameters;
 
   [[nodiscard]] std::uint32_t batch() const { return operators.front().output.batch; }
+  /// Features of the logits.
+  [[nodiscard]] std::uint32_t classes() const { return input_of(operators.back()).channels; }
   /// Shape of the first input of `op`; the operator must have one.
   [[nodiscard]] const Shape& input_of(const Operator& op) const { return operators[op.inputs.front()].output; }
   [[nodiscard]] std::uint64_t parameter_elements() const;

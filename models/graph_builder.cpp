@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint32_t max_batch = 65536;
 constexpr std::uint32_t max_image = 8192;                         // pixels per side
 constexpr std::uint32_t max_channels = 1 << 24;                   // features, classes
+constexpr std::uint64_t max_rows = 1 << 24;                       // sequences × length
 constexpr std::uint64_t max_parameters = std::uint64_t{1} << 40;  // with the other limits, counts of FLOPs fit 64 bits
 
 }  // namespace
@@ -26,13 +27,29 @@ GraphBuilder::GraphBuilder(std::string title, const Shape& input) {
     bad_input("model", "input images must have 1 to {} pixels per side, got {}x{}", max_image, input.height,
               input.width);
   }
+  graph_.input_kind = input.image() == 1 ? InputKind::features : InputKind::images;
   append("input", OperatorKind::input, {}, input);
+}
+
+GraphBuilder GraphBuilder::of_tokens(std::string title, std::uint32_t sequences, std::uint32_t length) {
+  GraphBuilder builder(std::move(title), {.batch = sequences, .channels = length});
+  if (std::uint64_t{sequences} * length > max_rows) {
+    bad_input("model", "{} sequences of {} tokens are more than {} tokens", sequences, length, max_rows);
+  }
+  builder.graph_.input_kind = InputKind::tokens;
+  return builder;
 }
 
 OperatorId GraphBuilder::append(std::string name, OperatorKind kind, std::vector<OperatorId> inputs, Shape output) {
   if (output.channels == 0 || output.channels > max_channels) {
     bad_input("model", "{}: channels, features or classes must be 1 to {}, got {}", name, max_channels,
               output.channels);
+  }
+  const bool reads_tokens = graph_.input_kind == InputKind::tokens && std::ranges::count(inputs, input()) > 0;
+  if (reads_tokens != (kind == OperatorKind::token_embedding)) {
+    bad_input("model", "{}: {}", name,
+              reads_tokens ? "only a token embedding can read the tokens of the input"
+                           : "a token embedding reads the input, which must be tokens");
   }
   const std::uint64_t inherited = inputs.empty() ? 1 : strides_[inputs.front()];
   strides_.push_back(next_stride_ != 0 ? std::exchange(next_stride_, 0) : inherited);
@@ -96,9 +113,10 @@ OperatorId GraphBuilder::convolution(std::string name, OperatorId from, const Co
   return id;
 }
 
-OperatorId GraphBuilder::batch_norm(std::string name, OperatorId from) {
+OperatorId GraphBuilder::batch_norm(std::string name, OperatorId from, double initial_scale) {
   const OperatorId id = append(std::move(name), OperatorKind::batch_norm, {from}, shape(from));
   add_parameter(id, "weight", {shape(id).channels});
+  graph_.parameters.back().initial_scale = initial_scale;
   add_parameter(id, "bias", {shape(id).channels});
   return id;
 }
@@ -153,8 +171,74 @@ OperatorId GraphBuilder::linear(std::string name, OperatorId from, std::uint32_t
   return id;
 }
 
-OperatorId GraphBuilder::dropout(std::string name, OperatorId from) {
-  return append(std::move(name), OperatorKind::dropout, {from}, shape(from));
+OperatorId GraphBuilder::dropout(std::string name, OperatorId from, float rate) {
+  if (!(rate >= 0 && rate < 1))
+    bad_input("model", "{}: the drop rate must be 0 or more and below 1, got {}", name, rate);
+  const OperatorId id = append(std::move(name), OperatorKind::dropout, {from}, shape(from));
+  graph_.operators[id].drop_rate = rate;
+  return id;
+}
+
+OperatorId GraphBuilder::gelu(std::string name, OperatorId from) {
+  return append(std::move(name), OperatorKind::gelu, {from}, shape(from));
+}
+
+OperatorId GraphBuilder::layer_norm(std::string name, OperatorId from) {
+  const Shape in = shape(from);
+  if (in.image() != 1) bad_input("model", "{}: layer norm needs flat features, got {}", name, to_string(in));
+  const OperatorId id = append(std::move(name), OperatorKind::layer_norm, {from}, in);
+  add_parameter(id, "weight", {in.channels});
+  add_parameter(id, "bias", {in.channels});
+  return id;
+}
+
+OperatorId GraphBuilder::token_embedding(std::string name, OperatorId from, std::uint32_t vocabulary,
+                                         std::uint32_t features) {
+  if (vocabulary == 0 || vocabulary > max_channels) {
+    bad_input("model", "{}: a vocabulary must have 1 to {} tokens, got {}", name, max_channels, vocabulary);
+  }
+  const Shape in = shape(from);
+  const OperatorId id = append(std::move(name), OperatorKind::token_embedding, {from},
+                               {.batch = in.batch * in.channels, .channels = features});
+  add_parameter(id, "weight", {vocabulary, features});
+  return id;
+}
+
+std::uint32_t GraphBuilder::sequence_of(std::string_view name, OperatorId from) const {
+  const Shape& in = shape(input());
+  if (graph_.input_kind != InputKind::tokens || shape(from).image() != 1 ||
+      shape(from).batch != in.batch * in.channels) {
+    bad_input("model", "{}: needs the rows of sequences of tokens, got {} from an input of {} ({})", name,
+              to_string(shape(from)), to_string(in), name_of(graph_.input_kind));
+  }
+  return in.channels;
+}
+
+OperatorId GraphBuilder::position_embedding(std::string name, OperatorId from) {
+  const std::uint32_t sequence = sequence_of(name, from);
+  const OperatorId id = append(std::move(name), OperatorKind::position_embedding, {from}, shape(from));
+  graph_.operators[id].sequence = sequence;
+  add_parameter(id, "weight", {sequence, shape(id).channels});
+  return id;
+}
+
+OperatorId GraphBuilder::attention(std::string name, OperatorId from, std::uint32_t heads, bool causal) {
+  const std::uint32_t sequence = sequence_of(name, from);
+  const Shape in = shape(from);
+  if (in.channels % 3 != 0) {
+    bad_input("model", "{}: queries, keys and values must be of one size, but 3 does not divide {} features", name,
+              in.channels);
+  }
+  const std::uint32_t features = in.channels / 3;
+  if (heads == 0 || features % heads != 0) {
+    bad_input("model", "{}: {} heads do not divide {} features", name, heads, features);
+  }
+  const OperatorId id =
+      append(std::move(name), OperatorKind::attention, {from}, {.batch = in.batch, .channels = features});
+  graph_.operators[id].sequence = sequence;
+  graph_.operators[id].heads = heads;
+  graph_.operators[id].causal = causal;
+  return id;
 }
 
 Graph GraphBuilder::finish(OperatorId logits) && {

@@ -23,7 +23,7 @@ Graph make_resnet(const ModelInfo& info, const zoo::ImageNetwork& network) {
   return zoo::resnet(std::string(info.title), depth, network);
 }
 
-constexpr std::array<ModelInfo, 9> models{{
+constexpr std::array<ModelInfo, 12> models{{
     {"resnet50", "ResNet50 v1.5", "bottleneck residual network, stride on the 3x3 convolution"},
     {"resnet18", "ResNet18", "residual network of two 3x3 convolutions per block"},
     {"resnet34", "ResNet34", "residual network of two 3x3 convolutions per block"},
@@ -32,7 +32,10 @@ constexpr std::array<ModelInfo, 9> models{{
     {"vgg16", "VGG16", "configuration D, with biases, without batch norm"},
     {"alexnet", "AlexNet", "one-column form"},
     {"mobilenet_v2", "MobileNetV2", "inverted residuals with depthwise convolutions, width 1.0"},
-    {"mlp:784,512,512,10", "MLP", "multi-layer perceptron: features of input, hidden layers, output"},
+    {"lenet", "LeNet-5", "28x28 grey images, 10 classes; ReLU and max pooling", 28, 10},
+    {"smallres", "Small residual network", "16x16 images, 10 classes; two blocks as resnet18's", 16, 10},
+    {"tinygpt", "Tiny GPT", "one block, 16 tokens out of 32, 64 features, 4 heads", 0, 32},
+    {"mlp:784,512,512,10", "MLP", "multi-layer perceptron: features of input, hidden layers, output", 0, 10},
 }};
 
 /// Builders of all but the last entry of `models`, in the same order.
@@ -45,6 +48,9 @@ constexpr std::array<Make, models.size() - 1> makers{
     [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::vgg16(std::string(info.title), n); },
     [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::alexnet(std::string(info.title), n); },
     [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::mobilenet_v2(std::string(info.title), n); },
+    [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::lenet(std::string(info.title), n); },
+    [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::small_resnet(std::string(info.title), n); },
+    [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::tiny_gpt(std::string(info.title), n.batch); },
 };
 
 constexpr std::string_view mlp_prefix = "mlp:";
@@ -122,12 +128,17 @@ Graph make_model(const ModelOptions& options) {
   const std::string name = normalised(options.name);
   for (std::size_t i = 0; i < makers.size(); ++i) {
     if (normalised(models[i].name) != name) continue;
+    const ModelInfo& info = models[i];
+    if (info.input == 0 && (options.input || options.classes)) {
+      bad_input("model", "{} reads tokens and predicts the next of {}; --input and --classes do not go with it",
+                info.name, info.classes);
+    }
     const zoo::ImageNetwork network{.batch = options.batch,
-                                    .input = options.input.value_or(224),
-                                    .classes = options.classes.value_or(1000),
+                                    .input = options.input.value_or(info.input),
+                                    .classes = options.classes.value_or(info.classes),
                                     .fc_bias = options.fc_bias};
     try {
-      return makers[i](models[i], network);
+      return makers[i](info, network);
     } catch (const Error& error) {
       if (error.kind() != small_input) throw;
       bad_input("model", "{}; give an input of at least {} pixels", error.what(), smallest_input(i, network));

@@ -8,22 +8,25 @@
 
 #include "models/graph.hpp"
 
-/// The networks that hcclsim knows, by name, as torchvision defines them (operators, parameter names and order), at any
-/// input size, batch and number of classes.
+/// The networks that hcclsim knows, by name. Those that torchvision has are as it defines them (operators, parameter
+/// names and order), at any input size, batch and number of classes; lenet, smallres and tinygpt are small enough to be
+/// trained with real numbers in a test.
 namespace hcclsim::models {
 
 struct ModelOptions {
   std::string name = "resnet50";              ///< a name of model_list(), or "mlp:<in>,<hidden>,…,<out>"
   std::uint32_t batch = 32;                   ///< samples per step on one NPU, 1 … 65536
-  std::optional<std::uint32_t> input = {};    ///< pixels per side; unset: 224. Not for mlp, whose list begins with it
-  std::optional<std::uint32_t> classes = {};  ///< unset: 1000. Not for mlp, whose list ends with it
-  bool fc_bias = true;                        ///< whether the last linear operator has a bias
+  std::optional<std::uint32_t> input = {};    ///< pixels per side; unset: ModelInfo::input. For networks of images only
+  std::optional<std::uint32_t> classes = {};  ///< unset: ModelInfo::classes. For networks of images only
+  bool fc_bias = true;                        ///< whether the last linear operator has a bias; tinygpt's never has
 };
 
 struct ModelInfo {
-  std::string_view name;   ///< as --model takes it
-  std::string_view title;  ///< "ResNet50 v1.5"
-  std::string_view note;   ///< one line for `models list`
+  std::string_view name;      ///< as --model takes it
+  std::string_view title;     ///< "ResNet50 v1.5"
+  std::string_view note;      ///< one line for `models list`
+  std::uint32_t input = 224;  ///< pixels per side unless told; 0: does not read images
+  std::uint32_t classes = 1000;
 };
 
 /// All networks, in the order in which they are listed; the last one is the form of the multi-layer perceptron.

@@ -16,12 +16,18 @@ struct ImageNetwork {
   std::uint32_t classes = 1000;
   bool fc_bias = true;
 
-  [[nodiscard]] Shape images() const { return {.batch = batch, .channels = 3, .height = input, .width = input}; }
+  [[nodiscard]] Shape images(std::uint32_t channels = 3) const {
+    return {.batch = batch, .channels = channels, .height = input, .width = input};
+  }
 };
 
 /// Residual network of `depth` 18, 34 (two 3x3 convolutions per block), 50, 101 or 152 (bottlenecks). The stride of a
 /// bottleneck is on its 3x3 convolution ("v1.5").
 [[nodiscard]] Graph resnet(std::string title, std::uint32_t depth, const ImageNetwork& network);
+/// A stem and two blocks of two 3x3 convolutions, the second with a strided shortcut; 16 and 32 channels.
+[[nodiscard]] Graph small_resnet(std::string title, const ImageNetwork& network);
+/// LeNet-5 for grey images with ReLU and max pooling.
+[[nodiscard]] Graph lenet(std::string title, const ImageNetwork& network);
 /// VGG-16 without batch norm.
 [[nodiscard]] Graph vgg16(std::string title, const ImageNetwork& network);
 /// AlexNet in the one-column form of torchvision.
@@ -30,5 +36,7 @@ struct ImageNetwork {
 [[nodiscard]] Graph mobilenet_v2(std::string title, const ImageNetwork& network);
 /// Linear operators with ReLU between them; `widths` = features of the input, hidden layers and output.
 [[nodiscard]] Graph mlp(std::span<const std::uint32_t> widths, std::uint32_t batch, bool last_bias);
+/// One block of a GPT (causal attention of 4 heads, layer norm before each half) over sequences of 16 tokens out of 32.
+[[nodiscard]] Graph tiny_gpt(std::string title, std::uint32_t sequences);
 
 }  // namespace hcclsim::models::zoo

@@ -6,7 +6,7 @@
 #include "models/graph_builder.hpp"
 #include "models/zoo/networks.hpp"
 
-/// Networks without forks: VGG-16, AlexNet, multi-layer perceptron.
+/// Networks without forks: LeNet-5, VGG-16, AlexNet, multi-layer perceptron.
 namespace hcclsim::models::zoo {
 namespace {
 
@@ -91,6 +91,20 @@ Graph alexnet(std::string title, const ImageNetwork& network) {
   }
   classifier.linear(network.classes, network.fc_bias);
   return std::move(builder).finish(classifier.last());
+}
+
+Graph lenet(std::string title, const ImageNetwork& network) {
+  GraphBuilder builder(std::move(title), network.images(1));
+  constexpr Window pool{.kernel = 2, .stride = 2};
+  OperatorId x = builder.convolution("conv1", GraphBuilder::input(),
+                                     {.channels = 6, .window = {.kernel = 5, .padding = 2}, .bias = true});
+  x = builder.max_pool("pool1", builder.relu("relu1", x), pool);
+  x = builder.convolution("conv2", x, {.channels = 16, .window = {.kernel = 5}, .bias = true});
+  x = builder.max_pool("pool2", builder.relu("relu2", x), pool);
+  x = builder.flatten("flatten", x);
+  x = builder.relu("relu3", builder.linear("fc1", x, 120, true));
+  x = builder.relu("relu4", builder.linear("fc2", x, 84, true));
+  return std::move(builder).finish(builder.linear("fc3", x, network.classes, network.fc_bias));
 }
 
 Graph mlp(std::span<const std::uint32_t> widths, std::uint32_t batch, bool last_bias) {

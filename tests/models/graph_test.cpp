@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,60 @@ TEST(GraphBuilder, RefusesWhatCannotBe) {
   EXPECT_THAT(with_builder([](GraphBuilder& b) { b.linear("fc", 0, 10, true); }), HasSubstr("flat"));
 }
 
+TEST(GraphBuilder, SequencesAreMatricesOfRows) {
+  GraphBuilder builder = GraphBuilder::of_tokens("test", 3, 5);
+  OperatorId x = builder.token_embedding("table", GraphBuilder::input(), 7, 12);
+  EXPECT_EQ(builder.shape(x), (Shape{.batch = 15, .channels = 12}));
+  x = builder.layer_norm("norm", builder.position_embedding("position", x));
+  x = builder.dropout("drop", builder.gelu("gelu", builder.attention("attention", x, 2, true)), 0.25F);
+  EXPECT_EQ(builder.shape(x), (Shape{.batch = 15, .channels = 4}));
+  const Graph graph = std::move(builder).finish(x);
+  EXPECT_EQ(graph.input_kind, InputKind::tokens);
+  EXPECT_EQ(graph.batch(), 3U);
+  EXPECT_EQ(graph.classes(), 4U);
+  EXPECT_FALSE(graph.needs_gradient().front());
+  std::vector<std::string> parameters;
+  for (const Parameter& parameter : graph.parameters) {
+    parameters.push_back(fmt::format("{} {}", parameter.name, fmt::join(parameter.shape, "x")));
+  }
+  EXPECT_THAT(parameters, ElementsAre("table.weight 7x12", "position.weight 5x12", "norm.weight 12", "norm.bias 12"));
+  const Operator& attention = find(graph, "attention");
+  EXPECT_EQ(attention.sequence, 5U);
+  EXPECT_EQ(attention.heads, 2U);
+  EXPECT_TRUE(attention.causal);
+  EXPECT_EQ(find(graph, "drop").drop_rate, 0.25F);
+}
+
+TEST(GraphBuilder, RefusesSequencesThatCannotBe) {
+  const auto with_embedding = [&](std::uint32_t features, auto&& work) {
+    return refusal([&] {
+      GraphBuilder builder = GraphBuilder::of_tokens("test", 2, 4);
+      work(builder, builder.token_embedding("table", GraphBuilder::input(), 8, features));
+    });
+  };
+  EXPECT_THAT(with_embedding(16, [](GraphBuilder& b, OperatorId x) { b.attention("attn", x, 2, true); }),
+              AllOf(HasSubstr("attn:"), HasSubstr("16 features")));
+  for (const std::uint32_t heads : {0U, 3U}) {
+    EXPECT_THAT(with_embedding(12, [&](GraphBuilder& b, OperatorId x) { b.attention("attn", x, heads, true); }),
+                AllOf(HasSubstr("attn:"), HasSubstr(fmt::format("{} heads", heads)), HasSubstr("4 features")));
+  }
+  for (const float rate : {-0.5F, 1.0F, std::numeric_limits<float>::quiet_NaN()}) {
+    EXPECT_THAT(with_embedding(12, [&](GraphBuilder& b, OperatorId x) { b.dropout("drop", x, rate); }),
+                AllOf(HasSubstr("drop:"), HasSubstr(fmt::format("got {}", rate))));
+  }
+  EXPECT_THAT(with_embedding(12, [](GraphBuilder& b, OperatorId) { b.linear("fc", GraphBuilder::input(), 3, true); }),
+              AllOf(HasSubstr("fc:"), HasSubstr("tokens of the input")));
+  EXPECT_THAT(with_embedding(12, [](GraphBuilder& b, OperatorId x) { b.token_embedding("second", x, 8, 12); }),
+              HasSubstr("second:"));
+  EXPECT_THAT(refusal([] { (void)GraphBuilder::of_tokens("test", 65536, 65536); }), HasSubstr("65536 sequences"));
+  EXPECT_THAT(refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4}).token_embedding("table", 0, 8, 4); }),
+              AllOf(HasSubstr("table:"), HasSubstr("must be tokens")));
+  EXPECT_THAT(refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4}).position_embedding("position", 0); }),
+              AllOf(HasSubstr("position:"), HasSubstr("2x4"), HasSubstr("features")));
+  EXPECT_THAT(refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4, .height = 3}).layer_norm("norm", 0); }),
+              AllOf(HasSubstr("norm:"), HasSubstr("2x4x3x1")));
+}
+
 TEST(Flops, AdaptivePoolingReadsOverlappingWindows) {
   // 5 pixels to 3: windows 0-1, 1-3, 3-4 read 2 + 3 + 2; both sides: 49 per channel.
   GraphBuilder builder("test", {.batch = 1, .channels = 2, .height = 5, .width = 5});
@@ -160,6 +215,41 @@ TEST(Zoo, Mlp) {
   }
   EXPECT_THAT(refused_model({.name = "mlp:4,5", .input = 224}), HasSubstr("--input"));
   EXPECT_THAT(refused_model({.name = "mlp:4,5", .classes = 5}), HasSubstr("--classes"));
+}
+
+TEST(Zoo, SmallNetworksHaveTheirOwnSizes) {
+  const Graph lenet = make_model({.name = "lenet", .batch = 4});
+  EXPECT_EQ(lenet.operators.front().output, (Shape{.batch = 4, .channels = 1, .height = 28, .width = 28}));
+  EXPECT_EQ(lenet.classes(), 10U);
+  EXPECT_EQ(lenet.input_kind, InputKind::images);
+  EXPECT_EQ(make_model({.name = "lenet", .input = 32, .classes = 7}).classes(), 7U);
+  EXPECT_THAT(refused_model({.name = "lenet", .input = 11}), HasSubstr("at least 12 pixels"));
+  EXPECT_EQ(make_model({.name = "smallres"}).operators.front().output.height, 16U);
+  EXPECT_EQ(make_model({.name = "smallres", .fc_bias = false}).parameters.size(), 19U);
+  const Graph tinygpt = make_model({.name = "tinygpt", .batch = 2});
+  EXPECT_EQ(tinygpt.operators.front().output, (Shape{.batch = 2, .channels = 16}));
+  EXPECT_EQ(tinygpt.classes(), 32U);
+  EXPECT_EQ(tinygpt.input_of(tinygpt.operators.back()).batch, 32U);
+  EXPECT_THAT(refused_model({.name = "tinygpt", .input = 16}), AllOf(HasSubstr("tinygpt"), HasSubstr("--input")));
+  EXPECT_THAT(refused_model({.name = "tinygpt", .classes = 16}), HasSubstr("--classes"));
+  EXPECT_EQ(make_model({.name = "mlp:4,2"}).input_kind, InputKind::features);
+}
+
+TEST(Zoo, ResNetsStartTheirResidualBranchesSmall) {
+  const auto scaled = [](const char* name) {
+    std::vector<std::string> names;
+    for (const Parameter& parameter : make_model({.name = name}).parameters) {
+      if (parameter.initial_scale != 1) names.push_back(fmt::format("{} {}", parameter.name, parameter.initial_scale));
+    }
+    return names;
+  };
+  const std::vector<std::string> bottleneck = scaled("resnet50");
+  EXPECT_EQ(bottleneck.size(), 16U);
+  for (const std::string& name : bottleneck) EXPECT_THAT(name, testing::EndsWith(".bn3.weight 0.125"));
+  const std::vector<std::string> basic = scaled("resnet18");
+  EXPECT_EQ(basic.size(), 8U);
+  for (const std::string& name : basic) EXPECT_THAT(name, testing::EndsWith(".bn2.weight 0.125"));
+  EXPECT_THAT(scaled("smallres"), testing::IsEmpty());
 }
 
 std::vector<std::string> ordered_names(const Graph& graph) {
