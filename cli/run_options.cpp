@@ -62,7 +62,7 @@ void add_model_options(CLI::App& command, RunOptions& options) {
       .add_option_function<std::string>(
           "--optimizer", [&options](const std::string& name) { options.optimizer = models::parse_optimizer(name); },
           "Optimizer")
-      ->check(parsed_by(models::parse_optimizer, "momentum|sgd|adam|adamw|lars|lamb"))
+      ->check(parsed_by(models::parse_optimizer, "momentum|sgd|nesterov|adam|adamw|lars|lamb"))
       ->default_str("momentum")
       ->type_name("")
       ->group(group);

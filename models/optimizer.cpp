@@ -26,9 +26,10 @@ struct Rule {
 };
 
 // w weight, g gradient, v velocity, m and s the two moments, u the update of LAMB before its trust ratio.
-constexpr std::array<Rule, 6> rules{{
+constexpr std::array<Rule, 7> rules{{
     {Optimizer::sgd, "sgd", 0, {{{"sgd", 2, 1, 2}}}},                 // w, g -> w
     {Optimizer::momentum, "momentum", 1, {{{"momentum", 3, 2, 4}}}},  // w, g, v -> w, v
+    {Optimizer::nesterov, "nesterov", 1, {{{"momentum", 3, 2, 4}}}},  // the same kernel with a flag
     {Optimizer::adam, "adam", 2, {{{"adam", 4, 3, 12}}}},             // w, g, m, s -> w, m, s
     {Optimizer::adamw, "adamw", 2, {{{"adamw", 4, 3, 14}}}},
     {Optimizer::lars, "lars", 1, {{{"lars_norms", 2, 0, 4}, {"lars_momentum", 3, 2, 6}}}},

@@ -297,7 +297,7 @@ INSTANTIATE_TEST_SUITE_P(Zoo, AllNetworks, testing::ValuesIn(variants()));
 TEST(Options, NamesAndTheirInverse) {
   for (const Amp amp : {Amp::o0, Amp::o2, Amp::o3}) EXPECT_EQ(parse_amp(name_of(amp)), amp);
   for (const Fusion fusion : {Fusion::full, Fusion::none}) EXPECT_EQ(parse_fusion(name_of(fusion)), fusion);
-  for (const char* name : {"sgd", "momentum", "adam", "adamw", "lars", "lamb"}) {
+  for (const char* name : {"sgd", "momentum", "nesterov", "adam", "adamw", "lars", "lamb"}) {
     EXPECT_EQ(name_of(parse_optimizer(name)), name);
   }
   EXPECT_THROW((void)parse_amp("O1"), Error);
@@ -316,6 +316,7 @@ TEST(Update, PassesOverTheTensor) {
   };
   EXPECT_EQ(traffic(Optimizer::sgd, Amp::o2, DataType::fp32), 3U * 4000);
   EXPECT_EQ(traffic(Optimizer::momentum, Amp::o2, DataType::fp32), 5U * 4000);
+  EXPECT_EQ(traffic(Optimizer::nesterov, Amp::o2, DataType::fp32), 5U * 4000);
   EXPECT_EQ(traffic(Optimizer::adam, Amp::o0, DataType::fp32), 7U * 4000);
   EXPECT_EQ(traffic(Optimizer::lars, Amp::o2, DataType::fp32), (2U + 5) * 4000);
   EXPECT_EQ(traffic(Optimizer::lamb, Amp::o2, DataType::fp32), (7U + 2 + 3) * 4000);
@@ -327,6 +328,7 @@ TEST(Update, PassesOverTheTensor) {
 TEST(Update, StatePerElement) {
   EXPECT_EQ(state_bytes_per_element(Optimizer::sgd, Amp::o2), 0U);
   EXPECT_EQ(state_bytes_per_element(Optimizer::momentum, Amp::o2), 4U);
+  EXPECT_EQ(state_bytes_per_element(Optimizer::nesterov, Amp::o2), 4U);
   EXPECT_EQ(state_bytes_per_element(Optimizer::lamb, Amp::o0), 8U);
   EXPECT_EQ(state_bytes_per_element(Optimizer::adam, Amp::o3), 4U);
 }
