@@ -22,9 +22,7 @@ std::uint64_t average_pool_reads(const Shape& in, const Shape& out) {
 
 /// Multiply-adds of a convolution or a linear operator: its output elements times the weights behind each of them.
 Flops multiply_adds(const Graph& graph, const Operator& op) {
-  const Parameter& weight = graph.parameters[op.parameters.front()];
-  const std::uint64_t weights_per_output = weight.elements / op.output.channels;
-  return static_cast<Flops>(op.output.elements()) * static_cast<Flops>(weights_per_output);
+  return static_cast<Flops>(op.output.elements()) * static_cast<Flops>(weights_per_output(graph, op));
 }
 
 }  // namespace
@@ -81,6 +79,10 @@ std::vector<std::uint32_t> Graph::consumer_counts() const {
     for (const OperatorId input : op.inputs) ++counts[input];
   }
   return counts;
+}
+
+std::uint64_t weights_per_output(const Graph& graph, const Operator& op) {
+  return graph.parameters[op.parameters.front()].elements / op.output.channels;
 }
 
 Flops forward_flops(const Graph& graph, const Operator& op) {

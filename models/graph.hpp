@@ -112,6 +112,9 @@ struct Graph {
   [[nodiscard]] std::vector<std::uint32_t> consumer_counts() const;
 };
 
+/// Weights behind one output element of a convolution or linear operator: input channels per group · window.
+[[nodiscard]] std::uint64_t weights_per_output(const Graph& graph, const Operator& op);
+
 /// Floating-point operations of the forward pass of an operator over the whole batch: 2 per multiply-add of a
 /// convolution or linear operator (a bias is not counted), batch norm 7 per element, pooling one per element that it
 /// reads, softmax cross-entropy 5 per logit, other element-wise operators 1.

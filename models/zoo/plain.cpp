@@ -104,7 +104,8 @@ Graph lenet(std::string title, const ImageNetwork& network) {
   x = builder.flatten("flatten", x);
   x = builder.relu("relu3", builder.linear("fc1", x, 120, true));
   x = builder.relu("relu4", builder.linear("fc2", x, 84, true));
-  return std::move(builder).finish(builder.linear("fc3", x, network.classes, network.fc_bias));
+  x = builder.linear("fc3", x, network.classes, network.fc_bias);
+  return std::move(builder).finish(x);
 }
 
 Graph mlp(std::span<const std::uint32_t> widths, std::uint32_t batch, bool last_bias) {

@@ -23,7 +23,8 @@ Graph tiny_gpt(std::string title, std::uint32_t sequences) {
   branch = builder.linear("proj", builder.gelu("gelu", branch), features, true);
   x = builder.add("add_2", branch, x);
 
-  return std::move(builder).finish(builder.linear("head", builder.layer_norm("ln_f", x), vocabulary, false));
+  x = builder.linear("head", builder.layer_norm("ln_f", x), vocabulary, false);
+  return std::move(builder).finish(x);
 }
 
 }  // namespace hcclsim::models::zoo

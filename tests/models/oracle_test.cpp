@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -91,6 +92,34 @@ TEST_P(CnnOracle, LayersWithParametersFlopsAndElements) {
 
 INSTANTIATE_TEST_SUITE_P(Networks, CnnOracle,
                          testing::Values("resnet18", "resnet50", "resnet101", "resnet152", "vgg16", "mobilenet_v2"));
+
+TEST(Oracle, SmallNetworksHaveItsParametersAndShapes) {
+  std::size_t networks = 0;
+  const json cases = load("net_oracle.json")["cases"];
+  for (const json& oracle : cases) {
+    auto name = oracle["model"].get<std::string>();
+    if (name.starts_with("resnet")) continue;  // all their layers are compared above
+    SCOPED_TRACE(name);
+    ++networks;
+    if (name == "mlp") name = "mlp:64,128,96,10";
+    const Graph graph = make_model({.name = name, .batch = oracle["batch"]});
+    ASSERT_EQ(graph.parameters.size(), oracle["grads"].size());
+    for (std::size_t i = 0; i < graph.parameters.size(); ++i) {
+      EXPECT_EQ(graph.parameters[i].name, oracle["grads"][i][0].get<std::string>());
+      EXPECT_EQ(graph.parameters[i].shape, oracle["grads"][i][1].get<std::vector<std::uint32_t>>());
+    }
+    for (const json& activation : oracle.value("activations", json::array())) {
+      auto op = activation[0].get<std::string>();
+      if (op.starts_with("block")) op += ".relu2";
+      const auto found = std::ranges::find(graph.operators, op, &Operator::name);
+      ASSERT_NE(found, graph.operators.end()) << op;
+      std::vector<std::uint32_t> shape{found->output.batch, found->output.channels};
+      if (found->output.image() > 1) shape.insert(shape.end(), {found->output.height, found->output.width});
+      EXPECT_EQ(shape, activation[1].get<std::vector<std::uint32_t>>()) << op;
+    }
+  }
+  EXPECT_EQ(networks, 4U);
+}
 
 TEST(Oracle, TotalsOfTheOtherNetworks) {
   // torchvision: AlexNet 61,100,840 parameters in 16 tensors, ResNet34 21,797,672 in 110.
