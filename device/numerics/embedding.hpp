@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+/// Tables whose rows a network looks up: one per token, or one per position of a sequence. Gradients of a table are
+/// sums over the rows that read an entry, in the order of the rows; entries that nobody read have gradient 0.
+namespace hcclsim::device {
+
+/// Row r of `out` = row tokens[r] of `table`; rows are `features` long. Throws Error(bad_input) of kind "tokens" for a
+/// token beyond the table.
+void look_up(std::span<const float> table, std::span<const std::int32_t> tokens, std::size_t features,
+             std::span<float> out);
+
+/// The gradient of the table of look_up, written whole.
+void look_up_gradient(std::span<const float> slopes, std::span<const std::int32_t> tokens, std::size_t features,
+                      std::span<float> gradient);
+
+/// out = in + the table, repeated for every sequence; a table holds one sequence.
+void add_positions(std::span<const float> table, std::span<const float> in, std::span<float> out);
+
+/// The gradient of the table of add_positions, written whole.
+void add_positions_gradient(std::span<const float> slopes, std::span<float> gradient);
+
+}  // namespace hcclsim::device

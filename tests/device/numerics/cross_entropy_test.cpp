@@ -1,0 +1,69 @@
+#include "device/numerics/cross_entropy.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace hcclsim::device {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(CrossEntropy, OfTwoRowsByHand) {
+  // Probabilities 1/4, 3/4 and 1/2, 1/2.
+  const std::vector<float> logits{0, std::log(3.0F), 5, 5};
+  const std::array<std::int32_t, 2> labels{1, 0};
+  std::vector<float> slopes(4);
+  const LossOfRows result = cross_entropy(logits, labels, 0, 8, slopes);
+  EXPECT_NEAR(result.loss, (std::log(4.0 / 3) + std::log(2.0)) / 2, 1e-7);
+  EXPECT_EQ(result.correct, 2);                     // of equal logits the first counts
+  const std::vector<float> expected{1, -1, -2, 2};  // 8/2 · (probability − target)
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(slopes[i], expected[i], 1e-6) << i;
+}
+
+TEST(CrossEntropy, SmoothsTheTarget) {
+  const std::vector<float> logits{0, std::log(3.0F)};
+  const std::array<std::int32_t, 1> labels{1};
+  std::vector<float> slopes(2);
+  const LossOfRows result = cross_entropy(logits, labels, 0.5F, 1, slopes);
+  EXPECT_NEAR(result.loss, 0.25 * std::log(4.0) + 0.75 * std::log(4.0 / 3), 1e-7);
+  EXPECT_NEAR(slopes[0], 0, 1e-7);  // the targets 1/4, 3/4 are the probabilities
+  EXPECT_NEAR(slopes[1], 0, 1e-7);
+}
+
+TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
+  const std::vector<float> logits{3e38F, -3e38F};
+  const std::array<std::int32_t, 1> labels{0};
+  std::vector<float> slopes(2);
+  EXPECT_EQ(cross_entropy(logits, labels, 0, 1, slopes).loss, 0);
+  EXPECT_EQ(slopes, (std::vector<float>{0, 0}));
+}
+
+TEST(CrossEntropy, NotANumberStaysVisible) {
+  const std::vector<float> logits{std::numeric_limits<float>::quiet_NaN(), 1};
+  const std::array<std::int32_t, 1> labels{1};
+  EXPECT_TRUE(std::isnan(cross_entropy(logits, labels, 0, 1, {}).loss));
+}
+
+TEST(CrossEntropy, RefusesALabelThatIsNoClass) {
+  const std::vector<float> logits(6);
+  for (const std::int32_t label : {3, -1}) {
+    const std::array<std::int32_t, 2> labels{0, label};
+    try {
+      cross_entropy(logits, labels, 0, 1, {});
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), "labels");
+      EXPECT_THAT(error.what(), HasSubstr("of row 1: labels must be 0 to 2"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hcclsim::device

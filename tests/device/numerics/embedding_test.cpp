@@ -1,0 +1,55 @@
+#include "device/numerics/embedding.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace hcclsim::device {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::array<float, 6> table{1, 2, 3, 4, 5, 6};  // three rows of two
+
+TEST(Embedding, LooksRowsUp) {
+  std::vector<float> out(6);
+  look_up(table, std::array{2, 0, 2}, 2, out);
+  EXPECT_THAT(out, ElementsAre(5, 6, 1, 2, 5, 6));
+}
+
+TEST(Embedding, AddsTheGradientsOfARowThatWasReadTwice) {
+  std::vector<float> gradient(6, 9);  // what was there does not count
+  look_up_gradient(std::array<float, 6>{1, 2, 3, 4, 10, 20}, std::array{2, 0, 2}, 2, gradient);
+  EXPECT_THAT(gradient, ElementsAre(3, 4, 0, 0, 11, 22));
+}
+
+TEST(Embedding, RefusesATokenBeyondTheTable) {
+  std::vector<float> out(2);
+  for (const std::int32_t token : {3, -1}) {
+    try {
+      look_up(table, std::array{token}, 2, out);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), "tokens");
+      EXPECT_THAT(error.what(), HasSubstr("tokens must be 0 to 2"));
+    }
+  }
+}
+
+TEST(Embedding, AddsPositionsToEverySequence) {
+  const std::vector<float> in{10, 20, 30, 40, 50, 60, 70, 80};  // two sequences of two rows
+  std::vector<float> out(8);
+  add_positions(std::array<float, 4>{1, 2, 3, 4}, in, out);
+  EXPECT_THAT(out, ElementsAre(11, 22, 33, 44, 51, 62, 73, 84));
+  std::vector<float> gradient(4, 9);
+  add_positions_gradient(in, gradient);
+  EXPECT_THAT(gradient, ElementsAre(60, 80, 100, 120));
+}
+
+}  // namespace
+}  // namespace hcclsim::device
