@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+
+/// A file that is read piece by piece from any place, so that one of many gigabytes need not fit into memory. Reading
+/// is thread-safe. All errors are Error(bad_input) of the kind given by the reader's owner and name the file.
+namespace hcclsim {
+
+class InputFile {
+ public:
+  /// Opens a regular file for reading; throws if there is none or it cannot be read.
+  InputFile(std::string path, std::string kind);
+  InputFile(InputFile&& other) noexcept;
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+  InputFile& operator=(InputFile&&) = delete;
+  ~InputFile();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Bytes of the file when it was opened.
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+
+  /// Reads into the whole of `to`, from byte `offset` on; throws if the file ends before.
+  void read(std::uint64_t offset, std::span<std::byte> to) const;
+  /// The same for as many bytes as there are; returns the part of `to` that was filled.
+  [[nodiscard]] std::span<std::byte> read_some(std::uint64_t offset, std::span<std::byte> to) const;
+
+  /// Throws Error(bad_input) "PATH: message".
+  template <typename... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    bad_input(kind_, "{}: {}", path_, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+ private:
+  std::string path_;
+  std::string kind_;
+  std::uint64_t size_ = 0;
+  int file_ = -1;
+};
+
+}  // namespace hcclsim

@@ -1,0 +1,69 @@
+#include "base/input_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+namespace hcclsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+class InputFileTest : public testing::Test {
+ protected:
+  InputFileTest() : folder_(fs::temp_directory_path() / fmt::format("hcclsim-input-{}", ::getpid())) {
+    fs::create_directory(folder_);
+    std::ofstream(path("a")) << "0123456789";
+  }
+  ~InputFileTest() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+ private:
+  fs::path folder_;
+};
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    EXPECT_EQ(error.kind(), "thing");
+    return error.what();
+  }
+  return {};
+}
+
+TEST_F(InputFileTest, ReadsFromAnyPlace) {
+  const InputFile first(path("a"), "thing");
+  InputFile moved(path("a"), "thing");
+  const InputFile file(std::move(moved));
+  EXPECT_EQ(file.size(), 10);
+  std::array<char, 4> text{};
+  file.read(6, std::as_writable_bytes(std::span(text)));
+  EXPECT_EQ(std::string(text.data(), 4), "6789");
+  file.read(0, std::as_writable_bytes(std::span(text)));
+  EXPECT_EQ(std::string(text.data(), 4), "0123");
+  EXPECT_EQ(file.read_some(8, std::as_writable_bytes(std::span(text))).size(), 2);
+  EXPECT_EQ(error_of([&] { file.read(7, std::as_writable_bytes(std::span(text))); }),
+            path("a") + ": ends at byte 10, 1 bytes too early");
+  EXPECT_EQ(error_of([&] { file.fail("record {}", 3); }), path("a") + ": record 3");
+}
+
+TEST_F(InputFileTest, RefusesWhatCannotBeRead) {
+  const auto opening = [&](const std::string& name) { return error_of([&] { const InputFile file(name, "thing"); }); };
+  EXPECT_EQ(opening(path("missing")), "cannot read " + path("missing") + ": No such file or directory");
+  EXPECT_EQ(opening(""), "cannot read '': No such file or directory");
+  EXPECT_EQ(opening(path("")), "cannot read " + path("") + ": it is a folder");
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(opening(path("pipe")), "cannot read " + path("pipe") + ": not a regular file");
+}
+
+}  // namespace
+}  // namespace hcclsim
