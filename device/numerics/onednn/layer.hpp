@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+
+#include "device/numerics/onednn/planner.hpp"
+
+/// A layer plans one operator. plan_forward adds the tasks that compute the operator's output and tells the planner
+/// which tensor it is; plan_backward, called once for an operator whose output has a gradient, adds those that compute
+/// the gradients of its parameters and of its inputs. What plan_backward needs to remember are members. Layers live
+/// only while the Plan is made; tasks must not refer to them.
+namespace hcclsim::device::onednn {
+
+class Layer {
+ public:
+  Layer() = default;
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+  virtual ~Layer() = default;
+
+  virtual void plan_forward(Planner& planner) = 0;
+  virtual void plan_backward(Planner& planner) = 0;
+};
+
+/// Layer for an operator. Throws Error(bad_input) of kind "numerics" for one that cannot be computed.
+[[nodiscard]] std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Operator& op);
+
+// One function per file of this folder.
+[[nodiscard]] std::unique_ptr<Layer> make_convolution();
+[[nodiscard]] std::unique_ptr<Layer> make_linear();
+[[nodiscard]] std::unique_ptr<Layer> make_batch_norm();
+[[nodiscard]] std::unique_ptr<Layer> make_relu(float upper_bound);  ///< infinite for the common ReLU
+[[nodiscard]] std::unique_ptr<Layer> make_max_pool();
+[[nodiscard]] std::unique_ptr<Layer> make_average_pool(const models::Shape& in, const models::Shape& out);
+[[nodiscard]] std::unique_ptr<Layer> make_add();
+[[nodiscard]] std::unique_ptr<Layer> make_flatten();
+[[nodiscard]] std::unique_ptr<Layer> make_loss();
+
+}  // namespace hcclsim::device::onednn

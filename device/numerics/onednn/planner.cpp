@@ -1,0 +1,269 @@
+#include "device/numerics/onednn/planner.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/error.hpp"
+#include "device/numerics/onednn/layer.hpp"
+
+namespace hcclsim::device::onednn {
+namespace {
+
+using models::Operator;
+using models::OperatorId;
+using models::OperatorKind;
+
+bool is_norm_or_bias(const models::Graph& graph, std::uint32_t parameter) {
+  const Operator& owner = graph.operators[graph.parameters[parameter].owner];
+  const bool norm = owner.kind == OperatorKind::batch_norm || owner.kind == OperatorKind::layer_norm;
+  return norm || owner.parameters.front() != parameter;
+}
+
+}  // namespace
+
+Layout row_major(const dnnl::memory::dims& sizes, dnnl::memory::data_type type) {
+  dnnl::memory::dims strides(sizes.size(), 1);
+  for (std::size_t i = sizes.size(); i-- > 1;) strides[i - 1] = strides[i] * sizes[i];
+  return {sizes, type, strides};
+}
+
+Layout image_layout(const models::Shape& shape, dnnl::memory::data_type type) {
+  return row_major({shape.batch, shape.channels, shape.height, shape.width}, type);
+}
+
+Layout matrix_layout(const models::Shape& shape, dnnl::memory::data_type type) {
+  return row_major({shape.batch, static_cast<dnnl_dim_t>(shape.channels * shape.image())}, type);
+}
+
+dnnl::primitive_attr user_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+Planner::Planner(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options)
+    : needs_(graph.needs_gradient()), consumers_(graph.consumer_counts()) {
+  const std::size_t operators = graph.operators.size();
+  plan_.graph = std::move(graph);
+  plan_.options = options;
+  outputs_.resize(operators);
+  absorbed_.resize(operators, false);
+  gradients_.resize(operators);
+  make_slots(production_order);
+}
+
+void Planner::make_slots(std::span<const std::uint32_t> production_order) {
+  const std::vector<models::Parameter>& parameters = plan_.graph.parameters;
+  slot_of_parameter_.assign(parameters.size(), ~0U);
+  for (const std::uint32_t parameter : production_order) {
+    if (parameter >= parameters.size() || slot_of_parameter_[parameter] != ~0U) {
+      internal_error("production order names parameter {} of {} twice or beyond the last", parameter,
+                     parameters.size());
+    }
+    slot_of_parameter_[parameter] = static_cast<std::uint32_t>(plan_.slots.size());
+    const models::Parameter& named = parameters[parameter];
+    plan_.slots.push_back({.name = named.name,
+                           .parameter = parameter,
+                           .offset = plan_.elements,
+                           .elements = named.elements,
+                           .norm_or_bias = is_norm_or_bias(plan_.graph, parameter)});
+    plan_.elements += named.elements;
+    const Layout plain =
+        row_major({named.shape.begin(), named.shape.end()}, dnnl::memory::data_type::f32);
+    plan_.storage.push_back({.plain = plain, .layout = plain});
+  }
+  if (plan_.slots.size() != parameters.size()) {
+    internal_error("production order has {} of {} parameters", plan_.slots.size(), parameters.size());
+  }
+}
+
+Plan Planner::finish() && {
+  std::vector<std::unique_ptr<Layer>> layers(plan_.graph.operators.size());
+  const auto planned = [&](const auto& plan_operator) {
+    try {
+      plan_operator();
+    } catch (const dnnl::error& error) {
+      bad_input("numerics", "{} ({}): oneDNN cannot compute it on this processor: {}", op().name,
+                models::name_of(op().kind), error.what());
+    }
+  };
+  plan_input();
+  for (current_ = 1; current_ < layers.size(); ++current_) {
+    if (absorbed_[current_]) {
+      outputs_[current_] = input();
+      continue;
+    }
+    layers[current_] = make_layer(graph(), op());
+    planned([&] { layers[current_]->plan_forward(*this); });
+  }
+  plan_.forward_tasks = static_cast<std::uint32_t>(plan_.tasks.size());
+  for (current_ = static_cast<OperatorId>(layers.size()); --current_ > 0;) {
+    planned([&] { plan_backward(layers[current_].get()); });
+  }
+  plan_.block_bytes = place_tensors(plan_.tensors);
+  return std::move(plan_);
+}
+
+void Planner::plan_input() {
+  const auto reads_tokens = [](const Operator& op) {
+    return op.kind == OperatorKind::token_embedding && op.inputs.front() == 0;
+  };
+  if (std::ranges::any_of(plan_.graph.operators, reads_tokens)) return;  // these layers read the batch themselves
+  const models::Shape& shape = plan_.graph.operators.front().output;
+  constexpr auto type = dnnl::memory::data_type::f32;
+  const TensorId images = new_tensor(shape.image() == 1 ? matrix_layout(shape, type) : image_layout(shape, type));
+  set_output(images);
+  host({images}, [images, elements = shape.elements()](const StepContext& step) {
+    std::memcpy(step.data(images), step.batch->inputs.data(), elements * sizeof(float));
+  });
+}
+
+void Planner::plan_backward(Layer* layer) {
+  const bool is_loss = op().kind == OperatorKind::loss;
+  std::optional<TensorId>& gradient = gradients_[current_];
+  if (!is_loss && !gradient) {
+    if (op().parameters.empty()) return;
+    bad_input("numerics", "{}: its parameters have no gradient, because the loss does not depend on them", op().name);
+  }
+  if (absorbed_[current_]) {
+    gradients_[op().inputs.front()] = gradient;
+    return;
+  }
+  layer->plan_backward(*this);
+  if (gradient) --holders_[root_of(*gradient)];
+}
+
+const models::Shape& Planner::input_shape(std::size_t input) const {
+  return plan_.graph.operators[op().inputs[input]].output;
+}
+
+dnnl::memory::data_type Planner::compute_type() const {
+  return plan_.options.compute == DataType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+TensorId Planner::new_tensor(const Layout& layout) {
+  const auto id = static_cast<TensorId>(plan_.tensors.size());
+  plan_.tensors.push_back({.layout = layout, .root = id});
+  kept_.push_back(false);
+  holders_.push_back(0);
+  return id;
+}
+
+TensorId Planner::view(TensorId id, const Layout& layout) {
+  const TensorId root = plan_.tensors[index_of(id)].root;
+  const TensorId seen = new_tensor(layout);
+  plan_.tensors[index_of(seen)].root = root;
+  return seen;
+}
+
+TensorId Planner::in_layout(TensorId id, const Layout& wanted) {
+  if (layout(id) == wanted) return id;
+  const Layout from = layout(id);
+  const TensorId copy = new_tensor(wanted);
+  reorder(Operand::of(id), from, Operand::of(copy), wanted);
+  return copy;
+}
+
+void Planner::use(TensorId id) {
+  Tensor& root = plan_.tensors[root_of(id)];
+  const auto task = static_cast<std::uint32_t>(plan_.tasks.size());
+  root.first = std::min(root.first, task);
+  root.last = std::max(root.last, task);
+}
+
+void Planner::add_call(PrimitiveTask task, const Layout& scratchpad) {
+  if (scratchpad.get_size() > 0) {
+    task.arguments.push_back({DNNL_ARG_SCRATCHPAD, Operand::of(new_tensor(scratchpad))});
+  }
+  for (const Argument& argument : task.arguments) {
+    if (argument.operand.kind == Operand::Kind::tensor) use(static_cast<TensorId>(argument.operand.index));
+  }
+  plan_.tasks.emplace_back(std::move(task));
+}
+
+void Planner::host(std::initializer_list<TensorId> uses, HostTask work) {
+  for (const TensorId id : uses) use(id);
+  plan_.tasks.emplace_back(std::move(work));
+}
+
+void Planner::reorder(Operand from, const Layout& from_layout, Operand to, const Layout& to_layout) {
+  const dnnl::reorder::primitive_desc descriptor(engine(), from_layout, engine(), to_layout, user_scratchpad());
+  call(descriptor, dnnl::reorder(descriptor), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
+
+std::uint32_t Planner::gradient_index(std::size_t number) const { return slot_of_parameter_[op().parameters[number]]; }
+
+void Planner::store(std::size_t number, const Layout& plain, const Layout& layout) {
+  plan_.storage[gradient_index(number)] = {.plain = plain, .layout = layout};
+}
+
+const Layout& Planner::stored(std::size_t number) const { return plan_.storage[gradient_index(number)].layout; }
+
+Operand Planner::weight(std::size_t number, const Layout& layout) {
+  const std::uint32_t gradient = gradient_index(number);
+  const Layout& from = stored(number);
+  if (layout == from) return {Operand::Kind::weight, gradient};
+  for (std::uint32_t i = 0; i < plan_.prepared.size(); ++i) {
+    if (plan_.prepared[i].gradient == gradient && plan_.prepared[i].layout == layout) {
+      return {Operand::Kind::prepared, i};
+    }
+  }
+  const dnnl::reorder::primitive_desc descriptor(engine(), from, engine(), layout, user_scratchpad());
+  plan_.prepared.push_back({.gradient = gradient,
+                            .layout = layout,
+                            .reorder = dnnl::reorder(descriptor),
+                            .scratchpad = descriptor.scratchpad_desc(),
+                            .offset = plan_.prepared_bytes});
+  plan_.prepared_bytes += aligned(layout.get_size());
+  return {Operand::Kind::prepared, static_cast<std::uint32_t>(plan_.prepared.size() - 1)};
+}
+
+bool Planner::may_overwrite_input(std::size_t input) const {
+  const OperatorId source = op().inputs[input];
+  return consumers_[source] == 1 && !kept_[root_of(outputs_[source])];
+}
+
+bool Planner::absorb_relu() {
+  if (consumers_[current_] != 1) return false;
+  const auto reads_output = [&](const Operator& other) { return std::ranges::count(other.inputs, current_) != 0; };
+  const std::vector<Operator>& operators = plan_.graph.operators;
+  const auto consumer = std::ranges::find_if(operators, reads_output);
+  if (consumer->kind != OperatorKind::relu) return false;
+  absorbed_[static_cast<std::size_t>(consumer - operators.begin())] = true;
+  return true;
+}
+
+bool Planner::may_overwrite_output_gradient() const { return holders_[root_of(output_gradient())] == 1; }
+
+void Planner::give_gradient(std::size_t input, TensorId id, bool used_again) {
+  if (!input_needs_gradient(input)) return;
+  const OperatorId source = op().inputs[input];
+  const Layout wanted = layout(outputs_[source]);
+  const TensorId given = in_layout(id, wanted);
+  std::optional<TensorId>& sum = gradients_[source];
+  if (!sum) {
+    sum = given;
+    ++holders_[root_of(given)];
+    return;
+  }
+  const TensorId before = *sum;
+  TensorId target = given;
+  if (holders_[root_of(given)] != 0 || (used_again && given == id)) {
+    target = holders_[root_of(before)] == 1 ? before : new_tensor(wanted);
+  }
+  add(before, given, target);
+  --holders_[root_of(before)];
+  ++holders_[root_of(target)];
+  sum = target;
+}
+
+void Planner::add(TensorId left, TensorId right, TensorId sum, const dnnl::primitive_attr& attributes) {
+  const dnnl::binary::primitive_desc descriptor(
+      dnnl::binary::desc(dnnl::algorithm::binary_add, layout(left), layout(right), layout(sum)), attributes, engine());
+  call(descriptor, dnnl::binary(descriptor),
+       {{DNNL_ARG_SRC_0, Operand::of(left)}, {DNNL_ARG_SRC_1, Operand::of(right)}, {DNNL_ARG_DST, Operand::of(sum)}});
+}
+
+}  // namespace hcclsim::device::onednn

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "device/numerics/onednn/plan.hpp"
+
+/// Writes a Plan. The layers of the operators (layer.hpp) are asked one after the other, first forward, then backward,
+/// to add their tasks; the planner knows which operator is being planned, hands its tensors out, adds up the gradients
+/// of tensors with several consumers, and at the end places all tensors in memory.
+namespace hcclsim::device::onednn {
+
+class Layer;
+
+[[nodiscard]] Layout row_major(const dnnl::memory::dims& sizes, dnnl::memory::data_type type);
+// Row-major layouts of a shape: NCHW, and rows × all features of a sample.
+[[nodiscard]] Layout image_layout(const models::Shape& shape, dnnl::memory::data_type type);
+[[nodiscard]] Layout matrix_layout(const models::Shape& shape, dnnl::memory::data_type type);
+/// Attributes of all primitives: scratch memory is given by the caller, so that threads may share a primitive.
+[[nodiscard]] dnnl::primitive_attr user_scratchpad();
+
+class Planner {
+ public:
+  Planner(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options);
+
+  /// Plans all operators.
+  [[nodiscard]] Plan finish() &&;
+
+  // What a layer asks for in both passes.
+  [[nodiscard]] const models::Graph& graph() const { return plan_.graph; }
+  [[nodiscard]] const models::Operator& op() const { return plan_.graph.operators[current_]; }
+  [[nodiscard]] const models::Shape& input_shape(std::size_t input = 0) const;
+  [[nodiscard]] const ProgramOptions& options() const { return plan_.options; }
+  [[nodiscard]] const dnnl::engine& engine() const { return plan_.engine; }
+  /// Element type of activations and of their gradients.
+  [[nodiscard]] dnnl::memory::data_type compute_type() const;
+  /// Output of the operator that is input number `input`.
+  [[nodiscard]] TensorId input(std::size_t input = 0) const { return outputs_[op().inputs[input]]; }
+  [[nodiscard]] const Layout& layout(TensorId id) const { return plan_.tensors[index_of(id)].layout; }
+  [[nodiscard]] bool input_needs_gradient(std::size_t input = 0) const { return needs_[op().inputs[input]]; }
+
+  TensorId new_tensor(const Layout& layout);
+  /// The same memory, seen in another layout of not more bytes.
+  TensorId view(TensorId id, const Layout& layout);
+  /// The tensor itself if it has this layout, else a copy that has it.
+  TensorId in_layout(TensorId id, const Layout& layout);
+
+  // Tasks. They are run in the order in which they are added.
+  template <typename PrimitiveDescriptor>
+  void call(const PrimitiveDescriptor& descriptor, const dnnl::primitive& primitive,
+            std::vector<Argument> arguments) {
+    add_call({primitive, std::move(arguments)}, descriptor.scratchpad_desc());
+  }
+  /// `uses`: all tensors that `work` reads or writes.
+  void host(std::initializer_list<TensorId> uses, HostTask work);
+  void reorder(Operand from, const Layout& from_layout, Operand to, const Layout& to_layout);
+  /// `sum` may be one of the operands.
+  void add(TensorId left, TensorId right, TensorId sum, const dnnl::primitive_attr& attributes = user_scratchpad());
+
+  // Parameters of the operator; `number`: 0 the weight, 1 the bias.
+  /// Place in production order.
+  [[nodiscard]] std::uint32_t gradient_index(std::size_t number) const;
+  /// Chooses the layout in flat buffers, by default row-major. It must have no padding; `plain`: row-major, with the
+  /// same sizes.
+  void store(std::size_t number, const Layout& plain, const Layout& layout);
+  [[nodiscard]] const Layout& stored(std::size_t number) const;
+  /// The parameter in a layout: itself, or a copy that Weights::prepare makes.
+  [[nodiscard]] Operand weight(std::size_t number, const Layout& layout);
+  /// Where to write the gradient in storage layout.
+  [[nodiscard]] Operand gradient(std::size_t number) const {
+    return {Operand::Kind::gradient, gradient_index(number)};
+  }
+  /// Runs `write(operand)`, which adds a task that writes the gradient in `layout`, and brings it into storage layout.
+  template <typename Write>
+  void write_gradient(std::size_t number, const Layout& layout, const Write& write) {
+    if (layout == stored(number)) {
+      write(gradient(number));
+      return;
+    }
+    const TensorId written = new_tensor(layout);
+    write(Operand::of(written));
+    reorder(Operand::of(written), layout, gradient(number), stored(number));
+  }
+
+  // Forward pass.
+  void set_output(TensorId id) { outputs_[current_] = id; }
+  /// Its values are needed in the backward pass: no later operator may write over them.
+  void keep(TensorId id) { kept_[index_of(plan_.tensors[index_of(id)].root)] = true; }
+  /// Whether the operator may write its output over this input.
+  [[nodiscard]] bool may_overwrite_input(std::size_t input = 0) const;
+  /// Whether the only consumer of the output is a ReLU that this operator is to apply itself, which it then must.
+  bool absorb_relu();
+
+  // Backward pass.
+  [[nodiscard]] TensorId output() const { return outputs_[current_]; }
+  /// Complete gradient of the output, in the output's layout.
+  [[nodiscard]] TensorId output_gradient() const { return *gradients_[current_]; }
+  /// Whether the operator may write over it.
+  [[nodiscard]] bool may_overwrite_output_gradient() const;
+  /// Adds `id` to the gradient of an input. It is output_gradient(), or a tensor of the layer's own, which may be written
+  /// over unless it is `used_again`.
+  void give_gradient(std::size_t input, TensorId id, bool used_again = false);
+
+ private:
+  void make_slots(std::span<const std::uint32_t> production_order);
+  void plan_input();
+  void plan_backward(Layer* layer);
+  void add_call(PrimitiveTask task, const Layout& scratchpad);
+  void use(TensorId id);
+  [[nodiscard]] std::size_t root_of(TensorId id) const { return index_of(plan_.tensors[index_of(id)].root); }
+
+  Plan plan_;
+  std::vector<bool> needs_;                          ///< per operator: whether its output needs a gradient
+  std::vector<std::uint32_t> consumers_;             ///< per operator
+  std::vector<std::uint32_t> slot_of_parameter_;
+  models::OperatorId current_ = 0;
+  std::vector<TensorId> outputs_;                    ///< per operator
+  std::vector<bool> absorbed_;                       ///< per operator: the one before it does its work
+  std::vector<std::optional<TensorId>> gradients_;   ///< per operator: sum of what consumers gave so far
+  std::vector<bool> kept_;                           ///< per tensor
+  std::vector<std::uint32_t> holders_;               ///< per tensor: operators still to be planned whose gradient it is
+};
+
+}  // namespace hcclsim::device::onednn

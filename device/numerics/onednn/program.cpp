@@ -1,0 +1,95 @@
+#include "device/numerics/program.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "device/numerics/onednn/binding.hpp"
+#include "device/numerics/onednn/plan.hpp"
+#include "device/numerics/onednn/planner.hpp"
+#include "device/numerics/onednn/weight_memory.hpp"
+
+namespace hcclsim::device {
+namespace {
+
+void copy_in_layout(const dnnl::engine& engine, const onednn::Layout& from_layout, const float* from,
+                    const onednn::Layout& to_layout, float* to) {
+  if (from_layout == to_layout) {
+    std::copy_n(from, from_layout.get_size() / sizeof(float), to);
+    return;
+  }
+  const dnnl::reorder::primitive_desc descriptor(engine, from_layout, engine, to_layout, onednn::user_scratchpad());
+  MemoryBlock scratch(descriptor.scratchpad_desc().get_size());
+  dnnl::stream stream(engine);
+  // oneDNN's memory objects know no constant data; the reorder only reads it.
+  dnnl::reorder(descriptor)
+      .execute(stream, {{DNNL_ARG_FROM, dnnl::memory(from_layout, engine, const_cast<float*>(from))},
+                        {DNNL_ARG_TO, dnnl::memory(to_layout, engine, to)},
+                        {DNNL_ARG_SCRATCHPAD, dnnl::memory(descriptor.scratchpad_desc(), engine, scratch.data())}});
+}
+
+}  // namespace
+
+Program::Program(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options)
+    : plan_(std::make_shared<const onednn::Plan>(
+          onednn::Planner(std::move(graph), production_order, options).finish())) {}
+
+const models::Graph& Program::graph() const { return plan_->graph; }
+
+std::span<const ParameterSlot> Program::parameters() const { return plan_->slots; }
+
+std::uint64_t Program::elements() const { return plan_->elements; }
+
+Bytes Program::workspace_bytes() const { return plan_->block_bytes; }
+
+Bytes Program::weights_bytes() const { return onednn::WeightMemory::bytes(*plan_); }
+
+Flops Program::flops() const {
+  const models::Graph& graph = plan_->graph;
+  const std::vector<bool> needs = graph.needs_gradient();
+  Flops sum = 0;
+  for (const models::Operator& op : graph.operators) {
+    if (op.inputs.empty()) continue;
+    sum += models::forward_flops(graph, op) + models::backward_flops(graph, op, needs[op.inputs.front()]);
+  }
+  return sum;
+}
+
+void Program::to_storage(std::size_t gradient, std::span<const float> plain, std::span<float> flat) const {
+  const onednn::Storage& storage = plan_->storage[gradient];
+  copy_in_layout(plan_->engine, storage.plain, plain.data(), storage.layout,
+                 flat.data() + plan_->slots[gradient].offset);
+}
+
+void Program::to_plain(std::size_t gradient, std::span<const float> flat, std::span<float> plain) const {
+  const onednn::Storage& storage = plan_->storage[gradient];
+  copy_in_layout(plan_->engine, storage.layout, flat.data() + plan_->slots[gradient].offset, storage.plain,
+                 plain.data());
+}
+
+Weights::Weights(const Program& program) : memory_(std::make_unique<onednn::WeightMemory>(program.plan())) {}
+
+Weights::Weights(const Weights& other) : memory_(std::make_unique<onednn::WeightMemory>(*other.memory_)) {}
+
+Weights::~Weights() = default;
+
+std::span<float> Weights::values() { return memory_->values(); }
+
+std::span<const float> Weights::values() const { return std::as_const(*memory_).values(); }
+
+void Weights::prepare(WorkerPool& pool) { memory_->prepare(pool); }
+
+Workspace::Workspace(const Program& program) : binding_(std::make_unique<onednn::Binding>(program.plan())) {}
+
+Workspace::~Workspace() = default;
+
+StepOutput Workspace::step(const Weights& weights, const models::Batch& batch, const StepInput& input,
+                           std::span<float> gradients) {
+  return binding_->run(weights.memory(), batch, input, gradients.data());
+}
+
+StepOutput Workspace::forward(const Weights& weights, const models::Batch& batch, const StepInput& input) {
+  return binding_->run(weights.memory(), batch, input, nullptr);
+}
+
+}  // namespace hcclsim::device

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "device/numerics/worker_pool.hpp"
+#include "models/data/batch.hpp"
+#include "models/graph.hpp"
+
+/// Forward and backward pass of a network with real numbers, on oneDNN.
+///
+/// A Program is the network made ready once: primitives, layouts, and the place of every tensor. It never changes, so
+/// all workers share it. Weights hold the parameters of one or of many identical replicas. A Workspace is what one
+/// worker needs to run one replica at a time: activations, their gradients, scratch. The gradients of the parameters go
+/// into a flat buffer that the caller owns, one per replica.
+///
+/// Weights and gradients are *flat*: the parameters one after the other in *production order*, without gaps, each in
+/// its *storage* layout. That is row-major for all but weights of convolutions, which are kept as the kernels want them
+/// (to_storage and to_plain convert); element-wise work on flat buffers need not care.
+///
+/// Everything runs on the calling thread alone and always gives the same bits on the same processor.
+namespace hcclsim::device {
+
+namespace onednn {
+struct Plan;
+class Binding;
+class WeightMemory;
+}  // namespace onednn
+
+/// Where a parameter and its gradient stand in a flat buffer.
+struct ParameterSlot {
+  std::string name;
+  std::uint32_t parameter = 0;  ///< index in parameter order
+  std::uint64_t offset = 0;     ///< in elements
+  std::uint64_t elements = 0;
+  bool norm_or_bias = false;  ///< of a normalisation, or a bias: often excluded from weight decay
+};
+
+struct ProgramOptions {
+  DataType compute = DataType::fp32;  ///< of activations and of their gradients: fp32 or bf16
+};
+
+class Program {
+ public:
+  /// Makes everything ready: tens of milliseconds for a network like ResNet50. `production_order`: all parameter
+  /// indices in the order in which the backward pass completes their gradients. Throws Error(bad_input) of kind
+  /// "numerics" for what cannot be computed.
+  Program(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options);
+
+  [[nodiscard]] const models::Graph& graph() const;
+  /// One per parameter, production order.
+  [[nodiscard]] std::span<const ParameterSlot> parameters() const;
+  /// Of a flat buffer.
+  [[nodiscard]] std::uint64_t elements() const;
+
+  /// What a Workspace allocates.
+  [[nodiscard]] Bytes workspace_bytes() const;
+  /// What Weights allocate: the flat buffer and copies in other layouts.
+  [[nodiscard]] Bytes weights_bytes() const;
+  /// Floating-point operations of one replica's forward and backward pass.
+  [[nodiscard]] Flops flops() const;
+
+  /// Copies one parameter between row-major order and its place in a flat buffer. `gradient`: index in production order.
+  void to_storage(std::size_t gradient, std::span<const float> plain, std::span<float> flat) const;
+  void to_plain(std::size_t gradient, std::span<const float> flat, std::span<float> plain) const;
+
+  [[nodiscard]] const std::shared_ptr<const onednn::Plan>& plan() const { return plan_; }
+
+ private:
+  std::shared_ptr<const onednn::Plan> plan_;
+};
+
+/// Parameters of one replica, or of all while they are identical. A copy is a fork.
+class Weights {
+ public:
+  /// All zero.
+  explicit Weights(const Program& program);
+  Weights(const Weights& other);
+  Weights& operator=(const Weights&) = delete;
+  ~Weights();
+
+  [[nodiscard]] std::span<float> values();
+  [[nodiscard]] std::span<const float> values() const;
+  /// Renews the copies in other layouts; to be called after values have changed, before the next step.
+  void prepare(WorkerPool& pool);
+
+  [[nodiscard]] const onednn::WeightMemory& memory() const { return *memory_; }
+
+ private:
+  std::unique_ptr<onednn::WeightMemory> memory_;
+};
+
+struct StepInput {
+  float loss_scale = 1;            ///< the gradients are those of loss · loss_scale
+  std::uint64_t dropout_seed = 0;  ///< of this replica and step
+};
+
+struct StepOutput {
+  double loss = 0;            ///< mean over the rows of the logits, not scaled
+  std::uint32_t correct = 0;  ///< rows whose largest logit is that of the label
+};
+
+/// Runs replicas on one thread, one at a time.
+class Workspace {
+ public:
+  explicit Workspace(const Program& program);
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  ~Workspace();
+
+  /// Forward and backward pass; writes all of `gradients` (flat). The batch must have the size of the graph's.
+  StepOutput step(const Weights& weights, const models::Batch& batch, const StepInput& input,
+                  std::span<float> gradients);
+  /// Forward pass alone.
+  StepOutput forward(const Weights& weights, const models::Batch& batch, const StepInput& input);
+
+ private:
+  std::unique_ptr<onednn::Binding> binding_;
+};
+
+}  // namespace hcclsim::device
