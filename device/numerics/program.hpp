@@ -3,10 +3,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "base/units.hpp"
+#include "device/numerics/parameter_slot.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "models/data/batch.hpp"
 #include "models/graph.hpp"
@@ -30,15 +29,6 @@ struct Plan;
 class Binding;
 class WeightMemory;
 }  // namespace onednn
-
-/// Where a parameter and its gradient stand in a flat buffer.
-struct ParameterSlot {
-  std::string name;
-  std::uint32_t parameter = 0;  ///< index in parameter order
-  std::uint64_t offset = 0;     ///< in elements
-  std::uint64_t elements = 0;
-  bool norm_or_bias = false;  ///< of a normalisation, or a bias: often excluded from weight decay
-};
 
 struct ProgramOptions {
   DataType compute = DataType::fp32;  ///< of activations and of their gradients: fp32 or bf16
@@ -64,7 +54,8 @@ class Program {
   /// Floating-point operations of one replica's forward and backward pass.
   [[nodiscard]] Flops flops() const;
 
-  /// Copies one parameter between row-major order and its place in a flat buffer. `gradient`: index in production order.
+  /// Copies one parameter between row-major order and its place in a flat buffer. `gradient`: index in production
+  /// order.
   void to_storage(std::size_t gradient, std::span<const float> plain, std::span<float> flat) const;
   void to_plain(std::size_t gradient, std::span<const float> flat, std::span<float> plain) const;
 

@@ -16,8 +16,7 @@ class BatchNorm : public Layer {
     source_ = planner.input();
     planner.keep(source_);
     const Layout layout = planner.layout(source_);
-    forward_ = {
-        {dnnl::prop_kind::forward_training, layout, epsilon, flags}, user_scratchpad(), planner.engine()};
+    forward_ = {{dnnl::prop_kind::forward_training, layout, epsilon, flags}, user_scratchpad(), planner.engine()};
     mean_ = planner.new_tensor(forward_.mean_desc());
     variance_ = planner.new_tensor(forward_.variance_desc());
     const TensorId output = planner.new_tensor(forward_.dst_desc());
@@ -41,8 +40,7 @@ class BatchNorm : public Layer {
     const Layout layout = planner.layout(source_);
     const dnnl::batch_normalization_backward::primitive_desc backward(
         {dnnl::prop_kind::backward, layout, layout, epsilon, flags_}, user_scratchpad(), planner.engine(), forward_);
-    const TensorId gradient =
-        planner.may_overwrite_output_gradient() ? output_gradient : planner.new_tensor(layout);
+    const TensorId gradient = planner.may_overwrite_output_gradient() ? output_gradient : planner.new_tensor(layout);
     // The shift is no argument in oneDNN's manual, but its kernel counts it among the inputs.
     std::vector<Argument> arguments{{DNNL_ARG_SRC, Operand::of(source_)},
                                     {DNNL_ARG_MEAN, Operand::of(mean_)},

@@ -12,9 +12,8 @@ class Linear : public Layer {
     weight_ = Layout(planner.stored(0).dims(), planner.compute_type(), dnnl::memory::format_tag::ab);
     has_bias_ = planner.op().parameters.size() == 2;
     bias_ = has_bias_ ? planner.stored(1) : Layout();
-    forward_ = {{dnnl::prop_kind::forward_training, source, weight_, bias_, destination},
-                user_scratchpad(),
-                planner.engine()};
+    forward_ = {
+        {dnnl::prop_kind::forward_training, source, weight_, bias_, destination}, user_scratchpad(), planner.engine()};
     source_ = planner.in_layout(planner.input(), source);
     planner.keep(source_);
     const TensorId output = planner.new_tensor(destination);

@@ -24,10 +24,10 @@ enum class TensorId : std::uint32_t {};
 
 struct Tensor {
   Layout layout;
-  TensorId root = {};           ///< whose memory it is: itself, or the tensor that it is a view of
-  std::uint32_t first = ~0U;    ///< tasks that use the memory; of roots
-  std::uint32_t last = 0;       ///< of roots
-  std::size_t offset = 0;       ///< bytes in the block
+  TensorId root = {};         ///< whose memory it is: itself, or the tensor that it is a view of
+  std::uint32_t first = ~0U;  ///< tasks that use the memory; of roots
+  std::uint32_t last = 0;     ///< of roots
+  std::size_t offset = 0;     ///< bytes in the block
 };
 
 /// What a primitive reads or writes.
@@ -116,7 +116,9 @@ struct Plan {
 /// Bytes between the starts of two tensors are a multiple of this: a cache line.
 inline constexpr std::size_t alignment = 64;
 
-[[nodiscard]] constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+[[nodiscard]] constexpr std::size_t aligned(std::size_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
 
 /// Gives every root tensor its offset, so that tensors in use at the same time do not overlap: largest first, each at
 /// the lowest place that is free during its tasks. Returns the bytes of the block. Tensors without a task take none.

@@ -70,8 +70,7 @@ void Planner::make_slots(std::span<const std::uint32_t> production_order) {
                            .elements = named.elements,
                            .norm_or_bias = is_norm_or_bias(plan_.graph, parameter)});
     plan_.elements += named.elements;
-    const Layout plain =
-        row_major({named.shape.begin(), named.shape.end()}, dnnl::memory::data_type::f32);
+    const Layout plain = row_major({named.shape.begin(), named.shape.end()}, dnnl::memory::data_type::f32);
     plan_.storage.push_back({.plain = plain, .layout = plain});
   }
   if (plan_.slots.size() != parameters.size()) {
@@ -107,13 +106,11 @@ Plan Planner::finish() && {
 }
 
 void Planner::plan_input() {
-  const auto reads_tokens = [](const Operator& op) {
-    return op.kind == OperatorKind::token_embedding && op.inputs.front() == 0;
-  };
-  if (std::ranges::any_of(plan_.graph.operators, reads_tokens)) return;  // these layers read the batch themselves
-  const models::Shape& shape = plan_.graph.operators.front().output;
+  if (graph().input_kind == models::InputKind::tokens) return;  // its layers read the batch themselves
+  const models::Shape& shape = op().output;
   constexpr auto type = dnnl::memory::data_type::f32;
-  const TensorId images = new_tensor(shape.image() == 1 ? matrix_layout(shape, type) : image_layout(shape, type));
+  const bool rows = graph().input_kind == models::InputKind::features;
+  const TensorId images = new_tensor(rows ? matrix_layout(shape, type) : image_layout(shape, type));
   set_output(images);
   host({images}, [images, elements = shape.elements()](const StepContext& step) {
     std::memcpy(step.data(images), step.batch->inputs.data(), elements * sizeof(float));

@@ -50,8 +50,7 @@ class Planner {
 
   // Tasks. They are run in the order in which they are added.
   template <typename PrimitiveDescriptor>
-  void call(const PrimitiveDescriptor& descriptor, const dnnl::primitive& primitive,
-            std::vector<Argument> arguments) {
+  void call(const PrimitiveDescriptor& descriptor, const dnnl::primitive& primitive, std::vector<Argument> arguments) {
     add_call({primitive, std::move(arguments)}, descriptor.scratchpad_desc());
   }
   /// `uses`: all tensors that `work` reads or writes.
@@ -70,9 +69,7 @@ class Planner {
   /// The parameter in a layout: itself, or a copy that Weights::prepare makes.
   [[nodiscard]] Operand weight(std::size_t number, const Layout& layout);
   /// Where to write the gradient in storage layout.
-  [[nodiscard]] Operand gradient(std::size_t number) const {
-    return {Operand::Kind::gradient, gradient_index(number)};
-  }
+  [[nodiscard]] Operand gradient(std::size_t number) const { return {Operand::Kind::gradient, gradient_index(number)}; }
   /// Runs `write(operand)`, which adds a task that writes the gradient in `layout`, and brings it into storage layout.
   template <typename Write>
   void write_gradient(std::size_t number, const Layout& layout, const Write& write) {
@@ -100,8 +97,8 @@ class Planner {
   [[nodiscard]] TensorId output_gradient() const { return *gradients_[current_]; }
   /// Whether the operator may write over it.
   [[nodiscard]] bool may_overwrite_output_gradient() const;
-  /// Adds `id` to the gradient of an input. It is output_gradient(), or a tensor of the layer's own, which may be written
-  /// over unless it is `used_again`.
+  /// Adds `id` to the gradient of an input. It is output_gradient(), or a tensor of the layer's own, which may be
+  /// written over unless it is `used_again`.
   void give_gradient(std::size_t input, TensorId id, bool used_again = false);
 
  private:
@@ -113,15 +110,15 @@ class Planner {
   [[nodiscard]] std::size_t root_of(TensorId id) const { return index_of(plan_.tensors[index_of(id)].root); }
 
   Plan plan_;
-  std::vector<bool> needs_;                          ///< per operator: whether its output needs a gradient
-  std::vector<std::uint32_t> consumers_;             ///< per operator
+  std::vector<bool> needs_;               ///< per operator: whether its output needs a gradient
+  std::vector<std::uint32_t> consumers_;  ///< per operator
   std::vector<std::uint32_t> slot_of_parameter_;
   models::OperatorId current_ = 0;
-  std::vector<TensorId> outputs_;                    ///< per operator
-  std::vector<bool> absorbed_;                       ///< per operator: the one before it does its work
-  std::vector<std::optional<TensorId>> gradients_;   ///< per operator: sum of what consumers gave so far
-  std::vector<bool> kept_;                           ///< per tensor
-  std::vector<std::uint32_t> holders_;               ///< per tensor: operators still to be planned whose gradient it is
+  std::vector<TensorId> outputs_;                   ///< per operator
+  std::vector<bool> absorbed_;                      ///< per operator: the one before it does its work
+  std::vector<std::optional<TensorId>> gradients_;  ///< per operator: sum of what consumers gave so far
+  std::vector<bool> kept_;                          ///< per tensor
+  std::vector<std::uint32_t> holders_;              ///< per tensor: operators still to be planned whose gradient it is
 };
 
 }  // namespace hcclsim::device::onednn

@@ -29,10 +29,10 @@ class WindowPool : public Layer {
       strides_ = kernel_;
       padding_ = {0, 0};
     }
-    forward_ = {{dnnl::prop_kind::forward_training, algorithm(), source, destination_, strides_, kernel_, padding_,
-                 padding_},
-                user_scratchpad(),
-                planner.engine()};
+    forward_ = {
+        {dnnl::prop_kind::forward_training, algorithm(), source, destination_, strides_, kernel_, padding_, padding_},
+        user_scratchpad(),
+        planner.engine()};
     const TensorId output = planner.new_tensor(forward_.dst_desc());
     std::vector<Argument> arguments{{DNNL_ARG_SRC, Operand::of(source_)}, {DNNL_ARG_DST, Operand::of(output)}};
     if (!average_) {

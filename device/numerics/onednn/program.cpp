@@ -31,8 +31,9 @@ void copy_in_layout(const dnnl::engine& engine, const onednn::Layout& from_layou
 }  // namespace
 
 Program::Program(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options)
-    : plan_(std::make_shared<const onednn::Plan>(
-          onednn::Planner(std::move(graph), production_order, options).finish())) {}
+    : plan_(
+          std::make_shared<const onednn::Plan>(onednn::Planner(std::move(graph), production_order, options).finish())) {
+}
 
 const models::Graph& Program::graph() const { return plan_->graph; }
 

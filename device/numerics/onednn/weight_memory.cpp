@@ -39,10 +39,10 @@ void WeightMemory::prepare_copy(std::size_t copy) const {
   const PreparedCopy& prepared = plan_->prepared[copy];
   MemoryBlock scratch(prepared.scratchpad.get_size());
   dnnl::stream stream(plan_->engine);
-  prepared.reorder.execute(
-      stream, {{DNNL_ARG_FROM, weights_[prepared.gradient]},
-               {DNNL_ARG_TO, copies_[copy]},
-               {DNNL_ARG_SCRATCHPAD, dnnl::memory(prepared.scratchpad, plan_->engine, scratch.data())}});
+  prepared.reorder.execute(stream,
+                           {{DNNL_ARG_FROM, weights_[prepared.gradient]},
+                            {DNNL_ARG_TO, copies_[copy]},
+                            {DNNL_ARG_SCRATCHPAD, dnnl::memory(prepared.scratchpad, plan_->engine, scratch.data())}});
 }
 
 }  // namespace hcclsim::device::onednn
