@@ -67,4 +67,16 @@ CubeWork weight_gradient_work(const Graph& graph, const Operator& op) {
           .split_k = true};
 }
 
+CubeWork attention_scores_work(const Operator& op) {
+  return {.m = op.sequence,
+          .n = op.sequence,
+          .k = op.output.channels / op.heads,
+          .groups = std::uint64_t{op.output.batch} / op.sequence * op.heads};
+}
+
+CubeWork attention_context_work(const Operator& op) {
+  const CubeWork scores = attention_scores_work(op);
+  return {.m = scores.m, .n = scores.k, .k = scores.n, .groups = scores.groups};
+}
+
 }  // namespace hcclsim::models

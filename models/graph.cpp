@@ -25,6 +25,11 @@ Flops multiply_adds(const Graph& graph, const Operator& op) {
   return static_cast<Flops>(op.output.elements()) * static_cast<Flops>(weights_per_output(graph, op));
 }
 
+/// Multiply-adds of one of attention's products: every score meets the features of one head.
+Flops attention_multiply_adds(const Operator& op) {
+  return static_cast<Flops>(op.output.elements()) * static_cast<Flops>(op.sequence);
+}
+
 }  // namespace
 
 std::string to_string(const Shape& shape) {
@@ -85,6 +90,8 @@ std::uint64_t weights_per_output(const Graph& graph, const Operator& op) {
   return graph.parameters[op.parameters.front()].elements / op.output.channels;
 }
 
+std::uint64_t attention_scores(const Operator& op) { return std::uint64_t{op.output.batch} * op.sequence * op.heads; }
+
 Flops forward_flops(const Graph& graph, const Operator& op) {
   const auto outputs = static_cast<Flops>(op.output.elements());
   switch (op.kind) {
@@ -95,7 +102,12 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
     case OperatorKind::linear:
       return 2 * multiply_adds(graph, op);
     case OperatorKind::batch_norm:
+    case OperatorKind::layer_norm:
       return 7 * outputs;
+    case OperatorKind::gelu:
+      return 9 * outputs;
+    case OperatorKind::attention:
+      return 4 * attention_multiply_adds(op) + 6 * static_cast<Flops>(attention_scores(op));
     case OperatorKind::max_pool:
       return op.window.area() * outputs;
     case OperatorKind::average_pool:
@@ -106,11 +118,8 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
     case OperatorKind::relu6:
     case OperatorKind::add:
     case OperatorKind::dropout:
-    case OperatorKind::gelu:
-    case OperatorKind::layer_norm:
     case OperatorKind::token_embedding:
     case OperatorKind::position_embedding:
-    case OperatorKind::attention:
       return outputs;
   }
   return 0;
@@ -124,6 +133,12 @@ Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gr
       return (input_needs_gradient ? 4 : 2) * multiply_adds(graph, op);
     case OperatorKind::batch_norm:
       return 11 * outputs;
+    case OperatorKind::layer_norm:
+      return (input_needs_gradient ? 15 : 5) * outputs;
+    case OperatorKind::gelu:
+      return 17 * outputs;
+    case OperatorKind::attention:
+      return 8 * attention_multiply_adds(op) + 5 * static_cast<Flops>(attention_scores(op));
     case OperatorKind::max_pool:
       return outputs;
     case OperatorKind::loss:

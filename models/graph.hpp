@@ -115,14 +115,20 @@ struct Graph {
 /// Weights behind one output element of a convolution or linear operator: input channels per group · window.
 [[nodiscard]] std::uint64_t weights_per_output(const Graph& graph, const Operator& op);
 
+/// Scores of an attention over all sequences and heads: one per pair of positions.
+[[nodiscard]] std::uint64_t attention_scores(const Operator& op);
+
 /// Floating-point operations of the forward pass of an operator over the whole batch: 2 per multiply-add of a
-/// convolution or linear operator (a bias is not counted), batch norm 7 per element, pooling one per element that it
-/// reads, softmax cross-entropy 5 per logit, other element-wise operators 1.
+/// convolution or linear operator (a bias is not counted), batch and layer norm 7 per element, pooling one per element
+/// that it reads, softmax cross-entropy 5 per logit, GELU 9 per element (tanh is one of them), other element-wise
+/// operators and embeddings 1. Attention: its two products as 2 per multiply-add, the scores that a causal mask hides
+/// included, and 6 per score for the scaled softmax.
 [[nodiscard]] Flops forward_flops(const Graph& graph, const Operator& op);
 
 /// The same for the backward pass: twice the forward of a convolution or linear operator, once if its input needs no
-/// gradient; batch norm 11 per element, max pooling 1 per output, average pooling 1 per element of the window,
-/// softmax cross-entropy 2 per logit, other element-wise operators 1.
+/// gradient; batch norm 11 per element, layer norm 15, GELU 17, max pooling 1 per output, average pooling 1 per
+/// element of the window, softmax cross-entropy 2 per logit, other element-wise operators and embeddings 1. Attention:
+/// four products and 5 per score.
 [[nodiscard]] Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gradient);
 
 }  // namespace hcclsim::models

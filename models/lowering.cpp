@@ -32,6 +32,7 @@ LoweringState::LoweringState(const Graph& the_graph, const LoweringOptions& the_
       value(the_graph.operators.size(), no_tensor),
       mask(value),
       statistics(value),
+      probabilities(value),
       gradient(value),
       pending_contributions(consumers) {
   // ResNet50 has 541 kernels with its update; room for all saves moving them.
@@ -45,6 +46,12 @@ Bytes LoweringState::vector_parameter_bytes(const Operator& op) const {
     bytes += graph.parameters[op.parameters[i]].elements * size_of(master);
   }
   return bytes;
+}
+
+void LoweringState::launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work) {
+  Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::matmul, activation);
+  kernel.cube = work;
+  kernel.flops = 2 * static_cast<Flops>(work.m * work.n) * static_cast<Flops>(work.k * work.groups);
 }
 
 void LoweringState::contribute(OperatorId to) {
@@ -97,6 +104,7 @@ void LoweringState::launch_accumulation(OperatorId to, TensorId share) {
 }
 
 bool is_identity(const Graph& graph, const Operator& op) {
+  if (op.kind == OperatorKind::dropout) return op.drop_rate == 0;
   return op.kind == OperatorKind::average_pool && graph.input_of(op) == op.output;
 }
 

@@ -15,8 +15,11 @@
 ///  - a convolution also sums up its output for the batch norm behind it, which then only normalises ("update");
 ///  - an addition and a ReLU run in the kernel before them, a ReLU leaves a mask of one bit per element;
 ///  - the last kernel to contribute to the gradient of a tensor adds the earlier contributions and applies the mask.
-/// Batch norm's backward is a reduction (gives the gradients of beta and gamma) and an application; convolution and
-/// linear have bias, weight and data gradients; the network's input gets no gradient.
+/// GELU, layer norm, embeddings and dropout are kernels of their own; attention is a batched product, a softmax and a
+/// second product, with the probabilities kept for its backward pass of four products and a softmax gradient. A causal
+/// mask saves neither work nor memory, and the heads are read in place. Batch and layer norm's backward is a reduction
+/// (gives the gradients of beta and gamma) and an application; convolution and linear have bias, weight and data
+/// gradients; the network's input gets no gradient.
 namespace hcclsim::models {
 
 enum class Fusion : std::uint8_t { full, none };

@@ -40,7 +40,8 @@ class BackwardPass {
         differentiate_cube(op, dy);
         return;
       case batch_norm:
-        differentiate_batch_norm(id, dy);
+      case layer_norm:
+        differentiate_norm(id, dy);
         return;
       case relu:
       case relu6:
@@ -51,6 +52,7 @@ class BackwardPass {
         launch_vector(id, dy, op.window.area() * op.output.elements());
         return;
       case average_pool:
+      case dropout:
         if (is_identity(graph_, op)) {
           state_.contribute_unchanged(op.inputs.front(), dy);
           return;
@@ -58,12 +60,17 @@ class BackwardPass {
         launch_vector(id, dy, static_cast<std::uint64_t>(forward_flops(graph_, op)));
         return;
       case gelu:
-      case layer_norm:
+        launch_vector(id, dy, static_cast<std::uint64_t>(backward_flops(graph_, op, true)));
+        return;
       case token_embedding:
+        differentiate_table(op, dy);
+        return;
       case position_embedding:
+        differentiate_table(op, dy);
+        state_.contribute_unchanged(op.inputs.front(), dy);
+        return;
       case attention:
-      case dropout:
-        launch_vector(id, dy, op.output.elements());
+        differentiate_attention(id, dy);
         return;
     }
   }
@@ -72,7 +79,7 @@ class BackwardPass {
     writer_.launch(op.name, what, Phase::backward, kernel_class(op.kind), dtype);
   }
 
-  /// Gradient of an operator without parameters: reads dy and its mask, if it has one.
+  /// Gradient of an operator without parameters: reads dy and its mask, if it has one; GELU reads its input.
   void launch_vector(OperatorId id, TensorId dy, std::uint64_t operations) {
     const Operator& op = graph_.operators[id];
     if (!state_.needs_gradient[op.inputs.front()]) return;
@@ -80,17 +87,20 @@ class BackwardPass {
     writer_.vector_work(1, operations);
     writer_.read(dy);
     if (state_.mask[id] != no_tensor) writer_.read(state_.mask[id]);
+    if (op.kind == gelu) writer_.read(state_.value[op.inputs.front()]);
     state_.contribute(op.inputs.front());
   }
 
-  void differentiate_batch_norm(OperatorId id, TensorId dy) {
+  void differentiate_norm(OperatorId id, TensorId dy) {
     const Operator& op = graph_.operators[id];
+    const bool batch = op.kind == batch_norm;
     const OperatorId from = op.inputs.front();
     const Bytes parameters = state_.vector_parameter_bytes(op);
     const TensorId x = state_.value[from];
 
     launch(op, "reduce_gradient", state_.master);
-    writer_.vector_work(batch_norm_work::reduce_gradient, op.output.elements());
+    writer_.vector_work(batch ? batch_norm_work::reduce_gradient : layer_norm_work::reduce_gradient,
+                        op.output.elements());
     writer_.read(dy);
     writer_.read(x);
     writer_.read(state_.statistics[id]);
@@ -99,13 +109,59 @@ class BackwardPass {
     if (!state_.needs_gradient[from]) return;
 
     launch(op, "apply_gradient", state_.master);
-    writer_.vector_work(batch_norm_work::apply_gradient, op.output.elements());
+    writer_.vector_work(batch ? batch_norm_work::apply_gradient : layer_norm_work::apply_gradient,
+                        op.output.elements());
     writer_.read(dy);
     writer_.read(x);
     writer_.read(state_.statistics[id]);
-    // The gradients of gamma and beta, and gamma.
-    writer_.read_bytes(parameters + parameters / 2);
+    // Gamma; a batch norm also uses the gradients of gamma and beta, a layer norm has sums of its own along the row.
+    writer_.read_bytes((batch ? parameters : 0) + parameters / 2);
     state_.contribute(from);
+  }
+
+  /// The whole table is written: rows without a token (or position) get zeros.
+  void differentiate_table(const Operator& op, TensorId dy) {
+    launch(op, "weight_gradient", state_.master);
+    writer_.vector_work(1, op.output.elements());
+    writer_.read(dy);
+    if (op.kind == token_embedding) writer_.read(state_.value[op.inputs.front()]);
+    writer_.write_bytes(state_.table_bytes(op));
+    finish_gradients({op.parameters[0]});
+  }
+
+  /// Gradients of values, probabilities, scores, queries and keys, in this order.
+  void differentiate_attention(OperatorId id, TensorId dy) {
+    const Operator& op = graph_.operators[id];
+    const OperatorId from = op.inputs.front();
+    if (!state_.needs_gradient[from]) return;
+    const TensorId qkv = state_.value[from];
+    const TensorId probabilities = state_.probabilities[id];
+    const Bytes part = state_.activation_bytes(op.output);  // queries, keys or values
+    const Bytes scores_bytes = attention_scores(op) * size_of(state_.activation);
+
+    state_.launch_product(op, "value_gradient", Phase::backward, attention_context_work(op));
+    writer_.read(probabilities);
+    writer_.read(dy);
+    const TensorId gradient = writer_.write(part);
+
+    state_.launch_product(op, "probability_gradient", Phase::backward, attention_scores_work(op));
+    writer_.read(dy);
+    writer_.read_part(qkv, part);
+    const TensorId probability_gradient = writer_.write(scores_bytes);
+
+    writer_.launch(op.name, "softmax_gradient", Phase::backward, KernelClass::vector, state_.activation);
+    writer_.vector_work(attention_work::softmax_gradient, attention_scores(op));
+    writer_.read(probability_gradient);
+    writer_.read(probabilities);
+    const TensorId score_gradient = writer_.write(scores_bytes);
+
+    for (const std::string_view what : {"query_gradient", "key_gradient"}) {
+      state_.launch_product(op, what, Phase::backward, attention_context_work(op));
+      writer_.read(score_gradient);
+      writer_.read_part(qkv, part);
+      writer_.write_part(gradient, part);
+    }
+    state_.contribute_unchanged(from, gradient);
   }
 
   void differentiate_cube(const Operator& op, TensorId dy) {

@@ -51,17 +51,19 @@ class ForwardPass {
     const Operator& op = graph_.operators[head];
     switch (op.kind) {
       case input:
-        state_.value[head] = writer_.input(state_.activation_bytes(op.output));
+        state_.value[head] = writer_.input(input_bytes(op));
         return;
       case flatten:
         state_.value[head] = state_.value[op.inputs.front()];
         return;
       case average_pool:
+      case dropout:
         if (is_identity(graph_, op)) {
           state_.value[head] = state_.value[op.inputs.front()];
           return;
         }
         launch_vector(head, "forward");
+        if (op.kind == dropout) write_mask(head);
         break;
       case convolution:
       case linear:
@@ -80,17 +82,25 @@ class ForwardPass {
         break;
       case relu:
       case relu6:
-      case dropout:
         launch_vector(head, "forward");
-        state_.mask[head] = writer_.write(bytes_of_bits(op.output.elements()));
+        write_mask(head);
         break;
       case add:
       case gelu:
-      case layer_norm:
-      case token_embedding:
-      case position_embedding:
-      case attention:
         launch_vector(head, "forward");
+        break;
+      case layer_norm:
+        launch_layer_norm(head);
+        break;
+      case token_embedding:
+        launch_token_embedding(head);
+        break;
+      case position_embedding:
+        launch_vector(head, "forward");
+        writer_.read_bytes(state_.table_bytes(op));
+        break;
+      case attention:
+        launch_attention(head);
         break;
     }
     for (OperatorId id = head; id != tail;) {
@@ -113,7 +123,16 @@ class ForwardPass {
     for (const OperatorId operand : op.inputs) {
       if (operand != previous) writer_.read(state_.value[operand]);
     }
-    if (is_relu(op.kind)) state_.mask[id] = writer_.write(bytes_of_bits(op.output.elements()));
+    if (is_relu(op.kind)) write_mask(id);
+  }
+
+  void write_mask(OperatorId id) {
+    state_.mask[id] = writer_.write(bytes_of_bits(graph_.operators[id].output.elements()));
+  }
+
+  [[nodiscard]] Bytes input_bytes(const Operator& op) const {
+    if (graph_.input_kind == InputKind::tokens) return op.output.elements() * size_of(DataType::int32);
+    return state_.activation_bytes(op.output);
   }
 
   /// Launches an element-wise or pooling kernel; its outputs are written by the caller.
@@ -170,6 +189,43 @@ class ForwardPass {
     writer_.write_bytes(running);
   }
 
+  void launch_layer_norm(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, state_.master);
+    writer_.vector_work(1, static_cast<std::uint64_t>(forward_flops(graph_, op)));
+    writer_.read(state_.value[op.inputs.front()]);
+    writer_.read_bytes(state_.vector_parameter_bytes(op));
+    state_.statistics[id] = writer_.write(std::uint64_t{2} * op.output.batch * size_of(DataType::fp32));
+  }
+
+  /// Gathers the rows of the tokens from the table that the optimizer keeps.
+  void launch_token_embedding(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    launch_vector(id, "forward");
+    writer_.read_bytes(op.output.elements() * size_of(state_.master));
+  }
+
+  /// Scores, softmax and context; the caller writes the context.
+  void launch_attention(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    const TensorId qkv = state_.value[op.inputs.front()];
+    const Bytes part = state_.activation_bytes(op.output);  // queries, keys or values
+    const Bytes scores_bytes = attention_scores(op) * size_of(state_.activation);
+
+    state_.launch_product(op, "scores", Phase::forward, attention_scores_work(op));
+    writer_.read_part(qkv, 2 * part);
+    const TensorId scores = writer_.write(scores_bytes);
+
+    writer_.launch(op.name, "softmax", Phase::forward, KernelClass::vector, state_.activation);
+    writer_.vector_work(attention_work::softmax, attention_scores(op));
+    writer_.read(scores);
+    state_.probabilities[id] = writer_.write(scores_bytes);
+
+    state_.launch_product(op, "context", Phase::forward, attention_context_work(op));
+    writer_.read(state_.probabilities[id]);
+    writer_.read_part(qkv, part);
+  }
+
   /// One kernel reads logits and labels and writes the loss and the gradient of the logits.
   void launch_loss(OperatorId id) {
     const Operator& op = graph_.operators[id];
@@ -177,7 +233,7 @@ class ForwardPass {
     writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, DataType::fp32);
     writer_.vector_work(7, graph_.operators[logits].output.elements());
     writer_.read(state_.value[logits]);
-    writer_.read_bytes(graph_.batch() * size_of(DataType::int32));
+    writer_.read_bytes(graph_.operators[logits].output.batch * size_of(DataType::int32));
     writer_.write_bytes(size_of(DataType::fp32));
     state_.contribute(logits);
   }

@@ -18,6 +18,18 @@ inline constexpr std::uint64_t reduce_gradient = 5;
 inline constexpr std::uint64_t apply_gradient = 6;
 }  // namespace batch_norm_work
 
+/// The same of layer norm, whose forward pass is one kernel; 15 backward.
+namespace layer_norm_work {
+inline constexpr std::uint64_t reduce_gradient = 5;
+inline constexpr std::uint64_t apply_gradient = 10;  // two sums along the row and their subtraction
+}  // namespace layer_norm_work
+
+/// Element operations per score of attention.
+namespace attention_work {
+inline constexpr std::uint64_t softmax = 6;  // scale, maximum, difference, exponential, sum, quotient
+inline constexpr std::uint64_t softmax_gradient = 5;
+}  // namespace attention_work
+
 struct LoweringState {
   LoweringState(const Graph& the_graph, const LoweringOptions& the_options);
 
@@ -30,10 +42,11 @@ struct LoweringState {
   StepWriter writer;
 
   // Tensors per operator; no_tensor where there is none.
-  std::vector<TensorId> value;       ///< its output
-  std::vector<TensorId> mask;        ///< bits that the backward pass needs: ReLU, dropout, max_pool
-  std::vector<TensorId> statistics;  ///< batch norm: mean and variance per channel, fp32
-  std::vector<TensorId> gradient;    ///< gradient of its output, as far as its consumers have contributed
+  std::vector<TensorId> value;          ///< its output
+  std::vector<TensorId> mask;           ///< bits that the backward pass needs: ReLU, dropout, max_pool
+  std::vector<TensorId> statistics;     ///< mean and variance, fp32; batch norm: per channel, layer norm: per row
+  std::vector<TensorId> probabilities;  ///< attention: per sequence, head and pair of positions
+  std::vector<TensorId> gradient;       ///< gradient of its output, as far as its consumers have contributed
   std::vector<std::uint32_t> pending_contributions;  ///< consumers that have not contributed yet
 
   [[nodiscard]] bool fuses() const { return options.fusion == Fusion::full; }
@@ -41,8 +54,13 @@ struct LoweringState {
   [[nodiscard]] const Parameter& weight(const Operator& op) const { return graph.parameters[op.parameters[0]]; }
   /// Bytes of the weight of a convolution or linear operator as the cube reads it.
   [[nodiscard]] Bytes weight_bytes(const Operator& op) const { return weight(op).elements * size_of(activation); }
+  /// Bytes of an embedding's table as the optimizer keeps it.
+  [[nodiscard]] Bytes table_bytes(const Operator& op) const { return weight(op).elements * size_of(master); }
   /// Bytes of all parameters of an operator but a cube's weight: bias, gamma and beta, as the optimizer keeps them.
   [[nodiscard]] Bytes vector_parameter_bytes(const Operator& op) const;
+
+  /// Launches one of attention's products.
+  void launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work);
 
   /// Lets the kernel last launched write the gradient of the output of `to`. With fusion it also adds earlier
   /// contributions and, if it is the last one and `to` a ReLU, applies the mask: then the gradient of the ReLU's input
@@ -67,7 +85,7 @@ struct LoweringState {
 }
 [[nodiscard]] constexpr Bytes bytes_of_bits(std::uint64_t bits) { return (bits + 7) / 8; }
 
-/// Whether average pooling keeps every pixel, so that no kernel is launched.
+/// Whether no kernel is launched: average pooling that keeps every pixel, dropout of nothing.
 [[nodiscard]] bool is_identity(const Graph& graph, const Operator& op);
 
 /// Writes the kernels of the forward pass, the loss (which also writes the gradient of the logits) included.

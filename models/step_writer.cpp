@@ -23,10 +23,18 @@ TensorId StepWriter::write(Bytes bytes) {
   return static_cast<TensorId>(step_.live_tensors.size() - 1);
 }
 
-void StepWriter::read(TensorId tensor) {
+void StepWriter::write_part(TensorId tensor, Bytes bytes) {
   LiveTensor& live = step_.live_tensors[tensor];
-  kernel().read += live.bytes;
+  kernel().written += bytes;
+  live.bytes += bytes;
   live.last_kernel = kernel_index();
+}
+
+void StepWriter::read(TensorId tensor) { read_part(tensor, step_.live_tensors[tensor].bytes); }
+
+void StepWriter::read_part(TensorId tensor, Bytes bytes) {
+  kernel().read += bytes;
+  step_.live_tensors[tensor].last_kernel = kernel_index();
 }
 
 void StepWriter::vector_work(std::uint64_t operations, std::uint64_t elements) {

@@ -26,7 +26,11 @@ class StepWriter {
   TensorId input(Bytes bytes);
   /// A new tensor that the kernel writes.
   TensorId write(Bytes bytes);
+  /// The kernel writes a further part of `tensor`. Its place, parts written later included, is taken with the first.
+  void write_part(TensorId tensor, Bytes bytes);
   void read(TensorId tensor);
+  /// The kernel reads only `bytes` of a tensor.
+  void read_part(TensorId tensor, Bytes bytes);
   /// Traffic that is not a live tensor: weights, parameter gradients, labels.
   void read_bytes(Bytes bytes) { kernel().read += bytes; }
   void write_bytes(Bytes bytes) { kernel().written += bytes; }

@@ -281,7 +281,6 @@ std::vector<Variant> variants() {
   std::vector<Variant> all;
   for (const ModelInfo& info : model_list()) {
     const std::string name(info.name);
-    if (name == "tinygpt") continue;  // the kernels of transformers are not lowered in detail yet
     for (const std::uint32_t input : info.input != 0 ? std::vector{64U, 225U} : std::vector{0U}) {
       for (const Fusion fusion : {Fusion::full, Fusion::none}) {
         all.push_back({name, input, {.amp = Amp::o2, .fusion = fusion}});
