@@ -39,14 +39,25 @@ std::vector<Bytes> gradient_sizes(const device::Workload& workload) {
   return sizes;
 }
 
-std::vector<Seconds> update_times(const device::Workload& workload) {
+/// What runs after each gradient's allreduce and beside the others: its checks if there are any, because updates then
+/// wait for all of them, else its update.
+std::vector<Seconds> times_after_reduction(const device::Workload& workload) {
   std::vector<Seconds> times;
   for (const device::TimedGradient& gradient : workload.gradients) {
     Seconds time = 0;
-    for (const device::TimedKernel& kernel : gradient.update) time += kernel.duration;
+    for (const device::TimedKernel& kernel : gradient.checks.empty() ? gradient.update : gradient.checks) {
+      time += kernel.duration;
+    }
     times.push_back(time);
   }
   return times;
+}
+
+/// End of what depends on the split. What follows the checks of gradients takes the same time after every split.
+Seconds tail_end(const device::Workload& workload, const hccl::TrainingResult& result) {
+  if (!result.checks.has_value()) return result.iteration_end;
+  const Seconds factor = workload.clip_factor.has_value() ? workload.clip_factor->duration : 0;
+  return result.checks->kernels_end - factor;
 }
 
 /// The run with hcom_parallel on, as far as advice needs it; what the child sends.
@@ -60,7 +71,7 @@ std::string overlapped_step(const Setting& setting, const hccl::TrainingOptions&
   return Json{{"segments", segments},
               {"ready", result.gradient_ready},
               {"bp_end", result.bp_end},
-              {"iteration_end", result.iteration_end},
+              {"tail_end", tail_end(setting.workload, result)},
               {"step_time", result.step_time}}
       .dump();
 }
@@ -76,7 +87,7 @@ hccl::SplitAdvice advise(const Json& step, const std::vector<Bytes>& sizes, cons
   }
   const auto ready = step["ready"].get<std::vector<Seconds>>();
   return hccl::advise_split(
-      {segments, sizes, ready, step["bp_end"].get<double>(), updates, step["iteration_end"].get<double>()});
+      {segments, sizes, ready, step["bp_end"].get<double>(), updates, step["tail_end"].get<double>()});
 }
 
 }  // namespace
@@ -108,7 +119,7 @@ void FurtherSimulations::start_trials() {
   const Json step = Json::parse(run_in_child([&] { return overlapped_step(setting_, options); }));
   const std::vector<Bytes> sizes = gradient_sizes(setting_.workload);
   parallel_step_ = step["step_time"].get<double>();
-  advice_ = advise(step, sizes, update_times(setting_.workload));
+  advice_ = advise(step, sizes, times_after_reduction(setting_.workload));
   for (const std::vector<double>& percentages : advice_->trials) {
     options.segments = hccl::segments_from_last_indices(hccl::last_indices_by_size(percentages, sizes));
     trials_.push_back({percentages, step_in_child(setting_, options)});

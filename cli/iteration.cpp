@@ -64,7 +64,9 @@ std::vector<IterationPoints> iteration_points(const sim::Trace& trace, Rank rank
     }
     IterationPoints& iteration = iterations[index];
     iteration.iteration_end = std::max(iteration.iteration_end, span.end);
-    if (!is_kernel) {
+    if (!is_kernel && trace.name(span.name) == hccl::overflow_flag_name) {
+      iteration.overflow_flag = {span.start, span.end};
+    } else if (!is_kernel) {
       iteration.allreduces.push_back({span.start, span.end});
     } else if (span.stream == hccl::compute_stream && kernels[index] < workload.kernels.size()) {
       // A stream records its kernels in launch order: forward, backward, then (hcom_parallel off) updates.
@@ -82,7 +84,8 @@ std::string step_trace_csv(const std::vector<IterationPoints>& iterations) {
   std::string text =
       "Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
       "Iteration Refresh(us),Data Aug Bound(us)";
-  for (std::size_t i = 0; i < iterations.front().allreduces.size(); ++i) {
+  const std::size_t flags = iterations.front().overflow_flag.has_value() ? 1 : 0;
+  for (std::size_t i = 0; i < iterations.front().allreduces.size() + flags; ++i) {
     text += ",Reduce Start(us),Reduce Duration(us)";
   }
   text += '\n';
@@ -98,7 +101,9 @@ std::string step_trace_csv(const std::vector<IterationPoints>& iterations) {
     } else {
       fmt::format_to(out, ",{:.3f}", (point.fp_start - iterations[i - 1].iteration_end) * microseconds);
     }
-    for (const IterationPoints::AllReduce& allreduce : point.allreduces) {
+    std::vector<IterationPoints::AllReduce> allreduces = point.allreduces;
+    if (point.overflow_flag.has_value()) allreduces.push_back(*point.overflow_flag);
+    for (const IterationPoints::AllReduce& allreduce : allreduces) {
       fmt::format_to(out, ",{:.3f},{:.3f}", allreduce.start * microseconds,
                      (allreduce.end - allreduce.start) * microseconds);
     }
@@ -124,10 +129,15 @@ std::vector<std::string> iteration_bar(const IterationPoints& iteration) {
   if (allreduces.size() > most_named_allreduces) {
     communication = {{fmt::format("AR1-{}", allreduces.size()), '#', allreduces.front().start, allreduces.back().end}};
   }
-  const Seconds tail_update =
-      communication.empty() ? iteration.bp_end : std::max(iteration.bp_end, communication.back().end);
+  Seconds tail_update = communication.empty() ? iteration.bp_end : std::max(iteration.bp_end, communication.back().end);
   auto& last_line = beside ? communication : compute;
   if (!beside) compute.insert(compute.end(), communication.begin(), communication.end());
+  if (iteration.overflow_flag.has_value()) {
+    const auto& flag = *iteration.overflow_flag;
+    if (flag.start > tail_update) last_line.push_back({"C", '.', tail_update, flag.start});
+    if (flag.end > flag.start) last_line.push_back({"F", '#', flag.start, flag.end});
+    tail_update = flag.end;
+  }
   if (iteration.iteration_end > tail_update) last_line.push_back({"U", '.', tail_update, iteration.iteration_end});
   std::vector<std::string> lines{draw(compute, iteration.fp_start, duration)};
   if (beside) lines.push_back(draw(communication, iteration.fp_start, duration));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,11 @@ struct IterationPoints {
     Seconds end = 0;
   };
   Seconds fp_start = 0;
-  Seconds bp_start = 0;               ///< the first kernel of the backward pass starts; bp_end if there is none
-  Seconds bp_end = 0;                 ///< the last kernel of the workload ends
-  std::vector<AllReduce> allreduces;  ///< in the order of segments
-  Seconds iteration_end = 0;          ///< updates and allreduces have ended
+  Seconds bp_start = 0;                      ///< the first kernel of the backward pass starts; bp_end if there is none
+  Seconds bp_end = 0;                        ///< the last kernel of the workload ends
+  std::vector<AllReduce> allreduces;         ///< in the order of segments
+  std::optional<AllReduce> overflow_flag{};  ///< of dynamic loss scaling
+  Seconds iteration_end = 0;                 ///< updates and allreduces have ended
 };
 
 /// The iterations of a traced rank, first to last.
@@ -29,11 +31,12 @@ struct IterationPoints {
                                                             const device::Workload& workload);
 
 /// One row per iteration in the columns of msprof's step_trace file, in microseconds; as many pairs of Reduce columns
-/// as there are allreduces. Iteration Time is Iteration End − FP Start.
+/// as there are allreduces, that of the overflow flag last. Iteration Time is Iteration End − FP Start.
 [[nodiscard]] std::string step_trace_csv(const std::vector<IterationPoints>& iterations);
 
 /// "|FP....|BP........|AR1####|AR2#|U|": who is busy in an iteration, in proportion to time except where a span is too
-/// short to be seen. If allreduces begin before bp_end they get a second line.
+/// short to be seen. If allreduces begin before bp_end they get a second line. With an overflow flag: checks "C" after
+/// the last allreduce, the flag's allreduce "F", then the updates; norms of clipping count as updates.
 [[nodiscard]] std::vector<std::string> iteration_bar(const IterationPoints& iteration);
 
 }  // namespace hcclsim::cli

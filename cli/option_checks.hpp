@@ -19,6 +19,10 @@ namespace hcclsim::cli {
 /// One of the words; a near miss is suggested.
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
 
+/// A loss scale: none, static:S, dynamic, dynamic:START or dynamic:START:WINDOW; scales are from 1 to 2^127,
+/// the window is a whole number of steps from 1 on.
+[[nodiscard]] CLI::Validator loss_scale();
+
 /// Whatever `parse` takes without throwing an Error, whose message becomes the check's.
 template <typename Parse>
 [[nodiscard]] CLI::Validator parsed_by(Parse parse, std::string description) {

@@ -70,6 +70,17 @@ Json gradients_json(const RunReport& report) {
   return gradients;
 }
 
+Json checks_json(const RunReport& report) {
+  const hccl::GradientCheckTimes& checks = *report.result.checks;
+  Json json{{"start_s", checks.start}, {"kernels_end_s", checks.kernels_end}, {"end_s", checks.end}};
+  json["overflow_flag"] = nullptr;
+  if (!checks.algorithm.empty()) {
+    json["overflow_flag"] = {
+        {"algorithm", checks.algorithm}, {"start_s", checks.flag_start}, {"end_s", checks.flag_end}};
+  }
+  return json;
+}
+
 /// Null unless further simulations were run.
 Json advice_json(const RunReport& report) {
   if (!report.advice.has_value()) return nullptr;
@@ -94,24 +105,29 @@ Json advice_json(const RunReport& report) {
 
 std::string json_report(const RunReport& report) {
   const hccl::TrainingResult& result = report.result;
-  const Json json{{"format_version", format_version},
-                  {"model", report.model},
-                  {"platform", report.platform},
-                  {"npus", report.npus},
-                  {"batch", report.workload.batch},
-                  {"network", report.network},
-                  {"folded", report.folded},
-                  {"segment_log", segment_log(report)},
-                  {"segments", segments_json(report)},
-                  {"trace", trace_json(report)},
-                  {"gradients", gradients_json(report)},
-                  {"step_time_s", result.step_time},
-                  {"images_per_s", report.images_per_second()},
-                  {"compute_s", result.compute},
-                  {"exposed_communication_s", result.exposed_communication},
-                  {"hbm_peak_bytes", report.workload.hbm.peak()},
-                  {"advice", advice_json(report)},
-                  {"notes", report.notes}};
+  Json json{{"format_version", format_version},
+            {"model", report.model},
+            {"platform", report.platform},
+            {"npus", report.npus},
+            {"batch", report.workload.batch},
+            {"network", report.network},
+            {"folded", report.folded},
+            {"segment_log", segment_log(report)},
+            {"segments", segments_json(report)},
+            {"trace", trace_json(report)},
+            {"gradients", gradients_json(report)},
+            {"step_time_s", result.step_time},
+            {"images_per_s", report.images_per_second()},
+            {"compute_s", result.compute},
+            {"exposed_communication_s", result.exposed_communication},
+            {"hbm_peak_bytes", report.workload.hbm.peak()},
+            {"advice", advice_json(report)},
+            {"notes", report.notes}};
+  if (result.checks.has_value()) {
+    json["loss_scale"] = report.loss_scale;
+    json["clip_norm"] = report.clip_norm.has_value() ? Json(*report.clip_norm) : Json(nullptr);
+    json["gradient_checks"] = checks_json(report);
+  }
   // Names and paths are the user's and need not be UTF-8; replacing what is not keeps the output valid JSON.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }

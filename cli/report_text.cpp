@@ -144,9 +144,31 @@ std::string tail_line(const RunReport& report) {
   if (parts.size() > most_rows) {
     parts = {fmt::format("{} allreduces {:.3f}", parts.size(), ms(communication_end - result.bp_end))};
   }
+  if (result.checks.has_value()) {
+    parts.push_back(fmt::format("checks {:.3f}", ms(result.checks->end - communication_end)));
+    communication_end = result.checks->end;
+  }
   parts.push_back(fmt::format("update {:.3f}", ms(result.iteration_end - communication_end)));
   return fmt::format("Tail (hang-over after bp_end) {:.3f} ms: {}\n", ms(result.iteration_end - result.bp_end),
                      fmt::join(parts, ", "));
+}
+
+/// What stands between the allreduces and the updates.
+std::string checks_lines(const RunReport& report) {
+  if (!report.result.checks.has_value()) return {};
+  const hccl::GradientCheckTimes& checks = *report.result.checks;
+  std::string text;
+  if (!checks.algorithm.empty()) {
+    text += fmt::format("Overflow check (loss scale {}): from {:.3f} ms, flag of 4 bytes ({}) {:.3f} to {:.3f} ms\n",
+                        report.loss_scale, ms(checks.start), report.npus > 1 ? checks.algorithm : "one NPU",
+                        ms(checks.flag_start), ms(checks.flag_end));
+  }
+  if (report.clip_norm.has_value()) {
+    text += fmt::format("Clipping to global norm {:g}: from {:.3f} ms, factor known at {:.3f} ms\n", *report.clip_norm,
+                        ms(checks.start), ms(checks.kernels_end));
+  }
+  const std::string skipped = checks.algorithm.empty() ? "" : "; a step without update is timed like any other";
+  return text + fmt::format("All updates wait until {:.3f} ms{}\n", ms(checks.end), skipped);
 }
 
 std::string advice_line(const RunReport& report) {
@@ -226,7 +248,9 @@ const Trial* RunReport::best_trial() const {
 std::string text_report(const RunReport& report) {
   std::string text = head(report) + step_line(report) + parallel_line(report) + busy_line(report) + trace_line(report);
   for (const std::string& line : iteration_bar(report.iterations.back())) text += "  " + line + '\n';
-  if (report.npus > 1) text += segment_table(report) + tail_line(report) + advice_line(report);
+  if (report.npus > 1) text += segment_table(report) + tail_line(report);
+  text += checks_lines(report);
+  if (report.npus > 1) text += advice_line(report);
   return text + foot(report);
 }
 

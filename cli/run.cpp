@@ -98,7 +98,8 @@ device::Workload load_workload(const RunOptions& options, const device::Soc& soc
   const device::WorkloadOptions how{.amp = options.amp,
                                     .optimizer = options.optimizer,
                                     .gradient_type = options.communication_type,
-                                    .communication_buffers = npus > 1 ? communicator_buffers : 0};
+                                    .communication_buffers = npus > 1 ? communicator_buffers : 0,
+                                    .checks = options.gradient_checks()};
   if (options.gradients_file.empty()) {
     const models::Graph graph =
         models::make_model({options.model, options.batch, options.input, options.classes, options.fc_bias});
@@ -280,6 +281,8 @@ void simulate_run(const RunOptions& options, const std::string& platform) {
   report.framework = options.mindspore ? "mindspore" : "tf";
   report.hcom_parallel = options.hcom_parallel;
   report.split = split_name(options);
+  report.loss_scale = options.loss_scale;
+  report.clip_norm = options.clip_norm;
   report.network = name_of(setting.options.network);
   report.hbm_capacity = soc.hbm_bytes;
   report.iterations = iteration_points(report.result.trace, options.rank, report.workload);

@@ -66,6 +66,17 @@ void add_model_options(CLI::App& command, RunOptions& options) {
       ->default_str("momentum")
       ->type_name("")
       ->group(group);
+  command
+      .add_option("--loss-scale", options.loss_scale,
+                  "none, static:S or dynamic[:START[:WINDOW]]; dynamic checks all gradients for overflow")
+      ->check(loss_scale())
+      ->capture_default_str()
+      ->type_name("SCALE")
+      ->group(group);
+  command.add_option("--clip-norm", options.clip_norm, "Clip gradients to this global norm")
+      ->check(number(1e-30, 1e30))
+      ->type_name("NORM")
+      ->group(group);
 }
 
 void add_cluster_options(CLI::App& command, RunOptions& options) {
@@ -102,7 +113,7 @@ void add_communication_options(CLI::App& command, RunOptions& options) {
       .add_option_function<std::string>(
           "--comm-dtype", [&options](const std::string& text) { options.communication_type = parse_data_type(text); },
           "Type in which gradients are communicated")
-      ->check(one_of({"fp32", "fp16"}))
+      ->check(one_of({"fp32", "fp16", "bf16"}))
       ->default_str("fp32")
       ->type_name("")
       ->group(group);
@@ -337,6 +348,10 @@ void check_split(const Origins& origins, const RunOptions& options) {
 }
 
 }  // namespace
+
+models::GradientChecks RunOptions::gradient_checks() const {
+  return {.overflow = loss_scale.starts_with("dynamic"), .global_norm = clip_norm.has_value()};
+}
 
 hccl::SplitStrategies RunOptions::split_strategies(Rank world_size) const {
   hccl::SplitStrategies strategies(0, world_size, allow_many_segments);

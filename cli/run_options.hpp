@@ -10,6 +10,7 @@
 #include "device/skew.hpp"
 #include "hccl/collective/selection.hpp"
 #include "hccl/gradient/split.hpp"
+#include "models/gradient_checks.hpp"
 #include "models/optimizer.hpp"
 #include "models/precision.hpp"
 
@@ -29,6 +30,8 @@ struct RunOptions {
   bool fc_bias = true;
   models::Amp amp = models::Amp::o2;
   models::Optimizer optimizer = models::Optimizer::momentum;
+  std::string loss_scale = "none";  ///< none, static:S or dynamic[:START[:WINDOW]], as given
+  std::optional<double> clip_norm;  ///< largest global norm of the gradients; none: they are not clipped
 
   // Where
   std::string platform = "atlas800-9000";
@@ -60,6 +63,8 @@ struct RunOptions {
   OutputFormat format = OutputFormat::text;
   bool advice = false;  ///< the comparisons of the text form in JSON too
 
+  /// What the options put between the reduction of the gradients and their update.
+  [[nodiscard]] models::GradientChecks gradient_checks() const;
   /// The settings of --split* as HCCL takes them; throws Error(bad_input) for lists that it would refuse.
   [[nodiscard]] hccl::SplitStrategies split_strategies(Rank world_size) const;
 };

@@ -37,8 +37,10 @@ struct RunReport {
   std::string amp;
   std::string framework;
   bool hcom_parallel = false;
-  std::string split;    ///< "default 96.54/3.46"
-  std::string network;  ///< "simgrid" or "fluid"
+  std::string split;                ///< "default 96.54/3.46"
+  std::string loss_scale = "none";  ///< as given to --loss-scale
+  std::optional<double> clip_norm;  ///< as given to --clip-norm
+  std::string network;              ///< "simgrid" or "fluid"
   bool folded = false;
   device::Workload workload;
   Bytes hbm_capacity = 0;  ///< of one NPU

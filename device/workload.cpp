@@ -30,6 +30,26 @@ std::vector<TimedKernel> timed_update(const std::string& gradient, std::uint64_t
   return update;
 }
 
+std::vector<TimedKernel> timed_checks(const std::string& gradient, std::uint64_t elements, const Soc& soc,
+                                      const WorkloadOptions& options) {
+  std::vector<TimedKernel> checks;
+  for (const models::Kernel& kernel : models::check_kernels(elements, options.checks, options.gradient_type)) {
+    checks.push_back(timed(gradient + ":" + kernel.name, kernel, soc));
+  }
+  return checks;
+}
+
+/// What stands between the checks of the gradients and their updates.
+void add_barrier(Workload& workload, const Soc& soc, const WorkloadOptions& options) {
+  const std::uint64_t gradients = workload.gradients.size();
+  workload.overflow_flag = options.checks.overflow;
+  if (options.checks.global_norm) {
+    const models::Kernel kernel = models::clip_factor_kernel(gradients);
+    workload.clip_factor = timed(kernel.name, kernel, soc);
+  }
+  workload.hbm.gradients += models::check_bytes(gradients, options.checks);
+}
+
 HbmAccount account(const models::Step& step, const WorkloadOptions& options) {
   HbmAccount hbm;
   hbm.weights = step.weights + step.weight_casts;
@@ -64,9 +84,11 @@ Workload make_workload(const models::Graph& graph, const Soc& soc, const Workloa
                                   .parameter = gradient.parameter,
                                   .elements = gradient.elements,
                                   .kernel = gradient.kernel,
-                                  .update = timed_update(gradient.name, gradient.elements, soc, options)});
+                                  .update = timed_update(gradient.name, gradient.elements, soc, options),
+                                  .checks = timed_checks(gradient.name, gradient.elements, soc, options)});
   }
   workload.hbm = account(step, options);
+  add_barrier(workload, soc, options);
   const bool fp32_products = models::activation_type(options.amp) == DataType::fp32;
   if (fp32_products && soc.cube.fp32 == 1) {
     notes.push_back(
@@ -103,12 +125,14 @@ Workload make_workload(const models::GradientProfile& profile, const Soc& soc, c
                                   .parameter = count - 1 - index,
                                   .elements = elements,
                                   .kernel = static_cast<std::uint32_t>(workload.kernels.size() - 1),
-                                  .update = timed_update(gradient.name, elements, soc, options)});
+                                  .update = timed_update(gradient.name, elements, soc, options),
+                                  .checks = timed_checks(gradient.name, elements, soc, options)});
     workload.hbm.weights += elements * size_of(models::master_type(options.amp));
     workload.hbm.gradients += gradient.bytes;
     workload.hbm.optimizer_state += elements * models::state_bytes_per_element(options.optimizer, options.amp);
   }
   workload.hbm.communication = options.communication_buffers;
+  add_barrier(workload, soc, options);
   notes.push_back(fmt::format(
       "{}: the profile tells neither where the forward pass ends nor the parameter order (taken as the reverse of "
       "production order); HBM is counted without activations and weight casts",
@@ -120,8 +144,10 @@ Seconds compute_time(const Workload& workload) {
   const auto sum = [](Seconds total, const TimedKernel& kernel) { return total + kernel.duration; };
   Seconds total = std::accumulate(workload.kernels.begin(), workload.kernels.end(), Seconds{0}, sum);
   for (const TimedGradient& gradient : workload.gradients) {
+    total = std::accumulate(gradient.checks.begin(), gradient.checks.end(), total, sum);
     total = std::accumulate(gradient.update.begin(), gradient.update.end(), total, sum);
   }
+  if (workload.clip_factor.has_value()) total += workload.clip_factor->duration;
   return total;
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/units.hpp"
 #include "device/hbm.hpp"
 #include "device/soc.hpp"
+#include "models/gradient_checks.hpp"
 #include "models/graph.hpp"
 #include "models/kernel.hpp"
 #include "models/lowering.hpp"
@@ -32,6 +34,8 @@ struct TimedGradient {
   std::uint32_t kernel = 0;  ///< it is complete when this kernel of Workload::kernels has ended
   /// Kernels of the optimizer for this tensor, casts included, in order; run after its reduction.
   std::vector<TimedKernel> update;
+  /// Kernels that look at it after its reduction and before any update: overflow check, norm.
+  std::vector<TimedKernel> checks{};
 };
 
 struct Workload {
@@ -41,6 +45,8 @@ struct Workload {
   std::vector<TimedGradient> gradients;     ///< production order
   DataType gradient_type = DataType::fp32;  ///< as communicated
   HbmAccount hbm;
+  bool overflow_flag = false;                ///< no update starts before a flag of 4 bytes has been reduced
+  std::optional<TimedKernel> clip_factor{};  ///< after the checks of all gradients, before all updates
 };
 
 struct WorkloadOptions {
@@ -49,6 +55,7 @@ struct WorkloadOptions {
   models::Optimizer optimizer = models::Optimizer::momentum;
   DataType gradient_type = DataType::fp32;  ///< as communicated: fp32, fp16 or bf16
   Bytes communication_buffers = 0;          ///< of all communicators of the NPU
+  models::GradientChecks checks{};          ///< of dynamic loss scaling and clipping
 };
 
 /// The step of a network: its kernels with the times of the cost model. What the user should know about the figures is
@@ -64,7 +71,7 @@ struct WorkloadOptions {
 [[nodiscard]] Workload make_workload(const models::GradientProfile& profile, const Soc& soc,
                                      const WorkloadOptions& options, std::vector<std::string>& notes);
 
-/// Sum of the kernels, updates included: a step of one NPU without communication.
+/// Sum of the kernels, checks and updates included: a step of one NPU without communication.
 [[nodiscard]] Seconds compute_time(const Workload& workload);
 
 }  // namespace hcclsim::device

@@ -1,6 +1,7 @@
 #include "hccl/parallel/plan.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.hpp"
 
@@ -40,52 +41,117 @@ class RoleBuilder {
   Role role_;
 };
 
-}  // namespace
-
-Plan data_parallel_plan(const device::Workload& workload, const Communicator& world, std::span<const Segment> segments,
-                        std::span<const std::shared_ptr<const Schedule>> schedules, bool hcom_parallel) {
-  if (schedules.size() != segments.size()) {
-    internal_error("{} schedules for {} segments", schedules.size(), segments.size());
-  }
-  Plan plan;
-  plan.role_of.assign(world.ranks.size(), 0);
-  plan.communicators = {world};
-
-  RoleBuilder builder;
-  std::vector<std::uint32_t> allreduces;  // task numbers
-  const auto start_allreduce = [&](std::uint32_t after) {
-    const std::size_t segment = allreduces.size();
-    const std::string name = fmt::format("allreduce{}", segment + 1);
-    plan.collectives.push_back({0, schedules[segment], name});
-    allreduces.push_back(builder.add_collective(static_cast<std::uint32_t>(segment), name, after));
-  };
-
-  // A segment is ready with the last kernel that any of its gradients needs.
-  std::vector<std::uint32_t> ready(segments.size(), 0);
-  for (std::size_t s = 0; s < segments.size(); ++s) {
-    for (std::uint32_t g = segments[s].first; g <= segments[s].last; ++g) {
-      ready[s] = std::max(ready[s], workload.gradients[g].kernel);
+/// Builds the role of data parallelism and the collectives that it takes part in.
+class DataParallelBuilder {
+ public:
+  DataParallelBuilder(const device::Workload& workload, std::span<const Segment> segments,
+                      const StepSchedules& schedules, bool hcom_parallel)
+      : workload_(workload), segments_(segments), schedules_(schedules), hcom_parallel_(hcom_parallel) {
+    const std::size_t count = schedules.allreduces.size();
+    if (count != segments.size()) internal_error("{} schedules for {} segments", count, segments.size());
+    if (workload.overflow_flag != (schedules.overflow_flag != nullptr)) {
+      internal_error("the overflow flag and its schedule go together");
     }
   }
-  const auto kernels = static_cast<std::uint32_t>(workload.kernels.size());
-  for (std::uint32_t kernel = 0; kernel < kernels; ++kernel) {
-    const std::uint32_t task = builder.add_kernel(workload.kernels[kernel], compute_stream, {});
-    while (hcom_parallel && allreduces.size() < schedules.size() && ready[allreduces.size()] <= kernel) {
-      start_allreduce(task);
-    }
-  }
-  while (allreduces.size() < schedules.size()) start_allreduce(kernels - 1);
 
-  const std::uint32_t updates = hcom_parallel ? update_stream : compute_stream;
-  for (std::size_t s = 0; s < segments.size(); ++s) {
-    const std::uint32_t allreduce = hcom_parallel ? allreduces[s] : allreduces.back();
-    for (std::uint32_t g = segments[s].first; g <= segments[s].last; ++g) {
-      for (const device::TimedKernel& update : workload.gradients[g].update) {
-        builder.add_kernel(update, updates, {allreduce});
+  void add_kernels_and_allreduces() {
+    const auto kernels = static_cast<std::uint32_t>(workload_.kernels.size());
+    for (std::uint32_t kernel = 0; kernel < kernels; ++kernel) {
+      const std::uint32_t task = role_.add_kernel(workload_.kernels[kernel], compute_stream, {});
+      while (hcom_parallel_ && allreduces_.size() < segments_.size() && ready(allreduces_.size()) <= kernel) {
+        start_allreduce(task);
+      }
+    }
+    while (allreduces_.size() < segments_.size()) start_allreduce(kernels - 1);
+  }
+
+  /// Checks of all gradients, then what updates wait for beside their allreduces.
+  void add_checks() {
+    std::uint32_t last_check = 0;
+    for_each_gradient([&](const device::TimedGradient& gradient, std::uint32_t allreduce) {
+      for (const device::TimedKernel& check : gradient.checks) {
+        last_check = role_.add_kernel(check, stream_of_updates(), {allreduce});
+      }
+    });
+    if (workload_.overflow_flag) {
+      barrier_ = add_collective(schedules_.overflow_flag, std::string(overflow_flag_name), last_check);
+    }
+    // In the stream of the updates: it is before them without a dependency.
+    if (workload_.clip_factor.has_value()) role_.add_kernel(*workload_.clip_factor, stream_of_updates(), {});
+  }
+
+  void add_updates() {
+    for_each_gradient([&](const device::TimedGradient& gradient, std::uint32_t allreduce) {
+      std::vector<std::uint32_t> after{allreduce};
+      if (barrier_.has_value()) after.push_back(*barrier_);
+      for (const device::TimedKernel& update : gradient.update) {
+        role_.add_kernel(update, stream_of_updates(), after);
+      }
+    });
+  }
+
+  void finish(Plan& plan) && {
+    plan.collectives = std::move(collectives_);
+    plan.roles.push_back(std::move(role_).finish());
+  }
+
+ private:
+  /// The kernel with which a segment is ready: the last that any of its gradients needs.
+  [[nodiscard]] std::uint32_t ready(std::size_t segment) const {
+    std::uint32_t kernel = 0;
+    for (std::uint32_t g = segments_[segment].first; g <= segments_[segment].last; ++g) {
+      kernel = std::max(kernel, workload_.gradients[g].kernel);
+    }
+    return kernel;
+  }
+
+  void start_allreduce(std::uint32_t after) {
+    const std::size_t segment = allreduces_.size();
+    allreduces_.push_back(
+        add_collective(schedules_.allreduces[segment], fmt::format("allreduce{}", segment + 1), after));
+  }
+
+  std::uint32_t add_collective(const std::shared_ptr<const Schedule>& schedule, const std::string& name,
+                               std::uint32_t after) {
+    collectives_.push_back({0, schedule, name});
+    return role_.add_collective(static_cast<std::uint32_t>(collectives_.size() - 1), name, after);
+  }
+
+  [[nodiscard]] std::uint32_t stream_of_updates() const { return hcom_parallel_ ? update_stream : compute_stream; }
+
+  /// Calls visit(gradient, allreduce that it waits for) in production order.
+  template <typename Visit>
+  void for_each_gradient(Visit visit) const {
+    for (std::size_t s = 0; s < segments_.size(); ++s) {
+      const std::uint32_t allreduce = hcom_parallel_ ? allreduces_[s] : allreduces_.back();
+      for (std::uint32_t g = segments_[s].first; g <= segments_[s].last; ++g) {
+        visit(workload_.gradients[g], allreduce);
       }
     }
   }
-  plan.roles.push_back(std::move(builder).finish());
+
+  const device::Workload& workload_;
+  std::span<const Segment> segments_;
+  const StepSchedules& schedules_;
+  bool hcom_parallel_;
+  RoleBuilder role_;
+  std::vector<PlannedCollective> collectives_;
+  std::vector<std::uint32_t> allreduces_;  // task numbers
+  std::optional<std::uint32_t> barrier_;   // task number
+};
+
+}  // namespace
+
+Plan data_parallel_plan(const device::Workload& workload, const Communicator& world, std::span<const Segment> segments,
+                        const StepSchedules& schedules, bool hcom_parallel) {
+  Plan plan;
+  plan.role_of.assign(world.ranks.size(), 0);
+  plan.communicators = {world};
+  DataParallelBuilder builder(workload, segments, schedules, hcom_parallel);
+  builder.add_kernels_and_allreduces();
+  builder.add_checks();
+  builder.add_updates();
+  std::move(builder).finish(plan);
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
@@ -52,6 +53,15 @@ inline constexpr std::uint32_t compute_stream = 0;
 inline constexpr std::uint32_t communication_stream = 1;
 inline constexpr std::uint32_t update_stream = 2;
 
+/// Name of the collective of the overflow flag.
+inline constexpr std::string_view overflow_flag_name = "overflow_flag";
+
+/// The collectives of a step; on one NPU they are empty and take no time.
+struct StepSchedules {
+  std::vector<std::shared_ptr<const Schedule>> allreduces;  ///< one per segment
+  std::shared_ptr<const Schedule> overflow_flag;            ///< null unless the workload has an overflow flag
+};
+
 /// Data parallelism: forward, backward, one allreduce per segment, update.
 ///
 /// With `hcom_parallel` a segment's allreduce starts when its last gradient is ready and the one before it has ended,
@@ -59,11 +69,16 @@ inline constexpr std::uint32_t update_stream = 2;
 /// everything after an allreduce into new streams). Without it the allreduces follow the backward pass in series, and
 /// all updates follow the last of them.
 ///
-/// Kernels of the two streams run side by side at full speed: cores and HBM are not shared between streams.
+/// Dynamic loss scaling and clipping put the workload's checks between reduction and update, in the stream of the
+/// updates: those of a gradient wait for what its update would wait for, so with `hcom_parallel` they run beside the
+/// backward pass too. When all are done, the overflow flag is reduced in the communication stream, and the factor of
+/// the clip is computed from the norms: every rank has the whole of every reduced gradient, so the norm needs no
+/// communication. No update starts before both. A Plan does not know whether a step overflows: one whose update is
+/// skipped is timed like any other.
 ///
-/// `schedules` holds one allreduce per segment; on one NPU they are empty and take no time.
+/// Kernels of the two streams run side by side at full speed: cores and HBM are not shared between streams.
 [[nodiscard]] Plan data_parallel_plan(const device::Workload& workload, const Communicator& world,
-                                      std::span<const Segment> segments,
-                                      std::span<const std::shared_ptr<const Schedule>> schedules, bool hcom_parallel);
+                                      std::span<const Segment> segments, const StepSchedules& schedules,
+                                      bool hcom_parallel);
 
 }  // namespace hcclsim::hccl

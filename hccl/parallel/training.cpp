@@ -13,8 +13,6 @@
 namespace hcclsim::hccl {
 namespace {
 
-using Schedules = std::vector<std::shared_ptr<const Schedule>>;
-
 Bytes segment_bytes(const device::Workload& workload, const Segment& segment) {
   Bytes bytes = 0;
   for (std::uint32_t g = segment.first; g <= segment.last; ++g) {
@@ -23,24 +21,28 @@ Bytes segment_bytes(const device::Workload& workload, const Segment& segment) {
   return bytes;
 }
 
-Schedules make_schedules(sim::Cluster& cluster, const device::Workload& workload, const device::Soc& soc,
-                         const TrainingOptions& options, const Communicator& world) {
-  Schedules schedules;
+StepSchedules make_schedules(sim::Cluster& cluster, const device::Workload& workload, const device::Soc& soc,
+                             const TrainingOptions& options, const Communicator& world) {
+  StepSchedules schedules;
   const Topology topology = topology_of(world, cluster);
   for (const Segment& segment : options.segments) {
     const AllReduceRequest request{.algorithm = options.allreduce,
                                    .elements = segment_bytes(workload, segment) / size_of(workload.gradient_type),
                                    .type = workload.gradient_type};
-    schedules.push_back(make_allreduce(request, topology, soc));
+    schedules.allreduces.push_back(make_allreduce(request, topology, soc));
+  }
+  if (workload.overflow_flag) {
+    const AllReduceRequest request{.algorithm = options.allreduce, .elements = 1};
+    schedules.overflow_flag = make_allreduce(request, topology, soc);
   }
   return schedules;
 }
 
 /// Spans of one rank in one iteration, sorted into what the result needs.
 struct RankSpans {
-  std::vector<sim::Span> kernels;  ///< forward and backward, in launch order
-  std::vector<Interval> computing;
-  std::vector<Interval> updating;
+  std::vector<sim::Span> kernels;   ///< forward and backward, in launch order
+  std::vector<Interval> after;      ///< kernels of checks and updates, in launch order
+  std::vector<Interval> computing;  ///< union of all kernels
   std::vector<sim::Span> allreduces;
 };
 
@@ -55,11 +57,10 @@ RankSpans spans_of(const sim::Trace& trace, const TrainingOptions& options, std:
     if (span.stream == compute_stream && spans.kernels.size() < kernels) {
       spans.kernels.push_back(span);
     } else {
-      spans.updating.push_back(busy.back());
+      spans.after.push_back(busy.back());
     }
   }
   spans.computing = unite(std::move(busy));
-  spans.updating = unite(std::move(spans.updating));
   return spans;
 }
 
@@ -122,6 +123,25 @@ void fill_segments(TrainingResult& result, const RankSpans& spans, const device:
   }
 }
 
+/// The checks are the first kernels after the backward pass in their stream; the flag is the last collective.
+std::optional<GradientCheckTimes> check_times(const RankSpans& spans, const device::Workload& workload,
+                                              const StepSchedules& schedules, Seconds fp_start) {
+  std::size_t kernels = workload.clip_factor.has_value() ? 1 : 0;
+  for (const device::TimedGradient& gradient : workload.gradients) kernels += gradient.checks.size();
+  if (kernels == 0) return std::nullopt;
+  GradientCheckTimes times;
+  times.start = spans.after.front().start - fp_start;
+  times.kernels_end = spans.after.at(kernels - 1).end - fp_start;
+  times.end = times.kernels_end;
+  if (workload.overflow_flag) {
+    times.algorithm = schedules.overflow_flag->algorithm;
+    times.flag_start = spans.allreduces.back().start - fp_start;
+    times.flag_end = spans.allreduces.back().end - fp_start;
+    times.end = std::max(times.end, times.flag_end);
+  }
+  return times;
+}
+
 /// Mean distance of successive iteration ends, without the first iteration if there are others: it starts from rest.
 Seconds mean_step(const std::vector<Seconds>& ends, Seconds fp_start) {
   if (ends.size() == 1) return ends.front() - fp_start;
@@ -153,7 +173,7 @@ TrainingResult simulate_training(sim::Cluster& cluster, const device::Workload& 
                                  const device::TaskCosts& costs, const TrainingOptions& options) {
   check_options(workload, cluster, options);
   const Communicator world = world_communicator(options.npus);
-  const Schedules schedules = make_schedules(cluster, workload, soc, options, world);
+  const StepSchedules schedules = make_schedules(cluster, workload, soc, options, world);
   const Plan plan = data_parallel_plan(workload, world, options.segments, schedules, options.hcom_parallel);
 
   TrainingResult result;
@@ -181,7 +201,8 @@ TrainingResult simulate_training(sim::Cluster& cluster, const device::Workload& 
   result.bp_end = spans.kernels.back().end - result.last_fp_start;
   result.iteration_end = ends.back() - result.last_fp_start;
   result.compute = length(spans.computing);
-  result.update = length(spans.updating);
+  result.update = length(unite(spans.after));
+  result.checks = check_times(spans, workload, schedules, result.last_fp_start);
   std::vector<Interval> communicating;
   for (const sim::Span& span : spans.allreduces) communicating.push_back({span.start, span.end});
   communicating = unite(std::move(communicating));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,16 +57,27 @@ struct SegmentResult {
   std::string limit_name;  ///< link: its name and kind
 };
 
+/// What dynamic loss scaling and clipping do between the reduction of the gradients and their update.
+struct GradientCheckTimes {
+  Seconds start = 0;        ///< of the first check
+  Seconds end = 0;          ///< nothing keeps the updates any longer
+  Seconds kernels_end = 0;  ///< of the last check, or of the kernel that makes the clip's factor
+  std::string algorithm;    ///< of the allreduce of the overflow flag; empty: there is no flag
+  Seconds flag_start = 0;
+  Seconds flag_end = 0;
+};
+
 /// Dates are seconds since fp_start of the last iteration of the reported rank.
 struct TrainingResult {
   Seconds step_time = 0;  ///< mean distance of successive iteration ends but the first
   Seconds bp_end = 0;
   Seconds iteration_end = 0;
   Seconds compute = 0;                ///< time during which a compute or update stream is busy
-  Seconds communication = 0;          ///< time during which an allreduce is under way
+  Seconds communication = 0;          ///< time during which an allreduce is under way, that of the flag too
   Seconds exposed_communication = 0;  ///< the part of it during which nothing is computed
-  Seconds update = 0;                 ///< time of the optimizer's kernels after bp_end or beside it
+  Seconds update = 0;                 ///< time of checks and of the optimizer's kernels after bp_end or beside it
   std::vector<SegmentResult> segments;
+  std::optional<GradientCheckTimes> checks;
   std::vector<Seconds> gradient_ready;  ///< production order
   sim::Trace trace;
   Seconds last_fp_start = 0;    ///< date of fp_start in the trace's clock

@@ -23,6 +23,27 @@ TEST(IterationPoints, OfATrace) {
   EXPECT_DOUBLE_EQ(second.iteration_end, 20e-3);
 }
 
+/// The sample run with the allreduce of an overflow flag from 9.25 to 9.5 ms.
+std::vector<IterationPoints> flagged_iterations() {
+  RunReport report = sample_run();
+  sim::Trace& trace = report.result.trace;
+  trace.add({.stream = 1,
+             .name = trace.intern("overflow_flag"),
+             .kind = sim::SpanKind::collective,
+             .start = 19.25e-3,
+             .end = 19.5e-3,
+             .bytes = 4,
+             .iteration = 1});
+  return iteration_points(trace, 0, report.workload);
+}
+
+TEST(IterationPoints, TheOverflowFlagIsNoSegment) {
+  const IterationPoints second = flagged_iterations()[1];
+  EXPECT_EQ(second.allreduces.size(), 2);
+  ASSERT_TRUE(second.overflow_flag.has_value());
+  EXPECT_DOUBLE_EQ(second.overflow_flag->start, 19.25e-3);
+}
+
 TEST(IterationPoints, OfAnotherRank) { EXPECT_TRUE(iteration_points(sample_run().result.trace, 1, {}).empty()); }
 
 TEST(IterationPoints, WithoutForwardKernels) {
@@ -40,6 +61,19 @@ TEST(StepTrace, ColumnsOfMsprof) {
             "1,0.000,6000.000,10000.000,10000.000,6000.000,4000.000,N/A,6000.000,2000.000,8000.000,1000.000\n"
             "2,10000.000,16000.000,20000.000,10000.000,6000.000,4000.000,0.000,16000.000,2000.000,18000.000,"
             "1000.000\n");
+}
+
+TEST(StepTrace, TheOverflowFlagComesLast) {
+  const std::string csv = step_trace_csv({flagged_iterations()[1]});
+  EXPECT_THAT(csv, testing::HasSubstr(",Reduce Start(us),Reduce Duration(us)\n"));
+  EXPECT_THAT(csv, testing::EndsWith(",18000.000,1000.000,19250.000,250.000\n"));
+}
+
+TEST(IterationBar, ChecksAndFlag) {
+  EXPECT_THAT(
+      iteration_bar(flagged_iterations()[1]),
+      ElementsAre(
+          "|FP.................|BP.....................................|AR1################|AR2######|C.|F|U...|"));
 }
 
 TEST(IterationBar, Serial) {

@@ -97,6 +97,17 @@ TEST(RunOptions, AllGiven) {
   EXPECT_EQ(options.npus, 4U);
 }
 
+TEST(RunOptions, ChecksOfGradients) {
+  EXPECT_FALSE(parse({}).gradient_checks().any());
+  EXPECT_FALSE(parse({"--loss-scale", "static:1024"}).gradient_checks().any());
+  const RunOptions options =
+      parse({"--loss-scale", "dynamic:65536:2000", "--clip-norm", "0.5", "--comm-dtype", "bf16"});
+  EXPECT_TRUE(options.gradient_checks().overflow);
+  EXPECT_TRUE(options.gradient_checks().global_norm);
+  EXPECT_EQ(options.clip_norm, 0.5);
+  EXPECT_EQ(options.communication_type, DataType::bf16);
+}
+
 TEST(RunOptions, SplitLists) {
   EXPECT_THAT(*parse({"--split-by-size", "96.54,3.46"}).split_by_size, ElementsAre(96.54, 3.46));
   EXPECT_THAT(*parse({"--split-by-size", "[60,20,20]"}).split_by_size, ElementsAre(60, 20, 20));
@@ -145,6 +156,16 @@ TEST(RunOptions, WrongValues) {
       {{"--split", "al"}, "default, none, each"},
       {{"--hcom-parallel", "true"}, "give one of on, off"},
       {{"--allreduce", "rnig"}, "mesh-two-shot"},
+      {{"--loss-scale", "1024"}, "'1024' is not accepted; give none, static:S or dynamic"},
+      {{"--loss-scale", "static"}, "--loss-scale"},
+      {{"--loss-scale", "static:0.5"}, "'static:0.5'"},
+      {{"--loss-scale", "static:inf"}, "'static:inf'"},
+      {{"--loss-scale", "none:1"}, "'none:1'"},
+      {{"--loss-scale", "dynamic:"}, "'dynamic:'"},
+      {{"--loss-scale", "dynamic:1024:0"}, "WINDOW in steps"},
+      {{"--loss-scale", "dynamic:1024:10:10"}, "--loss-scale"},
+      {{"--clip-norm", "0"}, "--clip-norm"},
+      {{"--clip-norm", "nan"}, "--clip-norm"},
       {{"--framework", "tensorflow"}, "tf, mindspore"},
       {{"--network", "ns3"}, "auto, simgrid, fluid"},
       {{"--format", "xml"}, "text, json, csv"},

@@ -39,6 +39,35 @@ Note: split by size 60,40 is ignored
 )");
 }
 
+/// The sample run with dynamic loss scaling and clipping between AR2 and the update.
+RunReport checked_run() {
+  RunReport report = sample_run();
+  report.loss_scale = "dynamic";
+  report.clip_norm = 0.5;
+  report.result.iteration_end = 11.5e-3;
+  report.result.checks = hccl::GradientCheckTimes{.start = 9e-3,
+                                                  .end = 10.5e-3,
+                                                  .kernels_end = 10e-3,
+                                                  .algorithm = "ring",
+                                                  .flag_start = 9.75e-3,
+                                                  .flag_end = 10.5e-3};
+  return report;
+}
+
+TEST(TextReport, ChecksOfGradients) {
+  RunReport report = checked_run();
+  const std::string text = text_report(report);
+  EXPECT_THAT(text, HasSubstr("ms: AR1 2.000, AR2 1.000, checks 1.500, update 1.000\n"
+                              "Overflow check (loss scale dynamic): from 9.000 ms, flag of 4 bytes (ring) 9.750 to "
+                              "10.500 ms\n"
+                              "Clipping to global norm 0.5: from 9.000 ms, factor known at 10.000 ms\n"
+                              "All updates wait until 10.500 ms; a step without update is timed like any other\n"
+                              "HBM"));
+  report.result.checks->algorithm.clear();
+  EXPECT_THAT(text_report(report),
+              testing::AllOf(HasSubstr("All updates wait until 10.500 ms\nHBM"), Not(HasSubstr("Overflow check"))));
+}
+
 TEST(TextReport, LeavesOutWhatWasNotSimulated) {
   RunReport report = sample_run();
   report.fastest_step.reset();
@@ -125,6 +154,20 @@ TEST(JsonReport, Keys) {
   EXPECT_EQ(json["advice"]["other_hcom_parallel"], "on");
   EXPECT_EQ(json["advice"]["other_hcom_parallel_step_s"], 8 * 1e-3);
   EXPECT_EQ(json["advice"]["trials"][0]["split_by_size"], nlohmann::ordered_json::parse("[80.0,20.0]"));
+}
+
+TEST(JsonReport, ChecksOfGradients) {
+  RunReport report = checked_run();
+  auto json = nlohmann::ordered_json::parse(json_report(report));
+  EXPECT_EQ(json["loss_scale"], "dynamic");
+  EXPECT_EQ(json["clip_norm"], 0.5);
+  EXPECT_EQ(json["gradient_checks"], nlohmann::ordered_json::parse(
+                                         R"({"start_s": 0.009, "kernels_end_s": 0.01, "end_s": 0.0105,
+                    "overflow_flag": {"algorithm": "ring", "start_s": 0.00975, "end_s": 0.0105}})"));
+  report.result.checks->algorithm.clear();
+  json = nlohmann::ordered_json::parse(json_report(report));
+  EXPECT_TRUE(json["gradient_checks"]["overflow_flag"].is_null());
+  EXPECT_FALSE(nlohmann::ordered_json::parse(json_report(sample_run())).contains("loss_scale"));
 }
 
 TEST(JsonReport, AdviceIsNullWithoutFurtherSimulations) {

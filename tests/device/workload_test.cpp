@@ -83,6 +83,33 @@ TEST(Workload, CommunicationInFp16CastsBothWays) {
   EXPECT_EQ(step.hbm.gradients, plain.hbm.gradients / 2 * 3);
 }
 
+TEST(Workload, ChecksReadEveryGradientOnce) {
+  const Workload plain = resnet50(32);
+  const Workload step = resnet50(32, {.checks = {.overflow = true, .global_norm = true}});
+  const auto& checks = step.gradients[1].checks;
+  ASSERT_EQ(checks.size(), 2U);
+  EXPECT_EQ(checks[0].name, "fc.weight:overflow_check");
+  EXPECT_EQ(checks[1].name, "fc.weight:norm");
+  EXPECT_EQ(checks[0].phase, models::Phase::update);
+  // 2048000 fp32 elements and 4 bytes of result at 1.024 TB/s.
+  EXPECT_NEAR(checks[0].duration, soc().t0 + (8192000 + 4) / 1.024e12, 1e-12);
+  EXPECT_NEAR(checks[1].duration, checks[0].duration, 1e-15);
+  // The factor of the clip from 161 partial sums: one cycle of the vector cores.
+  EXPECT_NEAR(step.clip_factor.value().duration, soc().t0 + 1e-9, 1e-15);
+  EXPECT_TRUE(step.overflow_flag);
+  EXPECT_EQ(step.hbm.peak(), plain.hbm.peak() + 4 + (161 + 1) * 4);
+  EXPECT_GT(compute_time(step), compute_time(plain) + 322 * soc().t0);
+}
+
+TEST(Workload, ChecksAreOfTheTypeThatIsCommunicated) {
+  const Workload step = resnet50(32, {.gradient_type = DataType::fp16, .checks = {.overflow = true}});
+  EXPECT_NEAR(step.gradients[1].checks.at(0).duration, soc().t0 + (4096000 + 4) / 1.024e12, 1e-12);
+  EXPECT_FALSE(step.clip_factor.has_value());
+  const Workload clipped = resnet50(32, {.checks = {.global_norm = true}});
+  EXPECT_EQ(clipped.gradients[0].checks.size(), 1U);
+  EXPECT_FALSE(clipped.overflow_flag);
+}
+
 TEST(Workload, HbmByHand) {
   // Linear 4 -> 3 with ReLU, linear 3 -> 2, batch 2, all fp32: 15 + 8 = 23 parameters.
   std::vector<std::string> notes;

@@ -45,21 +45,29 @@ const std::vector<Segment> each{{0, 0}, {1, 1}, {2, 2}};
 struct Case {
   test::TestPlatform platform;
   TrainingOptions options;
+  device::Workload workload = three_gradients();
 };
 
-/// iteration_end, bp_end, step_time, exposed, compute, then start and end of each allreduce.
+/// iteration_end, bp_end, step_time, exposed, compute, then start and end of each allreduce, then start and end of the
+/// checks, end of their kernels, start and end of the flag's allreduce.
 std::vector<double> simulate(const Case& setting) {
   return test::in_child([&] {
     sim::Cluster cluster(test::write_platform(setting.platform));
     std::vector<std::string> notes;
     const device::Soc soc = device::find_soc(setting.platform.soc, notes);
     const device::TaskCosts costs = device::read_task_costs(cluster, notes);
-    const TrainingResult result = simulate_training(cluster, three_gradients(), soc, costs, setting.options);
+    const TrainingResult result = simulate_training(cluster, setting.workload, soc, costs, setting.options);
     std::vector<double> numbers{result.iteration_end, result.bp_end, result.step_time, result.exposed_communication,
                                 result.compute};
     for (const SegmentResult& segment : result.segments) {
       numbers.push_back(segment.start);
       numbers.push_back(segment.end);
+    }
+    if (result.checks.has_value()) {
+      const GradientCheckTimes& checks = *result.checks;
+      for (const Seconds date : {checks.start, checks.end, checks.kernels_end, checks.flag_start, checks.flag_end}) {
+        numbers.push_back(date);
+      }
     }
     return numbers;
   });
@@ -123,6 +131,63 @@ TEST_P(BothNetworks, TwoServersInParallelWithTheBackwardPass) {
 TEST_P(BothNetworks, OneNpuDoesNotCommunicate) {
   const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam()}};
   expect_all_near(simulate(setting), {115, 100, 115, 0, 115, 100, 100});
+}
+
+/// An overflow check of 2 us per gradient, and a flag to be reduced.
+device::Workload with_overflow_check() {
+  device::Workload workload = three_gradients();
+  workload.overflow_flag = true;
+  for (device::TimedGradient& gradient : workload.gradients) {
+    gradient.checks = {{"overflow_check", models::Phase::update, 2 * us}};
+  }
+  return workload;
+}
+
+/// A norm of 3 us per gradient, then the factor of the clip in 4 us.
+device::Workload with_clipping(device::Workload workload = three_gradients()) {
+  for (device::TimedGradient& gradient : workload.gradients) {
+    gradient.checks.push_back({"norm", models::Phase::update, 3 * us});
+  }
+  workload.clip_factor = {"clip_factor", models::Phase::update, 4 * us};
+  return workload;
+}
+
+// The flag's allreduce: one of two ranks has the element. A round in which it moves takes 3.6404 us (post, wait,
+// set-up, latency, 4 bytes at 10 GB/s, post, wait), two rounds 7.2808 us.
+TEST_P(BothNetworks, AnOverflowCheckHoldsBackAllUpdates) {
+  const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam()}, with_overflow_check()};
+  // Allreduces as without the check, until 127.984; checks until 133.984; the flag until 141.2648; updates of 15.
+  expect_all_near(simulate(setting), {156.2648, 100, 156.2648, 27.984 + 7.2808, 121, 100, 109.328, 109.328, 118.656,
+                                      118.656, 127.984, 127.984, 141.2648, 133.984, 133.984, 141.2648});
+}
+
+TEST_P(BothNetworks, InParallelOnlyChecksRunBesideTheBackwardPass) {
+  const Case setting{
+      {}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}, with_overflow_check()};
+  // Checks from 39.328, 69.328 and 109.328 on; the flag from 111.328 to 118.6088; then all three updates.
+  expect_all_near(simulate(setting), {133.6088, 100, 133.6088, 9.328 + 7.2808, 117, 30, 39.328, 60, 69.328, 100,
+                                      109.328, 39.328, 118.6088, 111.328, 111.328, 118.6088});
+}
+
+TEST_P(BothNetworks, ClippingNeedsNoCommunication) {
+  const Case setting{{}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}, with_clipping()};
+  // The last norm from 109.328 to 112.328, the factor until 116.328, then all three updates.
+  expect_all_near(simulate(setting), {131.328, 100, 131.328, 9.328, 122, 30, 39.328, 60, 69.328, 100, 109.328, 39.328,
+                                      116.328, 116.328, 0, 0});
+}
+
+TEST_P(BothNetworks, TheFlagIsReducedBesideTheClipFactor) {
+  const Case setting{
+      {}, {.npus = 2, .segments = {{0, 2}}, .network = GetParam()}, with_clipping(with_overflow_check())};
+  // 61440 bytes take 2 · (3.64 + 3.072) = 13.424. Checks and norms of 15 end at 128.424, the factor at 132.424, the
+  // flag at 135.7048; updates of 15.
+  expect_all_near(simulate(setting), {150.7048, 100, 150.7048, 13.424 + 3.2808, 134, 100, 113.424, 113.424, 135.7048,
+                                      132.424, 128.424, 135.7048});
+}
+
+TEST_P(BothNetworks, OneNpuChecksWithoutCommunication) {
+  const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam()}, with_overflow_check()};
+  expect_all_near(simulate(setting), {121, 100, 121, 0, 121, 100, 100, 100, 106, 106, 106, 106});
 }
 
 TEST(Training, ASlowRankDelaysTheOthers) {
