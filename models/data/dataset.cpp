@@ -1,0 +1,91 @@
+#include "models/data/dataset.hpp"
+
+#include <charconv>
+
+#include "base/error.hpp"
+#include "models/data/cifar10.hpp"
+#include "models/data/image_folder.hpp"
+#include "models/data/mnist.hpp"
+#include "models/data/synthetic.hpp"
+
+namespace hcclsim::models {
+
+namespace {
+
+constexpr std::string_view accepted =
+    "synthetic[:SAMPLES], synthetic-classes[:SAMPLES], cifar10:FOLDER or cifar10:FILE, mnist:FOLDER, images:FOLDER";
+
+/// The number behind "synthetic:"; unbounded if there is none.
+std::uint64_t parse_samples(std::string_view source, std::string_view text) {
+  if (source.find(':') == std::string_view::npos) return unbounded;
+  std::uint64_t samples = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), samples);
+  if (failure != std::errc() || end != text.data() + text.size() || samples == 0 || samples == unbounded) {
+    bad_input("data", "data source '{}': '{}' is not a number of samples, 1 or more", source, text);
+  }
+  return samples;
+}
+
+}  // namespace
+
+SampleForm sample_form(const Graph& graph) {
+  SampleForm form;
+  form.kind = graph.input_kind;
+  form.shape = graph.operators.front().output;
+  form.shape.batch = 1;
+  form.labels = graph.input_of(graph.operators.back()).batch / graph.batch();
+  form.classes = graph.classes();
+  return form;
+}
+
+std::span<float> Dataset::inputs_at(Batch& batch, std::uint32_t slot) const {
+  return std::span(batch.inputs).subspan(slot * form_.elements(), form_.elements());
+}
+
+std::span<std::int32_t> Dataset::tokens_at(Batch& batch, std::uint32_t slot) const {
+  return std::span(batch.tokens).subspan(slot * form_.elements(), form_.elements());
+}
+
+std::span<std::int32_t> Dataset::labels_at(Batch& batch, std::uint32_t slot) const {
+  return std::span(batch.labels).subspan(std::size_t{slot} * form_.labels, form_.labels);
+}
+
+void Dataset::require_class(std::string_view where, std::uint64_t label) const {
+  if (label < form_.classes) return;
+  bad_input("data", "{} has label {}, but the network has {} classes (labels 0 to {})", where, label, form_.classes,
+            form_.classes - 1);
+}
+
+std::unique_ptr<Dataset> open_dataset(std::string_view source, const Graph& graph, std::uint64_t seed) {
+  const SampleForm form = sample_form(graph);
+  const std::size_t colon = source.find(':');
+  const std::string_view name = source.substr(0, colon);
+  const std::string_view rest = colon == std::string_view::npos ? "" : source.substr(colon + 1);
+  if (name == "synthetic" || name == "synthetic-classes") {
+    const auto rule = name == "synthetic" ? Synthetic::Rule::random_labels : Synthetic::Rule::learnable;
+    return std::make_unique<Synthetic>(form, rule, parse_samples(source, rest), seed);
+  }
+  const bool files = name == "cifar10" || name == "mnist" || name == "images";
+  if (!files) bad_input("data", "data source '{}' is unknown; accepted: {}", source, accepted);
+  if (rest.empty()) bad_input("data", "data source '{}' lacks the path of the data; accepted: {}", source, accepted);
+  if (form.kind == InputKind::tokens) {
+    bad_input("data", "data source '{}' has images, but {} takes tokens; accepted for it: synthetic, synthetic-classes",
+              source, graph.title);
+  }
+  const std::string path(rest);
+  if (name == "cifar10") return std::make_unique<Cifar10>(form, path);
+  if (name == "mnist") return std::make_unique<Mnist>(form, path);
+  return std::make_unique<ImageFolder>(form, path);
+}
+
+void fill(Batch& batch, const Dataset& dataset, std::span<const std::uint64_t> samples) {
+  const SampleForm& form = dataset.form();
+  batch.samples = static_cast<std::uint32_t>(samples.size());
+  const std::size_t elements = samples.size() * form.elements();
+  batch.inputs.resize(form.kind == InputKind::tokens ? 0 : elements);
+  batch.tokens.resize(form.kind == InputKind::tokens ? elements : 0);
+  batch.labels.resize(samples.size() * form.labels);
+  for (std::uint32_t slot = 0; slot < batch.samples; ++slot) dataset.read(samples[slot], batch, slot);
+}
+
+}  // namespace hcclsim::models

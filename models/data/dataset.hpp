@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/graph.hpp"
+
+/// What a network is trained on. A Dataset is a numbered list of samples that is read one sample at a time, from any
+/// thread, and never loaded whole; it delivers them in the form that one network takes. Which samples make the batch of
+/// an iteration is the business of sampler.hpp.
+///
+/// The sources (docs/formats.md): made data, the same on every computer ("synthetic", "synthetic-classes"), and the
+/// user's own files ("cifar10", "mnist", "images").
+namespace hcclsim::models {
+
+/// The form in which a network takes one sample.
+struct SampleForm {
+  InputKind kind = InputKind::features;
+  Shape shape;               ///< of operator 0 with a batch of 1; tokens: channels = length of the sequence
+  std::uint32_t labels = 1;  ///< labels of one sample: 1, or one per token
+  std::uint32_t classes = 1;  ///< labels are 0 … classes − 1; so are tokens, as a network that predicts them knows them
+
+  /// Numbers, or tokens, of one sample.
+  [[nodiscard]] std::size_t elements() const { return shape.elements(); }
+};
+
+[[nodiscard]] SampleForm sample_form(const Graph& graph);
+
+/// Some samples, one after the other.
+struct Batch {
+  std::uint32_t samples = 0;
+  std::vector<float> inputs;         ///< images in NCHW order, or rows of features
+  std::vector<std::int32_t> tokens;  ///< in place of inputs, for networks that take tokens
+  std::vector<std::int32_t> labels;  ///< one per row of the logits
+};
+
+/// Size of a dataset that makes as many samples as are asked for.
+inline constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
+
+class Dataset {
+ public:
+  explicit Dataset(const SampleForm& form) : form_(form) {}
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+  virtual ~Dataset() = default;
+
+  [[nodiscard]] const SampleForm& form() const { return form_; }
+
+  /// Number of samples, or `unbounded`.
+  [[nodiscard]] virtual std::uint64_t size() const = 0;
+  /// Whether the samples are to be taken in a new order in every epoch; false where the order is part of the source.
+  [[nodiscard]] virtual bool shuffles() const = 0;
+  /// Puts a sample into place `slot` of a batch that is large enough (see fill). Thread-safe. Throws Error(bad_input)
+  /// of kind "data" with the file, if it cannot be read any more.
+  virtual void read(std::uint64_t sample, Batch& batch, std::uint32_t slot) const = 0;
+  /// For people: "CIFAR-10, 50000 images of 3x32x32 in 5 files of DIR".
+  [[nodiscard]] virtual std::string describe() const = 0;
+
+ protected:
+  /// The places of a sample in a batch.
+  [[nodiscard]] std::span<float> inputs_at(Batch& batch, std::uint32_t slot) const;
+  [[nodiscard]] std::span<std::int32_t> tokens_at(Batch& batch, std::uint32_t slot) const;
+  [[nodiscard]] std::span<std::int32_t> labels_at(Batch& batch, std::uint32_t slot) const;
+  /// Throws Error(bad_input) if a label is no class of the network; `where` it stands: "FILE: record 3".
+  void require_class(std::string_view where, std::uint64_t label) const;
+
+ private:
+  SampleForm form_;
+};
+
+/// Opens a source for a network and checks what can be checked without reading every pixel: that files are there and
+/// whole, and that every label is one of the network's classes. `seed` is that of made data. Throws Error(bad_input)
+/// of kind "data" that names the file, the record or line, and what is accepted.
+[[nodiscard]] std::unique_ptr<Dataset> open_dataset(std::string_view source, const Graph& graph, std::uint64_t seed);
+
+/// Makes the batch of these samples; vectors that are large enough are used again.
+void fill(Batch& batch, const Dataset& dataset, std::span<const std::uint64_t> samples);
+
+}  // namespace hcclsim::models

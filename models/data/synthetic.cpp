@@ -1,0 +1,108 @@
+#include "models/data/synthetic.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/counter_random.hpp"
+
+namespace hcclsim::models {
+
+namespace {
+
+// Streams of the random numbers. Those of samples are part of the recipe that other programs follow.
+constexpr std::uint64_t noise_stream = 1000000;    // + sample
+constexpr std::uint64_t label_stream = 2000000;    // index: sample
+constexpr std::uint64_t pattern_stream = 3000000;  // + sample
+constexpr std::uint64_t token_stream = 4000000;    // + sample
+// Beyond those of any sample:
+constexpr std::uint64_t class_stream = std::uint64_t{1} << 48U;  // + class
+constexpr std::uint64_t successor_stream = std::uint64_t{2} << 48U;
+constexpr std::uint64_t deviation_stream = std::uint64_t{3} << 48U;  // + sample
+
+constexpr std::uint32_t coarse_from_pixels = 32;
+constexpr std::uint32_t grid = 4;
+constexpr double recipe_noise = 0.25;
+constexpr double class_noise = 0.5;
+constexpr std::uint64_t deviation_one_in = 8;
+
+/// 0 … choices − 1.
+std::int32_t draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t index, std::uint64_t choices) {
+  return static_cast<std::int32_t>((counter_bits(seed, stream, index) >> 33U) % choices);
+}
+
+/// Successor of each token in a random cyclic order of all (Sattolo's shuffle, which gives a single cycle).
+std::vector<std::int32_t> draw_cycle(std::uint64_t seed, std::uint32_t tokens) {
+  std::vector<std::int32_t> successor(tokens);
+  std::iota(successor.begin(), successor.end(), 0);
+  for (std::uint32_t last = tokens - 1; last > 0; --last) {
+    std::swap(successor[last], successor[static_cast<std::size_t>(draw(seed, successor_stream, last, last))]);
+  }
+  return successor;
+}
+
+}  // namespace
+
+Synthetic::Synthetic(const SampleForm& form, Rule rule, std::uint64_t samples, std::uint64_t seed)
+    : Dataset(form), rule_(rule), samples_(samples), seed_(seed) {
+  if (rule == Rule::learnable && form.kind == InputKind::tokens) successor_ = draw_cycle(seed, form.classes);
+}
+
+void Synthetic::read(std::uint64_t sample, Batch& batch, std::uint32_t slot) const {
+  const std::span<std::int32_t> labels = labels_at(batch, slot);
+  if (form().kind == InputKind::tokens) {
+    make_tokens(sample, tokens_at(batch, slot), labels);
+    return;
+  }
+  std::ranges::fill(labels, label(sample));
+  const std::span<float> inputs = inputs_at(batch, slot);
+  const Shape& shape = form().shape;
+  if (rule_ == Rule::learnable) {
+    make_pattern(class_stream + static_cast<std::uint64_t>(labels.front()), sample, class_noise, inputs);
+  } else if (std::min(shape.height, shape.width) >= coarse_from_pixels) {
+    make_pattern(pattern_stream + sample, sample, recipe_noise, inputs);
+  } else {
+    const std::uint64_t stream = noise_stream + sample;
+    for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = static_cast<float>(counter_uniform(seed_, stream, i));
+  }
+}
+
+std::int32_t Synthetic::label(std::uint64_t sample) const { return draw(seed_, label_stream, sample, form().classes); }
+
+void Synthetic::make_tokens(std::uint64_t sample, std::span<std::int32_t> tokens,
+                            std::span<std::int32_t> labels) const {
+  std::int32_t token = draw(seed_, token_stream + sample, 0, form().classes);
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    tokens[t] = token;
+    const bool follows =
+        rule_ == Rule::learnable && draw(seed_, deviation_stream + sample, t + 1, deviation_one_in) != 0;
+    token = follows ? successor_[static_cast<std::size_t>(token)]
+                    : draw(seed_, token_stream + sample, t + 1, form().classes);
+    labels[t] = token;
+  }
+}
+
+void Synthetic::make_pattern(std::uint64_t stream, std::uint64_t sample, double noise, std::span<float> out) const {
+  const Shape& shape = form().shape;
+  const std::uint64_t rows = std::min(grid, shape.height);
+  const std::uint64_t columns = std::min(grid, shape.width);
+  std::size_t i = 0;
+  for (std::uint64_t channel = 0; channel < shape.channels; ++channel) {
+    for (std::uint64_t y = 0; y < shape.height; ++y) {
+      for (std::uint64_t x = 0; x < shape.width; ++x, ++i) {
+        const std::uint64_t field = (channel * rows + y * rows / shape.height) * columns + x * columns / shape.width;
+        out[i] = static_cast<float>(counter_uniform(seed_, stream, field) +
+                                    noise * counter_uniform(seed_, noise_stream + sample, i));
+      }
+    }
+  }
+}
+
+std::string Synthetic::describe() const {
+  const std::string_view name = rule_ == Rule::learnable ? "synthetic classes" : "synthetic data";
+  if (samples_ == unbounded) return fmt::format("{}, never the same sample twice, seed {}", name, seed_);
+  return fmt::format("{}, {} samples, seed {}", name, samples_, seed_);
+}
+
+}  // namespace hcclsim::models
