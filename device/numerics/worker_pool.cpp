@@ -17,9 +17,11 @@ unsigned usable_processors() {
 
 }  // namespace
 
+void use_one_thread() { omp_set_num_threads(1); }
+
 WorkerPool::WorkerPool(unsigned workers) {
   if (workers == 0) workers = usable_processors();
-  omp_set_num_threads(1);  // a setting of the calling thread, hence once more in live()
+  use_one_thread();  // a setting of the calling thread, hence once more in live()
   for (unsigned worker = 1; worker < workers; ++worker) {
     threads_.emplace_back([this, worker] { live(worker); });
   }
@@ -53,7 +55,7 @@ void WorkerPool::for_each(std::size_t count, const Work& work) {
 }
 
 void WorkerPool::live(unsigned worker) {
-  omp_set_num_threads(1);
+  use_one_thread();
   std::size_t seen = 0;
   while (true) {
     {

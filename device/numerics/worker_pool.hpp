@@ -12,6 +12,9 @@
 /// so), hence the bits of a result do not depend on the number of workers.
 namespace hcclsim::device {
 
+/// Makes oneDNN compute with one thread when the calling thread makes or runs a primitive.
+void use_one_thread();
+
 class WorkerPool {
  public:
   /// Number of a worker: 0 … workers() − 1, worker 0 being the calling thread.

@@ -59,6 +59,7 @@ void Binding::check(const WeightMemory& weights, const models::Batch& batch) con
 StepOutput Binding::run(const WeightMemory& weights, const models::Batch& batch, const StepInput& input,
                         float* gradients) {
   check(weights, batch);
+  use_one_thread();
   for (const WeightArgument& argument : weight_arguments_) {
     arguments_[argument.argument].memory = weights.memory_of(argument.operand);
   }

@@ -79,6 +79,7 @@ void Planner::make_slots(std::span<const std::uint32_t> production_order) {
 }
 
 Plan Planner::finish() && {
+  use_one_thread();  // a primitive is divided among the threads that it is made for
   std::vector<std::unique_ptr<Layer>> layers(plan_.graph.operators.size());
   const auto planned = [&](const auto& plan_operator) {
     try {

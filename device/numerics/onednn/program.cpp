@@ -18,6 +18,7 @@ void copy_in_layout(const dnnl::engine& engine, const onednn::Layout& from_layou
     std::copy_n(from, from_layout.get_size() / sizeof(float), to);
     return;
   }
+  use_one_thread();
   const dnnl::reorder::primitive_desc descriptor(engine, from_layout, engine, to_layout, onednn::user_scratchpad());
   MemoryBlock scratch(descriptor.scratchpad_desc().get_size());
   dnnl::stream stream(engine);
