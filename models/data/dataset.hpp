@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/data/batch.hpp"
 #include "models/graph.hpp"
 
 /// What a network is trained on. A Dataset is a numbered list of samples that is read one sample at a time, from any
@@ -30,14 +31,6 @@ struct SampleForm {
 };
 
 [[nodiscard]] SampleForm sample_form(const Graph& graph);
-
-/// Some samples, one after the other.
-struct Batch {
-  std::uint32_t samples = 0;
-  std::vector<float> inputs;         ///< images in NCHW order, or rows of features
-  std::vector<std::int32_t> tokens;  ///< in place of inputs, for networks that take tokens
-  std::vector<std::int32_t> labels;  ///< one per row of the logits
-};
 
 /// Size of a dataset that makes as many samples as are asked for.
 inline constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
