@@ -32,6 +32,7 @@ class WeightMemory;
 
 struct ProgramOptions {
   DataType compute = DataType::fp32;  ///< of activations and of their gradients: fp32 or bf16
+  float label_smoothing = 0;          ///< part of every target that is spread evenly over the classes
 };
 
 class Program {

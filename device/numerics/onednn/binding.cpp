@@ -10,7 +10,7 @@ Binding::Binding(std::shared_ptr<const Plan> plan)
     : plan_(std::move(plan)), block_(plan_->block_bytes), stream_(plan_->engine) {
   for (const Tensor& tensor : plan_->tensors) {
     const Tensor& root = plan_->tensor(tensor.root);
-    tensors_.emplace_back(tensor.layout, plan_->engine, block_.data() + root.offset);
+    tensors_.emplace_back(tensor.layout, plan_->engine, block_.data() + root.offset + tensor.skip);
   }
   for (const Storage& storage : plan_->storage) {
     gradients_.emplace_back(storage.layout, plan_->engine, nullptr);  // bound in every step

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "device/numerics/onednn/layer.hpp"
@@ -45,14 +46,21 @@ class Relu : public Layer {
   dnnl::eltwise_forward::primitive_desc forward_;
 };
 
-/// Sum of two tensors, with the ReLU behind it if that is its only consumer.
+/// Blocked layouts round the channels up.
+bool has_padding(const Layout& layout) {
+  const dnnl::memory::dims sizes = layout.dims();
+  return !std::equal(sizes.begin(), sizes.end(), layout.data.padded_dims);
+}
+
+/// Sum of two tensors (of layouts without padding: oneDNN 2.6 fails to apply a ReLU with it), with the ReLU behind it
+/// if that is its only consumer.
 class Add : public Layer {
  public:
   void plan_forward(Planner& planner) override {
     const TensorId left = planner.input(0);
     const Layout layout = planner.layout(left);
     const TensorId right = planner.in_layout(planner.input(1), layout);
-    has_relu_ = planner.absorb_relu();
+    has_relu_ = !has_padding(layout) && planner.absorb_relu();
     dnnl::primitive_attr attributes = user_scratchpad();
     if (has_relu_) {
       dnnl::post_ops operations;

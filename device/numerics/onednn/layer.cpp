@@ -29,9 +29,22 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
       return make_linear();
     case OperatorKind::loss:
       return make_loss();
-    default:
-      bad_input("numerics", "{}: operators of kind {} have no numbers yet", op.name, models::name_of(op.kind));
+    case OperatorKind::dropout:
+      return make_dropout();
+    case OperatorKind::gelu:
+      return make_gelu();
+    case OperatorKind::layer_norm:
+      return make_layer_norm();
+    case OperatorKind::token_embedding:
+      return make_token_embedding();
+    case OperatorKind::position_embedding:
+      return make_position_embedding();
+    case OperatorKind::attention:
+      return make_attention();
+    case OperatorKind::input:
+      break;  // the planner's own
   }
+  internal_error("{}: no layer for operators of kind {}", op.name, models::name_of(op.kind));
 }
 
 }  // namespace hcclsim::device::onednn

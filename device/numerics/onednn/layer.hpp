@@ -34,5 +34,11 @@ class Layer {
 [[nodiscard]] std::unique_ptr<Layer> make_add();
 [[nodiscard]] std::unique_ptr<Layer> make_flatten();
 [[nodiscard]] std::unique_ptr<Layer> make_loss();
+[[nodiscard]] std::unique_ptr<Layer> make_dropout();
+[[nodiscard]] std::unique_ptr<Layer> make_gelu();
+[[nodiscard]] std::unique_ptr<Layer> make_layer_norm();
+[[nodiscard]] std::unique_ptr<Layer> make_token_embedding();
+[[nodiscard]] std::unique_ptr<Layer> make_position_embedding();
+[[nodiscard]] std::unique_ptr<Layer> make_attention();
 
 }  // namespace hcclsim::device::onednn

@@ -4,7 +4,8 @@
 namespace hcclsim::device::onednn {
 namespace {
 
-/// Mean softmax cross-entropy. The gradient of the logits is computed in the forward pass already.
+/// Mean softmax cross-entropy in fp32, whatever the type of the logits. Their gradient is computed in the forward pass
+/// already, unless that is all of the step.
 class Loss : public Layer {
  public:
   void plan_forward(Planner& planner) override {
@@ -13,9 +14,11 @@ class Loss : public Layer {
     const TensorId logits = planner.in_layout(planner.input(), layout);
     gradient_ = planner.new_tensor(layout);
     const std::size_t elements = shape.elements();
-    planner.host({logits, gradient_}, [logits, gradient = gradient_, elements](const StepContext& step) {
-      const LossOfRows rows = cross_entropy({step.data(logits), elements}, step.batch->labels, 0, step.input.loss_scale,
-                                            {step.data(gradient), elements});
+    const float smoothing = planner.options().label_smoothing;
+    planner.host({logits, gradient_}, [=, gradient = gradient_](const StepContext& step) {
+      const std::size_t slopes = step.gradients == nullptr ? 0 : elements;
+      const LossOfRows rows = cross_entropy({step.data(logits), elements}, step.batch->labels, smoothing,
+                                            step.input.loss_scale, {step.data(gradient), slopes});
       step.output->loss = rows.loss;
       step.output->correct = rows.correct;
     });

@@ -10,7 +10,9 @@ const float* StepContext::weight_of(std::uint32_t gradient) const { return weigh
 
 float* StepContext::gradient_of(std::uint32_t gradient) const { return gradients + plan->slots[gradient].offset; }
 
-std::byte* StepContext::address(TensorId id) const { return block + plan->tensor(plan->tensor(id).root).offset; }
+std::byte* StepContext::address(TensorId id) const {
+  return block + plan->tensor(plan->tensor(id).root).offset + plan->tensor(id).skip;
+}
 
 std::size_t place_tensors(std::vector<Tensor>& tensors) {
   std::vector<std::size_t> waiting;

@@ -27,7 +27,8 @@ struct Tensor {
   TensorId root = {};         ///< whose memory it is: itself, or the tensor that it is a view of
   std::uint32_t first = ~0U;  ///< tasks that use the memory; of roots
   std::uint32_t last = 0;     ///< of roots
-  std::size_t offset = 0;     ///< bytes in the block
+  std::size_t offset = 0;     ///< bytes in the block; of roots
+  std::size_t skip = 0;       ///< bytes of the root's memory before it; of views
 };
 
 /// What a primitive reads or writes.

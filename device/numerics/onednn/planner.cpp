@@ -149,10 +149,12 @@ TensorId Planner::new_tensor(const Layout& layout) {
   return id;
 }
 
-TensorId Planner::view(TensorId id, const Layout& layout) {
+TensorId Planner::view(TensorId id, const Layout& layout, std::size_t first) {
   const TensorId root = plan_.tensors[index_of(id)].root;
+  const std::size_t skip = plan_.tensors[index_of(id)].skip;
   const TensorId seen = new_tensor(layout);
   plan_.tensors[index_of(seen)].root = root;
+  plan_.tensors[index_of(seen)].skip = skip + first * dnnl::memory::data_type_size(layout.data_type());
   return seen;
 }
 

@@ -43,8 +43,8 @@ class Planner {
   [[nodiscard]] bool input_needs_gradient(std::size_t input = 0) const { return needs_[op().inputs[input]]; }
 
   TensorId new_tensor(const Layout& layout);
-  /// The same memory, seen in another layout of not more bytes.
-  TensorId view(TensorId id, const Layout& layout);
+  /// The same memory, seen in another layout, from element `first` on. It must end where `id` does or before.
+  TensorId view(TensorId id, const Layout& layout, std::size_t first = 0);
   /// The tensor itself if it has this layout, else a copy that has it.
   TensorId in_layout(TensorId id, const Layout& layout);
 

@@ -39,7 +39,8 @@ TEST_P(ProgramOracle, LossAndAllGradients) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ProgramOracle, testing::Values("mlp", "lenet", "smallres", "resnet18", "resnet50"),
+INSTANTIATE_TEST_SUITE_P(Models, ProgramOracle,
+                         testing::Values("mlp", "lenet", "smallres", "tinygpt", "resnet18", "resnet50"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

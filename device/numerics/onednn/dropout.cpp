@@ -1,0 +1,38 @@
+#include "device/numerics/dropout.hpp"
+
+#include "device/numerics/onednn/layer.hpp"
+
+/// Dropout. The mask goes by row-major elements, so the work is done in that layout, in fp32.
+namespace hcclsim::device::onednn {
+namespace {
+
+class DropoutLayer : public Layer {
+ public:
+  void plan_forward(Planner& planner) override {
+    planner.set_output(plan_mask(planner, planner.input(), planner.may_overwrite_input()));
+  }
+
+  void plan_backward(Planner& planner) override {
+    planner.give_gradient(0, plan_mask(planner, planner.output_gradient(), planner.may_overwrite_output_gradient()));
+  }
+
+ private:
+  /// `from` times the mask; `in_place`: over `from`.
+  static TensorId plan_mask(Planner& planner, TensorId from, bool in_place) {
+    const models::Operator& op = planner.op();
+    const Layout layout = planner.layout(from);
+    const TensorId in = planner.in_layout(from, row_major(layout.dims(), dnnl::memory::data_type::f32));
+    const TensorId out = in != from || in_place ? in : planner.new_tensor(planner.layout(in));
+    const auto id = static_cast<models::OperatorId>(&op - planner.graph().operators.data());
+    planner.host({in, out}, [in, out, id, rate = op.drop_rate, size = op.output.elements()](const StepContext& step) {
+      Dropout(step.input.dropout_seed, id, rate).apply({step.data(in), size}, {step.data(out), size});
+    });
+    return planner.in_layout(out, layout);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_dropout() { return std::make_unique<DropoutLayer>(); }
+
+}  // namespace hcclsim::device::onednn

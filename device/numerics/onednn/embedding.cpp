@@ -1,0 +1,82 @@
+#include "device/numerics/embedding.hpp"
+
+#include <span>
+
+#include "device/numerics/onednn/layer.hpp"
+
+/// Tables of tokens and of positions. The loops are in fp32; other types are converted before and after.
+namespace hcclsim::device::onednn {
+namespace {
+
+constexpr auto fp32 = dnnl::memory::data_type::f32;
+
+/// The table of an operator: its place in production order, and numbers of elements.
+struct Table {
+  explicit Table(const Planner& planner)
+      : gradient(planner.gradient_index(0)),
+        elements(planner.graph().parameters[planner.op().parameters[0]].elements),
+        features(planner.op().output.channels),
+        output(planner.op().output.elements()) {}
+
+  [[nodiscard]] std::span<const float> weight_of(const StepContext& step) const {
+    return {step.weight_of(gradient), elements};
+  }
+  [[nodiscard]] std::span<float> gradient_of(const StepContext& step) const {
+    return {step.gradient_of(gradient), elements};
+  }
+  /// A tensor as large as the output.
+  [[nodiscard]] std::span<float> rows_of(const StepContext& step, TensorId id) const { return {step.data(id), output}; }
+
+  std::uint32_t gradient;
+  std::size_t elements;
+  std::size_t features;
+  std::size_t output;
+};
+
+class TokenEmbedding : public Layer {
+ public:
+  void plan_forward(Planner& planner) override {
+    const models::Shape& shape = planner.op().output;
+    const TensorId out = planner.new_tensor(matrix_layout(shape, fp32));
+    planner.host({out}, [out, table = Table(planner)](const StepContext& step) {
+      look_up(table.weight_of(step), step.batch->tokens, table.features, table.rows_of(step, out));
+    });
+    planner.set_output(planner.in_layout(out, matrix_layout(shape, planner.compute_type())));
+  }
+
+  void plan_backward(Planner& planner) override {
+    const TensorId slope = planner.in_layout(planner.output_gradient(), matrix_layout(planner.op().output, fp32));
+    planner.host({slope}, [slope, table = Table(planner)](const StepContext& step) {
+      look_up_gradient(table.rows_of(step, slope), step.batch->tokens, table.features, table.gradient_of(step));
+    });
+  }
+};
+
+class PositionEmbedding : public Layer {
+ public:
+  void plan_forward(Planner& planner) override {
+    const models::Shape& shape = planner.op().output;
+    const TensorId in = planner.in_layout(planner.input(), matrix_layout(shape, fp32));
+    const bool in_place = in != planner.input() || planner.may_overwrite_input();
+    const TensorId out = in_place ? in : planner.new_tensor(planner.layout(in));
+    planner.host({in, out}, [in, out, table = Table(planner)](const StepContext& step) {
+      add_positions(table.weight_of(step), table.rows_of(step, in), table.rows_of(step, out));
+    });
+    planner.set_output(planner.in_layout(out, matrix_layout(shape, planner.compute_type())));
+  }
+
+  void plan_backward(Planner& planner) override {
+    const TensorId slope = planner.in_layout(planner.output_gradient(), matrix_layout(planner.op().output, fp32));
+    planner.host({slope}, [slope, table = Table(planner)](const StepContext& step) {
+      add_positions_gradient(table.rows_of(step, slope), table.gradient_of(step));
+    });
+    planner.give_gradient(0, planner.output_gradient());
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_token_embedding() { return std::make_unique<TokenEmbedding>(); }
+std::unique_ptr<Layer> make_position_embedding() { return std::make_unique<PositionEmbedding>(); }
+
+}  // namespace hcclsim::device::onednn

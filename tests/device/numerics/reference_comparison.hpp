@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "device/numerics/program.hpp"
+#include "models/graph.hpp"
+#include "tests/support/reference_net.hpp"
+
+/// Compares programs with the reference network in double precision.
+namespace hcclsim::device {
+
+/// The reference's options with the same dropout masks and targets as a step of a program.
+[[nodiscard]] test::ReferenceOptions reference_options(const models::Graph& graph, const ProgramOptions& options,
+                                                       const StepInput& input);
+
+/// Expects loss and gradients of one step, with weights and samples of `seed`, to be those of the reference but for
+/// the rounding of fp32.
+void expect_as_reference(const models::Graph& graph, std::uint64_t seed, const ProgramOptions& options = {});
+
+}  // namespace hcclsim::device
