@@ -68,7 +68,8 @@ OptimizerState::OptimizerState(const OptimizerSettings& settings, std::span<cons
     tensor.end_block = blocks_.size();
     tensors_.push_back(tensor);
   }
-  state_.assign(state_count(settings.rule), std::vector<float>(elements_));
+  state_.reserve(state_count(settings.rule));
+  for (std::size_t i = 0; i < state_count(settings.rule); ++i) state_.emplace_back(elements_ * sizeof(float));
 }
 
 void OptimizerState::step(WorkerPool& workers, std::span<float> weights, std::span<const float> gradients,
@@ -91,7 +92,11 @@ void OptimizerState::step(WorkerPool& workers, std::span<float> weights, std::sp
   });
 }
 
-std::vector<std::span<float>> OptimizerState::tensors() { return {state_.begin(), state_.end()}; }
+std::vector<std::span<float>> OptimizerState::tensors() {
+  std::vector<std::span<float>> tensors;
+  for (MemoryBlock& state : state_) tensors.push_back(state.floats());
+  return tensors;
+}
 
 Bytes OptimizerState::bytes(const OptimizerSettings& settings, std::uint64_t elements) {
   return state_count(settings.rule) * sizeof(float) * elements;
@@ -130,7 +135,7 @@ struct OptimizerState::BlockPointers {
 
 OptimizerState::BlockPointers OptimizerState::pointers_of(const Step& step, const Block& block) {
   const auto state = [&](std::size_t index) {
-    return index < state_.size() ? state_[index].data() + block.offset : nullptr;
+    return index < state_.size() ? state_[index].floats().data() + block.offset : nullptr;
   };
   return {step.weights.data() + block.offset, step.gradients.data() + block.offset, state(0), state(1)};
 }

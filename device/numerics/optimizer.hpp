@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "device/numerics/memory_block.hpp"
 #include "device/numerics/parameter_slot.hpp"
 #include "device/numerics/vector_loops.hpp"
 #include "device/numerics/worker_pool.hpp"
@@ -43,7 +44,7 @@ struct OptimizerSettings {
 /// Throws Error(bad_input, "option") that names the first setting out of range, and its range.
 void check(const OptimizerSettings& settings);
 
-/// State of the optimizer of one set of weights. A copy goes on independently.
+/// State of the optimizer of one set of weights. A copy goes on independently of the original.
 class OptimizerState {
  public:
   /// State of zeros for the tensors at `slots`, which must lie one after the other from offset 0 on. Throws as check().
@@ -98,7 +99,7 @@ class OptimizerState {
   std::vector<Block> blocks_;
   std::size_t elements_ = 0;
   std::uint64_t steps_ = 0;
-  std::vector<std::vector<float>> state_;
+  std::vector<MemoryBlock> state_;
 };
 
 }  // namespace hcclsim::device
