@@ -1,50 +1,18 @@
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <map>
 #include <random>
-#include <string>
 
 #include "hccl/collective/halving_doubling.hpp"
-#include "hccl/collective/hierarchical.hpp"
 #include "hccl/collective/mesh.hpp"
 #include "hccl/collective/ring.hpp"
+#include "tests/support/allreduce_algorithms.hpp"
 #include "tests/support/interpreter.hpp"
 
 /// Every allreduce schedule is executed on integers and must leave the reduction of all payloads everywhere, for any
 /// number of ranks, any size and any order in which the ranks advance.
 namespace hcclsim::hccl {
 namespace {
-
-using Build = std::function<Schedule(const CollectiveSpec&)>;
-
-std::map<std::string, Build> builders() {
-  std::map<std::string, Build> all;
-  for (const bool inlined : {true, false}) {
-    const std::string suffix = inlined ? "" : ", reduced by a core";
-    all["ring" + suffix] = [=](const CollectiveSpec& spec) { return ring_allreduce(spec, inlined); };
-    all["one-shot" + suffix] = [=](const CollectiveSpec& spec) { return mesh_one_shot_allreduce(spec, inlined); };
-    all["two-shot" + suffix] = [=](const CollectiveSpec& spec) { return mesh_two_shot_allreduce(spec, inlined); };
-    all["halving" + suffix] = [=](const CollectiveSpec& spec) { return halving_doubling_allreduce(spec, inlined); };
-    all["double ring" + suffix] = [=](const CollectiveSpec& spec) {
-      return multi_ring_allreduce(spec, double_ring(spec.ranks), inlined);
-    };
-    for (const Rank servers : {1U, 2U, 3U, 4U}) {
-      for (const auto inner : {InnerAlgorithm::ring, InnerAlgorithm::multi_ring, InnerAlgorithm::mesh}) {
-        for (const auto outer : {OuterAlgorithm::ring, OuterAlgorithm::halving_doubling}) {
-          const std::string name =
-              fmt::format("{} servers, {} and {}{}", servers, name_of(inner), name_of(outer), suffix);
-          all[name] = [=](const CollectiveSpec& spec) {
-            const Rank inside = spec.ranks / servers;
-            return hierarchical_allreduce(spec, {inside, inner, outer, double_ring(inside), inlined, !inlined});
-          };
-        }
-      }
-    }
-  }
-  return all;
-}
 
 std::vector<test::Values> random_input(const CollectiveSpec& spec, std::mt19937_64& random) {
   std::vector<test::Values> input(spec.ranks, test::Values(spec.elements));
@@ -66,16 +34,16 @@ test::Values reduction(const CollectiveSpec& spec, const std::vector<test::Value
 
 TEST(AllReduce, EveryAlgorithmReducesEverythingOnce) {
   std::mt19937_64 random(7);
-  for (const auto& [name, build] : builders()) {
+  for (const auto& [name, algorithm] : test::allreduce_algorithms()) {
     for (const Rank ranks : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U, 9U, 12U, 16U, 17U, 24U}) {
-      if (name.find("servers") != std::string::npos && ranks % static_cast<Rank>(name[0] - '0') != 0) continue;
+      if (!algorithm.fits(ranks)) continue;
       for (const std::uint64_t elements : {0U, 1U, 31U, 256U, 1000U}) {
         for (const Bytes alignment : {Bytes{4}, Bytes{128}}) {
           const CollectiveSpec spec{ranks, elements, DataType::fp32, elements % 2 == 0 ? ReduceOp::sum : ReduceOp::max,
                                     alignment};
           const auto input = random_input(spec, random);
           const test::Values expected = reduction(spec, input);
-          const test::Execution run = test::execute(build(spec), input, random());
+          const test::Execution run = test::execute(algorithm.build(spec), input, random());
           for (Rank rank = 0; rank < ranks; ++rank) {
             ASSERT_EQ(run.output[rank], expected) << name << ", rank " << rank << " of " << ranks << ", " << elements
                                                   << " elements, alignment " << alignment;

@@ -1,0 +1,263 @@
+#include "hccl/runtime/moves.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "base/error.hpp"
+#include "hccl/schedule/walk.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+/// Which memories the bytes of a rank's scratch buffer are at the moment.
+class ScratchMap {
+ public:
+  struct Piece {
+    std::uint32_t memory = 0;
+    Bytes offset = 0;
+    Bytes length = 0;
+  };
+
+  /// `range` is a memory of its own from now on.
+  void assign(Bytes begin, Bytes length, std::uint32_t memory) {
+    split(begin);
+    split(begin + length);
+    pieces_.erase(pieces_.lower_bound(begin), pieces_.lower_bound(begin + length));
+    pieces_[begin] = {memory, 0, length};
+  }
+
+  /// The pieces of which a range consists; fewer bytes than asked for if some were never written.
+  [[nodiscard]] std::vector<Piece> find(Bytes begin, Bytes length) const {
+    std::vector<Piece> found;
+    auto next = pieces_.upper_bound(begin);
+    if (next != pieces_.begin()) --next;
+    const Bytes end = begin + length;
+    for (; next != pieces_.end() && next->first < end && begin < end; ++next) {
+      const auto& [start, piece] = *next;
+      if (begin < start || begin >= start + piece.length) break;
+      const Bytes taken = std::min(end, start + piece.length) - begin;
+      found.push_back({piece.memory, piece.offset + (begin - start), taken});
+      begin += taken;
+    }
+    return found;
+  }
+
+ private:
+  /// Makes `at` the border of two pieces, if it is inside one.
+  void split(Bytes at) {
+    auto next = pieces_.upper_bound(at);
+    if (next == pieces_.begin()) return;
+    auto& [start, piece] = *--next;
+    if (at == start || at >= start + piece.length) return;
+    const Bytes kept = at - start;
+    pieces_[at] = {piece.memory, piece.offset + kept, piece.length - kept};
+    piece.length = kept;
+  }
+
+  std::map<Bytes, Piece> pieces_;
+};
+
+class Walker {
+ public:
+  explicit Walker(const Schedule& schedule) : schedule_(schedule), ranks_(schedule.ranks) {
+    for (RankState& rank : ranks_) {
+      rank.queues.resize(schedule.queues);
+      rank.notifies.assign(schedule.notifies, false);
+    }
+    list_.ranks = schedule.ranks;
+    list_.memories.assign(schedule.ranks, schedule.payload());
+    list_.memories.resize(2 * std::size_t{schedule.ranks}, 0);
+  }
+
+  MoveList walk() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (Rank rank = 0; rank < schedule_.ranks; ++rank) {
+        while (advance(rank)) moved = true;
+      }
+    }
+    for (Rank rank = 0; rank < schedule_.ranks; ++rank) {
+      if (ranks_[rank].stage != schedule_.stages.size()) report_deadlock(rank);
+    }
+    if (list_.uses_input) {
+      std::fill_n(list_.memories.begin() + schedule_.ranks, schedule_.ranks, schedule_.payload());
+    }
+    return std::move(list_);
+  }
+
+ private:
+  struct Queue {
+    QueueWalk walk;
+    bool active = false;
+  };
+  struct RankState {
+    std::uint32_t stage = 0;
+    bool entered = false;
+    std::vector<Queue> queues;
+    std::vector<bool> notifies;
+    ScratchMap scratch;
+  };
+
+  /// Lets all queues of a rank go on until they wait or end, then enters the next stage. False if nothing could be
+  /// done.
+  bool advance(Rank number) {
+    RankState& rank = ranks_[number];
+    if (rank.stage == schedule_.stages.size()) return false;
+    bool moved = false;
+    if (!rank.entered) {
+      for (std::uint32_t queue = 0; queue < rank.queues.size(); ++queue) {
+        rank.queues[queue].active = rank.queues[queue].walk.enter(schedule_, rank.stage, number, queue);
+      }
+      rank.entered = true;
+      moved = true;
+    }
+    bool ended = true;
+    for (Queue& queue : rank.queues) {
+      if (!queue.active) continue;
+      for (; queue.walk.task() != nullptr && perform(number, queue.walk); queue.walk.next()) moved = true;
+      ended = ended && queue.walk.task() == nullptr;
+    }
+    if (ended) {
+      ++rank.stage;
+      rank.entered = false;
+      return true;
+    }
+    return moved;
+  }
+
+  /// Does one task; false if it has to wait.
+  bool perform(Rank number, const QueueWalk& walk) {
+    const Task& task = *walk.task();
+    if (task.kind == TaskKind::wait) {
+      std::vector<bool>::reference notify = notify_of(number, number, walk);
+      if (!notify) return false;
+      notify = false;
+      return true;
+    }
+    if (task.kind == TaskKind::post) {
+      const Rank peer = peer_of(number, walk);
+      std::vector<bool>::reference notify = notify_of(peer, number, walk);
+      if (notify)
+        simulated_failure("notify", "{}: notify {} of rank {} is set twice", place(number), walk.notify(), peer);
+      notify = true;
+      return true;
+    }
+    const Rank peer = is_transfer(task.kind) ? peer_of(number, walk) : number;
+    const Rank from = reads(task.kind) ? peer : number;
+    const Rank to = is_transfer(task.kind) && !reads(task.kind) ? peer : number;
+    const ByteRange source = range_of(task.source, number, walk);
+    const ByteRange destination = range_of(task.destination, number, walk);
+    if (source.length != destination.length) {
+      bad_input("schedule", "{}: {} from {} bytes to {} bytes; both must be as long", place(number), name_of(task.kind),
+                source.length, destination.length);
+    }
+    if (source.length > 0) move(number, from, source, to, destination, reduces(task.kind));
+    return true;
+  }
+
+  Rank peer_of(Rank number, const QueueWalk& walk) const {
+    const Rank peer = walk.peer(schedule_, number);
+    if (peer >= schedule_.ranks) {
+      bad_input("schedule", "{}: its peer {} is none of the {} ranks", place(number), peer, schedule_.ranks);
+    }
+    return peer;
+  }
+
+  std::vector<bool>::reference notify_of(Rank owner, Rank number, const QueueWalk& walk) {
+    if (walk.notify() >= schedule_.notifies) {
+      bad_input("schedule", "{}: notify {}; the schedule has {}", place(number), walk.notify(), schedule_.notifies);
+    }
+    return ranks_[owner].notifies[walk.notify()];
+  }
+
+  ByteRange range_of(const Range& range, Rank number, const QueueWalk& walk) const {
+    const ByteRange bytes = resolve(schedule_, range, number, walk.place(), walk.group());
+    const Bytes size = bytes.buffer == Buffer::scratch ? schedule_.scratch : schedule_.payload();
+    if (bytes.length > size || bytes.offset > size - bytes.length) {
+      bad_input("schedule", "{}: bytes {}+{} leave the buffer {} of {} bytes", place(number), bytes.offset,
+                bytes.length, name_of(bytes.buffer), size);
+    }
+    const Bytes element = size_of(schedule_.type);
+    if (bytes.length > 0 && (bytes.offset % element != 0 || bytes.length % element != 0)) {
+      bad_input("schedule", "{}: bytes {}+{} cut an element of {} bytes in two", place(number), bytes.offset,
+                bytes.length, element);
+    }
+    return bytes;
+  }
+
+  void move(Rank number, Rank from, const ByteRange& source, Rank to, const ByteRange& destination, bool reduces) {
+    if (from == to && source.buffer == destination.buffer && source.offset < destination.offset + source.length &&
+        destination.offset < source.offset + source.length) {
+      bad_input("schedule", "{}: source {}+{} and destination {}+{} overlap", place(number), source.offset,
+                source.length, destination.offset, destination.length);
+    }
+    if (destination.buffer == Buffer::input) bad_input("schedule", "{}: writes into an input", place(number));
+    const std::vector<ScratchMap::Piece> sources = pieces_of(number, from, source);
+    if (destination.buffer == Buffer::scratch && !reduces) {
+      const auto memory = static_cast<std::uint32_t>(list_.memories.size());
+      list_.memories.push_back(destination.length);
+      ranks_[to].scratch.assign(destination.offset, destination.length, memory);
+    }
+    add_moves(pieces_of(number, to, destination), sources, reduces);
+  }
+
+  std::vector<ScratchMap::Piece> pieces_of(Rank number, Rank owner, const ByteRange& range) {
+    if (range.buffer == Buffer::output) return {{owner, range.offset, range.length}};
+    if (range.buffer == Buffer::input) {
+      list_.uses_input = true;
+      return {{schedule_.ranks + owner, range.offset, range.length}};
+    }
+    std::vector<ScratchMap::Piece> pieces = ranks_[owner].scratch.find(range.offset, range.length);
+    Bytes found = 0;
+    for (const ScratchMap::Piece& piece : pieces) found += piece.length;
+    if (found != range.length) {
+      bad_input("schedule", "{}: byte {} of the scratch memory of rank {} is read before it is written", place(number),
+                range.offset + found, owner);
+    }
+    return pieces;
+  }
+
+  /// Moves between two lists of pieces of the same length in all.
+  void add_moves(std::vector<ScratchMap::Piece> destinations, std::vector<ScratchMap::Piece> sources, bool reduces) {
+    auto source = sources.begin();
+    for (ScratchMap::Piece& destination : destinations) {
+      while (destination.length > 0) {
+        const Bytes length = std::min(destination.length, source->length);
+        list_.moves.push_back(
+            {destination.memory, source->memory, destination.offset, source->offset, length, reduces});
+        destination.offset += length;
+        destination.length -= length;
+        source->offset += length;
+        source->length -= length;
+        if (source->length == 0) ++source;
+      }
+    }
+  }
+
+  std::string place(Rank number) const {
+    return fmt::format("{} {}, stage '{}', rank {}", schedule_.algorithm, schedule_.collective,
+                       schedule_.stages[ranks_[number].stage].name, number);
+  }
+
+  [[noreturn]] void report_deadlock(Rank number) const {
+    const RankState& rank = ranks_[number];
+    for (std::size_t queue = 0; queue < rank.queues.size(); ++queue) {
+      const QueueWalk& walk = rank.queues[queue].walk;
+      if (!rank.queues[queue].active || walk.task() == nullptr) continue;
+      simulated_failure("deadlock", "{}: queue {} waits for notify {}, which nobody sets any more", place(number),
+                        queue, walk.notify());
+    }
+    internal_error("{}: stops although no queue waits", place(number));
+  }
+
+  const Schedule& schedule_;
+  std::vector<RankState> ranks_;
+  MoveList list_;
+};
+
+}  // namespace
+
+MoveList moves_of(const Schedule& schedule) { return Walker(schedule).walk(); }
+
+}  // namespace hcclsim::hccl

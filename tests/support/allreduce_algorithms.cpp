@@ -1,0 +1,49 @@
+#include "tests/support/allreduce_algorithms.hpp"
+
+#include <fmt/format.h>
+
+#include "hccl/collective/halving_doubling.hpp"
+#include "hccl/collective/hierarchical.hpp"
+#include "hccl/collective/mesh.hpp"
+#include "hccl/collective/ring.hpp"
+
+namespace hcclsim::test {
+
+using namespace hccl;
+
+std::map<std::string, AllReduce> allreduce_algorithms() {
+  std::map<std::string, AllReduce> all;
+  const auto any = [](Rank) { return true; };
+  for (const bool inlined : {true, false}) {
+    const std::string suffix = inlined ? "" : ", reduced by a core";
+    all["ring" + suffix] = {[=](const CollectiveSpec& spec) { return ring_allreduce(spec, inlined); }, any};
+    all["one-shot" + suffix] = {[=](const CollectiveSpec& spec) { return mesh_one_shot_allreduce(spec, inlined); },
+                                any};
+    all["two-shot" + suffix] = {[=](const CollectiveSpec& spec) { return mesh_two_shot_allreduce(spec, inlined); },
+                                any};
+    all["halving" + suffix] = {[=](const CollectiveSpec& spec) { return halving_doubling_allreduce(spec, inlined); },
+                               any};
+    all["double ring" + suffix] = {
+        [=](const CollectiveSpec& spec) { return multi_ring_allreduce(spec, double_ring(spec.ranks), inlined); }, any};
+    all["four rings" + suffix] = {
+        [=](const CollectiveSpec& spec) { return multi_ring_allreduce(spec, four_rings_of_910a(), inlined); },
+        [](Rank ranks) { return ranks == 8; }};
+    for (const Rank servers : {1U, 2U, 3U, 4U}) {
+      for (const auto inner : {InnerAlgorithm::ring, InnerAlgorithm::multi_ring, InnerAlgorithm::mesh}) {
+        for (const auto outer : {OuterAlgorithm::ring, OuterAlgorithm::halving_doubling}) {
+          const std::string name =
+              fmt::format("{} servers, {} and {}{}", servers, name_of(inner), name_of(outer), suffix);
+          all[name] = {
+              [=](const CollectiveSpec& spec) {
+                const Rank inside = spec.ranks / servers;
+                return hierarchical_allreduce(spec, {inside, inner, outer, double_ring(inside), inlined, !inlined});
+              },
+              [=](Rank ranks) { return ranks % servers == 0; }};
+        }
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace hcclsim::test
