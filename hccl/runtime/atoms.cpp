@@ -1,7 +1,6 @@
 #include "hccl/runtime/atoms.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 namespace hcclsim::hccl {
@@ -58,7 +57,7 @@ std::vector<Cuts> cuts_of(const MoveList& list) {
     changed = false;
     for (const Move& move : list.moves) changed = align(move, cuts) || changed;
     if (!changed) break;
-    for (const Move& move : std::ranges::reverse_view(list.moves)) align(move, cuts);
+    std::for_each(list.moves.rbegin(), list.moves.rend(), [&](const Move& move) { align(move, cuts); });
   }
   return cuts;
 }
