@@ -182,6 +182,10 @@ TEST_F(MnistTest, BadFiles) {
   EXPECT_THAT(open_error("mnist:" + path(), grey28), HasSubstr("train-labels-idx1-ubyte: No such file"));
   EXPECT_THAT(open_error("mnist:" + path("train-images-idx3-ubyte"), grey28), HasSubstr("not a folder:"));
 
+  const std::string small = mnist_images(2, 2, 3);
+  for (std::size_t length = 0; length < small.size(); ++length) {
+    ASSERT_NE(error_with(small.substr(0, length), mnist_labels("\x01\x02")), "") << length << " bytes";
+  }
   const std::string images = mnist_images(2, 28, 28);
   const std::string labels = mnist_labels("\x01\x02");
   EXPECT_EQ(error_with(images, labels), "");

@@ -100,6 +100,17 @@ TEST_F(NetpbmTest, BadImages) {
   EXPECT_THAT(error("P2 2 1 9\n1 two"), HasSubstr("byte 11: a pixel's value is not a number"));
 }
 
+TEST_F(NetpbmTest, EveryTruncationIsRefused) {
+  const std::string wide("P5 2 1 999\n\x01\x02\x03\x04", 15);
+  for (const std::string& whole :
+       {std::string("P6 # comment\n1 2 255\nabcdef"), std::string("P3\n2 1 9\n1 2 3 4 5 6"), wide}) {
+    EXPECT_EQ(data_error([&] { (void)picture(whole); }), "");
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+      ASSERT_NE(data_error([&] { (void)picture(whole.substr(0, length)); }), "") << length << " bytes of " << whole;
+    }
+  }
+}
+
 class ImageFolderTest : public DataFolderTest {
  protected:
   [[nodiscard]] std::string error() const { return open_error("images:" + path(), graph_); }
