@@ -87,6 +87,9 @@ Workspace::~Workspace() = default;
 
 StepOutput Workspace::step(const Weights& weights, const models::Batch& batch, const StepInput& input,
                            std::span<float> gradients) {
+  if (gradients.size() != weights.values().size()) {
+    internal_error("{} gradients for {} parameters", gradients.size(), weights.values().size());
+  }
   return binding_->run(weights.memory(), batch, input, gradients.data());
 }
 

@@ -1,0 +1,267 @@
+#include "device/numerics/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "base/error.hpp"
+#include "device/numerics/gradient_checks.hpp"
+#include "models/graph_builder.hpp"
+#include "models/zoo.hpp"
+#include "tests/device/numerics/reference_comparison.hpp"
+#include "tests/device/numerics/sample_net.hpp"
+
+namespace hcclsim::device {
+namespace {
+
+using Flat = std::vector<float>;
+
+models::Graph small_residual(std::uint32_t batch = 4) {
+  return models::make_model({.name = "smallres", .batch = batch});
+}
+
+models::Batch oracle_batch(const models::Graph& graph, std::uint64_t first) {
+  return batch_of(graph, test::oracle_batch(graph, 1, first));
+}
+
+Flat step(const SampleNet& net, Workspace& workspace, std::uint64_t first, const StepInput& input = {}) {
+  Flat gradients(net.program.elements(), -1.0F);
+  workspace.step(net.weights, oracle_batch(net.program.graph(), first), input, gradients);
+  return gradients;
+}
+
+bool same_bits(const Flat& left, const Flat& right) {
+  return left.size() == right.size() && std::memcmp(left.data(), right.data(), left.size() * sizeof(float)) == 0;
+}
+
+TEST(Program, SlotsFollowEachOtherInProductionOrder) {
+  const models::Graph graph = small_residual();
+  const Program program(graph, production_order(graph), {});
+  std::uint64_t offset = 0;
+  for (const ParameterSlot& slot : program.parameters()) {
+    EXPECT_EQ(slot.name, graph.parameters[slot.parameter].name);
+    EXPECT_EQ(slot.elements, graph.parameters[slot.parameter].elements);
+    EXPECT_EQ(slot.norm_or_bias, graph.parameters[slot.parameter].shape.size() == 1) << slot.name;
+    EXPECT_EQ(slot.offset, offset) << slot.name;
+    offset += slot.elements;
+  }
+  EXPECT_EQ(offset, program.elements());
+  EXPECT_EQ(program.elements(), graph.parameter_elements());
+  EXPECT_EQ(program.parameters().front().name, "fc.bias");
+}
+
+TEST(Program, RowMajorToStorageAndBackIsExact) {
+  for (const char* name : {"lenet", "mobilenet_v2", "resnet18"}) {
+    const models::Graph graph = models::make_model({.name = name, .batch = 1, .input = 64, .classes = 11});
+    const Program program(graph, production_order(graph), {});
+    Flat flat(program.elements(), -1.0F);
+    std::uint32_t next = 0;
+    std::vector<Flat> plain;
+    for (std::size_t i = 0; i < program.parameters().size(); ++i) {
+      Flat& values = plain.emplace_back(program.parameters()[i].elements);
+      for (float& value : values) value = static_cast<float>(next++ % (1U << 24U));
+      program.to_storage(i, values, flat);
+    }
+    EXPECT_EQ(std::ranges::count(flat, -1.0F), 0) << name << ": elements are left out";
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      Flat back(plain[i].size());
+      program.to_plain(i, flat, back);
+      EXPECT_TRUE(same_bits(back, plain[i])) << name << ' ' << program.parameters()[i].name;
+    }
+  }
+}
+
+TEST(Program, EveryStepHasTheSameBits) {
+  const SampleNet net(small_residual());
+  Workspace workspace(net.program);
+  const Flat first = step(net, workspace, 0);
+  EXPECT_FALSE(same_bits(step(net, workspace, 4), first));
+  workspace.forward(net.weights, oracle_batch(net.program.graph(), 8), {});
+  EXPECT_TRUE(same_bits(step(net, workspace, 0), first));
+  Workspace other(net.program);
+  EXPECT_TRUE(same_bits(step(net, other, 0), first));
+  const SampleNet again(small_residual());
+  Workspace another(again.program);
+  EXPECT_TRUE(same_bits(step(again, another, 0), first));
+}
+
+TEST(Program, WorkersAtTheSameTimeHaveTheBitsOfOneAlone) {
+  constexpr std::size_t replicas = 12;
+  const SampleNet net(small_residual());
+  std::vector<Flat> alone;
+  {
+    Workspace workspace(net.program);
+    for (std::size_t i = 0; i < replicas; ++i) alone.push_back(step(net, workspace, 4 * i));
+  }
+  for (unsigned workers = 1; workers <= 4; ++workers) {
+    WorkerPool pool(workers);
+    SampleNet shared(small_residual());
+    shared.weights.prepare(pool);
+    std::vector<std::unique_ptr<Workspace>> workspaces;
+    for (unsigned i = 0; i < workers; ++i) workspaces.push_back(std::make_unique<Workspace>(shared.program));
+    std::vector<Flat> found(replicas);
+    pool.for_each(replicas, [&](std::size_t replica, unsigned worker) {
+      found[replica] = step(shared, *workspaces[worker], 4 * replica);
+    });
+    for (std::size_t i = 0; i < replicas; ++i) EXPECT_TRUE(same_bits(found[i], alone[i])) << workers << " workers";
+  }
+}
+
+TEST(Program, AForkOfWeightsIsItsOwn) {
+  SampleNet net(small_residual());
+  Weights fork(net.weights);
+  Workspace workspace(net.program);
+  const models::Batch batch = oracle_batch(net.program.graph(), 0);
+  const double loss = workspace.forward(net.weights, batch, {}).loss;
+  EXPECT_EQ(workspace.forward(fork, batch, {}).loss, loss);
+  for (float& value : fork.values()) value *= 0.5F;
+  WorkerPool pool(1);
+  fork.prepare(pool);
+  const double other = workspace.forward(fork, batch, {}).loss;
+  EXPECT_NE(other, loss);
+  EXPECT_EQ(workspace.forward(net.weights, batch, {}).loss, loss);
+  EXPECT_EQ(workspace.forward(fork, batch, {}).loss, other);
+}
+
+TEST(Program, ForwardHasTheLossOfAStep) {
+  const SampleNet net(small_residual());
+  Workspace workspace(net.program);
+  const models::Batch batch = oracle_batch(net.program.graph(), 0);
+  Flat gradients = net.flat();
+  const StepOutput whole = workspace.step(net.weights, batch, {}, gradients);
+  const StepOutput forward = workspace.forward(net.weights, batch, {});
+  EXPECT_EQ(forward.loss, whole.loss);
+  EXPECT_EQ(forward.correct, whole.correct);
+}
+
+TEST(Program, LossScaleMultipliesGradientsAlone) {
+  const SampleNet net(small_residual());
+  Workspace workspace(net.program);
+  Flat expected = step(net, workspace, 0);
+  for (float& value : expected) value *= 1024;
+  EXPECT_TRUE(same_bits(step(net, workspace, 0, {.loss_scale = 1024}), expected));
+}
+
+/// Offsets in flat buffers are whatever the parameters before give: kernels must take any.
+TEST(Program, GradientsAtAnyAddress) {
+  const SampleNet net(small_residual());
+  Workspace workspace(net.program);
+  const Flat expected = step(net, workspace, 0);
+  for (std::size_t shift = 1; shift < 16; ++shift) {
+    Flat shifted(net.program.elements() + 16, -1.0F);
+    workspace.step(net.weights, oracle_batch(net.program.graph(), 0), {},
+                   std::span(shifted).subspan(shift, net.program.elements()));
+    EXPECT_EQ(std::memcmp(shifted.data() + shift, expected.data(), expected.size() * sizeof(float)), 0) << shift;
+    EXPECT_EQ(shifted[shift - 1], -1.0F);
+    EXPECT_EQ(shifted[shift + expected.size()], -1.0F);
+  }
+}
+
+/// Inverted residuals, depthwise convolutions, ReLU6, channels that are no multiple of a vector.
+TEST(Program, MobileNetAgreesWithDoublePrecision) {
+  const models::Graph graph = models::make_model({.name = "mobilenet_v2", .batch = 2, .input = 64, .classes = 10});
+  const std::vector<test::Tensor> parameters = test::initial_parameters(graph, 3);
+  const test::ReferenceBatch batch = test::oracle_batch(graph, 3, 0, true);
+  const test::ReferenceStep expected = test::reference_step(graph, parameters, batch, reference_options(graph, {}, {}));
+  const SampleNet net(graph, parameters);
+  Workspace workspace(net.program);
+  Flat gradients = net.flat();
+  const StepOutput output = workspace.step(net.weights, batch_of(graph, batch), {}, gradients);
+  EXPECT_NEAR(output.loss, expected.loss, 1e-4 * expected.loss);
+  for (std::size_t i = 0; i < net.program.parameters().size(); ++i) {
+    const ParameterSlot& slot = net.program.parameters()[i];
+    const test::Tensor found = net.plain(i, gradients);
+    double difference = 0;
+    double squares = 0;
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      const double wanted = expected.gradients[slot.parameter][k];
+      difference += (found[k] - wanted) * (found[k] - wanted);
+      squares += wanted * wanted;
+    }
+    EXPECT_LT(std::sqrt(difference), 1e-3 * std::sqrt(squares) + 1e-3) << slot.name;
+  }
+}
+
+/// Along the direction in which each parameter moves by its gradient made 1 long, the loss must rise by the sum of the
+/// gradients' lengths; found by central differences.
+double slope_along_gradients(SampleNet& net, Workspace& workspace, const models::Batch& batch, const Flat& gradients,
+                             double distance) {
+  WorkerPool pool(1);
+  const Flat start(net.weights.values().begin(), net.weights.values().end());
+  const auto loss_at = [&](double length) {
+    for (const ParameterSlot& slot : net.program.parameters()) {
+      const std::span<const float> gradient = std::span(gradients).subspan(slot.offset, slot.elements);
+      const auto factor = static_cast<float>(length / norm(pool, gradient, 1));
+      for (std::size_t k = 0; k < gradient.size(); ++k) {
+        net.weights.values()[slot.offset + k] = start[slot.offset + k] + factor * gradient[k];
+      }
+    }
+    net.weights.prepare(pool);
+    return workspace.forward(net.weights, batch, {}).loss;
+  };
+  return (loss_at(distance) - loss_at(-distance)) / (2 * distance);
+}
+
+TEST(Program, GradientsOfAlexNetAreThoseOfFiniteDifferences) {
+  const models::Graph graph = models::make_model({.name = "alexnet", .batch = 1, .input = 64, .classes = 10});
+  SampleNet net(graph);
+  Workspace workspace(net.program);
+  const models::Batch batch = oracle_batch(graph, 0);
+  Flat gradients = net.flat();
+  workspace.step(net.weights, batch, {}, gradients);
+  WorkerPool pool(1);
+  double expected = 0;
+  for (const ParameterSlot& slot : net.program.parameters()) {
+    expected += norm(pool, std::span(gradients).subspan(slot.offset, slot.elements), 1);
+  }
+  EXPECT_NEAR(slope_along_gradients(net, workspace, batch, gradients, 2e-4), expected, 1e-2 * expected);
+}
+
+TEST(Program, FiguresOfMemoryAndWork) {
+  const models::Graph graph = small_residual();
+  const Program program(graph, production_order(graph), {});
+  EXPECT_GE(program.weights_bytes(), 4 * program.elements());
+  EXPECT_GT(program.workspace_bytes(), 4 * graph.operators.front().output.elements());
+  Flops flops = 0;
+  const std::vector<bool> needs = graph.needs_gradient();
+  for (const models::Operator& op : graph.operators) {
+    flops += models::forward_flops(graph, op);
+    if (!op.inputs.empty()) flops += models::backward_flops(graph, op, needs[op.inputs.front()]);
+  }
+  EXPECT_EQ(program.flops(), flops);
+}
+
+TEST(Program, WhatDoesNotFitIsRefused) {
+  const SampleNet net(small_residual(4));
+  const SampleNet other(small_residual(2));
+  Workspace workspace(net.program);
+  Flat gradients = net.flat();
+  const models::Batch batch = oracle_batch(other.program.graph(), 0);
+  EXPECT_THROW(workspace.step(net.weights, batch, {}, gradients), Error);
+  EXPECT_THROW(workspace.step(other.weights, oracle_batch(net.program.graph(), 0), {}, gradients), Error);
+  Flat few(3);
+  EXPECT_THROW(workspace.step(net.weights, oracle_batch(net.program.graph(), 0), {}, few), Error);
+}
+
+TEST(Program, ParametersBesideTheLossAreRefused) {
+  models::GraphBuilder builder("test", {.batch = 2, .channels = 4});
+  const models::OperatorId used = builder.linear("used", models::GraphBuilder::input(), 3, true);
+  builder.linear("unused", models::GraphBuilder::input(), 3, false);
+  const models::Graph graph = std::move(builder).finish(used);
+  try {
+    const Program program(graph, std::vector<std::uint32_t>{1, 0, 2}, {});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    EXPECT_EQ(error.kind(), "numerics");
+    EXPECT_THAT(error.what(), testing::HasSubstr("unused"));
+  }
+}
+
+}  // namespace
+}  // namespace hcclsim::device

@@ -1,0 +1,77 @@
+#include "device/numerics/worker_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hcclsim::device {
+namespace {
+
+class WorkerPoolOf : public testing::TestWithParam<unsigned> {};
+
+TEST_P(WorkerPoolOf, EveryItemIsDoneOnceByAWorkerOfThePool) {
+  WorkerPool pool(GetParam());
+  ASSERT_EQ(pool.workers(), GetParam());
+  for (const std::size_t count : {0, 1, 3, 1000}) {  // one pool for all rounds
+    std::vector<std::atomic<int>> done(count);
+    std::atomic<bool> known = true;
+    pool.for_each(count, [&](std::size_t item, unsigned worker) {
+      ++done[item];
+      if (worker >= pool.workers()) known = false;
+    });
+    for (const std::atomic<int>& times : done) EXPECT_EQ(times, 1);
+    EXPECT_TRUE(known);
+  }
+}
+
+TEST_P(WorkerPoolOf, TheExceptionOfTheSmallestItemIsThrownAfterAllItems) {
+  WorkerPool pool(GetParam());
+  std::atomic<int> done = 0;
+  const auto work = [&](std::size_t item, unsigned) {
+    ++done;
+    if (item % 10 == 7) throw std::runtime_error(std::to_string(item));
+  };
+  for (int round = 0; round < 20; ++round) {
+    done = 0;
+    try {
+      pool.for_each(100, work);
+      FAIL() << "nothing thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "7");
+    }
+    EXPECT_EQ(done, 100);
+  }
+  done = 0;
+  pool.for_each(5, work);  // the failure is forgotten
+  EXPECT_EQ(done, 5);
+}
+
+TEST_P(WorkerPoolOf, WorkersRunAtTheSameTime) {
+  WorkerPool pool(GetParam());
+  std::atomic<unsigned> arrived = 0;
+  pool.for_each(GetParam(), [&](std::size_t, unsigned) {
+    ++arrived;
+    while (arrived < GetParam()) std::this_thread::yield();
+  });
+  EXPECT_EQ(arrived, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, WorkerPoolOf, testing::Values(1, 2, 4));
+
+TEST(WorkerPool, WorkerZeroIsTheCaller) {
+  WorkerPool pool(1);
+  const std::thread::id caller = std::this_thread::get_id();
+  pool.for_each(3, [&](std::size_t, unsigned worker) {
+    EXPECT_EQ(worker, 0U);
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+  });
+}
+
+TEST(WorkerPool, ByDefaultOneWorkerPerProcessor) { EXPECT_GE(WorkerPool().workers(), 1U); }
+
+}  // namespace
+}  // namespace hcclsim::device
