@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/units.hpp"
 #include "device/numerics/parameter_slot.hpp"
+#include "device/numerics/rounding.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "models/data/batch.hpp"
 #include "models/graph.hpp"
@@ -21,6 +23,11 @@
 /// its *storage* layout. That is row-major for all but weights of convolutions, which are kept as the kernels want them
 /// (to_storage and to_plain convert); element-wise work on flat buffers need not care.
 ///
+/// Types: the parameters in the flat buffer, their gradients, statistics of norms and the loss are fp32 always. With
+/// compute = bf16, activations, their gradients and the copies of weights that kernels read are bf16; that takes
+/// AVX-512. With `round` all is computed in fp32, on any processor, and rounded wherever a device would store it as
+/// fp16 or bf16: the input, every operator's output, and every gradient, those of parameters too.
+///
 /// Everything runs on the calling thread alone and always gives the same bits on the same processor.
 namespace hcclsim::device {
 
@@ -31,15 +38,21 @@ class WeightMemory;
 }  // namespace onednn
 
 struct ProgramOptions {
-  DataType compute = DataType::fp32;  ///< of activations and of their gradients: fp32 or bf16
-  float label_smoothing = 0;          ///< part of every target that is spread evenly over the classes
+  DataType compute = DataType::fp32;       ///< of activations and of their gradients: fp32 or bf16
+  std::optional<DataType> round = {};      ///< fp16 or bf16, if compute is fp32
+  Overflow overflow = Overflow::infinity;  ///< of `round`
+  float label_smoothing = 0;               ///< part of every target that is spread evenly over the classes
 };
+
+/// Whether this processor computes in bf16.
+[[nodiscard]] bool bf16_supported();
 
 class Program {
  public:
   /// Makes everything ready: tens of milliseconds for a network like ResNet50. `production_order`: all parameter
   /// indices in the order in which the backward pass completes their gradients. Throws Error(bad_input) of kind
-  /// "numerics" for what cannot be computed.
+  /// "numerics" for what cannot be computed, of kind "dtype" for types that do not go together or that this processor
+  /// has not.
   Program(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options);
 
   [[nodiscard]] const models::Graph& graph() const;
@@ -94,6 +107,7 @@ struct StepInput {
 struct StepOutput {
   double loss = 0;            ///< mean over the rows of the logits, not scaled
   std::uint32_t correct = 0;  ///< rows whose largest logit is that of the label
+  bool overflow = false;      ///< rounding met a number beyond the largest finite one
 };
 
 /// Runs replicas on one thread, one at a time.

@@ -1,7 +1,10 @@
 #include "tests/support/reference_net.hpp"
 
 #include <cmath>
+#include <map>
 #include <numbers>
+#include <set>
+#include <utility>
 
 #include "tests/support/reference_layers.hpp"
 
@@ -130,6 +133,30 @@ void backward(const ReferencePass& pass, OperatorId id) {
   }
 }
 
+void round(const ReferencePass& pass, Tensor& values) {
+  if (!pass.options.round) return;
+  for (double& value : values) value = pass.options.round(value);
+}
+
+/// Backward pass of an operator, with what it adds to gradients rounded by itself and again in the sum.
+void rounded_backward(const ReferencePass& pass, OperatorId id) {
+  const Operator& op = pass.graph.operators[id];
+  const std::set<OperatorId> inputs(op.inputs.begin(), op.inputs.end());
+  std::map<OperatorId, Tensor> before;
+  for (const OperatorId input : inputs) {
+    Tensor& slope = pass.step.slopes[input];
+    before[input] = std::exchange(slope, Tensor(slope.size(), 0.0));
+  }
+  backward(pass, id);
+  for (const OperatorId input : inputs) {
+    Tensor& slope = pass.step.slopes[input];
+    round(pass, slope);
+    for (std::size_t i = 0; i < slope.size(); ++i) slope[i] += before[input][i];
+    round(pass, slope);
+  }
+  for (const std::uint32_t parameter : op.parameters) round(pass, pass.step.gradients[parameter]);
+}
+
 }  // namespace
 
 ReferenceStep reference_step(const models::Graph& graph, const std::vector<Tensor>& parameters,
@@ -138,11 +165,14 @@ ReferenceStep reference_step(const models::Graph& graph, const std::vector<Tenso
   for (const Operator& op : graph.operators) step.outputs.emplace_back(op.output.elements(), 0.0);
   for (const models::Parameter& parameter : graph.parameters) step.gradients.emplace_back(parameter.elements, 0.0);
   step.slopes = step.outputs;
-  step.slopes.back() = {1.0};
+  step.slopes.back() = {options.loss_scale};
   const ReferencePass pass{graph, parameters, batch, options, step};
   const auto count = static_cast<OperatorId>(graph.operators.size());
-  for (OperatorId id = 0; id < count; ++id) forward(pass, id);
-  for (OperatorId id = count; id-- > 0;) backward(pass, id);
+  for (OperatorId id = 0; id < count; ++id) {
+    forward(pass, id);
+    if (id + 1 < count) round(pass, step.outputs[id]);
+  }
+  for (OperatorId id = count; id-- > 0;) rounded_backward(pass, id);
   step.loss = step.outputs.back().front();
   return step;
 }

@@ -22,8 +22,11 @@ struct ReferenceBatch {
 
 struct ReferenceOptions {
   double label_smoothing = 0;
+  double loss_scale = 1;  ///< gradients are those of the loss times this
   /// Whether an element of a dropout operator's output is kept; unset: all are, and nothing is scaled.
   std::function<bool(models::OperatorId op, std::uint64_t element)> keeps = {};
+  /// Applied to the inputs, to every operator's output but the loss, and to every gradient; unset: nothing is.
+  std::function<double(double)> round = {};
 };
 
 struct ReferenceStep {

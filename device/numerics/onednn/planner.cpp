@@ -21,6 +21,18 @@ bool is_norm_or_bias(const models::Graph& graph, std::uint32_t parameter) {
   return norm || owner.parameters.front() != parameter;
 }
 
+/// Whether the numbers that an operator gives are some of those that it gets, so that rounding them again is idle.
+bool output_is_input(OperatorKind kind) {
+  return kind == OperatorKind::flatten || kind == OperatorKind::relu || kind == OperatorKind::relu6 ||
+         kind == OperatorKind::max_pool;
+}
+
+/// The same for the gradient that it gives.
+bool gradient_is_output_gradient(OperatorKind kind) {
+  return kind == OperatorKind::flatten || kind == OperatorKind::relu || kind == OperatorKind::relu6 ||
+         kind == OperatorKind::add || kind == OperatorKind::position_embedding;
+}
+
 }  // namespace
 
 Layout row_major(const dnnl::memory::dims& sizes, dnnl::memory::data_type type) {
@@ -97,6 +109,7 @@ Plan Planner::finish() && {
     }
     layers[current_] = make_layer(graph(), op());
     planned([&] { layers[current_]->plan_forward(*this); });
+    if (op().kind != OperatorKind::loss && !output_is_input(op().kind)) plan_rounding(output());
   }
   plan_.forward_tasks = static_cast<std::uint32_t>(plan_.tasks.size());
   for (current_ = static_cast<OperatorId>(layers.size()); --current_ > 0;) {
@@ -116,6 +129,7 @@ void Planner::plan_input() {
   host({images}, [images, elements = shape.elements()](const StepContext& step) {
     std::memcpy(step.data(images), step.batch->inputs.data(), elements * sizeof(float));
   });
+  plan_rounding(images);
 }
 
 void Planner::plan_backward(Layer* layer) {
@@ -130,7 +144,27 @@ void Planner::plan_backward(Layer* layer) {
     return;
   }
   layer->plan_backward(*this);
+  plan_gradient_rounding();
   if (gradient) --holders_[root_of(*gradient)];
+}
+
+void Planner::plan_rounding(TensorId id) {
+  if (!plan_.options.round) return;
+  const std::size_t elements = layout(id).get_size() / sizeof(float);
+  host({id}, [id, elements, to = *plan_.options.round, overflow = plan_.options.overflow](const StepContext& step) {
+    if (round_in_place(to, overflow, {step.data(id), elements})) step.output->overflow = true;
+  });
+}
+
+void Planner::plan_gradient_rounding() {
+  if (!plan_.options.round) return;
+  for (const std::uint32_t parameter : op().parameters) {
+    const std::uint32_t slot = slot_of_parameter_[parameter];
+    const std::size_t elements = plan_.slots[slot].elements;
+    host({}, [slot, elements, to = *plan_.options.round, overflow = plan_.options.overflow](const StepContext& step) {
+      if (round_in_place(to, overflow, {step.gradient_of(slot), elements})) step.output->overflow = true;
+    });
+  }
 }
 
 const models::Shape& Planner::input_shape(std::size_t input) const {
@@ -242,6 +276,7 @@ void Planner::give_gradient(std::size_t input, TensorId id, bool used_again) {
   const OperatorId source = op().inputs[input];
   const Layout wanted = layout(outputs_[source]);
   const TensorId given = in_layout(id, wanted);
+  if (!gradient_is_output_gradient(op().kind)) plan_rounding(given);
   std::optional<TensorId>& sum = gradients_[source];
   if (!sum) {
     sum = given;
@@ -254,6 +289,7 @@ void Planner::give_gradient(std::size_t input, TensorId id, bool used_again) {
     target = holders_[root_of(before)] == 1 ? before : new_tensor(wanted);
   }
   add(before, given, target);
+  plan_rounding(target);
   --holders_[root_of(before)];
   ++holders_[root_of(target)];
   sum = target;

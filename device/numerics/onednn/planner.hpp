@@ -104,6 +104,10 @@ class Planner {
  private:
   void make_slots(std::span<const std::uint32_t> production_order);
   void plan_input();
+  /// Rounds a tensor in place, if the options say so.
+  void plan_rounding(TensorId id);
+  /// The same for the gradients of the operator's parameters.
+  void plan_gradient_rounding();
   void plan_backward(Layer* layer);
   void add_call(PrimitiveTask task, const Layout& scratchpad);
   void use(TensorId id);

@@ -29,12 +29,36 @@ void copy_in_layout(const dnnl::engine& engine, const onednn::Layout& from_layou
                         {DNNL_ARG_SCRATCHPAD, dnnl::memory(descriptor.scratchpad_desc(), engine, scratch.data())}});
 }
 
+/// Refuses types that cannot be.
+const ProgramOptions& checked(const ProgramOptions& options) {
+  const std::optional<DataType> round = options.round;
+  if (round && *round != DataType::fp16 && *round != DataType::bf16) {
+    bad_input("dtype", "rounding to {}: numbers can be rounded to fp16 or bf16", name_of(*round));
+  }
+  if (options.compute == DataType::fp32) return options;
+  if (options.compute != DataType::bf16) {
+    bad_input("dtype", "computing in {}: this can be fp32 or bf16", name_of(options.compute));
+  }
+  if (round) bad_input("dtype", "rounding to {} needs computing in fp32, not in bf16", name_of(*round));
+  if (!bf16_supported()) {
+    bad_input("dtype",
+              "computing in bf16 takes a processor with AVX-512, which this one is not: compute in fp32 and round to "
+              "bf16 instead");
+  }
+  return options;
+}
+
 }  // namespace
 
-Program::Program(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options)
-    : plan_(
-          std::make_shared<const onednn::Plan>(onednn::Planner(std::move(graph), production_order, options).finish())) {
+bool bf16_supported() {
+  const auto has = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  constexpr auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  return (has & needed) == needed;
 }
+
+Program::Program(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options)
+    : plan_(std::make_shared<const onednn::Plan>(
+          onednn::Planner(std::move(graph), production_order, checked(options)).finish())) {}
 
 const models::Graph& Program::graph() const { return plan_->graph; }
 

@@ -9,7 +9,7 @@
 /// Compares programs with the reference network in double precision.
 namespace hcclsim::device {
 
-/// The reference's options with the same dropout masks and targets as a step of a program.
+/// The reference's options with the same dropout masks, targets and rounding as a step of a program.
 [[nodiscard]] test::ReferenceOptions reference_options(const models::Graph& graph, const ProgramOptions& options,
                                                        const StepInput& input);
 
