@@ -62,7 +62,10 @@ void drain(int result_pipe, int stderr_pipe, std::string& result, std::string& d
   std::array<char, 65536> buffer{};
   int open = 2;
   while (open > 0) {
-    if (::poll(files.data(), files.size(), -1) < 0 && errno != EINTR) break;
+    if (::poll(files.data(), files.size(), -1) < 0) {
+      if (errno == EINTR) continue;  // by a signal that the caller handles; nothing is known of the files
+      break;
+    }
     for (std::size_t i = 0; i < files.size(); ++i) {
       if (files[i].fd < 0 || files[i].revents == 0) continue;
       const ssize_t count = ::read(files[i].fd, buffer.data(), buffer.size());

@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "cli/interruption.hpp"
 #include "cli/models.hpp"
 #include "cli/output.hpp"
 #include "cli/platform.hpp"
@@ -137,6 +138,8 @@ int run_command(int argc, char** argv) {
     app.parse(argc, argv);
     print("");  // what commands printed themselves must have arrived
     return 0;
+  } catch (const Interrupted& interruption) {
+    return interruption.exit_status();
   } catch (const CLI::ParseError& error) {
     try {
       return report(error, app);

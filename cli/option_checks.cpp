@@ -21,28 +21,14 @@ bool read_number(std::string_view text, Value& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-std::vector<std::string_view> split_at(char separator, std::string_view text) {
+std::vector<std::string_view> split_at_commas(std::string_view text) {
   std::vector<std::string_view> elements;
   for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, start), text.size());
+    const std::size_t end = std::min(text.find(',', start), text.size());
     elements.push_back(text.substr(start, end - start));
     start = end + 1;
   }
   return elements;
-}
-
-bool is_scale(std::string_view text) {
-  double scale = 0;
-  return read_number(text, scale) && scale >= 1 && scale <= 0x1p127;
-}
-
-bool is_loss_scale(std::string_view text) {
-  const std::vector<std::string_view> parts = split_at(':', text);
-  if (parts[0] == "none") return parts.size() == 1;
-  if (parts[0] == "static") return parts.size() == 2 && is_scale(parts[1]);
-  std::uint32_t window = 1;
-  const bool window_is_right = parts.size() < 3 || (read_number(parts[2], window) && window > 0);
-  return parts[0] == "dynamic" && parts.size() <= 3 && window_is_right && (parts.size() < 2 || is_scale(parts[1]));
 }
 
 }  // namespace
@@ -78,21 +64,17 @@ CLI::Validator one_of(std::vector<std::string> words) {
       std::move(description));
 }
 
-CLI::Validator loss_scale() {
-  return CLI::Validator(
-      [](std::string& text) -> std::string {
-        if (is_loss_scale(text)) return {};
-        return fmt::format(
-            "'{}' is not accepted; give none, static:S or dynamic[:START[:WINDOW]], such as static:1024 or "
-            "dynamic:65536:2000 (scales from 1 to 2^127, WINDOW in steps)",
-            text);
-      },
-      "");
+CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
+  return command
+      .add_option_function<std::string>(
+          name, [&value](const std::string& text) { value = text == "on"; }, description)
+      ->check(one_of({"on", "off"}))
+      ->type_name("");
 }
 
 std::vector<double> parse_number_list(std::string_view text) {
   std::vector<double> numbers;
-  for (const std::string_view element : split_at(',', text)) {
+  for (const std::string_view element : split_at_commas(text)) {
     double value = 0;
     if (!read_number(element, value) || !std::isfinite(value)) {
       bad_input("option", "'{}' in '{}' is not a number; write for example 1,0.98,1.01", element, text);
@@ -104,7 +86,7 @@ std::vector<double> parse_number_list(std::string_view text) {
 
 std::vector<Rank> parse_rank_list(std::string_view text) {
   std::vector<Rank> ranks;
-  for (const std::string_view element : split_at(',', text)) {
+  for (const std::string_view element : split_at_commas(text)) {
     const std::size_t dash = element.find('-');
     Rank first = 0;
     Rank last = 0;

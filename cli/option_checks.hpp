@@ -19,9 +19,8 @@ namespace hcclsim::cli {
 /// One of the words; a near miss is suggested.
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
 
-/// A loss scale: none, static:S, dynamic, dynamic:START or dynamic:START:WINDOW; scales are from 1 to 2^127,
-/// the window is a whole number of steps from 1 on.
-[[nodiscard]] CLI::Validator loss_scale();
+/// Adds an option of the values on and off.
+CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description);
 
 /// Whatever `parse` takes without throwing an Error, whose message becomes the check's.
 template <typename Parse>

@@ -128,11 +128,13 @@ std::string json_report(const RunReport& report) {
     json["clip_norm"] = report.clip_norm.has_value() ? Json(*report.clip_norm) : Json(nullptr);
     json["gradient_checks"] = checks_json(report);
   }
+  if (report.numerics.has_value()) json["numerics"] = numerics_json(*report.numerics);
   // Names and paths are the user's and need not be UTF-8; replacing what is not keeps the output valid JSON.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 std::string csv_report(const RunReport& report) {
+  if (report.numerics.has_value()) return numerics_csv(*report.numerics);
   std::string text =
       "segment,first,last,tensors,bytes,share,ready_s,start_s,end_s,hidden,algbw_Bps,busbw_Bps,algorithm,limited_by,"
       "parameters\n";

@@ -251,7 +251,9 @@ std::string text_report(const RunReport& report) {
   if (report.npus > 1) text += segment_table(report) + tail_line(report);
   text += checks_lines(report);
   if (report.npus > 1) text += advice_line(report);
-  return text + foot(report);
+  text += foot(report);
+  if (report.numerics.has_value()) text += numerics_text(*report.numerics);
+  return text;
 }
 
 }  // namespace hcclsim::cli

@@ -4,27 +4,18 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "base/error.hpp"
 #include "cli/config_file.hpp"
 #include "cli/option_checks.hpp"
+#include "cli/option_origins.hpp"
+#include "device/numerics/loss_scale.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
 /// Largest cluster that `platform generate` writes.
 constexpr std::uint64_t max_npus = 16384;
-
-const std::vector<std::string> on_off{"on", "off"};
-
-CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
-  return command
-      .add_option_function<std::string>(
-          name, [&value](const std::string& text) { value = text == "on"; }, description)
-      ->check(one_of(on_off))
-      ->type_name("");
-}
 
 void add_model_options(CLI::App& command, RunOptions& options) {
   const std::string group = "What is trained";
@@ -69,7 +60,7 @@ void add_model_options(CLI::App& command, RunOptions& options) {
   command
       .add_option("--loss-scale", options.loss_scale,
                   "none, static:S or dynamic[:START[:WINDOW]]; dynamic checks all gradients for overflow")
-      ->check(loss_scale())
+      ->check(parsed_by(device::LossScaler::parse, ""))
       ->capture_default_str()
       ->type_name("SCALE")
       ->group(group);
@@ -248,62 +239,27 @@ void add_output_options(CLI::App& command, RunOptions& options) {
       ->group(group);
 }
 
-using Pair = std::array<const char*, 2>;
-
 /// Options that cannot be given together.
-constexpr std::array<Pair, 7> exclusive{{{"split", "split-by-size"},
-                                         {"split", "split-by-idx"},
-                                         {"gradients", "model"},
-                                         {"gradients", "input"},
-                                         {"gradients", "classes"},
-                                         {"gradients", "fc-bias"},
-                                         {"speed-factors", "speed-spread"}}};
+constexpr std::array<OptionPair, 8> exclusive{{{"split", "split-by-size"},
+                                               {"split", "split-by-idx"},
+                                               {"gradients", "model"},
+                                               {"gradients", "input"},
+                                               {"gradients", "classes"},
+                                               {"gradients", "fc-bias"},
+                                               {"gradients", "numerics"},
+                                               {"speed-factors", "speed-spread"}}};
 /// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
-constexpr Pair either{"split-by-size", "split-by-idx"};
+constexpr OptionPair either{"split-by-size", "split-by-idx"};
 
-/// Where the options of a run come from: the command line, or lines of the file of --config.
-class Origins {
- public:
-  explicit Origins(CLI::App& command) : command_(command) {}
+/// All pairs of which the command line's option drops the file's.
+constexpr std::array<OptionPair, exclusive.size() + 1> droppable = [] {
+  std::array<OptionPair, exclusive.size() + 1> pairs{};
+  std::copy(exclusive.begin(), exclusive.end(), pairs.begin());
+  pairs.back() = either;
+  return pairs;
+}();
 
-  /// Takes the options of a file that neither the command line has nor something on the command line excludes.
-  void apply(const std::vector<ConfigEntry>& entries) {
-    std::vector<const ConfigEntry*> meant;
-    for (const ConfigEntry& entry : entries) {
-      if (!excluded(entry.key)) meant.push_back(&entry);
-    }
-    for (const ConfigEntry* entry : meant) {
-      const bool from_command_line = given(entry->key);
-      apply_config_entry(command_, *entry);
-      if (!from_command_line) places_[entry->key] = entry->place;
-    }
-  }
-
-  [[nodiscard]] bool given(const std::string& key) const {
-    const CLI::Option* const option = command_.get_option_no_throw("--" + key);
-    return option != nullptr && !option->empty();
-  }
-
-  /// "--split", or "run.toml:3: split" for an option of the file.
-  [[nodiscard]] std::string name(const std::string& key) const {
-    const auto place = places_.find(key);
-    return place == places_.end() ? "--" + key : fmt::format("{}: {}", place->second, key);
-  }
-
- private:
-  /// Whether the command line has an option that does not go with this one.
-  [[nodiscard]] bool excluded(const std::string& key) const {
-    const auto excludes = [&](const Pair& pair) {
-      return (key == pair[0] && given(pair[1])) || (key == pair[1] && given(pair[0]));
-    };
-    return excludes(either) || std::any_of(exclusive.begin(), exclusive.end(), excludes);
-  }
-
-  CLI::App& command_;
-  std::map<std::string, std::string> places_;
-};
-
-void check_against_each_other(const Origins& origins, const RunOptions& options) {
+void check_against_each_other(const OptionOrigins& origins, const RunOptions& options) {
   for (const auto& [one, other] : exclusive) {
     if (origins.given(one) && origins.given(other)) {
       bad_input("option", "{} and {} exclude each other; give one of them", origins.name(one), origins.name(other));
@@ -331,7 +287,7 @@ void check_against_each_other(const Origins& origins, const RunOptions& options)
 }
 
 /// Lists that HCCL would refuse, named as they were given.
-void check_split(const Origins& origins, const RunOptions& options) {
+void check_split(const OptionOrigins& origins, const RunOptions& options) {
   for (const char* const key : {"split-by-size", "split-by-idx"}) {
     RunOptions one = options;
     if (std::string_view(key) == "split-by-size") {
@@ -350,7 +306,9 @@ void check_split(const Origins& origins, const RunOptions& options) {
 }  // namespace
 
 models::GradientChecks RunOptions::gradient_checks() const {
-  return {.overflow = loss_scale.starts_with("dynamic"), .global_norm = clip_norm.has_value()};
+  using device::LossScaler;
+  return {.overflow = LossScaler::parse(loss_scale).kind() == LossScaler::Kind::dynamic,
+          .global_norm = clip_norm.has_value()};
 }
 
 hccl::SplitStrategies RunOptions::split_strategies(Rank world_size) const {
@@ -370,7 +328,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
 }
 
 void finish_run_options(CLI::App& command, RunOptions& options) {
-  Origins origins(command);
+  OptionOrigins origins(command, droppable);
   if (origins.given("config")) {
     origins.apply(read_config_file(command.get_option("--config")->as<std::string>()));
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "cli/numerics_options.hpp"
 #include "device/skew.hpp"
 #include "hccl/collective/selection.hpp"
 #include "hccl/gradient/split.hpp"
@@ -30,7 +31,7 @@ struct RunOptions {
   bool fc_bias = true;
   models::Amp amp = models::Amp::o2;
   models::Optimizer optimizer = models::Optimizer::momentum;
-  std::string loss_scale = "none";  ///< none, static:S or dynamic[:START[:WINDOW]], as given
+  std::string loss_scale = "none";  ///< as device::LossScaler::parse takes it
   std::optional<double> clip_norm;  ///< largest global norm of the gradients; none: they are not clipped
 
   // Where
@@ -62,6 +63,8 @@ struct RunOptions {
   std::string step_trace;  ///< file of the iteration trace; empty: none
   OutputFormat format = OutputFormat::text;
   bool advice = false;  ///< the comparisons of the text form in JSON too
+
+  NumericsOptions numerics;
 
   /// What the options put between the reduction of the gradients and their update.
   [[nodiscard]] models::GradientChecks gradient_checks() const;

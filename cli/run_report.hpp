@@ -7,6 +7,7 @@
 
 #include "base/units.hpp"
 #include "cli/iteration.hpp"
+#include "cli/numerics_report.hpp"
 #include "device/workload.hpp"
 #include "hccl/gradient/advice.hpp"
 #include "hccl/parallel/training.hpp"
@@ -57,6 +58,8 @@ struct RunReport {
   std::optional<hccl::SplitAdvice> advice;
   std::vector<Trial> trials;  ///< of the advice; run with hcom_parallel on
 
+  std::optional<NumericsReport> numerics;  ///< of --numerics
+
   // Remarks
   std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used
   std::vector<std::string> notes;        ///< sentences: ignored settings, fall-backs, warnings
@@ -76,7 +79,7 @@ struct RunReport {
 [[nodiscard]] std::string text_report(const RunReport& report);
 /// One object with format_version 1.
 [[nodiscard]] std::string json_report(const RunReport& report);
-/// One row per segment.
+/// One row per segment; with --numerics one row per training step instead.
 [[nodiscard]] std::string csv_report(const RunReport& report);
 
 }  // namespace hcclsim::cli

@@ -1,0 +1,73 @@
+#include "cli/numeric_shape.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "models/zoo.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+models::ModelOptions timed_options(const RunOptions& options) {
+  return {options.model, options.batch, options.input, options.classes, options.fc_bias};
+}
+
+}  // namespace
+
+Flops step_flops(const models::Graph& graph) {
+  const std::vector<bool> needed = graph.needs_gradient();
+  Flops total = 0;
+  for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+    const models::Operator& op = graph.operators[i];
+    if (op.inputs.empty()) continue;
+    total += forward_flops(graph, op);
+    if (needed[i]) total += backward_flops(graph, op, needed[op.inputs.front()]);
+  }
+  return total;
+}
+
+models::Graph timed_graph(const RunOptions& options) { return models::make_model(timed_options(options)); }
+
+models::Graph numeric_graph(const RunOptions& options, Rank npus) {
+  const NumericsOptions& numerics = options.numerics;
+  models::ModelOptions shape = timed_options(options);
+  if (numerics.input.has_value()) shape.input = numerics.input;
+  if (numerics.batch.has_value()) shape.batch = *numerics.batch;
+  models::Graph graph = models::make_model(shape);
+  if (static_cast<double>(step_flops(graph)) * npus <= most_default_flops) return graph;
+
+  if (!numerics.batch.has_value()) shape.batch = std::min(shape.batch, small_batch);
+  if (!numerics.input.has_value() && graph.input_kind == models::InputKind::images) {
+    shape.input = std::min(graph.operators.front().output.height, small_input);
+  }
+  return models::make_model(shape);
+}
+
+std::string shape_text(const models::Graph& graph) {
+  const models::Shape& shape = graph.operators.front().output;
+  switch (graph.input_kind) {
+    case models::InputKind::images:
+      return fmt::format("{} x {}x{}x{}", shape.batch, shape.channels, shape.height, shape.width);
+    case models::InputKind::tokens:
+      return fmt::format("{} x {} tokens", shape.batch, shape.channels);
+    case models::InputKind::features:
+      break;
+  }
+  return fmt::format("{} x {}", shape.batch, shape.channels);
+}
+
+Bytes default_memory_limit(const std::string& meminfo) {
+  constexpr std::string_view key = "MemAvailable:";
+  constexpr Bytes kibibyte = 1024;
+  const std::size_t line = meminfo.find(key);
+  if (line == std::string::npos) return 0;
+  const std::size_t digits = meminfo.find_first_not_of(' ', line + key.size());
+  if (digits == std::string::npos) return 0;
+  Bytes available = 0;
+  std::from_chars(meminfo.data() + digits, meminfo.data() + meminfo.size(), available);
+  return available * kibibyte / 10 * 8;
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "base/units.hpp"
+#include "cli/run_options.hpp"
+#include "models/graph.hpp"
+
+/// Which shape is computed with real numbers. Simulated times are those of the timed shape (224 pixels, batch 32),
+/// which this computer may need minutes for; gradients of the same parameters come from a smaller one too.
+namespace hcclsim::cli {
+
+/// Up to so many floating-point operations per iteration, over all NPUs, the timed shape is computed unless the user
+/// says otherwise: some seconds on four cores. Above it images have at most 64 pixels per side, batches 2 samples.
+constexpr double most_default_flops = 2e11;
+constexpr std::uint32_t small_input = 64;
+constexpr std::uint32_t small_batch = 2;
+
+/// Operations of one replica's forward and backward pass.
+[[nodiscard]] Flops step_flops(const models::Graph& graph);
+
+/// The network in the timed shape.
+[[nodiscard]] models::Graph timed_graph(const RunOptions& options);
+/// The network in the shape to be computed: --numeric-input and --numeric-batch where given, for the rest the timed
+/// shape or the small one. Throws Error(bad_input) as make_model does.
+[[nodiscard]] models::Graph numeric_graph(const RunOptions& options, Rank npus);
+
+/// "2 x 3x64x64", "2 x 32 tokens", "2 x 784": samples and the shape of one.
+[[nodiscard]] std::string shape_text(const models::Graph& graph);
+
+/// Most memory to take unless told: 80 % of what the kernel says is available (MemAvailable of /proc/meminfo, whose
+/// text is passed); 0 if it does not say.
+[[nodiscard]] Bytes default_memory_limit(const std::string& meminfo);
+
+}  // namespace hcclsim::cli

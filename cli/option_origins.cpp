@@ -1,0 +1,37 @@
+#include "cli/option_origins.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hcclsim::cli {
+
+void OptionOrigins::apply(const std::vector<ConfigEntry>& entries) {
+  std::vector<const ConfigEntry*> meant;
+  for (const ConfigEntry& entry : entries) {
+    if (!excluded(entry.key)) meant.push_back(&entry);
+  }
+  for (const ConfigEntry* entry : meant) {
+    const bool from_command_line = given(entry->key);
+    apply_config_entry(command_, *entry);
+    if (!from_command_line) places_[entry->key] = entry->place;
+  }
+}
+
+bool OptionOrigins::given(const std::string& key) const {
+  const CLI::Option* const option = command_.get_option_no_throw("--" + key);
+  return option != nullptr && !option->empty();
+}
+
+std::string OptionOrigins::name(const std::string& key) const {
+  const auto place = places_.find(key);
+  return place == places_.end() ? "--" + key : fmt::format("{}: {}", place->second, key);
+}
+
+bool OptionOrigins::excluded(const std::string& key) const {
+  return std::any_of(exclusive_.begin(), exclusive_.end(), [&](const OptionPair& pair) {
+    return (key == pair[0] && given(pair[1])) || (key == pair[1] && given(pair[0]));
+  });
+}
+
+}  // namespace hcclsim::cli

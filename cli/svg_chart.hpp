@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Line charts as SVG files that need nothing else: no script, no font, no style sheet. Colours follow the light or
+/// dark setting of whoever looks at them. The same figures give the same bytes.
+namespace hcclsim::cli {
+
+struct ChartSeries {
+  std::string name;                               ///< in the legend, which is left out if there is one series
+  std::vector<std::pair<double, double>> points;  ///< x ascending; the line is broken where y is not finite
+};
+
+struct LineChart {
+  std::string title;
+  std::string x_label;
+  std::string y_label;
+  std::vector<ChartSeries> series;
+  bool whole_x = false;  ///< x counts something: no fractions at its axis
+};
+
+/// Numbers to write at an axis: multiples of 1, 2 or 5 times a power of ten, at most `most` of them, inside the range
+/// from `low` to `high`; their distance is at least `least` and grows until they fit.
+[[nodiscard]] std::vector<double> axis_ticks(double low, double high, int most, double least = 0);
+
+/// A chart of at most 8 series; series without any finite point leave an empty plot.
+[[nodiscard]] std::string svg_line_chart(const LineChart& chart);
+
+}  // namespace hcclsim::cli
