@@ -6,7 +6,7 @@
 /// one computes it, in any order and on any thread. Streams keep uses apart.
 namespace hcclsim {
 
-/// The finaliser of splitmix64.
+/// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 [[nodiscard]] constexpr std::uint64_t mix_bits(std::uint64_t z) {
   z += 0x9E3779B97F4A7C15U;
   z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;

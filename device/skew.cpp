@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counter_random.hpp"
 #include "base/error.hpp"
 
 namespace hcclsim::device {
@@ -11,16 +12,8 @@ namespace {
 /// What a number is drawn for; keeps the draws of one rank independent.
 enum class Purpose : std::uint64_t { start = 1, speed, jitter };
 
-/// The finalizer of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-constexpr std::uint64_t mix(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15U;
-  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
-  return value ^ (value >> 31U);
-}
-
 constexpr std::uint64_t draw(std::uint64_t seed, Purpose purpose, Rank rank) {
-  return mix(mix(seed ^ mix(static_cast<std::uint64_t>(purpose))) ^ rank);
+  return mix_bits(mix_bits(seed ^ mix_bits(static_cast<std::uint64_t>(purpose))) ^ rank);
 }
 
 /// In [0, 1), 53 bits.
@@ -30,7 +23,7 @@ constexpr double uniform(std::uint64_t bits) { return static_cast<double>(bits >
 constexpr double near_normal(std::uint64_t state) {
   std::uint64_t sum = 0;
   for (int word = 0; word < 3; ++word) {
-    state = mix(state);
+    state = mix_bits(state);
     for (unsigned shift = 0; shift < 64; shift += 16) sum += (state >> shift) & 0xffffU;
   }
   return (static_cast<double>(sum) - 12 * 32767.5) * 0x1p-16;
@@ -82,7 +75,7 @@ double Skew::speed(Rank rank) const {
 double Skew::jitter(Rank rank, std::uint32_t iteration, std::uint32_t kernel) const {
   if (options_.jitter == 0) return 1;
   const std::uint64_t step = (static_cast<std::uint64_t>(iteration) << 32U) | kernel;
-  return 1 + options_.jitter * near_normal(draw(options_.seed, Purpose::jitter, rank) ^ mix(step));
+  return 1 + options_.jitter * near_normal(draw(options_.seed, Purpose::jitter, rank) ^ mix_bits(step));
 }
 
 }  // namespace hcclsim::device

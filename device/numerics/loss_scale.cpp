@@ -44,8 +44,7 @@ LossScaler LossScaler::parse(std::string_view text) {
 }
 
 bool LossScaler::update(bool overflow) {
-  if (kind_ == Kind::none) return true;
-  if (kind_ == Kind::fixed) return !overflow;
+  if (kind_ != Kind::dynamic) return true;
   if (overflow) {
     state_ = {std::max(state_.scale / factor, 1.0F), 0};
   } else if (++state_.good_steps == window_) {

@@ -4,9 +4,10 @@
 #include <string_view>
 
 /// Loss scaling: the loss is multiplied by a scale before back-propagation, so that small gradients survive in fp16,
-/// and the gradients are divided by it before the update. If a gradient is not finite (the scale was too large, or the
-/// training is ill), the update is left out. The rules and the defaults are those of MindSpore's FixedLossScaleManager
-/// (drop_overflow_update=True) and DynamicLossScaleManager; see
+/// and the gradients are divided by it before the update. With a dynamic scale an update whose gradients are not finite
+/// (the scale was too large, or the training is ill) is left out. The rules and the defaults are those of MindSpore's
+/// FixedLossScaleManager(drop_overflow_update=False), which looks for no overflow and costs no time, and
+/// DynamicLossScaleManager; see
 /// https://www.mindspore.cn/docs/en/r2.2/api_python/mindspore.amp.html
 namespace hcclsim::device {
 
@@ -14,7 +15,7 @@ class LossScaler {
  public:
   enum class Kind : std::uint8_t {
     none,     ///< scale 1, every update is applied
-    fixed,    ///< one scale; updates with overflow are left out
+    fixed,    ///< one scale; every update is applied
     dynamic,  ///< after an overflow half the scale, but at least 1; after a window of good steps twice the scale
   };
 
@@ -34,10 +35,10 @@ class LossScaler {
 
   [[nodiscard]] Kind kind() const { return kind_; }
   /// Whether a step must find out if its gradients overflowed.
-  [[nodiscard]] bool checks_overflow() const { return kind_ != Kind::none; }
+  [[nodiscard]] bool checks_overflow() const { return kind_ == Kind::dynamic; }
   [[nodiscard]] float scale() const { return state_.scale; }
 
-  /// To be called once per step, with whether any gradient on any rank is not finite. Returns whether the weights are
+  /// To be called once per step, with whether any gradient on any rank is not finite (only a dynamic scale asks). Returns whether the weights are
   /// to be updated with them. The dynamic scale stays at 2^127 and below.
   [[nodiscard]] bool update(bool overflow);
 

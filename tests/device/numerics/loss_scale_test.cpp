@@ -34,7 +34,7 @@ TEST(LossScaler, NoneAppliesEveryUpdate) {
   EXPECT_FALSE(LossScaler().checks_overflow());
 }
 
-TEST(LossScaler, StaticKeepsItsScaleAndLeavesOutOverflows) {
+TEST(LossScaler, StaticKeepsItsScaleAndAppliesEveryUpdate) {
   EXPECT_THAT(scales(LossScaler::parse("static:128"), ".xx."), ElementsAre(128, 128, 128, 128, 128));
 }
 

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hccl/collective/builder.hpp"
+#include "hccl/numerics/trainer.hpp"
+#include "models/graph.hpp"
+
+/// Real training of small networks, for tests.
+namespace hcclsim::test {
+
+struct TrainingSetup {
+  std::string model = "lenet";
+  std::uint32_t batch = 4;
+  Rank npus = 4;
+  std::function<hccl::Schedule(const hccl::CollectiveSpec&)> build{};  ///< unset: ring
+  DataType wire = DataType::fp32;
+  std::vector<std::uint32_t> last_indices{};  ///< of the segments but the last one
+  hccl::TrainerOptions options{};             ///< NPUs, segments and schedules are filled in
+};
+
+/// Parameters of a graph in the order in which the backward pass finishes their gradients.
+[[nodiscard]] std::vector<std::uint32_t> production_order(const models::Graph& graph);
+
+[[nodiscard]] std::unique_ptr<hccl::Trainer> make_trainer(const TrainingSetup& setup);
+
+/// The weights of a rank in parameter order, row-major.
+[[nodiscard]] std::vector<std::vector<float>> weights_of(const hccl::Trainer& trainer, Rank rank);
+/// The gradients of a rank after the last reduction, likewise.
+[[nodiscard]] std::vector<std::vector<float>> gradients_of(const hccl::Trainer& trainer, Rank rank);
+
+}  // namespace hcclsim::test
