@@ -38,8 +38,8 @@ class LossScaler {
   [[nodiscard]] bool checks_overflow() const { return kind_ == Kind::dynamic; }
   [[nodiscard]] float scale() const { return state_.scale; }
 
-  /// To be called once per step, with whether any gradient on any rank is not finite (only a dynamic scale asks). Returns whether the weights are
-  /// to be updated with them. The dynamic scale stays at 2^127 and below.
+  /// To be called once per step, with whether any gradient on any rank is not finite (only a dynamic scale asks).
+  /// Returns whether the weights are to be updated with them. The dynamic scale stays at 2^127 and below.
   [[nodiscard]] bool update(bool overflow);
 
   [[nodiscard]] State state() const { return state_; }
