@@ -30,6 +30,8 @@ void note(ReductionCheck& check, double difference, double bound) {
 void merge(ReductionCheck& check, const ReductionCheck& other) {
   note(check, other.largest_difference, other.bound);
   check.worst_ratio = std::max(check.worst_ratio, other.worst_ratio);
+  check.elements += other.elements;
+  check.vanished += other.vanished;
 }
 
 }  // namespace
@@ -151,6 +153,7 @@ void GradientExchange::add_up(std::span<float* const> gradients, std::uint64_t f
 
 void GradientExchange::compare(const float* reduced, std::uint64_t count, std::size_t sums_at, float scale,
                                std::uint32_t roundings, Workbench& workbench) const {
+  workbench.check.elements += count;
   for (std::uint64_t i = 0; i < count; ++i) {
     const double exact = workbench.sums[sums_at + i] * scale;
     const double difference = std::abs(static_cast<double>(reduced[i] * scale) - exact);
@@ -159,6 +162,7 @@ void GradientExchange::compare(const float* reduced, std::uint64_t count, std::s
                          device::unit_roundoff(DataType::fp32) * std::abs(reduced[i] * scale) +
                          0.5 * device::smallest_subnormal(DataType::fp32);
     note(workbench.check, difference, bound);
+    workbench.check.vanished += reduced[i] == 0 && exact != 0 ? 1 : 0;
   }
 }
 

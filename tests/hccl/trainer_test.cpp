@@ -153,6 +153,26 @@ TEST(Trainer, KeepsTheErrorBoundOnEveryWire) {
   }
 }
 
+/// Gradients of a mean over many rows are small. In fp16 those below 2^-25 vanish, a loss scale saves them.
+TEST(Trainer, LossScaleSavesSmallGradientsOnAnFp16Wire) {
+  TrainingSetup setup = setup_of("resnet18", 2);
+  setup.input = 32;
+  const auto vanished = [&](DataType wire, const char* loss_scale) {
+    setup.wire = wire;
+    setup.options.loss_scale = device::LossScaler::parse(loss_scale);
+    const auto trainer = make_trainer(setup);
+    trainer->step(true);
+    const ReductionCheck& check = trainer->reduction_check();
+    EXPECT_EQ(check.elements, trainer->program().elements());
+    return static_cast<double>(check.vanished) / static_cast<double>(check.elements);
+  };
+  EXPECT_EQ(vanished(DataType::fp32, "none"), 0);
+  const double without = vanished(DataType::fp16, "none");
+  const double with = vanished(DataType::fp16, "static:16384");
+  EXPECT_GT(without, 1e-4);
+  EXPECT_LT(with, without / 100);
+}
+
 TEST(Trainer, SumsWhereTheMeanIsOff) {
   TrainingSetup setup = setup_of("lenet", 4);
   const double mean = make_trainer(setup)->step(false).gradient_norm;

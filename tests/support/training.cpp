@@ -26,7 +26,7 @@ std::vector<std::uint32_t> production_order(const models::Graph& graph) {
 }
 
 std::unique_ptr<hccl::Trainer> make_trainer(const TrainingSetup& setup) {
-  models::Graph graph = models::make_model({.name = setup.model, .batch = setup.batch});
+  models::Graph graph = models::make_model({.name = setup.model, .batch = setup.batch, .input = setup.input});
   const std::vector<std::uint32_t> order = production_order(graph);
   hccl::TrainerOptions options = setup.options;
   options.npus = setup.npus;

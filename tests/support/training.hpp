@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace hcclsim::test {
 struct TrainingSetup {
   std::string model = "lenet";
   std::uint32_t batch = 4;
+  std::optional<std::uint32_t> input{};  ///< pixels; unset: the model's own
   Rank npus = 4;
   std::function<hccl::Schedule(const hccl::CollectiveSpec&)> build{};  ///< unset: ring
   DataType wire = DataType::fp32;
