@@ -51,8 +51,8 @@ class Program {
  public:
   /// Makes everything ready: tens of milliseconds for a network like ResNet50. `production_order`: all parameter
   /// indices in the order in which the backward pass completes their gradients. Throws Error(bad_input) of kind
-  /// "numerics" for what cannot be computed, of kind "dtype" for types that do not go together or that this processor
-  /// has not.
+  /// "numerics" for what cannot be computed, "option" for label smoothing out of range, "dtype" for types that do not
+  /// go together or that this processor has not.
   Program(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options);
 
   [[nodiscard]] const models::Graph& graph() const;

@@ -29,8 +29,11 @@ void copy_in_layout(const dnnl::engine& engine, const onednn::Layout& from_layou
                         {DNNL_ARG_SCRATCHPAD, dnnl::memory(descriptor.scratchpad_desc(), engine, scratch.data())}});
 }
 
-/// Refuses types that cannot be.
+/// Refuses what cannot be.
 const ProgramOptions& checked(const ProgramOptions& options) {
+  if (!(options.label_smoothing >= 0 && options.label_smoothing < 1)) {
+    bad_input("option", "label smoothing must be at least 0 and less than 1, got {}", options.label_smoothing);
+  }
   const std::optional<DataType> round = options.round;
   if (round && *round != DataType::fp16 && *round != DataType::bf16) {
     bad_input("dtype", "rounding to {}: numbers can be rounded to fp16 or bf16", name_of(*round));

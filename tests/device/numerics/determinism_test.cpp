@@ -15,10 +15,16 @@
 namespace hcclsim::device {
 namespace {
 
-class Determinism : public testing::TestWithParam<std::string> {
+struct Case {
+  std::string name;
+  std::string model;
+  ProgramOptions options;
+};
+
+class Determinism : public testing::TestWithParam<Case> {
  protected:
   static models::Graph graph() {
-    if (GetParam() != "dropout") return models::make_model({.name = GetParam(), .batch = 3});
+    if (GetParam().model != "dropout") return models::make_model({.name = GetParam().model, .batch = 3});
     models::GraphBuilder builder("dropout", {.batch = 5, .channels = 3, .height = 9, .width = 9});
     models::OperatorId x = builder.convolution("c", 0, {.channels = 20, .window = {.kernel = 3}, .bias = true});
     x = builder.max_pool("p", builder.relu("r", builder.batch_norm("b", x)), {.kernel = 3, .stride = 1, .padding = 1});
@@ -29,9 +35,12 @@ class Determinism : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Determinism, OnFourWorkers) {
+  if (GetParam().options.compute == DataType::bf16 && !bf16_supported()) {
+    GTEST_SKIP() << "this processor has no AVX-512";
+  }
   constexpr std::size_t replicas = 16;
   const models::Graph graph = Determinism::graph();
-  const SampleNet net(graph);
+  const SampleNet net(graph, test::initial_parameters(graph, 1), GetParam().options);
   const models::Batch batch = batch_of(graph, test::oracle_batch(graph, 1, 0));
   // A replica's gradients begin one element after those of the one before, so at all places of a cache line.
   const std::size_t stride = (net.program.elements() / 16 + 1) * 16 + 1;
@@ -51,8 +60,13 @@ TEST_P(Determinism, OnFourWorkers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, Determinism,
-                         testing::Values("lenet", "smallres", "tinygpt", "dropout", "mlp:30,20,10"),
-                         [](const auto& info) { return info.param.substr(0, 3); });
+                         testing::Values(Case{"mlp", "mlp:30,20,10", {}}, Case{"lenet", "lenet", {}},
+                                         Case{"smallres", "smallres", {}}, Case{"tinygpt", "tinygpt", {}},
+                                         Case{"dropout", "dropout", {}},
+                                         Case{"rounded", "smallres", {.round = DataType::fp16}},
+                                         Case{"bf16_images", "smallres", {.compute = DataType::bf16}},
+                                         Case{"bf16_tokens", "tinygpt", {.compute = DataType::bf16}}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace hcclsim::device

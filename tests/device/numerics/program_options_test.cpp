@@ -13,7 +13,7 @@
 #include "tests/device/numerics/reference_comparison.hpp"
 #include "tests/device/numerics/sample_net.hpp"
 
-/// Programs that round what a device would store as fp16 or bf16, and programs that compute in bf16.
+/// Options of programs: rounding of what a device would store as fp16 or bf16, and computing in bf16.
 namespace hcclsim::device {
 namespace {
 
@@ -140,6 +140,18 @@ TEST(RoundedProgram, RefusesOtherTypes) {
   EXPECT_THAT(refused({.round = DataType::int8}), HasSubstr("can be rounded to fp16 or bf16"));
   EXPECT_THAT(refused({.compute = DataType::fp16}), HasSubstr("can be fp32 or bf16"));
   EXPECT_THAT(refused({.compute = DataType::bf16, .round = DataType::fp16}), HasSubstr("needs computing in fp32"));
+}
+
+TEST(LabelSmoothing, RefusedOutOfRange) {
+  const models::Graph graph = sample_graph("lenet");
+  for (const float smoothing : {-0.1F, 1.0F, std::nanf("")}) {
+    try {
+      const Program program(graph, production_order(graph), {.label_smoothing = smoothing});
+      ADD_FAILURE() << smoothing << " accepted";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("label smoothing must be at least 0 and less than 1"));
+    }
+  }
 }
 
 class Bf16 : public testing::TestWithParam<std::string> {};
