@@ -71,18 +71,19 @@ Bytes GradientExchange::wire_bytes() const { return narrowed() ? elements_ * siz
 
 GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::span<float* const> gradients,
                                                 float scale, ReductionCheck* check) {
-  std::vector<Workbench> workbenches(pool.workers());
-  for (Workbench& workbench : workbenches) {
+  workbenches_.resize(pool.workers());
+  for (Workbench& workbench : workbenches_) {
     workbench.memory.resize(ranks_);
-    workbench.outcome.identical = true;
+    workbench.outcome = {.overflow = false, .identical = true};
+    workbench.check = {};
   }
   pool.for_each(pieces_.size(), [&](std::size_t piece, unsigned worker) {
-    run_piece(pieces_[piece], gradients, scale, check != nullptr, workbenches[worker]);
+    run_piece(pieces_[piece], gradients, scale, check != nullptr, workbenches_[worker]);
   });
 
   Outcome outcome{.overflow = false, .identical = true};
   ReductionCheck merged;
-  for (const Workbench& workbench : workbenches) {
+  for (const Workbench& workbench : workbenches_) {
     outcome.overflow = outcome.overflow || workbench.outcome.overflow;
     outcome.identical = outcome.identical && workbench.outcome.identical;
     merge(merged, workbench.check);

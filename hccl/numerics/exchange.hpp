@@ -81,6 +81,7 @@ class GradientExchange {
   std::vector<Piece> pieces_;
   std::uint64_t elements_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> wires_;  // of each rank: its gradients on the wire; empty if fp32
+  std::vector<Workbench> workbenches_;               // of each worker
 };
 
 }  // namespace hcclsim::hccl

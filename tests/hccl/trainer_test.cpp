@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <cmath>
 
@@ -319,6 +320,23 @@ TEST(Trainer, RefusesACheckpointOfAnotherRun) {
   other = setup_of("lenet", 2);
   other.wire = DataType::fp16;
   refused(other, "communication");
+}
+
+TEST(Trainer, HoldsNoMoreMemoryAfterAThousandSteps) {
+  TrainingSetup setup{.model = "mlp:16,8,4", .batch = 2, .npus = 3};
+  setup.wire = DataType::fp16;
+  setup.options.data = "synthetic-classes:60";
+  setup.options.loss_scale = device::LossScaler::parse("dynamic:1024:10");
+  setup.options.clip_norm = 1;
+  setup.options.workers = 1;  // the count is that of this thread's arena
+  const auto trainer = make_trainer(setup);
+  const auto run = [&](int steps) {
+    for (int step = 0; step < steps; ++step) trainer->step(step % 100 == 0);
+  };
+  run(100);
+  const std::size_t before = mallinfo2().uordblks;
+  run(1000);
+  EXPECT_EQ(mallinfo2().uordblks, before);
 }
 
 TEST(Trainer, SaysWhatItNeedsBeforeItTakesIt) {
