@@ -71,73 +71,92 @@ Graph sequences(Sizes& sizes, const std::function<OperatorId(GraphBuilder&, Oper
   return std::move(builder).finish(x);
 }
 
-class Layers : public testing::TestWithParam<std::uint64_t> {
- protected:
-  Sizes sizes_{GetParam()};
-};
-
-TEST_P(Layers, Gelu) {
-  const auto gelu = [](GraphBuilder& builder, OperatorId x) { return builder.gelu("gelu", x); };
-  expect_as_reference(features(sizes_, gelu), GetParam());
-  expect_as_reference(images(sizes_, gelu), GetParam());
+/// Runs `check(sizes, seed)` for twelve seeds.
+template <typename Check>
+void for_seeds(Check check) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(seed);
+    Sizes sizes(seed);
+    check(sizes, seed);
+  }
 }
 
-TEST_P(Layers, LayerNorm) {
-  const auto norm = [](GraphBuilder& builder, OperatorId x) { return builder.layer_norm("norm", x); };
-  expect_as_reference(features(sizes_, norm), GetParam());
+TEST(Layers, Gelu) {
+  for_seeds([](Sizes& sizes, std::uint64_t seed) {
+    const auto gelu = [](GraphBuilder& builder, OperatorId x) { return builder.gelu("gelu", x); };
+    expect_as_reference(features(sizes, gelu), seed);
+    expect_as_reference(images(sizes, gelu), seed);
+  });
 }
 
-TEST_P(Layers, ReluAndReluOfSix) {
-  const auto relus = [](GraphBuilder& builder, OperatorId x) { return builder.relu("1", builder.relu6("6", x)); };
-  expect_as_reference(features(sizes_, relus), GetParam());
-  expect_as_reference(images(sizes_, relus), GetParam());
+TEST(Layers, LayerNorm) {
+  for_seeds([](Sizes& sizes, std::uint64_t seed) {
+    const auto norm = [](GraphBuilder& builder, OperatorId x) { return builder.layer_norm("norm", x); };
+    expect_as_reference(features(sizes, norm), seed);
+  });
 }
 
-TEST_P(Layers, Residual) {
-  const auto block = [](GraphBuilder& builder, OperatorId x) {
-    const OperatorId branch = builder.gelu("branch", x);
-    const OperatorId sum = builder.relu("relu", builder.add("sum", branch, x));
-    return builder.add("again", sum, builder.dropout("drop", sum, 0.25F));
-  };
-  expect_as_reference(features(sizes_, block), GetParam());
-  expect_as_reference(images(sizes_, block), GetParam());
+TEST(Layers, ReluAndReluOfSix) {
+  for_seeds([](Sizes& sizes, std::uint64_t seed) {
+    const auto relus = [](GraphBuilder& builder, OperatorId x) { return builder.relu("1", builder.relu6("6", x)); };
+    expect_as_reference(features(sizes, relus), seed);
+    expect_as_reference(images(sizes, relus), seed);
+  });
 }
 
-TEST_P(Layers, NormsAndPools) {
-  const auto block = [](GraphBuilder& builder, OperatorId x) {
-    x = builder.relu("relu", builder.batch_norm("norm", x));
-    return builder.max_pool("pool", x, {.kernel = 3, .stride = 1, .padding = 1});
-  };
-  expect_as_reference(images(sizes_, block), GetParam());
-  const auto adaptive = [](GraphBuilder& builder, OperatorId x) { return builder.average_pool("to3", x, 3); };
-  expect_as_reference(images(sizes_, adaptive), GetParam());
+TEST(Layers, Residual) {
+  for_seeds([](Sizes& sizes, std::uint64_t seed) {
+    const auto block = [](GraphBuilder& builder, OperatorId x) {
+      const OperatorId branch = builder.gelu("branch", x);
+      const OperatorId sum = builder.relu("relu", builder.add("sum", branch, x));
+      return builder.add("again", sum, builder.dropout("drop", sum, 0.25F));
+    };
+    expect_as_reference(features(sizes, block), seed);
+    expect_as_reference(images(sizes, block), seed);
+  });
 }
 
-TEST_P(Layers, Dropout) {
-  const float rate = 0.1F * static_cast<float>(sizes_.from(0, 9));
-  const auto drop = [=](GraphBuilder& builder, OperatorId x) { return builder.dropout("drop", x, rate); };
-  expect_as_reference(features(sizes_, drop), GetParam());
-  expect_as_reference(images(sizes_, drop), GetParam());
-  expect_as_reference(sequences(sizes_, drop), GetParam());
+TEST(Layers, NormsAndPools) {
+  for_seeds([](Sizes& sizes, std::uint64_t seed) {
+    const auto block = [](GraphBuilder& builder, OperatorId x) {
+      x = builder.relu("relu", builder.batch_norm("norm", x));
+      return builder.max_pool("pool", x, {.kernel = 3, .stride = 1, .padding = 1});
+    };
+    expect_as_reference(images(sizes, block), seed);
+    const auto adaptive = [](GraphBuilder& builder, OperatorId x) { return builder.average_pool("to3", x, 3); };
+    expect_as_reference(images(sizes, adaptive), seed);
+  });
 }
 
-TEST_P(Layers, Sequences) {
-  expect_as_reference(sequences(sizes_, [](GraphBuilder&, OperatorId x) { return x; }), GetParam());
-  expect_as_reference(sequences(sizes_,
-                                [](GraphBuilder& builder, OperatorId x) {
-                                  const OperatorId norm = builder.layer_norm("norm", x);
-                                  return builder.add("sum", builder.gelu("gelu", norm), x);
-                                }),
-                      GetParam());
+TEST(Layers, Dropout) {
+  for_seeds([](Sizes& sizes, std::uint64_t seed) {
+    const float rate = 0.1F * static_cast<float>(sizes.from(0, 9));
+    const auto drop = [=](GraphBuilder& builder, OperatorId x) { return builder.dropout("drop", x, rate); };
+    expect_as_reference(features(sizes, drop), seed);
+    expect_as_reference(images(sizes, drop), seed);
+    expect_as_reference(sequences(sizes, drop), seed);
+  });
 }
 
-TEST_P(Layers, LabelSmoothing) {
-  const float smoothing = 0.1F * static_cast<float>(sizes_.from(1, 9));
-  const auto relu = [](GraphBuilder& builder, OperatorId x) { return builder.relu("relu", x); };
-  expect_as_reference(features(sizes_, relu), GetParam(), {.label_smoothing = smoothing});
+TEST(Layers, Sequences) {
+  for_seeds([](Sizes& sizes, std::uint64_t seed) {
+    expect_as_reference(sequences(sizes, [](GraphBuilder&, OperatorId x) { return x; }), seed);
+    expect_as_reference(sequences(sizes,
+                                  [](GraphBuilder& builder, OperatorId x) {
+                                    const OperatorId norm = builder.layer_norm("norm", x);
+                                    return builder.add("sum", builder.gelu("gelu", norm), x);
+                                  }),
+                        seed);
+  });
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Layers, testing::Range(std::uint64_t{1}, std::uint64_t{13}));
+TEST(Layers, LabelSmoothing) {
+  for_seeds([](Sizes& sizes, std::uint64_t seed) {
+    const float smoothing = 0.1F * static_cast<float>(sizes.from(1, 9));
+    const auto relu = [](GraphBuilder& builder, OperatorId x) { return builder.relu("relu", x); };
+    expect_as_reference(features(sizes, relu), seed, {.label_smoothing = smoothing});
+  });
+}
 
 }  // namespace
 }  // namespace hcclsim::device
