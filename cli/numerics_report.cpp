@@ -30,8 +30,9 @@ std::string head(const NumericsReport& report) {
   std::string text = fmt::format("Numerics: timed {} {}; computed {} {}", report.timed_shape, report.timed_type,
                                  report.computed_shape, report.computed_type);
   if (report.round != "none") text += fmt::format(" rounded to {}", report.round);
-  text += fmt::format("; gradients are a {} over NPUs\nData: {}{}, seed {}", report.gradients_mean ? "mean" : "sum",
-                      report.data, report.shuffle ? ", shuffled in every epoch" : "", report.seed);
+  text +=
+      fmt::format("; gradients are a {} over NPUs\nData: {}{}; numeric seed {}", report.gradients_mean ? "mean" : "sum",
+                  report.data, report.shuffle ? ", shuffled in every epoch" : "", report.seed);
   if (!report.loaded.empty()) text += fmt::format("; goes on from {}", report.loaded);
   return text + '\n';
 }
@@ -48,7 +49,10 @@ std::vector<std::string> row(const NumericsIteration& iteration) {
 }
 
 std::string iteration_table(const NumericsReport& report) {
-  if (report.iterations.empty()) return "No iteration was done.\n";
+  const std::size_t count = report.iterations.size();
+  const std::string interrupted =
+      count < report.requested ? fmt::format("Interrupted after {} of {} iterations.\n", count, report.requested) : "";
+  if (count == 0) return interrupted;
   Table table({{"iteration"},
                {"loss"},
                {"accuracy %"},
@@ -57,17 +61,13 @@ std::string iteration_table(const NumericsReport& report) {
                {"loss scale"},
                {"update", Table::Align::left},
                {"step ms"}});
-  const std::size_t count = report.iterations.size();
   const std::size_t distance = row_distance(count);
   for (std::size_t i = 0; i < count; ++i) {
     if (i == 0 || i + 1 == count || (i + 1) % distance == 0) table.add_row(row(report.iterations[i]));
   }
   std::string text = table.to_string();
   if (distance > 1) text += fmt::format("({} iterations, not all shown: --format csv)\n", count);
-  if (count < report.requested) {
-    text += fmt::format("Interrupted after {} of {} iterations.\n", count, report.requested);
-  }
-  return text;
+  return text + interrupted;
 }
 
 std::string exactness(const NumericsReport& report) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <string_view>
 
 namespace hcclsim::cli {
@@ -20,7 +21,7 @@ void write_text(int file, std::string_view text) {
 
 /// "26 s", "4 min 05 s", "3 h 20 min".
 std::string duration_text(double seconds) {
-  const auto whole = static_cast<std::uint64_t>(seconds + 0.5);
+  const auto whole = static_cast<std::uint64_t>(std::llround(seconds));
   constexpr std::uint64_t minute = 60;
   constexpr std::uint64_t hour = 60 * minute;
   if (whole < minute) return fmt::format("{} s", whole);

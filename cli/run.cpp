@@ -18,6 +18,7 @@
 #include "base/output_file.hpp"
 #include "cli/further_simulations.hpp"
 #include "cli/iteration.hpp"
+#include "cli/numerics_run.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/run_options.hpp"
@@ -48,6 +49,7 @@ constexpr const char* footer =
     "  hcclsim run --platform atlas800t-a2-x2 --batch 256   two servers of eight 910B\n"
     "  hcclsim run --trace timeline.json                    for ui.perfetto.dev\n"
     "  hcclsim run --gradients profile.csv --format json    a measured profile instead of a model\n"
+    "  hcclsim run --numerics --iterations 10               real gradients, loss and accuracy\n"
     "  hcclsim run --format json --advice                   with comparisons and advice";
 
 /// Largest run for which `--network auto` takes SimGrid's own network.
@@ -215,8 +217,8 @@ std::string write_report(const RunReport& report, OutputFormat format) {
   internal_error("unknown output format {}", static_cast<int>(format));
 }
 
-/// Loads everything, simulates, prints and writes. Runs in a child.
-void simulate_run(const RunOptions& options, const std::string& platform) {
+/// Loads everything, simulates, prints and writes. Runs in a child. `session` is there with --numerics.
+void simulate_run(const RunOptions& options, const std::string& platform, NumericsSession* session) {
   sim::Cluster cluster(platform);
   const Rank npus = participating(options, cluster);
   std::vector<std::string> notes;
@@ -252,6 +254,8 @@ void simulate_run(const RunOptions& options, const std::string& platform) {
   std::vector<OutputFile> step_trace;
   if (!options.step_trace.empty()) step_trace.emplace_back(options.step_trace);
 
+  NumericsFiles numerics_files(options.numerics);
+
   const bool simgrid =
       options.network == "simgrid" || (options.network == "auto" && npus <= simgrid_limit(options.allreduce));
   const Setting setting{cluster,
@@ -286,6 +290,17 @@ void simulate_run(const RunOptions& options, const std::string& platform) {
   report.network = name_of(setting.options.network);
   report.hbm_capacity = soc.hbm_bytes;
   report.iterations = iteration_points(report.result.trace, options.rank, report.workload);
+  if (session != nullptr) {
+    report.numerics = run_numerics(options,
+                                   {.npus = npus,
+                                    .soc = soc,
+                                    .workload = report.workload,
+                                    .segments = segments,
+                                    .schedules = report.result.schedules.allreduces,
+                                    .iterations = report.iterations},
+                                   *session);
+    numerics_files.plot(*report.numerics, fmt::format("Loss of {} on {} NPUs", report.workload.title, npus));
+  }
   report.link_sources = link_sources(cluster, npus);
   report.notes = std::move(notes);
   report.timeline = options.trace;
@@ -297,6 +312,8 @@ void simulate_run(const RunOptions& options, const std::string& platform) {
   print(write_report(report, options.format));
   for (Timeline& timeline : timelines) timeline.file.commit();
   for (OutputFile& file : step_trace) file.commit();
+  numerics_files.commit();
+  if (report.numerics.has_value()) require_exact(*report.numerics);
 }
 
 }  // namespace
@@ -309,10 +326,13 @@ void add_run_command(CLI::App& app) {
   command->callback([command, options] {
     finish_run_options(*command, *options);
     const std::string platform = find_platform(options->platform);
+    std::optional<NumericsSession> session;
+    if (options->numerics.enabled) session.emplace();
     static_cast<void>(run_in_child([&] {
-      simulate_run(*options, platform);
+      simulate_run(*options, platform, session.has_value() ? &*session : nullptr);
       return std::string();
     }));
+    if (session.has_value() && session->interruption.signal() != 0) throw Interrupted(session->interruption.signal());
   });
 }
 

@@ -325,6 +325,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   add_communication_options(command, options);
   add_simulation_options(command, options);
   add_output_options(command, options);
+  add_numerics_options(command, options.numerics);
 }
 
 void finish_run_options(CLI::App& command, RunOptions& options) {
@@ -341,6 +342,7 @@ void finish_run_options(CLI::App& command, RunOptions& options) {
                            : options.split == "each" ? FallbackSplit::each
                                                      : FallbackSplit::vendor_default;
   check_against_each_other(origins, options);
+  finish_numerics_options(origins, options.optimizer, options.numerics);
   check_split(origins, options);
 }
 

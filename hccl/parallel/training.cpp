@@ -211,6 +211,7 @@ TrainingResult simulate_training(sim::Cluster& cluster, const device::Workload& 
   for (const device::TimedGradient& gradient : workload.gradients) {
     result.gradient_ready.push_back(spans.kernels.at(gradient.kernel).end - result.last_fp_start);
   }
+  result.schedules = schedules;
   fill_segments(result, spans, workload, options, plan, runtime, cluster);
   return result;
 }

@@ -12,6 +12,7 @@
 #include "device/workload.hpp"
 #include "hccl/collective/selection.hpp"
 #include "hccl/gradient/segment.hpp"
+#include "hccl/parallel/plan.hpp"
 #include "sim/cluster.hpp"
 #include "sim/network.hpp"
 #include "sim/trace.hpp"
@@ -79,6 +80,7 @@ struct TrainingResult {
   std::vector<SegmentResult> segments;
   std::optional<GradientCheckTimes> checks;
   std::vector<Seconds> gradient_ready;  ///< production order
+  StepSchedules schedules;  ///< what was timed; real gradients move along the same
   sim::Trace trace;
   Seconds last_fp_start = 0;    ///< date of fp_start in the trace's clock
   std::uint64_t transfers = 0;  ///< all of them completed

@@ -36,7 +36,7 @@ NumericsReport sample() {
 TEST(NumericsText, Sample) {
   EXPECT_EQ(numerics_text(sample()),
             "Numerics: timed 32 x 3x224x224 amp O2; computed 2 x 3x64x64 fp32; gradients are a mean over NPUs\n"
-            "Data: synthetic samples, seed 1\n"
+            "Data: synthetic samples; numeric seed 1\n"
             "iteration      loss  accuracy %  gradient norm  learning rate  loss scale  update   step ms\n"
             "        1  6.900000        6.25           1.25           0.01        1024  done      18.000\n"
             "        2  6.800000       12.50          1.125           0.01        1024  skipped   18.500\n"
@@ -62,7 +62,8 @@ TEST(NumericsText, RoundingShufflingCheckpointsAndSums) {
   report.gradient_samples = {{"fc.weight", 17, 0.5, 0.50001, 1e-4, "agrees"}};
   const std::string text = numerics_text(report);
   EXPECT_THAT(text, HasSubstr("fp32 rounded to fp16; gradients are a sum over NPUs\n"));
-  EXPECT_THAT(text, HasSubstr("Data: synthetic samples, shuffled in every epoch, seed 1; goes on from a.ckpt\n"));
+  EXPECT_THAT(text,
+              HasSubstr("Data: synthetic samples, shuffled in every epoch; numeric seed 1; goes on from a.ckpt\n"));
   EXPECT_THAT(text, HasSubstr("against the fp64 sum"));
   EXPECT_THAT(text, HasSubstr("fc.weight            17       0.5            0.50001     0.0001  agrees\n"));
   EXPECT_THAT(text, HasSubstr("Checkpoint: b.ckpt\n"));
@@ -89,7 +90,7 @@ TEST(NumericsText, Interrupted) {
   report.requested = 10;
   EXPECT_THAT(numerics_text(report), HasSubstr("Interrupted after 3 of 10 iterations.\n"));
   report.iterations.clear();
-  EXPECT_THAT(numerics_text(report), HasSubstr("No iteration was done.\n"));
+  EXPECT_THAT(numerics_text(report), HasSubstr("numeric seed 1\nInterrupted after 0 of 10 iterations.\n"));
 }
 
 TEST(NumericsJson, Sample) {

@@ -1,0 +1,244 @@
+#include "cli/numerics_run.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "cli/numeric_shape.hpp"
+#include "cli/svg_chart.hpp"
+#include "cli/training_loop.hpp"
+#include "device/numerics/loss_scale.hpp"
+#include "hccl/numerics/gradient_check.hpp"
+#include "hccl/numerics/trainer.hpp"
+#include "models/data/dataset.hpp"
+#include "models/data/sampler.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// Parameters that --check-gradients looks at.
+constexpr std::uint32_t checked_parameters = 10;
+
+using device::LossScaler;
+
+device::Overflow overflow_of(OverflowRule rule, const device::Soc& soc) {
+  if (rule == OverflowRule::automatic) {
+    return soc.generation == device::Generation::a1 ? device::Overflow::saturate : device::Overflow::infinity;
+  }
+  return rule == OverflowRule::saturate ? device::Overflow::saturate : device::Overflow::infinity;
+}
+
+Bytes memory_limit(const NumericsOptions& options) {
+  if (options.memory_limit.has_value()) return *options.memory_limit;
+  const std::ifstream file("/proc/meminfo");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return default_memory_limit(text.str());
+}
+
+/// Parameters by their gradients.
+std::vector<std::uint32_t> production_order(const device::Workload& workload) {
+  std::vector<std::uint32_t> order;
+  for (const device::TimedGradient& gradient : workload.gradients) order.push_back(gradient.parameter);
+  return order;
+}
+
+/// Segments and Schedules are those of the timed network: another size of image must not change its parameters.
+void require_same_parameters(const models::Graph& graph, const device::Workload& workload) {
+  for (const device::TimedGradient& gradient : workload.gradients) {
+    const models::Parameter& parameter = graph.parameters.at(gradient.parameter);
+    if (parameter.elements == gradient.elements) continue;
+    bad_input("option",
+              "{} computed at {}: {} has {} elements, but {} in the timed network; give --numeric-input the size of "
+              "--input",
+              graph.title, shape_text(graph), parameter.name, parameter.elements, gradient.elements);
+  }
+}
+
+hccl::TrainerOptions trainer_options(const RunOptions& options, const TimedRun& timed, const models::Graph& graph) {
+  const NumericsOptions& numerics = options.numerics;
+  hccl::TrainerOptions out;
+  out.npus = timed.npus;
+  out.workers = numerics.workers;
+  out.memory_limit = memory_limit(numerics);
+  out.segments.assign(timed.segments.begin(), timed.segments.end());
+  out.schedules.assign(timed.schedules.begin(), timed.schedules.end());
+  out.gradients_mean = numerics.gradients_mean;
+  out.optimizer = numerics.optimizer;
+  out.learning_rate = numerics.learning_rates();
+  out.loss_scale = LossScaler::parse(options.loss_scale);
+  out.clip_norm = options.clip_norm;
+  out.program.compute = numerics.compute;
+  out.program.round = numerics.round;
+  out.program.overflow = overflow_of(numerics.overflow, timed.soc);
+  out.program.label_smoothing = static_cast<float>(numerics.label_smoothing);
+  out.data = numerics.data;
+  out.shuffle = numerics.shuffle && models::open_dataset(numerics.data, graph, numerics.seed)->shuffles();
+  out.seed = numerics.seed;
+  return out;
+}
+
+/// Simulated duration of an iteration: since the one before ended, the first since it started.
+Seconds step_time(std::span<const IterationPoints> iterations, std::size_t index) {
+  const IterationPoints& points = iterations[index];
+  return points.iteration_end - (index == 0 ? points.fp_start : iterations[index - 1].iteration_end);
+}
+
+std::string_view name_of(hccl::SampleVerdict verdict) {
+  switch (verdict) {
+    case hccl::SampleVerdict::agrees:
+      return "agrees";
+    case hccl::SampleVerdict::differs:
+      return "differs";
+    case hccl::SampleVerdict::unclear:
+      return "unclear";
+  }
+  internal_error("unknown verdict {}", static_cast<int>(verdict));
+}
+
+/// The gradients of rank 0's next batch, without loss scale, against finite differences.
+std::vector<GradientSampleLine> gradient_samples(const hccl::Trainer& trainer, const hccl::TrainerOptions& options) {
+  device::WorkerPool pool(options.workers);
+  const models::Graph& graph = trainer.program().graph();
+  const models::Sampler sampler(trainer.data().size(), graph.batch(), 0, options.npus, options.seed, options.shuffle);
+  models::Batch batch;
+  models::fill(batch, trainer.data(), sampler.batch_of(trainer.iteration()));
+  device::Weights weights(trainer.replicas().variants().front().weights);
+  std::vector<GradientSampleLine> lines;
+  for (const hccl::GradientSample& sample :
+       hccl::check_gradients(trainer.program(), weights, batch, {}, checked_parameters, options.seed, pool)) {
+    lines.push_back({sample.parameter, sample.element, sample.gradient, sample.quotient, sample.tolerance,
+                     std::string(name_of(sample.verdict))});
+  }
+  return lines;
+}
+
+NumericsReport describe(const RunOptions& options, const TimedRun& timed, const hccl::Trainer& trainer,
+                        const hccl::TrainerOptions& how) {
+  const NumericsOptions& numerics = options.numerics;
+  NumericsReport report;
+  report.timed_shape = shape_text(timed_graph(options));
+  report.timed_type = fmt::format("amp {}", models::name_of(options.amp));
+  report.computed_shape = shape_text(trainer.program().graph());
+  report.computed_type = hcclsim::name_of(numerics.compute);
+  if (numerics.round.has_value()) report.round = hcclsim::name_of(*numerics.round);
+  report.data = trainer.data().describe();
+  report.shuffle = how.shuffle;
+  report.seed = numerics.seed;
+  report.gradients_mean = numerics.gradients_mean;
+  report.requested = static_cast<std::uint32_t>(timed.iterations.size());
+  report.loaded = numerics.load;
+  return report;
+}
+
+/// Peak memory of this process so far.
+Bytes peak_memory() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  constexpr Bytes kibibyte = 1024;
+  return static_cast<Bytes>(usage.ru_maxrss) * kibibyte;
+}
+
+/// The loop with a trainer's steps.
+TrainingLoop loop_of(const RunOptions& options, const TimedRun& timed, hccl::Trainer& trainer, NumericsReport& report) {
+  TrainingLoop loop;
+  loop.iterations = report.requested;
+  loop.save_every = options.numerics.save_every;
+  const bool scaled = LossScaler::parse(options.loss_scale).kind() != LossScaler::Kind::none;
+  loop.step = [&trainer, &report, timed, scaled, done = std::size_t{0}](bool checked) mutable {
+    const hccl::IterationFigures figures = trainer.step(checked);
+    const NumericsIteration iteration{.iteration = figures.iteration + 1,
+                                      .loss = figures.loss,
+                                      .accuracy = figures.accuracy,
+                                      .gradient_norm = figures.gradient_norm,
+                                      .learning_rate = figures.learning_rate,
+                                      .loss_scale = scaled ? std::optional(figures.loss_scale) : std::nullopt,
+                                      .skipped = figures.skipped,
+                                      .step_time = step_time(timed.iterations, done++)};
+    if (checked) {
+      const hccl::ReductionCheck& check = trainer.reduction_check();
+      report.gradient_error =
+          GradientError{iteration.iteration, check.largest_difference, check.bound, check.worst_ratio, check.additions};
+    }
+    return iteration;
+  };
+  if (!options.numerics.save.empty()) {
+    loop.save = [&trainer, &report, &options] {
+      trainer.save(options.numerics.save);
+      report.saved = options.numerics.save;
+    };
+  }
+  return loop;
+}
+
+}  // namespace
+
+NumericsFiles::NumericsFiles(const NumericsOptions& options) {
+  if (!options.loss_plot.empty()) loss_plot_.emplace_back(options.loss_plot);
+  // Opened and dropped: checkpoints are written by the trainer, more than once.
+  if (!options.save.empty()) static_cast<void>(OutputFile(options.save));
+}
+
+void NumericsFiles::plot(const NumericsReport& report, const std::string& title) {
+  if (loss_plot_.empty()) return;
+  ChartSeries loss{"loss", {}};
+  for (const NumericsIteration& iteration : report.iterations) {
+    loss.points.emplace_back(static_cast<double>(iteration.iteration), iteration.loss);
+  }
+  loss_plot_.front().write(svg_line_chart({title, "iteration", "loss", {std::move(loss)}, true}));
+}
+
+void NumericsFiles::commit() {
+  for (OutputFile& file : loss_plot_) file.commit();
+}
+
+NumericsReport run_numerics(const RunOptions& options, const TimedRun& timed, NumericsSession& session) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  models::Graph graph = numeric_graph(options, timed.npus);
+  require_same_parameters(graph, timed.workload);
+  const hccl::TrainerOptions how = trainer_options(options, timed, graph);
+  hccl::Trainer trainer(std::move(graph), production_order(timed.workload), how);
+  if (!options.numerics.load.empty()) trainer.load(options.numerics.load);
+
+  NumericsReport report = describe(options, timed, trainer, how);
+  if (options.numerics.check_gradients) report.gradient_samples = gradient_samples(trainer, how);
+  report.iterations = run_training(loop_of(options, timed, trainer, report), session.progress, session.interruption);
+  if (!report.iterations.empty()) {
+    const hccl::ReplicaCheck replicas = trainer.replica_check();
+    report.replicas = ReplicaDifference{replicas.differing_bits, replicas.largest_difference};
+  }
+  fmt::print(stderr, "Computed in {:.2f} s with {} workers, peak memory {:.2f} GB\n",
+             std::chrono::duration<double>(Clock::now() - start).count(), trainer.workers(),
+             static_cast<double>(peak_memory()) / giga);
+  return report;
+}
+
+void require_exact(const NumericsReport& report) {
+  const auto fail = [](const char* kind, const std::string& message) {
+    throw Error(ErrorCode::check_failed, kind, message);
+  };
+  if (report.replicas.has_value() && report.replicas->bits > 0) {
+    fail("replicas", fmt::format("the replicas differ in {} bits; they must be equal", report.replicas->bits));
+  }
+  if (report.gradient_error.has_value() && report.gradient_error->worst_ratio > 1) {
+    fail("reduction",
+         fmt::format("a reduced gradient is {:.3g} times farther from the exact one than rounding explains",
+                     report.gradient_error->worst_ratio));
+  }
+  const auto& samples = report.gradient_samples;
+  const auto wrong =
+      std::find_if(samples.begin(), samples.end(), [](const auto& sample) { return sample.verdict == "differs"; });
+  if (wrong != samples.end()) {
+    fail("gradients", fmt::format("element {} of {} has the gradient {:.6g}, but finite differences give {:.6g}",
+                                  wrong->element, wrong->parameter, wrong->gradient, wrong->quotient));
+  }
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/output_file.hpp"
+#include "cli/interruption.hpp"
+#include "cli/iteration.hpp"
+#include "cli/numerics_report.hpp"
+#include "cli/progress.hpp"
+#include "cli/run_options.hpp"
+#include "device/soc.hpp"
+#include "device/workload.hpp"
+#include "hccl/gradient/segment.hpp"
+#include "hccl/schedule/schedule.hpp"
+
+/// `hcclsim run --numerics`: the timed run's network, segments and Schedules, trained with real numbers.
+namespace hcclsim::cli {
+
+/// What must exist before the simulating child does: the terminal and the signals.
+struct NumericsSession {
+  Progress progress;
+  Interruption interruption;
+};
+
+/// The timed run that real numbers go with.
+struct TimedRun {
+  Rank npus = 1;
+  const device::Soc& soc;
+  const device::Workload& workload;
+  std::span<const hccl::Segment> segments;
+  std::span<const std::shared_ptr<const hccl::Schedule>> schedules;  ///< of the segments
+  std::span<const IterationPoints> iterations;                       ///< of the printed rank, as many as are trained
+};
+
+/// The files that training writes. They are opened before the simulation, so that a path that cannot be written is
+/// known at once.
+class NumericsFiles {
+ public:
+  /// Throws Error(bad_input, "output").
+  explicit NumericsFiles(const NumericsOptions& options);
+  /// Writes the chart of the loss, if one is wanted; it appears with commit().
+  void plot(const NumericsReport& report, const std::string& title);
+  void commit();
+
+ private:
+  std::vector<OutputFile> loss_plot_;  // one or none
+};
+
+/// Trains, saves checkpoints, and tells wall time and memory on standard error. Throws Error(bad_input) of kind
+/// "option", "memory", "data", "dtype", "checkpoint" or "output".
+[[nodiscard]] NumericsReport run_numerics(const RunOptions& options, const TimedRun& timed, NumericsSession& session);
+
+/// Throws Error(check_failed) if replicas differ, if a reduction is farther off than its rounding can explain, or if a
+/// gradient contradicts its difference quotient.
+void require_exact(const NumericsReport& report);
+
+}  // namespace hcclsim::cli
