@@ -50,7 +50,7 @@ std::vector<std::string> row(const NumericsIteration& iteration) {
 
 std::string iteration_table(const NumericsReport& report) {
   const std::size_t count = report.iterations.size();
-  const std::string interrupted =
+  std::string interrupted =
       count < report.requested ? fmt::format("Interrupted after {} of {} iterations.\n", count, report.requested) : "";
   if (count == 0) return interrupted;
   Table table({{"iteration"},

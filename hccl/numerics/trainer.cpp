@@ -102,7 +102,8 @@ IterationFigures Trainer::step(bool checked) {
     correct += output.correct;
     flagged = flagged || output.overflow;
   }
-  const auto rows = static_cast<double>(program_.graph().operators.back().output.batch);
+  const models::Graph& graph = program_.graph();
+  const auto rows = static_cast<double>(graph.input_of(graph.operators.back()).batch);  // of the logits
   figures.accuracy = static_cast<double>(correct) / (rows * options_.npus);
 
   const double divisor = (options_.gradients_mean ? options_.npus : 1) * scale;

@@ -80,7 +80,7 @@ struct TrainingResult {
   std::vector<SegmentResult> segments;
   std::optional<GradientCheckTimes> checks;
   std::vector<Seconds> gradient_ready;  ///< production order
-  StepSchedules schedules;  ///< what was timed; real gradients move along the same
+  StepSchedules schedules;              ///< what was timed; real gradients move along the same
   sim::Trace trace;
   Seconds last_fp_start = 0;    ///< date of fp_start in the trace's clock
   std::uint64_t transfers = 0;  ///< all of them completed

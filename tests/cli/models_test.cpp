@@ -43,7 +43,7 @@ std::vector<std::string> lines(const std::string& text) {
 TEST(ModelsCommand, ListNamesWhatShowTakes) {
   const json list = json::parse(run("list --format json"));
   EXPECT_EQ(list["format_version"], 1);
-  EXPECT_EQ(list["models"].size(), 9U);
+  EXPECT_EQ(list["models"].size(), 12U);
   for (const json& model : list["models"]) {
     const json shown = json::parse(run("show " + model["name"].get<std::string>() + " --format json"));
     EXPECT_THAT(shown["model"].get<std::string>(), HasSubstr(model["title"].get<std::string>()));
