@@ -235,6 +235,10 @@ void finish_numerics_options(const OptionOrigins& origins, models::Optimizer rul
   if (origins.given("decay-norms") && options.optimizer.weight_decay == 0) {
     bad_input("option", "{} has no meaning without --weight-decay", origins.name("decay-norms"));
   }
+  if (options.check_gradients && (options.round.has_value() || options.compute != DataType::fp32)) {
+    bad_input("option", "{} needs fp32 without {}: the loss is too coarse for finite differences otherwise",
+              origins.name("check-gradients"), options.round.has_value() ? "--numeric-round" : "--numeric-dtype bf16");
+  }
   using enum Optimizer;
   options.optimizer.rule = rule;
   if (!origins.given("lr") && (rule == adam || rule == adamw || rule == lamb)) options.learning_rate = 0.001;

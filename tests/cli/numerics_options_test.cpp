@@ -104,7 +104,7 @@ TEST(NumericsOptions, AllGiven) {
                                          "3",
                                          "--memory-limit",
                                          "8GiB",
-                                         "--check-gradients",
+
                                          "--save",
                                          "s.ckpt",
                                          "--save-every",
@@ -131,7 +131,6 @@ TEST(NumericsOptions, AllGiven) {
   EXPECT_FALSE(options.gradients_mean);
   EXPECT_EQ(options.workers, 3U);
   EXPECT_EQ(options.memory_limit, Bytes{8} << 30);
-  EXPECT_TRUE(options.check_gradients);
   EXPECT_EQ(options.save, "s.ckpt");
   EXPECT_EQ(options.save_every, 5U);
   EXPECT_EQ(options.load, "l.ckpt");
@@ -143,8 +142,9 @@ TEST(NumericsOptions, AllGiven) {
   EXPECT_DOUBLE_EQ(rates.at(10), 0.05);
 }
 
-TEST(NumericsOptions, MomentsOfAdam) {
+TEST(NumericsOptions, MomentsOfAdamAndChecks) {
   const NumericsOptions options = parse({"--numerics", "--beta1", "0.8", "--beta2", "0.99"}, Optimizer::adam);
+  EXPECT_TRUE(parse({"--numerics", "--check-gradients"}).check_gradients);
   EXPECT_EQ(options.optimizer.beta1, 0.8);
   EXPECT_EQ(options.optimizer.beta2, 0.99);
 }
@@ -213,6 +213,10 @@ TEST(NumericsOptions, WrongTogether) {
   EXPECT_THAT(parse_error({"--numerics", "--save", "-"}), HasSubstr("--save -: standard output is taken"));
   EXPECT_THAT(parse_error({"--numerics", "--loss-plot", "-"}), HasSubstr("--loss-plot -"));
   EXPECT_THAT(parse_error({"--numerics", "--loss-plot", "f", "--save", "f"}), HasSubstr("both write f"));
+  EXPECT_THAT(parse_error({"--numerics", "--check-gradients", "--numeric-round", "fp16"}),
+              HasSubstr("needs fp32 without --numeric-round"));
+  EXPECT_THAT(parse_error({"--numerics", "--check-gradients", "--numeric-dtype", "bf16"}),
+              HasSubstr("needs fp32 without --numeric-dtype bf16"));
   EXPECT_THAT(parse_error({"--numerics", "--decay-norms", "off"}), HasSubstr("without --weight-decay"));
   EXPECT_THAT(parse_error({"--numerics", "--lr-schedule", "cosine:10:5"}), HasSubstr("--lr-schedule: "));
   EXPECT_THAT(parse_error({"--numerics", "--beta2", "0.9"}),

@@ -376,6 +376,7 @@ TEST(Trainer, LearnsMadeClasses) {
           }
         }
         EXPECT_GE(accuracy, 0.9);
+        EXPECT_LE(accuracy, 1);
       }
     }
   }
