@@ -73,7 +73,7 @@ void add_data_options(CLI::App& command, NumericsOptions& options) {
   command
       .add_option("--data", options.data,
                   "synthetic[:SAMPLES], synthetic-classes[:SAMPLES], cifar10:DIR|FILE, mnist:DIR or images:DIR")
-      ->capture_default_str()
+      ->default_str("synthetic:GLOBAL-BATCH")
       ->type_name("SOURCE")
       ->group(group);
   add_switch(command, "--shuffle", options.shuffle, "New order of the samples of files in every epoch")

@@ -28,7 +28,7 @@ struct NumericsOptions {
   std::optional<DataType> round;       ///< fp16 or bf16: type in which every operator's output is stored
   OverflowRule overflow = OverflowRule::automatic;
   std::uint64_t seed = 1;
-  std::string data = "synthetic";
+  std::string data;     ///< as open_dataset takes it; empty: one global batch of made samples, the same in every step
   bool shuffle = true;  ///< in every epoch, if the source is to be shuffled at all
 
   // How it is trained

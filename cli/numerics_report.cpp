@@ -80,10 +80,9 @@ std::string exactness(const NumericsReport& report) {
     const GradientError& error = *report.gradient_error;
     text += fmt::format(
         "Reduced gradient of iteration {} against the fp64 {}: largest difference {:.3g}, bound there {:.3g} ({} "
-        "additions), worst "
-        "difference/bound {:.3g}.\n",
+        "additions), worst difference/bound {:.3g}; {} of {} elements vanished.\n",
         error.iteration, report.gradients_mean ? "mean" : "sum", error.largest, error.bound, error.additions,
-        error.worst_ratio);
+        error.worst_ratio, with_thousands(error.vanished), with_thousands(error.elements));
   }
   return text;
 }
@@ -152,11 +151,10 @@ nlohmann::ordered_json numerics_json(const NumericsReport& report) {
   json["gradient_error"] = nullptr;
   if (report.gradient_error.has_value()) {
     const GradientError& error = *report.gradient_error;
-    json["gradient_error"] = {{"iteration", error.iteration},
-                              {"largest", error.largest},
-                              {"bound", error.bound},
-                              {"worst_ratio", error.worst_ratio},
-                              {"additions", error.additions}};
+    json["gradient_error"] = {{"iteration", error.iteration}, {"largest", error.largest},
+                              {"bound", error.bound},         {"worst_ratio", error.worst_ratio},
+                              {"additions", error.additions}, {"elements", error.elements},
+                              {"vanished", error.vanished}};
   }
   json["gradient_check"] = Json::array();
   for (const GradientSampleLine& sample : report.gradient_samples) {

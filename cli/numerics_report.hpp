@@ -37,6 +37,8 @@ struct GradientError {
   double bound = 0;             ///< of rounding in the order of the reduction, at the element of the largest
   double worst_ratio = 0;       ///< largest error/bound over all elements
   std::uint32_t additions = 0;  ///< longest chain of additions that a contribution passes through
+  std::uint64_t elements = 0;
+  std::uint64_t vanished = 0;  ///< elements that are zero after the reduction though the exact sum is not
 };
 
 /// A gradient entry against a difference quotient of the loss.

@@ -78,8 +78,9 @@ hccl::TrainerOptions trainer_options(const RunOptions& options, const TimedRun& 
   out.program.round = numerics.round;
   out.program.overflow = overflow_of(numerics.overflow, timed.soc);
   out.program.label_smoothing = static_cast<float>(numerics.label_smoothing);
-  out.data = numerics.data;
-  out.shuffle = numerics.shuffle && models::open_dataset(numerics.data, graph, numerics.seed)->shuffles();
+  out.data =
+      numerics.data.empty() ? fmt::format("synthetic:{}", std::uint64_t{timed.npus} * graph.batch()) : numerics.data;
+  out.shuffle = numerics.shuffle && models::open_dataset(out.data, graph, numerics.seed)->shuffles();
   out.seed = numerics.seed;
   return out;
 }
@@ -164,7 +165,8 @@ TrainingLoop loop_of(const RunOptions& options, const TimedRun& timed, hccl::Tra
     if (checked) {
       const hccl::ReductionCheck& check = trainer.reduction_check();
       report.gradient_error =
-          GradientError{iteration.iteration, check.largest_difference, check.bound, check.worst_ratio, check.additions};
+          GradientError{iteration.iteration, check.largest_difference, check.bound,   check.worst_ratio,
+                        check.additions,     check.elements,           check.vanished};
     }
     return iteration;
   };

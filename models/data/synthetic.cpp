@@ -101,8 +101,8 @@ void Synthetic::make_pattern(std::uint64_t stream, std::uint64_t sample, double 
 
 std::string Synthetic::describe() const {
   const std::string_view name = rule_ == Rule::learnable ? "synthetic classes" : "synthetic data";
-  if (samples_ == unbounded) return fmt::format("{}, never the same sample twice, seed {}", name, seed_);
-  return fmt::format("{}, {} samples, seed {}", name, samples_, seed_);
+  if (samples_ == unbounded) return fmt::format("{}, never the same sample twice", name);
+  return fmt::format("{}, {} samples", name, samples_);
 }
 
 }  // namespace hcclsim::models

@@ -51,7 +51,7 @@ TEST(NumericsOptions, Defaults) {
   EXPECT_EQ(options.compute, DataType::fp32);
   EXPECT_FALSE(options.round.has_value());
   EXPECT_EQ(options.overflow, OverflowRule::automatic);
-  EXPECT_EQ(options.data, "synthetic");
+  EXPECT_EQ(options.data, "");
   EXPECT_EQ(options.seed, 1U);
   EXPECT_TRUE(options.gradients_mean);
   EXPECT_EQ(options.workers, 0U);

@@ -29,7 +29,7 @@ NumericsReport sample() {
                        {2, 6.8, 0.125, 1.125, 0.01, 1024, true, 0.0185},
                        {3, 6.75, 0.5, 1, 0.02, 512, false, 0.0185}};
   report.replicas = ReplicaDifference{0, 0};
-  report.gradient_error = GradientError{3, 1e-9, 4e-9, 0.25, 7};
+  report.gradient_error = GradientError{3, 1e-9, 4e-9, 0.25, 7, 1000, 12};
   return report;
 }
 
@@ -43,7 +43,7 @@ TEST(NumericsText, Sample) {
             "        3  6.750000       50.00              1           0.02         512  done      18.500\n"
             "Replicas differ in 0 bits (largest difference 0).\n"
             "Reduced gradient of iteration 3 against the fp64 mean: largest difference 1e-09, bound there 4e-09 (7 "
-            "additions), worst difference/bound 0.25.\n");
+            "additions), worst difference/bound 0.25; 12 of 1,000 elements vanished.\n");
 }
 
 TEST(NumericsText, NoLossScaleIsADash) {
@@ -106,7 +106,7 @@ TEST(NumericsJson, Sample) {
       {"iteration": 3, "loss": 6.75, "accuracy": 0.5, "gradient_norm": 1.0, "learning_rate": 0.02,
        "loss_scale": 512.0, "skipped": false, "step_time_s": 0.0185}],
     "replica_difference": {"bits": 0, "largest": 0.0},
-    "gradient_error": {"iteration": 3, "largest": 1e-9, "bound": 4e-9, "worst_ratio": 0.25, "additions": 7},
+    "gradient_error": {"iteration": 3, "largest": 1e-9, "bound": 4e-9, "worst_ratio": 0.25, "additions": 7, "elements": 1000, "vanished": 12},
     "gradient_check": []})"));
 }
 

@@ -188,7 +188,7 @@ TEST(Synthetic, SizesAndNames) {
   EXPECT_EQ(some->size(), 12);
   EXPECT_FALSE(some->shuffles());
   EXPECT_TRUE(open_dataset("synthetic-classes:12", graph, 1)->shuffles());
-  EXPECT_EQ(some->describe(), "synthetic data, 12 samples, seed 1");
+  EXPECT_EQ(some->describe(), "synthetic data, 12 samples");
   for (const std::string bad : {"synthetic:", "synthetic:0", "synthetic:-1", "synthetic:1x", "synthetic-classes:1e3"}) {
     EXPECT_THAT(open_error(bad, graph), HasSubstr("is not a number of samples, 1 or more")) << bad;
   }
