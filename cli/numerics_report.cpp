@@ -80,9 +80,10 @@ std::string exactness(const NumericsReport& report) {
     const GradientError& error = *report.gradient_error;
     text += fmt::format(
         "Reduced gradient of iteration {} against the fp64 {}: largest difference {:.3g}, bound there {:.3g} ({} "
-        "additions), worst difference/bound {:.3g}; {} of {} elements vanished.\n",
+        "additions), worst difference/bound {:.3g}; {} of {} elements vanished{}.\n",
         error.iteration, report.gradients_mean ? "mean" : "sum", error.largest, error.bound, error.additions,
-        error.worst_ratio, with_thousands(error.vanished), with_thousands(error.elements));
+        error.worst_ratio, with_thousands(error.vanished), with_thousands(error.elements),
+        error.overflow ? "; others overflowed, so that no bound holds" : "");
   }
   return text;
 }
@@ -154,7 +155,7 @@ nlohmann::ordered_json numerics_json(const NumericsReport& report) {
     json["gradient_error"] = {{"iteration", error.iteration}, {"largest", error.largest},
                               {"bound", error.bound},         {"worst_ratio", error.worst_ratio},
                               {"additions", error.additions}, {"elements", error.elements},
-                              {"vanished", error.vanished}};
+                              {"vanished", error.vanished},   {"overflow", error.overflow}};
   }
   json["gradient_check"] = Json::array();
   for (const GradientSampleLine& sample : report.gradient_samples) {

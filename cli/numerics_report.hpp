@@ -39,6 +39,7 @@ struct GradientError {
   std::uint32_t additions = 0;  ///< longest chain of additions that a contribution passes through
   std::uint64_t elements = 0;
   std::uint64_t vanished = 0;  ///< elements that are zero after the reduction though the exact sum is not
+  bool overflow = false;       ///< numbers left the range of the type on the wire: no bound holds
 };
 
 /// A gradient entry against a difference quotient of the loss.

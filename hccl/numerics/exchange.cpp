@@ -91,6 +91,7 @@ GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::s
   if (check != nullptr) {
     for (const SegmentFlow& segment : segments_)
       merged.additions = std::max(merged.additions, segment.flow->additions());
+    merged.overflow = outcome.overflow;
     *check = merged;
   }
   return outcome;

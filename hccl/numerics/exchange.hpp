@@ -24,6 +24,7 @@ struct ReductionCheck {
   double largest_difference = 0;  ///< over all elements
   double bound = 0;               ///< of the rounding error, at the element of the largest difference
   double worst_ratio = 0;         ///< largest difference/bound; at most 1 unless the reduction is wrong or overflowed
+  bool overflow = false;          ///< something left the range of the type on the wire: no bound holds
   std::uint32_t additions = 0;    ///< longest chain of reductions that a contribution passes through
   std::uint64_t elements = 0;     ///< that were compared
   std::uint64_t vanished = 0;     ///< of them zero after the reduction though the exact sum is not

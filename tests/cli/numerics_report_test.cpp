@@ -106,7 +106,7 @@ TEST(NumericsJson, Sample) {
       {"iteration": 3, "loss": 6.75, "accuracy": 0.5, "gradient_norm": 1.0, "learning_rate": 0.02,
        "loss_scale": 512.0, "skipped": false, "step_time_s": 0.0185}],
     "replica_difference": {"bits": 0, "largest": 0.0},
-    "gradient_error": {"iteration": 3, "largest": 1e-9, "bound": 4e-9, "worst_ratio": 0.25, "additions": 7, "elements": 1000, "vanished": 12},
+    "gradient_error": {"iteration": 3, "largest": 1e-9, "bound": 4e-9, "worst_ratio": 0.25, "additions": 7, "elements": 1000, "vanished": 12, "overflow": false},
     "gradient_check": []})"));
 }
 
