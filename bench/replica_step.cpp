@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "device/numerics/program.hpp"
 #include "device/numerics/worker_pool.hpp"
-#include "models/initial_weights.hpp"
 #include "models/lowering.hpp"
 #include "models/zoo.hpp"
 
@@ -43,16 +42,6 @@ models::Batch made_batch(const models::Graph& graph) {
   return batch;
 }
 
-void fill(const device::Program& program, device::Weights& weights, device::WorkerPool& pool) {
-  pool.for_each(program.parameters().size(), [&](std::size_t gradient, unsigned) {
-    const device::ParameterSlot& slot = program.parameters()[gradient];
-    std::vector<float> plain(slot.elements);
-    models::initial_weights(program.graph(), slot.parameter, 1, plain);
-    program.to_storage(gradient, plain, weights.values());
-  });
-  weights.prepare(pool);
-}
-
 void measure(const models::ModelOptions& options, unsigned workers, std::uint32_t steps) {
   const auto start = std::chrono::steady_clock::now();
   const models::Graph graph = models::make_model(options);
@@ -63,7 +52,7 @@ void measure(const models::ModelOptions& options, unsigned workers, std::uint32_
 
   device::WorkerPool pool(workers);
   device::Weights weights(program);
-  fill(program, weights, pool);
+  device::initialise(program, 1, pool, weights);
   const models::Batch batch = made_batch(graph);
   std::vector<std::unique_ptr<device::Workspace>> workspaces;
   std::vector<std::vector<float>> gradients(workers, std::vector<float>(program.elements()));

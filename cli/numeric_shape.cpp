@@ -16,18 +16,6 @@ models::ModelOptions timed_options(const RunOptions& options) {
 
 }  // namespace
 
-Flops step_flops(const models::Graph& graph) {
-  const std::vector<bool> needed = graph.needs_gradient();
-  Flops total = 0;
-  for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-    const models::Operator& op = graph.operators[i];
-    if (op.inputs.empty()) continue;
-    total += forward_flops(graph, op);
-    if (needed[i]) total += backward_flops(graph, op, needed[op.inputs.front()]);
-  }
-  return total;
-}
-
 models::Graph timed_graph(const RunOptions& options) { return models::make_model(timed_options(options)); }
 
 models::Graph numeric_graph(const RunOptions& options, Rank npus) {
@@ -36,7 +24,7 @@ models::Graph numeric_graph(const RunOptions& options, Rank npus) {
   if (numerics.input.has_value()) shape.input = numerics.input;
   if (numerics.batch.has_value()) shape.batch = *numerics.batch;
   models::Graph graph = models::make_model(shape);
-  if (static_cast<double>(step_flops(graph)) * npus <= most_default_flops) return graph;
+  if (models::step_flops(graph) * npus <= most_default_flops) return graph;
 
   if (!numerics.batch.has_value()) shape.batch = std::min(shape.batch, small_batch);
   if (!numerics.input.has_value() && graph.input_kind == models::InputKind::images) {

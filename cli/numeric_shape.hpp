@@ -16,9 +16,6 @@ constexpr double most_default_flops = 2e11;
 constexpr std::uint32_t small_input = 64;
 constexpr std::uint32_t small_batch = 2;
 
-/// Operations of one replica's forward and backward pass.
-[[nodiscard]] Flops step_flops(const models::Graph& graph);
-
 /// The network in the timed shape.
 [[nodiscard]] models::Graph timed_graph(const RunOptions& options);
 /// The network in the shape to be computed: --numeric-input and --numeric-batch where given, for the rest the timed

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/output.hpp"
@@ -24,6 +26,14 @@ std::size_t row_distance(std::size_t iterations) {
     }
     decade *= 10;
   }
+}
+
+/// Figures as they are printed: the sign of what is not a number says nothing, and differs between processors.
+NumericsIteration printable(NumericsIteration iteration) {
+  for (double* const figure : {&iteration.loss, &iteration.gradient_norm}) {
+    if (std::isnan(*figure)) *figure = std::numeric_limits<double>::quiet_NaN();
+  }
+  return iteration;
 }
 
 std::string head(const NumericsReport& report) {
@@ -63,7 +73,7 @@ std::string iteration_table(const NumericsReport& report) {
                {"step ms"}});
   const std::size_t distance = row_distance(count);
   for (std::size_t i = 0; i < count; ++i) {
-    if (i == 0 || i + 1 == count || (i + 1) % distance == 0) table.add_row(row(report.iterations[i]));
+    if (i == 0 || i + 1 == count || (i + 1) % distance == 0) table.add_row(row(printable(report.iterations[i])));
   }
   std::string text = table.to_string();
   if (distance > 1) text += fmt::format("({} iterations, not all shown: --format csv)\n", count);
@@ -166,7 +176,8 @@ nlohmann::ordered_json numerics_json(const NumericsReport& report) {
 
 std::string numerics_csv(const NumericsReport& report) {
   std::string text = "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,skipped,step_time_s\n";
-  for (const NumericsIteration& iteration : report.iterations) {
+  for (const NumericsIteration& done : report.iterations) {
+    const NumericsIteration iteration = printable(done);
     const std::string scale = iteration.loss_scale.has_value() ? fmt::format("{}", *iteration.loss_scale) : "";
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}\n", iteration.iteration, iteration.loss,
                    iteration.accuracy, iteration.gradient_norm, iteration.learning_rate, scale,

@@ -148,4 +148,16 @@ Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gr
   }
 }
 
+Flops step_flops(const Graph& graph) {
+  const std::vector<bool> needed = graph.needs_gradient();
+  Flops total = 0;
+  for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+    const Operator& op = graph.operators[i];
+    if (op.inputs.empty()) continue;
+    total += forward_flops(graph, op);
+    if (needed[i]) total += backward_flops(graph, op, needed[op.inputs.front()]);
+  }
+  return total;
+}
+
 }  // namespace hcclsim::models

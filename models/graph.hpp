@@ -78,8 +78,8 @@ struct Operator {
 
 struct Parameter {
   std::string name;  ///< "layer1.0.conv1.weight"
-  std::vector<std::uint32_t>
-      shape;  ///< convolution: out, in / groups, kernel, kernel; linear: out, in; table: rows, row
+  /// Convolution: out, in / groups, kernel, kernel; linear: out, in; table of an embedding: rows, features.
+  std::vector<std::uint32_t> shape;
   std::uint64_t elements = 0;
   OperatorId owner = 0;
   double initial_scale = 1;  ///< factor on its initial values: ResNet starts its residual branches small
@@ -130,5 +130,8 @@ struct Graph {
 /// element of the window, softmax cross-entropy 2 per logit, other element-wise operators and embeddings 1. Attention:
 /// four products and 5 per score.
 [[nodiscard]] Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gradient);
+
+/// Forward pass of all operators and backward pass of those whose output has a gradient.
+[[nodiscard]] Flops step_flops(const Graph& graph);
 
 }  // namespace hcclsim::models

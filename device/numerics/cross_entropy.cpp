@@ -42,8 +42,8 @@ LossOfRows cross_entropy(std::span<const float> logits, std::span<const std::int
     if (label >= classes) bad_input("labels", "label {} of row {}: labels must be 0 to {}", labels[r], r, classes - 1);
     const std::span<const float> values = logits.subspan(r * classes, classes);
     const Row row = sum_row(values);
-    result.loss += std::log(row.exponentials) - label_target * (static_cast<double>(values[label]) - row.top) -
-                   smooth_target * row.logits;
+    result.loss += std::log(row.exponentials) - label_target * (static_cast<double>(values[label]) - row.top);
+    if (smoothing > 0) result.loss -= smooth_target * row.logits;  // else 0 · ∞ where a logit is −∞
     if (row.largest == label) ++result.correct;
     if (slopes.empty()) continue;
     const std::span<float> row_slopes = slopes.subspan(r * classes, classes);

@@ -2,13 +2,14 @@
 
 #include <cmath>
 
+#include "device/numerics/instruction_sets.hpp"
+
 namespace hcclsim::device {
 namespace {
 
 /// Products of 64 bits: worth it with AVX-512 above all.
-__attribute__((target_clones("avx512f", "avx2", "default"))) void mask(std::uint64_t key, std::uint64_t dropped,
-                                                                       float scale, const float* in, float* out,
-                                                                       std::size_t elements) {
+FOR_EVERY_PROCESSOR void mask(std::uint64_t key, std::uint64_t dropped, float scale, const float* in, float* out,
+                              std::size_t elements) {
   for (std::size_t i = 0; i < elements; ++i) {
     const bool keep = (mix_bits(key ^ i) >> 40U) >= dropped;
     const float scaled = in[i] * scale;

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -22,6 +23,9 @@ MemoryBlock::MemoryBlock(std::size_t bytes) : bytes_(bytes) {
 MemoryBlock::MemoryBlock(const MemoryBlock& other) : MemoryBlock(other.bytes_) {
   if (bytes_ != 0) std::memcpy(data_, other.data_, bytes_);
 }
+
+MemoryBlock::MemoryBlock(MemoryBlock&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, 0)), data_(std::exchange(other.data_, nullptr)) {}
 
 MemoryBlock::~MemoryBlock() {
   if (data_ != nullptr) munmap(data_, bytes_);

@@ -11,6 +11,7 @@ class MemoryBlock {
   /// Throws Error(bad_input) of kind "memory" if the system has not that much.
   explicit MemoryBlock(std::size_t bytes);
   MemoryBlock(const MemoryBlock& other);
+  MemoryBlock(MemoryBlock&& other) noexcept;
   MemoryBlock& operator=(const MemoryBlock&) = delete;
   ~MemoryBlock();
 

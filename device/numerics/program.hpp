@@ -65,8 +65,6 @@ class Program {
   [[nodiscard]] Bytes workspace_bytes() const;
   /// What Weights allocate: the flat buffer and copies in other layouts.
   [[nodiscard]] Bytes weights_bytes() const;
-  /// Floating-point operations of one replica's forward and backward pass.
-  [[nodiscard]] Flops flops() const;
 
   /// Copies one parameter between row-major order and its place in a flat buffer. `gradient`: index in production
   /// order.
@@ -85,6 +83,7 @@ class Weights {
   /// All zero.
   explicit Weights(const Program& program);
   Weights(const Weights& other);
+  Weights(Weights&& other) noexcept;
   Weights& operator=(const Weights&) = delete;
   ~Weights();
 
@@ -98,6 +97,9 @@ class Weights {
  private:
   std::unique_ptr<onednn::WeightMemory> memory_;
 };
+
+/// Sets the weights that training starts from (models/initial_weights.hpp), and prepares them.
+void initialise(const Program& program, std::uint64_t seed, WorkerPool& pool, Weights& weights);
 
 struct StepInput {
   float loss_scale = 1;            ///< the gradients are those of loss · loss_scale

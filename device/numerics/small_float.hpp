@@ -3,16 +3,12 @@
 #include <bit>
 #include <cstdint>
 
+#include "device/numerics/instruction_sets.hpp"
 #include "device/numerics/rounding.hpp"
 
 /// One element's conversion between fp32 and the 16-bit types, without branches, so that loops over them become vector
 /// instructions of any processor. For rounding.cpp and reduce.cpp.
 namespace hcclsim::device {
-
-/// A loop is compiled for AVX-512, for AVX2 and for any x86-64; the processor's is chosen at start. Functions inside it
-/// must be inlined, hence INLINE. Neither changes a bit: no multiply-add is fused.
-#define FOR_EVERY_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#define INLINE [[gnu::always_inline]] inline
 
 /// Bits of a 16-bit number, and whether it is infinite or was cut to the largest finite one.
 struct Narrowed {

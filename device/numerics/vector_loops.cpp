@@ -7,14 +7,15 @@
 #include <cstdint>
 #include <cstring>
 
+#include "device/numerics/instruction_sets.hpp"
+
 // This file is compiled with -fno-math-errno (CMakeLists.txt): a square root that may set errno is not vectorised.
-#define FOR_ALL_PROCESSORS __attribute__((target_clones("avx512f", "avx2", "default")))
 
 namespace hcclsim::device {
 namespace {
 
 /// The direction in which LAMB moves a weight, before its trust ratio.
-inline float lamb_update(const UpdateFactors& factors, float first, float second, float weight) {
+INLINE float lamb_update(const UpdateFactors& factors, float first, float second, float weight) {
   return factors.first_scale * first / (factors.second_scale * std::sqrt(second) + factors.epsilon) +
          factors.decay * weight;
 }
@@ -23,7 +24,7 @@ inline float lamb_update(const UpdateFactors& factors, float first, float second
 
 // The loops take a copy of the factors: references could be aliases of what the loop writes.
 
-FOR_ALL_PROCESSORS
+FOR_EVERY_PROCESSOR
 void apply_sgd(std::size_t elements, const UpdateFactors& factors, const float* __restrict__ gradient,
                float* __restrict__ weight) {
   const UpdateFactors f = factors;
@@ -32,7 +33,7 @@ void apply_sgd(std::size_t elements, const UpdateFactors& factors, const float* 
   }
 }
 
-FOR_ALL_PROCESSORS
+FOR_EVERY_PROCESSOR
 void apply_momentum(std::size_t elements, const UpdateFactors& factors, const float* __restrict__ gradient,
                     float* __restrict__ weight, float* __restrict__ velocity) {
   const UpdateFactors f = factors;
@@ -43,7 +44,7 @@ void apply_momentum(std::size_t elements, const UpdateFactors& factors, const fl
   }
 }
 
-FOR_ALL_PROCESSORS
+FOR_EVERY_PROCESSOR
 void apply_nesterov(std::size_t elements, const UpdateFactors& factors, const float* __restrict__ gradient,
                     float* __restrict__ weight, float* __restrict__ velocity) {
   const UpdateFactors f = factors;
@@ -54,7 +55,7 @@ void apply_nesterov(std::size_t elements, const UpdateFactors& factors, const fl
   }
 }
 
-FOR_ALL_PROCESSORS
+FOR_EVERY_PROCESSOR
 void apply_lars(std::size_t elements, const UpdateFactors& factors, const float* __restrict__ gradient,
                 float* __restrict__ weight, float* __restrict__ velocity) {
   const UpdateFactors f = factors;
@@ -65,7 +66,7 @@ void apply_lars(std::size_t elements, const UpdateFactors& factors, const float*
   }
 }
 
-FOR_ALL_PROCESSORS
+FOR_EVERY_PROCESSOR
 void apply_adam(std::size_t elements, const UpdateFactors& factors, const float* __restrict__ gradient,
                 float* __restrict__ weight, float* __restrict__ first, float* __restrict__ second) {
   const UpdateFactors f = factors;
@@ -77,7 +78,7 @@ void apply_adam(std::size_t elements, const UpdateFactors& factors, const float*
   }
 }
 
-FOR_ALL_PROCESSORS
+FOR_EVERY_PROCESSOR
 SquareSums update_lamb_moments(std::size_t elements, const UpdateFactors& factors, const float* __restrict__ gradient,
                                const float* __restrict__ weight, float* __restrict__ first,
                                float* __restrict__ second) {
@@ -101,7 +102,7 @@ SquareSums update_lamb_moments(std::size_t elements, const UpdateFactors& factor
   return squares;
 }
 
-FOR_ALL_PROCESSORS
+FOR_EVERY_PROCESSOR
 void apply_lamb(std::size_t elements, const UpdateFactors& factors, const float* __restrict__ first,
                 const float* __restrict__ second, float* __restrict__ weight) {
   const UpdateFactors f = factors;
@@ -112,7 +113,7 @@ void apply_lamb(std::size_t elements, const UpdateFactors& factors, const float*
 
 // Compilers must not reorder a sum, so its lanes are written out: 32 of them, enough to hide the latency of an
 // addition.
-FOR_ALL_PROCESSORS
+FOR_EVERY_PROCESSOR
 double sum_of_squares(std::size_t elements, const float* values) {
   constexpr std::size_t width = 8;
   using Floats = float __attribute__((vector_size(width * sizeof(float))));
@@ -135,7 +136,7 @@ double sum_of_squares(std::size_t elements, const float* values) {
   return sum;
 }
 
-FOR_ALL_PROCESSORS
+FOR_EVERY_PROCESSOR
 bool all_finite(std::size_t elements, const float* values) {
   constexpr std::uint32_t magnitude = 0x7fffffffU;
   constexpr std::uint32_t infinity = 0x7f800000U;

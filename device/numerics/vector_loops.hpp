@@ -2,10 +2,9 @@
 
 #include <cstddef>
 
-/// The loops over flat buffers of fp32 that optimizers and checks of gradients consist of, each compiled for several
-/// instruction sets, of which the processor's best is taken when the program starts. Every element is computed by the
-/// same IEEE operations in each of them, without fused multiply-adds, and sums have a fixed number of lanes: the bits
-/// of a result depend neither on the instruction set nor on how a buffer is cut for the workers.
+/// The loops over flat buffers of fp32 that optimizers and checks of gradients consist of, compiled for several
+/// instruction sets (instruction_sets.hpp). Sums have a fixed number of lanes, so the bits of a result depend neither
+/// on the instruction set nor on how a buffer is cut for the workers.
 ///
 /// Buffers of one call have `elements` elements and do not overlap. In the rules below w is a weight, g its gradient
 /// times `gradient_scale`.

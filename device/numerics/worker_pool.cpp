@@ -2,6 +2,10 @@
 
 #include <sched.h>
 
+#include <system_error>
+
+#include "base/error.hpp"
+
 // libgomp's, which oneDNN computes with: declared here because no file of ours is compiled with OpenMP.
 extern "C" void omp_set_num_threads(int threads);
 
@@ -22,12 +26,21 @@ void use_one_thread() { omp_set_num_threads(1); }
 WorkerPool::WorkerPool(unsigned workers) {
   if (workers == 0) workers = usable_processors();
   use_one_thread();  // a setting of the calling thread, hence once more in live()
-  for (unsigned worker = 1; worker < workers; ++worker) {
-    threads_.emplace_back([this, worker] { live(worker); });
+  try {
+    for (unsigned worker = 1; worker < workers; ++worker) {
+      threads_.emplace_back([this, worker] { live(worker); });
+    }
+  } catch (const std::system_error& error) {
+    const unsigned begun = this->workers();
+    stop();
+    bad_input("workers", "the system refuses more than {} of {} workers: {}; take fewer (--workers)", begun, workers,
+              error.code().message());
   }
 }
 
-WorkerPool::~WorkerPool() {
+WorkerPool::~WorkerPool() { stop(); }
+
+void WorkerPool::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

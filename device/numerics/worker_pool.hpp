@@ -20,7 +20,8 @@ class WorkerPool {
   /// Number of a worker: 0 … workers() − 1, worker 0 being the calling thread.
   using Work = std::function<void(std::size_t item, unsigned worker)>;
 
-  /// 0: as many as processors that this process may use.
+  /// 0: as many as processors that this process may use. Throws Error(bad_input) of kind "workers" if the system gives
+  /// no more threads.
   explicit WorkerPool(unsigned workers = 0);
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -34,6 +35,7 @@ class WorkerPool {
 
  private:
   void live(unsigned worker);
+  void stop();
   void take_items(unsigned worker);
 
   std::vector<std::thread> threads_;

@@ -62,12 +62,14 @@ GradientExchange::GradientExchange(std::span<const device::ParameterSlot> parame
   }
   if (narrowed()) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
-      wires_.push_back(std::make_unique_for_overwrite<std::byte[]>(elements_ * size_of(wire_)));
+      wires_.emplace_back(elements_ * size_of(wire_));
     }
   }
 }
 
-Bytes GradientExchange::wire_bytes() const { return narrowed() ? elements_ * size_of(wire_) * ranks_ : 0; }
+Bytes GradientExchange::wire_bytes(DataType type, std::uint64_t elements, Rank ranks) {
+  return type == DataType::fp32 ? 0 : elements * size_of(type) * ranks;
+}
 
 GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::span<float* const> gradients,
                                                 float scale, ReductionCheck* check) {
@@ -102,7 +104,7 @@ void GradientExchange::run_piece(const Piece& piece, std::span<float* const> gra
   const SegmentFlow& segment = segments_[piece.segment];
   const Bytes element = size_of(wire_);
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    workbench.memory[rank] = narrowed() ? wires_[rank].get() + segment.offset * element
+    workbench.memory[rank] = narrowed() ? wires_[rank].data() + segment.offset * element
                                         : reinterpret_cast<std::byte*>(gradients[rank] + segment.offset);
   }
   workbench.sums.clear();

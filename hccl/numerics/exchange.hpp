@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "device/numerics/memory_block.hpp"
 #include "device/numerics/parameter_slot.hpp"
 #include "device/numerics/rounding.hpp"
 #include "device/numerics/worker_pool.hpp"
@@ -45,8 +46,8 @@ class GradientExchange {
   /// to fp32, to what fp64 gives for the same gradients.
   Outcome run(device::WorkerPool& pool, std::span<float* const> gradients, float scale, ReductionCheck* check);
 
-  /// Bytes of the buffers that stand for the wire, of all ranks.
-  [[nodiscard]] Bytes wire_bytes() const;
+  /// What the buffers that stand for the wire take, of all ranks: nothing for fp32, which is reduced in place.
+  [[nodiscard]] static Bytes wire_bytes(DataType type, std::uint64_t elements, Rank ranks);
 
  private:
   struct SegmentFlow {
@@ -81,8 +82,8 @@ class GradientExchange {
   std::vector<SegmentFlow> segments_;
   std::vector<Piece> pieces_;
   std::uint64_t elements_ = 0;
-  std::vector<std::unique_ptr<std::byte[]>> wires_;  // of each rank: its gradients on the wire; empty if fp32
-  std::vector<Workbench> workbenches_;               // of each worker
+  std::vector<device::MemoryBlock> wires_;  // of each rank: its gradients on the wire; empty if fp32
+  std::vector<Workbench> workbenches_;      // of each worker
 };
 
 }  // namespace hcclsim::hccl

@@ -11,7 +11,6 @@
 #include "base/counter_random.hpp"
 #include "base/error.hpp"
 #include "device/numerics/gradient_checks.hpp"
-#include "models/initial_weights.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -23,27 +22,18 @@ constexpr std::uint64_t dropout_streams = 5'000'000;
 /// 2) to 100e9 (224x224) on one core with AVX-512 or AVX2 of about 3 GHz.
 constexpr double worker_speed = 50e9;
 
-unsigned workers_for(const TrainerOptions& options, const device::WorkerPool& pool) {
+/// Workers that have a replica to compute.
+unsigned busy_workers(const TrainerOptions& options, const device::WorkerPool& pool) {
   return std::min<unsigned>(pool.workers(), options.npus);
 }
 
-}  // namespace
-
-Bytes memory_needed(const device::Program& program, const TrainerOptions& options, unsigned workers) {
-  Bytes wire = 0;
-  const DataType type = options.schedules.front()->type;
-  if (type != DataType::fp32) wire = program.elements() * size_of(type) * options.npus;
-  return Replicas::bytes(program, options.optimizer, options.npus) + wire +
-         std::min<Bytes>(workers, options.npus) * program.workspace_bytes();
-}
-
-namespace {
-
 /// Refuses a shape that does not fit into memory before anything of that size is allocated.
 const device::Program& checked(const device::Program& program, const TrainerOptions& options, unsigned workers) {
-  const Bytes needed = memory_needed(program, options, workers);
+  const Bytes needed = Replicas::bytes(program, options.optimizer, options.npus) +
+                       GradientExchange::wire_bytes(options.schedules.front()->type, program.elements(), options.npus) +
+                       workers * program.workspace_bytes();
   if (options.memory_limit == 0 || needed <= options.memory_limit) return program;
-  const Seconds time = program.flops() * options.npus / (worker_speed * std::min<double>(workers, options.npus));
+  const Seconds time = models::step_flops(program.graph()) * options.npus / (worker_speed * workers);
   bad_input(
       "memory",
       "{} replicas of {} at {} need {:.1f} GB, and about {:.1f} s per iteration on {} workers; the limit is {:.1f} "
@@ -67,24 +57,17 @@ Trainer::Trainer(models::Graph graph, std::span<const std::uint32_t> production_
       pool_(options_.workers),
       program_(std::move(graph), production_order, options_.program),
       data_(models::open_dataset(options_.data, program_.graph(), options_.seed)),
-      replicas_(checked(program_, options_, pool_.workers()), options_.optimizer, options_.npus),
+      replicas_(checked(program_, options_, busy_workers(options_, pool_)), options_.optimizer, options_.npus),
       exchange_(program_.parameters(), options_.segments, options_.schedules, options_.program.overflow),
       outputs_(options_.npus) {
   for (Rank rank = 0; rank < options_.npus; ++rank) {
     samplers_.emplace_back(data_->size(), program_.graph().batch(), rank, options_.npus, options_.seed,
                            options_.shuffle && data_->shuffles());
   }
-  for (unsigned worker = 0; worker < workers_for(options_, pool_); ++worker) {
+  for (unsigned worker = 0; worker < busy_workers(options_, pool_); ++worker) {
     seats_.push_back(std::make_unique<Seat>(program_));
   }
-  device::Weights& weights = replicas_.variants().front().weights;
-  pool_.for_each(program_.parameters().size(), [&](std::size_t g, unsigned) {
-    const device::ParameterSlot& slot = program_.parameters()[g];
-    std::vector<float> plain(slot.elements);
-    models::initial_weights(program_.graph(), slot.parameter, options_.seed, plain);
-    program_.to_storage(g, plain, weights.values());
-  });
-  weights.prepare(pool_);
+  device::initialise(program_, options_.seed, pool_, replicas_.variants().front().weights);
 }
 
 Trainer::~Trainer() = default;

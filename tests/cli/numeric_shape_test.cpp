@@ -10,15 +10,6 @@ namespace {
 
 std::string shape(const RunOptions& options, Rank npus) { return shape_text(numeric_graph(options, npus)); }
 
-TEST(NumericShape, FlopsByHand) {
-  // Two linear operators of 4x3 and 3x2 over a batch of 2, 2 per multiply-add: forward 48 + 24, backward 2·24 + 48
-  // (no gradient of the input). ReLU: 6 and 6. Loss: 5 and 2 per logit of 4.
-  RunOptions options;
-  options.model = "mlp:4,3,2";
-  options.batch = 2;
-  EXPECT_EQ(step_flops(timed_graph(options)), (48 + 24) + (48 + 48) + (6 + 6) + (20 + 8));
-}
-
 TEST(NumericShape, SmallEnoughIsComputedAsTimed) {
   RunOptions options;
   options.model = "lenet";

@@ -93,6 +93,14 @@ TEST(NumericsText, Interrupted) {
   EXPECT_THAT(numerics_text(report), HasSubstr("numeric seed 1\nInterrupted after 0 of 10 iterations.\n"));
 }
 
+TEST(NumericsReport, WhatIsNotANumberHasNoSign) {
+  NumericsReport report = sample();
+  report.iterations.back().loss = std::copysign(std::nan(""), -1.0);
+  report.iterations.back().gradient_norm = std::copysign(std::nan(""), -1.0);
+  EXPECT_THAT(numerics_text(report), HasSubstr("        3       nan       50.00            nan  "));
+  EXPECT_THAT(numerics_csv(report), HasSubstr("\n3,nan,0.5,nan,0.02,"));
+}
+
 TEST(NumericsJson, Sample) {
   EXPECT_EQ(numerics_json(sample()), nlohmann::ordered_json::parse(R"({
     "timed_shape": "32 x 3x224x224", "timed_type": "amp O2", "computed_shape": "2 x 3x64x64", "dtype": "fp32",

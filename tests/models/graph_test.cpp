@@ -149,6 +149,22 @@ TEST(Flops, AdaptivePoolingReadsOverlappingWindows) {
   EXPECT_EQ(forward_flops(graph, graph.operators[1]), 2 * 49);
 }
 
+TEST(Flops, OfAStepByHand) {
+  // Two linear operators of 4x3 and 3x2 over a batch of 2, 2 per multiply-add: forward 48 + 24, backward 2·24 + 48
+  // (no gradient of the input). ReLU: 6 and 6. Loss: 5 and 2 per logit of 4.
+  const Graph graph = make_model({.name = "mlp:4,3,2", .batch = 2});
+  EXPECT_EQ(step_flops(graph), (48 + 24) + (48 + 48) + (6 + 6) + (20 + 8));
+}
+
+TEST(Flops, OfAStepWithoutGradientsBeforeTheFirstParameter) {
+  // The first flatten gives 1 per element forward and has no backward pass. Linear 4 -> 2: 16 and 16; loss: 10 and 4.
+  GraphBuilder builder("test", {.batch = 1, .channels = 1, .height = 2, .width = 2});
+  const OperatorId x = builder.linear("linear", builder.flatten("flatten", GraphBuilder::input()), 2, false);
+  const Graph graph = std::move(builder).finish(x);
+  const Flops flatten = forward_flops(graph, graph.operators[1]);
+  EXPECT_EQ(step_flops(graph), flatten + (16 + 16) + (10 + 4));
+}
+
 TEST(Zoo, NamesAreForgiving) {
   for (const char* name : {"resnet50", "ResNet50", "ResNet-50", "RESNET_50"}) {
     EXPECT_EQ(make_model({.name = name}).title, "ResNet50 v1.5") << name;

@@ -8,6 +8,7 @@
 #include "device/numerics/onednn/plan.hpp"
 #include "device/numerics/onednn/planner.hpp"
 #include "device/numerics/onednn/weight_memory.hpp"
+#include "models/initial_weights.hpp"
 
 namespace hcclsim::device {
 namespace {
@@ -73,17 +74,6 @@ Bytes Program::workspace_bytes() const { return plan_->block_bytes; }
 
 Bytes Program::weights_bytes() const { return onednn::WeightMemory::bytes(*plan_); }
 
-Flops Program::flops() const {
-  const models::Graph& graph = plan_->graph;
-  const std::vector<bool> needs = graph.needs_gradient();
-  Flops sum = 0;
-  for (const models::Operator& op : graph.operators) {
-    if (op.inputs.empty()) continue;
-    sum += models::forward_flops(graph, op) + models::backward_flops(graph, op, needs[op.inputs.front()]);
-  }
-  return sum;
-}
-
 void Program::to_storage(std::size_t gradient, std::span<const float> plain, std::span<float> flat) const {
   const onednn::Storage& storage = plan_->storage[gradient];
   copy_in_layout(plan_->engine, storage.plain, plain.data(), storage.layout,
@@ -100,6 +90,8 @@ Weights::Weights(const Program& program) : memory_(std::make_unique<onednn::Weig
 
 Weights::Weights(const Weights& other) : memory_(std::make_unique<onednn::WeightMemory>(*other.memory_)) {}
 
+Weights::Weights(Weights&& other) noexcept = default;
+
 Weights::~Weights() = default;
 
 std::span<float> Weights::values() { return memory_->values(); }
@@ -107,6 +99,16 @@ std::span<float> Weights::values() { return memory_->values(); }
 std::span<const float> Weights::values() const { return std::as_const(*memory_).values(); }
 
 void Weights::prepare(WorkerPool& pool) { memory_->prepare(pool); }
+
+void initialise(const Program& program, std::uint64_t seed, WorkerPool& pool, Weights& weights) {
+  pool.for_each(program.parameters().size(), [&](std::size_t gradient, unsigned) {
+    const ParameterSlot& slot = program.parameters()[gradient];
+    std::vector<float> plain(slot.elements);
+    models::initial_weights(program.graph(), slot.parameter, seed, plain);
+    program.to_storage(gradient, plain, weights.values());
+  });
+  weights.prepare(pool);
+}
 
 Workspace::Workspace(const Program& program) : binding_(std::make_unique<onednn::Binding>(program.plan())) {}
 

@@ -65,5 +65,22 @@ TEST(CrossEntropy, RefusesALabelThatIsNoClass) {
   }
 }
 
+TEST(CrossEntropy, ALogitOfMinusInfinityHasProbabilityZero) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> logits{0, -infinity, 0};
+  std::vector<float> slopes(3);
+  EXPECT_DOUBLE_EQ(cross_entropy(logits, std::vector<std::int32_t>{0}, 0, 1, slopes).loss, std::log(2.0));
+  EXPECT_EQ(slopes, (std::vector<float>{-0.5F, 0, 0.5F}));
+  EXPECT_EQ(cross_entropy(logits, std::vector<std::int32_t>{1}, 0, 1, {}).loss, infinity);
+  EXPECT_EQ(cross_entropy(logits, std::vector<std::int32_t>{0}, 0.1F, 1, {}).loss, infinity);
+}
+
+TEST(CrossEntropy, WhatIsNotANumberIsSeenInTheLoss) {
+  const std::vector<float> logits{0, std::nanf(""), 1};
+  std::vector<float> slopes(3);
+  EXPECT_TRUE(std::isnan(cross_entropy(logits, std::vector<std::int32_t>{0}, 0, 1, slopes).loss));
+  for (const float slope : slopes) EXPECT_TRUE(std::isnan(slope));
+}
+
 }  // namespace
 }  // namespace hcclsim::device

@@ -1,12 +1,18 @@
 #include "device/numerics/worker_pool.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "base/error.hpp"
 
 namespace hcclsim::device {
 namespace {
@@ -69,6 +75,25 @@ TEST(WorkerPool, WorkerZeroIsTheCaller) {
     EXPECT_EQ(worker, 0U);
     EXPECT_EQ(std::this_thread::get_id(), caller);
   });
+}
+
+/// Threads need address space for their stacks; without any left the pool must end those that it has begun.
+TEST(WorkerPoolDeathTest, SaysWhenTheSystemGivesNoMoreThreads) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs address space without limit";
+#endif
+  const auto make_pool = [] {
+    const rlimit space{.rlim_cur = rlim_t{2} << 30U, .rlim_max = RLIM_INFINITY};
+    ::setrlimit(RLIMIT_AS, &space);
+    try {
+      const WorkerPool pool(100'000);
+    } catch (const Error& error) {
+      fmt::print(stderr, "{}: {}\n", error.kind(), error.what());
+      ::_exit(static_cast<int>(error.code()));
+    }
+    ::_exit(0);
+  };
+  EXPECT_EXIT(make_pool(), testing::ExitedWithCode(2), "workers: .*of 100000 workers.*take fewer");
 }
 
 TEST(WorkerPool, ByDefaultOneWorkerPerProcessor) { EXPECT_GE(WorkerPool().workers(), 1U); }

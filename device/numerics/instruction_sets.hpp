@@ -1,0 +1,12 @@
+#pragma once
+
+/// Loops over flat buffers are compiled for AVX-512, for AVX2 and for any x86-64; the processor's best is taken when
+/// the program starts. A loop so marked computes the same IEEE operations in each of them, without fused multiply-adds
+/// (-ffp-contract=off), hence the same bits.
+namespace hcclsim::device {
+
+/// Before a function. Functions that it calls in a loop must be inlined to be compiled likewise: INLINE.
+#define FOR_EVERY_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define INLINE [[gnu::always_inline]] inline
+
+}  // namespace hcclsim::device
