@@ -47,14 +47,25 @@ std::string head(const NumericsReport& report) {
   return text + '\n';
 }
 
+/// A loss in the table: six decimals, unless training has gone astray and it is huge.
+std::string loss_text(double loss) {
+  constexpr double huge = 1e6;
+  return loss >= huge ? fmt::format("{:.6g}", loss) : fmt::format("{:.6f}", loss);
+}
+
+std::string_view update_text(const NumericsIteration& iteration) {
+  if (iteration.skipped) return "skipped";
+  return iteration.overflow ? "overflow" : "done";
+}
+
 std::vector<std::string> row(const NumericsIteration& iteration) {
   return {fmt::format("{}", iteration.iteration),
-          fmt::format("{:.6f}", iteration.loss),
+          loss_text(iteration.loss),
           fmt::format("{:.2f}", iteration.accuracy * 100),
           fmt::format("{:.6g}", iteration.gradient_norm),
           fmt::format("{:.6g}", iteration.learning_rate),
           iteration.loss_scale.has_value() ? fmt::format("{:g}", *iteration.loss_scale) : "–",
-          iteration.skipped ? "skipped" : "done",
+          std::string(update_text(iteration)),
           fmt::format("{:.3f}", iteration.step_time * 1e3)};
 }
 
@@ -93,7 +104,8 @@ std::string exactness(const NumericsReport& report) {
         "additions), worst difference/bound {:.3g}; {} of {} elements vanished{}.\n",
         error.iteration, report.gradients_mean ? "mean" : "sum", error.largest, error.bound, error.additions,
         error.worst_ratio, with_thousands(error.vanished), with_thousands(error.elements),
-        error.overflow ? "; others overflowed, so that no bound holds" : "");
+        error.overflowed > 0 ? fmt::format(", {} overflowed and are not compared", with_thousands(error.overflowed))
+                             : "");
   }
   return text;
 }
@@ -121,6 +133,7 @@ Json iteration_json(const NumericsIteration& iteration) {
           {"gradient_norm", iteration.gradient_norm},
           {"learning_rate", iteration.learning_rate},
           {"loss_scale", iteration.loss_scale.has_value() ? Json(*iteration.loss_scale) : Json(nullptr)},
+          {"overflow", iteration.overflow},
           {"skipped", iteration.skipped},
           {"step_time_s", iteration.step_time}};
 }
@@ -165,7 +178,7 @@ nlohmann::ordered_json numerics_json(const NumericsReport& report) {
     json["gradient_error"] = {{"iteration", error.iteration}, {"largest", error.largest},
                               {"bound", error.bound},         {"worst_ratio", error.worst_ratio},
                               {"additions", error.additions}, {"elements", error.elements},
-                              {"vanished", error.vanished},   {"overflow", error.overflow}};
+                              {"vanished", error.vanished},   {"overflowed", error.overflowed}};
   }
   json["gradient_check"] = Json::array();
   for (const GradientSampleLine& sample : report.gradient_samples) {
@@ -175,13 +188,13 @@ nlohmann::ordered_json numerics_json(const NumericsReport& report) {
 }
 
 std::string numerics_csv(const NumericsReport& report) {
-  std::string text = "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,skipped,step_time_s\n";
+  std::string text = "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,overflow,skipped,step_time_s\n";
   for (const NumericsIteration& done : report.iterations) {
     const NumericsIteration iteration = printable(done);
     const std::string scale = iteration.loss_scale.has_value() ? fmt::format("{}", *iteration.loss_scale) : "";
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}\n", iteration.iteration, iteration.loss,
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{}\n", iteration.iteration, iteration.loss,
                    iteration.accuracy, iteration.gradient_norm, iteration.learning_rate, scale,
-                   iteration.skipped ? 1 : 0, iteration.step_time);
+                   iteration.overflow ? 1 : 0, iteration.skipped ? 1 : 0, iteration.step_time);
   }
   return text;
 }

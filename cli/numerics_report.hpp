@@ -20,7 +20,8 @@ struct NumericsIteration {
   double gradient_norm = 0;     ///< of the reduced gradient, before clipping
   double learning_rate = 0;
   std::optional<double> loss_scale{};  ///< none: no loss scaling
-  bool skipped = false;                ///< an overflow was seen and the update left out
+  bool overflow = false;               ///< a number left the range of the type on the wire, or of rounded operators
+  bool skipped = false;                ///< for that the update was left out
   Seconds step_time = 0;               ///< simulated: distance of iteration ends on the printed rank
 };
 
@@ -38,8 +39,8 @@ struct GradientError {
   double worst_ratio = 0;       ///< largest error/bound over all elements
   std::uint32_t additions = 0;  ///< longest chain of additions that a contribution passes through
   std::uint64_t elements = 0;
-  std::uint64_t vanished = 0;  ///< elements that are zero after the reduction though the exact sum is not
-  bool overflow = false;       ///< numbers left the range of the type on the wire: no bound holds
+  std::uint64_t vanished = 0;    ///< elements that are zero after the reduction though the exact sum is not
+  std::uint64_t overflowed = 0;  ///< elements beyond the wire's range on the way; not part of the figures above
 };
 
 /// A gradient entry against a difference quotient of the loss.

@@ -11,8 +11,8 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Takes one element into a check. What is not a number (an overflow) counts as infinitely far. The result does not
-/// depend on the order of the elements.
+/// Takes one element into a check. What is not a number counts as infinitely far. The result does not depend on the
+/// order of the elements.
 void note(ReductionCheck& check, double difference, double bound) {
   constexpr double far = std::numeric_limits<double>::infinity();
   if (std::isnan(difference)) difference = far;
@@ -32,6 +32,7 @@ void merge(ReductionCheck& check, const ReductionCheck& other) {
   check.worst_ratio = std::max(check.worst_ratio, other.worst_ratio);
   check.elements += other.elements;
   check.vanished += other.vanished;
+  check.overflowed += other.overflowed;
 }
 
 }  // namespace
@@ -93,7 +94,6 @@ GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::s
   if (check != nullptr) {
     for (const SegmentFlow& segment : segments_)
       merged.additions = std::max(merged.additions, segment.flow->additions());
-    merged.overflow = outcome.overflow;
     *check = merged;
   }
   return outcome;
@@ -162,10 +162,17 @@ void GradientExchange::compare(const float* reduced, std::uint64_t count, std::s
     const double exact = workbench.sums[sums_at + i] * scale;
     const double difference = std::abs(static_cast<double>(reduced[i] * scale) - exact);
     // The product with the scale is rounded too.
-    const double bound = reduction_bound(wire_, roundings, ranks_, workbench.magnitudes[sums_at + i]) * scale +
-                         device::unit_roundoff(DataType::fp32) * std::abs(reduced[i] * scale) +
+    const double magnitudes = workbench.magnitudes[sums_at + i];
+    const double rounding = reduction_bound(wire_, roundings, ranks_, magnitudes);
+    const double bound = rounding * scale + device::unit_roundoff(DataType::fp32) * std::abs(reduced[i] * scale) +
                          0.5 * device::smallest_subnormal(DataType::fp32);
-    note(workbench.check, difference, bound);
+    // No contribution and no partial sum is larger than the sum of the magnitudes and its rounding.
+    const bool within_range = magnitudes + rounding <= device::largest_finite(wire_);
+    if (within_range || (std::isfinite(difference) && difference <= bound)) {
+      note(workbench.check, difference, bound);
+    } else {
+      ++workbench.check.overflowed;
+    }
     workbench.check.vanished += reduced[i] == 0 && exact != 0 ? 1 : 0;
   }
 }

@@ -24,11 +24,11 @@ namespace hcclsim::hccl {
 struct ReductionCheck {
   double largest_difference = 0;  ///< over all elements
   double bound = 0;               ///< of the rounding error, at the element of the largest difference
-  double worst_ratio = 0;         ///< largest difference/bound; at most 1 unless the reduction is wrong or overflowed
-  bool overflow = false;          ///< something left the range of the type on the wire: no bound holds
+  double worst_ratio = 0;         ///< largest difference/bound; at most 1 unless the reduction is wrong
   std::uint32_t additions = 0;    ///< longest chain of reductions that a contribution passes through
-  std::uint64_t elements = 0;     ///< that were compared
+  std::uint64_t elements = 0;     ///< of all segments
   std::uint64_t vanished = 0;     ///< of them zero after the reduction though the exact sum is not
+  std::uint64_t overflowed = 0;   ///< of them beyond the wire's range on the way; not part of the figures above
 };
 
 class GradientExchange {

@@ -97,7 +97,8 @@ IterationFigures Trainer::step(bool checked) {
   if (!identical_) replicas_.split(pool_);
 
   figures.gradient_norm = device::norm(pool_, replicas_.gradients_of(0), unscale);
-  figures.skipped = !options_.loss_scale.update(overflowed(flagged || outcome.overflow));
+  figures.overflow = flagged || outcome.overflow || (options_.loss_scale.checks_overflow() && !gradients_finite());
+  figures.skipped = !options_.loss_scale.update(figures.overflow);
   if (!figures.skipped) {
     const double clip = options_.clip_norm ? device::clip_factor(figures.gradient_norm, *options_.clip_norm) : 1;
     update(figures.learning_rate, static_cast<float>(clip / divisor));
@@ -122,12 +123,10 @@ device::StepInput Trainer::step_input(Rank rank, float loss_scale) const {
   return {.loss_scale = loss_scale, .dropout_seed = counter_bits(options_.seed, dropout_streams + rank, iteration_)};
 }
 
-/// Whether the optimizer must not see the reduced gradients; looked at only where an overflow would have a consequence.
-bool Trainer::overflowed(bool flagged) {
-  if (!options_.loss_scale.checks_overflow()) return false;
-  if (flagged) return true;
-  return std::any_of(replicas_.variants().begin(), replicas_.variants().end(), [&](const Variant& variant) {
-    return !device::all_finite(pool_, replicas_.gradients_of(variant.members.front()));
+/// Whether the optimizer may see the reduced gradients; looked at only where that would have a consequence.
+bool Trainer::gradients_finite() {
+  return std::all_of(replicas_.variants().begin(), replicas_.variants().end(), [&](const Variant& variant) {
+    return device::all_finite(pool_, replicas_.gradients_of(variant.members.front()));
   });
 }
 

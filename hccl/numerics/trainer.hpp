@@ -54,7 +54,8 @@ struct IterationFigures {
   double gradient_norm = 0;     ///< L2 norm of the reduced gradient, before clipping
   double learning_rate = 0;
   double loss_scale = 1;
-  bool skipped = false;  ///< an overflow was seen and the update left out
+  bool overflow = false;  ///< a number left the range of the type on the wire, or of the rounded operators
+  bool skipped = false;   ///< for that the update was left out
 };
 
 /// How far the replicas have drifted apart: over weights and the gradients of the last step.
@@ -98,7 +99,7 @@ class Trainer {
   void compute_gradients(float loss_scale);
   [[nodiscard]] device::StepInput step_input(Rank rank, float loss_scale) const;
   void update(double learning_rate, float scale);
-  [[nodiscard]] bool overflowed(bool flagged);
+  [[nodiscard]] bool gradients_finite();
   [[nodiscard]] Checkpoint checkpoint();
   /// Hands a flat buffer of every tensor of a checkpoint (weights, then optimizer state) to `use`, parameter by
   /// parameter in parameter order.

@@ -25,11 +25,11 @@ NumericsReport sample() {
   report.data = "synthetic samples";
   report.seed = 1;
   report.requested = 3;
-  report.iterations = {{1, 6.9, 0.0625, 1.25, 0.01, 1024, false, 0.018},
-                       {2, 6.8, 0.125, 1.125, 0.01, 1024, true, 0.0185},
-                       {3, 6.75, 0.5, 1, 0.02, 512, false, 0.0185}};
+  report.iterations = {{1, 6.9, 0.0625, 1.25, 0.01, 1024, false, false, 0.018},
+                       {2, 6.8, 0.125, 1.125, 0.01, 1024, true, true, 0.0185},
+                       {3, 6.75, 0.5, 1, 0.02, 512, false, false, 0.0185}};
   report.replicas = ReplicaDifference{0, 0};
-  report.gradient_error = GradientError{3, 1e-9, 4e-9, 0.25, 7, 1000, 12};
+  report.gradient_error = GradientError{3, 1e-9, 4e-9, 0.25, 7, 1000, 12, 0};
   return report;
 }
 
@@ -50,6 +50,19 @@ TEST(NumericsText, NoLossScaleIsADash) {
   NumericsReport report = sample();
   for (NumericsIteration& iteration : report.iterations) iteration.loss_scale.reset();
   EXPECT_THAT(numerics_text(report), HasSubstr("           –  done      18.000\n"));
+}
+
+TEST(NumericsText, OverflowAndDivergence) {
+  NumericsReport report = sample();
+  report.iterations[0].overflow = true;
+  report.iterations[1].gradient_norm = -std::nan("");
+  report.iterations[2].loss = 2.5e37;
+  report.gradient_error->overflowed = 3456;
+  const std::string text = numerics_text(report);
+  EXPECT_THAT(text, HasSubstr("1024  overflow   18.000\n"));
+  EXPECT_THAT(text, HasSubstr("            nan           0.01        1024  skipped    18.500\n"));
+  EXPECT_THAT(text, HasSubstr("        3   2.5e+37 "));
+  EXPECT_THAT(text, HasSubstr("12 of 1,000 elements vanished, 3,456 overflowed and are not compared.\n"));
 }
 
 TEST(NumericsText, RoundingShufflingCheckpointsAndSums) {
@@ -108,13 +121,13 @@ TEST(NumericsJson, Sample) {
     "loaded": null, "saved": null, "requested_iterations": 3,
     "iterations": [
       {"iteration": 1, "loss": 6.9, "accuracy": 0.0625, "gradient_norm": 1.25, "learning_rate": 0.01,
-       "loss_scale": 1024.0, "skipped": false, "step_time_s": 0.018},
+       "loss_scale": 1024.0, "overflow": false, "skipped": false, "step_time_s": 0.018},
       {"iteration": 2, "loss": 6.8, "accuracy": 0.125, "gradient_norm": 1.125, "learning_rate": 0.01,
-       "loss_scale": 1024.0, "skipped": true, "step_time_s": 0.0185},
+       "loss_scale": 1024.0, "overflow": true, "skipped": true, "step_time_s": 0.0185},
       {"iteration": 3, "loss": 6.75, "accuracy": 0.5, "gradient_norm": 1.0, "learning_rate": 0.02,
-       "loss_scale": 512.0, "skipped": false, "step_time_s": 0.0185}],
+       "loss_scale": 512.0, "overflow": false, "skipped": false, "step_time_s": 0.0185}],
     "replica_difference": {"bits": 0, "largest": 0.0},
-    "gradient_error": {"iteration": 3, "largest": 1e-9, "bound": 4e-9, "worst_ratio": 0.25, "additions": 7, "elements": 1000, "vanished": 12, "overflow": false},
+    "gradient_error": {"iteration": 3, "largest": 1e-9, "bound": 4e-9, "worst_ratio": 0.25, "additions": 7, "elements": 1000, "vanished": 12, "overflowed": 0},
     "gradient_check": []})"));
 }
 
@@ -135,10 +148,10 @@ TEST(NumericsCsv, OneRowPerIteration) {
   NumericsReport report = sample();
   report.iterations[2].loss_scale.reset();
   EXPECT_EQ(numerics_csv(report),
-            "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,skipped,step_time_s\n"
-            "1,6.9,0.0625,1.25,0.01,1024,0,0.018\n"
-            "2,6.8,0.125,1.125,0.01,1024,1,0.0185\n"
-            "3,6.75,0.5,1,0.02,,0,0.0185\n");
+            "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,overflow,skipped,step_time_s\n"
+            "1,6.9,0.0625,1.25,0.01,1024,0,0,0.018\n"
+            "2,6.8,0.125,1.125,0.01,1024,1,1,0.0185\n"
+            "3,6.75,0.5,1,0.02,,0,0,0.0185\n");
 }
 
 TEST(NumericsReport, IsPartOfTheRunsReport) {

@@ -174,6 +174,27 @@ TEST(Trainer, LossScaleSavesSmallGradientsOnAnFp16Wire) {
   EXPECT_LT(with, without / 50);  // what is left are contributions that cancel once they are rounded
 }
 
+/// Elements whose sum cannot leave the range of fp16 are checked against the bound, the others counted; the flag is up.
+TEST(Trainer, OverflowOnTheWireIsNoWrongReduction) {
+  for (const device::Overflow overflow : {device::Overflow::infinity, device::Overflow::saturate}) {
+    TrainingSetup setup = setup_of("lenet", 3);
+    setup.wire = DataType::fp16;
+    setup.options.program.overflow = overflow;
+    for (const bool large : {false, true}) {
+      setup.options.loss_scale = device::LossScaler::parse(large ? "static:1048576" : "static:256");
+      const auto trainer = make_trainer(setup);
+      const IterationFigures figures = trainer->step(true);
+      EXPECT_EQ(figures.overflow, large);
+      EXPECT_FALSE(figures.skipped);
+      const ReductionCheck& check = trainer->reduction_check();
+      EXPECT_EQ(check.overflowed > 0, large);
+      EXPECT_LT(check.overflowed, check.elements);
+      EXPECT_GT(check.worst_ratio, 0);
+      EXPECT_LE(check.worst_ratio, 1);
+    }
+  }
+}
+
 TEST(Trainer, SumsWhereTheMeanIsOff) {
   TrainingSetup setup = setup_of("lenet", 4);
   const double mean = make_trainer(setup)->step(false).gradient_norm;
