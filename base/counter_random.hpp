@@ -3,7 +3,8 @@
 #include <cstdint>
 
 /// Random numbers by counter ("ctrgen v1"): every number is a function of (seed, stream, index), so that whoever needs
-/// one computes it, in any order and on any thread. Streams keep uses apart.
+/// one computes it, in any order and on any thread. Streams keep uses apart: those from 0 on are of weights, those from
+/// 1000000 on of synthetic data (models/data/synthetic.hpp); each further use begins at a multiple of 2^48 of its own.
 namespace hcclsim {
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).

@@ -15,8 +15,9 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// First of the streams of random numbers from which the ranks draw their seeds of dropout.
-constexpr std::uint64_t dropout_streams = 5'000'000;
+/// First of the streams of random numbers from which the ranks draw their seeds of dropout: beyond those of weights
+/// (parameters) and of synthetic data (samples).
+constexpr std::uint64_t dropout_streams = std::uint64_t{5} << 48U;
 
 /// Floating-point operations per second of one worker, for estimates in messages: ResNet50 runs at 52e9 (64x64, batch
 /// 2) to 100e9 (224x224) on one core with AVX-512 or AVX2 of about 3 GHz.
