@@ -6,7 +6,11 @@
 namespace hcclsim::device {
 
 /// Before a function. Functions that it calls in a loop must be inlined to be compiled likewise: INLINE.
+#if defined(__SANITIZE_THREAD__)
+#define FOR_EVERY_PROCESSOR  // the choice is made before the thread sanitizer has started, which ends the program
+#else
 #define FOR_EVERY_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
 #define INLINE [[gnu::always_inline]] inline
 
 }  // namespace hcclsim::device
