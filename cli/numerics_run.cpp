@@ -163,7 +163,9 @@ TrainingLoop loop_of(const RunOptions& options, const TimedRun& timed, hccl::Tra
                                       .overflow = figures.overflow,
                                       .skipped = figures.skipped,
                                       .step_time = step_time(timed.iterations, done++)};
-    if (checked) {
+    // The last check counts, but a later one does not make up for a wrong reduction.
+    const bool wrong = report.gradient_error.has_value() && report.gradient_error->worst_ratio > 1;
+    if (checked && !wrong) {
       const hccl::ReductionCheck& check = trainer.reduction_check();
       report.gradient_error =
           GradientError{iteration.iteration, check.largest_difference, check.bound,    check.worst_ratio,
