@@ -12,9 +12,10 @@
 /// the user's own network and data. Per parameter one entry is looked at, the one with the largest gradient of some
 /// that are drawn by the seed.
 ///
-/// The loss is computed in fp32, so a quotient has an error of its own: rounding noise ∕ h, and the curvature of the
-/// loss, which the quotients of h and h/2 tell. The step with the least sum of both is taken. A sample whose quotient
-/// is too inexact to say anything is called unclear, not right.
+/// The loss is computed in fp32, so a quotient has an error of its own: rounding noise ∕ h, the curvature of the loss,
+/// which the quotients of h, h/2 and the next smaller step tell, and its kinks, which those to both sides tell. The
+/// step with the least sum is taken. A sample whose quotient is too inexact to say anything is called unclear, not
+/// right.
 namespace hcclsim::hccl {
 
 enum class SampleVerdict : std::uint8_t {
