@@ -18,6 +18,7 @@
 #include "cli/models.hpp"
 #include "cli/output.hpp"
 #include "cli/platform.hpp"
+#include "cli/rank_table.hpp"
 #include "cli/run.hpp"
 #include "cli/version.hpp"
 
@@ -133,6 +134,7 @@ int run_command(int argc, char** argv) {
     app.formatter(std::make_shared<HelpFormatter>());
     add_run_command(app);
     add_platform_command(app);
+    add_rank_table_command(app);
     add_models_command(app);
     app.footer(std::string(examples) + exit_statuses);
     app.parse(argc, argv);

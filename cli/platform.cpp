@@ -12,6 +12,8 @@
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/platform_show.hpp"
+#include "hccl/comm/placement.hpp"
+#include "hccl/comm/rank_table.hpp"
 #include "sim/cluster.hpp"
 #include "sim/platform_check.hpp"
 #include "sim/platform_generate.hpp"
@@ -74,6 +76,7 @@ void check(const std::string& file) {
 
 struct GenerateOptions {
   sim::PlatformOptions platform;
+  std::string rank_table;
   std::string pcie = "pairs";
   std::string fabric = "star";
   std::string output = "-";
@@ -83,6 +86,11 @@ void generate(const GenerateOptions& options) {
   sim::PlatformOptions platform = options.platform;
   platform.shared_pcie = options.pcie == "shared";
   platform.fabric = sim::parse_fabric(options.fabric);
+  if (!options.rank_table.empty()) {
+    platform = hccl::platform_for(hccl::read_rank_table(options.rank_table), std::move(platform));
+  } else if (platform.soc.empty()) {
+    bad_input("option", "--soc is required without --rank-table; give an NPU such as 910A, 910B2 or 910_9391");
+  }
   const std::string text = sim::generate_platform(platform);
   if (options.output == "-") {
     print(text);
@@ -116,9 +124,13 @@ void add_platform_command(CLI::App& app) {
 
   CLI::App* const generate_command = platform->add_subcommand("generate", "Write a platform file");
   const auto options = std::make_shared<GenerateOptions>();
-  generate_command->add_option("--soc", options->platform.soc, "NPU: 910A, 910ProA, 910B2, 910_9391 and others")
-      ->required();
-  generate_command->add_option("--servers", options->platform.servers, "Servers")->capture_default_str();
+  generate_command->add_option("--soc", options->platform.soc,
+                               "NPU: 910A, 910ProA, 910B2, 910_9391 and others [910A or 910_9391 for the rank table]");
+  CLI::Option* const servers =
+      generate_command->add_option("--servers", options->platform.servers, "Servers")->capture_default_str();
+  generate_command->add_option("--rank-table", options->rank_table, "HCCL rank table: servers for its ranks")
+      ->type_name("FILE")
+      ->excludes(servers);
   generate_command
       ->add_option("--npus-per-server", options->platform.npus_per_server,
                    "NPUs (A3: dies) of a server [a full server]")

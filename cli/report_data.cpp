@@ -123,6 +123,7 @@ std::string json_report(const RunReport& report) {
             {"hbm_peak_bytes", report.workload.hbm.peak()},
             {"advice", advice_json(report)},
             {"notes", report.notes}};
+  if (!report.rank_table.empty()) json["rank_table"] = report.rank_table;
   if (result.checks.has_value()) {
     json["loss_scale"] = report.loss_scale;
     json["clip_norm"] = report.clip_norm.has_value() ? Json(*report.clip_norm) : Json(nullptr);

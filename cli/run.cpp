@@ -24,6 +24,9 @@
 #include "cli/run_options.hpp"
 #include "cli/run_report.hpp"
 #include "cli/timeline.hpp"
+#include "hccl/comm/groups.hpp"
+#include "hccl/comm/placement.hpp"
+#include "hccl/comm/rank_table.hpp"
 #include "models/profile.hpp"
 #include "models/zoo.hpp"
 #include "sim/platform_catalog.hpp"
@@ -124,9 +127,29 @@ bool alike(const sim::Npu& a, const sim::Npu& b) {
                      [&](const sim::NpuProperty& property) { return value(a, property) == value(b, property); });
 }
 
-/// The number of NPUs that take part, all of one kind.
-Rank participating(const RunOptions& options, const sim::Cluster& cluster) {
-  const Rank npus = options.npus.value_or(cluster.size());
+/// Places the ranks of the rank table, if there is one, and returns their number.
+std::optional<Rank> place(const RunOptions& options, sim::Cluster& cluster, std::vector<std::string>& notes) {
+  if (options.rank_table_of_environment == RankTableOfEnvironment::not_used) {
+    notes.emplace_back("RANK_TABLE_FILE is set but not used: --npus says which NPUs take part");
+  }
+  if (options.rank_table.empty()) return std::nullopt;
+  const bool environment = options.rank_table_of_environment == RankTableOfEnvironment::used;
+  const std::string origin = environment ? "RANK_TABLE_FILE: " : "";
+  try {
+    const hccl::RankTable table = hccl::read_rank_table(options.rank_table);
+    hccl::place_ranks(table, cluster);
+    for (const std::string& note : table.notes) notes.push_back(fmt::format("{}: {}", table.file, note));
+    notes.push_back(fmt::format("{}ranks placed as in {}, {} on {} server{}", origin, table.file, table.ranks(),
+                                table.servers.size(), table.servers.size() == 1 ? "" : "s"));
+    return table.ranks();
+  } catch (const Error& error) {
+    throw Error(error.code(), error.kind(), origin + error.what());
+  }
+}
+
+/// The number of NPUs that take part, all of one kind: those of the rank table, or as the options say.
+Rank participating(const RunOptions& options, std::optional<Rank> placed, const sim::Cluster& cluster) {
+  const Rank npus = placed.value_or(options.npus.value_or(cluster.size()));
   if (npus > cluster.size()) {
     bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, cluster.path(), cluster.size(),
               cluster.size());
@@ -144,32 +167,21 @@ Rank participating(const RunOptions& options, const sim::Cluster& cluster) {
     const sim::Npu& other = cluster.npu(rank);
     if (alike(first, other)) continue;
     bad_input("platform",
-              "{}: NPU 0 ({}, {}) and NPU {} ({}, {}) differ{}; NPUs that train together must be of one kind: "
-              "--npus {} takes those before",
+              "{}: NPU 0 ({}, {}) and NPU {} ({}, {}) differ{}; NPUs that train together must be of one kind{}",
               cluster.path(), first.name, first.soc, rank, other.name, other.soc,
-              first.soc == other.soc ? " in their properties" : "", rank);
+              first.soc == other.soc ? " in their properties" : "",
+              placed.has_value() ? "" : fmt::format(": --npus {} takes those before", rank));
   }
   return npus;
 }
 
-/// What HCCL has against so many NPUs of a server of the 910A generation; empty if nothing. It takes 1, 2, 4 or 8, two
-/// or four only of one HCCS mesh, and the same number of every server (API of the TensorFlow adapter, create_group).
+/// What HCCL has against the NPUs that take part; empty if nothing.
 std::string group_note(const sim::Cluster& cluster, const device::Soc& soc, Rank npus) {
-  if (soc.generation != device::Generation::a1) return {};
-  constexpr std::uint32_t mesh = 4;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> devices;  // by server, ascending
-  for (Rank rank = 0; rank < npus; ++rank) devices[cluster.npu(rank).server].push_back(cluster.npu(rank).device);
-  for (const auto& [server, used] : devices) {
-    const std::size_t count = used.size();
-    const bool known = count == 1 || count == 2 || count == 4 || count == 8;
-    const bool together = count == 8 || used.front() / mesh == used.back() / mesh;
-    if (known && together && count == devices.begin()->second.size()) continue;
-    return fmt::format(
-        "HCCL does not accept the {} NPUs of server {} on {}: 1, 2, 4 or 8, the same in all servers, and 2 or 4 only "
-        "among devices 0-3 or 4-7; simulated all the same",
-        count, server, soc.name);
-  }
-  return {};
+  const hccl::Communicator world = hccl::world_communicator(npus);
+  const auto refused = hccl::refused_server(world.ranks, cluster, soc.generation);
+  if (!refused.has_value()) return {};
+  return fmt::format("HCCL does not accept the {} NPUs of server {} on {}: {}; simulated all the same", refused->npus,
+                     refused->server, soc.name, hccl::group_rule_910a);
 }
 
 /// Names of the kinds of links as the vendor writes them.
@@ -220,8 +232,9 @@ std::string write_report(const RunReport& report, OutputFormat format) {
 /// Loads everything, simulates, prints and writes. Runs in a child. `session` is there with --numerics.
 void simulate_run(const RunOptions& options, const std::string& platform, NumericsSession* session) {
   sim::Cluster cluster(platform);
-  const Rank npus = participating(options, cluster);
   std::vector<std::string> notes;
+  const std::optional<Rank> placed = place(options, cluster, notes);
+  const Rank npus = participating(options, placed, cluster);
   const device::Soc soc = device::resolve_soc(cluster, 0, notes);
   const device::TaskCosts costs = device::read_task_costs(cluster, notes);
   const device::Skew skew(options.skew, npus);
@@ -279,6 +292,7 @@ void simulate_run(const RunOptions& options, const std::string& platform, Numeri
 
   report.model = options.gradients_file.empty() ? options.model : options.gradients_file;
   report.platform = fs::path(platform).filename().string();
+  report.rank_table = options.rank_table;
   report.npu = soc.name;
   report.npus = npus;
   report.amp = models::name_of(options.amp);

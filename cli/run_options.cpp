@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "base/error.hpp"
 #include "cli/config_file.hpp"
@@ -79,6 +80,11 @@ void add_cluster_options(CLI::App& command, RunOptions& options) {
   command.add_option("--npus", options.npus, "Use the first so many NPUs (default: all)")
       ->check(whole_number(1, max_npus))
       ->type_name("")
+      ->group(group);
+  command
+      .add_option("--rank-table", options.rank_table,
+                  "HCCL rank table: which NPU each rank is (default: that of RANK_TABLE_FILE)")
+      ->type_name("FILE")
       ->group(group);
   command
       .add_option_function<std::string>(
@@ -240,13 +246,14 @@ void add_output_options(CLI::App& command, RunOptions& options) {
 }
 
 /// Options that cannot be given together.
-constexpr std::array<OptionPair, 8> exclusive{{{"split", "split-by-size"},
+constexpr std::array<OptionPair, 9> exclusive{{{"split", "split-by-size"},
                                                {"split", "split-by-idx"},
                                                {"gradients", "model"},
                                                {"gradients", "input"},
                                                {"gradients", "classes"},
                                                {"gradients", "fc-bias"},
                                                {"gradients", "numerics"},
+                                               {"rank-table", "npus"},
                                                {"speed-factors", "speed-spread"}}};
 /// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
 constexpr OptionPair either{"split-by-size", "split-by-idx"};
@@ -284,6 +291,15 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
     bad_input("option", "{} {} is not one of the {} NPUs of {}; accepted: 0 to {}", origins.name("rank"), options.rank,
               *options.npus, origins.name("npus"), *options.npus - 1);
   }
+}
+
+/// The rank table of the environment, where no option says which NPUs take part. `--rank-table ""` is none.
+void take_rank_table_of_environment(const OptionOrigins& origins, RunOptions& options) {
+  const char* const file = std::getenv("RANK_TABLE_FILE");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  if (file == nullptr || *file == '\0' || origins.given("rank-table")) return;
+  options.rank_table_of_environment =
+      origins.given("npus") ? RankTableOfEnvironment::not_used : RankTableOfEnvironment::used;
+  if (options.rank_table_of_environment == RankTableOfEnvironment::used) options.rank_table = file;
 }
 
 /// Lists that HCCL would refuse, named as they were given.
@@ -341,6 +357,7 @@ void finish_run_options(CLI::App& command, RunOptions& options) {
   options.fallback_split = options.split == "none"   ? FallbackSplit::none
                            : options.split == "each" ? FallbackSplit::each
                                                      : FallbackSplit::vendor_default;
+  take_rank_table_of_environment(origins, options);
   check_against_each_other(origins, options);
   finish_numerics_options(origins, options.optimizer, options.numerics);
   check_split(origins, options);

@@ -21,6 +21,13 @@ namespace hcclsim::cli {
 
 enum class OutputFormat : std::uint8_t { text, json, csv };
 
+/// What RANK_TABLE_FILE is to a run.
+enum class RankTableOfEnvironment : std::uint8_t {
+  none,      ///< not set, or --rank-table was given
+  used,      ///< its file is the run's rank table
+  not_used,  ///< --npus says which NPUs take part
+};
+
 struct RunOptions {
   // What is trained
   std::string model = "resnet50";
@@ -36,7 +43,9 @@ struct RunOptions {
 
   // Where
   std::string platform = "atlas800-9000";
-  std::optional<Rank> npus;  ///< the first so many; none: all
+  std::optional<Rank> npus;  ///< the first so many; none: all, or those of the rank table
+  std::string rank_table;    ///< file that says which NPU each rank is; empty: the platform's order
+  RankTableOfEnvironment rank_table_of_environment = RankTableOfEnvironment::none;
   bool hbm_overflow_is_error = true;
 
   // How it communicates

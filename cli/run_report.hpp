@@ -31,9 +31,10 @@ struct LinkSource {
 
 struct RunReport {
   // What was simulated
-  std::string model;     ///< as given to --model, or the file of --gradients
-  std::string platform;  ///< file name without folders
-  std::string npu;       ///< "Ascend910A"
+  std::string model;       ///< as given to --model, or the file of --gradients
+  std::string platform;    ///< file name without folders
+  std::string rank_table;  ///< as given to --rank-table; empty: none
+  std::string npu;         ///< "Ascend910A"
   std::uint32_t npus = 0;
   std::string amp;
   std::string framework;

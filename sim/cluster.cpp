@@ -44,6 +44,27 @@ Cluster::Cluster(std::string path) : path_(std::move(path)) {
   find_bypass_zones();
 }
 
+void Cluster::renumber(std::span<const Rank> first) {
+  if (!routes_.empty()) internal_error("{}: NPUs are renumbered after routes were asked for", path_);
+  std::vector<Rank> order(first.begin(), first.end());
+  std::vector<bool> named(size(), false);
+  for (const Rank npu : first) {
+    if (npu >= size() || named[npu]) internal_error("{}: NPU {} is no NPU or numbered twice", path_, npu);
+    named[npu] = true;
+  }
+  for (Rank npu = 0; npu < size(); ++npu) {
+    if (!named[npu]) order.push_back(npu);
+  }
+  std::vector<Npu> npus;
+  std::vector<simgrid::s4u::Host*> hosts;
+  for (const Rank npu : order) {
+    npus.push_back(std::move(npus_[npu]));
+    hosts.push_back(hosts_[npu]);
+  }
+  npus_ = std::move(npus);
+  hosts_ = std::move(hosts);
+}
+
 std::optional<std::string> Cluster::property(std::string_view key) const {
   const char* const value = root_zone().get_property(std::string(key));
   if (value == nullptr) return std::nullopt;

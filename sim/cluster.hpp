@@ -19,8 +19,9 @@ class Link;
 class NetZone;
 }  // namespace simgrid::s4u
 
-/// The cluster as a SimGrid platform file describes it: NPUs in rank order (by server, then device), the links between
-/// them with their sources' low, used and high speeds, and the routes. docs/formats.md lists the properties.
+/// The cluster as a SimGrid platform file describes it: NPUs in rank order (by server, then device, unless they are
+/// renumbered), the links between them with their sources' low, used and high speeds, and the routes. docs/formats.md
+/// lists the properties.
 namespace hcclsim::sim {
 
 /// What a link is made of; property `kind` of the link. The kind decides which engine drives a transfer (see Transport)
@@ -89,6 +90,9 @@ class Cluster {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] Rank size() const { return static_cast<Rank>(npus_.size()); }
   [[nodiscard]] const Npu& npu(Rank rank) const { return npus_[rank]; }
+  /// Numbers the NPUs anew: the one that is now number first[r] becomes rank r; those that are not named follow in
+  /// their order. Before any route is asked for.
+  void renumber(std::span<const Rank> first);
   /// Number of servers; server numbers are 0 … servers() − 1 in the order of the file's `server` properties.
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
   [[nodiscard]] std::span<const Link> links() const { return links_; }

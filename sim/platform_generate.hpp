@@ -25,7 +25,7 @@ struct PlatformOptions {
   std::uint32_t servers = 1;
   std::uint32_t npus_per_server = 0;  ///< 0: a full server
   bool shared_pcie = false;           ///< 910A: one PCIe path between the two meshes instead of one link per pair
-  FabricOptions fabric;
+  FabricOptions fabric{};
 };
 
 inline constexpr std::uint32_t max_generated_npus = 16384;

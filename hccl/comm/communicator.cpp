@@ -6,7 +6,7 @@
 namespace hcclsim::hccl {
 
 Communicator world_communicator(Rank size) {
-  Communicator world{"hccl_world_group", std::vector<Rank>(size)};
+  Communicator world{std::string(world_group), std::vector<Rank>(size)};
   std::iota(world.ranks.begin(), world.ranks.end(), Rank{0});
   return world;
 }

@@ -4,17 +4,18 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "hccl/comm/group_name.hpp"
 #include "sim/cluster.hpp"
 
 /// Communicators: which NPUs take part in collectives together, and how they lie in the cluster.
 namespace hcclsim::hccl {
 
 struct Communicator {
-  std::string name;         ///< "hccl_world_group" or the user's
+  std::string name;         ///< world_group or the user's
   std::vector<Rank> ranks;  ///< world rank of each rank of the communicator
 };
 
-/// The first `size` NPUs of the cluster, in rank order.
+/// The first `size` ranks of the cluster.
 [[nodiscard]] Communicator world_communicator(Rank size);
 
 /// How a communicator's ranks fall into servers; what the choice of an algorithm depends on.

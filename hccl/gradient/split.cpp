@@ -13,13 +13,6 @@ constexpr double percent_tolerance = 1e-6;  // of the sum, as the vendor's libra
 
 std::string list_text(const auto& values) { return fmt::format("{}", fmt::join(values, ",")); }
 
-void require_group_name(std::string_view name) {
-  if (name.empty()) bad_input("split", "the name of a group is empty; {} is the group of all ranks", world_group);
-  if (name.size() <= max_group_name) return;
-  bad_input("split", "group name '{}…' has {} bytes; accepted: at most {} and the terminator", name.substr(0, 16),
-            name.size(), max_group_name);
-}
-
 /// Rounded to the two decimals in which percentages are usually written.
 double hundredths(double percent) { return std::round(percent * 100) / 100; }
 
@@ -165,7 +158,7 @@ SplitStrategies::SplitStrategies(Rank caller, Rank world_size, bool allow_many_s
 }
 
 void SplitStrategies::create_group(const std::string& name, std::vector<Rank> ranks) {
-  require_group_name(name);
+  require_group_name(name, "split");
   if (groups_.contains(name)) bad_input("split", "group {} exists already", name);
   if (ranks.empty()) bad_input("split", "group {} has no ranks", name);
   std::sort(ranks.begin(), ranks.end());
@@ -214,7 +207,7 @@ std::vector<Segment> SplitStrategies::resolve(std::string_view group, std::span<
 }
 
 SplitStrategies::Settings& SplitStrategies::settings_of_callers_group(std::string_view group) {
-  require_group_name(group);
+  require_group_name(group, "split");
   const auto found = groups_.find(group);
   if (found == groups_.end()) {
     bad_input("split", "group '{}' does not exist; create it first, or use {}", group, world_group);

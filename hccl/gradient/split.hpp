@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "hccl/comm/group_name.hpp"
 #include "hccl/gradient/segment.hpp"
 
 /// How HCCL cuts the gradients of a group into segments, each carried by one allreduce: after given gradients
@@ -18,11 +19,8 @@
 /// All errors are Error(bad_input) of kind "split"; their messages say what was meant where that can be guessed.
 namespace hcclsim::hccl {
 
-inline constexpr std::string_view world_group = "hccl_world_group";
 /// Documented limit of segments per group (HCCL_MAX_SEGMENT_NUM); the vendor's library does not enforce it.
 inline constexpr std::size_t max_segments = 8;
-/// A group's name has at most 128 bytes with its terminator.
-inline constexpr std::size_t max_group_name = 127;
 /// Default split in percent of the bytes: the vendor's best cut of ResNet50.
 inline constexpr double default_first_percent = 96.54;
 

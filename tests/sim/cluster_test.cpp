@@ -178,5 +178,46 @@ TEST(Cluster, RefusesAMissingFile) {
   }
 }
 
+/// The way between two NPUs is the same whatever their numbers are.
+TEST(Cluster, RenumberedNpusKeepTheirRoutes) {
+  const std::vector<Rank> first{9, 3, 0};
+  const auto way = [](const std::string& platform, Rank from, Rank to, const std::vector<Rank>& order) {
+    return describe(platform, [&](Cluster& cluster) {
+      cluster.renumber(order);
+      const std::string text = text_of(cluster, cluster.route(from, to));
+      return fmt::format("{} {} {}", cluster.npu(from).name, cluster.npu(to).name, text.substr(text.find(':')));
+    });
+  };
+  for (const char* const name : {"/atlas800-9000-x4.xml", "/atlas800t-a2-x2.xml"}) {
+    const std::string platform = std::string(HCCLSIM_PLATFORM_DIR) + name;
+    EXPECT_EQ(way(platform, 0, 1, first), way(platform, 9, 3, {}));
+    EXPECT_EQ(way(platform, 2, 1, first), way(platform, 0, 3, {}));
+    // Those that are not named follow in their order: 1, 2, 4, 5, …
+    EXPECT_EQ(way(platform, 1, 5, first), way(platform, 3, 4, {}));
+  }
+  const std::string tree = HCCLSIM_TEST_DATA "/platforms/fat_tree8.xml";
+  EXPECT_EQ(way(tree, 0, 1, {5, 4}), way(tree, 5, 4, {}));
+}
+
+TEST(Cluster, NpusAreRenumberedBeforeRoutes) {
+  const auto error = [](const std::function<void(Cluster&)>& use) {
+    return describe(std::string(HCCLSIM_PLATFORM_DIR) + "/atlas800-9000.xml", [&](Cluster& cluster) -> std::string {
+      try {
+        use(cluster);
+        return "none";
+      } catch (const Error& error) {
+        return error.what();
+      }
+    });
+  };
+  EXPECT_THAT(error([](Cluster& cluster) {
+                static_cast<void>(cluster.route(0, 1));
+                cluster.renumber(std::vector<Rank>{1, 0});
+              }),
+              HasSubstr("after routes were asked for"));
+  EXPECT_THAT(error([](Cluster& cluster) { cluster.renumber(std::vector<Rank>{1, 1}); }), HasSubstr("NPU 1"));
+  EXPECT_THAT(error([](Cluster& cluster) { cluster.renumber(std::vector<Rank>{8}); }), HasSubstr("NPU 8"));
+}
+
 }  // namespace
 }  // namespace hcclsim::sim

@@ -1,0 +1,159 @@
+#include "cli/rank_table.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/child_process.hpp"
+#include "base/error.hpp"
+#include "base/output_file.hpp"
+#include "cli/option_checks.hpp"
+#include "cli/output.hpp"
+#include "cli/platform_path.hpp"
+#include "device/soc.hpp"
+#include "hccl/comm/placement.hpp"
+#include "hccl/comm/rank_table.hpp"
+#include "sim/cluster.hpp"
+#include "sim/platform_generate.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// "0-3,6": the numbers in their order, those that follow each other as a range.
+std::string ranges(const std::vector<std::uint32_t>& numbers) {
+  std::string text;
+  for (std::size_t first = 0; first < numbers.size();) {
+    std::size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!text.empty()) text += ',';
+    text += last == first ? fmt::to_string(numbers[first]) : fmt::format("{}-{}", numbers[first], numbers[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string describe(const hccl::RankTable& table) {
+  std::vector<Table::Column> columns{{"server", Table::Align::left}};
+  const bool super_pods = !table.super_pods.empty();
+  if (super_pods) columns.push_back({"super-pod", Table::Align::left});
+  columns.push_back({"devices", Table::Align::left});
+  columns.push_back({"ranks", Table::Align::left});
+  Table servers(std::move(columns));
+  std::vector<std::string> pod_of(table.servers.size());
+  for (const hccl::SuperPod& pod : table.super_pods) {
+    for (const std::uint32_t server : pod.servers) pod_of[server] = pod.id;
+  }
+  for (std::size_t i = 0; i < table.servers.size(); ++i) {
+    std::vector<std::uint32_t> devices;
+    std::vector<std::uint32_t> ranks;
+    for (const hccl::RankTableDevice& device : table.servers[i].devices) {
+      devices.push_back(device.device);
+      ranks.push_back(device.rank);
+    }
+    std::vector<std::string> row{table.servers[i].id};
+    if (super_pods) row.push_back(pod_of[i]);
+    row.push_back(ranges(devices));
+    row.push_back(ranges(ranks));
+    servers.add_row(std::move(row));
+  }
+  std::string text = fmt::format("{}: {}, {} on {}", table.file,
+                                 table.version == hccl::RankTableVersion::group_list
+                                     ? std::string("older form without version")
+                                     : fmt::format("version {}", name_of(table.version)),
+                                 counted(table.ranks(), "rank"), counted(table.servers.size(), "server"));
+  if (super_pods) text += fmt::format(" in {}", counted(table.super_pods.size(), "super-pod"));
+  text += '\n' + servers.to_string("  ");
+  for (const std::string& note : table.notes) text += fmt::format("Note: {}\n", note);
+  return text;
+}
+
+/// Prints the problems; throws Error(bad_input, "rank-table") if there are any.
+void report(const std::vector<hccl::RankTableProblem>& problems, const std::string& file) {
+  if (problems.empty()) return;
+  for (const hccl::RankTableProblem& problem : problems) print(to_string(problem, file) + '\n');
+  bad_input("rank-table", "{}: {}", file, counted(problems.size(), "error"));
+}
+
+struct CheckOptions {
+  std::string file;
+  std::string platform;
+};
+
+void check(const CheckOptions& options) {
+  const std::string platform = options.platform.empty() ? "" : find_platform(options.platform);
+  const hccl::CheckedRankTable checked = hccl::check_rank_table(options.file);
+  report(checked.problems, options.file);
+  if (!platform.empty()) {
+    static_cast<void>(run_in_child([&] {
+      sim::Cluster cluster(platform);
+      report(hccl::find_npus(checked.table, cluster).problems, options.file);
+      hccl::place_ranks(checked.table, cluster);
+      return std::string();
+    }));
+  }
+  print(describe(checked.table));
+  if (!platform.empty()) print(fmt::format("Every rank has an NPU of {}.\n", platform));
+}
+
+struct GenerateOptions {
+  std::string platform;
+  std::optional<Rank> npus;
+  std::string output = "-";
+};
+
+void generate(const GenerateOptions& options) {
+  const std::string platform = find_platform(options.platform);
+  const std::string text = run_in_child([&] {
+    sim::Cluster cluster(platform);
+    const Rank npus = options.npus.value_or(cluster.size());
+    if (npus > cluster.size()) {
+      bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, platform, cluster.size(),
+                cluster.size());
+    }
+    std::vector<std::string> notes;
+    const device::Soc soc = device::resolve_soc(cluster, 0, notes);
+    return write_rank_table(hccl::rank_table_of(cluster, soc.generation, npus));
+  });
+  if (options.output == "-") {
+    print(text);
+  } else {
+    write_file_atomically(options.output, text);
+  }
+}
+
+}  // namespace
+
+void add_rank_table_command(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("ranktable", "HCCL rank tables: which NPU each rank is");
+  command->require_subcommand(1);
+
+  CLI::App* const check_command = command->add_subcommand("check", "Servers, devices and ranks, or what is wrong");
+  const auto checked = std::make_shared<CheckOptions>();
+  check_command->add_option("FILE", checked->file, "A rank table")->required();
+  check_command
+      ->add_option("--platform", checked->platform, "Also find its NPUs in this platform file, or shipped platform")
+      ->type_name("FILE");
+  check_command->callback([checked] { check(*checked); });
+
+  CLI::App* const generate_command = command->add_subcommand("generate", "Write the rank table of a platform");
+  const auto options = std::make_shared<GenerateOptions>();
+  generate_command->add_option("--platform", options->platform, "A platform file, or the name of a shipped one")
+      ->type_name("FILE")
+      ->required();
+  generate_command->add_option("--npus", options->npus, "The first so many NPUs [all]")
+      ->check(whole_number(1, sim::max_generated_npus))
+      ->type_name("");
+  generate_command->add_option("-o,--output", options->output, "File to write, - for standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  generate_command->callback([options] { generate(*options); });
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <vector>
+
+#include "base/units.hpp"
+#include "device/soc.hpp"
+#include "hccl/comm/rank_table.hpp"
+#include "sim/cluster.hpp"
+#include "sim/platform_generate.hpp"
+
+/// From rank tables to clusters and back. The first server of a table is server 0 of the platform, and so on: a
+/// platform has no names such as server_id. A device_id is the NPU's device number within its server.
+namespace hcclsim::hccl {
+
+struct Placement {
+  std::vector<Rank> npus;                  ///< number in the cluster of the NPU that each rank is
+  std::vector<RankTableProblem> problems;  ///< servers and devices that the platform does not have
+};
+
+[[nodiscard]] Placement find_npus(const RankTable& table, const sim::Cluster& cluster);
+
+/// Numbers the NPUs of the cluster as the table says: rank 0 of the table is rank 0 of the cluster; NPUs that the table
+/// does not name come last. Throws Error(bad_input, "rank-table") if the platform lacks one, or if it joins servers
+/// over the unified bus between which HCCL would use RoCE by this table, as they are in different super-pods or in
+/// none.
+void place_ranks(const RankTable& table, sim::Cluster& cluster);
+
+/// The table of the first `npus` NPUs of a cluster in its order: version 1.2 for A3, whose super-pods are the servers
+/// that reach each other without RoCE, else 1.0. Addresses are of the private range 10.0.0.0/8. Throws Error(bad_input,
+/// "rank-table") if the servers have more devices than a table can have.
+[[nodiscard]] RankTable rank_table_of(sim::Cluster& cluster, device::Generation generation, Rank npus);
+
+/// Options of a platform on which the ranks of the table can be placed: its number of servers, and without `soc` the
+/// NPU type that the table's version stands for, Ascend910A or a die of A3. Throws Error(bad_input, "rank-table") if
+/// such servers lack a device, or if they cannot be joined as the table says.
+[[nodiscard]] sim::PlatformOptions platform_for(const RankTable& table, sim::PlatformOptions options);
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hccl/comm/rank_table.hpp"
+
+/// The JSON side of reading rank tables: parsing, and access to values by key that notes what is wrong with its path
+/// instead of stopping. All values that HCCL reads are strings, numbers included.
+namespace hcclsim::hccl {
+
+/// Parses JSON without comments; throws Error(bad_input, "rank-table") with line and column of a syntax error.
+/// A key that an object has twice becomes a problem.
+[[nodiscard]] nlohmann::json parse_json(std::string_view text, const std::string& file,
+                                        std::vector<RankTableProblem>& problems);
+
+/// Path of a key of the object at `path`, and of an element of the list at `path`.
+[[nodiscard]] std::string path_of(const std::string& path, std::string_view key);
+[[nodiscard]] std::string path_of(const std::string& path, std::size_t index);
+
+/// A value for messages: in quotes, in ASCII, cut if it is long.
+[[nodiscard]] std::string in_quotes(std::string_view text);
+
+/// An object and where it stands.
+struct JsonObject {
+  const nlohmann::json& value;
+  std::string path;
+};
+
+/// A text and where it stands; `given` is false for a key that is missing or wrong.
+struct JsonText {
+  std::string text;
+  std::string path;
+  bool given = false;
+};
+
+enum class Need : bool { optional, required };
+
+class JsonReader {
+ public:
+  /// `known` are the keys that have a meaning somewhere in the file.
+  JsonReader(std::vector<RankTableProblem>& problems, std::vector<std::string>& notes,
+             std::span<const std::string> known)
+      : problems_(problems), notes_(notes), known_(known) {}
+
+  template <typename... Args>
+  void problem(std::string path, fmt::format_string<Args...> format, Args&&... args) {
+    problems_.push_back({std::move(path), fmt::format(format, std::forward<Args>(args)...)});
+  }
+
+  [[nodiscard]] JsonText text(const JsonObject& object, const char* key, Need need);
+  /// A text of decimal digits within the range; `highest` = UINT32_MAX is told as no limit.
+  [[nodiscard]] std::optional<std::uint64_t> number(const JsonObject& object, const char* key, Need need,
+                                                    std::uint64_t lowest, std::uint64_t highest);
+  /// The objects of a list that has at least one; those that are no objects are left out.
+  [[nodiscard]] std::vector<JsonObject> objects(const JsonObject& object, const char* key);
+  /// False once something was left out: what was read cannot be counted.
+  [[nodiscard]] bool complete() const { return complete_; }
+  void leave_out() { complete_ = false; }
+
+ private:
+  /// The value of a key; what the user may have meant instead of a missing one is told.
+  const nlohmann::json* find(const JsonObject& object, const char* key, Need need);
+
+  std::vector<RankTableProblem>& problems_;
+  std::vector<std::string>& notes_;
+  std::span<const std::string> known_;
+  bool complete_ = true;
+};
+
+/// `text` as a whole number in decimal digits.
+[[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view text);
+
+}  // namespace hcclsim::hccl
