@@ -133,6 +133,12 @@ void generate(const GenerateOptions& options) {
 void add_rank_table_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("ranktable", "HCCL rank tables: which NPU each rank is");
   command->require_subcommand(1);
+  command->footer(
+      "Examples:\n"
+      "  hcclsim ranktable check hccl.json --platform atlas800-9000-x4\n"
+      "  hcclsim ranktable generate --platform atlas800t-a2-x2 -o hccl.json\n"
+      "  hcclsim platform generate --rank-table hccl.json --soc 910B2 --output cluster.xml\n"
+      "  hcclsim run --platform cluster.xml --rank-table hccl.json");
 
   CLI::App* const check_command = command->add_subcommand("check", "Servers, devices and ranks, or what is wrong");
   const auto checked = std::make_shared<CheckOptions>();

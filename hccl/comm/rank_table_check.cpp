@@ -41,6 +41,8 @@ std::string parse_address(const std::string& text, bool only_v4) {
   return {};
 }
 
+bool is_control(char letter) { return static_cast<unsigned char>(letter) < ' ' || letter == '\x7f'; }
+
 /// Reads the values of a table one by one; what they say about each other is left to check_rules().
 class TableReader {
  public:
@@ -116,6 +118,8 @@ class TableReader {
     if (id.given && (id.text.empty() || id.text.size() > longest_server_id)) {
       json_.problem(id.path, "{} has {} characters; accepted: 1 to {}", in_quotes(id.text), id.text.size(),
                     longest_server_id);
+    } else if (std::any_of(id.text.begin(), id.text.end(), is_control)) {
+      json_.problem(id.path, "{} has control characters; accepted: a name that can be printed", in_quotes(id.text));
     }
     return id;
   }
@@ -181,8 +185,8 @@ class TableReader {
     for (const JsonObject& pod : pods) {
       const JsonText id = json_.text(pod, "super_pod_id", Need::required);
       const auto [first, added] = names.try_emplace(id.text, pod.path);
-      if (id.given && id.text.empty()) {
-        json_.problem(id.path, "the name is empty; every super-pod needs one");
+      if (id.given && (id.text.empty() || std::any_of(id.text.begin(), id.text.end(), is_control))) {
+        json_.problem(id.path, "{} is not accepted: a name that can be printed", in_quotes(id.text));
       } else if (id.given && !added) {
         json_.problem(id.path, "{} is the name of {} too; every super-pod needs its own", in_quotes(id.text),
                       first->second);
