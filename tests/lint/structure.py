@@ -18,7 +18,7 @@ FLOORS = [
     ["hccl/numerics"],
     ["hccl/parallel"],
     ["hccl/gradient", "hccl/runtime"],
-    ["hccl/collective"],
+    ["hccl/collective", "hccl/check"],
     ["hccl/schedule", "hccl/comm"],
     ["device"],
     ["sim", "models"],

@@ -1,0 +1,72 @@
+#include "hccl/check/check.hpp"
+
+#include <fmt/format.h>
+
+#include "hccl/check/distances.hpp"
+#include "hccl/check/form.hpp"
+#include "hccl/check/matching.hpp"
+#include "hccl/check/meaning.hpp"
+#include "hccl/check/races.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+bool add_level(CheckReport& report, std::string level, const Findings& findings) {
+  report.levels.push_back({std::move(level), findings.empty(), findings.count(), findings.kept()});
+  return findings.empty();
+}
+
+/// The levels from L0 on; `form` has what unrolling found.
+void check_levels(const TaskProgram& program, const CheckOptions& options, Findings& form, CheckReport& report) {
+  if (form.empty()) check_form(program, options, form);
+  if (!add_level(report, "L0", form)) return;
+
+  Findings matching(options.most_findings);
+  Findings deadlock(options.most_findings);
+  Findings races(options.most_findings);
+  check_matching(program, matching);
+  if (matching.empty()) check_progress(program, options, matching, deadlock);
+  const bool completes = matching.empty() && deadlock.empty();
+  if (completes) check_races(program, matching, races);
+  if (!add_level(report, "L1", matching) || !add_level(report, "L2", deadlock)) return;
+  const bool ordered = add_level(report, "L3", races);
+
+  Findings meaning(options.most_findings);
+  Findings order(options.most_findings);
+  const std::optional<ReductionOrder> found = check_meaning(program, options, meaning, order);
+  if (!add_level(report, "L4", meaning) || !ordered) return;
+  report.order = found;
+  add_level(report, "L5", order);
+  report.distances = distances_of(program);
+  report.levels.push_back({"L7"});
+}
+
+CheckReport with_verdict(CheckReport report) {
+  for (const LevelReport& level : report.levels) {
+    if (level.ok) continue;
+    report.verdict = fmt::format("wrong: {} finds {}", level.level, level.findings.front().kind);
+    return report;
+  }
+  report.ok = true;
+  report.verdict = "correct in every interleaving: each wait takes the same post in all of them";
+  return report;
+}
+
+}  // namespace
+
+CheckReport check(const Schedule& schedule, const CheckOptions& options) {
+  CheckReport report;
+  Findings form(options.most_findings);
+  const TaskProgram program = unroll(schedule, form);
+  check_levels(program, options, form, report);
+  return with_verdict(std::move(report));
+}
+
+CheckReport check(const TaskProgram& program, const CheckOptions& options) {
+  CheckReport report;
+  Findings form(options.most_findings);
+  check_levels(program, options, form, report);
+  return with_verdict(std::move(report));
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,97 @@
+#include "hccl/check/form.hpp"
+
+#include <fmt/format.h>
+
+namespace hcclsim::hccl {
+namespace {
+
+struct Problem {
+  const char* kind = nullptr;
+  std::string message;
+};
+
+bool overlap(const ByteRange& a, const ByteRange& b) {
+  return a.buffer == b.buffer && a.offset < b.offset + b.length && b.offset < a.offset + a.length;
+}
+
+class FormCheck {
+ public:
+  FormCheck(const TaskProgram& program, Findings& findings) : program_(program), findings_(findings) {}
+
+  void check_tasks() {
+    for (Rank rank = 0; rank < program_.ranks; ++rank) {
+      for (std::size_t i = program_.first_part[rank]; i < program_.first_part[rank + 1]; ++i) {
+        const ProgramPart& part = program_.parts[i];
+        for (std::uint32_t k = 0; k < part.count; ++k) check(rank, part, k);
+      }
+    }
+  }
+
+ private:
+  void check(Rank rank, const ProgramPart& part, std::uint32_t k) {
+    const ProgramTask& task = program_.tasks[part.first + k];
+    const Problem problem = problem_of(task, rank);
+    if (problem.kind == nullptr || !findings_.wanted()) return;
+    const TaskId id{rank, part.queue, part.number + k};
+    findings_.keep({problem.kind, fmt::format("{}: {}", program_.describe(id), problem.message), {rank}, {id}});
+  }
+
+  [[nodiscard]] Problem problem_of(const ProgramTask& task, Rank rank) const {
+    if (task.kind == TaskKind::post || is_transfer(task.kind)) {
+      if (task.peer >= program_.ranks) return {"peer", fmt::format("there are {} ranks", program_.ranks)};
+      if (task.peer == rank) return {"peer", "its peer is the rank itself"};
+    }
+    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) {
+      if (task.value >= program_.notifies) return {"notify", fmt::format("a rank has {}", program_.notifies)};
+      return {};
+    }
+    const Movement& movement = program_.movements[task.value];
+    for (const ByteRange& range : {movement.source, movement.destination}) {
+      Problem problem = problem_of(range);
+      if (problem.kind != nullptr) return problem;
+    }
+    if (movement.source.length != movement.destination.length) return {"length", "both sides must be as long"};
+    if (movement.destination.length == 0) return {};
+    if (movement.destination.buffer == Buffer::input) return {"input", "writes into an input"};
+    if (source_rank(task, rank) == destination_rank(task, rank) && overlap(movement.source, movement.destination)) {
+      return {"overlap", "source and destination overlap"};
+    }
+    return {};
+  }
+
+  [[nodiscard]] Problem problem_of(const ByteRange& range) const {
+    const Bytes size = program_.size_of_buffer(range.buffer);
+    if (range.length > size || range.offset > size - range.length) {
+      return {"range", fmt::format("bytes {}+{} leave the {} bytes of the {}", range.offset, range.length, size,
+                                   name_of(range.buffer))};
+    }
+    if (range.length == 0) return {};
+    const Bytes element = size_of(program_.type);
+    if (range.offset % program_.alignment != 0) {
+      return {"alignment", fmt::format("byte {} is not a multiple of {}", range.offset, program_.alignment)};
+    }
+    if (range.length % element != 0) {
+      return {"alignment", fmt::format("{} bytes cut an element of {} in two", range.length, element)};
+    }
+    return {};
+  }
+
+  const TaskProgram& program_;
+  Findings& findings_;
+};
+
+}  // namespace
+
+void check_form(const TaskProgram& program, const CheckOptions& options, Findings& findings) {
+  if (options.notifies != 0 && program.notifies > options.notifies && findings.wanted()) {
+    findings.keep({"notifies", fmt::format("the schedule needs {} notifies of every rank; there are {}",
+                                           program.notifies, options.notifies)});
+  }
+  if (options.scratch && program.scratch > *options.scratch && findings.wanted()) {
+    findings.keep({"scratch", fmt::format("the schedule needs {} bytes of scratch memory of every rank; there are {}",
+                                          program.scratch, *options.scratch)});
+  }
+  FormCheck(program, findings).check_tasks();
+}
+
+}  // namespace hcclsim::hccl

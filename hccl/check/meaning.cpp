@@ -1,0 +1,261 @@
+#include "hccl/check/meaning.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "device/numerics/rounding.hpp"
+#include "hccl/check/contract.hpp"
+#include "hccl/check/contributions.hpp"
+#include "hccl/check/interval_map.hpp"
+#include "hccl/check/task_run.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using Tree = Contributions::Tree;
+
+/// A byte at offset o holds byte o + shift of the contributions in the tree.
+struct Content {
+  Tree tree = Contributions::undefined;
+  std::int64_t shift = 0;
+  friend bool operator==(const Content&, const Content&) = default;
+};
+
+struct Piece {
+  Bytes begin = 0;
+  Bytes length = 0;
+  Content content;
+};
+
+bool uses_input(const TaskProgram& program) {
+  return std::any_of(program.movements.begin(), program.movements.end(), [](const Movement& movement) {
+    return movement.source.buffer == Buffer::input && movement.source.length > 0;
+  });
+}
+
+/// Observes a run; carries contents along.
+class MeaningSearch {
+ public:
+  MeaningSearch(const TaskProgram& program, const Contract& contract, Findings& findings)
+      : program_(program), findings_(findings), contributions_(program.ranks) {
+    const std::vector<std::vector<Bytes>> borders = access_borders(program);
+    memories_.reserve(borders.size());
+    for (const std::vector<Bytes>& of_memory : borders) memories_.emplace_back(of_memory, Content{});
+    const Buffer filled = uses_input(program) ? Buffer::input : Buffer::output;
+    for (Rank rank = 0; rank < program.ranks; ++rank) {
+      const Holding held = contract.initial(rank);
+      const Content content{contributions_.of(rank), 0};
+      put(memories_[memory_of(rank, filled)], {held.offset, held.length, content});
+    }
+  }
+
+  void enter(Rank /*rank*/, const ProgramPart* /*begin*/, const ProgramPart* /*end*/) {}
+  void leave(Rank /*rank*/) {}
+
+  void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task) {
+    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
+    const Movement& movement = program_.movements[task.value];
+    if (movement.source.length == 0) return;
+    const Rank rank = program_.rank_of(chain);
+    take(source_rank(task, rank), movement.source);
+    const TaskId id{rank, program_.task_id(chain, number).queue, number};
+    const Rank to = destination_rank(task, rank);
+    IntervalMap<Content>& destination = memories_[memory_of(to, movement.destination.buffer)];
+    const auto moved = static_cast<std::int64_t>(movement.source.offset - movement.destination.offset);
+    for (Piece piece : taken_) {
+      if (piece.content.tree == Contributions::undefined) {
+        find_undefined(id, {source_rank(task, rank), {movement.source.buffer, piece.begin, piece.length}});
+        piece.content.tree = Contributions::mixed;
+      }
+      piece.begin = piece.begin - movement.source.offset + movement.destination.offset;
+      piece.content.shift += moved;
+      if (reduces(task.kind)) {
+        reduce(destination, piece, id, {to, {movement.destination.buffer, piece.begin, piece.length}});
+      } else {
+        put(destination, piece);
+      }
+    }
+  }
+
+  /// Contents of a range of `output`, equal neighbours in one piece.
+  std::vector<Piece> output(Rank rank, Bytes offset, Bytes length) {
+    take(rank, {Buffer::output, offset, length});
+    std::vector<Piece> joined;
+    for (const Piece& piece : taken_) {
+      if (!joined.empty() && joined.back().content == piece.content) {
+        joined.back().length += piece.length;
+      } else {
+        joined.push_back(piece);
+      }
+    }
+    return joined;
+  }
+
+  Contributions& contributions() { return contributions_; }
+
+ private:
+  /// Puts the pieces of a range into taken_.
+  void take(Rank rank, const ByteRange& range) {
+    taken_.clear();
+    IntervalMap<Content>& memory = memories_[memory_of(rank, range.buffer)];
+    const Bytes end = range.offset + range.length;
+    memory.cut(end);
+    for (std::size_t i = memory.cut(range.offset); i < memory.count() && memory.begin(i) < end; ++i) {
+      taken_.push_back({memory.begin(i), memory.end(i) - memory.begin(i), memory.state(i)});
+    }
+  }
+
+  static void put(IntervalMap<Content>& memory, const Piece& piece) {
+    const Bytes end = piece.begin + piece.length;
+    memory.cut(end);
+    for (std::size_t i = memory.cut(piece.begin); i < memory.count() && memory.begin(i) < end; ++i) {
+      memory.state(i) = piece.content;
+    }
+  }
+
+  void reduce(IntervalMap<Content>& memory, const Piece& piece, const TaskId& id, const RankBytes& bytes) {
+    const Bytes end = piece.begin + piece.length;
+    memory.cut(end);
+    for (std::size_t i = memory.cut(piece.begin); i < memory.count() && memory.begin(i) < end; ++i) {
+      Content& content = memory.state(i);
+      if (content.tree == Contributions::undefined) {
+        find_undefined(id, bytes);
+        content = {Contributions::mixed, 0};
+      } else if (content.shift != piece.content.shift && content.tree != Contributions::mixed &&
+                 piece.content.tree != Contributions::mixed) {
+        find_offset(id, bytes, content.shift, piece.content.shift);
+        content = {Contributions::mixed, 0};
+      } else {
+        content.tree = contributions_.reduce(content.tree, piece.content.tree);
+      }
+    }
+  }
+
+  void find_undefined(const TaskId& id, const RankBytes& bytes) {
+    if (!findings_.wanted()) return;
+    findings_.keep({"undefined",
+                    fmt::format("{} reads {} {}+{} of rank {}, which were never written", program_.describe(id),
+                                name_of(bytes.range.buffer), bytes.range.offset, bytes.range.length, bytes.rank),
+                    {bytes.rank},
+                    {id},
+                    {bytes}});
+  }
+
+  void find_offset(const TaskId& id, const RankBytes& bytes, std::int64_t held, std::int64_t came) {
+    if (!findings_.wanted()) return;
+    const auto begin = static_cast<std::int64_t>(bytes.range.offset);
+    findings_.keep({"offset",
+                    fmt::format("{} reduces byte {} of the payload into byte {}", program_.describe(id), begin + came,
+                                begin + held),
+                    {bytes.rank},
+                    {id},
+                    {bytes}});
+  }
+
+  const TaskProgram& program_;
+  Findings& findings_;
+  Contributions contributions_;
+  std::vector<IntervalMap<Content>> memories_;
+  std::vector<Piece> taken_;
+};
+
+/// What is wrong with a piece of the result, or nothing.
+std::string problem_of(const Piece& piece, const Holding& holding, Contributions& contributions) {
+  const Content& content = piece.content;
+  if (content.tree == Contributions::undefined) return "hold nothing";
+  if (content.tree == Contributions::mixed) return "hold what was reduced from wrong bytes";
+  if (content.shift != 0) {
+    return fmt::format("hold bytes {}+{} of the payload", static_cast<std::int64_t>(piece.begin) + content.shift,
+                       piece.length);
+  }
+  if (!holding.only && contributions.complete(content.tree)) return {};
+  const std::vector<std::uint64_t> counts = contributions.multiplicities(content.tree);
+  std::string problem;
+  std::size_t wrong = 0;
+  for (Rank rank = 0; rank < counts.size(); ++rank) {
+    const std::uint64_t wanted = !holding.only || *holding.only == rank ? 1 : 0;
+    if (counts[rank] == wanted || ++wrong > 4) continue;
+    problem += fmt::format("{}the contribution of rank {} {}", problem.empty() ? "" : ", ", rank,
+                           counts[rank] == 0 ? "not at all" : fmt::format("{} times", counts[rank]));
+  }
+  if (wrong > 4) problem += fmt::format(" and {} more", wrong - 4);
+  return problem.empty() ? problem : "hold " + problem;
+}
+
+void check_result(MeaningSearch& search, const TaskProgram& program, const Contract& contract, Findings& findings) {
+  for (Rank rank = 0; rank < program.ranks; ++rank) {
+    for (const Holding& holding : contract.required(rank)) {
+      for (const Piece& piece : search.output(rank, holding.offset, holding.length)) {
+        const std::string problem = problem_of(piece, holding, search.contributions());
+        if (problem.empty() || !findings.wanted()) continue;
+        findings.keep({"contribution",
+                       fmt::format("output {}+{} of rank {} {}", piece.begin, piece.length, rank, problem),
+                       {rank},
+                       {},
+                       {{rank, {Buffer::output, piece.begin, piece.length}}}});
+      }
+    }
+  }
+}
+
+double error_bound(const TaskProgram& program, std::uint32_t additions) {
+  const bool rounds = program.type == DataType::fp16 || program.type == DataType::bf16 ||
+                      program.type == DataType::fp32 || program.type == DataType::fp64;
+  if (!rounds || program.op == ReduceOp::max || program.op == ReduceOp::min) return 0;
+  const double lost = additions * device::unit_roundoff(program.type);
+  return lost < 1 ? lost / (1 - lost) : std::numeric_limits<double>::infinity();
+}
+
+/// The order of the result of all ranks; findings where bytes that several ranks hold were reduced differently.
+ReductionOrder order_of(MeaningSearch& search, const TaskProgram& program, const Contract& contract) {
+  ReductionOrder order{.same_on_all_ranks = true};
+  std::vector<Piece> reference;
+  const auto fold = [&](std::uint64_t value) { order.signature = (order.signature ^ value) * 0x100000001b3U; };
+  for (Rank rank = 0; rank < program.ranks; ++rank) {
+    std::vector<Piece> pieces;
+    const std::vector<Holding> required = contract.required(rank);
+    for (const Holding& holding : required) {
+      for (const Piece& piece : search.output(rank, holding.offset, holding.length)) pieces.push_back(piece);
+    }
+    for (const Piece& piece : pieces) {
+      order.additions = std::max(order.additions, search.contributions().depth(piece.content.tree));
+      fold(piece.begin);
+      fold(piece.length);
+      fold(search.contributions().signature(piece.content.tree));
+    }
+    if (rank == 0) reference = pieces;
+    const auto same = [](const Piece& a, const Piece& b) { return a.begin == b.begin && a.content == b.content; };
+    const bool whole = required.empty() || required.front().length == program.payload;
+    if (whole && !std::equal(pieces.begin(), pieces.end(), reference.begin(), reference.end(), same)) {
+      order.same_on_all_ranks = false;
+    }
+  }
+  order.error_bound = error_bound(program, order.additions);
+  return order;
+}
+
+}  // namespace
+
+std::optional<ReductionOrder> check_meaning(const TaskProgram& program, const CheckOptions& options, Findings& meaning,
+                                            Findings& order) {
+  const Contract contract(program);
+  MeaningSearch search(program, contract, meaning);
+  TaskRun<MeaningSearch>(program, search).run();
+  check_result(search, program, contract, meaning);
+  if (!meaning.empty()) return {};
+  const ReductionOrder found = order_of(search, program, contract);
+  if (options.same_bits && !found.same_on_all_ranks && order.wanted()) {
+    order.keep({"ranks-differ", "ranks reduce the same bytes in different orders, so their bits may differ"});
+  }
+  if (options.recorded_order && *options.recorded_order != found.signature && order.wanted()) {
+    order.keep({"order-changed", fmt::format("the order of reduction has the signature {:016x}, recorded is {:016x}",
+                                             found.signature, *options.recorded_order)});
+  }
+  return found;
+}
+
+}  // namespace hcclsim::hccl

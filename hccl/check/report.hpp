@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/units.hpp"
+#include "hccl/schedule/walk.hpp"
+
+/// What the checker says about a schedule: for each level a list of findings for people, with ranks, tasks and bytes
+/// for programs.
+namespace hcclsim::hccl {
+
+/// A task by its place: number within its queue, over all stages, from 0.
+struct TaskId {
+  Rank rank = 0;
+  std::uint32_t queue = 0;
+  std::uint32_t number = 0;
+  friend bool operator==(const TaskId&, const TaskId&) = default;
+};
+
+/// Bytes of a buffer of a rank.
+struct RankBytes {
+  Rank rank = 0;
+  ByteRange range;
+};
+
+struct Finding {
+  std::string kind;     ///< short stable word, listed in docs/checker.md
+  std::string message;  ///< names ranks, queues, tasks and bytes
+  std::vector<Rank> ranks{};
+  std::vector<TaskId> tasks{};
+  std::vector<RankBytes> bytes{};
+};
+
+/// Findings of one level: all are counted, the first few are kept.
+class Findings {
+ public:
+  explicit Findings(std::size_t most) : most_(most) {}
+
+  /// Counts one more; true if it is to be kept. Messages are made only for those.
+  [[nodiscard]] bool wanted() { return ++count_ <= most_; }
+  void keep(Finding finding) { kept_.push_back(std::move(finding)); }
+
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] const std::vector<Finding>& kept() const { return kept_; }
+
+ private:
+  std::size_t most_;
+  std::size_t count_ = 0;
+  std::vector<Finding> kept_;
+};
+
+struct CheckOptions {
+  /// Notify slots that a rank has; 0: as many as the schedule asks for. HCCL: spec of the chip.
+  std::uint32_t notifies = 0;
+  /// Bytes of scratch memory (the CCL buffer) that a rank has.
+  std::optional<Bytes> scratch{};
+  /// Tasks that a queue takes before the first of them is done; 0: any number. The host issues the tasks of a rank
+  /// stage by stage and queue after queue, and stops while the queue that comes next is full.
+  std::uint32_t queue_depth = 0;
+  /// Every rank must get the same bits.
+  bool same_bits = true;
+  /// Signature of a recorded order of reduction (CheckReport::order) that the schedule must still have.
+  std::optional<std::uint64_t> recorded_order{};
+  /// Findings of a level that are described; the others are counted.
+  std::size_t most_findings = 16;
+};
+
+struct LevelReport {
+  std::string level;  ///< "L0" …
+  bool ok = true;
+  std::size_t count = 0;  ///< of findings
+  std::vector<Finding> findings{};
+};
+
+/// L5: in which order the contributions of a byte are reduced.
+struct ReductionOrder {
+  bool same_on_all_ranks = false;
+  std::uint32_t additions = 0;  ///< most reductions that a contribution passes
+  /// Bound of the relative error of a sum of numbers of one sign: γ_k = k·u/(1 − k·u), k = additions. 0 for integers
+  /// and for max and min.
+  double error_bound = 0;
+  std::uint64_t signature = 0;  ///< equal for equal trees of reductions on all bytes of all ranks
+};
+
+/// L7: what the schedule needs, and the least that any schedule of the collective can do with.
+struct Distances {
+  std::uint32_t steps = 0;  ///< longest chain of transfers that wait for each other
+  std::uint32_t least_steps = 0;
+  Bytes sent = 0;  ///< most bytes that leave one rank
+  Bytes least_sent = 0;
+  Bytes reduced = 0;  ///< most bytes that are reduced at one rank
+  Bytes least_reduced = 0;
+};
+
+struct CheckReport {
+  bool ok = false;
+  std::string verdict;  ///< one sentence
+  /// The levels that were checked; those above a level that is not ok are left out where they would mean nothing.
+  std::vector<LevelReport> levels{};
+  std::optional<ReductionOrder> order{};
+  std::optional<Distances> distances{};
+};
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hccl/check/report.hpp"
+#include "hccl/schedule/schedule.hpp"
+#include "hccl/schedule/walk.hpp"
+
+/// A schedule unrolled: the tasks of every rank and queue with all numbers filled in. This is what the checker reads:
+/// nothing is left of closed forms, hence a task of a single rank can also be changed by hand.
+///
+/// A ring on 1024 ranks has ten million tasks, so a task is 12 bytes; those that move bytes have a Movement each.
+namespace hcclsim::hccl {
+
+struct ProgramTask {
+  TaskKind kind = TaskKind::copy;
+  Rank peer = 0;            ///< of transfers and posts
+  std::uint32_t value = 0;  ///< post, wait: notify slot; others: index into TaskProgram::movements
+};
+
+struct Movement {
+  ByteRange source;
+  ByteRange destination;
+};
+
+/// What one queue of a rank does in one stage.
+struct ProgramPart {
+  std::uint32_t stage = 0;
+  std::uint32_t queue = 0;
+  std::uint32_t number = 0;  ///< number of its first task within the queue
+  std::uint32_t count = 0;   ///< of tasks
+  std::size_t first = 0;     ///< in TaskProgram::tasks
+};
+
+struct TaskProgram {
+  std::string collective;
+  std::string algorithm;
+  Rank ranks = 1;
+  Bytes payload = 0;
+  DataType type = DataType::fp32;
+  ReduceOp op = ReduceOp::sum;
+  Bytes alignment = 128;
+  Bytes scratch = 0;
+  std::uint32_t queues = 1;
+  std::uint32_t notifies = 0;
+  std::vector<std::string> stages;
+  std::vector<ProgramTask> tasks;
+  std::vector<Movement> movements;
+  std::vector<ProgramPart> parts;       ///< by rank, stage and queue
+  std::vector<std::size_t> first_part;  ///< of each rank; one more at the end
+
+  /// A *chain* is a queue of a rank: what runs in order.
+  [[nodiscard]] std::uint32_t chains() const { return ranks * queues; }
+  [[nodiscard]] std::uint32_t chain(Rank rank, std::uint32_t queue) const { return rank * queues + queue; }
+  [[nodiscard]] Rank rank_of(std::uint32_t chain) const { return chain / queues; }
+  [[nodiscard]] TaskId task_id(std::uint32_t chain, std::uint32_t number) const {
+    return {chain / queues, chain % queues, number};
+  }
+  [[nodiscard]] Bytes size_of_buffer(Buffer buffer) const { return buffer == Buffer::scratch ? scratch : payload; }
+  [[nodiscard]] const ProgramTask& task(const TaskId& id) const;
+
+  /// "rank 3, queue 0, task 17 (write to rank 4, output 128+64 -> scratch 0+64, stage 'ring')".
+  [[nodiscard]] std::string describe(const TaskId& id) const;
+};
+
+/// Rank at which a data task reads its source, and rank at which it changes its destination.
+[[nodiscard]] constexpr Rank source_rank(const ProgramTask& task, Rank rank) {
+  return reads(task.kind) ? task.peer : rank;
+}
+[[nodiscard]] constexpr Rank destination_rank(const ProgramTask& task, Rank rank) {
+  return is_transfer(task.kind) && !reads(task.kind) ? task.peer : rank;
+}
+
+/// Unrolls a schedule. Closed forms that have no meaning (a position that is none, a slice of no parts, a strand that
+/// another hides) become findings of level L0; the program is of use only without them.
+[[nodiscard]] TaskProgram unroll(const Schedule& schedule, Findings& findings);
+
+}  // namespace hcclsim::hccl
