@@ -92,8 +92,7 @@ Clocks::Clocks(const TaskProgram& program, const Chains& followed_by_all)
     : program_(program),
       own_(program.chains()),
       snapshots_(std::size_t{program.ranks} * program.notifies),
-      joined_(program.chains(), 0),
-      all_alike_(true) {
+      joined_(program.chains(), 0) {
   const Followers followers(program);
   first_.push_back(0);
   for (std::uint32_t chain = 0; chain < program.chains(); ++chain) {

@@ -57,7 +57,7 @@ class Clocks {
   std::vector<Snapshot> snapshots_;     // of each notify slot
   std::vector<Time> joined_;            // by chain
   std::vector<std::uint32_t> touched_;  // of joined_
-  bool all_alike_;                      // every chain follows the same ones
+  bool all_alike_ = true;               // every chain follows the same ones
 };
 
 }  // namespace hcclsim::hccl

@@ -35,6 +35,9 @@ class Contract {
   /// What it must hold in the end, with ascending offsets; whatever else it holds is of no interest.
   [[nodiscard]] std::vector<Holding> required(Rank rank) const;
 
+  /// All ranks must hold the same in the end.
+  [[nodiscard]] bool all_end_alike() const { return !ends_sliced_; }
+
   /// Bytes that at least one rank must send, and bytes that at least one must reduce.
   [[nodiscard]] Bytes least_sent() const;
   [[nodiscard]] Bytes least_reduced() const;

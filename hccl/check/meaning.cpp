@@ -210,15 +210,14 @@ double error_bound(const TaskProgram& program, std::uint32_t additions) {
   return lost < 1 ? lost / (1 - lost) : std::numeric_limits<double>::infinity();
 }
 
-/// The order of the result of all ranks; findings where bytes that several ranks hold were reduced differently.
+/// The order in which the results of all ranks were reduced.
 ReductionOrder order_of(MeaningSearch& search, const TaskProgram& program, const Contract& contract) {
   ReductionOrder order{.same_on_all_ranks = true};
   std::vector<Piece> reference;
   const auto fold = [&](std::uint64_t value) { order.signature = (order.signature ^ value) * 0x100000001b3U; };
   for (Rank rank = 0; rank < program.ranks; ++rank) {
     std::vector<Piece> pieces;
-    const std::vector<Holding> required = contract.required(rank);
-    for (const Holding& holding : required) {
+    for (const Holding& holding : contract.required(rank)) {
       for (const Piece& piece : search.output(rank, holding.offset, holding.length)) pieces.push_back(piece);
     }
     for (const Piece& piece : pieces) {
@@ -229,8 +228,8 @@ ReductionOrder order_of(MeaningSearch& search, const TaskProgram& program, const
     }
     if (rank == 0) reference = pieces;
     const auto same = [](const Piece& a, const Piece& b) { return a.begin == b.begin && a.content == b.content; };
-    const bool whole = required.empty() || required.front().length == program.payload;
-    if (whole && !std::equal(pieces.begin(), pieces.end(), reference.begin(), reference.end(), same)) {
+    if (contract.all_end_alike() &&
+        !std::equal(pieces.begin(), pieces.end(), reference.begin(), reference.end(), same)) {
       order.same_on_all_ranks = false;
     }
   }
