@@ -100,30 +100,23 @@ GradientSample examine(Probe& probe, std::string name, std::uint64_t element, do
   GradientSample sample{.parameter = std::move(name), .element = element, .gradient = gradient};
   // Weights that are all zero still need a step.
   const double scale = std::max(probe.root_mean_square(), 1e-3);
-  double least = std::numeric_limits<double>::infinity();
-  double finer = 0;  // quotient of the next smaller step, and its noise
-  double finer_noise = std::numeric_limits<double>::infinity();
+  double closest = std::numeric_limits<double>::infinity();  // difference over tolerance, of the clear steps
+  double least = std::numeric_limits<double>::infinity();    // tolerance of the others
   for (const double step : steps) {
     const double h = step * scale;
-    const double noise = loss_noise * std::abs(loss) / h;
     const Probe::Quotient whole = probe.quotient(element, h, loss);
     const Probe::Quotient half = probe.quotient(element, h / 2, loss);
-    const double drift = std::max(std::abs(whole.central - half.central), std::abs(half.central - finer) - finer_noise);
-    const double error = drift + bend_share * half.bend + noise;
-    finer = half.central;
-    finer_noise = noise;
-    if (error >= least) continue;
-    least = error;
+    const double noise = loss_noise * std::abs(loss) / h;
+    const double error = std::abs(whole.central - half.central) + bend_share * half.bend + noise;
+    const double tolerance = tolerated_errors * error + gradient_noise * std::abs(gradient);
+    const double difference = std::abs(half.central - gradient);
+    const bool clear = tolerance <= std::max(std::abs(gradient), std::abs(half.central)) / 2;
+    if (clear ? difference / tolerance >= closest : std::isfinite(closest) || tolerance >= least) continue;
+    (clear ? closest : least) = clear ? difference / tolerance : tolerance;
     sample.quotient = half.central;
+    sample.tolerance = tolerance;
   }
-  sample.tolerance = tolerated_errors * least + gradient_noise * std::abs(gradient);
-  const double difference = std::abs(sample.quotient - gradient);
-  if (!(difference <= sample.tolerance)) {
-    sample.verdict = SampleVerdict::differs;
-  } else {
-    const double largest = std::max(std::abs(gradient), std::abs(sample.quotient));
-    sample.verdict = sample.tolerance <= largest / 2 ? SampleVerdict::agrees : SampleVerdict::unclear;
-  }
+  if (std::isfinite(closest)) sample.verdict = closest <= 1 ? SampleVerdict::agrees : SampleVerdict::differs;
   return sample;
 }
 

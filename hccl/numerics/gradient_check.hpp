@@ -13,9 +13,9 @@
 /// that are drawn by the seed.
 ///
 /// The loss is computed in fp32, so a quotient has an error of its own: rounding noise ∕ h, the curvature of the loss,
-/// which the quotients of h, h/2 and the next smaller step tell, and its kinks, which those to both sides tell. The
-/// step with the least sum is taken. A sample whose quotient is too inexact to say anything is called unclear, not
-/// right.
+/// which the quotients of h and h/2 tell, and its kinks, which those to both sides tell. These are estimates, so
+/// several steps are tried: a gradient is right if it agrees with any clear quotient, wrong if it differs from all of
+/// them. A sample without a clear quotient, one that is exact enough to say anything, is called unclear, not right.
 namespace hcclsim::hccl {
 
 enum class SampleVerdict : std::uint8_t {

@@ -38,7 +38,7 @@ TEST(GradientCheck, RightGradientsAgree) {
       const std::vector<GradientSample> samples = samples_of(model, seed, {}, 1024);
       EXPECT_GE(samples.size(), 6);
       EXPECT_EQ(count(samples, SampleVerdict::differs), 0);
-      EXPECT_LE(count(samples, SampleVerdict::unclear), 1);
+      EXPECT_LE(count(samples, SampleVerdict::unclear), 2);
     }
   }
 }
