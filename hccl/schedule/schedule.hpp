@@ -81,6 +81,8 @@ class Group {
   /// Place within the block of a position: order[position].
   [[nodiscard]] Rank place_of(Rank position) const { return order_.empty() ? position : order_[position]; }
 
+  bool operator==(const Group&) const = default;
+
  private:
   Group(Rank span, Rank stride, std::vector<Rank> order);
 
@@ -108,6 +110,8 @@ struct Linear {
     return base + std::int64_t{position} * place.position + std::int64_t{round} * place.round +
            std::int64_t{queue} * place.queue;
   }
+
+  bool operator==(const Linear&) const = default;
 };
 
 /// Position of a peer in group `group`: own position plus an offset, modulo the group's size; or own position with bit
@@ -119,6 +123,7 @@ struct Peer {
   Linear value;             ///< offset (use position coefficient 0 for a rotation) or number of the bit
 
   [[nodiscard]] std::uint32_t position(const Place& place, Rank size) const;
+  bool operator==(const Peer&) const = default;
 };
 
 /// Part of a byte range: the range is cut into `parts` slices and `count` slices from `index` are taken.
@@ -135,6 +140,8 @@ struct Cut {
   std::uint32_t parts = 1;
   std::uint32_t count = 1;  ///< slice: number of slices
   Linear index;             ///< slice: its number; halving: number of halvings
+
+  bool operator==(const Cut&) const = default;
 };
 
 /// A byte range of a buffer: the whole buffer's payload, cut again and again.
@@ -145,6 +152,8 @@ struct Range {
   /// only.
   Linear slot;
   Bytes slot_stride = 0;
+
+  bool operator==(const Range&) const = default;
 };
 
 struct Task {
@@ -154,12 +163,16 @@ struct Task {
   Range source;         ///< data tasks; at the peer for read and read_reduce
   Range destination;    ///< data tasks; at the peer for write and write_reduce
   bool by_core = true;  ///< reduce: done by an AI core; false: by the copy engine, free of cost
+
+  bool operator==(const Task&) const = default;
 };
 
 struct Loop {
   Linear rounds{1, 0, 0, 0};      ///< number of rounds, may depend on the position; negative means none
   std::int32_t most_rounds = -1;  ///< upper limit of it, −1: none
   std::vector<Task> tasks{};
+
+  bool operator==(const Loop&) const = default;
 };
 
 struct Strand {
@@ -167,11 +180,15 @@ struct Strand {
   std::uint32_t first_queue = 0;
   std::uint32_t queues = 1;  ///< the strand runs once on each of these queues
   std::vector<Loop> loops{};
+
+  bool operator==(const Strand&) const = default;
 };
 
 struct Stage {
   std::string name;  ///< "reduce-scatter in the server", for people
   std::vector<Strand> strands;
+
+  bool operator==(const Stage&) const = default;
 };
 
 struct Schedule {
@@ -191,6 +208,7 @@ struct Schedule {
   std::vector<Stage> stages;
 
   [[nodiscard]] Bytes payload() const { return elements * size_of(type); }
+  bool operator==(const Schedule&) const = default;
 };
 
 }  // namespace hcclsim::hccl

@@ -1,0 +1,257 @@
+#include "hccl/schedule/file/message.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hccl/schedule/file/expressions.hpp"
+#include "hccl/schedule/validate.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+namespace format = schedule_format;
+
+/// The file's names are those of the project, with '_' for '-'.
+template <typename Enum>
+Enum named(std::string_view name, bool (*parse)(const std::string&, Enum*)) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '-', '_');
+  Enum value{};
+  if (!parse(text, &value)) internal_error("schedule files have no name for {}", name);
+  return value;
+}
+
+format::TaskKind format_of(TaskKind kind) {
+  return named<format::TaskKind>(
+      name_of(kind), [](const std::string& text, format::TaskKind* value) { return TaskKind_Parse(text, value); });
+}
+
+constexpr TaskKind last_kind = TaskKind::wait;
+
+TaskKind kind_of(format::TaskKind kind) {
+  for (int i = 0; i <= static_cast<int>(last_kind); ++i) {
+    if (format_of(static_cast<TaskKind>(i)) == kind) return static_cast<TaskKind>(i);
+  }
+  internal_error("unknown kind of task {}", static_cast<int>(kind));
+}
+
+format::Task message_of(const Task& task, std::uint16_t strand_group) {
+  format::Task message;
+  message.set_kind(format_of(task.kind));
+  if (task.peer.kind != Peer::Kind::none) {
+    message.set_peer(text_of(task.peer));
+    if (task.peer.group != strand_group) message.set_peer_group(task.peer.group);
+  }
+  if (task.kind == TaskKind::post || task.kind == TaskKind::wait) {
+    message.set_notify(text_of(task.notify));
+    return message;
+  }
+  message.set_source(text_of(task.source, strand_group));
+  if (task.destination != task.source) message.set_destination(text_of(task.destination, strand_group));
+  if (task.kind == TaskKind::reduce && !task.by_core) message.set_by_core(false);
+  return message;
+}
+
+format::Strand message_of(const Strand& strand) {
+  format::Strand message;
+  message.set_group(strand.group);
+  message.set_first_queue(strand.first_queue);
+  if (strand.queues != 1) message.set_queues(strand.queues);
+  for (const Loop& loop : strand.loops) {
+    format::Loop& entry = *message.add_loop();
+    if (loop.rounds != Linear{1, 0, 0, 0}) entry.set_rounds(text_of(loop.rounds));
+    if (loop.most_rounds >= 0) entry.set_most_rounds(static_cast<std::uint32_t>(loop.most_rounds));
+    for (const Task& task : loop.tasks) *entry.add_task() = message_of(task, strand.group);
+  }
+  return message;
+}
+
+/// Queues that the strands use, at least one.
+std::uint32_t queues_used(const Schedule& schedule) {
+  std::uint64_t queues = 1;
+  for (const Stage& stage : schedule.stages) {
+    for (const Strand& strand : stage.strands) {
+      queues = std::max(queues, std::uint64_t{strand.first_queue} + strand.queues);
+    }
+  }
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(queues, std::numeric_limits<std::uint32_t>::max()));
+}
+
+/// Turns a message into a schedule, keeping in mind where it is.
+class Converter {
+ public:
+  Schedule convert(const format::Schedule& message) {
+    Schedule schedule;
+    schedule.collective = message.collective();
+    schedule.algorithm = message.algorithm();
+    schedule.ranks = message.ranks();
+    schedule.elements = message.elements();
+    if (!format::DataType_IsValid(message.type()))
+      fail("type", "type {} is not known", static_cast<int>(message.type()));
+    schedule.type = parse_data_type(format::DataType_Name(message.type()));
+    if (!format::ReduceOp_IsValid(message.op())) fail("op", "op {} is not known", static_cast<int>(message.op()));
+    schedule.op = parse_reduce_op(format::ReduceOp_Name(message.op()));
+    if (message.has_alignment()) schedule.alignment = message.alignment();
+    schedule.scratch = message.scratch();
+    schedule.notifies = message.notifies();
+    for (int i = 0; i < message.group_size(); ++i) {
+      place_ = {{"group", i}};
+      schedule.groups.push_back(group(message.group(i)));
+    }
+    for (int i = 0; i < message.stage_size(); ++i) {
+      place_ = {{"stage", i}};
+      schedule.stages.push_back(stage(message.stage(i)));
+    }
+    schedule.queues = message.has_queues() ? message.queues() : queues_used(schedule);
+    return schedule;
+  }
+
+ private:
+  template <typename... Args>
+  [[noreturn]] void fail(const std::string& field, fmt::format_string<Args...> format, Args&&... args) const {
+    FieldPlace place = place_;
+    place.push_back({field});
+    throw ScheduleError(std::move(place), fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  /// What `parse` makes of a field's text, with its complaint at the field.
+  template <typename Parse>
+  auto parsed(const std::string& field, const Parse& parse) const {
+    try {
+      return parse();
+    } catch (const Error& error) {
+      fail(field, "{}", error.what());
+    }
+  }
+
+  [[nodiscard]] Group group(const format::Group& message) const {
+    constexpr std::uint32_t most = 1U << 20U;
+    const std::uint32_t stride = message.has_stride() ? message.stride() : 1;
+    if (message.span() == 0 || message.span() > most) fail("span", "{} given; accepted: 1 to {}", message.span(), most);
+    if (stride == 0 || stride > most) fail("stride", "{} given; accepted: 1 to {}", stride, most);
+    if (message.order().empty()) return Group::block(message.span(), stride);
+    std::vector<bool> named(message.span(), false);
+    for (const std::uint32_t place : message.order()) {
+      if (place >= message.span()) fail("order", "{} is beyond the span of {}", place, message.span());
+      if (named[place]) fail("order", "{} is named twice", place);
+      named[place] = true;
+    }
+    return Group::ordered(message.span(), {message.order().begin(), message.order().end()}, stride);
+  }
+
+  Stage stage(const format::Stage& message) {
+    Stage stage{message.name(), {}};
+    for (int i = 0; i < message.strand_size(); ++i) {
+      place_.push_back({"strand", i});
+      stage.strands.push_back(strand(message.strand(i)));
+      place_.pop_back();
+    }
+    return stage;
+  }
+
+  Strand strand(const format::Strand& message) {
+    Strand strand{.group = group_number("group", message.group()), .first_queue = message.first_queue()};
+    if (message.has_queues()) strand.queues = message.queues();
+    for (int i = 0; i < message.loop_size(); ++i) {
+      place_.push_back({"loop", i});
+      strand.loops.push_back(loop(message.loop(i), strand.group));
+      place_.pop_back();
+    }
+    return strand;
+  }
+
+  Loop loop(const format::Loop& message, std::uint16_t group) {
+    Loop loop;
+    if (message.has_rounds()) loop.rounds = parsed("rounds", [&] { return parse_linear(message.rounds()); });
+    if (message.has_most_rounds()) {
+      constexpr std::uint32_t most = std::numeric_limits<std::int32_t>::max();
+      loop.most_rounds = static_cast<std::int32_t>(std::min(message.most_rounds(), most));
+    }
+    for (int i = 0; i < message.task_size(); ++i) {
+      place_.push_back({"task", i});
+      loop.tasks.push_back(task(message.task(i), group));
+      place_.pop_back();
+    }
+    return loop;
+  }
+
+  [[nodiscard]] Task task(const format::Task& message, std::uint16_t strand_group) const {
+    if (!message.has_kind() || !format::TaskKind_IsValid(message.kind())) {
+      fail("kind", "there must be one of copy, reduce, write, read, write_reduce, read_reduce, post, wait");
+    }
+    Task task;
+    task.kind = kind_of(message.kind());
+    const bool notifies = task.kind == TaskKind::post || task.kind == TaskKind::wait;
+    task.by_core = message.has_by_core() ? message.by_core() : task.kind == TaskKind::reduce;
+    if (task.by_core && task.kind != TaskKind::reduce) fail("by_core", "a {} is no reduce", name_of(task.kind));
+    const std::uint16_t peer_group =
+        message.has_peer_group() ? group_number("peer_group", message.peer_group()) : strand_group;
+    if (message.has_peer()) task.peer = parsed("peer", [&] { return parse_peer(message.peer(), peer_group); });
+    if (message.has_notify()) task.notify = parsed("notify", [&] { return parse_linear(message.notify()); });
+    if (notifies && (message.has_source() || message.has_destination())) {
+      fail(message.has_source() ? "source" : "destination", "a {} moves no bytes", name_of(task.kind));
+    }
+    if (notifies) return task;
+    if (message.has_notify())
+      fail("notify", "a {} has no notify; it takes a post before or behind it", name_of(task.kind));
+    if (!message.has_source()) fail("source", "a {} must have a source", name_of(task.kind));
+    task.source = parsed("source", [&] { return parse_range(message.source(), strand_group); });
+    task.destination = task.source;
+    if (message.has_destination()) {
+      task.destination = parsed("destination", [&] { return parse_range(message.destination(), strand_group); });
+    }
+    return task;
+  }
+
+  [[nodiscard]] std::uint16_t group_number(const std::string& field, std::uint32_t number) const {
+    constexpr std::uint32_t most = std::numeric_limits<std::uint16_t>::max();
+    if (number > most) fail(field, "{} given; accepted: 0 to {}", number, most);
+    return static_cast<std::uint16_t>(number);
+  }
+
+  FieldPlace place_;
+};
+
+}  // namespace
+
+schedule_format::Schedule message_of(const Schedule& schedule) {
+  format::Schedule message;
+  message.set_version(schedule_version);
+  message.set_collective(schedule.collective);
+  message.set_algorithm(schedule.algorithm);
+  message.set_ranks(schedule.ranks);
+  message.set_elements(schedule.elements);
+  message.set_type(named<format::DataType>(
+      name_of(schedule.type),
+      [](const std::string& text, format::DataType* value) { return DataType_Parse(text, value); }));
+  message.set_op(named<format::ReduceOp>(name_of(schedule.op), [](const std::string& text, format::ReduceOp* value) {
+    return ReduceOp_Parse(text, value);
+  }));
+  if (schedule.alignment != Schedule{}.alignment) message.set_alignment(schedule.alignment);
+  message.set_scratch(schedule.scratch);
+  message.set_notifies(schedule.notifies);
+  if (schedule.queues != queues_used(schedule)) message.set_queues(schedule.queues);
+  for (const Group& group : schedule.groups) {
+    format::Group& entry = *message.add_group();
+    entry.set_span(group.span());
+    if (group.stride() != 1) entry.set_stride(group.stride());
+    entry.mutable_order()->Add(group.order().begin(), group.order().end());
+  }
+  for (const Stage& stage : schedule.stages) {
+    format::Stage& entry = *message.add_stage();
+    entry.set_name(stage.name);
+    for (const Strand& strand : stage.strands) *entry.add_strand() = message_of(strand);
+  }
+  return message;
+}
+
+Schedule schedule_of(const schedule_format::Schedule& message) {
+  Schedule schedule = Converter().convert(message);
+  validate(schedule);
+  return schedule;
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,90 @@
+#include "hccl/schedule/file/schedule_file.hpp"
+
+#include <zlib.h>
+
+#include <bit>
+#include <cstring>
+#include <span>
+
+#include "base/input_file.hpp"
+#include "hccl/schedule/file/message.hpp"
+#include "hccl/schedule/validate.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the numbers of a file are little-endian");
+
+/// Its first byte is none that a text begins with.
+constexpr std::string_view magic = "\x89HCCLSCH";
+
+/// The first bytes of a binary file; the message follows to the end.
+struct Preamble {
+  char magic[8] = {};
+  std::uint32_t version = schedule_version;
+  std::uint32_t checksum = 0;  ///< CRC-32 of the message
+  std::uint64_t bytes = 0;     ///< of the message
+};
+
+/// A schedule is small, since its rounds repeat.
+constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20U;
+
+std::uint32_t checksum_of(std::string_view bytes) {
+  return static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+}  // namespace
+
+std::string binary_of(const Schedule& schedule) {
+  const std::string message = message_of(schedule).SerializeAsString();
+  Preamble preamble;
+  std::memcpy(preamble.magic, magic.data(), magic.size());
+  preamble.checksum = checksum_of(message);
+  preamble.bytes = message.size();
+  return std::string(reinterpret_cast<const char*>(&preamble), sizeof preamble) + message;
+}
+
+Schedule parse_schedule_binary(std::string_view bytes, const std::string& name) {
+  Preamble preamble;
+  if (bytes.size() < sizeof preamble) {
+    bad_input("schedule", "{}: has only {} bytes: cut short, or not a schedule", name, bytes.size());
+  }
+  std::memcpy(&preamble, bytes.data(), sizeof preamble);
+  if (std::string_view(preamble.magic, magic.size()) != magic) {
+    bad_input("schedule", "{}: does not begin as a binary schedule does", name);
+  }
+  if (preamble.version == 0) bad_input("schedule", "{}: has version 0, which never was: the file is damaged", name);
+  if (preamble.version > schedule_version) {
+    bad_input("schedule", "{}: is a schedule of version {}; this hcclsim reads version {}", name, preamble.version,
+              schedule_version);
+  }
+  const std::string_view payload = bytes.substr(sizeof preamble);
+  if (payload.size() != preamble.bytes) {
+    bad_input("schedule", "{}: has {} bytes behind its first {}, which say {}: cut short or damaged", name,
+              payload.size(), sizeof preamble, preamble.bytes);
+  }
+  if (checksum_of(payload) != preamble.checksum) {
+    bad_input("schedule", "{}: has a wrong checksum: the file is damaged", name);
+  }
+  schedule_format::Schedule message;
+  if (!message.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
+    bad_input("schedule", "{}: is no message of a schedule", name);
+  }
+  try {
+    return schedule_of(message);
+  } catch (const ScheduleError& problem) {
+    bad_input("schedule", "{}: {}", name, problem.what());
+  }
+}
+
+ScheduleFile read_schedule(const std::string& path) {
+  const InputFile file(path, "schedule");
+  if (file.size() == 0) file.fail("is empty, not a schedule");
+  if (file.size() > most_bytes) file.fail("has {} bytes; a schedule has at most {}", file.size(), most_bytes);
+  std::string contents(file.size(), '\0');
+  file.read(0, std::as_writable_bytes(std::span(contents)));
+  if (contents.front() == magic.front()) return {parse_schedule_binary(contents, path), ScheduleForm::binary};
+  return {parse_schedule_text(contents, path), ScheduleForm::text};
+}
+
+}  // namespace hcclsim::hccl

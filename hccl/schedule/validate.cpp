@@ -1,0 +1,436 @@
+#include "hccl/schedule/validate.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "hccl/schedule/walk.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+// Far beyond any cluster; they keep sums of closed forms and the memory of a run in bounds.
+constexpr Rank most_ranks = 1U << 20U;
+constexpr std::uint32_t most_queues = 4096;
+constexpr std::uint64_t most_queues_in_all = std::uint64_t{1} << 25U;
+constexpr std::uint64_t most_notifies_in_all = std::uint64_t{1} << 28U;
+constexpr Bytes most_bytes = Bytes{1} << 50U;
+constexpr std::uint32_t most_parts = 1U << 24U;
+constexpr std::int64_t most_rounds = std::int64_t{1} << 24U;
+/// Places at which a form is evaluated one by one.
+constexpr std::uint64_t most_places = std::uint64_t{1} << 22U;
+/// Tasks whose byte ranges are computed.
+constexpr std::uint64_t most_tasks_walked = std::uint64_t{1} << 19U;
+
+struct Extremes {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::int64_t most = std::numeric_limits<std::int64_t>::min();
+
+  void include(std::int64_t value) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  [[nodiscard]] bool empty() const { return least > most; }
+};
+
+/// The positions, rounds and queues at which a loop's tasks happen.
+struct Domain {
+  Rank positions = 1;
+  std::uint32_t first_queue = 0;
+  std::uint32_t queues = 1;
+  Linear rounds;
+  std::int32_t most_rounds = -1;
+
+  [[nodiscard]] std::int64_t rounds_at(const Place& place) const {
+    const std::int64_t number = rounds.at(place);
+    return most_rounds >= 0 ? std::min<std::int64_t>(number, most_rounds) : number;
+  }
+  /// Calls visit(place, rounds) for so many positions and queues that a linear form has its extremes at the first or
+  /// last round of one of them: the corners if all have the same rounds.
+  template <typename Visit>
+  void for_each_edge(const Visit& visit) const {
+    const bool every_queue = rounds.queue != 0;
+    const bool every_position = every_queue || rounds.position != 0;
+    const Rank position_step = every_position ? 1 : std::max<Rank>(positions - 1, 1);
+    const std::uint32_t queue_step = every_queue ? 1 : std::max<std::uint32_t>(queues - 1, 1);
+    for (Rank position = 0; position < positions; position += position_step) {
+      for (std::uint32_t queue = 0; queue < queues; queue += queue_step) {
+        const Place place{position, 0, first_queue + queue};
+        const std::int64_t number = rounds_at(place);
+        if (number > 0) visit(place, number);
+      }
+    }
+  }
+  [[nodiscard]] Extremes extremes(const Linear& form) const {
+    Extremes extremes;
+    for_each_edge([&](Place place, std::int64_t number) {
+      extremes.include(form.at(place));
+      place.round = static_cast<std::uint32_t>(number - 1);
+      extremes.include(form.at(place));
+    });
+    return extremes;
+  }
+};
+
+class Validator {
+ public:
+  explicit Validator(const Schedule& schedule) : schedule_(schedule) {}
+
+  void run() {
+    check_sizes();
+    check_groups();
+    for (std::size_t s = 0; s < schedule_.stages.size(); ++s) {
+      const Inside stage(*this, "stage", s);
+      const std::vector<Strand>& strands = schedule_.stages[s].strands;
+      for (std::size_t i = 0; i < strands.size(); ++i) {
+        const Inside strand(*this, "strand", i);
+        check_strand(strands[i]);
+      }
+      check_overlaps(strands);
+    }
+    check_ranges();
+  }
+
+ private:
+  /// The place being looked at is one step further inside while this lives.
+  class Inside {
+   public:
+    Inside(Validator& validator, std::string field, std::size_t index) : validator_(validator) {
+      validator_.place_.push_back({std::move(field), static_cast<int>(index)});
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    ~Inside() { validator_.place_.pop_back(); }
+
+   private:
+    Validator& validator_;
+  };
+
+  template <typename... Args>
+  [[noreturn]] void fail(const std::string& field, fmt::format_string<Args...> format, Args&&... args) const {
+    FieldPlace place = place_;
+    if (!field.empty()) place.push_back({field});
+    throw ScheduleError(std::move(place), fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  template <typename Number>
+  void require(const std::string& field, Number value, Number least, Number most) const {
+    if (value < least || value > most) fail(field, "{} given; accepted: {} to {}", value, least, most);
+  }
+
+  void check_sizes() const {
+    require<Rank>("ranks", schedule_.ranks, 1, most_ranks);
+    require<std::uint64_t>("elements", schedule_.elements, 0, most_bytes / size_of(schedule_.type));
+    require<Bytes>("alignment", schedule_.alignment, 1, Bytes{1} << 30U);
+    if (schedule_.alignment % size_of(schedule_.type) != 0) {
+      fail("alignment", "{} bytes are not a multiple of the {} bytes of an element of {}", schedule_.alignment,
+           size_of(schedule_.type), name_of(schedule_.type));
+    }
+    require<Bytes>("scratch", schedule_.scratch, 0, most_bytes);
+    const std::uint64_t ranks = schedule_.ranks;
+    require<std::uint64_t>("queues", schedule_.queues, 1,
+                           std::min<std::uint64_t>(most_queues, most_queues_in_all / ranks));
+    require<std::uint64_t>("notifies", schedule_.notifies, 0, most_notifies_in_all / ranks);
+    if (schedule_.groups.size() > std::numeric_limits<std::uint16_t>::max()) {
+      fail("group", "{} groups; accepted are up to {}", schedule_.groups.size(),
+           std::numeric_limits<std::uint16_t>::max());
+    }
+  }
+
+  void check_groups() {
+    for (std::size_t i = 0; i < schedule_.groups.size(); ++i) {
+      const Inside group(*this, "group", i);
+      const std::uint64_t block = std::uint64_t{schedule_.groups[i].span()} * schedule_.groups[i].stride();
+      if (block <= schedule_.ranks && schedule_.ranks % block == 0) continue;
+      fail("span", "blocks of {} ranks {} apart do not divide the {} ranks", schedule_.groups[i].span(),
+           schedule_.groups[i].stride(), schedule_.ranks);
+    }
+  }
+
+  [[nodiscard]] const Group& group_of(const std::string& field, std::uint16_t number) const {
+    if (number < schedule_.groups.size()) return schedule_.groups[number];
+    fail(field, "there is no group {}; the schedule has {}", number, schedule_.groups.size());
+  }
+
+  void check_strand(const Strand& strand) {
+    const Group& group = group_of("group", strand.group);
+    require<std::uint32_t>("first_queue", strand.first_queue, 0, schedule_.queues - 1);
+    require<std::uint32_t>("queues", strand.queues, 1, schedule_.queues - strand.first_queue);
+    for (std::size_t i = 0; i < strand.loops.size(); ++i) {
+      const Inside inside(*this, "loop", i);
+      const Loop& loop = strand.loops[i];
+      const Domain domain{group.size(), strand.first_queue, strand.queues, loop.rounds, loop.most_rounds};
+      const std::uint64_t edges = std::uint64_t{domain.positions} * (loop.rounds.queue != 0 ? strand.queues : 1);
+      if (edges > most_places) fail("rounds", "depends on the queue at {} places; accepted: {}", edges, most_places);
+      std::int64_t most = 0;
+      domain.for_each_edge([&](const Place&, std::int64_t number) { most = std::max(most, number); });
+      if (most > hccl::most_rounds) fail("rounds", "{} rounds; accepted are up to {}", most, hccl::most_rounds);
+      if (most == 0) continue;
+      for (std::size_t t = 0; t < loop.tasks.size(); ++t) {
+        const Inside task(*this, "task", t);
+        check_task(loop.tasks[t], strand, domain, most);
+      }
+    }
+  }
+
+  void check_task(const Task& task, const Strand& strand, const Domain& domain, std::int64_t rounds) {
+    const bool posts = task.kind == TaskKind::post;
+    const bool waits = task.kind == TaskKind::wait;
+    if (posts || is_transfer(task.kind)) {
+      check_peer(task.peer, strand, domain, rounds);
+    } else if (task.peer.kind != Peer::Kind::none) {
+      fail("peer", "a {} has no peer", name_of(task.kind));
+    }
+    if (posts || waits) {
+      const Extremes slots = domain.extremes(task.notify);
+      if (slots.least < 0 || slots.most >= schedule_.notifies) {
+        fail("notify", "notify slots {} to {} are named; the schedule has {} (notifies)", slots.least, slots.most,
+             schedule_.notifies);
+      }
+      return;
+    }
+    check_range("source", task.source, strand, domain, rounds);
+    check_range("destination", task.destination, strand, domain, rounds);
+  }
+
+  void check_peer(const Peer& peer, const Strand& strand, const Domain& domain, std::int64_t rounds) const {
+    if (peer.kind == Peer::Kind::none) fail("", "there must be a peer");
+    const Group& own = schedule_.groups[strand.group];
+    const Group& group = group_of("peer_group", peer.group);
+    if (group.span() != own.span() || group.stride() != own.stride()) {
+      fail("peer_group", "group {} has other blocks (span {}, stride {}) than the strand's group {} ({}, {})",
+           peer.group, group.span(), group.stride(), strand.group, own.span(), own.stride());
+    }
+    if (peer.kind == Peer::Kind::offset) return;  // modulo the size of the group
+    const Extremes bits = domain.extremes(peer.value);
+    if (bits.least < 0 || bits.most >= std::bit_width(most_ranks)) {
+      fail("peer", "bits {} to {} of a position are flipped", bits.least, bits.most);
+    }
+    const bool whole = std::has_single_bit(group.size()) && own.size() <= group.size();
+    if (whole && bits.most < std::bit_width(group.size()) - 1) return;
+    check_flips(peer, group.size(), domain, rounds);
+  }
+
+  /// Every single flip.
+  void check_flips(const Peer& peer, Rank size, const Domain& domain, std::int64_t rounds) const {
+    const std::uint64_t places = std::uint64_t{domain.positions} * domain.queues * static_cast<std::uint64_t>(rounds);
+    if (places > most_places) fail("peer", "flips bits at {} places; accepted: {}", places, most_places);
+    for (Place place; place.position < domain.positions; ++place.position) {
+      for (std::uint32_t queue = 0; queue < domain.queues; ++queue) {
+        place.queue = domain.first_queue + queue;
+        for (place.round = 0; place.round < domain.rounds_at(place); ++place.round) {
+          const std::uint32_t position = peer.position(place, size);
+          if (position < size) continue;
+          fail("peer", "position {} flips to {} in round {}, beyond the {} of group {}", place.position, position,
+               place.round, size, peer.group);
+        }
+        place.round = 0;
+      }
+    }
+  }
+
+  void check_range(const std::string& field, const Range& range, const Strand& strand, const Domain& domain,
+                   std::int64_t rounds) {
+    if (range.slot_stride != 0) {
+      const Extremes slots = domain.extremes(range.slot);
+      if (slots.least < 0) fail(field, "slot {} of the {} memory", slots.least, name_of(range.buffer));
+      if (range.slot_stride > most_bytes || static_cast<Bytes>(slots.most) > most_bytes / range.slot_stride) {
+        fail(field, "slot {} of {} bytes; a buffer has at most {}", slots.most, range.slot_stride, most_bytes);
+      }
+    }
+    for (const Cut& cut : range.cuts) {
+      const Group& group = group_of(field, cut.group);
+      Domain seen = domain;
+      if (cut.group != strand.group) {
+        require_members(field, strand.group, cut.group);
+        seen.positions = group.size();
+        seen.rounds = {static_cast<std::int32_t>(rounds), 0, 0, 0};
+      }
+      check_cut(field, cut, group, seen);
+    }
+  }
+
+  void check_cut(const std::string& field, const Cut& cut, const Group& group, const Domain& domain) const {
+    if (cut.parts == 0 || cut.parts > most_parts) fail(field, "{} parts; accepted: 1 to {}", cut.parts, most_parts);
+    if (cut.kind == Cut::Kind::slice) {
+      if (cut.count == 0 || cut.count > cut.parts) {
+        fail(field, "{} slices of {}; accepted: 1 to {}", cut.count, cut.parts, cut.parts);
+      }
+      if (!cut.ordered) return;
+      bool within = cut.parts <= group.size();
+      for (Rank part = 0; within && part < cut.parts; ++part) within = group.place_of(part) < cut.parts;
+      if (!within) fail(field, "{} parts cannot be ordered by group {} of {}", cut.parts, cut.group, group.size());
+      return;
+    }
+    if (!std::has_single_bit(cut.parts)) fail(field, "{} parts cannot be halved; a power of two is needed", cut.parts);
+    const Extremes halvings = domain.extremes(cut.index);
+    const std::int64_t least = cut.peer ? 1 : 0;
+    const std::int64_t most = std::bit_width(cut.parts) - 1;
+    if (halvings.least < least || halvings.most > most) {
+      fail(field, "{} to {} halvings of {} parts; accepted: {} to {}", halvings.least, halvings.most, cut.parts, least,
+           most);
+    }
+  }
+
+  /// Every member of one group must be one of the other.
+  void require_members(const std::string& field, std::uint16_t members, std::uint16_t of) {
+    const auto [entry, is_new] = stranger_.try_emplace({members, of});
+    if (is_new) entry->second = stranger(schedule_.groups[members], schedule_.groups[of]);
+    if (!entry->second.has_value()) return;
+    fail(field, "rank {} of the strand's group {} has no position in group {}", *entry->second, members, of);
+  }
+
+  [[nodiscard]] std::optional<Rank> stranger(const Group& members, const Group& of) const {
+    for (Rank rank = 0; rank < schedule_.ranks; ++rank) {
+      const bool member = members.position(rank) != Group::not_a_member;
+      if (member && of.position(rank) == Group::not_a_member) return rank;
+    }
+    return std::nullopt;
+  }
+
+  /// A queue of a rank follows one strand of a stage.
+  void check_overlaps(const std::vector<Strand>& strands) {
+    for (std::size_t b = 1; b < strands.size(); ++b) {
+      for (std::size_t a = 0; a < b; ++a) {
+        const std::uint32_t queue = std::max(strands[a].first_queue, strands[b].first_queue);
+        const std::uint32_t end = std::min(strands[a].first_queue + strands[a].queues,  //
+                                           strands[b].first_queue + strands[b].queues);
+        if (queue >= end) continue;
+        const std::optional<Rank> rank = common_member(strands[a].group, strands[b].group);
+        if (!rank.has_value()) continue;
+        const Inside strand(*this, "strand", b);
+        fail("", "queue {} of rank {} already follows strand[{}] of this stage", queue, *rank, a);
+      }
+    }
+  }
+
+  std::optional<Rank> common_member(std::uint16_t a, std::uint16_t b) {
+    const auto [entry, is_new] = common_.try_emplace({a, b});
+    for (Rank rank = 0; is_new && rank < schedule_.ranks && !entry->second.has_value(); ++rank) {
+      const bool both = schedule_.groups[a].position(rank) != Group::not_a_member &&
+                        schedule_.groups[b].position(rank) != Group::not_a_member;
+      if (both) entry->second = rank;
+    }
+    return entry->second;
+  }
+
+  /// Byte ranges and peers of single tasks, rank by rank as far as the number of tasks allows. Ranks are taken in the
+  /// order 0, last, and then evenly spaced ever more closely.
+  void check_ranges() {
+    std::uint64_t tasks_left = most_tasks_walked;
+    const Rank last = schedule_.ranks - 1;
+    if (!check_rank(0, tasks_left) || (last > 0 && !check_rank(last, tasks_left))) return;
+    for (Rank step = std::bit_floor(std::max<Rank>(last, 1)); step > 0; step /= 2) {
+      for (Rank rank = step; rank < last; rank += 2 * step) {
+        if (!check_rank(rank, tasks_left)) return;
+      }
+    }
+  }
+
+  /// False if the tasks left did not suffice.
+  bool check_rank(Rank rank, std::uint64_t& tasks_left) {
+    QueueWalk walk;
+    for (std::uint32_t stage = 0; stage < schedule_.stages.size(); ++stage) {
+      for (std::uint32_t queue = 0; queue < schedule_.queues; ++queue) {
+        if (tasks_left-- == 0) return false;
+        for (walk.enter(schedule_, stage, rank, queue); walk.task() != nullptr; walk.next()) {
+          if (tasks_left-- == 0) return false;
+          check_bytes(walk, stage, rank);
+        }
+      }
+    }
+    return true;
+  }
+
+  void check_bytes(const QueueWalk& walk, std::uint32_t stage, Rank rank) {
+    const Task& task = *walk.task();
+    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
+    const ByteRange source = resolve(schedule_, task.source, rank, walk.place(), walk.group());
+    const ByteRange destination = resolve(schedule_, task.destination, rank, walk.place(), walk.group());
+    check_bounds("source", source, walk, stage, rank);
+    check_bounds("destination", destination, walk, stage, rank);
+    if (source.length != destination.length) {
+      fail_at(walk, stage, rank, "destination", "{} bytes into a range of {}", source.length, destination.length);
+    }
+    if (source.length == 0) return;
+    if (destination.buffer == Buffer::input) {
+      fail_at(walk, stage, rank, "destination", "an input is written");
+    }
+    if (is_transfer(task.kind)) {
+      if (walk.peer(schedule_, rank) == rank) fail_at(walk, stage, rank, "peer", "the rank is its own peer");
+    } else if (source.buffer == destination.buffer && source.offset < destination.offset + destination.length &&
+               destination.offset < source.offset + source.length) {
+      fail_at(walk, stage, rank, "destination", "source {}+{} and destination {}+{} overlap", source.offset,
+              source.length, destination.offset, destination.length);
+    }
+  }
+
+  void check_bounds(const std::string& field, const ByteRange& range, const QueueWalk& walk, std::uint32_t stage,
+                    Rank rank) {
+    const Bytes size = range.buffer == Buffer::scratch ? schedule_.scratch : schedule_.payload();
+    if (range.length > size || range.offset > size - range.length) {
+      fail_at(walk, stage, rank, field, "bytes {}+{} leave the {} memory of {} bytes", range.offset, range.length,
+              name_of(range.buffer), size);
+    }
+    const Bytes element = size_of(schedule_.type);
+    if (range.length > 0 && (range.offset % element != 0 || range.length % element != 0)) {
+      fail_at(walk, stage, rank, field, "bytes {}+{} cut an element of {} bytes in two", range.offset, range.length,
+              element);
+    }
+  }
+
+  template <typename... Args>
+  [[noreturn]] void fail_at(const QueueWalk& walk, std::uint32_t stage, Rank rank, const std::string& field,
+                            fmt::format_string<Args...> format, Args&&... args) {
+    const std::vector<Strand>& strands = schedule_.stages[stage].strands;
+    for (std::size_t s = 0; s < strands.size(); ++s) {
+      for (std::size_t l = 0; l < strands[s].loops.size(); ++l) {
+        const std::vector<Task>& tasks = strands[s].loops[l].tasks;
+        for (std::size_t t = 0; t < tasks.size(); ++t) {
+          if (&tasks[t] == walk.task()) place_ = place_of(stage, s, l, t);
+        }
+      }
+    }
+    fail(field, "rank {}, queue {}, round {}: {}", rank, walk.place().queue, walk.place().round,
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  static FieldPlace place_of(std::size_t stage, std::size_t strand, std::size_t loop, std::size_t task) {
+    return {{"stage", static_cast<int>(stage)},
+            {"strand", static_cast<int>(strand)},
+            {"loop", static_cast<int>(loop)},
+            {"task", static_cast<int>(task)}};
+  }
+
+  const Schedule& schedule_;
+  FieldPlace place_;
+  std::map<std::pair<std::uint16_t, std::uint16_t>, std::optional<Rank>> stranger_;
+  std::map<std::pair<std::uint16_t, std::uint16_t>, std::optional<Rank>> common_;
+};
+
+std::string message_of(const FieldPlace& place, const std::string& problem) {
+  return place.empty() ? problem : text_of(place) + ": " + problem;
+}
+
+}  // namespace
+
+std::string text_of(const FieldPlace& place) {
+  std::string text;
+  for (const FieldStep& step : place) {
+    if (!text.empty()) text += '.';
+    text += step.index < 0 ? step.field : fmt::format("{}[{}]", step.field, step.index);
+  }
+  return text;
+}
+
+ScheduleError::ScheduleError(FieldPlace place, std::string problem)
+    : Error(ErrorCode::bad_input, "schedule", message_of(place, problem)),
+      place_(std::move(place)),
+      problem_(std::move(problem)) {}
+
+void validate(const Schedule& schedule) { Validator(schedule).run(); }
+
+}  // namespace hcclsim::hccl
