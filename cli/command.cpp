@@ -20,6 +20,7 @@
 #include "cli/platform.hpp"
 #include "cli/rank_table.hpp"
 #include "cli/run.hpp"
+#include "cli/schedule.hpp"
 #include "cli/version.hpp"
 
 namespace hcclsim::cli {
@@ -136,6 +137,7 @@ int run_command(int argc, char** argv) {
     add_platform_command(app);
     add_rank_table_command(app);
     add_models_command(app);
+    add_schedule_command(app);
     app.footer(std::string(examples) + exit_statuses);
     app.parse(argc, argv);
     print("");  // what commands printed themselves must have arrived

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace hcclsim::cli {
+
+/// Adds `hcclsim schedule generate | convert | check`: schedule files (docs/formats.md) made, turned into the other
+/// form, and proved. The commands throw hcclsim::Error; a schedule that the check refuses is one of code check_failed.
+void add_schedule_command(CLI::App& app);
+
+}  // namespace hcclsim::cli
