@@ -4,8 +4,9 @@
 
 namespace hcclsim::cli {
 
-/// Adds `hcclsim schedule generate | convert | check`: schedule files (docs/formats.md) made, turned into the other
-/// form, and proved. The commands throw hcclsim::Error; a schedule that the check refuses is one of code check_failed.
+/// Adds `hcclsim schedule generate | show | convert | check`: schedule files (docs/formats.md) made, printed, turned
+/// into the other form, and proved. The commands throw hcclsim::Error; a schedule that the check refuses is one of code
+/// check_failed.
 void add_schedule_command(CLI::App& app);
 
 }  // namespace hcclsim::cli
