@@ -117,6 +117,8 @@ GradientSample examine(Probe& probe, std::string name, std::uint64_t element, do
     sample.tolerance = tolerance;
   }
   if (std::isfinite(closest)) sample.verdict = closest <= 1 ? SampleVerdict::agrees : SampleVerdict::differs;
+  // No tolerance can be told for these.
+  if (!std::isfinite(gradient)) sample.verdict = SampleVerdict::differs;
   return sample;
 }
 
