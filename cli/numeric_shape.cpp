@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/error.hpp"
 #include "models/zoo.hpp"
 
 namespace hcclsim::cli {
@@ -21,6 +22,10 @@ models::Graph timed_graph(const RunOptions& options) { return models::make_model
 models::Graph numeric_graph(const RunOptions& options, Rank npus) {
   const NumericsOptions& numerics = options.numerics;
   models::ModelOptions shape = timed_options(options);
+  if (numerics.input.has_value() && models::make_model(shape).input_kind != models::InputKind::images) {
+    bad_input("option", "--numeric-input {}: {} takes no images; --numeric-batch makes it smaller", *numerics.input,
+              shape.name);
+  }
   if (numerics.input.has_value()) shape.input = numerics.input;
   if (numerics.batch.has_value()) shape.batch = *numerics.batch;
   models::Graph graph = models::make_model(shape);

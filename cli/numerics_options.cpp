@@ -22,11 +22,15 @@ using models::Optimizer;
 void add_shape_options(CLI::App& command, NumericsOptions& options) {
   command.add_flag("--numerics", options.enabled, "Compute every NPU's gradients and reduce them as simulated")
       ->group(group);
-  command.add_option("--numeric-input", options.input, "Pixels per side that are computed (default: by effort)")
+  command
+      .add_option("--numeric-input", options.input,
+                  "Pixels per side that are computed (default: as timed; 64 for a large effort)")
       ->check(whole_number(1, 8192))
       ->type_name("")
       ->group(group);
-  command.add_option("--numeric-batch", options.batch, "Samples per NPU that are computed (default: by effort)")
+  command
+      .add_option("--numeric-batch", options.batch,
+                  "Samples per NPU that are computed (default: as timed; 2 for a large effort)")
       ->check(whole_number(1, 65536))
       ->type_name("")
       ->group(group);

@@ -188,13 +188,16 @@ nlohmann::ordered_json numerics_json(const NumericsReport& report) {
 }
 
 std::string numerics_csv(const NumericsReport& report) {
-  std::string text = "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,overflow,skipped,step_time_s\n";
+  std::string text =
+      "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,overflow,skipped,step_time_s,timed_shape,timed_"
+      "type,computed_shape,computed_type\n";
   for (const NumericsIteration& done : report.iterations) {
     const NumericsIteration iteration = printable(done);
     const std::string scale = iteration.loss_scale.has_value() ? fmt::format("{}", *iteration.loss_scale) : "";
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{}\n", iteration.iteration, iteration.loss,
-                   iteration.accuracy, iteration.gradient_norm, iteration.learning_rate, scale,
-                   iteration.overflow ? 1 : 0, iteration.skipped ? 1 : 0, iteration.step_time);
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{}\n", iteration.iteration,
+                   iteration.loss, iteration.accuracy, iteration.gradient_norm, iteration.learning_rate, scale,
+                   iteration.overflow ? 1 : 0, iteration.skipped ? 1 : 0, iteration.step_time, report.timed_shape,
+                   report.timed_type, report.computed_shape, report.computed_type);
   }
   return text;
 }

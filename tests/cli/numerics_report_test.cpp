@@ -148,10 +148,11 @@ TEST(NumericsCsv, OneRowPerIteration) {
   NumericsReport report = sample();
   report.iterations[2].loss_scale.reset();
   EXPECT_EQ(numerics_csv(report),
-            "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,overflow,skipped,step_time_s\n"
-            "1,6.9,0.0625,1.25,0.01,1024,0,0,0.018\n"
-            "2,6.8,0.125,1.125,0.01,1024,1,1,0.0185\n"
-            "3,6.75,0.5,1,0.02,,0,0,0.0185\n");
+            "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,overflow,skipped,step_time_s,"
+            "timed_shape,timed_type,computed_shape,computed_type\n"
+            "1,6.9,0.0625,1.25,0.01,1024,0,0,0.018,32 x 3x224x224,amp O2,2 x 3x64x64,fp32\n"
+            "2,6.8,0.125,1.125,0.01,1024,1,1,0.0185,32 x 3x224x224,amp O2,2 x 3x64x64,fp32\n"
+            "3,6.75,0.5,1,0.02,,0,0,0.0185,32 x 3x224x224,amp O2,2 x 3x64x64,fp32\n");
 }
 
 TEST(NumericsReport, IsPartOfTheRunsReport) {

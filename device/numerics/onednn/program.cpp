@@ -43,7 +43,11 @@ const ProgramOptions& checked(const ProgramOptions& options) {
   if (options.compute != DataType::bf16) {
     bad_input("dtype", "computing in {}: this can be fp32 or bf16", name_of(options.compute));
   }
-  if (round) bad_input("dtype", "rounding to {} needs computing in fp32, not in bf16", name_of(*round));
+  if (round)
+    bad_input("dtype",
+              "numbers are computed in fp32 to be rounded to {}; computing in bf16 (--numeric-dtype) and rounding "
+              "(--numeric-round) do not go together",
+              name_of(*round));
   if (!bf16_supported()) {
     bad_input("dtype",
               "computing in bf16 takes a processor with AVX-512, which this one is not: compute in fp32 and round to "

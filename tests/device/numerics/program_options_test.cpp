@@ -139,7 +139,7 @@ TEST(RoundedProgram, RefusesOtherTypes) {
   };
   EXPECT_THAT(refused({.round = DataType::int8}), HasSubstr("can be rounded to fp16 or bf16"));
   EXPECT_THAT(refused({.compute = DataType::fp16}), HasSubstr("can be fp32 or bf16"));
-  EXPECT_THAT(refused({.compute = DataType::bf16, .round = DataType::fp16}), HasSubstr("needs computing in fp32"));
+  EXPECT_THAT(refused({.compute = DataType::bf16, .round = DataType::fp16}), HasSubstr("are computed in fp32"));
 }
 
 TEST(LabelSmoothing, RefusedOutOfRange) {
