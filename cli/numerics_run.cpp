@@ -16,8 +16,6 @@
 #include "device/numerics/loss_scale.hpp"
 #include "hccl/numerics/gradient_check.hpp"
 #include "hccl/numerics/trainer.hpp"
-#include "models/data/dataset.hpp"
-#include "models/data/sampler.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -80,7 +78,7 @@ hccl::TrainerOptions trainer_options(const RunOptions& options, const TimedRun& 
   out.program.label_smoothing = static_cast<float>(numerics.label_smoothing);
   out.data =
       numerics.data.empty() ? fmt::format("synthetic:{}", std::uint64_t{timed.npus} * graph.batch()) : numerics.data;
-  out.shuffle = numerics.shuffle && models::open_dataset(out.data, graph, numerics.seed)->shuffles();
+  out.shuffle = numerics.shuffle;
   out.seed = numerics.seed;
   return out;
 }
@@ -103,25 +101,16 @@ std::string_view name_of(hccl::SampleVerdict verdict) {
   internal_error("unknown verdict {}", static_cast<int>(verdict));
 }
 
-/// The gradients of rank 0's next batch, without loss scale, against finite differences.
-std::vector<GradientSampleLine> gradient_samples(const hccl::Trainer& trainer, const hccl::TrainerOptions& options) {
-  device::WorkerPool pool(options.workers);
-  const models::Graph& graph = trainer.program().graph();
-  const models::Sampler sampler(trainer.data().size(), graph.batch(), 0, options.npus, options.seed, options.shuffle);
-  models::Batch batch;
-  models::fill(batch, trainer.data(), sampler.batch_of(trainer.iteration()));
-  device::Weights weights(trainer.replicas().variants().front().weights);
+std::vector<GradientSampleLine> gradient_samples(hccl::Trainer& trainer) {
   std::vector<GradientSampleLine> lines;
-  for (const hccl::GradientSample& sample :
-       hccl::check_gradients(trainer.program(), weights, batch, {}, checked_parameters, options.seed, pool)) {
+  for (const hccl::GradientSample& sample : trainer.gradient_samples(checked_parameters)) {
     lines.push_back({sample.parameter, sample.element, sample.gradient, sample.quotient, sample.tolerance,
                      std::string(name_of(sample.verdict))});
   }
   return lines;
 }
 
-NumericsReport describe(const RunOptions& options, const TimedRun& timed, const hccl::Trainer& trainer,
-                        const hccl::TrainerOptions& how) {
+NumericsReport describe(const RunOptions& options, const TimedRun& timed, const hccl::Trainer& trainer) {
   const NumericsOptions& numerics = options.numerics;
   NumericsReport report;
   report.timed_shape = shape_text(timed_graph(options));
@@ -130,7 +119,7 @@ NumericsReport describe(const RunOptions& options, const TimedRun& timed, const 
   report.computed_type = hcclsim::name_of(numerics.compute);
   if (numerics.round.has_value()) report.round = hcclsim::name_of(*numerics.round);
   report.data = trainer.data().describe();
-  report.shuffle = how.shuffle;
+  report.shuffle = trainer.shuffles();
   report.seed = numerics.seed;
   report.gradients_mean = numerics.gradients_mean;
   report.requested = static_cast<std::uint32_t>(timed.iterations.size());
@@ -212,8 +201,8 @@ NumericsReport run_numerics(const RunOptions& options, const TimedRun& timed, Nu
   hccl::Trainer trainer(std::move(graph), production_order(timed.workload), how);
   if (!options.numerics.load.empty()) trainer.load(options.numerics.load);
 
-  NumericsReport report = describe(options, timed, trainer, how);
-  if (options.numerics.check_gradients) report.gradient_samples = gradient_samples(trainer, how);
+  NumericsReport report = describe(options, timed, trainer);
+  if (options.numerics.check_gradients) report.gradient_samples = gradient_samples(trainer);
   report.iterations = run_training(loop_of(options, timed, trainer, report), session.progress, session.interruption);
   if (!report.iterations.empty()) {
     const hccl::ReplicaCheck replicas = trainer.replica_check();

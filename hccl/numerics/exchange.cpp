@@ -92,8 +92,9 @@ GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::s
     merge(merged, workbench.check);
   }
   if (check != nullptr) {
-    for (const SegmentFlow& segment : segments_)
+    for (const SegmentFlow& segment : segments_) {
       merged.additions = std::max(merged.additions, segment.flow->additions());
+    }
     *check = merged;
   }
   return outcome;

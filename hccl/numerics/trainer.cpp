@@ -61,9 +61,10 @@ Trainer::Trainer(models::Graph graph, std::span<const std::uint32_t> production_
       replicas_(checked(program_, options_, busy_workers(options_, pool_)), options_.optimizer, options_.npus),
       exchange_(program_.parameters(), options_.segments, options_.schedules, options_.program.overflow),
       outputs_(options_.npus) {
+  options_.shuffle = options_.shuffle && data_->shuffles();
   for (Rank rank = 0; rank < options_.npus; ++rank) {
     samplers_.emplace_back(data_->size(), program_.graph().batch(), rank, options_.npus, options_.seed,
-                           options_.shuffle && data_->shuffles());
+                           options_.shuffle);
   }
   for (unsigned worker = 0; worker < busy_workers(options_, pool_); ++worker) {
     seats_.push_back(std::make_unique<Seat>(program_));
@@ -94,8 +95,7 @@ IterationFigures Trainer::step(bool checked) {
   const auto unscale = static_cast<float>(1 / divisor);
   const GradientExchange::Outcome outcome =
       exchange_.run(pool_, replicas_.gradients(), unscale, checked ? &reduction_check_ : nullptr);
-  identical_ = outcome.identical;
-  if (!identical_) replicas_.split(pool_);
+  if (!outcome.identical) replicas_.split(pool_);
 
   figures.gradient_norm = device::norm(pool_, replicas_.gradients_of(0), unscale);
   figures.overflow = flagged || outcome.overflow || (options_.loss_scale.checks_overflow() && !gradients_finite());
@@ -106,6 +106,13 @@ IterationFigures Trainer::step(bool checked) {
   }
   ++iteration_;
   return figures;
+}
+
+std::vector<GradientSample> Trainer::gradient_samples(std::uint32_t parameters) {
+  models::Batch batch;
+  models::fill(batch, *data_, samplers_.front().batch_of(iteration_));
+  device::Weights weights(replicas_.weights_of(0));
+  return check_gradients(program_, weights, batch, {}, parameters, options_.seed, pool_);
 }
 
 void Trainer::compute_gradients(float loss_scale) {

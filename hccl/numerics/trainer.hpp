@@ -17,6 +17,7 @@
 #include "hccl/gradient/segment.hpp"
 #include "hccl/numerics/checkpoint.hpp"
 #include "hccl/numerics/exchange.hpp"
+#include "hccl/numerics/gradient_check.hpp"
 #include "hccl/numerics/replicas.hpp"
 #include "models/data/dataset.hpp"
 #include "models/data/sampler.hpp"
@@ -42,8 +43,8 @@ struct TrainerOptions {
   std::optional<double> clip_norm{};
   device::ProgramOptions program{};  ///< its overflow is that of the wire too
   std::string data = "synthetic";    ///< as open_dataset takes it
-  bool shuffle = true;
-  std::uint64_t seed = 1;  ///< of weights, synthetic data, shuffling and dropout
+  bool shuffle = true;               ///< epochs, where the source is to be shuffled at all
+  std::uint64_t seed = 1;            ///< of weights, synthetic data, shuffling and dropout
 };
 
 /// What one training step showed.
@@ -76,6 +77,10 @@ class Trainer {
   /// One training step. With `checked`, reduction_check() tells of this step afterwards.
   IterationFigures step(bool checked);
 
+  /// The gradients of rank 0's next batch, without loss scale, against finite differences of the loss: one entry for
+  /// each of at most `parameters` parameters.
+  [[nodiscard]] std::vector<GradientSample> gradient_samples(std::uint32_t parameters);
+
   [[nodiscard]] std::uint64_t iteration() const { return iteration_; }
   [[nodiscard]] const ReductionCheck& reduction_check() const { return reduction_check_; }
   [[nodiscard]] ReplicaCheck replica_check() const;
@@ -90,6 +95,7 @@ class Trainer {
 
   [[nodiscard]] const device::Program& program() const { return program_; }
   [[nodiscard]] const models::Dataset& data() const { return *data_; }
+  [[nodiscard]] bool shuffles() const { return options_.shuffle; }
   [[nodiscard]] const Replicas& replicas() const { return replicas_; }
   [[nodiscard]] unsigned workers() const { return pool_.workers(); }
 
@@ -115,7 +121,6 @@ class Trainer {
   std::vector<std::unique_ptr<Seat>> seats_;  // of each worker
   std::vector<device::StepOutput> outputs_;   // of each rank
   std::uint64_t iteration_ = 0;
-  bool identical_ = true;
   ReductionCheck reduction_check_;
 };
 
