@@ -42,7 +42,7 @@ void time_ring_walk(benchmark::State& state) {
     hccl::QueueWalk walk;
     walk.enter(schedule, 0, ranks / 2, 0);
     for (; walk.task() != nullptr; walk.next(), ++tasks) {
-      benchmark::DoNotOptimize(resolve(schedule, walk.task()->source, ranks / 2, walk.place(), walk.group()));
+      benchmark::DoNotOptimize(walk.bytes(schedule, ranks / 2));
     }
   }
   state.SetItemsProcessed(tasks);

@@ -29,7 +29,7 @@ hccl::TrainerOptions training(const models::Graph& graph, const std::vector<std:
   const std::vector<std::uint32_t> last_indices{107, static_cast<std::uint32_t>(order.size() - 1)};
   options.segments = hccl::segments_from_last_indices(last_indices);
   for (const hccl::Segment& segment : options.segments) {
-    hccl::CollectiveSpec spec{.ranks = npus};
+    hccl::Operation spec{.ranks = npus};
     for (std::uint32_t g = segment.first; g <= segment.last; ++g) spec.elements += graph.parameters[order[g]].elements;
     options.schedules.push_back(std::make_shared<hccl::Schedule>(hccl::ring_allreduce(spec, true)));
   }

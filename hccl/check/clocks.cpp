@@ -27,7 +27,7 @@ class Followers {
   explicit Followers(const TaskProgram& program)
       : program_(program), touching_(program.ranks), touched_by_(program.chains()), waiters_(program.chains()) {
     for (Rank rank = 0; rank < program.ranks; ++rank) touching_[rank].push_back(program.chain(rank, 0));
-    visit_movements(program, [&](std::uint32_t chain, const ProgramTask& task) {
+    visit_movements(program, [&](std::uint32_t chain, const ProgramTask& task, const Movement& /*movement*/) {
       touch(chain, program.rank_of(chain));
       if (is_transfer(task.kind)) touch(chain, task.peer);
     });

@@ -7,8 +7,8 @@
 #include "hccl/check/task_program.hpp"
 
 /// What each collective starts from and has to reach, in one place. The *contribution* of a rank is its payload; byte i
-/// of it is what the rank holds at offset i in the beginning. In place that is in `output`; a schedule that names
-/// `input` finds it there, and nothing in `output`. Scratch memory holds nothing.
+/// of it is what the rank holds at offset i in the beginning. In place that is in `output`, otherwise in `input`. All
+/// other memory holds nothing.
 ///
 ///     allreduce       everybody holds everything; in the end everybody holds the reduction of all contributions
 ///     reduce-scatter  everybody holds everything; in the end rank r holds slice r of the reduction

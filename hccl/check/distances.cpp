@@ -32,7 +32,8 @@ class Count {
     } else if (task.kind == TaskKind::wait) {
       steps_[chain] = std::max(steps_[chain], posted_[std::size_t{rank} * program_.notifies + task.value]);
     } else {
-      const Bytes length = program_.movements[task.value].source.length;
+      Bytes length = 0;
+      for (const Movement& movement : program_.movements_of(task)) length += movement.source.length;
       if (length == 0) return;
       if (is_transfer(task.kind)) {
         ++steps_[chain];
@@ -71,7 +72,7 @@ Distances distances_of(const TaskProgram& program) {
                       .least_sent = contract.least_sent(),
                       .reduced = count.reduced(),
                       .least_reduced = contract.least_reduced()};
-  for (std::uint64_t known = 1; known < program.ranks && program.payload > 0; known *= program.queues + 1) {
+  for (std::uint64_t known = 1; known < program.ranks && program.payload() > 0; known *= program.queues + 1) {
     ++distances.least_steps;
   }
   return distances;

@@ -45,30 +45,38 @@ class FormCheck {
       if (task.value >= program_.notifies) return {"notify", fmt::format("a rank has {}", program_.notifies)};
       return {};
     }
-    const Movement& movement = program_.movements[task.value];
-    for (const ByteRange& range : {movement.source, movement.destination}) {
-      Problem problem = problem_of(range);
+    for (const Movement& movement : program_.movements_of(task)) {
+      Problem problem = problem_of(movement, source_rank(task, rank), destination_rank(task, rank));
       if (problem.kind != nullptr) return problem;
     }
-    if (movement.source.length != movement.destination.length) return {"length", "both sides must be as long"};
-    if (movement.destination.length == 0) return {};
+    return {};
+  }
+
+  [[nodiscard]] Problem problem_of(const Movement& movement, Rank from, Rank to) const {
     if (movement.destination.buffer == Buffer::input) return {"input", "writes into an input"};
-    if (source_rank(task, rank) == destination_rank(task, rank) && overlap(movement.source, movement.destination)) {
+    if (movement.source.length != movement.destination.length) return {"length", "both sides must be as long"};
+    Problem problem = problem_of(movement.source, from);
+    if (problem.kind == nullptr) problem = problem_of(movement.destination, to);
+    if (problem.kind != nullptr) return problem;
+    if (movement.destination.length == 0) return {};
+    if (from == to && overlap(movement.source, movement.destination)) {
       return {"overlap", "source and destination overlap"};
     }
     return {};
   }
 
-  [[nodiscard]] Problem problem_of(const ByteRange& range) const {
-    const Bytes size = program_.size_of_buffer(range.buffer);
+  [[nodiscard]] Problem problem_of(const ByteRange& range, Rank owner) const {
+    const Bytes size = program_.size_of_buffer(range.buffer, owner);
     if (range.length > size || range.offset > size - range.length) {
       return {"range", fmt::format("bytes {}+{} leave the {} bytes of the {}", range.offset, range.length, size,
                                    name_of(range.buffer))};
     }
     if (range.length == 0) return {};
     const Bytes element = size_of(program_.type);
-    if (range.offset % program_.alignment != 0) {
-      return {"alignment", fmt::format("byte {} is not a multiple of {}", range.offset, program_.alignment)};
+    // Blocks lie where their sizes put them; slices of a single one are aligned.
+    const Bytes alignment = program_.blocks() == 1 ? program_.alignment : element;
+    if (range.offset % alignment != 0) {
+      return {"alignment", fmt::format("byte {} is not a multiple of {}", range.offset, alignment)};
     }
     if (range.length % element != 0) {
       return {"alignment", fmt::format("{} bytes cut an element of {} in two", range.length, element)};

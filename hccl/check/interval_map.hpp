@@ -50,16 +50,15 @@ class IntervalMap {
   Bytes size_ = 0;
 };
 
-inline constexpr std::size_t buffers_of_a_rank = 3;
 [[nodiscard]] inline std::size_t memory_of(Rank rank, Buffer buffer) {
-  return rank * buffers_of_a_rank + static_cast<std::size_t>(buffer);
+  return std::size_t{rank} * buffer_kinds + static_cast<std::size_t>(buffer);
 }
 
 /// The borders of all accesses to every memory (memory_of), with those of the buffer itself; none for a buffer without
 /// bytes.
 [[nodiscard]] std::vector<std::vector<Bytes>> access_borders(const TaskProgram& program);
 
-/// Calls visit(chain, task) for every task of the program that moves bytes.
+/// Calls visit(chain, task, movement) for every movement of the program.
 template <typename Visit>
 void visit_movements(const TaskProgram& program, const Visit& visit) {
   for (Rank rank = 0; rank < program.ranks; ++rank) {
@@ -67,9 +66,10 @@ void visit_movements(const TaskProgram& program, const Visit& visit) {
       const ProgramPart& part = program.parts[i];
       for (std::uint32_t k = 0; k < part.count; ++k) {
         const ProgramTask& task = program.tasks[part.first + k];
-        if (task.kind != TaskKind::post && task.kind != TaskKind::wait &&
-            program.movements[task.value].source.length > 0)
-          visit(program.chain(rank, part.queue), task);
+        if (task.kind == TaskKind::post || task.kind == TaskKind::wait) continue;
+        for (const Movement& movement : program.movements_of(task)) {
+          visit(program.chain(rank, part.queue), task, movement);
+        }
       }
     }
   }

@@ -31,12 +31,6 @@ struct Piece {
   Content content;
 };
 
-bool uses_input(const TaskProgram& program) {
-  return std::any_of(program.movements.begin(), program.movements.end(), [](const Movement& movement) {
-    return movement.source.buffer == Buffer::input && movement.source.length > 0;
-  });
-}
-
 /// Observes a run; carries contents along.
 class MeaningSearch {
  public:
@@ -45,7 +39,7 @@ class MeaningSearch {
     const std::vector<std::vector<Bytes>> borders = access_borders(program);
     memories_.reserve(borders.size());
     for (const std::vector<Bytes>& of_memory : borders) memories_.emplace_back(of_memory, Content{});
-    const Buffer filled = uses_input(program) ? Buffer::input : Buffer::output;
+    const Buffer filled = program.in_place ? Buffer::output : Buffer::input;
     for (Rank rank = 0; rank < program.ranks; ++rank) {
       const Holding held = contract.initial(rank);
       const Content content{contributions_.of(rank), 0};
@@ -58,8 +52,10 @@ class MeaningSearch {
 
   void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task) {
     if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
-    const Movement& movement = program_.movements[task.value];
-    if (movement.source.length == 0) return;
+    for (const Movement& movement : program_.movements_of(task)) perform(chain, number, task, movement);
+  }
+
+  void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task, const Movement& movement) {
     const Rank rank = program_.rank_of(chain);
     take(source_rank(task, rank), movement.source);
     const TaskId id{rank, program_.task_id(chain, number).queue, number};

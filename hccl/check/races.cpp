@@ -48,7 +48,7 @@ class RaceSearch {
         ended_(program.ranks, false) {
     memories_.reserve(borders.size());
     for (std::size_t memory = 0; memory < borders.size(); ++memory) {
-      const auto rank = static_cast<Rank>(memory / buffers_of_a_rank);
+      const auto rank = static_cast<Rank>(memory / buffer_kinds);
       memories_.emplace_back(borders[memory], History{{program.chain(rank, 0), Clocks::start}, {}, {}});
     }
   }
@@ -58,7 +58,7 @@ class RaceSearch {
   void leave(Rank rank) {
     clocks_.leave(rank);
     ended_[rank] = true;
-    for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch}) check_end(rank, buffer);
+    for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch, Buffer::ccl}) check_end(rank, buffer);
   }
 
   void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task) {
@@ -77,10 +77,10 @@ class RaceSearch {
       }
       clocks_.post(chain, slot);
     } else {
-      const Movement& movement = program_.movements[task.value];
-      if (movement.source.length == 0) return;
-      access(event, source_rank(task, rank), movement.source, false);
-      access(event, destination_rank(task, rank), movement.destination, true);
+      for (const Movement& movement : program_.movements_of(task)) {
+        access(event, source_rank(task, rank), movement.source, false);
+        access(event, destination_rank(task, rank), movement.destination, true);
+      }
     }
   }
 
@@ -204,10 +204,13 @@ class Reporter {
   /// The task reduces into these bytes and does not read them as its source.
   [[nodiscard]] bool reduces_into(const Event& event, const RankBytes& bytes) const {
     const ProgramTask& task = program_.task(id_of(event));
-    const ByteRange& range = program_.movements[task.value].destination;
-    return reduces(task.kind) && destination_rank(task, program_.rank_of(event.chain)) == bytes.rank &&
-           range.buffer == bytes.range.buffer && range.offset <= bytes.range.offset &&
-           bytes.range.offset < range.offset + range.length;
+    if (!reduces(task.kind) || destination_rank(task, program_.rank_of(event.chain)) != bytes.rank) return false;
+    const std::span<const Movement> moved = program_.movements_of(task);
+    return std::any_of(moved.begin(), moved.end(), [&](const Movement& movement) {
+      const ByteRange& range = movement.destination;
+      return range.buffer == bytes.range.buffer && range.offset <= bytes.range.offset &&
+             bytes.range.offset < range.offset + range.length;
+    });
   }
 
   const TaskProgram& program_;

@@ -21,23 +21,20 @@ class Unroller {
   Unroller(const Schedule& schedule, Findings& findings) : schedule_(schedule), findings_(findings) {}
 
   TaskProgram unroll() {
-    program_.collective = schedule_.collective;
+    static_cast<Operation&>(program_) = schedule_;
     program_.algorithm = schedule_.algorithm;
-    program_.ranks = schedule_.ranks;
-    program_.payload = schedule_.payload();
-    program_.type = schedule_.type;
-    program_.op = schedule_.op;
-    program_.alignment = schedule_.alignment;
     program_.scratch = schedule_.scratch;
+    program_.ccl = schedule_.ccl;
     program_.queues = schedule_.queues;
     program_.notifies = schedule_.notifies;
     program_.first_part.push_back(0);
     check_header();
-    for (const Stage& stage : schedule_.stages) program_.stages.push_back(stage.name);
     if (!findings_.empty()) return std::move(program_);
+    const std::uint32_t stages = schedule_.stage_count();
+    for (std::uint32_t stage = 0; stage < stages; ++stage) program_.stages.push_back(schedule_.stage(stage).name);
     for (Rank rank = 0; rank < schedule_.ranks; ++rank) {
       numbers_.assign(schedule_.queues, 0);
-      for (std::uint32_t stage = 0; stage < schedule_.stages.size(); ++stage) unroll_stage(rank, stage);
+      for (std::uint32_t stage = 0; stage < stages; ++stage) unroll_stage(rank, stage);
       program_.first_part.push_back(program_.parts.size());
     }
     return std::move(program_);
@@ -108,7 +105,7 @@ class Unroller {
       const std::size_t first = program_.tasks.size();
       const Rank position = schedule_.groups[strand->group].position(rank);
       for (const Loop& loop : strand->loops) {
-        Place place{position, 0, queue};
+        Place place{position, 0, queue, stage / static_cast<std::uint32_t>(schedule_.stages.size())};
         std::int64_t rounds = loop.rounds.at(place);
         if (loop.most_rounds >= 0) rounds = std::min<std::int64_t>(rounds, loop.most_rounds);
         for (std::int64_t round = 0; round < rounds; ++round) {
@@ -126,7 +123,7 @@ class Unroller {
   /// The strand that a queue of a rank runs in a stage.
   const Strand* only_strand(Rank rank, std::uint32_t stage, std::uint32_t queue) {
     const Strand* found = nullptr;
-    for (const Strand& strand : schedule_.stages[stage].strands) {
+    for (const Strand& strand : schedule_.stage(stage).strands) {
       if (queue < strand.first_queue || queue - strand.first_queue >= strand.queues) continue;
       if (schedule_.groups[strand.group].position(rank) == Group::not_a_member) continue;
       if (found != nullptr) {
@@ -139,7 +136,7 @@ class Unroller {
   }
 
   void unroll_task(const Task& task, Rank rank, const Place& place, std::uint16_t group, std::uint32_t stage) {
-    ProgramTask made{task.kind, rank, 0};
+    ProgramTask made{task.kind, 0, rank, 0};
     const bool notify = task.kind == TaskKind::post || task.kind == TaskKind::wait;
     std::string problem;
     if (is_transfer(task.kind) || task.kind == TaskKind::post) problem = set_peer(made, task.peer, rank, place);
@@ -166,12 +163,22 @@ class Unroller {
                       {{rank, place.queue, number}}});
       return;
     }
-    if (!notify) {
-      made.value = static_cast<std::uint32_t>(program_.movements.size());
-      program_.movements.push_back({resolve(schedule_, task.source, rank, place, group),
-                                    resolve(schedule_, task.destination, rank, place, group)});
-    }
+    if (!notify) add_movements(made, task, rank, place, group);
     program_.tasks.push_back(made);
+  }
+
+  void add_movements(ProgramTask& made, const Task& task, Rank rank, const Place& place, std::uint16_t group) {
+    const Viewer source{rank, source_rank(made, rank), place, group};
+    const Viewer destination{rank, destination_rank(made, rank), place, group};
+    movements_.resolve(schedule_, task, source, destination);
+    if (movements_.size() > std::numeric_limits<std::uint16_t>::max()) {
+      find("range", "rank {}, queue {}: a {} in {} pieces; up to {} can be checked", rank, place.queue,
+           name_of(task.kind), movements_.size(), std::numeric_limits<std::uint16_t>::max());
+      return;
+    }
+    made.value = static_cast<std::uint32_t>(program_.movements.size());
+    made.pieces = static_cast<std::uint16_t>(movements_.size());
+    program_.movements.insert(program_.movements.end(), movements_.begin(), movements_.end());
   }
 
   std::string set_peer(ProgramTask& made, const Peer& peer, Rank rank, const Place& place) const {
@@ -210,6 +217,7 @@ class Unroller {
   const Schedule& schedule_;
   Findings& findings_;
   TaskProgram program_;
+  Movements movements_;
   std::vector<std::uint32_t> numbers_;  // next number of each queue of the rank
 };
 
@@ -237,10 +245,15 @@ std::string TaskProgram::describe(const TaskId& id) const {
   } else if (the_task.kind == TaskKind::post) {
     what += fmt::format(" of notify {} to rank {}", the_task.value, the_task.peer);
   } else {
-    const Movement& movement = movements[the_task.value];
+    const std::span<const Movement> moved = movements_of(the_task);
     if (is_transfer(the_task.kind))
       what += fmt::format("{} rank {}", reads(the_task.kind) ? " from" : " to", the_task.peer);
-    what += fmt::format(", {} -> {}", text_of(movement.source), text_of(movement.destination));
+    if (moved.empty()) {
+      what += ", no bytes";
+    } else {
+      what += fmt::format(", {} -> {}", text_of(moved.front().source), text_of(moved.front().destination));
+    }
+    if (moved.size() > 1) what += fmt::format(" and {} pieces more", moved.size() - 1);
   }
   return fmt::format("rank {}, queue {}, task {} ({}, stage '{}')", id.rank, id.queue, id.number, what,
                      stages[part.stage]);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,18 +13,15 @@
 /// A schedule unrolled: the tasks of every rank and queue with all numbers filled in. This is what the checker reads:
 /// nothing is left of closed forms, hence a task of a single rank can also be changed by hand.
 ///
-/// A ring on 1024 ranks has ten million tasks, so a task is 12 bytes; those that move bytes have a Movement each.
+/// A ring on 1024 ranks has ten million tasks, so a task is 12 bytes; those that move bytes have a Movement for every
+/// piece.
 namespace hcclsim::hccl {
 
 struct ProgramTask {
   TaskKind kind = TaskKind::copy;
-  Rank peer = 0;            ///< of transfers and posts
-  std::uint32_t value = 0;  ///< post, wait: notify slot; others: index into TaskProgram::movements
-};
-
-struct Movement {
-  ByteRange source;
-  ByteRange destination;
+  std::uint16_t pieces = 0;  ///< movements of a task that moves bytes
+  Rank peer = 0;             ///< of transfers and posts
+  std::uint32_t value = 0;   ///< post, wait: notify slot; others: its first movement in TaskProgram::movements
 };
 
 /// What one queue of a rank does in one stage.
@@ -35,18 +33,13 @@ struct ProgramPart {
   std::size_t first = 0;     ///< in TaskProgram::tasks
 };
 
-struct TaskProgram {
-  std::string collective;
+struct TaskProgram : Operation {
   std::string algorithm;
-  Rank ranks = 1;
-  Bytes payload = 0;
-  DataType type = DataType::fp32;
-  ReduceOp op = ReduceOp::sum;
-  Bytes alignment = 128;
   Bytes scratch = 0;
+  Bytes ccl = 0;
   std::uint32_t queues = 1;
   std::uint32_t notifies = 0;
-  std::vector<std::string> stages;
+  std::vector<std::string> stages;  ///< names; those of the second window follow those of the first
   std::vector<ProgramTask> tasks;
   std::vector<Movement> movements;
   std::vector<ProgramPart> parts;       ///< by rank, stage and queue
@@ -59,7 +52,17 @@ struct TaskProgram {
   [[nodiscard]] TaskId task_id(std::uint32_t chain, std::uint32_t number) const {
     return {chain / queues, chain % queues, number};
   }
-  [[nodiscard]] Bytes size_of_buffer(Buffer buffer) const { return buffer == Buffer::scratch ? scratch : payload; }
+  [[nodiscard]] Bytes size_of_buffer(Buffer buffer, Rank owner) const {
+    if (buffer == Buffer::scratch) return scratch;
+    return buffer == Buffer::ccl ? ccl : size(buffer, owner);
+  }
+  /// What a task that moves bytes moves.
+  [[nodiscard]] std::span<const Movement> movements_of(const ProgramTask& task) const {
+    return {movements.data() + task.value, task.pieces};
+  }
+  [[nodiscard]] std::span<Movement> movements_of(const ProgramTask& task) {
+    return {movements.data() + task.value, task.pieces};
+  }
   [[nodiscard]] const ProgramTask& task(const TaskId& id) const;
 
   /// "rank 3, queue 0, task 17 (write to rank 4, output 128+64 -> scratch 0+64, stage 'ring')".

@@ -6,18 +6,14 @@
 
 namespace hcclsim::hccl {
 
-Builder::Builder(std::string collective, std::string algorithm, const CollectiveSpec& spec) {
-  if (spec.ranks == 0) internal_error("a collective needs at least one rank");
-  if (spec.alignment == 0 || spec.alignment % size_of(spec.type) != 0) {
-    internal_error("alignment {} is not a multiple of the element size {}", spec.alignment, size_of(spec.type));
+Builder::Builder(const Operation& operation, std::string algorithm) {
+  require_possible(operation);
+  if (operation.alignment == 0 || operation.alignment % size_of(operation.type) != 0) {
+    internal_error("alignment {} is not a multiple of the element size {}", operation.alignment,
+                   size_of(operation.type));
   }
-  schedule_.collective = std::move(collective);
+  static_cast<Operation&>(schedule_) = operation;
   schedule_.algorithm = std::move(algorithm);
-  schedule_.ranks = spec.ranks;
-  schedule_.elements = spec.elements;
-  schedule_.type = spec.type;
-  schedule_.op = spec.op;
-  schedule_.alignment = spec.alignment;
 }
 
 std::uint16_t Builder::add_group(Group group) {
@@ -31,15 +27,32 @@ std::int32_t Builder::reserve_notifies(std::uint32_t count) {
   return first;
 }
 
+std::vector<Cut> Builder::share(const Level& level, Linear index, std::uint32_t count, std::uint32_t step) const {
+  const bool blocks = schedule_.blocks() > 1;
+  return append(level.parent, {.kind = blocks ? Cut::Kind::block : Cut::Kind::slice,
+                               .ordered = !schedule_.groups[level.group].order().empty(),
+                               .group = level.group,
+                               .parts = size(level.group),
+                               .count = count,
+                               .step = step,
+                               .index = index});
+}
+
 Bytes Builder::reserve_scratch(std::uint32_t slots, const std::vector<Cut>& cuts) {
-  Bytes length = schedule_.payload();
+  Bytes blocks = schedule_.blocks();
+  Bytes length = schedule_.largest_block() * size_of(schedule_.type);
   for (const Cut& cut : cuts) {
+    if (cut.kind == Cut::Kind::block) {
+      blocks = cut.count;
+      continue;
+    }
     const Bytes even = (length + cut.parts - 1) / cut.parts;
     const Bytes slice = (even + schedule_.alignment - 1) / schedule_.alignment * schedule_.alignment;
     // Half of all slices is the largest window that halving leaves.
     const Bytes count = cut.kind == Cut::Kind::halving ? cut.parts / 2 : cut.count;
     length = std::min(length, slice * count);
   }
+  length *= blocks;
   const Bytes stride =
       std::max((length + schedule_.alignment - 1) / schedule_.alignment, Bytes{1}) * schedule_.alignment;
   schedule_.scratch = std::max(schedule_.scratch, stride * slots);

@@ -7,21 +7,11 @@
 #include "base/units.hpp"
 #include "hccl/schedule/schedule.hpp"
 
-/// What the algorithm files share: the description of the collective to build, and a Schedule under construction that
-/// hands out groups, notify slots and scratch memory.
+/// What the algorithm files share: a Schedule under construction that hands out groups, notify slots and scratch
+/// memory. Algorithms work in place: on `output`, with all blocks on every rank (Operation).
 namespace hcclsim::hccl {
 
-/// The collective that a schedule is to carry out.
-struct CollectiveSpec {
-  Rank ranks = 1;
-  std::uint64_t elements = 0;  ///< payload of each rank
-  DataType type = DataType::fp32;
-  ReduceOp op = ReduceOp::sum;
-  /// Slices begin at multiples of this many bytes; HCCL cuts at 128 B, which inline reduction on 910A demands.
-  Bytes alignment = 128;
-};
-
-/// Part of a collective: it happens among the members of `group`, on the bytes that `parent` leaves of the payload.
+/// Part of a collective: it happens among the members of `group`, on what `parent` leaves of the payload.
 struct Level {
   std::uint16_t group = 0;
   std::vector<Cut> parent;
@@ -31,11 +21,17 @@ struct Level {
 
 class Builder {
  public:
-  Builder(std::string collective, std::string algorithm, const CollectiveSpec& spec);
+  /// Throws what require_possible throws.
+  Builder(const Operation& operation, std::string algorithm);
 
   std::uint16_t add_group(Group group);
   [[nodiscard]] Rank size(std::uint16_t group) const { return schedule_.groups[group].size(); }
   [[nodiscard]] Rank stride(std::uint16_t group) const { return schedule_.groups[group].stride(); }
+
+  /// What position `index` of the level's group is responsible for: `count` shares, `step` apart. If the payload has a
+  /// block for every rank, the shares are blocks of those that the level's parent picks; otherwise they are slices.
+  [[nodiscard]] std::vector<Cut> share(const Level& level, Linear index, std::uint32_t count = 1,
+                                       std::uint32_t step = 1) const;
 
   /// Reserves `count` notify slots of every rank; returns the first.
   std::int32_t reserve_notifies(std::uint32_t count);

@@ -105,9 +105,9 @@ void halving_doubling_stages(Builder& builder, const Level& level) {
   unfold(builder, level, odds, evens);
 }
 
-Schedule halving_doubling_allreduce(const CollectiveSpec& spec, bool inline_reduce) {
-  Builder builder("allreduce", "halving-doubling", spec);
-  const Level level{builder.add_group(Group::block(spec.ranks)), {}, inline_reduce};
+Schedule halving_doubling_allreduce(const Operation& operation, bool inline_reduce) {
+  Builder builder(operation, "halving-doubling");
+  const Level level{builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
   halving_doubling_stages(builder, level);
   return std::move(builder).finish();
 }

@@ -22,6 +22,6 @@ namespace hcclsim::hccl {
 /// the bytes that its parent leaves.
 void halving_doubling_stages(Builder& builder, const Level& level);
 
-[[nodiscard]] Schedule halving_doubling_allreduce(const CollectiveSpec& spec, bool inline_reduce);
+[[nodiscard]] Schedule halving_doubling_allreduce(const Operation& operation, bool inline_reduce);
 
 }  // namespace hcclsim::hccl

@@ -43,14 +43,13 @@ std::string_view name_of(OuterAlgorithm algorithm) {
   return algorithm == OuterAlgorithm::ring ? "ring" : "halving-doubling";
 }
 
-Schedule hierarchical_allreduce(const CollectiveSpec& spec, const HierarchicalOptions& options) {
+Schedule hierarchical_allreduce(const Operation& operation, const HierarchicalOptions& options) {
   const Rank inner_size = options.ranks_per_server;
-  if (inner_size == 0 || spec.ranks % inner_size != 0) {
-    internal_error("{} ranks do not fall into servers of {}", spec.ranks, inner_size);
+  if (inner_size == 0 || operation.ranks % inner_size != 0) {
+    internal_error("{} ranks do not fall into servers of {}", operation.ranks, inner_size);
   }
-  const Rank servers = spec.ranks / inner_size;
-  Builder builder("allreduce", fmt::format("hierarchical({}, {})", name_of(options.inner), name_of(options.outer)),
-                  spec);
+  const Rank servers = operation.ranks / inner_size;
+  Builder builder(operation, fmt::format("hierarchical({}, {})", name_of(options.inner), name_of(options.outer)));
   const std::uint16_t server = builder.add_group(Group::block(inner_size));
   const Level inner{server, {}, options.inline_reduce_inner};
 

@@ -31,6 +31,6 @@ struct HierarchicalOptions {
   bool inline_reduce_outer = false;
 };
 
-[[nodiscard]] Schedule hierarchical_allreduce(const CollectiveSpec& spec, const HierarchicalOptions& options);
+[[nodiscard]] Schedule hierarchical_allreduce(const Operation& operation, const HierarchicalOptions& options);
 
 }  // namespace hcclsim::hccl

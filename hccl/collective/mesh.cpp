@@ -19,14 +19,10 @@ Strand read_from_all(Builder& builder, std::uint16_t group, const Range& source,
   return {.group = group, .first_queue = 0, .queues = builder.size(group) - 1, .loops = {loop}};
 }
 
-Cut slice(const Builder& builder, std::uint16_t group, Linear index) {
-  return {.group = group, .parts = builder.size(group), .index = index};
-}
-
 }  // namespace
 
 void mesh_reduce_scatter(Builder& builder, const Level& level) {
-  const std::vector<Cut> own = append(level.parent, slice(builder, level.group, {0, 1, 0, 0}));
+  const std::vector<Cut> own = builder.share(level, {0, 1, 0, 0});
   const Rank others = builder.size(level.group) - 1;
   const Bytes stride = builder.reserve_scratch(others, own);
   Strand reads = read_from_all(builder, level.group, output(own), scratch(own, {0, 0, 0, 1}, stride));
@@ -39,17 +35,17 @@ void mesh_reduce_scatter(Builder& builder, const Level& level) {
 
 void mesh_all_gather(Builder& builder, const Level& level) {
   // Queue q reads slice x+1+q, complete at its owner.
-  const std::vector<Cut> theirs = append(level.parent, slice(builder, level.group, {1, 1, 0, 1}));
+  const std::vector<Cut> theirs = builder.share(level, {1, 1, 0, 1});
   Strand reads = read_from_all(builder, level.group, output(theirs), output(theirs));
   builder.add_stage("mesh all-gather").strands.push_back(std::move(reads));
 }
 
-Schedule mesh_one_shot_allreduce(const CollectiveSpec& spec, bool inline_reduce) {
-  Builder builder("allreduce", "mesh-one-shot", spec);
-  const std::uint16_t group = builder.add_group(Group::block(spec.ranks));
-  if (spec.ranks == 1) return std::move(builder).finish();
-  const auto size = static_cast<std::int32_t>(spec.ranks);
-  const Bytes stride = builder.reserve_scratch(spec.ranks - 1, {});
+Schedule mesh_one_shot_allreduce(const Operation& operation, bool inline_reduce) {
+  Builder builder(operation, "mesh-one-shot");
+  const std::uint16_t group = builder.add_group(Group::block(operation.ranks));
+  if (operation.ranks == 1) return std::move(builder).finish();
+  const auto size = static_cast<std::int32_t>(operation.ranks);
+  const Bytes stride = builder.reserve_scratch(operation.ranks - 1, {});
   Strand reads = read_from_all(builder, group, output({}), scratch({}, {0, 0, 0, 1}, stride));
   builder.add_stage("read all").strands.push_back(std::move(reads));
 
@@ -67,10 +63,10 @@ Schedule mesh_one_shot_allreduce(const CollectiveSpec& spec, bool inline_reduce)
   return std::move(builder).finish();
 }
 
-Schedule mesh_two_shot_allreduce(const CollectiveSpec& spec, bool inline_reduce) {
-  Builder builder("allreduce", "mesh-two-shot", spec);
-  const Level level{builder.add_group(Group::block(spec.ranks)), {}, inline_reduce};
-  if (spec.ranks > 1) {
+Schedule mesh_two_shot_allreduce(const Operation& operation, bool inline_reduce) {
+  Builder builder(operation, "mesh-two-shot");
+  const Level level{builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
+  if (operation.ranks > 1) {
     mesh_reduce_scatter(builder, level);
     mesh_all_gather(builder, level);
   }

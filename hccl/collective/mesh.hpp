@@ -22,7 +22,7 @@ namespace hcclsim::hccl {
 void mesh_reduce_scatter(Builder& builder, const Level& level);
 void mesh_all_gather(Builder& builder, const Level& level);
 
-[[nodiscard]] Schedule mesh_one_shot_allreduce(const CollectiveSpec& spec, bool inline_reduce);
-[[nodiscard]] Schedule mesh_two_shot_allreduce(const CollectiveSpec& spec, bool inline_reduce);
+[[nodiscard]] Schedule mesh_one_shot_allreduce(const Operation& operation, bool inline_reduce);
+[[nodiscard]] Schedule mesh_two_shot_allreduce(const Operation& operation, bool inline_reduce);
 
 }  // namespace hcclsim::hccl

@@ -10,8 +10,7 @@ Peer neighbour(std::uint16_t group, std::int32_t offset) { return {Peer::Kind::o
 /// The part of slice `index` that ring number `ring` carries.
 std::vector<Cut> slice(const Builder& builder, const Level& level, Linear index, std::uint32_t ring,
                        std::uint32_t rings) {
-  Cut cut{.ordered = true, .group = level.group, .parts = builder.size(level.group), .index = index};
-  std::vector<Cut> cuts = append(level.parent, cut);
+  std::vector<Cut> cuts = builder.share(level, index);
   if (rings > 1) {
     cuts.push_back({.group = level.group, .parts = rings, .index = {static_cast<std::int32_t>(ring), 0, 0, 0}});
   }
@@ -51,9 +50,9 @@ Loop ring_all_gather(Builder& builder, const Level& level, std::uint32_t ring, s
   return {.rounds = {rounds}, .tasks = round(builder, level.group, TaskKind::write, output(sent), output(sent))};
 }
 
-Schedule ring_allreduce(const CollectiveSpec& spec, bool inline_reduce) {
-  Builder builder("allreduce", "ring", spec);
-  const Level level{builder.add_group(Group::block(spec.ranks)), {}, inline_reduce};
+Schedule ring_allreduce(const Operation& operation, bool inline_reduce) {
+  Builder builder(operation, "ring");
+  const Level level{builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
   Strand strand{.group = level.group};
   strand.loops.push_back(ring_reduce_scatter(builder, level, 0, 1));
   strand.loops.push_back(ring_all_gather(builder, level, 0, 1));
@@ -73,13 +72,13 @@ std::vector<std::vector<Rank>> double_ring(Rank ranks) {
   return {up, {up.rbegin(), up.rend()}};
 }
 
-Schedule multi_ring_allreduce(const CollectiveSpec& spec, const std::vector<std::vector<Rank>>& orders,
+Schedule multi_ring_allreduce(const Operation& operation, const std::vector<std::vector<Rank>>& orders,
                               bool inline_reduce) {
-  Builder builder("allreduce", "multi-ring", spec);
+  Builder builder(operation, "multi-ring");
   const auto rings = static_cast<std::uint32_t>(orders.size());
   std::vector<Strand> strands;
   for (std::uint32_t ring = 0; ring < rings; ++ring) {
-    const Level level{builder.add_group(Group::ordered(spec.ranks, orders[ring])), {}, inline_reduce};
+    const Level level{builder.add_group(Group::ordered(operation.ranks, orders[ring])), {}, inline_reduce};
     Strand strand{.group = level.group, .first_queue = ring};
     strand.loops.push_back(ring_reduce_scatter(builder, level, ring, rings));
     strand.loops.push_back(ring_all_gather(builder, level, ring, rings));

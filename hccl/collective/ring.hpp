@@ -26,7 +26,7 @@ using Rings = std::vector<std::uint16_t>;
 [[nodiscard]] Loop ring_reduce_scatter(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings);
 [[nodiscard]] Loop ring_all_gather(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings);
 
-[[nodiscard]] Schedule ring_allreduce(const CollectiveSpec& spec, bool inline_reduce);
+[[nodiscard]] Schedule ring_allreduce(const Operation& operation, bool inline_reduce);
 
 /// Orders of the four rings of an 8-NPU 910A server, as numbers of devices: together they use every link of the two
 /// full meshes of four and of the pairs i, i+4 once in each direction (HCCL's ring table, spec/ascend.md 1.2).
@@ -34,8 +34,8 @@ using Rings = std::vector<std::uint16_t>;
 /// Both directions around the dies of an A3 node (HCCL's double ring).
 [[nodiscard]] std::vector<std::vector<Rank>> double_ring(Rank ranks);
 
-/// Rings in the given orders at the same time; spec.ranks = size of each order.
-[[nodiscard]] Schedule multi_ring_allreduce(const CollectiveSpec& spec, const std::vector<std::vector<Rank>>& orders,
+/// Rings in the given orders at the same time; operation.ranks = size of each order.
+[[nodiscard]] Schedule multi_ring_allreduce(const Operation& operation, const std::vector<std::vector<Rank>>& orders,
                                             bool inline_reduce);
 
 }  // namespace hcclsim::hccl

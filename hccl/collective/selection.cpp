@@ -124,10 +124,10 @@ AllReduceAlgorithm parse_allreduce_algorithm(std::string_view name) {
 
 std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, const Topology& topology,
                                                const device::Soc& soc) {
-  const CollectiveSpec spec{topology.ranks, request.elements, request.type, request.op};
+  const Operation operation{topology.ranks, request.elements, request.type, request.op};
   const Bytes payload = request.elements * size_of(request.type);
   const auto inlined = [&](sim::Transport transport) {
-    return device::inline_reduce(soc, request.type, request.op, spec.alignment, transport);
+    return device::inline_reduce(soc, request.type, request.op, operation.alignment, transport);
   };
   // A flat algorithm crosses servers with the same tasks as it moves within them.
   const bool flat = inlined(topology.inside) && (topology.servers == 1 || inlined(topology.between));
@@ -139,15 +139,15 @@ std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, 
   };
   switch (algorithm) {
     case AllReduceAlgorithm::ring:
-      return share(ring_allreduce(spec, flat));
+      return share(ring_allreduce(operation, flat));
     case AllReduceAlgorithm::multi_ring:
-      return share(multi_ring_allreduce(spec, ring_orders(topology, soc), flat));
+      return share(multi_ring_allreduce(operation, ring_orders(topology, soc), flat));
     case AllReduceAlgorithm::mesh_one_shot:
-      return share(mesh_one_shot_allreduce(spec, flat));
+      return share(mesh_one_shot_allreduce(operation, flat));
     case AllReduceAlgorithm::mesh_two_shot:
-      return share(mesh_two_shot_allreduce(spec, flat));
+      return share(mesh_two_shot_allreduce(operation, flat));
     case AllReduceAlgorithm::halving_doubling:
-      return share(halving_doubling_allreduce(spec, flat));
+      return share(halving_doubling_allreduce(operation, flat));
     case AllReduceAlgorithm::hierarchical: {
       if (!can_be_hierarchical(topology)) {
         bad_input(
@@ -159,7 +159,7 @@ std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, 
       HierarchicalOptions options = hierarchical_options(topology, soc, payload);
       options.inline_reduce_inner = inlined(topology.inside);
       options.inline_reduce_outer = inlined(topology.between);
-      return share(hierarchical_allreduce(spec, options));
+      return share(hierarchical_allreduce(operation, options));
     }
     case AllReduceAlgorithm::automatic:
       break;

@@ -17,6 +17,7 @@ CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communi
       sequence_(sequence),
       done_(std::move(done)),
       members_(schedule_->ranks),
+      stages_(schedule_->stage_count()),
       queues_(std::size_t{schedule_->ranks} * schedule_->queues),
       slots_(std::size_t{schedule_->ranks} * schedule_->notifies),
       link_bytes_(machine.cluster.links().size(), 0.0) {
@@ -47,7 +48,7 @@ void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::u
 void CollectiveRun::start_stage(Rank rank, Seconds date) {
   Member& member = members_[rank];
   const device::TaskCosts& costs = machine_.costs;
-  for (; member.stage < schedule_->stages.size(); ++member.stage) {
+  for (; member.stage < stages_; ++member.stage) {
     Seconds main_date = date;
     for (std::uint32_t number = 0; number < schedule_->queues; ++number) {
       Queue& queue = queue_of(rank, number);
@@ -113,7 +114,7 @@ void CollectiveRun::advance(Rank rank, std::uint32_t number) {
       case TaskKind::read:
       case TaskKind::write_reduce:
       case TaskKind::read_reduce: {
-        const Bytes bytes = resolve(*schedule_, task->source, rank, queue.walk.place(), queue.walk.group()).length;
+        const Bytes bytes = queue.walk.bytes(*schedule_, rank);
         if (bytes == 0) break;  // an empty slice needs no task
         start_transfer(rank, number, bytes);
         return;
@@ -202,7 +203,7 @@ void CollectiveRun::on_event(std::uint64_t tag) {
     record(rank, number,
            {.kind = reduces(task.kind) ? sim::SpanKind::reduce : sim::SpanKind::copy,
             .start = queue.task_start,
-            .bytes = resolve(*schedule_, task.source, rank, queue.walk.place(), queue.walk.group()).length,
+            .bytes = queue.walk.bytes(*schedule_, rank),
             .peer = communicator_.ranks[queue.walk.peer(*schedule_, rank)],
             .reads = reads(task.kind),
             .transport = queue.route->transport,
@@ -216,7 +217,7 @@ void CollectiveRun::on_event(std::uint64_t tag) {
 void CollectiveRun::reduce_or_copy(Rank rank, std::uint32_t number) {
   Queue& queue = queue_of(rank, number);
   const Task& task = *queue.walk.task();
-  const Bytes bytes = resolve(*schedule_, task.source, rank, queue.walk.place(), queue.walk.group()).length;
+  const Bytes bytes = queue.walk.bytes(*schedule_, rank);
   if (bytes == 0) return;
   const Seconds start = queue.date;
   if (task.kind == TaskKind::copy) {
@@ -273,7 +274,7 @@ std::string CollectiveRun::waiting_for(Rank rank) const {
     const std::string what = task->kind == TaskKind::wait ? fmt::format("waits for notify slot {}", queue.walk.notify())
                                                           : fmt::format("is in a {}", name_of(task->kind));
     return fmt::format("{} #{}: queue {} {} in stage '{}' ({} of {} ranks have arrived)", name(), sequence_, number,
-                       what, schedule_->stages[member.stage].name, arrived_, schedule_->ranks);
+                       what, schedule_->stage(member.stage).name, arrived_, schedule_->ranks);
   }
   return fmt::format("{} #{}: {} of {} ranks have arrived", name(), sequence_, arrived_, schedule_->ranks);
 }

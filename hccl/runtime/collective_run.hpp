@@ -131,6 +131,7 @@ class CollectiveRun final : public sim::EventHandler {
   std::uint64_t sequence_;
   Done done_;
   std::vector<Member> members_;
+  std::uint32_t stages_;       // of all windows
   std::vector<Queue> queues_;  // rank by rank
   std::vector<Slot> slots_;    // rank by rank
   struct Woken {

@@ -10,7 +10,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Which memories the bytes of a rank's scratch buffer are at the moment.
+/// Which memories the bytes of a rank's scratch memory, or of its communicator's buffer, are at the moment.
 class ScratchMap {
  public:
   struct Piece {
@@ -60,14 +60,16 @@ class ScratchMap {
 
 class Walker {
  public:
-  explicit Walker(const Schedule& schedule) : schedule_(schedule), ranks_(schedule.ranks) {
+  explicit Walker(const Schedule& schedule)
+      : schedule_(schedule), stages_(schedule.stage_count()), ranks_(schedule.ranks) {
     for (RankState& rank : ranks_) {
       rank.queues.resize(schedule.queues);
       rank.notifies.assign(schedule.notifies, false);
     }
     list_.ranks = schedule.ranks;
-    list_.memories.assign(schedule.ranks, schedule.payload());
-    list_.memories.resize(2 * std::size_t{schedule.ranks}, 0);
+    for (const Buffer buffer : {Buffer::output, Buffer::input}) {
+      for (Rank rank = 0; rank < schedule.ranks; ++rank) list_.memories.push_back(schedule.size(buffer, rank));
+    }
   }
 
   MoveList walk() {
@@ -78,10 +80,7 @@ class Walker {
       }
     }
     for (Rank rank = 0; rank < schedule_.ranks; ++rank) {
-      if (ranks_[rank].stage != schedule_.stages.size()) report_deadlock(rank);
-    }
-    if (list_.uses_input) {
-      std::fill_n(list_.memories.begin() + schedule_.ranks, schedule_.ranks, schedule_.payload());
+      if (ranks_[rank].stage != stages_) report_deadlock(rank);
     }
     return std::move(list_);
   }
@@ -97,13 +96,20 @@ class Walker {
     std::vector<Queue> queues;
     std::vector<bool> notifies;
     ScratchMap scratch;
+    ScratchMap ccl;
+
+    /// Of memory that is renamed, else null.
+    ScratchMap* map_of(Buffer buffer) {
+      if (buffer == Buffer::scratch) return &scratch;
+      return buffer == Buffer::ccl ? &ccl : nullptr;
+    }
   };
 
   /// Lets all queues of a rank go on until they wait or end, then enters the next stage. False if nothing could be
   /// done.
   bool advance(Rank number) {
     RankState& rank = ranks_[number];
-    if (rank.stage == schedule_.stages.size()) return false;
+    if (rank.stage == stages_) return false;
     bool moved = false;
     if (!rank.entered) {
       for (std::uint32_t queue = 0; queue < rank.queues.size(); ++queue) {
@@ -146,13 +152,17 @@ class Walker {
     const Rank peer = is_transfer(task.kind) ? peer_of(number, walk) : number;
     const Rank from = reads(task.kind) ? peer : number;
     const Rank to = is_transfer(task.kind) && !reads(task.kind) ? peer : number;
-    const ByteRange source = range_of(task.source, number, walk);
-    const ByteRange destination = range_of(task.destination, number, walk);
-    if (source.length != destination.length) {
-      bad_input("schedule", "{}: {} from {} bytes to {} bytes; both must be as long", place(number), name_of(task.kind),
-                source.length, destination.length);
+    walk.movements(schedule_, number, movements_);
+    for (const auto& [source, destination] : movements_) {
+      if (destination.buffer == Buffer::input) bad_input("schedule", "{}: writes into an input", place(number));
+      check(source, number, from);
+      check(destination, number, to);
+      if (source.length != destination.length) {
+        bad_input("schedule", "{}: {} from {} bytes to {} bytes; both must be as long", place(number),
+                  name_of(task.kind), source.length, destination.length);
+      }
+      move(number, from, source, to, destination, reduces(task.kind));
     }
-    if (source.length > 0) move(number, from, source, to, destination, reduces(task.kind));
     return true;
   }
 
@@ -171,19 +181,18 @@ class Walker {
     return ranks_[owner].notifies[walk.notify()];
   }
 
-  ByteRange range_of(const Range& range, Rank number, const QueueWalk& walk) const {
-    const ByteRange bytes = resolve(schedule_, range, number, walk.place(), walk.group());
-    const Bytes size = bytes.buffer == Buffer::scratch ? schedule_.scratch : schedule_.payload();
+  /// The range lies in its buffer and holds whole elements.
+  void check(const ByteRange& bytes, Rank number, Rank owner) const {
+    const Bytes size = schedule_.size(bytes.buffer, owner);
     if (bytes.length > size || bytes.offset > size - bytes.length) {
       bad_input("schedule", "{}: bytes {}+{} leave the buffer {} of {} bytes", place(number), bytes.offset,
                 bytes.length, name_of(bytes.buffer), size);
     }
     const Bytes element = size_of(schedule_.type);
-    if (bytes.length > 0 && (bytes.offset % element != 0 || bytes.length % element != 0)) {
+    if (bytes.offset % element != 0 || bytes.length % element != 0) {
       bad_input("schedule", "{}: bytes {}+{} cut an element of {} bytes in two", place(number), bytes.offset,
                 bytes.length, element);
     }
-    return bytes;
   }
 
   void move(Rank number, Rank from, const ByteRange& source, Rank to, const ByteRange& destination, bool reduces) {
@@ -192,12 +201,11 @@ class Walker {
       bad_input("schedule", "{}: source {}+{} and destination {}+{} overlap", place(number), source.offset,
                 source.length, destination.offset, destination.length);
     }
-    if (destination.buffer == Buffer::input) bad_input("schedule", "{}: writes into an input", place(number));
     const std::vector<ScratchMap::Piece> sources = pieces_of(number, from, source);
-    if (destination.buffer == Buffer::scratch && !reduces) {
+    if (ScratchMap* const map = ranks_[to].map_of(destination.buffer); map != nullptr && !reduces) {
       const auto memory = static_cast<std::uint32_t>(list_.memories.size());
       list_.memories.push_back(destination.length);
-      ranks_[to].scratch.assign(destination.offset, destination.length, memory);
+      map->assign(destination.offset, destination.length, memory);
     }
     add_moves(pieces_of(number, to, destination), sources, reduces);
   }
@@ -208,12 +216,12 @@ class Walker {
       list_.uses_input = true;
       return {{schedule_.ranks + owner, range.offset, range.length}};
     }
-    std::vector<ScratchMap::Piece> pieces = ranks_[owner].scratch.find(range.offset, range.length);
+    std::vector<ScratchMap::Piece> pieces = ranks_[owner].map_of(range.buffer)->find(range.offset, range.length);
     Bytes found = 0;
     for (const ScratchMap::Piece& piece : pieces) found += piece.length;
     if (found != range.length) {
-      bad_input("schedule", "{}: byte {} of the scratch memory of rank {} is read before it is written", place(number),
-                range.offset + found, owner);
+      bad_input("schedule", "{}: byte {} of the {} memory of rank {} is read before it is written", place(number),
+                range.offset + found, name_of(range.buffer), owner);
     }
     return pieces;
   }
@@ -236,8 +244,8 @@ class Walker {
   }
 
   std::string place(Rank number) const {
-    return fmt::format("{} {}, stage '{}', rank {}", schedule_.algorithm, schedule_.collective,
-                       schedule_.stages[ranks_[number].stage].name, number);
+    return fmt::format("{} {}, stage '{}', rank {}", schedule_.algorithm, name_of(schedule_.collective),
+                       schedule_.stage(ranks_[number].stage).name, number);
   }
 
   [[noreturn]] void report_deadlock(Rank number) const {
@@ -252,7 +260,9 @@ class Walker {
   }
 
   const Schedule& schedule_;
+  std::uint32_t stages_;  // of all windows
   std::vector<RankState> ranks_;
+  Movements movements_;
   MoveList list_;
 };
 

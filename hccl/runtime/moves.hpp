@@ -9,9 +9,9 @@
 /// before it. Its order is one that the schedule's synchronisation allows; a correct schedule leaves the same results
 /// in all of them.
 ///
-/// Scratch memory is renamed on the way. A slot of it is used again and again for bytes that have nothing to do with
-/// each other; every plain write into scratch memory begins a memory of its own here, so that only moves are connected
-/// whose numbers meet.
+/// Scratch memory, and with it the buffer `ccl`, is renamed on the way. A slot of it is used again and again for bytes
+/// that have nothing to do with each other; every plain write into scratch memory begins a memory of its own here, so
+/// that only moves are connected whose numbers meet.
 namespace hcclsim::hccl {
 
 /// destination = source, or destination = destination (op) source, on `length` bytes.
@@ -27,7 +27,7 @@ struct Move {
 struct MoveList {
   Rank ranks = 0;
   bool uses_input = false;  ///< the schedule names the buffer `input`
-  /// Bytes of the memories: first the outputs of all ranks, then their inputs (0 bytes unless used), then versions of
+  /// Bytes of the memories: first the outputs of all ranks, then their inputs, then versions of
   /// scratch memory.
   std::vector<Bytes> memories;
   std::vector<Move> moves;

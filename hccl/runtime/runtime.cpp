@@ -240,14 +240,13 @@ CollectiveRun& Runtime::run_of(const Call& call, std::uint32_t name) {
   }
   const Schedule& first = run->schedule();
   const Schedule& own = *call.schedule;
-  if (first.collective != own.collective || first.algorithm != own.algorithm || first.type != own.type ||
-      first.op != own.op || first.elements != own.elements) {
+  if (static_cast<const Operation&>(first) != own || first.algorithm != own.algorithm) {
     bad_input("collective",
               "{} #{} on {}: rank {} calls {} of {} {} by {}, another rank called {} of {} {} by {}; all ranks must "
               "call the same",
-              machine_.trace.name(name), call.sequence, state.communicator.name, call.rank, own.collective,
-              own.elements, name_of(own.type), own.algorithm, first.collective, first.elements, name_of(first.type),
-              first.algorithm);
+              machine_.trace.name(name), call.sequence, state.communicator.name, call.rank, name_of(own.collective),
+              own.elements, name_of(own.type), own.algorithm, name_of(first.collective), first.elements,
+              name_of(first.type), first.algorithm);
   }
   return *run;
 }

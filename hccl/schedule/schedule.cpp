@@ -1,5 +1,6 @@
 #include "hccl/schedule/schedule.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.hpp"
@@ -10,11 +11,6 @@ std::string_view name_of(TaskKind kind) {
   static constexpr std::array<std::string_view, 8> names{"copy",         "reduce",      "write", "read",
                                                          "write-reduce", "read-reduce", "post",  "wait"};
   return names[static_cast<std::size_t>(kind)];
-}
-
-std::string_view name_of(Buffer buffer) {
-  static constexpr std::array<std::string_view, 3> names{"input", "output", "scratch"};
-  return names[static_cast<std::size_t>(buffer)];
 }
 
 Group::Group(Rank span, Rank stride, std::vector<Rank> order) : span_(span), stride_(stride), order_(std::move(order)) {
@@ -38,6 +34,16 @@ std::uint32_t Peer::position(const Place& place, Rank size) const {
   if (kind == Kind::flip) return place.position ^ (std::uint32_t{1} << number);
   const std::int64_t target = (std::int64_t{place.position} + number) % size;
   return static_cast<std::uint32_t>(target < 0 ? target + size : target);
+}
+
+std::uint32_t Schedule::windows() const {
+  if (window == 0) return 1;
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>((largest_block() + window - 1) / window, 1));
+}
+
+Bytes Schedule::size(Buffer buffer, Rank owner) const {
+  if (buffer == Buffer::scratch) return scratch;
+  return buffer == Buffer::ccl ? ccl : Operation::size(buffer, owner);
 }
 
 }  // namespace hcclsim::hccl

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "hccl/schedule/operation.hpp"
 
 /// A Schedule says how one collective moves its bytes: for every rank and queue an ordered list of tasks over byte
 /// ranges of named buffers. It is data. The same object is timed, executed on real buffers, checked and printed.
@@ -19,13 +20,12 @@
 ///     strand   = loops in sequence, run by the members of its group
 ///     loop     = rounds of the same tasks
 ///
+/// A schedule may do its stages again and again, for a window of the payload at a time.
+///
 /// Transfers are one-sided, as on the device: who writes or reads needs no task of its peer, only notifies that say
 /// when the peer's memory may be touched and when it was. The order of tasks fixes the order in which every byte is
 /// reduced.
 namespace hcclsim::hccl {
-
-/// Memory of a rank, bound to real memory at run time. In-place collectives use `output` alone.
-enum class Buffer : std::uint8_t { input, output, scratch };
 
 enum class TaskKind : std::uint8_t {
   copy,          ///< own source to own destination
@@ -39,7 +39,6 @@ enum class TaskKind : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view name_of(TaskKind kind);
-[[nodiscard]] std::string_view name_of(Buffer buffer);
 [[nodiscard]] constexpr bool is_transfer(TaskKind kind) {
   return kind == TaskKind::write || kind == TaskKind::read || kind == TaskKind::write_reduce ||
          kind == TaskKind::read_reduce;
@@ -97,6 +96,7 @@ struct Place {
   std::uint32_t position = 0;
   std::uint32_t round = 0;
   std::uint32_t queue = 0;
+  std::uint32_t window = 0;  ///< of the payload; seen by byte ranges only
 };
 
 /// base + position·p + round·r + queue·q.
@@ -126,30 +126,34 @@ struct Peer {
   bool operator==(const Peer&) const = default;
 };
 
-/// Part of a byte range: the range is cut into `parts` slices and `count` slices from `index` are taken.
+/// Some of the parts into which a byte range falls: `count` parts from `index` on, `step` apart, counted modulo
+/// `parts`. Each of them is cut again on its own by the cuts that follow.
 struct Cut {
   enum class Kind : std::uint8_t {
-    slice,    ///< index modulo parts; through `order` of the group if `ordered`
+    block,    ///< parts are the blocks of the buffer (Operation), or those that the cut before has picked
+    slice,    ///< the range is cut into `parts` slices of equal length but for the alignment
     halving,  ///< parts = 2^k; the slices that a position keeps after `index` halvings (upper half where its bit is
               ///< set)
   };
   Kind kind = Kind::slice;
-  bool ordered = false;     ///< slice: the index is a position, the slice that of its place in the group's block
-  bool peer = false;        ///< halving: the window of the position with bit index − 1 flipped instead of one's own
+  bool ordered = false;  ///< the numbers of parts are positions: the part is that of their place in the group's block
+  bool peer = false;     ///< halving: the window of the position with bit index − 1 flipped instead of one's own
   std::uint16_t group = 0;  ///< group whose position the closed form sees (index into Schedule::groups)
   std::uint32_t parts = 1;
-  std::uint32_t count = 1;  ///< slice: number of slices
-  Linear index;             ///< slice: its number; halving: number of halvings
+  std::uint32_t count = 1;
+  std::uint32_t step = 1;
+  Linear index;  ///< first part; halving: number of halvings
 
   bool operator==(const Cut&) const = default;
 };
 
-/// A byte range of a buffer: the whole buffer's payload, cut again and again.
+/// Bytes of a buffer: all that it holds, cut again and again; cuts into blocks come first. They may lie in several
+/// pieces; in a task, source and destination have the same bytes in all, piece after piece.
 struct Range {
   Buffer buffer = Buffer::output;
   std::vector<Cut> cuts;
-  /// Scratch memory is used in slots: with a stride, the range begins at slot · stride and the cuts give its length
-  /// only.
+  /// Scratch memory is used in slots: with a stride, the range begins at slot · stride and the cuts, made on a buffer
+  /// that holds all blocks, give its length only.
   Linear slot;
   Bytes slot_stride = 0;
 
@@ -191,23 +195,28 @@ struct Stage {
   bool operator==(const Stage&) const = default;
 };
 
-struct Schedule {
-  std::string collective;  ///< "allreduce"
-  std::string algorithm;   ///< "ring", "multi-ring", "mesh-two-shot", …
-  Rank ranks = 1;
-  std::uint64_t elements = 0;  ///< payload of each rank
-  DataType type = DataType::fp32;
-  ReduceOp op = ReduceOp::sum;
-  /// Slices begin at multiples of this many bytes (128 in HCCL), a multiple of the element size.
-  Bytes alignment = 128;
-  /// Bytes of scratch memory per rank.
+/// An operation, and how it is carried out.
+struct Schedule : Operation {
+  std::string algorithm;  ///< "ring", "multi-ring", "mesh-two-shot", …
+  /// Bytes of scratch memory, and of the communicator's buffer, per rank.
   Bytes scratch = 0;
+  Bytes ccl = 0;
+  /// All stages are done for the first so many elements of every block, then for the next, …; 0: once, for all. The
+  /// blocks of the buffer `ccl` lie this far apart then.
+  std::uint64_t window = 0;
   std::uint32_t queues = 1;    ///< queues of a rank
   std::uint32_t notifies = 0;  ///< notify slots of a rank
   std::vector<Group> groups;
   std::vector<Stage> stages;
 
-  [[nodiscard]] Bytes payload() const { return elements * size_of(type); }
+  /// How often the stages are done.
+  [[nodiscard]] std::uint32_t windows() const;
+  /// Stages, all windows together; number n is stages[n % stages.size()].
+  [[nodiscard]] std::uint32_t stage_count() const { return windows() * static_cast<std::uint32_t>(stages.size()); }
+  [[nodiscard]] const Stage& stage(std::uint32_t number) const { return stages[number % stages.size()]; }
+
+  /// Bytes of a buffer of a rank.
+  [[nodiscard]] Bytes size(Buffer buffer, Rank owner) const;
   bool operator==(const Schedule&) const = default;
 };
 

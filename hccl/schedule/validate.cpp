@@ -20,6 +20,7 @@ constexpr std::uint64_t most_notifies_in_all = std::uint64_t{1} << 28U;
 constexpr Bytes most_bytes = Bytes{1} << 50U;
 constexpr std::uint32_t most_parts = 1U << 24U;
 constexpr std::int64_t most_rounds = std::int64_t{1} << 24U;
+constexpr std::uint64_t most_stages = std::uint64_t{1} << 24U;
 /// Places at which a form is evaluated one by one.
 constexpr std::uint64_t most_places = std::uint64_t{1} << 22U;
 /// Tasks whose byte ranges are computed.
@@ -123,13 +124,23 @@ class Validator {
 
   void check_sizes() const {
     require<Rank>("ranks", schedule_.ranks, 1, most_ranks);
-    require<std::uint64_t>("elements", schedule_.elements, 0, most_bytes / size_of(schedule_.type));
+    require<std::uint64_t>("elements", schedule_.elements, 0, most_bytes / size_of(schedule_.type) / schedule_.ranks);
     require<Bytes>("alignment", schedule_.alignment, 1, Bytes{1} << 30U);
     if (schedule_.alignment % size_of(schedule_.type) != 0) {
       fail("alignment", "{} bytes are not a multiple of the {} bytes of an element of {}", schedule_.alignment,
            size_of(schedule_.type), name_of(schedule_.type));
     }
+    for (const std::uint64_t count : schedule_.counts.counts()) {
+      require<std::uint64_t>("counts", count, 0, most_bytes / size_of(schedule_.type) / schedule_.ranks);
+    }
+    try {
+      require_possible(schedule_);
+    } catch (const Error& error) {
+      fail("collective", "{}", error.what());
+    }
     require<Bytes>("scratch", schedule_.scratch, 0, most_bytes);
+    require<Bytes>("ccl", schedule_.ccl, 0, most_bytes);
+    check_window();
     const std::uint64_t ranks = schedule_.ranks;
     require<std::uint64_t>("queues", schedule_.queues, 1,
                            std::min<std::uint64_t>(most_queues, most_queues_in_all / ranks));
@@ -137,6 +148,16 @@ class Validator {
     if (schedule_.groups.size() > std::numeric_limits<std::uint16_t>::max()) {
       fail("group", "{} groups; accepted are up to {}", schedule_.groups.size(),
            std::numeric_limits<std::uint16_t>::max());
+    }
+  }
+
+  void check_window() const {
+    const std::uint64_t stages = std::max<std::size_t>(schedule_.stages.size(), 1);
+    const std::uint64_t windows =
+        schedule_.window == 0 ? 1 : (schedule_.largest_block() + schedule_.window - 1) / schedule_.window;
+    if (windows > most_stages / stages) {
+      fail("window", "{} elements at a time take {} rounds of {} stages; accepted are up to {} stages in all",
+           schedule_.window, windows, stages, most_stages);
     }
   }
 
@@ -241,6 +262,7 @@ class Validator {
         fail(field, "slot {} of {} bytes; a buffer has at most {}", slots.most, range.slot_stride, most_bytes);
       }
     }
+    check_blocks(field, range);
     for (const Cut& cut : range.cuts) {
       const Group& group = group_of(field, cut.group);
       Domain seen = domain;
@@ -253,12 +275,28 @@ class Validator {
     }
   }
 
+  /// Cuts into blocks come first; each has as many parts as there are blocks, or as the cut before picks.
+  void check_blocks(const std::string& field, const Range& range) const {
+    std::uint32_t blocks = schedule_.blocks_in(range.buffer);
+    bool behind_blocks = false;
+    for (const Cut& cut : range.cuts) {
+      if (cut.kind != Cut::Kind::block) {
+        behind_blocks = true;
+        continue;
+      }
+      if (behind_blocks) fail(field, "a cut into blocks stands behind another cut");
+      if (cut.parts != blocks) fail(field, "{} blocks of {}; here are {}", cut.parts, name_of(range.buffer), blocks);
+      blocks = cut.count;
+    }
+  }
+
   void check_cut(const std::string& field, const Cut& cut, const Group& group, const Domain& domain) const {
     if (cut.parts == 0 || cut.parts > most_parts) fail(field, "{} parts; accepted: 1 to {}", cut.parts, most_parts);
-    if (cut.kind == Cut::Kind::slice) {
+    if (cut.kind != Cut::Kind::halving) {
       if (cut.count == 0 || cut.count > cut.parts) {
-        fail(field, "{} slices of {}; accepted: 1 to {}", cut.count, cut.parts, cut.parts);
+        fail(field, "{} parts of {}; accepted: 1 to {}", cut.count, cut.parts, cut.parts);
       }
+      if (cut.step > most_parts) fail(field, "parts {} apart; accepted are up to {}", cut.step, most_parts);
       if (!cut.ordered) return;
       bool within = cut.parts <= group.size();
       for (Rank part = 0; within && part < cut.parts; ++part) within = group.place_of(part) < cut.parts;
@@ -333,7 +371,7 @@ class Validator {
   /// False if the tasks left did not suffice.
   bool check_rank(Rank rank, std::uint64_t& tasks_left) {
     QueueWalk walk;
-    for (std::uint32_t stage = 0; stage < schedule_.stages.size(); ++stage) {
+    for (std::uint32_t stage = 0; stage < schedule_.stage_count(); ++stage) {
       for (std::uint32_t queue = 0; queue < schedule_.queues; ++queue) {
         if (tasks_left-- == 0) return false;
         for (walk.enter(schedule_, stage, rank, queue); walk.task() != nullptr; walk.next()) {
@@ -348,35 +386,42 @@ class Validator {
   void check_bytes(const QueueWalk& walk, std::uint32_t stage, Rank rank) {
     const Task& task = *walk.task();
     if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
-    const ByteRange source = resolve(schedule_, task.source, rank, walk.place(), walk.group());
-    const ByteRange destination = resolve(schedule_, task.destination, rank, walk.place(), walk.group());
-    check_bounds("source", source, walk, stage, rank);
-    check_bounds("destination", destination, walk, stage, rank);
-    if (source.length != destination.length) {
-      fail_at(walk, stage, rank, "destination", "{} bytes into a range of {}", source.length, destination.length);
+    const Rank from = reads(task.kind) ? walk.peer(schedule_, rank) : rank;
+    const Rank to = walk.destination_viewer(schedule_, rank).owner;
+    if (is_transfer(task.kind) && from == to && walk.bytes(schedule_, rank) > 0) {
+      fail_at(walk, stage, rank, "peer", "the rank is its own peer");
     }
-    if (source.length == 0) return;
+    walk.movements(schedule_, rank, movements_);
+    for (const Movement& movement : movements_) check_movement(movement, walk, stage, rank, from, to);
+  }
+
+  void check_movement(const Movement& movement, const QueueWalk& walk, std::uint32_t stage, Rank rank, Rank from,
+                      Rank to) {
+    const auto& [source, destination] = movement;
     if (destination.buffer == Buffer::input) {
       fail_at(walk, stage, rank, "destination", "an input is written");
     }
-    if (is_transfer(task.kind)) {
-      if (walk.peer(schedule_, rank) == rank) fail_at(walk, stage, rank, "peer", "the rank is its own peer");
-    } else if (source.buffer == destination.buffer && source.offset < destination.offset + destination.length &&
-               destination.offset < source.offset + source.length) {
+    check_bounds("source", source, walk, stage, rank, from);
+    check_bounds("destination", destination, walk, stage, rank, to);
+    if (source.length != destination.length) {
+      fail_at(walk, stage, rank, "destination", "{} bytes into a range of {}", source.length, destination.length);
+    }
+    if (from == to && source.buffer == destination.buffer && source.offset < destination.offset + destination.length &&
+        destination.offset < source.offset + source.length) {
       fail_at(walk, stage, rank, "destination", "source {}+{} and destination {}+{} overlap", source.offset,
               source.length, destination.offset, destination.length);
     }
   }
 
   void check_bounds(const std::string& field, const ByteRange& range, const QueueWalk& walk, std::uint32_t stage,
-                    Rank rank) {
-    const Bytes size = range.buffer == Buffer::scratch ? schedule_.scratch : schedule_.payload();
+                    Rank rank, Rank owner) {
+    const Bytes size = schedule_.size(range.buffer, owner);
     if (range.length > size || range.offset > size - range.length) {
       fail_at(walk, stage, rank, field, "bytes {}+{} leave the {} memory of {} bytes", range.offset, range.length,
               name_of(range.buffer), size);
     }
     const Bytes element = size_of(schedule_.type);
-    if (range.length > 0 && (range.offset % element != 0 || range.length % element != 0)) {
+    if (range.offset % element != 0 || range.length % element != 0) {
       fail_at(walk, stage, rank, field, "bytes {}+{} cut an element of {} bytes in two", range.offset, range.length,
               element);
     }
@@ -385,12 +430,13 @@ class Validator {
   template <typename... Args>
   [[noreturn]] void fail_at(const QueueWalk& walk, std::uint32_t stage, Rank rank, const std::string& field,
                             fmt::format_string<Args...> format, Args&&... args) {
-    const std::vector<Strand>& strands = schedule_.stages[stage].strands;
+    const std::size_t number = stage % schedule_.stages.size();
+    const std::vector<Strand>& strands = schedule_.stages[number].strands;
     for (std::size_t s = 0; s < strands.size(); ++s) {
       for (std::size_t l = 0; l < strands[s].loops.size(); ++l) {
         const std::vector<Task>& tasks = strands[s].loops[l].tasks;
         for (std::size_t t = 0; t < tasks.size(); ++t) {
-          if (&tasks[t] == walk.task()) place_ = place_of(stage, s, l, t);
+          if (&tasks[t] == walk.task()) place_ = place_of(number, s, l, t);
         }
       }
     }
@@ -407,6 +453,7 @@ class Validator {
 
   const Schedule& schedule_;
   FieldPlace place_;
+  Movements movements_;
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::optional<Rank>> stranger_;
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::optional<Rank>> common_;
 };

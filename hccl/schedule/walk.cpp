@@ -1,74 +1,146 @@
 #include "hccl/schedule/walk.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hcclsim::hccl {
 namespace {
 
-struct Slices {
-  std::uint64_t first = 0;
-  std::uint64_t count = 1;
-};
-
-/// The window of 2^k slices that `position` keeps after `halvings`: bit j of the position chose the half in halving j.
-Slices halving_window(std::uint32_t parts, std::uint32_t position, std::uint32_t halvings) {
-  Slices window{0, parts};
-  for (std::uint32_t bit = 0; bit < halvings; ++bit) {
-    window.count /= 2;
-    if (((position >> bit) & 1U) != 0) window.first += window.count;
-  }
-  return window;
+/// Part number `pick` of those that a cut of kind block or slice takes.
+std::uint32_t part_of(const Cut& cut, const Group& group, std::int64_t index, std::uint32_t pick) {
+  const auto parts = static_cast<std::int64_t>(cut.parts);
+  std::int64_t part = (index + std::int64_t{cut.step} * pick) % parts;
+  if (part < 0) part += parts;
+  return cut.ordered ? group.place_of(static_cast<Rank>(part)) : static_cast<std::uint32_t>(part);
 }
 
-Slices slices_of(const Cut& cut, const Group& group, const Place& place) {
-  const std::int64_t index = cut.index.at(place);
-  if (cut.kind == Cut::Kind::halving) {
-    const auto halvings = static_cast<std::uint32_t>(index);
-    const std::uint32_t flipped = cut.peer ? std::uint32_t{1} << (halvings - 1) : 0;
-    return halving_window(cut.parts, place.position ^ flipped, halvings);
+/// The window of 2^k slices that `position` keeps after `halvings`: bit j of the position chose the half in halving j.
+std::pair<std::uint64_t, std::uint64_t> halving_window(std::uint32_t parts, std::uint32_t position,
+                                                       std::uint32_t halvings) {
+  std::uint64_t first = 0;
+  std::uint64_t count = parts;
+  for (std::uint32_t bit = 0; bit < halvings; ++bit) {
+    count /= 2;
+    if (((position >> bit) & 1U) != 0) first += count;
   }
-  const auto parts = static_cast<std::int64_t>(cut.parts);
-  std::int64_t slice = index % parts;
-  if (slice < 0) slice += parts;
-  if (cut.ordered) slice = group.place_of(static_cast<Rank>(slice));
-  return {static_cast<std::uint64_t>(slice), cut.count};
+  return {first, count};
+}
+
+/// Calls visit(begin, end) for the parts of a range, in their order.
+template <typename Visit>
+class Cutter {
+ public:
+  Cutter(const Schedule& schedule, const Range& range, const Viewer& viewer, Visit visit)
+      : schedule_(schedule), range_(range), viewer_(viewer), visit_(visit) {}
+
+  void run() {
+    while (block_cuts_ < range_.cuts.size() && range_.cuts[block_cuts_].kind == Cut::Kind::block) ++block_cuts_;
+    const std::uint32_t picks =
+        block_cuts_ > 0 ? range_.cuts[block_cuts_ - 1].count : schedule_.blocks_in(range_.buffer);
+    for (std::uint32_t pick = 0; pick < picks; ++pick) {
+      std::uint32_t block = pick;
+      for (std::size_t i = block_cuts_; i-- > 0;) {
+        const Cut& cut = range_.cuts[i];
+        block = part_of(cut, schedule_.groups[cut.group], index_of(cut), block);
+      }
+      const auto [begin, end] = block_bytes(block);
+      cut(block_cuts_, begin, end);
+    }
+  }
+
+ private:
+  [[nodiscard]] Place place_in(const Cut& cut) const {
+    Place place = viewer_.place;
+    if (cut.group != viewer_.strand_group) place.position = schedule_.groups[cut.group].position(viewer_.rank);
+    return place;
+  }
+  [[nodiscard]] std::int64_t index_of(const Cut& cut) const { return cut.index.at(place_in(cut)); }
+
+  /// The bytes of a block, or of the window of it that is at work.
+  [[nodiscard]] std::pair<Bytes, Bytes> block_bytes(std::uint32_t number) const {
+    const Bytes element = size_of(schedule_.type);
+    Operation::Block block = schedule_.block(range_.buffer, viewer_.owner, number);
+    if (schedule_.window > 0) {
+      const std::uint64_t done = std::min(viewer_.place.window * schedule_.window, block.elements);
+      block.elements = std::min(schedule_.window, block.elements - done);
+      block.offset = range_.buffer == Buffer::ccl ? number * schedule_.window : block.offset + done;
+    }
+    return {block.offset * element, (block.offset + block.elements) * element};
+  }
+
+  void cut(std::size_t number, Bytes begin, Bytes end) {
+    if (number == range_.cuts.size()) {
+      visit_(begin, end);
+      return;
+    }
+    // Slices begin at multiples of the alignment, so the last ones may be short or empty.
+    const Cut& cut = range_.cuts[number];
+    const Bytes length = end - begin;
+    const Bytes even = (length + cut.parts - 1) / cut.parts;
+    const Bytes slice = (even + schedule_.alignment - 1) / schedule_.alignment * schedule_.alignment;
+    const auto cut_slices = [&](std::uint64_t first, std::uint64_t count) {
+      this->cut(number + 1, begin + std::min(first * slice, length), begin + std::min((first + count) * slice, length));
+    };
+    const std::int64_t index = index_of(cut);
+    if (cut.kind == Cut::Kind::halving) {
+      const auto halvings = static_cast<std::uint32_t>(index);
+      const std::uint32_t flipped = cut.peer ? std::uint32_t{1} << (halvings - 1) : 0;
+      const auto [first, count] = halving_window(cut.parts, place_in(cut).position ^ flipped, halvings);
+      cut_slices(first, count);
+      return;
+    }
+    for (std::uint32_t pick = 0; pick < cut.count; ++pick) {
+      cut_slices(part_of(cut, schedule_.groups[cut.group], index, pick), 1);
+    }
+  }
+
+  const Schedule& schedule_;
+  const Range& range_;
+  const Viewer& viewer_;
+  Visit visit_;
+  std::size_t block_cuts_ = 0;
+};
+
+template <typename Visit>
+void for_each_part(const Schedule& schedule, const Range& range, const Viewer& viewer, Visit visit) {
+  Cutter<Visit>(schedule, range, viewer, visit).run();
 }
 
 }  // namespace
 
-ByteRange resolve(const Schedule& schedule, const Range& range, Rank rank, const Place& place,
-                  std::uint16_t strand_group) {
-  Bytes begin = 0;
-  Bytes end = schedule.payload();
-  for (const Cut& cut : range.cuts) {
-    const Group& group = schedule.groups[cut.group];
-    Place seen = place;
-    if (cut.group != strand_group) seen.position = group.position(rank);
-    const Slices slices = slices_of(cut, group, seen);
-    // Slices begin at multiples of the alignment, so the last ones may be short or empty.
-    const Bytes length = end - begin;
-    const Bytes even = (length + cut.parts - 1) / cut.parts;
-    const Bytes slice = (even + schedule.alignment - 1) / schedule.alignment * schedule.alignment;
-    const Bytes from = std::min(slices.first * slice, length);
-    const Bytes to = std::min((slices.first + slices.count) * slice, length);
-    end = begin + to;
-    begin += from;
-  }
+void resolve(const Schedule& schedule, const Range& range, const Viewer& viewer, std::vector<ByteRange>& pieces) {
+  pieces.clear();
   if (range.slot_stride != 0) {
-    return {range.buffer, static_cast<Bytes>(range.slot.at(place)) * range.slot_stride, end - begin};
+    const Bytes length = length_of(schedule, range, viewer);
+    const Bytes offset = static_cast<Bytes>(range.slot.at(viewer.place)) * range.slot_stride;
+    if (length > 0) pieces.push_back({range.buffer, offset, length});
+    return;
   }
-  return {range.buffer, begin, end - begin};
+  for_each_part(schedule, range, viewer, [&](Bytes begin, Bytes end) {
+    if (begin == end) return;
+    if (!pieces.empty() && pieces.back().offset + pieces.back().length == begin) {
+      pieces.back().length += end - begin;
+    } else {
+      pieces.push_back({range.buffer, begin, end - begin});
+    }
+  });
+}
+
+Bytes length_of(const Schedule& schedule, const Range& range, const Viewer& viewer) {
+  Bytes length = 0;
+  for_each_part(schedule, range, viewer, [&](Bytes begin, Bytes end) { length += end - begin; });
+  return length;
 }
 
 bool QueueWalk::enter(const Schedule& schedule, std::uint32_t stage, Rank rank, std::uint32_t queue) {
   strand_ = nullptr;
   task_ = nullptr;
-  for (const Strand& strand : schedule.stages[stage].strands) {
+  for (const Strand& strand : schedule.stage(stage).strands) {
     if (queue < strand.first_queue || queue >= strand.first_queue + strand.queues) continue;
     const Rank position = schedule.groups[strand.group].position(rank);
     if (position == Group::not_a_member) continue;
     strand_ = &strand;
-    place_ = {position, 0, queue};
+    place_ = {position, 0, queue, stage / static_cast<std::uint32_t>(schedule.stages.size())};
     loop_ = 0;
     start_loop();
     return true;
@@ -105,6 +177,39 @@ void QueueWalk::next() {
 Rank QueueWalk::peer(const Schedule& schedule, Rank rank) const {
   const Group& group = schedule.groups[task_->peer.group];
   return group.member(rank, task_->peer.position(place_, group.size()));
+}
+
+Viewer QueueWalk::source_viewer(const Schedule& schedule, Rank rank) const {
+  return {rank, reads(task_->kind) ? peer(schedule, rank) : rank, place_, strand_->group};
+}
+
+Viewer QueueWalk::destination_viewer(const Schedule& schedule, Rank rank) const {
+  const bool to_peer = is_transfer(task_->kind) && !reads(task_->kind);
+  return {rank, to_peer ? peer(schedule, rank) : rank, place_, strand_->group};
+}
+
+void Movements::resolve(const Schedule& schedule, const Task& task, const Viewer& source_viewer,
+                        const Viewer& destination_viewer) {
+  hccl::resolve(schedule, task.source, source_viewer, sources_);
+  hccl::resolve(schedule, task.destination, destination_viewer, destinations_);
+  // Both lists are gone along at once.
+  list_.clear();
+  auto source = sources_.begin();
+  auto destination = destinations_.begin();
+  while (source != sources_.end() && destination != destinations_.end()) {
+    const Bytes length = std::min(source->length, destination->length);
+    list_.push_back({{source->buffer, source->offset, length}, {destination->buffer, destination->offset, length}});
+    for (ByteRange* side : {&*source, &*destination}) {
+      side->offset += length;
+      side->length -= length;
+    }
+    if (source->length == 0) ++source;
+    if (destination->length == 0) ++destination;
+  }
+  if (source == sources_.end() && destination == destinations_.end()) return;
+  if (list_.empty()) list_.push_back({{task.source.buffer, 0, 0}, {task.destination.buffer, 0, 0}});
+  for (; source != sources_.end(); ++source) list_.back().source.length += source->length;
+  for (; destination != destinations_.end(); ++destination) list_.back().destination.length += destination->length;
 }
 
 }  // namespace hcclsim::hccl

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/units.hpp"
 #include "hccl/schedule/schedule.hpp"
@@ -16,14 +18,48 @@ struct ByteRange {
   Bytes length = 0;
 };
 
-/// The byte range that `range` means for `rank` in `place` (whose position is that in the strand's group).
-[[nodiscard]] ByteRange resolve(const Schedule& schedule, const Range& range, Rank rank, const Place& place,
-                                std::uint16_t strand_group);
+/// Bytes that a task moves from one piece of memory to another, as many on both sides.
+struct Movement {
+  ByteRange source;
+  ByteRange destination;
+};
+
+/// Who evaluates a range, and whose memory it is.
+struct Viewer {
+  Rank rank = 0;   ///< whose positions the closed forms see
+  Rank owner = 0;  ///< whose buffer it is: blocks may have other sizes on other ranks
+  Place place;     ///< position in the strand's group
+  std::uint16_t strand_group = 0;
+};
+
+/// The pieces of a range in their order, neighbours joined; none has length 0.
+void resolve(const Schedule& schedule, const Range& range, const Viewer& viewer, std::vector<ByteRange>& pieces);
+/// Bytes of all pieces.
+[[nodiscard]] Bytes length_of(const Schedule& schedule, const Range& range, const Viewer& viewer);
+
+/// What a task moves, piece by piece; keeps its memory for the next task. If the sides of the task have different
+/// lengths, so has the last movement.
+class Movements {
+ public:
+  void resolve(const Schedule& schedule, const Task& task, const Viewer& source, const Viewer& destination);
+
+  [[nodiscard]] auto begin() const { return list_.begin(); }
+  [[nodiscard]] auto end() const { return list_.end(); }
+  [[nodiscard]] bool empty() const { return list_.empty(); }
+  [[nodiscard]] std::size_t size() const { return list_.size(); }
+  [[nodiscard]] const Movement& operator[](std::size_t i) const { return list_[i]; }
+
+ private:
+  std::vector<Movement> list_;
+  std::vector<ByteRange> sources_;
+  std::vector<ByteRange> destinations_;
+};
 
 /// Position of a queue inside one stage.
 class QueueWalk {
  public:
-  /// Goes to the start of what `queue` of `rank` does in the stage; false if it does nothing there.
+  /// Goes to the start of what `queue` of `rank` does in the stage, of 0 … Schedule::stage_count(); false if it does
+  /// nothing there.
   bool enter(const Schedule& schedule, std::uint32_t stage, Rank rank, std::uint32_t queue);
 
   /// The task at which the walk stands, or nullptr at the end of the stage.
@@ -36,6 +72,18 @@ class QueueWalk {
   [[nodiscard]] Rank peer(const Schedule& schedule, Rank rank) const;
   /// Notify slot of the current task.
   [[nodiscard]] std::uint32_t notify() const { return static_cast<std::uint32_t>(task_->notify.at(place_)); }
+
+  /// How `rank` sees the source or the destination of the current task.
+  [[nodiscard]] Viewer source_viewer(const Schedule& schedule, Rank rank) const;
+  [[nodiscard]] Viewer destination_viewer(const Schedule& schedule, Rank rank) const;
+  /// Bytes that the current task moves.
+  [[nodiscard]] Bytes bytes(const Schedule& schedule, Rank rank) const {
+    return length_of(schedule, task_->source, source_viewer(schedule, rank));
+  }
+  /// What the current task moves.
+  void movements(const Schedule& schedule, Rank rank, Movements& movements) const {
+    movements.resolve(schedule, *task_, source_viewer(schedule, rank), destination_viewer(schedule, rank));
+  }
 
  private:
   void start_loop();

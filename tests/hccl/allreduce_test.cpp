@@ -14,7 +14,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-std::vector<test::Values> random_input(const CollectiveSpec& spec, std::mt19937_64& random) {
+std::vector<test::Values> random_input(const Operation& spec, std::mt19937_64& random) {
   std::vector<test::Values> input(spec.ranks, test::Values(spec.elements));
   for (test::Values& values : input) {
     for (std::int64_t& value : values) value = static_cast<std::int64_t>(random() % 2000) - 1000;
@@ -22,7 +22,7 @@ std::vector<test::Values> random_input(const CollectiveSpec& spec, std::mt19937_
   return input;
 }
 
-test::Values reduction(const CollectiveSpec& spec, const std::vector<test::Values>& input) {
+test::Values reduction(const Operation& spec, const std::vector<test::Values>& input) {
   test::Values result = input[0];
   for (Rank rank = 1; rank < spec.ranks; ++rank) {
     for (std::uint64_t i = 0; i < spec.elements; ++i) {
@@ -39,8 +39,8 @@ TEST(AllReduce, EveryAlgorithmReducesEverythingOnce) {
       if (!algorithm.fits(ranks)) continue;
       for (const std::uint64_t elements : {0U, 1U, 31U, 256U, 1000U}) {
         for (const Bytes alignment : {Bytes{4}, Bytes{128}}) {
-          const CollectiveSpec spec{ranks, elements, DataType::fp32, elements % 2 == 0 ? ReduceOp::sum : ReduceOp::max,
-                                    alignment};
+          const Operation spec{ranks, elements, DataType::fp32, elements % 2 == 0 ? ReduceOp::sum : ReduceOp::max,
+                               alignment};
           const auto input = random_input(spec, random);
           const test::Values expected = reduction(spec, input);
           const test::Execution run = test::execute(algorithm.build(spec), input, random());
@@ -65,7 +65,7 @@ TEST(AllReduce, FourRingsOf910aUseEveryLinkOnce) {
     EXPECT_EQ(count, 1);
     EXPECT_TRUE(from / 4 == to / 4 || (from + 4) % 8 == to) << from << " -> " << to;
   }
-  const CollectiveSpec spec{8, 1003};
+  const Operation spec{8, 1003};
   std::mt19937_64 random(1);
   const auto input = random_input(spec, random);
   const test::Execution run = test::execute(multi_ring_allreduce(spec, four_rings_of_910a(), true), input, 3);
@@ -73,7 +73,7 @@ TEST(AllReduce, FourRingsOf910aUseEveryLinkOnce) {
 }
 
 TEST(AllReduce, BytesPerRankAreTheFormulas) {
-  const CollectiveSpec spec{8, 8 * 320};
+  const Operation spec{8, 8 * 320};
   const Bytes n = 8 * 320 * 4;
   const std::vector<test::Values> input(8, test::Values(spec.elements, 1));
   const auto bytes = [&](const Schedule& schedule) { return test::execute(schedule, input, 1).bytes_written; };

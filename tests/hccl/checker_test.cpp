@@ -45,24 +45,26 @@ TEST(Checker, RingOn1024Ranks) {
 }
 
 /// A collective that consists of one loop of a ring.
-Schedule one_loop(const std::string& collective, const CollectiveSpec& spec) {
-  Builder builder(collective, "ring", spec);
+Schedule one_loop(const Operation& spec) {
+  Builder builder(spec, "ring");
   const Level level{builder.add_group(Group::block(spec.ranks)), {}, true};
   Strand strand{.group = level.group};
-  strand.loops.push_back(collective == "reduce-scatter" ? ring_reduce_scatter(builder, level, 0, 1)
-                                                        : ring_all_gather(builder, level, 0, 1));
-  builder.add_stage(collective).strands.push_back(std::move(strand));
+  strand.loops.push_back(spec.collective == Collective::reduce_scatter ? ring_reduce_scatter(builder, level, 0, 1)
+                                                                       : ring_all_gather(builder, level, 0, 1));
+  builder.add_stage("ring").strands.push_back(std::move(strand));
   return std::move(builder).finish();
 }
 
 TEST(Checker, KnowsWhatReduceScatterAndAllgatherHaveToDo) {
-  for (const std::string collective : {"reduce-scatter", "allgather"}) {
+  for (const Collective collective : {Collective::reduce_scatter, Collective::allgather}) {
     for (const Rank ranks : {1U, 2U, 5U, 8U}) {
       for (const std::uint64_t elements : {0U, 1U, 31U, 640U}) {
-        Schedule schedule = one_loop(collective, {ranks, elements});
+        Schedule schedule = one_loop({.ranks = ranks, .elements = elements, .collective = collective});
         const CheckReport report = check(schedule);
-        EXPECT_TRUE(report.ok) << collective << ", " << ranks << " ranks, " << elements << ": " << text_of(report);
-        schedule.collective = "allreduce";
+        EXPECT_TRUE(report.ok) << name_of(collective) << ", " << ranks << " ranks, " << elements << ": "
+                               << text_of(report);
+        schedule.collective = Collective::allreduce;
+        schedule.elements *= ranks;
         EXPECT_EQ(check(schedule).ok, ranks == 1 || elements == 0);
       }
     }
@@ -72,7 +74,7 @@ TEST(Checker, KnowsWhatReduceScatterAndAllgatherHaveToDo) {
 TEST(Checker, OrderThatComesByADetourIsNoRace) {
   // Ranks 1 and 3 reduce into rank 0, one after the other; that rank 1 is done is told by rank 2, which never touches
   // rank 0.
-  Builder builder("allreduce", "detour", {4, 32});
+  Builder builder({4, 32}, "detour");
   builder.add_group(Group::block(4));
   builder.reserve_notifies(2);
   const auto peer = [](Rank rank) { return Peer{Peer::Kind::offset, static_cast<std::uint16_t>(rank + 1), {}}; };
@@ -100,7 +102,7 @@ TEST(Checker, OrderThatComesByADetourIsNoRace) {
 }
 
 TEST(Checker, StepsAndBytesBesideTheLeastPossible) {
-  const CollectiveSpec spec{8, 8 * 320};
+  const Operation spec{8, 8 * 320};
   const Bytes n = 8 * 320 * 4;
   const auto expect = [&](const Schedule& schedule, const Distances& expected) {
     const CheckReport report = check(schedule);
@@ -121,7 +123,7 @@ TEST(Checker, StepsAndBytesBesideTheLeastPossible) {
 }
 
 TEST(Checker, OrderOfReductionAndItsErrorBound) {
-  const CollectiveSpec spec{8, 1000};
+  const Operation spec{8, 1000};
   const CheckReport ring = check(ring_allreduce(spec, true));
   const CheckReport halving = check(halving_doubling_allreduce(spec, true));
   ASSERT_TRUE(ring.order && halving.order);

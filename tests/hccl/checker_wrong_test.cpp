@@ -47,7 +47,7 @@ void erase(Schedule& schedule, std::size_t loop, TaskKind kind, std::size_t whic
 /// alone.
 Schedule by_hand(Rank ranks, std::uint32_t notifies, const std::vector<std::pair<Rank, std::vector<Task>>>& lists,
                  const std::vector<std::uint32_t>& queues = {}) {
-  Builder builder("allreduce", "by hand", {ranks, 32});
+  Builder builder({ranks, 32}, "by hand");
   builder.add_group(Group::block(ranks));
   for (Rank rank = 0; rank < ranks; ++rank) builder.add_group(Group::ordered(ranks, {rank}));
   builder.reserve_notifies(notifies);
@@ -277,7 +277,12 @@ TEST(CheckerRefuses, Meaning) {
          });
        }},
       {"input is not what output is filled with", "L4", "undefined", "output",
-       [] { return changed(ring(), [](Schedule& s) { task_of(s, 0, 2).source.buffer = Buffer::input; }); }},
+       [] {
+         return changed(ring(), [](Schedule& s) {
+           s.in_place = false;
+           task_of(s, 0, 2).source.buffer = Buffer::input;
+         });
+       }},
   });
 }
 
@@ -297,7 +302,7 @@ TEST(CheckerRefuses, OrderOfReduction) {
 
 TEST(CheckerRefuses, ACollectiveItDoesNotKnow) {
   Schedule schedule = ring();
-  schedule.collective = "alltoall";
+  schedule.collective = Collective::alltoall;
   EXPECT_THROW((void)check(schedule), Error);
 }
 

@@ -351,6 +351,7 @@ TEST(DataFlow, PartOfAScratchSlotIsWrittenAnew) {
 
 TEST(DataFlow, OutOfPlaceSchedulesNameTheInput) {
   ByHand hand(2);
+  hand.schedule.in_place = false;
   hand.stage({transfer(TaskKind::read, hand.right, whole_input(), output({}))});
   const DataFlow flow(hand.schedule);
   Buffers input{bytes_of<std::int32_t>({1, 2, 3, 4, 5, 6, 7, 8}), bytes_of<std::int32_t>({8, 7, 6, 5, 4, 3, 2, 1})};

@@ -21,7 +21,7 @@ namespace hcclsim::hccl {
 namespace {
 
 std::vector<Schedule> all_algorithms(Rank servers, Rank inside) {
-  const CollectiveSpec spec{servers * inside, 9973};
+  const Operation spec{servers * inside, 9973};
   std::vector<Schedule> all{ring_allreduce(spec, false), ring_allreduce(spec, true),
                             mesh_one_shot_allreduce(spec, true), mesh_two_shot_allreduce(spec, false),
                             halving_doubling_allreduce(spec, false)};

@@ -37,7 +37,7 @@ test::TestPlatform formula_platform(Rank ranks) {
 
 struct Formula {
   std::string name;
-  std::function<Schedule(const CollectiveSpec&, bool)> build;
+  std::function<Schedule(const Operation&, bool)> build;
   std::function<double(double p, double n, double gamma)> time;
 };
 
@@ -80,7 +80,7 @@ TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
       // Divisible by the ranks and by the power of two that halving-doubling cuts into.
       const Bytes bytes = per_slice * ranks * std::bit_floor(ranks);
       for (const bool inlined : {true, false}) {
-        const CollectiveSpec spec{ranks, bytes / 4};
+        const Operation spec{ranks, bytes / 4};
         const auto schedule = std::make_shared<const Schedule>(formula.build(spec, inlined));
         const double time = test::in_child([&] {
           test::Rig rig(path, std::get<1>(GetParam()));

@@ -81,7 +81,7 @@ Program random_program(std::uint64_t seed) {
 
 /// Every rank tells the next and waits for the one before.
 Schedule hand_on(Rank size) {
-  Builder builder("test", "hand-on", {.ranks = size});
+  Builder builder({.ranks = size}, "hand-on");
   const std::uint16_t group = builder.add_group(Group::block(size));
   builder.reserve_notifies(1);
   const Peer next{Peer::Kind::offset, group, {1, 0, 0, 0}};

@@ -227,7 +227,7 @@ TEST_P(RuntimeTest, RecordsOfOneEventInTwoStreamsAreToldApart) {
 
 /// A collective of two ranks in which rank 0 has tasks of its own and rank 1 others.
 Schedule one_sided(std::vector<Task> tasks_of_0, std::vector<Task> tasks_of_1) {
-  Builder builder("test", "one-sided", {.ranks = 2, .elements = 2560});
+  Builder builder({.ranks = 2, .elements = 2560}, "one-sided");
   builder.add_group(Group::block(2));
   const std::uint16_t first = builder.add_group(Group::ordered(2, {0}));
   const std::uint16_t second = builder.add_group(Group::ordered(2, {1}));

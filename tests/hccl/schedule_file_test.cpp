@@ -29,7 +29,7 @@ using testing::HasSubstr;
 
 /// Two ranks exchange halves of 32 elements and add: the smallest allreduce a person would write.
 constexpr const char* exchange = R"(version: 1
-collective: "allreduce"
+collective: allreduce
 algorithm: "exchange"
 ranks: 2
 elements: 32
@@ -121,7 +121,7 @@ TEST(Expressions, SayWhereTheyAreWrong) {
             "'2x': 'x' stands at character 2, where '+', '-' or the end should be");
   EXPECT_THAT(message_of([] { static_cast<void>(parse_linear("99999999999p")); }), HasSubstr("a smaller number"));
   EXPECT_THAT(message_of([] { static_cast<void>(parse_range("outptu[p of 8]", 0)); }),
-              HasSubstr("input, output or scratch"));
+              HasSubstr("input, output, scratch or ccl"));
   EXPECT_THAT(message_of([] { static_cast<void>(parse_range("output[p/8]", 0)); }),
               HasSubstr("'of' and a number of parts"));
   EXPECT_THAT(message_of([] { static_cast<void>(parse_range("output[p of 8", 0)); }), HasSubstr("']', count"));
@@ -234,7 +234,7 @@ TEST(ScheduleFile, WhatNobodyCouldRunIsRefused) {
       {"write peer", "write notify: \"0\" peer", "task[2].notify: a write has no notify"},
       {"source: \"output\" ", "", "task[2].source: a write must have a source"},
       {"\"output\" destination", "\"output[p of 0]\" destination", "task[2].source: 0 parts"},
-      {"\"output\" destination", "\"output[p of 4 count 5]\" destination", "task[2].source: 5 slices of 4"},
+      {"\"output\" destination", "\"output[p of 4 count 5]\" destination", "task[2].source: 5 parts of 4"},
       {"\"output\" destination", "\"output[p of 3 ordered]\" destination", "3 parts cannot be ordered by group 0"},
       {"\"output\" destination", "\"output[half 1 of 3]\" destination", "3 parts cannot be halved"},
       {"\"output\" destination", "\"output[half 3 of 4]\" destination", "3 to 3 halvings of 4 parts; accepted: 0 to 2"},

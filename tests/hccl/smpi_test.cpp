@@ -134,7 +134,7 @@ TEST_P(Smpi, TakesTheSameTime) {
   for (const auto& placement : {in_order, spread}) {
     const std::string file = platform(fabric, placement);
     for (const std::uint64_t elements : {std::uint64_t{size} * 32 * 8, std::uint64_t{size} * 32 * 4096}) {
-      const CollectiveSpec spec{size, elements};
+      const Operation spec{size, elements};
       const double lr = smpi_time(file, placement, "lr", elements);
       const double rab = smpi_time(file, placement, "rab", elements);
       for (const auto kind : {sim::NetworkKind::simgrid, sim::NetworkKind::fluid}) {

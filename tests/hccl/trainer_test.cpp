@@ -251,7 +251,7 @@ TEST(Trainer, LossScaleOfAPowerOfTwoChangesNoBit) {
 
 /// A one-shot allreduce in which every rank adds up in an order of its own, beginning with itself; `rounds` of the
 /// others are taken.
-Schedule in_own_order(const CollectiveSpec& spec, std::int32_t rounds) {
+Schedule in_own_order(const Operation& spec, std::int32_t rounds) {
   Schedule schedule = mesh_one_shot_allreduce(spec, true);
   Loop& below = schedule.stages.back().strands.front().loops.front();
   Task add = below.tasks.front();
@@ -263,7 +263,7 @@ Schedule in_own_order(const CollectiveSpec& spec, std::int32_t rounds) {
 
 TEST(Trainer, ForksReplicasThatDiverge) {
   TrainingSetup setup = setup_of("lenet", 3);
-  setup.build = [](const CollectiveSpec& spec) { return in_own_order(spec, 2); };
+  setup.build = [](const Operation& spec) { return in_own_order(spec, 2); };
   const auto trainer = make_trainer(setup);
   trainer->step(true);
   EXPECT_LE(trainer->reduction_check().worst_ratio, 1);
@@ -286,7 +286,7 @@ TEST(Trainer, ForksReplicasThatDiverge) {
 
 TEST(Trainer, SeesAMissingContribution) {
   TrainingSetup setup = setup_of("lenet", 3);
-  setup.build = [](const CollectiveSpec& spec) { return in_own_order(spec, 1); };
+  setup.build = [](const Operation& spec) { return in_own_order(spec, 1); };
   const auto trainer = make_trainer(setup);
   trainer->step(true);
   EXPECT_GT(trainer->reduction_check().worst_ratio, 1000);

@@ -16,17 +16,14 @@ std::map<std::string, AllReduce> allreduce_algorithms() {
   const auto any = [](Rank) { return true; };
   for (const bool inlined : {true, false}) {
     const std::string suffix = inlined ? "" : ", reduced by a core";
-    all["ring" + suffix] = {[=](const CollectiveSpec& spec) { return ring_allreduce(spec, inlined); }, any};
-    all["one-shot" + suffix] = {[=](const CollectiveSpec& spec) { return mesh_one_shot_allreduce(spec, inlined); },
-                                any};
-    all["two-shot" + suffix] = {[=](const CollectiveSpec& spec) { return mesh_two_shot_allreduce(spec, inlined); },
-                                any};
-    all["halving" + suffix] = {[=](const CollectiveSpec& spec) { return halving_doubling_allreduce(spec, inlined); },
-                               any};
+    all["ring" + suffix] = {[=](const Operation& spec) { return ring_allreduce(spec, inlined); }, any};
+    all["one-shot" + suffix] = {[=](const Operation& spec) { return mesh_one_shot_allreduce(spec, inlined); }, any};
+    all["two-shot" + suffix] = {[=](const Operation& spec) { return mesh_two_shot_allreduce(spec, inlined); }, any};
+    all["halving" + suffix] = {[=](const Operation& spec) { return halving_doubling_allreduce(spec, inlined); }, any};
     all["double ring" + suffix] = {
-        [=](const CollectiveSpec& spec) { return multi_ring_allreduce(spec, double_ring(spec.ranks), inlined); }, any};
+        [=](const Operation& spec) { return multi_ring_allreduce(spec, double_ring(spec.ranks), inlined); }, any};
     all["four rings" + suffix] = {
-        [=](const CollectiveSpec& spec) { return multi_ring_allreduce(spec, four_rings_of_910a(), inlined); },
+        [=](const Operation& spec) { return multi_ring_allreduce(spec, four_rings_of_910a(), inlined); },
         [](Rank ranks) { return ranks == 8; }};
     for (const Rank servers : {1U, 2U, 3U, 4U}) {
       for (const auto inner : {InnerAlgorithm::ring, InnerAlgorithm::multi_ring, InnerAlgorithm::mesh}) {
@@ -34,7 +31,7 @@ std::map<std::string, AllReduce> allreduce_algorithms() {
           const std::string name =
               fmt::format("{} servers, {} and {}{}", servers, name_of(inner), name_of(outer), suffix);
           all[name] = {
-              [=](const CollectiveSpec& spec) {
+              [=](const Operation& spec) {
                 const Rank inside = spec.ranks / servers;
                 return hierarchical_allreduce(spec, {inside, inner, outer, double_ring(inside), inlined, !inlined});
               },

@@ -10,7 +10,7 @@ namespace hcclsim::test {
 
 /// A way of building an allreduce, and whether it can be built for a number of ranks.
 struct AllReduce {
-  std::function<hccl::Schedule(const hccl::CollectiveSpec&)> build;
+  std::function<hccl::Schedule(const hccl::Operation&)> build;
   std::function<bool(Rank ranks)> fits;
 };
 

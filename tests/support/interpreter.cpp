@@ -1,6 +1,7 @@
 #include "tests/support/interpreter.hpp"
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 #include "base/error.hpp"
@@ -40,8 +41,7 @@ struct RankState {
   bool entered = false;
   std::vector<Queue> queues;
   std::vector<bool> slots;
-  Values output;
-  Values scratch;
+  std::array<Values, hccl::buffer_kinds> memory;
 };
 
 class Interpreter {
@@ -52,8 +52,10 @@ class Interpreter {
       RankState state;
       state.queues.resize(schedule.queues);
       state.slots.resize(schedule.notifies);
-      state.output = input[rank];
-      state.scratch.assign(schedule.scratch / element, -77777);
+      for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch, Buffer::ccl}) {
+        state.memory[static_cast<std::size_t>(buffer)].assign(schedule.size(buffer, rank) / element, -77777);
+      }
+      state.memory[static_cast<std::size_t>(schedule.in_place ? Buffer::output : Buffer::input)] = input[rank];
       ranks_.push_back(std::move(state));
     }
     result_.bytes_written.assign(schedule.ranks, 0);
@@ -69,8 +71,8 @@ class Interpreter {
       for (const Rank rank : order) moved = step(rank) || moved;
     }
     for (RankState& rank : ranks_) {
-      if (rank.stage != schedule_.stages.size()) simulated_failure("deadlock", "a rank stops in stage {}", rank.stage);
-      result_.output.push_back(std::move(rank.output));
+      if (rank.stage != schedule_.stage_count()) simulated_failure("deadlock", "a rank stops in stage {}", rank.stage);
+      result_.output.push_back(std::move(rank.memory[static_cast<std::size_t>(Buffer::output)]));
     }
     return std::move(result_);
   }
@@ -79,7 +81,7 @@ class Interpreter {
   /// Lets every queue of a rank do at most one task.
   bool step(Rank number) {
     RankState& rank = ranks_[number];
-    if (rank.stage == schedule_.stages.size()) return false;
+    if (rank.stage == schedule_.stage_count()) return false;
     if (!rank.entered) {
       for (std::uint32_t q = 0; q < rank.queues.size(); ++q) {
         rank.queues[q].active = rank.queues[q].walk.enter(schedule_, rank.stage, number, q);
@@ -126,8 +128,12 @@ class Interpreter {
   }
 
   void move(const Task& task, const QueueWalk& walk, Rank number, Rank from, Rank to) {
-    const ByteRange source = resolve(schedule_, task.source, number, walk.place(), walk.group());
-    const ByteRange destination = resolve(schedule_, task.destination, number, walk.place(), walk.group());
+    walk.movements(schedule_, number, movements_);
+    if (hccl::is_transfer(task.kind) && !movements_.empty()) ++result_.transfers;
+    for (const auto& [source, destination] : movements_) move(task, source, destination, number, from, to);
+  }
+
+  void move(const Task& task, const ByteRange& source, const ByteRange& destination, Rank number, Rank from, Rank to) {
     const Bytes element = size_of(schedule_.type);
     if (source.length != destination.length || source.offset % element != 0 || destination.offset % element != 0) {
       internal_error("lengths {} and {} of a task differ", source.length, destination.length);
@@ -139,14 +145,11 @@ class Interpreter {
       std::int64_t& target = written[destination.offset / element + i];
       target = hccl::reduces(task.kind) ? combine(schedule_.op, target, value) : value;
     }
-    if (hccl::is_transfer(task.kind) && source.length > 0) {
-      ++result_.transfers;
-      result_.bytes_written[number] += source.length;
-    }
+    if (hccl::is_transfer(task.kind)) result_.bytes_written[number] += source.length;
   }
 
   Values& memory(Rank rank, const ByteRange& range) {
-    Values& values = range.buffer == Buffer::scratch ? ranks_[rank].scratch : ranks_[rank].output;
+    Values& values = ranks_[rank].memory[static_cast<std::size_t>(range.buffer)];
     if ((range.offset + range.length) / size_of(schedule_.type) > values.size()) {
       internal_error("range {}+{} leaves its buffer", range.offset, range.length);
     }
@@ -154,6 +157,7 @@ class Interpreter {
   }
 
   const Schedule& schedule_;
+  hccl::Movements movements_;
   std::vector<RankState> ranks_;
   Execution result_;
 };

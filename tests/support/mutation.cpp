@@ -83,8 +83,7 @@ class ProgramMutation {
         std::swap(task, program_.tasks[part.first + spot.index + 1]);
         return true;
       case Mutation::shift_offset:
-        shift(task);
-        return true;
+        return shift(task);
       case Mutation::double_reduction:
         insert_copy(spot);
         return true;
@@ -145,12 +144,14 @@ class ProgramMutation {
     program_.parts = std::move(parts);
   }
 
-  void shift(ProgramTask& task) {
-    Movement& movement = program_.movements[task.value];
+  bool shift(const ProgramTask& task) {
+    if (task.pieces == 0) return false;
+    Movement& movement = program_.movements_of(task)[random_() % task.pieces];
     const Bytes by = random_() % 2 == 0 ? program_.alignment : Bytes{0} - program_.alignment;
     const auto sides = random_() % 3;
     if (sides != 0) movement.source.offset += by;
     if (sides != 1) movement.destination.offset += by;
+    return true;
   }
 
   bool reorder(const ProgramPart& part, ProgramTask& task) {
@@ -291,9 +292,12 @@ bool equal(const TaskProgram& a, const TaskProgram& b) {
       if (left.value != right.value) return false;
       continue;
     }
-    const Movement& here = a.movements[left.value];
-    const Movement& there = b.movements[right.value];
-    if (!equal(here.source, there.source) || !equal(here.destination, there.destination)) return false;
+    const auto same = [](const Movement& here, const Movement& there) {
+      return equal(here.source, there.source) && equal(here.destination, there.destination);
+    };
+    const std::span<const Movement> here = a.movements_of(left);
+    const std::span<const Movement> there = b.movements_of(right);
+    if (!std::equal(here.begin(), here.end(), there.begin(), there.end(), same)) return false;
   }
   return true;
 }

@@ -17,15 +17,18 @@ std::uint64_t mix(std::uint64_t bits) {
   return bits ^ (bits >> 31U);
 }
 
-std::size_t memory_number(Rank rank, Buffer buffer) { return rank * 3 + static_cast<std::size_t>(buffer); }
+std::size_t memory_number(Rank rank, Buffer buffer) {
+  return std::size_t{rank} * buffer_kinds + static_cast<std::size_t>(buffer);
+}
 
 /// A number for every element of every buffer.
 class Memories {
  public:
-  explicit Memories(const TaskProgram& program) : element_(size_of(program.type)), values_(program.ranks * 3UL) {
+  explicit Memories(const TaskProgram& program)
+      : element_(size_of(program.type)), values_(std::size_t{program.ranks} * buffer_kinds) {
     for (Rank rank = 0; rank < program.ranks; ++rank) {
-      for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch}) {
-        values_[memory_number(rank, buffer)].resize(program.size_of_buffer(buffer) / element_, 0);
+      for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch, Buffer::ccl}) {
+        values_[memory_number(rank, buffer)].resize(program.size_of_buffer(buffer, rank) / element_, 0);
       }
     }
   }
@@ -130,11 +133,12 @@ class Run {
   }
 
   void move(const ProgramTask& task, Rank rank) {
-    const Movement& movement = program_.movements[task.value];
-    const std::uint64_t* source = memories_.at(source_rank(task, rank), movement.source);
-    std::uint64_t* destination = memories_.at(destination_rank(task, rank), movement.destination);
-    for (std::size_t i = 0; i < memories_.count(movement.source); ++i) {
-      destination[i] = (reduces(task.kind) ? destination[i] : 0) + source[i];
+    for (const Movement& movement : program_.movements_of(task)) {
+      const std::uint64_t* source = memories_.at(source_rank(task, rank), movement.source);
+      std::uint64_t* destination = memories_.at(destination_rank(task, rank), movement.destination);
+      for (std::size_t i = 0; i < memories_.count(movement.source); ++i) {
+        destination[i] = (reduces(task.kind) ? destination[i] : 0) + source[i];
+      }
     }
   }
 
@@ -172,8 +176,11 @@ class ConflictOrder {
 
   void perform(std::uint32_t chain, std::uint32_t /*number*/, const ProgramTask& task) {
     if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
-    const Movement& movement = program_.movements[task.value];
     const Rank rank = program_.rank_of(chain);
+    for (const Movement& movement : program_.movements_of(task)) perform(task, movement, rank);
+  }
+
+  void perform(const ProgramTask& task, const Movement& movement, Rank rank) {
     const std::uint64_t name = name_of_task(task, movement, rank);
     std::uint64_t* reads = read_.at(source_rank(task, rank), movement.source);
     // A sum, since the order of reads does not matter.

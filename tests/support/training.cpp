@@ -34,7 +34,7 @@ std::unique_ptr<hccl::Trainer> make_trainer(const TrainingSetup& setup) {
   last_indices.push_back(static_cast<std::uint32_t>(order.size() - 1));
   options.segments = hccl::segments_from_last_indices(last_indices);
   for (const hccl::Segment& segment : options.segments) {
-    hccl::CollectiveSpec spec{.ranks = setup.npus, .type = setup.wire};
+    hccl::Operation spec{.ranks = setup.npus, .type = setup.wire};
     for (std::uint32_t g = segment.first; g <= segment.last; ++g) spec.elements += graph.parameters[order[g]].elements;
     options.schedules.push_back(
         std::make_shared<hccl::Schedule>(setup.build ? setup.build(spec) : hccl::ring_allreduce(spec, true)));

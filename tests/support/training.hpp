@@ -18,7 +18,7 @@ struct TrainingSetup {
   std::uint32_t batch = 4;
   std::optional<std::uint32_t> input{};  ///< pixels; unset: the model's own
   Rank npus = 4;
-  std::function<hccl::Schedule(const hccl::CollectiveSpec&)> build{};  ///< unset: ring
+  std::function<hccl::Schedule(const hccl::Operation&)> build{};  ///< unset: ring
   DataType wire = DataType::fp32;
   std::vector<std::uint32_t> last_indices{};  ///< of the segments but the last one
   hccl::TrainerOptions options{};             ///< NPUs, segments and schedules are filled in

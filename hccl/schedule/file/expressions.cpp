@@ -136,9 +136,11 @@ std::string sum_text(std::int64_t base, std::int64_t position, std::int64_t roun
 }
 
 std::string text_of(const Cut& cut, std::uint16_t strand_group) {
-  const bool halving = cut.kind == Cut::Kind::halving;
-  std::string text = fmt::format("[{}{} of {}", halving ? "half " : "", text_of(cut.index), cut.parts);
+  static constexpr std::array<std::string_view, 3> kinds{"block ", "", "half "};
+  std::string text =
+      fmt::format("[{}{} of {}", kinds[static_cast<std::size_t>(cut.kind)], text_of(cut.index), cut.parts);
   if (cut.count != 1) text += fmt::format(" count {}", cut.count);
+  if (cut.step != 1) text += fmt::format(" step {}", cut.step);
   if (cut.ordered) text += " ordered";
   if (cut.peer) text += " peer";
   if (cut.group != strand_group) text += fmt::format(" group {}", cut.group);
@@ -148,6 +150,7 @@ std::string text_of(const Cut& cut, std::uint16_t strand_group) {
 Cut parse_cut(Reader& reader, std::uint16_t strand_group) {
   Cut cut;
   cut.group = strand_group;
+  if (reader.take(std::string_view("block"))) cut.kind = Cut::Kind::block;
   if (reader.take(std::string_view("half"))) cut.kind = Cut::Kind::halving;
   const bool halving = cut.kind == Cut::Kind::halving;
   cut.index = reader.linear();
@@ -155,7 +158,9 @@ Cut parse_cut(Reader& reader, std::uint16_t strand_group) {
   cut.parts = reader.number<std::uint32_t>("a number of parts");
   while (!reader.take(']')) {
     if (!halving && reader.take(std::string_view("count"))) {
-      cut.count = reader.number<std::uint32_t>("a number of slices");
+      cut.count = reader.number<std::uint32_t>("a number of parts");
+    } else if (!halving && reader.take(std::string_view("step"))) {
+      cut.step = reader.number<std::uint32_t>("a distance of parts");
     } else if (!halving && reader.take(std::string_view("ordered"))) {
       cut.ordered = true;
     } else if (halving && reader.take(std::string_view("peer"))) {
@@ -163,7 +168,7 @@ Cut parse_cut(Reader& reader, std::uint16_t strand_group) {
     } else if (reader.take(std::string_view("group"))) {
       cut.group = reader.number<std::uint16_t>("the number of a group");
     } else {
-      reader.fail(halving ? "']', peer or group" : "']', count, ordered or group");
+      reader.fail(halving ? "']', peer or group" : "']', count, step, ordered or group");
     }
   }
   return cut;
@@ -205,12 +210,12 @@ Range parse_range(std::string_view text, std::uint16_t strand_group) {
   Reader reader(text);
   Range range;
   bool named = false;
-  for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch}) {
+  for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch, Buffer::ccl}) {
     if (named || !reader.take(name_of(buffer))) continue;
     range.buffer = buffer;
     named = true;
   }
-  if (!named) reader.fail("input, output or scratch");
+  if (!named) reader.fail("input, output, scratch or ccl");
   while (reader.take('[')) range.cuts.push_back(parse_cut(reader, strand_group));
   if (reader.take(std::string_view("slot"))) {
     range.slot = reader.linear();

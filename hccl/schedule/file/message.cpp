@@ -29,6 +29,18 @@ format::TaskKind format_of(TaskKind kind) {
       name_of(kind), [](const std::string& text, format::TaskKind* value) { return TaskKind_Parse(text, value); });
 }
 
+/// One name would be taken twice: protobuf's enumerators share a scope.
+std::string format_name(Collective collective) {
+  return collective == Collective::reduce ? "reduce_to_root" : std::string(name_of(collective));
+}
+
+Collective collective_of(format::Collective collective) {
+  std::string name = format::Collective_Name(collective);
+  if (collective == format::reduce_to_root) name = name_of(Collective::reduce);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return parse_collective(name);
+}
+
 constexpr TaskKind last_kind = TaskKind::wait;
 
 TaskKind kind_of(format::TaskKind kind) {
@@ -85,7 +97,10 @@ class Converter {
  public:
   Schedule convert(const format::Schedule& message) {
     Schedule schedule;
-    schedule.collective = message.collective();
+    if (!format::Collective_IsValid(message.collective())) {
+      fail("collective", "collective {} is not known", static_cast<int>(message.collective()));
+    }
+    schedule.collective = collective_of(message.collective());
     schedule.algorithm = message.algorithm();
     schedule.ranks = message.ranks();
     schedule.elements = message.elements();
@@ -95,7 +110,12 @@ class Converter {
     if (!format::ReduceOp_IsValid(message.op())) fail("op", "op {} is not known", static_cast<int>(message.op()));
     schedule.op = parse_reduce_op(format::ReduceOp_Name(message.op()));
     if (message.has_alignment()) schedule.alignment = message.alignment();
+    schedule.root = message.root();
+    schedule.in_place = !message.out_of_place();
+    read_counts(message, schedule);
     schedule.scratch = message.scratch();
+    schedule.ccl = message.ccl();
+    schedule.window = message.window();
     schedule.notifies = message.notifies();
     for (int i = 0; i < message.group_size(); ++i) {
       place_ = {{"group", i}};
@@ -125,6 +145,18 @@ class Converter {
     } catch (const Error& error) {
       fail(field, "{}", error.what());
     }
+  }
+
+  void read_counts(const format::Schedule& message, Operation& operation) const {
+    if (message.counts().empty()) return;
+    std::vector<std::uint64_t> counts(message.counts().begin(), message.counts().end());
+    const bool pairs = counts_pairs(operation.collective);
+    const std::uint64_t wanted = pairs ? std::uint64_t{operation.ranks} * operation.ranks : operation.ranks;
+    if (counts.size() != wanted) {
+      fail("counts", "{} given; a {} among {} ranks takes {}", counts.size(), name_of(operation.collective),
+           operation.ranks, wanted);
+    }
+    operation.counts = pairs ? BlockCounts::of_pairs(operation.ranks, counts) : BlockCounts::of_blocks(counts);
   }
 
   [[nodiscard]] Group group(const format::Group& message) const {
@@ -220,7 +252,9 @@ class Converter {
 schedule_format::Schedule message_of(const Schedule& schedule) {
   format::Schedule message;
   message.set_version(schedule_version);
-  message.set_collective(schedule.collective);
+  message.set_collective(named<format::Collective>(
+      format_name(schedule.collective),
+      [](const std::string& text, format::Collective* value) { return Collective_Parse(text, value); }));
   message.set_algorithm(schedule.algorithm);
   message.set_ranks(schedule.ranks);
   message.set_elements(schedule.elements);
@@ -231,6 +265,11 @@ schedule_format::Schedule message_of(const Schedule& schedule) {
     return ReduceOp_Parse(text, value);
   }));
   if (schedule.alignment != Schedule{}.alignment) message.set_alignment(schedule.alignment);
+  message.set_root(schedule.root);
+  message.set_out_of_place(!schedule.in_place);
+  message.mutable_counts()->Add(schedule.counts.counts().begin(), schedule.counts.counts().end());
+  message.set_ccl(schedule.ccl);
+  message.set_window(schedule.window);
   message.set_scratch(schedule.scratch);
   message.set_notifies(schedule.notifies);
   if (schedule.queues != queues_used(schedule)) message.set_queues(schedule.queues);

@@ -39,14 +39,19 @@ class TextWriter {
  public:
   std::string write(const format::Schedule& message) {
     line(0, "version: {}", message.version());
-    line(0, "collective: {}", quoted(message.collective()));
+    line(0, "collective: {}", format::Collective_Name(message.collective()));
     line(0, "algorithm: {}", quoted(message.algorithm()));
     line(0, "ranks: {}", message.ranks());
     line(0, "elements: {}", message.elements());
     line(0, "type: {}", format::DataType_Name(message.type()));
     line(0, "op: {}", format::ReduceOp_Name(message.op()));
+    if (message.root() != 0) line(0, "root: {}", message.root());
+    if (message.out_of_place()) line(0, "out_of_place: true");
+    if (!message.counts().empty()) line(0, "counts: [{}]", fmt::join(message.counts(), ", "));
+    if (message.window() != 0) line(0, "window: {}", message.window());
     if (message.has_alignment()) line(0, "alignment: {}", message.alignment());
     if (message.scratch() != 0) line(0, "scratch: {}", message.scratch());
+    if (message.ccl() != 0) line(0, "ccl: {}", message.ccl());
     if (message.notifies() != 0) line(0, "notifies: {}", message.notifies());
     if (message.has_queues()) line(0, "queues: {}", message.queues());
     for (int i = 0; i < message.group_size(); ++i) write(message.group(i), i);
