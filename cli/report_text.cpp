@@ -214,6 +214,9 @@ std::string foot(const RunReport& report) {
                       with_thousands(report.result.transfers), report.folded ? "folded" : "not folded");
   if (!report.timeline.empty()) text += fmt::format("  Timeline: {}", report.timeline);
   text += '\n';
+  if (!report.unmodelled.empty()) {
+    text += fmt::format("Set but not modelled, without effect: {}\n", fmt::join(report.unmodelled, ", "));
+  }
   for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);
   return text;
 }

@@ -229,6 +229,9 @@ std::string write_report(const RunReport& report, OutputFormat format) {
   internal_error("unknown output format {}", static_cast<int>(format));
 }
 
+/// Variables of HCCL that change what a run does. All of its reductions are deterministic, as HCCL_DETERMINISTIC asks.
+constexpr std::array<std::string_view, 3> modelled_variables{"HCCL_ALGO", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT"};
+
 /// Loads everything, simulates, prints and writes. Runs in a child. `session` is there with --numerics.
 void simulate_run(const RunOptions& options, const std::string& platform, NumericsSession* session) {
   sim::Cluster cluster(platform);
@@ -237,6 +240,7 @@ void simulate_run(const RunOptions& options, const std::string& platform, Numeri
   const Rank npus = participating(options, placed, cluster);
   const device::Soc soc = device::resolve_soc(cluster, 0, notes);
   const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+  const hccl::HcclConfig config = read_hccl_config(options.hccl_settings, soc.generation, notes);
   const device::Skew skew(options.skew, npus);
 
   RunReport report;
@@ -279,6 +283,7 @@ void simulate_run(const RunOptions& options, const std::string& platform, Numeri
                          .segments = segments,
                          .hcom_parallel = options.hcom_parallel,
                          .allreduce = options.allreduce,
+                         .config = config,
                          .iterations = options.iterations,
                          .rank = options.rank,
                          .traced = timelines.empty() ? std::vector<Rank>{} : traced_ranks(options, npus),
@@ -316,6 +321,7 @@ void simulate_run(const RunOptions& options, const std::string& platform, Numeri
     numerics_files.plot(*report.numerics, fmt::format("Loss of {} on {} NPUs", report.workload.title, npus));
   }
   report.link_sources = link_sources(cluster, npus);
+  report.unmodelled = unmodelled(options.hccl_settings, modelled_variables);
   report.notes = std::move(notes);
   report.timeline = options.trace;
   for (Timeline& timeline : timelines) {

@@ -339,6 +339,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   add_model_options(command, options);
   add_cluster_options(command, options);
   add_communication_options(command, options);
+  add_hccl_options(command, options.hccl_options);
   add_simulation_options(command, options);
   add_output_options(command, options);
   add_numerics_options(command, options.numerics);
@@ -358,6 +359,7 @@ void finish_run_options(CLI::App& command, RunOptions& options) {
                            : options.split == "each" ? FallbackSplit::each
                                                      : FallbackSplit::vendor_default;
   take_rank_table_of_environment(origins, options);
+  options.hccl_settings = hccl_settings(origins, options.hccl_options);
   check_against_each_other(origins, options);
   finish_numerics_options(origins, options.optimizer, options.numerics);
   check_split(origins, options);

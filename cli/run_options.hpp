@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "cli/hccl_options.hpp"
 #include "cli/numerics_options.hpp"
 #include "device/skew.hpp"
+#include "hccl/collective/config.hpp"
 #include "hccl/collective/selection.hpp"
 #include "hccl/gradient/split.hpp"
 #include "models/gradient_checks.hpp"
@@ -58,6 +60,8 @@ struct RunOptions {
   bool allow_many_segments = false;
   bool hcom_parallel = false;
   hccl::AllReduceAlgorithm allreduce = hccl::AllReduceAlgorithm::automatic;
+  HcclOptions hccl_options;                        ///< as given; what counts are the settings
+  std::vector<hccl::HcclSetting> hccl_settings{};  ///< of environment and options
 
   // How it is simulated
   std::uint32_t iterations = 3;

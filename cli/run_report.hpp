@@ -63,6 +63,7 @@ struct RunReport {
 
   // Remarks
   std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used
+  std::vector<std::string> unmodelled;   ///< settings of HCCL that have no effect, as they were given
   std::vector<std::string> notes;        ///< sentences: ignored settings, fall-backs, warnings
   std::string timeline;                  ///< path that was written; empty: none
 

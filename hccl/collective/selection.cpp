@@ -47,7 +47,24 @@ OuterAlgorithm choose_outer(const Topology& topology, const device::Soc& soc, By
   return ring <= halving ? OuterAlgorithm::ring : OuterAlgorithm::halving_doubling;
 }
 
-HierarchicalOptions hierarchical_options(const Topology& topology, const device::Soc& soc, Bytes payload) {
+/// The algorithm between servers that HCCL_ALGO names, or HCCL's choice.
+OuterAlgorithm outer_algorithm(const HcclConfig& config, const Topology& topology, const device::Soc& soc,
+                               Bytes slice) {
+  const LevelAlgorithm level1 = config.algo.of(AlgoOperator::allreduce).level1;
+  switch (level1) {
+    case LevelAlgorithm::automatic:
+      return choose_outer(topology, soc, slice);
+    case LevelAlgorithm::ring:
+      return OuterAlgorithm::ring;
+    case LevelAlgorithm::halving_doubling:
+      return OuterAlgorithm::halving_doubling;
+    default:
+      bad_input("allreduce", "HCCL_ALGO level1:{} is not simulated for allreduce; use ring or H-D_R", name_of(level1));
+  }
+}
+
+HierarchicalOptions hierarchical_options(const AllReduceRequest& request, const Topology& topology,
+                                         const device::Soc& soc, Bytes payload) {
   HierarchicalOptions options{.ranks_per_server = topology.ranks_per_server, .orders = {}};
   if (has_four_rings(topology, soc)) {
     options.inner = InnerAlgorithm::multi_ring;
@@ -58,7 +75,7 @@ HierarchicalOptions hierarchical_options(const Topology& topology, const device:
   } else if (soc.generation == device::Generation::a2 || topology.ranks_per_server == 4) {
     options.inner = InnerAlgorithm::mesh;
   }
-  options.outer = choose_outer(topology, soc, payload / topology.ranks_per_server);
+  options.outer = outer_algorithm(request.config, topology, soc, payload / topology.ranks_per_server);
   return options;
 }
 
@@ -156,7 +173,7 @@ std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, 
             "{} NPUs on {}; use ring",
             topology.ranks, server_count(topology));
       }
-      HierarchicalOptions options = hierarchical_options(topology, soc, payload);
+      HierarchicalOptions options = hierarchical_options(request, topology, soc, payload);
       options.inline_reduce_inner = inlined(topology.inside);
       options.inline_reduce_outer = inlined(topology.between);
       return share(hierarchical_allreduce(operation, options));

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "device/soc.hpp"
+#include "hccl/collective/config.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/schedule/schedule.hpp"
 
@@ -33,10 +34,12 @@ struct AllReduceRequest {
   std::uint64_t elements = 0;
   DataType type = DataType::fp32;
   ReduceOp op = ReduceOp::sum;
+  /// HCCL_ALGO's level 1 is the algorithm between servers of hierarchical, whether that was asked for or chosen.
+  HcclConfig config{};
 };
 
-/// Throws Error(bad_input, "allreduce") if the algorithm that was asked for cannot work on the topology or needs more
-/// streams or notifies than the chip has.
+/// Throws Error(bad_input, "allreduce") if the algorithm that was asked for cannot work on the topology, needs more
+/// streams or notifies than the chip has, or is none that can be simulated between servers.
 [[nodiscard]] std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, const Topology& topology,
                                                              const device::Soc& soc);
 

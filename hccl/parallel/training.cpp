@@ -28,11 +28,12 @@ StepSchedules make_schedules(sim::Cluster& cluster, const device::Workload& work
   for (const Segment& segment : options.segments) {
     const AllReduceRequest request{.algorithm = options.allreduce,
                                    .elements = segment_bytes(workload, segment) / size_of(workload.gradient_type),
-                                   .type = workload.gradient_type};
+                                   .type = workload.gradient_type,
+                                   .config = options.config};
     schedules.allreduces.push_back(make_allreduce(request, topology, soc));
   }
   if (workload.overflow_flag) {
-    const AllReduceRequest request{.algorithm = options.allreduce, .elements = 1};
+    const AllReduceRequest request{.algorithm = options.allreduce, .elements = 1, .config = options.config};
     schedules.overflow_flag = make_allreduce(request, topology, soc);
   }
   return schedules;
@@ -183,7 +184,7 @@ TrainingResult simulate_training(sim::Cluster& cluster, const device::Workload& 
 
   sim::EventLoop loop;
   const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
-  const Machine machine{loop, *network, cluster, costs, soc.hbm_bandwidth, result.trace};
+  const Machine machine{loop, *network, cluster, costs, soc.hbm_bandwidth, result.trace, options.config.exec_timeout};
   Runtime runtime(machine);
   PlanExecutor executor(plan, runtime, result.trace, options.skew, options.iterations);
   executor.start();

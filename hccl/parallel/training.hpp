@@ -10,6 +10,7 @@
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "device/workload.hpp"
+#include "hccl/collective/config.hpp"
 #include "hccl/collective/selection.hpp"
 #include "hccl/gradient/segment.hpp"
 #include "hccl/parallel/plan.hpp"
@@ -25,6 +26,7 @@ struct TrainingOptions {
   std::vector<Segment> segments{};  ///< cover the workload's gradients
   bool hcom_parallel = false;
   AllReduceAlgorithm allreduce = AllReduceAlgorithm::automatic;
+  HcclConfig config{};
   std::uint32_t iterations = 3;
   Rank rank = 0;               ///< whose figures are reported
   std::vector<Rank> traced{};  ///< ranks in the trace, besides `rank`

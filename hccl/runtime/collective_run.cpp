@@ -134,6 +134,10 @@ bool CollectiveRun::try_wait(Rank rank, std::uint32_t number) {
     return false;
   }
   const Seconds start = queue.date;
+  if (slot.date - start > machine_.exec_timeout) {
+    simulated_failure("timeout", "{}: rank {} waited {:.6g} s for rank {}, HCCL_EXEC_TIMEOUT lets it wait {:.6g} s",
+                      name(), rank, slot.date - start, slot.poster, machine_.exec_timeout);
+  }
   queue.date = std::max(queue.date, slot.date) + machine_.costs.notify_wait;
   slot.date = unset;
   if (members_[rank].traced) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct Machine {
   const device::TaskCosts& costs;
   BytesPerSecond hbm_bandwidth;  ///< of an NPU, for copies within it
   sim::Trace& trace;
+  Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< longest wait for a notify (HCCL_EXEC_TIMEOUT)
 };
 
 /// Order of a rank's events at one date: by stream, within a stream by the queues of its collective.

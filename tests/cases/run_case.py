@@ -40,7 +40,9 @@ class Case:
         self.tmp = tmp
         self.update = update
         self.places = {"{tmp}": str(tmp), "{data}": str(TESTS / "data"), "{platforms}": str(TESTS.parent / "platforms")}
-        self.environment = {**os.environ, "PATH": f"{hcclsim.resolve().parent}:{os.environ['PATH']}", "LC_ALL": "C"}
+        # What users set of HCCL changes what the command does.
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HCCL_")}
+        self.environment = {**inherited, "PATH": f"{hcclsim.resolve().parent}:{os.environ['PATH']}", "LC_ALL": "C"}
         self.environment.pop("RANK_TABLE_FILE", None)  # a default of hcclsim run
 
     def expand(self, text):

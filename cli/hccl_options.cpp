@@ -1,0 +1,90 @@
+#include "cli/hccl_options.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+struct HcclOption {
+  const char* key;
+  /// Empty: --hccl-intra, which stands for two switches.
+  const char* variable;
+  const char* type;
+  const char* description;
+};
+constexpr std::array<HcclOption, 10> hccl_options{{
+    {"hccl-algo", "HCCL_ALGO", "LEVELS", "HCCL_ALGO: algorithms between servers, such as level0:NA;level1:ring"},
+    {"hccl-buffsize", "HCCL_BUFFSIZE", "MB", "HCCL_BUFFSIZE: each of a communicator's two buffers (200)"},
+    {"hccl-deterministic", "HCCL_DETERMINISTIC", "true|false|strict", "HCCL_DETERMINISTIC (false)"},
+    {"hccl-intra", "", "pcie|roce", "HCCL_INTRA_PCIE_ENABLE or HCCL_INTRA_ROCE_ENABLE is 1 (pcie)"},
+    {"hccl-exec-timeout", "HCCL_EXEC_TIMEOUT", "SECONDS", "HCCL_EXEC_TIMEOUT: longest wait for another NPU (1836)"},
+    {"hccl-connect-timeout", "HCCL_CONNECT_TIMEOUT", "SECONDS", "HCCL_CONNECT_TIMEOUT (120)"},
+    {"hccl-op-expansion-mode", "HCCL_OP_EXPANSION_MODE", "MODE", "HCCL_OP_EXPANSION_MODE (HOST; A3: AI_CPU)"},
+    {"hccl-inter-hccs-disable", "HCCL_INTER_HCCS_DISABLE", "TRUE|FALSE", "HCCL_INTER_HCCS_DISABLE (FALSE)"},
+    {"hccl-rdma-qps", "HCCL_RDMA_QPS_PER_CONNECTION", "N", "HCCL_RDMA_QPS_PER_CONNECTION (1)"},
+    {"hccl-multi-qp-threshold", "HCCL_MULTI_QP_THRESHOLD", "KB", "HCCL_MULTI_QP_THRESHOLD (512)"},
+}};
+
+constexpr const char* intra_pcie = "HCCL_INTRA_PCIE_ENABLE";
+constexpr const char* intra_roce = "HCCL_INTRA_ROCE_ENABLE";
+
+/// Variable -> setting.
+using Settings = std::map<std::string, hccl::HcclSetting>;
+
+Settings settings_of_environment() {
+  constexpr std::string_view prefix = "HCCL_";
+  Settings settings;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t equals = text.find('=');
+    if (!text.starts_with(prefix) || equals == std::string_view::npos) continue;
+    const std::string name(text.substr(0, equals));
+    settings[name] = {name, std::string(text.substr(equals + 1)), name};
+  }
+  return settings;
+}
+
+void take_intra(Settings& settings, const std::string& value, const std::string& origin) {
+  settings.erase(intra_pcie);
+  settings.erase(intra_roce);
+  if (value.empty()) return;
+  if (value != "pcie" && value != "roce") {
+    bad_input("option", "{} '{}': accepted: pcie, roce", origin, value);
+  }
+  const char* const variable = value == "pcie" ? intra_pcie : intra_roce;
+  settings[variable] = {variable, "1", origin};
+}
+
+}  // namespace
+
+void add_hccl_options(CLI::App& command, HcclOptions& options) {
+  for (const HcclOption& option : hccl_options) {
+    command.add_option(std::string("--") + option.key, options[option.key], option.description)
+        ->type_name(option.type)
+        ->group("What HCCL's environment variables say");
+  }
+}
+
+std::vector<hccl::HcclSetting> hccl_settings(const OptionOrigins& origins, const HcclOptions& options) {
+  Settings settings = settings_of_environment();
+  for (const HcclOption& option : hccl_options) {
+    if (!origins.given(option.key)) continue;
+    const std::string& value = options.at(option.key);
+    const std::string variable = option.variable;
+    if (variable.empty()) {
+      take_intra(settings, value, origins.name(option.key));
+    } else {
+      settings[variable] = {variable, value, origins.name(option.key)};
+    }
+  }
+  std::vector<hccl::HcclSetting> list;
+  for (auto& [variable, setting] : settings) list.push_back(std::move(setting));
+  return list;
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/option_origins.hpp"
+#include "hccl/collective/config.hpp"
+
+/// Options with the meaning of HCCL's environment variables (docs/hccl_variables.md). An option counts before its
+/// variable, and a blank one (--hccl-algo '') is as if neither were there. Values are checked when the chip is known,
+/// by hccl::read_hccl_config.
+namespace hcclsim::cli {
+
+/// The options' values by key, "hccl-algo".
+using HcclOptions = std::map<std::string, std::string>;
+
+void add_hccl_options(CLI::App& command, HcclOptions& options);
+
+/// What variables HCCL_… of the environment and the options set, one setting of a variable, in alphabetical order.
+/// Throws Error(bad_input, "option") for a kind of link that is none.
+[[nodiscard]] std::vector<hccl::HcclSetting> hccl_settings(const OptionOrigins& origins, const HcclOptions& options);
+
+}  // namespace hcclsim::cli
