@@ -66,7 +66,7 @@ std::string overlapped_step(const Setting& setting, const hccl::TrainingOptions&
   Json segments = Json::array();
   for (const hccl::SegmentResult& segment : result.segments) {
     segments.push_back({segment.segment.first, segment.segment.last, segment.bytes, segment.start, segment.end,
-                        segment.limit == hccl::Limit::late_rank});
+                        segment.limit.kind == hccl::LimitKind::late_rank});
   }
   return Json{{"segments", segments},
               {"ready", result.gradient_ready},

@@ -98,7 +98,6 @@ ShownRoute resolve_route(sim::Cluster& cluster, const device::TaskCosts& costs, 
   const bool rdma = shown.route.transport == sim::Transport::rdma;
   shown.alpha = {{"links", shown.route.latency},
                  {rdma ? "rdma.setup" : "sdma.setup", costs.transfer_setup(shown.route.transport, 0)},
-                 {"launch", costs.launch},
                  {"notify.record", costs.notify_record},
                  {"notify.wait", costs.notify_wait}};
   return shown;

@@ -33,7 +33,7 @@ Json segments_json(const RunReport& report) {
                         {"algbw_Bps", segment.algbw},
                         {"busbw_Bps", segment.busbw},
                         {"hidden", segment.hidden},
-                        {"limited_by", segment.limit_name},
+                        {"limited_by", segment.limit.name},
                         {"parameters", parameters}});
   }
   return segments;
@@ -145,7 +145,7 @@ std::string csv_report(const RunReport& report) {
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i + 1,
                    segment.segment.first, segment.segment.last, segment.segment.tensors(), segment.bytes, segment.share,
                    segment.ready, segment.start, segment.end, segment.hidden, segment.algbw, segment.busbw,
-                   csv_field(segment.algorithm), csv_field(segment.limit_name),
+                   csv_field(segment.algorithm), csv_field(segment.limit.name),
                    csv_field(to_string(report.parameters_of(segment.segment))));
   }
   return text;

@@ -102,7 +102,7 @@ std::vector<std::string> row(const RunReport& report, std::size_t number) {
           fmt::format("{:.2f}", segment.algbw / giga),
           fmt::format("{:.2f}", segment.busbw / giga),
           segment.algorithm,
-          segment.limit_name};
+          segment.limit.name};
 }
 
 std::string segment_table(const RunReport& report) {

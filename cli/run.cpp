@@ -36,12 +36,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Up to this many NPUs SimGrid's own network simulates every transfer in a fraction of a second.
-constexpr Rank simgrid_network_limit = 64;
-/// A mesh moves something between all pairs at once. SimGrid's network takes a time that grows with the square of that
-/// number: 16 NPUs 0.04 s, 32 NPUs 0.8 s, 48 NPUs 14 s for one allreduce.
-constexpr Rank simgrid_mesh_limit = 32;
-
 /// HCCL allocates two buffers of HCCL_BUFFSIZE (200 MB unless set) for every communicator.
 constexpr Bytes communicator_buffers = 2 * Bytes{200'000'000};
 
@@ -55,11 +49,14 @@ constexpr const char* footer =
     "  hcclsim run --numerics --iterations 10               real gradients, loss and accuracy\n"
     "  hcclsim run --format json --advice                   with comparisons and advice";
 
-/// Largest run for which `--network auto` takes SimGrid's own network.
-Rank simgrid_limit(hccl::AllReduceAlgorithm algorithm) {
-  const bool mesh =
-      algorithm == hccl::AllReduceAlgorithm::mesh_one_shot || algorithm == hccl::AllReduceAlgorithm::mesh_two_shot;
-  return mesh ? simgrid_mesh_limit : simgrid_network_limit;
+sim::NetworkKind network_of(const RunOptions& options, Rank npus) {
+  if (options.network != "auto") {
+    return options.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
+  }
+  // A mesh that is asked for moves something between all pairs at once, also between servers.
+  const bool mesh = options.allreduce == hccl::AllReduceAlgorithm::mesh_one_shot ||
+                    options.allreduce == hccl::AllReduceAlgorithm::mesh_two_shot;
+  return sim::automatic_network(npus, mesh ? std::uint64_t{npus} * (npus - 1) : npus);
 }
 
 /// The timeline files that --trace asks for: one, or one per rank in a folder.
@@ -273,8 +270,6 @@ void simulate_run(const RunOptions& options, const std::string& platform, Numeri
 
   NumericsFiles numerics_files(options.numerics);
 
-  const bool simgrid =
-      options.network == "simgrid" || (options.network == "auto" && npus <= simgrid_limit(options.allreduce));
   const Setting setting{cluster,
                         report.workload,
                         soc,
@@ -288,7 +283,7 @@ void simulate_run(const RunOptions& options, const std::string& platform, Numeri
                          .rank = options.rank,
                          .traced = timelines.empty() ? std::vector<Rank>{} : traced_ranks(options, npus),
                          .trace_tasks = !timelines.empty(),
-                         .network = simgrid ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid,
+                         .network = network_of(options, npus),
                          .skew = skew}};
   std::optional<FurtherSimulations> further;
   if (options.format == OutputFormat::text || options.advice) further.emplace(setting);

@@ -14,6 +14,7 @@
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/schedule_show.hpp"
+#include "cli/schedule_time.hpp"
 #include "device/soc.hpp"
 #include "hccl/check/check.hpp"
 #include "hccl/collective/selection.hpp"
@@ -183,6 +184,7 @@ void add_schedule_command(CLI::App& app) {
   schedule->require_subcommand(1);
   add_generate(*schedule);
   add_show(*schedule);
+  add_schedule_time(*schedule);
 
   CLI::App* const convert_command = schedule->add_subcommand("convert", "Turn a text schedule into binary, or back");
   const auto converted = std::make_shared<ConvertOptions>();

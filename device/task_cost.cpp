@@ -27,6 +27,7 @@ TaskCosts read_task_costs(const PropertyLookup& property, std::vector<std::strin
   zone.real("reduce.setup_us", 0, most_us, microsecond, costs.reduce_setup);
   zone.quantity("reduce.bandwidth", parse_bandwidth, costs.reduce_bandwidth);
   zone.real("launch_us", 0, most_us, microsecond, costs.launch);
+  zone.real("op.launch_us", 0, most_us, microsecond, costs.op_launch);
   if (!zone.missing().empty()) {
     notes.push_back(
         fmt::format("task costs not in the platform file, defaults used: {}", fmt::join(zone.missing(), ", ")));

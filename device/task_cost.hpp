@@ -9,7 +9,8 @@
 #include "sim/cluster.hpp"
 
 /// The fixed costs of the tasks that a collective consists of: the named parts of alpha. They are properties of the
-/// platform's outermost zone; the defaults are the task times with which HCCL itself estimates (its task_profiling.h).
+/// platform's outermost zone; the defaults are the task times with which HCCL itself estimates (its task_profiling.h),
+/// and for the launch in op mode the static cost of communication in the vendor's modelling tool.
 namespace hcclsim::device {
 
 struct TaskCosts {
@@ -22,7 +23,9 @@ struct TaskCosts {
   Seconds rdma_setup = 7 * microsecond;             ///< `rdma.setup_us`
   Seconds reduce_setup = 0.6 * microsecond;         ///< `reduce.setup_us`
   BytesPerSecond reduce_bandwidth = 10 * giga;      ///< `reduce.bandwidth`, of a reduction on the AI core
-  Seconds launch = 0;  ///< `launch_us`: once per collective; 0 in graph mode, which loads the tasks in advance
+  // What a collective costs the host, once, before the device can start it.
+  Seconds launch = 0;                    ///< `launch_us`: in graph mode, which loads the tasks in advance
+  Seconds op_launch = 10 * microsecond;  ///< `op.launch_us`: in op mode
 
   /// What a transfer costs before its first byte flows, besides the latency of the route.
   [[nodiscard]] Seconds transfer_setup(sim::Transport transport, Bytes bytes) const;

@@ -73,7 +73,8 @@ class EventLoop::Impl final : private EventHandler {
     if (failure_ != nullptr || !date || (timer_ != nullptr && timer_date_ <= *date)) return;
     disarm();
     timer_date_ = *date;
-    // SimGrid's clock is a sum of steps and may be past our date by a rounding error; it refuses a timer in its past.
+    // SimGrid's clock is a sum of steps and may be past our date by a rounding error, or by all that an earlier loop
+    // has simulated; it refuses a timer in its past.
     timer_ = Timer::set(std::max(*date, Engine::get_clock()), [this] {
       timer_ = nullptr;
       const std::optional<Seconds> first = queue_.first_date();

@@ -34,7 +34,8 @@ struct EventId {
   std::uint32_t index = 0;
 };
 
-/// One per process, as there is one clock.
+/// One at a time, as there is one clock of SimGrid. Each begins at date 0: when SimGrid's clock is past a date already,
+/// because another loop has run in this process, the date is handled at once, with its own value.
 class EventLoop {
  public:
   EventLoop();

@@ -31,6 +31,11 @@ class Network {
   [[nodiscard]] virtual std::uint64_t completed() const = 0;
 };
 
+/// The kind for a simulation of so many NPUs with at most so many transfers under way at the same time: SimGrid's own
+/// as long as it takes a fraction of a second.
+[[nodiscard]] NetworkKind automatic_network(Rank npus, std::uint64_t transfers_at_once);
+
+/// With `simgrid`, only before anything else has been simulated in this process.
 [[nodiscard]] std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop);
 
 }  // namespace hcclsim::sim

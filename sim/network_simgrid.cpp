@@ -24,6 +24,7 @@ SimgridNetwork* receiver = nullptr;
 
 SimgridNetwork::SimgridNetwork(const Cluster& cluster, EventLoop& loop) : cluster_(cluster), loop_(loop) {
   if (std::exchange(receiver, this) != nullptr) internal_error("a second network `simgrid` at the same time");
+  if (simgrid::s4u::Engine::get_clock() > 0) internal_error("network `simgrid` after another simulation");
   static const bool connected = [] {
     simgrid::s4u::Activity::on_completion_cb([](const simgrid::s4u::Activity& activity) {
       if (receiver != nullptr) receiver->on_completion(activity);

@@ -90,7 +90,7 @@ constexpr std::array<NpuProperty, 12> properties{{
     {"efficiency_matmul", number, 1e-6, 1},
 }};
 
-constexpr std::array<TaskCost, 10> costs{{
+constexpr std::array<TaskCost, 11> costs{{
     {"notify.record_us", "1", "Notify Record to another NPU"},
     {"notify.record_local_us", "0.5", "Notify Record to a queue of the same NPU"},
     {"notify.wait_us", "0.02", "Notify Wait whose record has arrived"},
@@ -100,7 +100,8 @@ constexpr std::array<TaskCost, 10> costs{{
     {"rdma.setup_us", "7", "RDMA transfer, before its bytes flow"},
     {"reduce.setup_us", "0.6", "reduction on an AI core"},
     {"reduce.bandwidth", "10GBps", "speed of a reduction on an AI core"},
-    {"launch_us", "0", "launch of a task: 0 in graph mode, where tasks are loaded in advance"},
+    {"launch_us", "0", "a collective in graph mode, on the host: 0, as its tasks are loaded in advance"},
+    {"op.launch_us", "10", "a collective in op mode, on the host"},
 }};
 
 /// The name without the prefix "Ascend", and for A3 dies without "910_".

@@ -65,30 +65,6 @@ RankSpans spans_of(const sim::Trace& trace, const TrainingOptions& options, std:
   return spans;
 }
 
-/// Names the largest part of an allreduce's time: waiting for the last rank, the busiest link of one kind (the levels
-/// of a hierarchy use kinds of their own, one after the other), reductions by an AI core, or what is left, the set-ups
-/// and notifies.
-void explain_limit(SegmentResult& segment, const CollectiveStats& stats, const sim::Cluster& cluster, Seconds arrival) {
-  Seconds rest = stats.last_end - stats.last_arrival - stats.reducing;
-  Seconds largest = 0;
-  const auto offer = [&](Limit limit, Seconds time, const std::string& name) {
-    if (time <= largest) return;
-    largest = time;
-    segment.limit = limit;
-    segment.limit_name = name;
-  };
-  segment.limit = Limit::none;
-  segment.limit_name = "none";
-  for (const CollectiveStats::LinkLoad& load : stats.busiest_links) {
-    rest -= load.time;
-    const sim::Link& link = cluster.links()[load.link];
-    offer(Limit::link, load.time, fmt::format("{} {}", name_of(link.kind), link.name));
-  }
-  offer(Limit::reduction, stats.reducing, "AI-core reduction");
-  offer(Limit::alpha, rest, "alpha");
-  offer(Limit::late_rank, stats.last_arrival - arrival, "late rank");
-}
-
 /// Statistics of the last iteration's collective of a segment: the last that ended under its name.
 const CollectiveStats& stats_of(const Runtime& runtime, const std::string& name) {
   const auto& all = runtime.collectives();
@@ -119,7 +95,7 @@ void fill_segments(TrainingResult& result, const RankSpans& spans, const device:
     out.hidden = time > 0 ? overlap({{span.start, span.end}}, spans.computing) / time : 0;
     out.algbw = time > 0 ? static_cast<double>(out.bytes) / time : 0;
     out.busbw = out.algbw * 2 * (ranks - 1) / ranks;
-    explain_limit(out, stats_of(runtime, plan.collectives[s].name), cluster, span.start);
+    out.limit = explain_limit(stats_of(runtime, plan.collectives[s].name), cluster, span.start);
     result.segments.push_back(std::move(out));
   }
 }

@@ -14,6 +14,7 @@
 #include "hccl/collective/selection.hpp"
 #include "hccl/gradient/segment.hpp"
 #include "hccl/parallel/plan.hpp"
+#include "hccl/runtime/limit.hpp"
 #include "sim/cluster.hpp"
 #include "sim/network.hpp"
 #include "sim/trace.hpp"
@@ -35,15 +36,6 @@ struct TrainingOptions {
   device::Skew skew{};
 };
 
-/// What took most of an allreduce's time.
-enum class Limit : std::uint8_t {
-  none,       ///< it took no time: one NPU
-  link,       ///< the link of its kind with most to carry
-  reduction,  ///< reductions by an AI core
-  alpha,      ///< set-ups and notifies
-  late_rank,  ///< the rank waited for others to arrive
-};
-
 struct SegmentResult {
   Segment segment;
   Bytes bytes = 0;   ///< on the wire, before the algorithm multiplies them
@@ -56,8 +48,7 @@ struct SegmentResult {
   double hidden = 0;  ///< fraction of the time during which the NPU computes
   double algbw = 0;   ///< bytes / time, bytes per second
   double busbw = 0;   ///< algbw · 2(n−1)/n
-  Limit limit = Limit::none;
-  std::string limit_name;  ///< link: its name and kind
+  Limit limit;        ///< what took most of its time
 };
 
 /// What dynamic loss scaling and clipping do between the reduction of the gradients and their update.

@@ -190,6 +190,7 @@ void CollectiveRun::start_transfer(Rank rank, std::uint32_t number, Bytes bytes)
   }
   const double load = static_cast<double>(bytes) * (reads ? queue.route->read_factor : queue.route->write_factor);
   for (const sim::LinkId link : queue.route->links) link_bytes_[link] += load;
+  ++transfers_;
   queue.task_start = queue.date;
   const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);
   const sim::EventOrder order = event_order(here, members_[rank].stream, number);
@@ -228,6 +229,7 @@ void CollectiveRun::reduce_or_copy(Rank rank, std::uint32_t number) {
     // Every byte is read from and written to HBM.
     queue.date += machine_.costs.transfer_setup(sim::Transport::sdma, bytes) +
                   2 * static_cast<double>(bytes) / machine_.hbm_bandwidth;
+    members_[rank].copying += queue.date - start;
   } else if (task.by_core) {
     queue.date += machine_.costs.local_reduce(bytes);
     members_[rank].reducing += queue.date - start;
@@ -253,7 +255,7 @@ void CollectiveRun::record(Rank rank, std::uint32_t queue, sim::Span span) {
 }
 
 CollectiveStats CollectiveRun::stats() const {
-  CollectiveStats stats{name(), sequence_, schedule_->payload(), last_arrival_, last_end_};
+  CollectiveStats stats{name(), communicator_.name, sequence_, schedule_->payload(), last_arrival_, last_end_};
   std::map<sim::LinkKind, CollectiveStats::LinkLoad> busiest;
   for (sim::LinkId number = 0; number < link_bytes_.size(); ++number) {
     if (link_bytes_[number] == 0) continue;
@@ -264,7 +266,11 @@ CollectiveStats CollectiveRun::stats() const {
     CollectiveStats::LinkLoad& load = busiest[link.kind];
     if (time > load.time) load = {number, time};
   }
-  for (const Member& member : members_) stats.reducing = std::max(stats.reducing, member.reducing);
+  for (const Member& member : members_) {
+    stats.reducing = std::max(stats.reducing, member.reducing);
+    stats.copying = std::max(stats.copying, member.copying);
+  }
+  stats.transfers = transfers_;
   for (const auto& [kind, load] : busiest) stats.busiest_links.push_back(load);
   return stats;
 }

@@ -44,6 +44,7 @@ struct Machine {
 /// Figures of a finished collective.
 struct CollectiveStats {
   std::string name;
+  std::string communicator;
   std::uint64_t sequence = 0;  ///< of its communicator
   Bytes payload = 0;
   Seconds last_arrival = 0;
@@ -55,7 +56,9 @@ struct CollectiveStats {
   };
   /// The busiest link of every kind that carried something.
   std::vector<LinkLoad> busiest_links{};
-  Seconds reducing = 0;  ///< time of an AI core's reductions, on the rank that has most
+  Seconds reducing = 0;         ///< time of an AI core's reductions, on the rank that has most
+  Seconds copying = 0;          ///< time of copies within an NPU, on the rank that has most
+  std::uint64_t transfers = 0;  ///< between NPUs, those without bytes not counted
 };
 
 class CollectiveRun final : public sim::EventHandler {
@@ -95,6 +98,7 @@ class CollectiveRun final : public sim::EventHandler {
     std::uint32_t stream = 0;
     std::int32_t iteration = -1;
     Seconds reducing = 0;  // on an AI core
+    Seconds copying = 0;
     bool arrived = false;
     bool traced = false;
   };
@@ -144,6 +148,7 @@ class CollectiveRun final : public sim::EventHandler {
   bool draining_ = false;
   std::vector<double> link_bytes_;
   std::uint32_t posts_ = 0;
+  std::uint64_t transfers_ = 0;
   Rank finished_ = 0;
   Rank arrived_ = 0;
   Seconds last_arrival_ = 0;

@@ -50,8 +50,7 @@ inline RunReport sample_run() {
                       .hidden = 0,
                       .algbw = 5e9,
                       .busbw = 8.75e9,
-                      .limit = hccl::Limit::link,
-                      .limit_name = "pcie pcie-0-4"},
+                      .limit = {hccl::LimitKind::link, "pcie pcie-0-4"}},
                      {.segment = {2, 2},
                       .bytes = 10'000'000,
                       .share = 0.5,
@@ -62,8 +61,7 @@ inline RunReport sample_run() {
                       .hidden = 0,
                       .algbw = 1e10,
                       .busbw = 1.75e10,
-                      .limit = hccl::Limit::link,
-                      .limit_name = "pcie pcie-0-4"}};
+                      .limit = {hccl::LimitKind::link, "pcie pcie-0-4"}}};
 
   sim::Trace& trace = result.trace;
   trace.select({0}, 8, true);

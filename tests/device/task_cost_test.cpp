@@ -28,6 +28,7 @@ TEST(TaskCosts, DefaultsAreTheTaskTable) {
   EXPECT_DOUBLE_EQ(costs.notify_record_local, 0.5e-6);
   EXPECT_DOUBLE_EQ(costs.notify_wait, 0.02e-6);
   EXPECT_EQ(costs.launch, 0);
+  EXPECT_DOUBLE_EQ(costs.op_launch, 10e-6);
   EXPECT_DOUBLE_EQ(costs.transfer_setup(sim::Transport::sdma, 0), 0.6e-6);
   EXPECT_DOUBLE_EQ(costs.transfer_setup(sim::Transport::sdma, 512 * 1024 - 1), 0.6e-6);
   EXPECT_DOUBLE_EQ(costs.transfer_setup(sim::Transport::sdma, 512 * 1024), 1.5e-6);
@@ -48,7 +49,8 @@ TEST(TaskCosts, ReadFromProperties) {
                                 {"rdma.setup_us", "6"},
                                 {"reduce.setup_us", "7"},
                                 {"reduce.bandwidth", "20GBps"},
-                                {"launch_us", "8.5"}},
+                                {"launch_us", "8.5"},
+                                {"op.launch_us", "9.5"}},
                                notes);
   EXPECT_TRUE(notes.empty());
   EXPECT_DOUBLE_EQ(costs.notify_record, 2e-6);
@@ -59,6 +61,7 @@ TEST(TaskCosts, ReadFromProperties) {
   EXPECT_DOUBLE_EQ(costs.transfer_setup(sim::Transport::rdma, 1 << 20), 6e-6);
   EXPECT_DOUBLE_EQ(costs.local_reduce(2'000'000), 107e-6);
   EXPECT_DOUBLE_EQ(costs.launch, 8.5e-6);
+  EXPECT_DOUBLE_EQ(costs.op_launch, 9.5e-6);
 }
 
 TEST(TaskCosts, MissingPropertiesAreNoted) {

@@ -1,0 +1,283 @@
+#include "hccl/runtime/simulate.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "hccl/runtime/runtime.hpp"
+#include "sim/event_loop.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+/// NPUs that take part in a call.
+std::vector<Rank> ranks_of(const CollectiveCall& call) {
+  if (!call.ranks.empty()) return call.ranks;
+  std::vector<Rank> ranks(call.schedule->ranks);
+  std::iota(ranks.begin(), ranks.end(), Rank{0});
+  return ranks;
+}
+
+void check(const sim::Cluster& cluster, const SimulateOptions& options, const std::vector<CollectiveCall>& calls) {
+  if (calls.empty()) internal_error("no collective to simulate");
+  if (options.iterations == 0) bad_input("option", "at least one iteration is needed");
+  for (const CollectiveCall& call : calls) {
+    if (call.ranks.empty() && call.schedule->ranks > cluster.size()) {
+      bad_input("collective", "{} is for {} ranks, {} has {} NPUs", call.name, call.schedule->ranks, cluster.path(),
+                cluster.size());
+    }
+    if (!call.ranks.empty() && call.ranks.size() != call.schedule->ranks) {
+      bad_input("collective", "{} is for {} ranks, {} NPUs are given", call.name, call.schedule->ranks,
+                call.ranks.size());
+    }
+  }
+}
+
+/// The hosts of all ranks: they issue the calls of all iterations.
+class Hosts final : private sim::EventHandler {
+ public:
+  Hosts(const Machine& machine, Runtime& runtime, Seconds launch, const SimulateOptions& options,
+        const std::vector<CollectiveCall>& calls)
+      : loop_(machine.loop),
+        runtime_(runtime),
+        launch_(launch),
+        iterations_(options.warmups + options.iterations),
+        calls_(calls),
+        ranks_(machine.cluster.size()) {
+    std::set<std::uint32_t> streams;
+    for (const CollectiveCall& call : calls) streams.insert(call.stream);
+    streams_ = static_cast<std::uint32_t>(streams.size());
+    for (std::uint32_t index = 0; index < calls.size(); ++index) {
+      const std::vector<Rank> members = ranks_of(calls[index]);
+      communicator_of_.push_back(communicator_for(members));
+      calls_of_[communicator_of_.back()].push_back(index);
+      stream_of_.push_back(
+          static_cast<std::uint32_t>(std::distance(streams.begin(), streams.find(calls[index].stream))));
+      for (const Rank member : members) ranks_[member].calls.push_back(index);
+    }
+    for (Rank rank = 0; rank < ranks_.size(); ++rank) {
+      for (std::uint32_t s = 0; s < streams_ && !ranks_[rank].calls.empty(); ++s) {
+        ranks_[rank].streams.push_back(runtime_.create_stream(rank));
+      }
+    }
+  }
+
+  /// Issues everything; of a single call only the first iteration, and the others if they can differ from it.
+  void start() {
+    const std::uint32_t first = calls_.size() == 1 ? 1 : iterations_;
+    for (Rank rank = 0; rank < ranks_.size(); ++rank) {
+      if (ranks_[rank].calls.empty()) continue;
+      issue(rank, 0, first);
+      if (first == iterations_) continue;
+      runtime_.host_function(ranks_[rank].streams.front(), [this, rank] {
+        if (ended_.empty()) loop_.at_end_of_date(*this, 0);
+        ended_.push_back(rank);
+      });
+    }
+  }
+
+  [[nodiscard]] std::uint32_t iterations() const { return iterations_; }
+  /// The first iteration ended on all ranks at one date and stands for the others.
+  [[nodiscard]] bool all_equal() const { return all_equal_; }
+  [[nodiscard]] std::uint32_t streams() const { return streams_; }
+  [[nodiscard]] std::uint32_t stream_of(std::uint32_t call) const { return stream_of_[call]; }
+  /// Calls of a rank in the order of its host.
+  [[nodiscard]] const std::vector<std::uint32_t>& calls_of(Rank rank) const { return ranks_[rank].calls; }
+  /// The call that a run of a communicator belongs to.
+  [[nodiscard]] std::uint32_t call_of(const CollectiveStats& stats) const {
+    const auto found = std::find_if(communicators_.begin(), communicators_.end(),
+                                    [&](const Communicator& one) { return one.name == stats.communicator; });
+    const auto& calls = calls_of_[static_cast<std::size_t>(found - communicators_.begin())];
+    return calls[stats.sequence % calls.size()];
+  }
+
+ private:
+  struct RankState {
+    std::vector<std::uint32_t> calls;
+    std::vector<StreamId> streams;
+    Seconds date = 0;  // of the host, which has issued all before
+  };
+
+  /// Calls among the same NPUs share a communicator.
+  std::size_t communicator_for(const std::vector<Rank>& members) {
+    const auto found = std::find_if(communicators_.begin(), communicators_.end(),
+                                    [&](const Communicator& one) { return one.ranks == members; });
+    if (found != communicators_.end()) return static_cast<std::size_t>(found - communicators_.begin());
+    communicators_.push_back({fmt::format("communicator {}", communicators_.size()), members});
+    ids_.push_back(runtime_.create_communicator(communicators_.back()));
+    calls_of_.emplace_back();
+    return communicators_.size() - 1;
+  }
+
+  void issue(Rank rank, std::uint32_t first, std::uint32_t last) {
+    RankState& state = ranks_[rank];
+    for (std::uint32_t iteration = first; iteration < last; ++iteration) {
+      for (const std::uint32_t call : state.calls) {
+        state.date = std::max(state.date, calls_[call].start) + launch_;
+        const auto enqueue = [this, rank, call, iteration] {
+          runtime_.collective(ranks_[rank].streams[stream_of_[call]], ids_[communicator_of_[call]],
+                              calls_[call].schedule, calls_[call].name, static_cast<std::int32_t>(iteration));
+        };
+        if (state.date <= loop_.now()) {
+          enqueue();
+        } else {
+          loop_.at(state.date, event_order(rank, 0), enqueue);
+        }
+      }
+    }
+  }
+
+  /// End of a date at which ranks have ended the first iteration of the only call.
+  void on_event(std::uint64_t) override {
+    all_equal_ = ended_.size() == calls_.front().schedule->ranks;
+    for (const Rank rank : std::exchange(ended_, {})) {
+      if (!all_equal_) issue(rank, 1, iterations_);
+    }
+  }
+
+  sim::EventLoop& loop_;
+  Runtime& runtime_;
+  Seconds launch_;
+  std::uint32_t iterations_;
+  const std::vector<CollectiveCall>& calls_;
+  std::vector<Communicator> communicators_;
+  std::vector<CommunicatorId> ids_;                   // as the runtime knows them
+  std::vector<std::vector<std::uint32_t>> calls_of_;  // by communicator
+  std::vector<std::size_t> communicator_of_;          // by call
+  std::vector<std::uint32_t> stream_of_;              // by call
+  std::uint32_t streams_ = 0;
+  std::vector<RankState> ranks_;
+  std::vector<Rank> ended_;  // at the present date
+  bool all_equal_ = false;
+};
+
+/// Dates of all calls, read from the trace.
+void read_dates(SimulatedCollectives& result, const Hosts& hosts, const SimulateOptions& options,
+                const std::vector<CollectiveCall>& calls) {
+  const auto last = static_cast<std::int32_t>(result.simulated) - 1;
+  const auto last_warmup = static_cast<std::int32_t>(options.warmups) - 1;
+  constexpr Seconds none = -1;
+  for (CollectiveTime& time : result.calls) time.start = none;
+  std::vector<Seconds> stream_start(hosts.streams(), none);
+  for (std::uint32_t call = 0; call < calls.size(); ++call) {
+    Seconds& start = stream_start[hosts.stream_of(call)];
+    start = start == none ? calls[call].start : std::min(start, calls[call].start);
+  }
+  // Of a rank and stream: where its timed iterations begin and end, and the calls that its spans come from in order.
+  struct Lane {
+    Seconds begin = none;
+    Seconds end = 0;
+    std::size_t spans = 0;
+    std::vector<std::uint32_t> calls;
+  };
+  std::vector<std::vector<Lane>> lanes;
+  const auto lanes_of = [&](Rank rank) -> std::vector<Lane>& {
+    if (lanes.size() <= rank) lanes.resize(rank + 1);
+    if (lanes[rank].empty()) {
+      lanes[rank].resize(hosts.streams());
+      for (const std::uint32_t call : hosts.calls_of(rank)) lanes[rank][hosts.stream_of(call)].calls.push_back(call);
+    }
+    return lanes[rank];
+  };
+  for (const sim::Span& span : result.trace.spans()) {
+    if (span.kind != sim::SpanKind::collective) continue;
+    Lane& lane = lanes_of(span.rank)[span.stream];
+    const std::uint32_t call = lane.calls[lane.spans++ % lane.calls.size()];
+    if (span.iteration == last_warmup) lane.begin = span.end;
+    lane.end = span.end;
+    result.makespan = std::max(result.makespan, span.end);
+    if (span.iteration != last) continue;
+    CollectiveTime& time = result.calls[call];
+    time.start = time.start == none ? span.start : std::min(time.start, span.start);
+    time.end = std::max(time.end, span.end);
+    time.duration = std::max(time.duration, span.end - span.start);
+  }
+  std::vector<Seconds> per_iteration(hosts.streams(), 0);
+  for (const std::vector<Lane>& of_rank : lanes) {
+    for (std::uint32_t stream = 0; stream < of_rank.size(); ++stream) {
+      const Lane& lane = of_rank[stream];
+      if (lane.spans == 0) continue;
+      const Seconds begin = lane.begin == none ? stream_start[stream] : lane.begin;
+      per_iteration[stream] = std::max(per_iteration[stream], (lane.end - begin) / options.iterations);
+    }
+  }
+  for (std::uint32_t call = 0; call < calls.size(); ++call) {
+    result.calls[call].per_iteration = per_iteration[hosts.stream_of(call)];
+  }
+}
+
+/// The other iterations of a call that is always the same: each starts when the one before it has ended and it has been
+/// issued.
+void add_equal_iterations(SimulatedCollectives& result, Seconds start, Seconds launch, const SimulateOptions& options) {
+  CollectiveTime& time = result.calls.front();
+  const auto end_of = [&](std::uint32_t iteration) {
+    if (iteration == 0) return start;
+    return time.end + (iteration - 1) * std::max(time.duration, launch);
+  };
+  result.makespan = end_of(options.warmups + options.iterations);
+  time.per_iteration = (result.makespan - end_of(options.warmups)) / options.iterations;
+}
+
+}  // namespace
+
+std::string_view name_of(LaunchMode mode) { return mode == LaunchMode::graph ? "graph" : "op"; }
+
+LaunchMode parse_launch_mode(std::string_view name) {
+  if (name == "graph") return LaunchMode::graph;
+  if (name == "op") return LaunchMode::op;
+  bad_input("option", "unknown launch mode '{}'; accepted: graph, op", name);
+}
+
+Seconds launch_of(const device::TaskCosts& costs, LaunchMode mode) {
+  return mode == LaunchMode::graph ? costs.launch : costs.op_launch;
+}
+
+sim::NetworkKind automatic_network(const std::vector<CollectiveCall>& calls) {
+  std::map<std::uint32_t, std::uint64_t> transfers;  // of each stream, at once
+  Rank npus = 0;
+  for (const CollectiveCall& call : calls) {
+    std::uint64_t& most = transfers[call.stream];
+    most = std::max(most, std::uint64_t{call.schedule->ranks} * call.schedule->queues);
+    npus = std::max(npus, call.schedule->ranks);
+  }
+  const auto sum = [](std::uint64_t all, const auto& stream) { return all + stream.second; };
+  return sim::automatic_network(npus, std::accumulate(transfers.begin(), transfers.end(), std::uint64_t{0}, sum));
+}
+
+SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
+                                          const SimulateOptions& options, const std::vector<CollectiveCall>& calls) {
+  check(cluster, options, calls);
+  SimulatedCollectives result;
+  result.calls.resize(calls.size());
+  std::vector<Rank> all(cluster.size());
+  std::iota(all.begin(), all.end(), Rank{0});
+  result.trace.select(all, cluster.size(), options.trace);
+
+  const Seconds launch = launch_of(costs, options.launch);
+  device::TaskCosts on_device = costs;
+  on_device.launch = 0;  // the hosts pay it
+  sim::EventLoop loop;
+  const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
+  const Machine machine{loop, *network, cluster, on_device, soc.hbm_bandwidth, result.trace};
+  Runtime runtime(machine);
+  Hosts hosts(machine, runtime, launch, options, calls);
+  hosts.start();
+  runtime.run();
+  if (network->completed() != network->started()) {
+    simulated_failure("network", "{} of {} transfers did not complete", network->started() - network->completed(),
+                      network->started());
+  }
+  result.transfers = network->completed();
+  result.simulated = hosts.all_equal() ? 1 : hosts.iterations();
+  for (const CollectiveStats& stats : runtime.collectives()) result.calls[hosts.call_of(stats)].stats = stats;
+  read_dates(result, hosts, options, calls);
+  if (hosts.all_equal()) add_equal_iterations(result, calls.front().start, launch, options);
+  return result;
+}
+
+}  // namespace hcclsim::hccl
