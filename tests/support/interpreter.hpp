@@ -16,9 +16,9 @@ struct Execution {
   std::vector<Bytes> bytes_written;  ///< bytes that left each rank by write, or came to it by read
 };
 
-/// Runs `schedule` in place on `input` (its elements are stored as int64 whatever the schedule's type says). The order
-/// in which ranks advance follows `seed`. Throws hcclsim::Error if it stops before its end, if a notify slot is set
-/// twice, or if a range leaves its buffer.
+/// Runs `schedule` on `input`: its buffers `output` in place, else `input` (elements are stored as int64 whatever the
+/// schedule's type says). The order in which ranks advance follows `seed`. Throws hcclsim::Error if it stops before its
+/// end, if a notify slot is set twice, or if a range leaves its buffer.
 [[nodiscard]] Execution execute(const hccl::Schedule& schedule, const std::vector<Values>& input, std::uint64_t seed);
 
 }  // namespace hcclsim::test

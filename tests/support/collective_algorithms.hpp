@@ -1,0 +1,27 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "hccl/schedule/schedule.hpp"
+
+namespace hcclsim::test {
+
+/// A way of carrying out a collective on the work memory (in place, but for alltoall and send-recv), and whether it can
+/// be built for a number of ranks.
+struct CollectiveAlgorithm {
+  hccl::Collective collective = hccl::Collective::allreduce;
+  std::string name;                                             ///< with its options, for people
+  std::function<hccl::Schedule(const hccl::Operation&)> build;  ///< of the collective above
+  std::function<bool(Rank ranks)> fits;
+};
+
+/// Every algorithm of hccl/collective with every option, for all collectives. Each family of algorithms has a function
+/// of its own, in a file of its own.
+[[nodiscard]] std::vector<CollectiveAlgorithm> collective_algorithms();
+
+/// The in-place form that `build` takes for so many ranks, or the out-of-place form for alltoall and send-recv.
+[[nodiscard]] hccl::Operation operation_of(const CollectiveAlgorithm& algorithm, Rank ranks, std::uint64_t elements);
+
+}  // namespace hcclsim::test
