@@ -10,6 +10,7 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/output_file.hpp"
+#include "cli/hccl_options.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
@@ -49,14 +50,16 @@ struct GenerateOptions {
   std::string op = "sum";
   bool binary = false;
   std::string output = "-";
+  HcclOptions hccl_options;
+  std::vector<hccl::HcclSetting> hccl_settings{};  // of environment and options
 };
 
 void generate(const GenerateOptions& options) {
   const std::string path = find_platform(options.platform);
-  const hccl::AllReduceRequest request{.algorithm = hccl::parse_allreduce_algorithm(options.algorithm),
-                                       .elements = options.elements,
-                                       .type = parse_data_type(options.type),
-                                       .op = parse_reduce_op(options.op)};
+  hccl::AllReduceRequest request{.algorithm = hccl::parse_allreduce_algorithm(options.algorithm),
+                                 .elements = options.elements,
+                                 .type = parse_data_type(options.type),
+                                 .op = parse_reduce_op(options.op)};
   const auto form = options.binary ? hccl::ScheduleForm::binary : hccl::ScheduleForm::text;
   write_to(options.output, run_in_child([&] {
              sim::Cluster cluster(path);
@@ -66,6 +69,7 @@ void generate(const GenerateOptions& options) {
              }
              std::vector<std::string> notes;
              const device::Soc soc = device::resolve_soc(cluster, 0, notes);
+             request.config = read_hccl_config(options.hccl_settings, soc.generation, notes);
              const hccl::Topology topology = hccl::topology_of(hccl::world_communicator(ranks), cluster);
              return contents_of(*hccl::make_allreduce(request, topology, soc), form);
            }));
@@ -174,7 +178,11 @@ void add_generate(CLI::App& schedule) {
   command->add_option("--op", options->op, "Reduction")->check(parsed_by(parse_reduce_op, ""))->capture_default_str();
   command->add_flag("--binary", options->binary, "The binary form instead of the text form");
   command->add_option("-o,--output", options->output, "File to write, - for standard output")->capture_default_str();
-  command->callback([options] { generate(*options); });
+  add_hccl_options(*command, options->hccl_options);
+  command->callback([command, options] {
+    options->hccl_settings = hccl_settings(OptionOrigins(*command, {}), options->hccl_options);
+    generate(*options);
+  });
 }
 
 }  // namespace
