@@ -1,5 +1,7 @@
 #include "cli/hccl_options.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <array>
@@ -85,6 +87,11 @@ std::vector<hccl::HcclSetting> hccl_settings(const OptionOrigins& origins, const
   std::vector<hccl::HcclSetting> list;
   for (auto& [variable, setting] : settings) list.push_back(std::move(setting));
   return list;
+}
+
+std::string unmodelled_line(const std::vector<std::string>& origins) {
+  if (origins.empty()) return {};
+  return fmt::format("Set but not modelled, without effect: {}\n", fmt::join(origins, ", "));
 }
 
 }  // namespace hcclsim::cli

@@ -22,4 +22,7 @@ void add_hccl_options(CLI::App& command, HcclOptions& options);
 /// Throws Error(bad_input, "option") for a kind of link that is none.
 [[nodiscard]] std::vector<hccl::HcclSetting> hccl_settings(const OptionOrigins& origins, const HcclOptions& options);
 
+/// Line of a report that names settings without effect; nothing if there are none.
+[[nodiscard]] std::string unmodelled_line(const std::vector<std::string>& origins);
+
 }  // namespace hcclsim::cli

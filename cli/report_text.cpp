@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cli/hccl_options.hpp"
 #include "cli/output.hpp"
 #include "cli/run_report.hpp"
 
@@ -214,9 +215,7 @@ std::string foot(const RunReport& report) {
                       with_thousands(report.result.transfers), report.folded ? "folded" : "not folded");
   if (!report.timeline.empty()) text += fmt::format("  Timeline: {}", report.timeline);
   text += '\n';
-  if (!report.unmodelled.empty()) {
-    text += fmt::format("Set but not modelled, without effect: {}\n", fmt::join(report.unmodelled, ", "));
-  }
+  text += unmodelled_line(report.unmodelled);
   for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);
   return text;
 }

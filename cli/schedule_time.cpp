@@ -2,16 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "cli/hccl_options.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
@@ -37,6 +40,8 @@ struct TimeCommand {
   std::uint32_t iterations = 1;
   std::uint32_t warmups = 0;
   bool together = false;
+  HcclOptions hccl_options;
+  std::vector<hccl::HcclSetting> hccl_settings{};  // of environment and options
 };
 
 /// What one simulation says of one schedule.
@@ -61,7 +66,8 @@ struct Report {
   Rank npus = 0;
   std::string network;
   std::vector<Row> rows;
-  Seconds makespan = 0;  ///< of all together
+  Seconds makespan = 0;                 ///< of all together
+  std::vector<std::string> unmodelled;  ///< settings of HCCL without effect
   std::vector<std::string> notes;
 };
 
@@ -88,11 +94,16 @@ Report simulate(const TimeCommand& command, const std::string& platform,
   const device::Soc soc = device::resolve_soc(cluster, 0, of_kernels);
   const device::TaskCosts costs = device::read_task_costs(cluster, report.notes);
   const bool together = command.together && calls.size() > 1;
+  const hccl::HcclConfig config = read_hccl_config(command.hccl_settings, soc.generation, report.notes);
+  // The schedules are made; what is left is how long their ranks wait for each other.
+  constexpr std::array<std::string_view, 1> modelled{"HCCL_EXEC_TIMEOUT"};
+  report.unmodelled = unmodelled(command.hccl_settings, modelled);
 
   hccl::SimulateOptions options{.network = hccl::automatic_network(calls),
                                 .launch = hccl::parse_launch_mode(command.launch),
                                 .iterations = command.iterations,
-                                .warmups = command.warmups};
+                                .warmups = command.warmups,
+                                .exec_timeout = config.exec_timeout};
   if (command.network != "auto") {
     options.network = command.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
   }
@@ -166,6 +177,7 @@ std::string text_of(const Report& report, const TimeCommand& command) {
                         row.call.name);
   }
   if (together) text += fmt::format("All together end after {} us.\n", microseconds(report.makespan));
+  text += unmodelled_line(report.unmodelled);
   for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);
   return text;
 }
@@ -202,6 +214,7 @@ std::string json_of(const Report& report, const TimeCommand& command) {
       {"warmups", command.warmups}, {"iterations", command.iterations}, {"schedules", ordered_json::array()}};
   for (const Row& row : report.rows) json["schedules"].push_back(json_of(row));
   if (report.rows.front().together.has_value()) json["makespan_s"] = report.makespan;
+  if (!report.unmodelled.empty()) json["not_modelled"] = report.unmodelled;
   json["notes"] = report.notes;
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
 }
@@ -265,7 +278,11 @@ void add_schedule_time(CLI::App& schedule) {
   command->add_option("--format", options->format, "text, json or csv")
       ->check(one_of({"text", "json", "csv"}))
       ->capture_default_str();
-  command->callback([options] { time_schedules(*options); });
+  add_hccl_options(*command, options->hccl_options);
+  command->callback([command, options] {
+    options->hccl_settings = hccl_settings(OptionOrigins(*command, {}), options->hccl_options);
+    time_schedules(*options);
+  });
 }
 
 }  // namespace hcclsim::cli

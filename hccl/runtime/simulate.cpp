@@ -263,7 +263,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
   on_device.launch = 0;  // the hosts pay it
   sim::EventLoop loop;
   const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
-  const Machine machine{loop, *network, cluster, on_device, soc.hbm_bandwidth, result.trace};
+  const Machine machine{loop, *network, cluster, on_device, soc.hbm_bandwidth, result.trace, options.exec_timeout};
   Runtime runtime(machine);
   Hosts hosts(machine, runtime, launch, options, calls);
   hosts.start();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,9 +51,10 @@ struct CollectiveCall {
 struct SimulateOptions {
   sim::NetworkKind network = sim::NetworkKind::fluid;
   LaunchMode launch = LaunchMode::graph;
-  std::uint32_t iterations = 1;  ///< timed
-  std::uint32_t warmups = 0;     ///< iterations before them
-  bool trace = false;            ///< the result's trace has the tasks of all ranks
+  std::uint32_t iterations = 1;                                     ///< timed
+  std::uint32_t warmups = 0;                                        ///< iterations before them
+  bool trace = false;                                               ///< the result's trace has the tasks of all ranks
+  Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< as in Machine
 };
 
 /// A call in the last iteration that was simulated.
