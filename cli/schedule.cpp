@@ -144,21 +144,6 @@ void check(const CheckCommand& options) {
   if (!report.ok) throw Error(ErrorCode::check_failed, "schedule", options.file + " is refused");
 }
 
-struct ShowCommand {
-  std::string file;
-  Rank rank = 0;
-};
-
-void add_show(CLI::App& schedule) {
-  CLI::App* const command = schedule.add_subcommand("show", "The tasks of one rank, with peers, bytes and notifies");
-  const auto options = std::make_shared<ShowCommand>();
-  command->add_option("FILE", options->file, "A schedule in either form")->required();
-  command->add_option("--rank", options->rank, "Whose tasks")
-      ->check(whole_number(0, (1U << 20U) - 1))
-      ->capture_default_str();
-  command->callback([options] { print(schedule_table(hccl::read_schedule(options->file).schedule, options->rank)); });
-}
-
 void add_generate(CLI::App& schedule) {
   CLI::App* const command = schedule.add_subcommand("generate", "Write the schedule of an allreduce");
   const auto options = std::make_shared<GenerateOptions>();
@@ -191,7 +176,7 @@ void add_schedule_command(CLI::App& app) {
   CLI::App* const schedule = app.add_subcommand("schedule", "Schedules of collectives as files");
   schedule->require_subcommand(1);
   add_generate(*schedule);
-  add_show(*schedule);
+  add_schedule_show(*schedule);
   add_schedule_time(*schedule);
 
   CLI::App* const convert_command = schedule->add_subcommand("convert", "Turn a text schedule into binary, or back");

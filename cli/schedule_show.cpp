@@ -2,31 +2,90 @@
 
 #include <fmt/format.h>
 
-#include <vector>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
 
+#include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/output_file.hpp"
+#include "cli/option_checks.hpp"
 #include "cli/output.hpp"
+#include "cli/platform_path.hpp"
+#include "cli/space_time.hpp"
+#include "device/soc.hpp"
+#include "device/task_cost.hpp"
+#include "hccl/runtime/simulate.hpp"
+#include "hccl/schedule/file/schedule_file.hpp"
 #include "hccl/schedule/walk.hpp"
+#include "sim/cluster.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
+using nlohmann::ordered_json;
+
+constexpr Rank most_summary_rows = 64;
+
+struct ShowCommand {
+  std::string file;
+  std::string ranks;  ///< list, "all", or empty: a summary
+  std::string format = "text";
+  std::string svg;
+  std::string platform = "atlas800-9000";
+};
+
+/// The ranks of a list, all of which must be ranks of the schedule.
+std::vector<Rank> chosen_ranks(const std::string& list, const hccl::Schedule& schedule) {
+  if (list.empty() || list == "all") {
+    std::vector<Rank> all(schedule.ranks);
+    std::iota(all.begin(), all.end(), Rank{0});
+    return all;
+  }
+  std::vector<Rank> ranks = parse_rank_list(list);
+  if (ranks.back() >= schedule.ranks) {
+    bad_input("option", "--rank {}: the schedule has ranks 0 to {}", ranks.back(), schedule.ranks - 1);
+  }
+  return ranks;
+}
+
+bool notifies(const hccl::Task& task) { return task.kind == hccl::TaskKind::post || task.kind == hccl::TaskKind::wait; }
+bool has_peer(const hccl::Task& task) { return task.kind == hccl::TaskKind::post || is_transfer(task.kind); }
+
+/// Calls visit(stage, walk) for every task of a rank.
+void for_each_task(const hccl::Schedule& schedule, Rank rank,
+                   const std::function<void(std::uint32_t, const hccl::QueueWalk&)>& visit) {
+  const std::uint32_t stages = schedule.stage_count();
+  hccl::QueueWalk walk;
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
+      for (walk.enter(schedule, stage, rank, queue); walk.task() != nullptr; walk.next()) visit(stage, walk);
+    }
+  }
+}
+
+std::vector<hccl::ByteRange> pieces_of(const hccl::Schedule& schedule, const hccl::Range& range,
+                                       const hccl::Viewer& viewer) {
+  std::vector<hccl::ByteRange> pieces;
+  resolve(schedule, range, viewer, pieces);
+  return pieces;
+}
+
 /// "output 1024+512, 4096+512"; nothing for no bytes.
 std::string range_text(const std::vector<hccl::ByteRange>& pieces) {
+  constexpr std::size_t most = 4;
   std::string text;
-  for (const hccl::ByteRange& piece : pieces) {
-    text += text.empty() ? fmt::format("{} ", name_of(piece.buffer)) : ", ";
-    text += fmt::format("{}+{}", piece.offset, piece.length);
+  for (std::size_t i = 0; i < std::min(pieces.size(), most); ++i) {
+    text += text.empty() ? fmt::format("{} ", name_of(pieces[i].buffer)) : ", ";
+    text += fmt::format("{}+{}", pieces[i].offset, pieces[i].length);
   }
+  if (pieces.size() > most) text += fmt::format(" and {} more", pieces.size() - most);
   return text;
 }
 
-}  // namespace
-
-std::string schedule_table(const hccl::Schedule& schedule, Rank rank) {
-  if (rank >= schedule.ranks) {
-    bad_input("option", "--rank {}: the schedule has ranks 0 to {}", rank, schedule.ranks - 1);
-  }
+std::string task_table(const hccl::Schedule& schedule, Rank rank) {
   Table table({{"stage", Table::Align::left},
                {"queue"},
                {"round"},
@@ -36,30 +95,175 @@ std::string schedule_table(const hccl::Schedule& schedule, Rank rank) {
                {"bytes"},
                {"source", Table::Align::left},
                {"destination", Table::Align::left}});
-  hccl::QueueWalk walk;
-  for (std::uint32_t stage = 0; stage < schedule.stage_count(); ++stage) {
-    for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
-      for (walk.enter(schedule, stage, rank, queue); walk.task() != nullptr; walk.next()) {
-        const hccl::Task& task = *walk.task();
-        const bool notifies = task.kind == hccl::TaskKind::post || task.kind == hccl::TaskKind::wait;
-        const bool has_peer = task.kind == hccl::TaskKind::post || is_transfer(task.kind);
-        const auto range = [&](const hccl::Range& form, const hccl::Viewer& viewer) {
-          std::vector<hccl::ByteRange> pieces;
-          resolve(schedule, form, viewer, pieces);
-          return range_text(pieces);
-        };
-        table.add_row({schedule.stage(stage).name, std::to_string(queue), std::to_string(walk.place().round),
-                       std::string(name_of(task.kind)), has_peer ? std::to_string(walk.peer(schedule, rank)) : "",
-                       notifies ? std::to_string(walk.notify()) : "",
-                       notifies ? "" : with_thousands(walk.bytes(schedule, rank)),
-                       notifies ? "" : range(task.source, walk.source_viewer(schedule, rank)),
-                       notifies ? "" : range(task.destination, walk.destination_viewer(schedule, rank))});
-      }
-    }
+  for_each_task(schedule, rank, [&](std::uint32_t stage, const hccl::QueueWalk& walk) {
+    const hccl::Task& task = *walk.task();
+    const bool moves = !notifies(task);
+    const auto text = [&](const hccl::Range& range, const hccl::Viewer& viewer) {
+      return range_text(pieces_of(schedule, range, viewer));
+    };
+    table.add_row({schedule.stage(stage).name, std::to_string(walk.place().queue), std::to_string(walk.place().round),
+                   std::string(name_of(task.kind)), has_peer(task) ? std::to_string(walk.peer(schedule, rank)) : "",
+                   moves ? "" : std::to_string(walk.notify()), moves ? with_thousands(walk.bytes(schedule, rank)) : "",
+                   moves ? text(task.source, walk.source_viewer(schedule, rank)) : "",
+                   moves ? text(task.destination, walk.destination_viewer(schedule, rank)) : ""});
+  });
+  return fmt::format("{}; rank {}:\n", headline(schedule), rank) + table.to_string();
+}
+
+/// What a rank does, in numbers.
+struct Totals {
+  std::uint64_t tasks = 0;
+  std::uint64_t transfers = 0;
+  Bytes written = 0;  // to others
+  Bytes read = 0;     // from others
+  Bytes reduced = 0;  // in its own memory
+  Bytes copied = 0;
+};
+
+Totals totals_of(const hccl::Schedule& schedule, Rank rank) {
+  Totals totals;
+  for_each_task(schedule, rank, [&](std::uint32_t, const hccl::QueueWalk& walk) {
+    const hccl::Task& task = *walk.task();
+    ++totals.tasks;
+    if (notifies(task)) return;
+    const Bytes bytes = walk.bytes(schedule, rank);
+    if (is_transfer(task.kind) && bytes > 0) ++totals.transfers;
+    Bytes& sum = is_transfer(task.kind)                ? (reads(task.kind) ? totals.read : totals.written)
+                 : task.kind == hccl::TaskKind::reduce ? totals.reduced
+                                                       : totals.copied;
+    sum += bytes;
+  });
+  return totals;
+}
+
+std::string summary(const hccl::Schedule& schedule) {
+  std::string text = headline(schedule) + '\n';
+  text += fmt::format("  {} stage{}, {} queue{}, {} notifies, scratch {} bytes, CCL buffer {} bytes",
+                      schedule.stages.size(), schedule.stages.size() == 1 ? "" : "s", schedule.queues,
+                      schedule.queues == 1 ? "" : "s", schedule.notifies, with_thousands(schedule.scratch),
+                      with_thousands(schedule.ccl));
+  if (schedule.window > 0) text += fmt::format(", {} windows", schedule.windows());
+  text += '\n';
+  for (const hccl::Stage& stage : schedule.stages) text += fmt::format("  stage '{}'\n", stage.name);
+  Table table({{"rank"}, {"tasks"}, {"transfers"}, {"written"}, {"read"}, {"reduced"}, {"copied"}});
+  const Rank rows = std::min(schedule.ranks, most_summary_rows);
+  for (Rank rank = 0; rank < rows; ++rank) {
+    const Totals totals = totals_of(schedule, rank);
+    table.add_row({std::to_string(rank), with_thousands(totals.tasks), with_thousands(totals.transfers),
+                   with_thousands(totals.written), with_thousands(totals.read), with_thousands(totals.reduced),
+                   with_thousands(totals.copied)});
   }
-  return fmt::format("{} {} among {} ranks, {} {} each; rank {}:\n", schedule.algorithm, name_of(schedule.collective),
-                     schedule.ranks, with_thousands(schedule.elements), name_of(schedule.type), rank) +
-         table.to_string();
+  text += table.to_string();
+  if (rows < schedule.ranks)
+    text += fmt::format("… and {} ranks more; --rank LIST shows the tasks of any\n", schedule.ranks - rows);
+  return text;
+}
+
+ordered_json json_of(const std::vector<hccl::ByteRange>& pieces) {
+  ordered_json list = ordered_json::array();
+  for (const hccl::ByteRange& piece : pieces) {
+    list.push_back({{"buffer", name_of(piece.buffer)}, {"offset", piece.offset}, {"length", piece.length}});
+  }
+  return list;
+}
+
+std::string tasks_json(const hccl::Schedule& schedule, const std::vector<Rank>& ranks) {
+  ordered_json tasks = ordered_json::array();
+  for (const Rank rank : ranks) {
+    for_each_task(schedule, rank, [&](std::uint32_t stage, const hccl::QueueWalk& walk) {
+      const hccl::Task& task = *walk.task();
+      ordered_json entry{{"rank", rank},
+                         {"stage", stage},
+                         {"queue", walk.place().queue},
+                         {"round", walk.place().round},
+                         {"kind", name_of(task.kind)}};
+      if (has_peer(task)) entry["peer"] = walk.peer(schedule, rank);
+      if (notifies(task)) {
+        entry["notify"] = walk.notify();
+      } else {
+        entry["bytes"] = walk.bytes(schedule, rank);
+        entry["source"] = json_of(pieces_of(schedule, task.source, walk.source_viewer(schedule, rank)));
+        entry["destination"] = json_of(pieces_of(schedule, task.destination, walk.destination_viewer(schedule, rank)));
+      }
+      tasks.push_back(std::move(entry));
+    });
+  }
+  ordered_json stages = ordered_json::array();
+  for (const hccl::Stage& stage : schedule.stages) stages.push_back(stage.name);
+  const ordered_json json{{"format_version", 1},
+                          {"collective", name_of(schedule.collective)},
+                          {"algorithm", schedule.algorithm},
+                          {"ranks", schedule.ranks},
+                          {"elements", schedule.elements},
+                          {"type", name_of(schedule.type)},
+                          {"stages", std::move(stages)},
+                          {"windows", schedule.windows()},
+                          {"tasks", std::move(tasks)}};
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
+}
+
+/// The picture of the schedule on the first NPUs of the platform.
+std::string diagram(const ShowCommand& command, const std::shared_ptr<const hccl::Schedule>& schedule,
+                    const std::vector<Rank>& ranks) {
+  const std::string path = find_platform(command.platform);
+  return run_in_child([&] {
+    sim::Cluster cluster(path);
+    std::vector<std::string> notes;
+    const device::Soc soc = device::resolve_soc(cluster, 0, notes);
+    const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+    const std::vector<hccl::CollectiveCall> calls{{.name = schedule->algorithm, .schedule = schedule}};
+    const hccl::SimulateOptions options{.network = hccl::automatic_network(calls), .trace = true};
+    const hccl::SimulatedCollectives result = simulate_collectives(cluster, soc, costs, options, calls);
+    return space_time_diagram(headline(*schedule) + " on " + std::filesystem::path(path).stem().string(), ranks,
+                              result.trace);
+  });
+}
+
+void show(const ShowCommand& command) {
+  const auto schedule = std::make_shared<const hccl::Schedule>(hccl::read_schedule(command.file).schedule);
+  const std::vector<Rank> ranks = chosen_ranks(command.ranks, *schedule);
+  if (!command.svg.empty()) write_file_atomically(command.svg, diagram(command, schedule, ranks));
+  if (command.format == "json") {
+    print(tasks_json(*schedule, ranks));
+  } else if (command.ranks.empty()) {
+    print(summary(*schedule));
+  } else {
+    for (const Rank rank : ranks) print(task_table(*schedule, rank));
+  }
+}
+
+}  // namespace
+
+std::string headline(const hccl::Schedule& schedule) {
+  std::string text =
+      fmt::format("{} {} among {} ranks, ", schedule.algorithm, name_of(schedule.collective), schedule.ranks);
+  if (!schedule.counts.empty()) {
+    text += fmt::format("up to {} {} each", with_thousands(schedule.counts.largest()), name_of(schedule.type));
+  } else {
+    text += fmt::format("{} {} each", with_thousands(schedule.elements), name_of(schedule.type));
+  }
+  if (is_rooted(schedule.collective)) text += fmt::format(", root {}", schedule.root);
+  return schedule.in_place ? text : text + ", out of place";
+}
+
+void add_schedule_show(CLI::App& schedule) {
+  CLI::App* const command =
+      schedule.add_subcommand("show", "What each rank does; tasks one by one; a space-time diagram");
+  const auto options = std::make_shared<ShowCommand>();
+  command->add_option("FILE", options->file, "A schedule in either form")->required();
+  command->add_option("--rank,--ranks", options->ranks, "Ranks whose tasks are listed, such as 0,2,4-7 or all")
+      ->check(parsed_by([](const std::string& text) { return text == "all" || !parse_rank_list(text).empty(); }, ""));
+  command->add_option("--format", options->format, "text, or json with every task of the ranks")
+      ->check(one_of({"text", "json"}))
+      ->capture_default_str();
+  command->add_option("--svg", options->svg, "File for the space-time diagram on a platform");
+  command->add_option("--platform", options->platform, "Of the diagram: a platform file, or the name of a shipped one")
+      ->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  hcclsim schedule show ring.txt --rank 3\n"
+      "  hcclsim schedule show ring.txt --svg ring.svg --platform atlas800t-a2");
+  command->callback([options] { show(*options); });
 }
 
 }  // namespace hcclsim::cli

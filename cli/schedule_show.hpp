@@ -1,13 +1,19 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
+#include "base/units.hpp"
 #include "hccl/schedule/schedule.hpp"
 
+/// `hcclsim schedule show`: what each rank does, what single ranks do task by task, and a space-time diagram of the
+/// schedule on a platform.
 namespace hcclsim::cli {
 
-/// The tasks of one rank as a table: stage, queue, round, what is done with which peer, bytes and notify slot. Throws
-/// Error(bad_input, "option") if there is no such rank.
-[[nodiscard]] std::string schedule_table(const hccl::Schedule& schedule, Rank rank);
+void add_schedule_show(CLI::App& schedule);
+
+/// "ring allreduce among 8 ranks, 4,096 fp32 each".
+[[nodiscard]] std::string headline(const hccl::Schedule& schedule);
 
 }  // namespace hcclsim::cli

@@ -1,7 +1,5 @@
 #include "cli/svg_chart.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "cli/svg.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -27,36 +26,7 @@ constexpr int most_ticks = 8;
 constexpr std::array<const char*, 8> colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                              "#e69f00", "#56b4e9", "#999999", "#f0e442"};
 
-constexpr const char* style =
-    "<style>\n"
-    "svg{background:#fff;color:#222}\n"
-    "text{font:13px sans-serif;fill:currentColor}\n"
-    ".title{font-size:17px;font-weight:bold}\n"
-    ".axis{stroke:currentColor;fill:none}\n"
-    ".grid{stroke:currentColor;stroke-opacity:.15}\n"
-    ".line{fill:none;stroke-width:2;stroke-linejoin:round}\n"
-    "@media (prefers-color-scheme:dark){svg{background:#181818;color:#ddd}}\n"
-    "</style>\n";
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+constexpr const char* rules = ".line{fill:none;stroke-width:2;stroke-linejoin:round}\n";
 
 /// A range of numbers shown on an axis, as pixels from `begin` to `end`.
 struct Axis {
@@ -87,20 +57,7 @@ Axis axis_of(const LineChart& chart, bool horizontal, double begin, double end) 
   return {low, high, begin, end};
 }
 
-class Drawing {
- public:
-  template <typename... Args>
-  void add(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-  }
-
-  [[nodiscard]] const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-void draw_axes(Drawing& drawing, const LineChart& chart, const Axis& x, const Axis& y) {
+void draw_axes(SvgDrawing& drawing, const LineChart& chart, const Axis& x, const Axis& y) {
   for (const double tick : axis_ticks(x.low, x.high, most_ticks, chart.whole_x ? 1 : 0)) {
     const double pixel = x.pixel(tick);
     drawing.add("<path class=\"grid\" d=\"M{0:.1f} {1}V{2}\"/>", pixel, top, bottom);
@@ -115,13 +72,13 @@ void draw_axes(Drawing& drawing, const LineChart& chart, const Axis& x, const Ax
   }
   drawing.add("<path class=\"axis\" d=\"M{0} {1}V{2}H{3}\"/>\n", left, top, bottom, right);
   drawing.add("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (left + right) / 2, height - 18,
-              escaped(chart.x_label));
+              xml_text(chart.x_label));
   drawing.add("<text transform=\"translate(20 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n", (top + bottom) / 2,
-              escaped(chart.y_label));
+              xml_text(chart.y_label));
 }
 
 /// A line through the finite points. A point between two that are not finite is drawn as a dot.
-void draw_series(Drawing& drawing, const ChartSeries& series, const char* colour, const Axis& x, const Axis& y) {
+void draw_series(SvgDrawing& drawing, const ChartSeries& series, const char* colour, const Axis& x, const Axis& y) {
   std::string path;
   bool drawing_line = false;
   for (const auto& [point_x, point_y] : series.points) {
@@ -134,55 +91,34 @@ void draw_series(Drawing& drawing, const ChartSeries& series, const char* colour
     drawing_line = finite;
   }
   drawing.add("<path class=\"line\" stroke=\"{}\" stroke-linecap=\"round\" d=\"{}\"><title>{}</title></path>\n", colour,
-              path, escaped(series.name));
+              path, xml_text(series.name));
 }
 
 /// One row between title and plot.
-void draw_legend(Drawing& drawing, const LineChart& chart) {
+void draw_legend(SvgDrawing& drawing, const LineChart& chart) {
   constexpr double baseline = 43;
   const double distance = (right - left) / static_cast<double>(chart.series.size());
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const double x = left + distance * static_cast<double>(i);
     drawing.add("<path class=\"line\" stroke=\"{}\" d=\"M{:.1f} {}h20\"/>", colours.at(i), x, baseline - 4);
-    drawing.add("<text x=\"{:.1f}\" y=\"{}\">{}</text>\n", x + 26, baseline, escaped(chart.series[i].name));
+    drawing.add("<text x=\"{:.1f}\" y=\"{}\">{}</text>\n", x + 26, baseline, xml_text(chart.series[i].name));
   }
 }
 
 }  // namespace
-
-std::vector<double> axis_ticks(double low, double high, int most, double least) {
-  if (!(low < high) || most < 1) return {};
-  const double start = std::pow(10, std::floor(std::log10((high - low) / most)));
-  for (double decade = start;; decade *= 10) {
-    for (const double digit : {1.0, 2.0, 5.0}) {
-      const double distance = decade * digit;
-      const double first = std::ceil(low / distance - 1e-9);
-      const double last = std::floor(high / distance + 1e-9);
-      if (distance < least || last - first + 1 > most) continue;
-      std::vector<double> ticks;
-      for (double k = first; k <= last; ++k) ticks.push_back(k == 0 ? 0 : k * distance);
-      return ticks;
-    }
-  }
-}
 
 std::string svg_line_chart(const LineChart& chart) {
   if (chart.series.size() > colours.size())
     internal_error("{} lines in a chart of {}", chart.series.size(), colours.size());
   const Axis x = axis_of(chart, true, left, right);
   const Axis y = axis_of(chart, false, bottom, top);
-  Drawing drawing;
-  drawing.add(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" role=\"img\">\n",
-      width, height);
-  drawing.add("<title>{}</title>\n{}", escaped(chart.title), style);
+  SvgDrawing drawing(width, height, chart.title, rules);
   drawing.add("<text class=\"title\" x=\"{}\" y=\"24\" text-anchor=\"middle\">{}</text>\n", (left + right) / 2,
-              escaped(chart.title));
+              xml_text(chart.title));
   draw_axes(drawing, chart, x, y);
   for (std::size_t i = 0; i < chart.series.size(); ++i) draw_series(drawing, chart.series[i], colours.at(i), x, y);
   if (chart.series.size() > 1) draw_legend(drawing, chart);
-  drawing.add("</svg>\n");
-  return drawing.text();
+  return std::move(drawing).finish();
 }
 
 }  // namespace hcclsim::cli

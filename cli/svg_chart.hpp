@@ -21,10 +21,6 @@ struct LineChart {
   bool whole_x = false;  ///< x counts something: no fractions at its axis
 };
 
-/// Numbers to write at an axis: multiples of 1, 2 or 5 times a power of ten, at most `most` of them, inside the range
-/// from `low` to `high`; their distance is at least `least` and grows until they fit.
-[[nodiscard]] std::vector<double> axis_ticks(double low, double high, int most, double least = 0);
-
 /// A chart of at most 8 series; series without any finite point leave an empty plot.
 [[nodiscard]] std::string svg_line_chart(const LineChart& chart);
 

@@ -1,4 +1,5 @@
 #include "cli/svg_chart.hpp"
+#include "cli/svg.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
