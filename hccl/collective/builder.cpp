@@ -92,6 +92,10 @@ Task transfer(TaskKind kind, Peer peer, Range source, Range destination) {
   return {kind, peer, {}, std::move(source), std::move(destination), false};
 }
 
+Task copy(Range source, Range destination) {
+  return {TaskKind::copy, {}, {}, std::move(source), std::move(destination), false};
+}
+
 Task reduce(Range source, Range destination, bool by_core) {
   return {TaskKind::reduce, {}, {}, std::move(source), std::move(destination), by_core};
 }

@@ -56,6 +56,7 @@ class Builder {
 [[nodiscard]] Task post(Peer peer, Linear slot);
 [[nodiscard]] Task wait(Linear slot);
 [[nodiscard]] Task transfer(TaskKind kind, Peer peer, Range source, Range destination);
+[[nodiscard]] Task copy(Range source, Range destination);
 [[nodiscard]] Task reduce(Range source, Range destination, bool by_core);
 
 }  // namespace hcclsim::hccl

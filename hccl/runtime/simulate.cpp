@@ -225,14 +225,6 @@ void add_equal_iterations(SimulatedCollectives& result, Seconds start, Seconds l
 
 }  // namespace
 
-std::string_view name_of(LaunchMode mode) { return mode == LaunchMode::graph ? "graph" : "op"; }
-
-LaunchMode parse_launch_mode(std::string_view name) {
-  if (name == "graph") return LaunchMode::graph;
-  if (name == "op") return LaunchMode::op;
-  bad_input("option", "unknown launch mode '{}'; accepted: graph, op", name);
-}
-
 Seconds launch_of(const device::TaskCosts& costs, LaunchMode mode) {
   return mode == LaunchMode::graph ? costs.launch : costs.op_launch;
 }

@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
+#include "hccl/collective/launch_mode.hpp"
 #include "hccl/runtime/collective_run.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"
@@ -31,12 +32,6 @@
 /// formulas above give the rest.
 namespace hcclsim::hccl {
 
-/// How operations reach the device: as a graph whose tasks are loaded in advance, or one by one.
-enum class LaunchMode : std::uint8_t { graph, op };
-
-[[nodiscard]] std::string_view name_of(LaunchMode mode);
-/// Inverse of name_of; throws Error(bad_input, "option").
-[[nodiscard]] LaunchMode parse_launch_mode(std::string_view name);
 /// What the launch of a collective costs the host.
 [[nodiscard]] Seconds launch_of(const device::TaskCosts& costs, LaunchMode mode);
 

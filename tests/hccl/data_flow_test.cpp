@@ -311,11 +311,6 @@ struct ByHand {
   }
 };
 
-Task copy(const Range& from, const Range& to) {
-  Task task = reduce(from, to, false);
-  task.kind = TaskKind::copy;
-  return task;
-}
 Range whole_input() {
   Range range = output({});
   range.buffer = Buffer::input;
