@@ -14,6 +14,7 @@
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
+#include "cli/schedule_diff.hpp"
 #include "cli/schedule_show.hpp"
 #include "cli/schedule_time.hpp"
 #include "device/soc.hpp"
@@ -178,6 +179,7 @@ void add_schedule_command(CLI::App& app) {
   add_generate(*schedule);
   add_schedule_show(*schedule);
   add_schedule_time(*schedule);
+  add_schedule_diff(*schedule);
 
   CLI::App* const convert_command = schedule->add_subcommand("convert", "Turn a text schedule into binary, or back");
   const auto converted = std::make_shared<ConvertOptions>();

@@ -1,0 +1,194 @@
+#include "cli/schedule_diff.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/child_process.hpp"
+#include "base/error.hpp"
+#include "cli/option_checks.hpp"
+#include "cli/output.hpp"
+#include "cli/platform_path.hpp"
+#include "device/soc.hpp"
+#include "device/task_cost.hpp"
+#include "hccl/runtime/simulate_each.hpp"
+#include "hccl/schedule/difference.hpp"
+#include "hccl/schedule/file/schedule_file.hpp"
+#include "sim/cluster.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+using hccl::ChangeKind;
+using nlohmann::ordered_json;
+
+struct DiffCommand {
+  std::string first;
+  std::string second;
+  std::string platform;  // empty: times are not compared
+  std::string format = "text";
+};
+
+struct Times {
+  std::string platform;
+  std::array<Seconds, 2> times{};
+
+  [[nodiscard]] bool equal() const {
+    constexpr double tolerance = 1e-9;  // as far as the two networks agree
+    return std::abs(times[1] - times[0]) <= tolerance * std::max(times[0], times[1]);
+  }
+};
+
+/// Simulates both, each alone.
+Times times_of(const DiffCommand& command, const std::array<std::shared_ptr<const hccl::Schedule>, 2>& schedules) {
+  const std::string platform = find_platform(command.platform);
+  const std::string sent = run_in_child([&] {
+    sim::Cluster cluster(platform);
+    std::vector<std::string> notes;
+    const device::Soc soc = device::resolve_soc(cluster, 0, notes);
+    const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+    const std::vector<std::vector<hccl::CollectiveCall>> points{{{.name = command.first, .schedule = schedules[0]}},
+                                                                {{.name = command.second, .schedule = schedules[1]}}};
+    // One network for both, so that equal schedules take the same time.
+    const bool simgrid = std::all_of(points.begin(), points.end(), [](const auto& calls) {
+      return hccl::automatic_network(calls) == sim::NetworkKind::simgrid;
+    });
+    const hccl::SimulateOptions options{.network = simgrid ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid};
+    ordered_json times = ordered_json::array();
+    for (const auto& result : simulate_each(cluster, soc, costs, options, points)) times.push_back(result.makespan);
+    return times.dump();
+  });
+  return {std::filesystem::path(platform).filename().string(), ordered_json::parse(sent).get<std::array<Seconds, 2>>()};
+}
+
+std::string counts_text(const char* what, const std::array<std::uint64_t, hccl::change_kinds>& counts) {
+  std::string text;
+  for (std::size_t kind = 0; kind < counts.size(); ++kind) {
+    if (counts[kind] == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(counts[kind]),
+                        name_of(static_cast<ChangeKind>(kind)));
+  }
+  return text.empty() ? text : fmt::format("  {}: {}\n", what, text);
+}
+
+std::string place_text(const hccl::TaskPlace& place) {
+  return fmt::format("rank {} stage {} queue {} task {}: {}", place.rank, place.stage, place.queue, place.number,
+                     place.task);
+}
+
+std::string text_of(const DiffCommand& command, const hccl::ScheduleDifference& difference,
+                    const std::optional<Times>& times) {
+  std::string text;
+  for (const hccl::FieldDifference& field : difference.fields) {
+    text += fmt::format("{}: {} -> {}\n", field.name, field.first, field.second);
+  }
+  for (const hccl::StageDifference& stage : difference.stages) {
+    text += fmt::format("stage '{}'\n", stage.name);
+    text += counts_text("transfers", stage.transfers) + counts_text("other tasks", stage.others);
+    for (const hccl::TaskChange& change : stage.examples) {
+      const hccl::TaskPlace& place = change.first.has_value() ? *change.first : *change.second;
+      text += fmt::format("    {:<7}  {}\n", name_of(change.kind), place_text(place));
+      if (change.first.has_value() && change.second.has_value()) {
+        text += fmt::format("         to  {}\n", place_text(*change.second));
+      }
+    }
+  }
+  if (difference.equal()) text += fmt::format("{} and {} do the same\n", command.first, command.second);
+  if (times.has_value()) {
+    const auto [first, second] = times->times;
+    text +=
+        fmt::format("time on {}: {:.3f} us -> {:.3f} us", times->platform, first / microsecond, second / microsecond);
+    if (times->equal()) {
+      text += ", equal\n";
+    } else {
+      text += fmt::format(" ({:+.3f} us", (second - first) / microsecond);
+      text += first > 0 ? fmt::format(", {:+.2f} %)\n", (second / first - 1) * 100) : ")\n";
+    }
+  }
+  return text;
+}
+
+ordered_json json_of(const std::array<std::uint64_t, hccl::change_kinds>& counts) {
+  ordered_json json = ordered_json::object();
+  for (std::size_t kind = 0; kind < counts.size(); ++kind) {
+    json[std::string(name_of(static_cast<ChangeKind>(kind)))] = counts[kind];
+  }
+  return json;
+}
+
+ordered_json json_of(const std::optional<hccl::TaskPlace>& place) {
+  if (!place.has_value()) return nullptr;
+  return {{"rank", place->rank},
+          {"stage", place->stage},
+          {"queue", place->queue},
+          {"number", place->number},
+          {"task", place->task}};
+}
+
+std::string json_of(const DiffCommand& command, const hccl::ScheduleDifference& difference,
+                    const std::optional<Times>& times) {
+  ordered_json json{{"format_version", 1},
+                    {"a", command.first},
+                    {"b", command.second},
+                    {"equal", difference.equal() && (!times.has_value() || times->equal())},
+                    {"fields", ordered_json::array()},
+                    {"stages", ordered_json::array()}};
+  for (const hccl::FieldDifference& field : difference.fields) {
+    json["fields"].push_back({{"name", field.name}, {"a", field.first}, {"b", field.second}});
+  }
+  for (const hccl::StageDifference& stage : difference.stages) {
+    ordered_json examples = ordered_json::array();
+    for (const hccl::TaskChange& change : stage.examples) {
+      examples.push_back({{"kind", name_of(change.kind)}, {"a", json_of(change.first)}, {"b", json_of(change.second)}});
+    }
+    json["stages"].push_back({{"name", stage.name},
+                              {"transfers", json_of(stage.transfers)},
+                              {"others", json_of(stage.others)},
+                              {"examples", std::move(examples)}});
+  }
+  if (times.has_value()) {
+    const auto [first, second] = times->times;
+    json["time"] = {{"platform", times->platform}, {"a_s", first}, {"b_s", second}, {"difference_s", second - first}};
+  }
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
+}
+
+void diff(const DiffCommand& command) {
+  std::array<std::shared_ptr<const hccl::Schedule>, 2> schedules;
+  for (std::size_t i = 0; i < schedules.size(); ++i) {
+    const std::string& file = i == 0 ? command.first : command.second;
+    schedules[i] = std::make_shared<const hccl::Schedule>(hccl::read_schedule(file).schedule);
+  }
+  const hccl::ScheduleDifference difference = hccl::difference(*schedules[0], *schedules[1]);
+  std::optional<Times> times;
+  if (!command.platform.empty()) times = times_of(command, schedules);
+  print(command.format == "json" ? json_of(command, difference, times) : text_of(command, difference, times));
+  if (difference.equal() && (!times.has_value() || times->equal())) return;
+  throw Error(ErrorCode::check_failed, "schedule", fmt::format("{} and {} differ", command.first, command.second));
+}
+
+}  // namespace
+
+void add_schedule_diff(CLI::App& schedule) {
+  CLI::App* const command =
+      schedule.add_subcommand("diff", "Compare two schedules in structure and time; status 1 if they differ");
+  const auto options = std::make_shared<DiffCommand>();
+  command->add_option("A", options->first, "A schedule in either form")->required();
+  command->add_option("B", options->second, "Another one")->required();
+  command->add_option("--platform", options->platform,
+                      "Also compare their times on a platform file, or a shipped one by name");
+  command->add_option("--format", options->format, "text or json")
+      ->check(one_of({"text", "json"}))
+      ->capture_default_str();
+  command->callback([options] { diff(*options); });
+}
+
+}  // namespace hcclsim::cli
