@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "hccl/collective/formula.hpp"
 #include "hccl/collective/halving_doubling.hpp"
 #include "hccl/collective/hierarchical.hpp"
 #include "hccl/collective/mesh.hpp"
@@ -31,40 +32,59 @@ bool has_four_rings(const Topology& topology, const device::Soc& soc) {
   return soc.generation == device::Generation::a1 && topology.ranks_per_server == 8 && topology.whole_servers;
 }
 
-OuterAlgorithm choose_outer(const Topology& topology, const device::Soc& soc, Bytes slice) {
+/// A choice and the rule behind it, for people.
+template <typename Algorithm>
+struct Choice {
+  Algorithm algorithm;
+  std::string rule;
+};
+
+Choice<OuterAlgorithm> choose_outer(const Topology& topology, const device::Soc& soc, Bytes slice) {
   const Rank servers = topology.servers;
-  const bool power_of_two = std::has_single_bit(servers);
   if (soc.generation == device::Generation::a1) {
-    return power_of_two ? OuterAlgorithm::halving_doubling : OuterAlgorithm::ring;
+    if (std::has_single_bit(servers)) {
+      return {OuterAlgorithm::halving_doubling, fmt::format("{} servers are a power of two", servers)};
+    }
+    return {OuterAlgorithm::ring, fmt::format("{} servers are no power of two", servers)};
   }
-  // Costs of the two by HCCL's formulas (see the heads of ring.hpp and halving_doubling.hpp); ring wins ties.
-  const Rank core = std::bit_floor(servers);
-  const double log = std::bit_width(core) - 1;
-  const double transfer = static_cast<double>(slice) / selection_rdma_bandwidth;
-  const Seconds ring = 2 * (servers - 1.0) * selection_latency + 2 * (servers - 1.0) / servers * transfer;
-  const Seconds halving = power_of_two ? 2 * log * selection_latency + 2 * (core - 1.0) / core * transfer
-                                       : (2 * log + 2) * selection_latency + (2 * (core - 1.0) / core + 2) * transfer;
-  return ring <= halving ? OuterAlgorithm::ring : OuterAlgorithm::halving_doubling;
+  const auto estimate = [&](OuterAlgorithm algorithm) {
+    const auto terms = formula_terms(name_of(algorithm), Collective::allreduce, servers, static_cast<double>(slice));
+    return terms->steps * selection_latency + terms->bytes / selection_rdma_bandwidth;
+  };
+  const Seconds ring = estimate(OuterAlgorithm::ring);
+  const Seconds halving = estimate(OuterAlgorithm::halving_doubling);
+  return {ring <= halving ? OuterAlgorithm::ring : OuterAlgorithm::halving_doubling,
+          fmt::format("HCCL estimates, with 60 us a step and 20 GB/s for slices of {} bytes, ring {:.1f} us and "
+                      "halving-doubling {:.1f} us; ring wins ties",
+                      slice, ring / microsecond, halving / microsecond)};
 }
 
 /// The algorithm between servers that HCCL_ALGO names, or HCCL's choice.
-OuterAlgorithm outer_algorithm(const HcclConfig& config, const Topology& topology, const device::Soc& soc,
-                               Bytes slice) {
+Choice<OuterAlgorithm> outer_algorithm(const HcclConfig& config, const Topology& topology, const device::Soc& soc,
+                                       Bytes slice) {
   const LevelAlgorithm level1 = config.algo.of(AlgoOperator::allreduce).level1;
+  const auto asked_for = [&](OuterAlgorithm algorithm) -> Choice<OuterAlgorithm> {
+    return {algorithm, fmt::format("HCCL_ALGO says level1:{}", name_of(level1))};
+  };
   switch (level1) {
     case LevelAlgorithm::automatic:
       return choose_outer(topology, soc, slice);
     case LevelAlgorithm::ring:
-      return OuterAlgorithm::ring;
+      return asked_for(OuterAlgorithm::ring);
     case LevelAlgorithm::halving_doubling:
-      return OuterAlgorithm::halving_doubling;
+      return asked_for(OuterAlgorithm::halving_doubling);
     default:
       bad_input("allreduce", "HCCL_ALGO level1:{} is not simulated for allreduce; use ring or H-D_R", name_of(level1));
   }
 }
 
+Choice<OuterAlgorithm> outer_of(const AllReduceRequest& request, const Topology& topology, const device::Soc& soc) {
+  const Bytes payload = request.elements * size_of(request.type);
+  return outer_algorithm(request.config, topology, soc, payload / topology.ranks_per_server);
+}
+
 HierarchicalOptions hierarchical_options(const AllReduceRequest& request, const Topology& topology,
-                                         const device::Soc& soc, Bytes payload) {
+                                         const device::Soc& soc) {
   HierarchicalOptions options{.ranks_per_server = topology.ranks_per_server, .orders = {}};
   if (has_four_rings(topology, soc)) {
     options.inner = InnerAlgorithm::multi_ring;
@@ -75,25 +95,41 @@ HierarchicalOptions hierarchical_options(const AllReduceRequest& request, const 
   } else if (soc.generation == device::Generation::a2 || topology.ranks_per_server == 4) {
     options.inner = InnerAlgorithm::mesh;
   }
-  options.outer = outer_algorithm(request.config, topology, soc, payload / topology.ranks_per_server);
+  options.outer = outer_of(request, topology, soc).algorithm;
   return options;
 }
 
-AllReduceAlgorithm choose(const Topology& topology, const device::Soc& soc, Bytes payload) {
-  if (topology.servers > 1) {
-    return topology.ranks_per_server > 0 ? AllReduceAlgorithm::hierarchical : AllReduceAlgorithm::ring;
-  }
+Choice<AllReduceAlgorithm> choose_in_server(const Topology& topology, const device::Soc& soc, Bytes payload) {
   switch (soc.generation) {
     case device::Generation::a1:
-      if (has_four_rings(topology, soc)) return AllReduceAlgorithm::multi_ring;
-      return topology.ranks == 4 ? AllReduceAlgorithm::mesh_two_shot : AllReduceAlgorithm::ring;
+      if (has_four_rings(topology, soc)) {
+        return {AllReduceAlgorithm::multi_ring, "HCCL's four rings use all links of a whole server of eight 910A"};
+      }
+      if (topology.ranks == 4) return {AllReduceAlgorithm::mesh_two_shot, "HCCL takes the mesh for four 910A"};
+      return {AllReduceAlgorithm::ring, fmt::format("HCCL takes one ring for {} 910A of a server", topology.ranks)};
     case device::Generation::a2:
-      return payload <= one_shot_limit_graph_mode ? AllReduceAlgorithm::mesh_one_shot
-                                                  : AllReduceAlgorithm::mesh_two_shot;
+      if (payload <= one_shot_limit_graph_mode) {
+        return {AllReduceAlgorithm::mesh_one_shot,
+                fmt::format("up to {} bytes HCCL on A2 reads everything at once", one_shot_limit_graph_mode)};
+      }
+      return {AllReduceAlgorithm::mesh_two_shot,
+              fmt::format("beyond {} bytes HCCL on A2 takes the mesh in two shots", one_shot_limit_graph_mode)};
     case device::Generation::a3:
-      return topology.ranks > 2 ? AllReduceAlgorithm::multi_ring : AllReduceAlgorithm::ring;
+      if (topology.ranks > 2) return {AllReduceAlgorithm::multi_ring, "HCCL takes the double ring on A3"};
+      return {AllReduceAlgorithm::ring, "two dies are a ring"};
   }
   internal_error("unknown generation {}", static_cast<int>(soc.generation));
+}
+
+/// The algorithm that was asked for, or HCCL's.
+Choice<AllReduceAlgorithm> choose(const AllReduceRequest& request, const Topology& topology, const device::Soc& soc) {
+  if (request.algorithm != AllReduceAlgorithm::automatic) return {request.algorithm, "it was asked for"};
+  if (topology.servers == 1) return choose_in_server(topology, soc, request.elements * size_of(request.type));
+  if (topology.ranks_per_server > 0) {
+    return {AllReduceAlgorithm::hierarchical,
+            fmt::format("{} servers with {} NPUs each make two levels", topology.servers, topology.ranks_per_server)};
+  }
+  return {AllReduceAlgorithm::ring, "the servers' numbers of NPUs differ, or ranks are not numbered server by server"};
 }
 
 /// Of an error message: "1 server", "2 servers".
@@ -142,19 +178,16 @@ AllReduceAlgorithm parse_allreduce_algorithm(std::string_view name) {
 std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, const Topology& topology,
                                                const device::Soc& soc) {
   const Operation operation{topology.ranks, request.elements, request.type, request.op};
-  const Bytes payload = request.elements * size_of(request.type);
   const auto inlined = [&](sim::Transport transport) {
     return device::inline_reduce(soc, request.type, request.op, operation.alignment, transport);
   };
   // A flat algorithm crosses servers with the same tasks as it moves within them.
   const bool flat = inlined(topology.inside) && (topology.servers == 1 || inlined(topology.between));
-  AllReduceAlgorithm algorithm = request.algorithm;
-  if (algorithm == AllReduceAlgorithm::automatic) algorithm = choose(topology, soc, payload);
   const auto share = [&soc](Schedule&& schedule) {
     require_resources(schedule, soc);
     return std::make_shared<const Schedule>(std::move(schedule));
   };
-  switch (algorithm) {
+  switch (choose(request, topology, soc).algorithm) {
     case AllReduceAlgorithm::ring:
       return share(ring_allreduce(operation, flat));
     case AllReduceAlgorithm::multi_ring:
@@ -173,7 +206,7 @@ std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, 
             "{} NPUs on {}; use ring",
             topology.ranks, server_count(topology));
       }
-      HierarchicalOptions options = hierarchical_options(request, topology, soc, payload);
+      HierarchicalOptions options = hierarchical_options(request, topology, soc);
       options.inline_reduce_inner = inlined(topology.inside);
       options.inline_reduce_outer = inlined(topology.between);
       return share(hierarchical_allreduce(operation, options));
@@ -182,6 +215,13 @@ std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, 
       break;
   }
   internal_error("no allreduce algorithm was chosen");
+}
+
+std::string allreduce_rule(const AllReduceRequest& request, const Topology& topology, const device::Soc& soc) {
+  auto [algorithm, rule] = choose(request, topology, soc);
+  if (algorithm != AllReduceAlgorithm::hierarchical || !can_be_hierarchical(topology)) return rule;
+  const auto [outer, outer_rule] = outer_of(request, topology, soc);
+  return fmt::format("{}; {} between servers: {}", rule, name_of(outer), outer_rule);
 }
 
 }  // namespace hcclsim::hccl

@@ -43,4 +43,8 @@ struct AllReduceRequest {
 [[nodiscard]] std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, const Topology& topology,
                                                              const device::Soc& soc);
 
+/// Why make_allreduce takes the algorithm that it takes, with the figures that decide.
+[[nodiscard]] std::string allreduce_rule(const AllReduceRequest& request, const Topology& topology,
+                                         const device::Soc& soc);
+
 }  // namespace hcclsim::hccl

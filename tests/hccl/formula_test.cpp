@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "hccl/collective/formula.hpp"
 #include "hccl/collective/halving_doubling.hpp"
 #include "hccl/collective/mesh.hpp"
 #include "hccl/collective/ring.hpp"
@@ -35,7 +36,7 @@ test::TestPlatform formula_platform(Rank ranks) {
   return platform;
 }
 
-struct Formula {
+struct Published {
   std::string name;
   std::function<Schedule(const Operation&, bool)> build;
   std::function<double(double p, double n, double gamma)> time;
@@ -48,8 +49,8 @@ double halving_doubling_time(double p, double n, double gamma) {
   return (2 * log + 2) * alpha + (2 * (core - 1) / core + 2) * n * beta + ((core - 1) / core + 1) * n * gamma;
 }
 
-const std::vector<Formula>& formulas() {
-  static const std::vector<Formula> all{
+const std::vector<Published>& formulas() {
+  static const std::vector<Published> all{
       {"ring", ring_allreduce,
        [](double p, double n, double g) {
          return 2 * (p - 1) * alpha + 2 * (p - 1) / p * n * beta + (p - 1) / p * n * g;
@@ -72,8 +73,18 @@ INSTANTIATE_TEST_SUITE_P(Collective, Formulas,
                                   std::string(sim::name_of(std::get<1>(info.param)));
                          });
 
+/// What formula_of and formula_time say of a schedule on the rig's cluster.
+double formula_time_of(const Schedule& schedule, test::Rig& rig, ReduceOp op) {
+  const Communicator world = world_communicator(schedule.ranks);
+  std::vector<std::string> notes;
+  const device::Soc soc = device::resolve_soc(rig.cluster, 0, notes);
+  const auto terms =
+      formula_of(schedule.algorithm, Collective::allreduce, topology_of(world, rig.cluster), soc, schedule.payload());
+  return formula_time(terms.value(), formula_costs(world, rig.cluster, soc, rig.costs, DataType::fp32, op));
+}
+
 TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
-  const Formula& formula = formulas()[std::get<0>(GetParam())];
+  const Published& formula = formulas()[std::get<0>(GetParam())];
   for (const Rank ranks : {2U, 3U, 4U, 6U, 7U, 8U, 16U}) {
     const std::string path = test::write_platform(formula_platform(ranks));
     for (const Bytes per_slice : {Bytes{128}, Bytes{4096}, Bytes{1} << 20}) {
@@ -82,15 +93,51 @@ TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
       for (const bool inlined : {true, false}) {
         const Operation spec{ranks, bytes / 4};
         const auto schedule = std::make_shared<const Schedule>(formula.build(spec, inlined));
-        const double time = test::in_child([&] {
+        const std::vector<double> times = test::in_child([&] {
           test::Rig rig(path, std::get<1>(GetParam()));
-          return std::vector<double>{rig.time_of(schedule)};
-        })[0];
+          const double predicted = formula_time_of(*schedule, rig, inlined ? ReduceOp::sum : ReduceOp::prod);
+          return std::vector<double>{rig.time_of(schedule), predicted};
+        });
         const double expected = formula.time(ranks, static_cast<double>(bytes), inlined ? 0 : gamma_cost);
-        EXPECT_NEAR(time / expected, 1, 1e-9) << ranks << " ranks, " << bytes << " bytes, inline " << inlined;
+        EXPECT_NEAR(times[0] / expected, 1, 1e-9) << ranks << " ranks, " << bytes << " bytes, inline " << inlined;
+        EXPECT_NEAR(times[1] / expected, 1, 1e-12) << ranks << " ranks, " << bytes << " bytes, inline " << inlined;
       }
     }
   }
+}
+
+TEST(FormulaText, NamesWhatItCounts) {
+  const device::Soc soc;  // 910A: four rings
+  const Topology server{.ranks = 8, .servers = 1, .ranks_per_server = 8};
+  const auto text = [&](const char* algorithm, const Topology& topology, Collective collective) {
+    return to_string(formula_of(algorithm, collective, topology, soc, 8192).value(), 8192);
+  };
+  EXPECT_EQ(text("ring", server, Collective::allreduce), "14α + 1.75nβ + 0.875nγ");
+  EXPECT_EQ(text("ring", server, Collective::allgather), "7α + 0.875nβ");
+  EXPECT_EQ(text("multi-ring", server, Collective::allreduce), "14α + 0.4375nβ + 0.2188nγ");
+  EXPECT_EQ(text("mesh-two-shot", server, Collective::allreduce), "2α + 0.25nβ + 0.875nγ");
+  EXPECT_EQ(text("mesh-two-shot", server, Collective::reduce_scatter), "α + 0.125nβ + 0.875nγ");
+  EXPECT_EQ(text("mesh-one-shot", server, Collective::allreduce), "α + nβ + 7nγ");
+  EXPECT_EQ(text("halving-doubling", server, Collective::allreduce), "6α + 1.75nβ + 0.875nγ");
+  const Topology servers{.ranks = 24, .servers = 3, .ranks_per_server = 8};
+  EXPECT_EQ(text("halving-doubling", servers, Collective::allreduce), "10α + 3.875nβ + 1.938nγ");
+  EXPECT_EQ(text("hierarchical(mesh, halving-doubling)", servers, Collective::allreduce),
+            "inside 2α + 0.25nβ + 0.875nγ; between 4α + 0.375nβ + 0.1875nγ");
+}
+
+TEST(FormulaText, ThereIsNoneWhereHcclGivesNone) {
+  const device::Soc soc;
+  const Topology servers{.ranks = 24, .servers = 3, .ranks_per_server = 8};
+  const auto has = [&](const char* algorithm, const Topology& topology, Collective collective) {
+    return formula_of(algorithm, collective, topology, soc, 8192).has_value();
+  };
+  EXPECT_FALSE(has("user's own", servers, Collective::allreduce));
+  EXPECT_FALSE(has("mesh-one-shot", servers, Collective::allgather));
+  EXPECT_FALSE(has("halving-doubling", servers, Collective::reduce_scatter)) << "24 is no power of two";
+  EXPECT_FALSE(has("ring", servers, Collective::alltoall));
+  EXPECT_FALSE(has("hierarchical(mesh)", servers, Collective::allreduce));
+  EXPECT_FALSE(has("hierarchical(mesh, star)", servers, Collective::allreduce));
+  EXPECT_FALSE(has("hierarchical(mesh, ring)", {.ranks = 5, .servers = 2}, Collective::allreduce));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "hccl/collective/formula.hpp"
 #include "hccl/collective/hierarchical.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
@@ -76,15 +77,22 @@ TEST_P(HierarchicalTime, IsTheSumOfItsLevels) {
     for (const auto outer : {OuterAlgorithm::ring, OuterAlgorithm::halving_doubling}) {
       const auto schedule = std::make_shared<const Schedule>(hierarchical_allreduce(
           {servers * inside, bytes / 4}, {.ranks_per_server = inside, .inner = inner, .outer = outer, .orders = {}}));
-      const double time = test::in_child([&, kind = network] {
+      const std::vector<double> times = test::in_child([&, kind = network] {
         test::Rig rig(path, kind);
-        return std::vector<double>{rig.time_of(schedule)};
-      })[0];
+        const Communicator world = world_communicator(rig.cluster.size());
+        std::vector<std::string> notes;
+        const device::Soc soc = device::resolve_soc(rig.cluster, 0, notes);
+        const auto formula = formula_of(schedule->algorithm, Collective::allreduce, topology_of(world, rig.cluster),
+                                        soc, schedule->payload());
+        const FormulaCosts costs = formula_costs(world, rig.cluster, soc, rig.costs, DataType::fp32, ReduceOp::sum);
+        return std::vector<double>{rig.time_of(schedule), formula_time(formula.value(), costs)};
+      });
       const auto n = static_cast<double>(bytes);
       double expected = outer == OuterAlgorithm::ring ? scatter_and_gather(servers, n / inside, false, outer_costs)
                                                       : halving_doubling(servers, n / inside, outer_costs);
       if (inside > 1) expected += scatter_and_gather(inside, n, inner == InnerAlgorithm::mesh, inner_costs);
-      EXPECT_NEAR(time / expected, 1, 1e-9) << schedule->algorithm;
+      EXPECT_NEAR(times[0] / expected, 1, 1e-9) << schedule->algorithm;
+      EXPECT_NEAR(times[1] / expected, 1, 1e-12) << schedule->algorithm;
     }
   }
 }

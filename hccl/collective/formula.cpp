@@ -1,0 +1,160 @@
+#include "hccl/collective/formula.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace hcclsim::hccl {
+namespace {
+
+FormulaTerms operator+(FormulaTerms a, const FormulaTerms& b) { return a += b; }
+
+/// Both phases of an allreduce, or the one that is asked for.
+std::optional<FormulaTerms> phases(const FormulaTerms& reduce_scatter, const FormulaTerms& allgather,
+                                   Collective collective) {
+  switch (collective) {
+    case Collective::reduce_scatter:
+      return reduce_scatter;
+    case Collective::allgather:
+      return allgather;
+    case Collective::allreduce:
+      return reduce_scatter + allgather;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<FormulaTerms> halving_doubling_terms(Collective collective, Rank ranks, double payload) {
+  const Rank core = std::bit_floor(ranks);
+  const double log = std::bit_width(core) - 1;
+  const double share = (core - 1.0) / core * payload;
+  const FormulaTerms halving{.steps = log, .bytes = share, .reduced = share};
+  const FormulaTerms doubling{.steps = log, .bytes = share};
+  if (core == ranks) return phases(halving, doubling, collective);
+  if (collective != Collective::allreduce) return std::nullopt;
+  // The ranks beyond the power of two give their payload away and get the result back.
+  return halving + doubling + FormulaTerms{.steps = 2, .bytes = 2 * payload, .reduced = payload};
+}
+
+bool moves_nothing(const FormulaTerms& terms) { return terms.steps == 0 && terms.bytes == 0; }
+
+/// "2n", "0.875n", "n".
+std::string of_payload(double bytes, Bytes payload) {
+  const double factor = payload == 0 ? 0 : bytes / static_cast<double>(payload);
+  return factor == 1 ? "n" : fmt::format("{:.4g}n", factor);
+}
+
+std::string to_string(const FormulaTerms& terms, Bytes payload) {
+  std::string text = terms.steps == 1 ? "α" : fmt::format("{:g}α", terms.steps);
+  text += fmt::format(" + {}β", of_payload(terms.bytes, payload));
+  if (terms.reduced > 0) text += fmt::format(" + {}γ", of_payload(terms.reduced, payload));
+  return text;
+}
+
+Seconds terms_time(const FormulaTerms& terms, const LevelCosts& level, const device::TaskCosts& tasks) {
+  if (moves_nothing(terms)) return 0;
+  const auto step = static_cast<Bytes>(terms.bytes / std::max(terms.steps, 1.0));
+  const BytesPerSecond bandwidth = terms.access == sim::Access::read ? level.read : level.write;
+  const Seconds reducing = level.inline_reduce ? 0 : terms.reduced / tasks.reduce_bandwidth;
+  return terms.steps * alpha_of(level, tasks, step) + terms.bytes / bandwidth + reducing;
+}
+
+/// Makes the level as slow as the route.
+void slow_down(LevelCosts& level, const sim::Route& route, const sim::Cluster& cluster) {
+  const BytesPerSecond capacity = cluster.capacity(route.slowest);
+  if (route.transport == sim::Transport::rdma) level.transport = sim::Transport::rdma;
+  level.latency = std::max(level.latency, route.latency);
+  level.write = std::min(level.write, capacity / route.write_factor);
+  level.read = std::min(level.read, capacity / route.read_factor);
+}
+
+}  // namespace
+
+FormulaTerms& FormulaTerms::operator+=(const FormulaTerms& other) {
+  steps += other.steps;
+  bytes += other.bytes;
+  reduced += other.reduced;
+  return *this;
+}
+
+std::optional<FormulaTerms> formula_terms(std::string_view algorithm, Collective collective, Rank ranks, double payload,
+                                          std::uint32_t rings) {
+  if (ranks == 1) return FormulaTerms{};
+  const double others = ranks - 1.0;
+  if (algorithm == "ring" || algorithm == "multi-ring") {
+    const double share = others / ranks * payload / (algorithm == "ring" ? 1 : rings);
+    return phases({.steps = others, .bytes = share, .reduced = share}, {.steps = others, .bytes = share}, collective);
+  }
+  if (algorithm == "mesh" || algorithm == "mesh-two-shot") {
+    constexpr auto read = sim::Access::read;
+    const double slice = payload / ranks;
+    return phases({.steps = 1, .bytes = slice, .reduced = others * slice, .access = read},
+                  {.steps = 1, .bytes = slice, .access = read}, collective);
+  }
+  if (algorithm == "mesh-one-shot" && collective == Collective::allreduce) {
+    return FormulaTerms{.steps = 1, .bytes = payload, .reduced = others * payload, .access = sim::Access::read};
+  }
+  if (algorithm == "halving-doubling") return halving_doubling_terms(collective, ranks, payload);
+  return std::nullopt;
+}
+
+std::optional<Formula> formula_of(std::string_view algorithm, Collective collective, const Topology& topology,
+                                  const device::Soc& soc, Bytes payload) {
+  const std::uint32_t rings = soc.generation == device::Generation::a1 ? 4 : 2;
+  const auto bytes = static_cast<double>(payload);
+  constexpr std::string_view prefix = "hierarchical(";
+  if (!algorithm.starts_with(prefix)) {
+    const auto terms = formula_terms(algorithm, collective, topology.ranks, bytes, rings);
+    if (!terms.has_value()) return std::nullopt;
+    return topology.servers > 1 ? Formula{{}, *terms} : Formula{*terms, {}};
+  }
+  const std::size_t comma = algorithm.find(", ");
+  if (comma == std::string_view::npos || !algorithm.ends_with(')') || topology.ranks_per_server == 0) {
+    return std::nullopt;
+  }
+  const std::string_view inside = algorithm.substr(prefix.size(), comma - prefix.size());
+  const std::string_view between = algorithm.substr(comma + 2, algorithm.size() - comma - 3);
+  const Rank in_server = topology.ranks_per_server;
+  const auto inner = formula_terms(inside, collective, in_server, bytes, rings);
+  const auto outer = formula_terms(between, collective, topology.servers, bytes / in_server, rings);
+  if (!inner.has_value() || !outer.has_value()) return std::nullopt;
+  return Formula{*inner, *outer};
+}
+
+std::string to_string(const Formula& formula, Bytes payload) {
+  if (moves_nothing(formula.between)) return to_string(formula.inside, payload);
+  if (moves_nothing(formula.inside)) return to_string(formula.between, payload);
+  return fmt::format("inside {}; between {}", to_string(formula.inside, payload), to_string(formula.between, payload));
+}
+
+FormulaCosts formula_costs(const Communicator& communicator, sim::Cluster& cluster, const device::Soc& soc,
+                           const device::TaskCosts& tasks, DataType type, ReduceOp op) {
+  constexpr BytesPerSecond unlimited = std::numeric_limits<BytesPerSecond>::infinity();
+  FormulaCosts costs{{.write = unlimited, .read = unlimited}, {.write = unlimited, .read = unlimited}, tasks};
+  const Rank first = communicator.ranks.front();
+  bool between_known = false;
+  for (const Rank rank : communicator.ranks) {
+    const bool same_server = cluster.npu(rank).server == cluster.npu(first).server;
+    if (rank == first || (!same_server && between_known)) continue;
+    slow_down(same_server ? costs.inside : costs.between, cluster.route(first, rank), cluster);
+    between_known = between_known || !same_server;
+  }
+  for (LevelCosts* const level : {&costs.inside, &costs.between}) {
+    level->inline_reduce = device::inline_reduce(soc, type, op, Operation{}.alignment, level->transport);
+  }
+  return costs;
+}
+
+Seconds alpha_of(const LevelCosts& level, const device::TaskCosts& tasks, Bytes step) {
+  return 2 * (tasks.notify_record + tasks.notify_wait) + tasks.transfer_setup(level.transport, step) + level.latency;
+}
+
+Seconds formula_time(const Formula& formula, const FormulaCosts& costs) {
+  return terms_time(formula.inside, costs.inside, costs.tasks) +
+         terms_time(formula.between, costs.between, costs.tasks);
+}
+
+}  // namespace hcclsim::hccl

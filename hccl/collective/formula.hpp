@@ -1,0 +1,84 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/units.hpp"
+#include "device/soc.hpp"
+#include "device/task_cost.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "hccl/schedule/operation.hpp"
+#include "sim/cluster.hpp"
+
+/// HCCL's formulas of time (its documentation, coll_algo_intro): D = alpha + n·beta + n·gamma per step, with alpha what
+/// a step costs before its first byte flows, beta the time of a byte on the way and gamma that of reducing one, 0 if
+/// the transfer reduces. p ranks, n bytes of the whole payload:
+///
+///     algorithm         reduce-scatter                allgather              allreduce
+///     ring              (p−1)α + (p−1)/p·n(β+γ)       (p−1)α + (p−1)/p·nβ    both
+///     k rings at once   each carries n/k              each carries n/k       both
+///     mesh, two-shot    α + n/p·β + (p−1)/p·nγ        α + n/p·β              both
+///     mesh, one-shot                                                         α + nβ + (p−1)nγ
+///     halving-doubling  log p·α + (p−1)/p·n(β+γ)      log p·α + (p−1)/p·nβ   both; see halving_doubling.hpp for p ≠
+///     2^k
+///
+/// A hierarchy of servers adds its levels, the outer one on the slice n/m that each of a server's m ranks holds. All of
+/// it holds where no two transfers share a link; what the simulation gives beyond that is contention.
+namespace hcclsim::hccl {
+
+/// What a formula counts on one level, of the rank that has most.
+struct FormulaTerms {
+  double steps = 0;
+  double bytes = 0;    ///< that flow one step after the other
+  double reduced = 0;  ///< bytes
+  sim::Access access = sim::Access::write;
+
+  FormulaTerms& operator+=(const FormulaTerms& other);
+};
+
+/// Of an algorithm of one level, as Schedule::algorithm and its parts name it: ring, multi-ring (of `rings` rings),
+/// mesh and mesh-two-shot, mesh-one-shot, halving-doubling. Nothing if HCCL gives no formula.
+[[nodiscard]] std::optional<FormulaTerms> formula_terms(std::string_view algorithm, Collective collective, Rank ranks,
+                                                        double payload, std::uint32_t rings = 1);
+
+/// The levels of an algorithm; one that does not know servers has all of its steps on the slower level.
+struct Formula {
+  FormulaTerms inside;
+  FormulaTerms between;
+};
+
+/// Of an algorithm named as in Schedule::algorithm, "hierarchical(INSIDE, BETWEEN)" too. Nothing if there is none.
+[[nodiscard]] std::optional<Formula> formula_of(std::string_view algorithm, Collective collective,
+                                                const Topology& topology, const device::Soc& soc, Bytes payload);
+
+/// "14α + 1.75nβ + 0.875nγ", n being the payload; of two levels "inside …; between …".
+[[nodiscard]] std::string to_string(const Formula& formula, Bytes payload);
+
+/// Speeds of a level: of the slowest way from a rank to another one.
+struct LevelCosts {
+  sim::Transport transport = sim::Transport::sdma;
+  Seconds latency = 0;
+  BytesPerSecond write = 0;
+  BytesPerSecond read = 0;
+  bool inline_reduce = true;
+};
+
+struct FormulaCosts {
+  LevelCosts inside;
+  LevelCosts between;  ///< of several servers
+  device::TaskCosts tasks;
+};
+
+/// Speeds between the communicator's first rank and the others, for reductions of this type and operator.
+[[nodiscard]] FormulaCosts formula_costs(const Communicator& communicator, sim::Cluster& cluster,
+                                         const device::Soc& soc, const device::TaskCosts& tasks, DataType type,
+                                         ReduceOp op);
+
+/// Of a step that moves so many bytes: "my memory is free" and "it is there" with their waits, set-up and latency.
+[[nodiscard]] Seconds alpha_of(const LevelCosts& level, const device::TaskCosts& tasks, Bytes step);
+
+/// The formula's time.
+[[nodiscard]] Seconds formula_time(const Formula& formula, const FormulaCosts& costs);
+
+}  // namespace hcclsim::hccl
