@@ -1,56 +1,222 @@
 #include "hccl/check/contract.hpp"
 
 #include <algorithm>
-#include <array>
-
-#include "base/error.hpp"
+#include <utility>
 
 namespace hcclsim::hccl {
 namespace {
 
-constexpr std::array<Collective, 3> known{Collective::allreduce, Collective::reduce_scatter, Collective::allgather};
+/// Steps until one becomes `ranks`, at most `times` as many in each.
+std::uint32_t steps_to(Rank ranks, std::uint64_t times) {
+  if (times < 2) return 0;
+  std::uint32_t steps = 0;
+  for (std::uint64_t known = 1; known < ranks; known *= times) ++steps;
+  return steps;
+}
+
+Bytes ratio_up(Bytes bytes, Rank times, Rank ranks) { return (bytes * times + ranks - 1) / ranks; }
+
+Rank nonempty_blocks(const Operation& operation) {
+  if (operation.counts.empty()) return operation.ranks;
+  const std::vector<std::uint64_t>& counts = operation.counts.counts();
+  return static_cast<Rank>(std::count_if(counts.begin(), counts.end(), [](std::uint64_t count) { return count > 0; }));
+}
 
 }  // namespace
 
-Contract::Contract(const TaskProgram& program)
-    : program_(program),
-      starts_sliced_(program.collective == Collective::allgather),
-      ends_sliced_(program.collective == Collective::reduce_scatter) {
-  if (std::find(known.begin(), known.end(), program.collective) != known.end()) return;
-  bad_input("schedule", "what the collective '{}' has to do is not known", name_of(program.collective));
+Bytes Contract::place_of(Rank block) const {
+  return bytes(operation_.counts.empty() ? block * operation_.elements : operation_.counts.offset(0, block));
 }
 
-Holding Contract::slice(Rank rank) const {
-  const Operation::Block block = program_.block(Buffer::output, rank, rank);
-  const Bytes element = size_of(program_.type);
-  return {block.offset * element, block.elements * element};
+Holding Contract::block(Buffer buffer, Rank rank, Rank block) const {
+  const Operation::Block found = operation_.block(buffer, rank, operation_.holds_all(buffer) ? block : 0);
+  return {.buffer = buffer, .offset = bytes(found.offset), .length = bytes(found.elements)};
 }
 
-Holding Contract::initial(Rank rank) const {
-  Holding holding = starts_sliced_ ? slice(rank) : Holding{0, program_.payload()};
-  holding.only = rank;
-  return holding;
+std::vector<Holding> Contract::initial(Rank rank) const {
+  Holding held{.buffer = start(), .length = operation_.size(start(), rank), .only = rank};
+  switch (operation_.collective) {
+    case Collective::broadcast:
+    case Collective::scatter:
+      if (rank != operation_.root) return {};
+      break;
+    case Collective::allgather:
+    case Collective::gather:
+      held = block(start(), rank, rank);
+      held.place = place_of(rank);
+      held.only = rank;
+      break;
+    default:
+      break;
+  }
+  if (held.length == 0) return {};
+  return {held};
+}
+
+std::vector<Holding> Contract::gathered(Rank rank) const {
+  std::vector<Holding> all;
+  for (Rank source = 0; source < operation_.ranks; ++source) {
+    Holding held = block(Buffer::output, rank, source);
+    held.place = place_of(source);
+    held.only = source;
+    all.push_back(held);
+  }
+  return all;
+}
+
+std::vector<Holding> Contract::exchanged(Rank rank) const {
+  std::vector<Holding> all;
+  for (Rank source = 0; source < operation_.ranks; ++source) {
+    Holding held = block(Buffer::output, rank, source);
+    held.place = block(start(), source, rank).offset;
+    held.only = source;
+    all.push_back(held);
+  }
+  return all;
 }
 
 std::vector<Holding> Contract::required(Rank rank) const {
   std::vector<Holding> all;
-  if (starts_sliced_) {
-    for (Rank owner = 0; owner < program_.ranks; ++owner) all.push_back(initial(owner));
-  } else {
-    all.push_back(ends_sliced_ ? slice(rank) : Holding{0, program_.payload()});
+  const bool at_root = rank == operation_.root;
+  const Bytes whole = operation_.size(Buffer::output, rank);
+  switch (operation_.collective) {
+    case Collective::allreduce:
+      all = {{.length = whole}};
+      break;
+    case Collective::reduce:
+      if (at_root) all = {{.length = whole}};
+      break;
+    case Collective::broadcast:
+      all = {{.length = whole, .only = operation_.root}};
+      break;
+    case Collective::reduce_scatter:
+    case Collective::scatter:
+      all = {block(Buffer::output, rank, rank)};
+      all.front().place = place_of(rank);
+      if (operation_.collective == Collective::scatter) all.front().only = operation_.root;
+      break;
+    case Collective::allgather:
+      all = gathered(rank);
+      break;
+    case Collective::gather:
+      if (at_root) all = gathered(rank);
+      break;
+    case Collective::alltoall:
+      all = exchanged(rank);
+      break;
+    case Collective::send_recv:
+      if (operation_.counts.empty()) {
+        all = {{.length = whole, .only = (rank + operation_.ranks - 1) % operation_.ranks}};
+      } else {
+        all = exchanged(rank);
+      }
+      break;
+    case Collective::barrier:
+      break;
   }
   std::erase_if(all, [](const Holding& holding) { return holding.length == 0; });
   return all;
 }
 
+bool Contract::all_end_alike() const {
+  return operation_.collective == Collective::allreduce || operation_.collective == Collective::allgather ||
+         operation_.collective == Collective::broadcast;
+}
+
 Bytes Contract::least_sent() const {
-  // Each of the two halves of an allreduce, and each of the other two collectives, moves (p−1)/p of the payload.
-  const Bytes half = program_.payload() - (program_.payload() + program_.ranks - 1) / program_.ranks;
-  return starts_sliced_ || ends_sliced_ ? half : 2 * half;
+  const Bytes all = operation_.payload();
+  const Rank ranks = operation_.ranks;
+  if (ranks == 1) return 0;
+  const BlockCounts& counts = operation_.counts;
+  switch (operation_.collective) {
+    case Collective::allreduce:
+      // Of every byte: before the first rank has the whole reduction, each other rank has sent its contribution; after
+      // that each of them still has to get something. So 2(p−1) times in all, by p ranks.
+      return ratio_up(all, 2 * (ranks - 1), ranks);
+    case Collective::reduce_scatter: {
+      // What a rank contributes to the blocks of others must leave it.
+      std::uint64_t smallest = operation_.elements;
+      if (!counts.empty()) smallest = *std::min_element(counts.counts().begin(), counts.counts().end());
+      return all - bytes(smallest);
+    }
+    case Collective::allgather:
+      // Every byte comes to p−1 ranks, and leaves its own at least once.
+      return std::max(ratio_up(all, ranks - 1, ranks), bytes(operation_.largest_block()));
+    case Collective::broadcast:  // It must leave the root.
+    case Collective::reduce:     // Every contribution but the root's must leave its rank.
+      return all;
+    case Collective::scatter:  // All blocks but its own must leave the root.
+      return all - bytes(operation_.elements);
+    case Collective::gather:  // Its block must leave every rank but the root.
+      return bytes(operation_.elements);
+    case Collective::alltoall:
+    case Collective::send_recv: {
+      // What goes to others must leave its rank.
+      if (counts.empty()) return operation_.blocks() == 1 ? all : all - bytes(operation_.elements);
+      std::uint64_t most = 0;
+      for (Rank rank = 0; rank < ranks; ++rank) {
+        const std::uint64_t kept = counts.offset(rank, rank + 1) - counts.offset(rank, rank);
+        most = std::max(most, counts.offset(rank, ranks) - kept);
+      }
+      return bytes(most);
+    }
+    case Collective::barrier:
+      break;
+  }
+  return 0;
 }
 
 Bytes Contract::least_reduced() const {
-  return starts_sliced_ ? 0 : program_.payload() - (program_.payload() + program_.ranks - 1) / program_.ranks;
+  // Every byte of the result takes p−1 reductions, by p ranks.
+  return reduces(operation_.collective) ? ratio_up(operation_.payload(), operation_.ranks - 1, operation_.ranks) : 0;
+}
+
+Contract::Spread Contract::spread_of_pairs() const {
+  const Rank ranks = operation_.ranks;
+  const std::vector<std::uint64_t>& counts = operation_.counts.counts();
+  std::vector<Spread> of_rank(ranks);
+  for (Rank from = 0; from < ranks; ++from) {
+    for (Rank to = 0; to < ranks; ++to) {
+      if (from == to || counts[std::size_t{from} * ranks + to] == 0) continue;
+      ++of_rank[from].receivers;
+      ++of_rank[to].senders;
+    }
+  }
+  Spread most;
+  for (const Spread& one : of_rank) {
+    most = {std::max(most.receivers, one.receivers), std::max(most.senders, one.senders)};
+  }
+  return most;
+}
+
+Contract::Spread Contract::spread() const {
+  const Rank ranks = operation_.ranks;
+  if (operation_.collective == Collective::barrier) return {ranks, ranks};
+  if (operation_.payload() == 0) return {};
+  switch (operation_.collective) {
+    case Collective::broadcast:
+    case Collective::scatter:
+      return {ranks, 1};
+    case Collective::reduce:
+    case Collective::gather:
+      return {1, ranks};
+    case Collective::reduce_scatter:
+      return {nonempty_blocks(operation_), ranks};
+    case Collective::allgather:
+      return {ranks, nonempty_blocks(operation_)};
+    case Collective::alltoall:
+    case Collective::send_recv:
+      if (!operation_.counts.empty()) return spread_of_pairs();
+      if (operation_.blocks() == 1) return {std::min<Rank>(ranks, 2), std::min<Rank>(ranks, 2)};
+      return {ranks, ranks};
+    default:
+      return {ranks, ranks};
+  }
+}
+
+std::uint32_t Contract::least_steps(std::uint32_t out, std::uint32_t in) const {
+  const Spread most = spread();
+  return std::max(steps_to(most.receivers, std::uint64_t{out} + 1), steps_to(most.senders, std::uint64_t{in} + 1));
 }
 
 }  // namespace hcclsim::hccl

@@ -16,6 +16,8 @@ class Count {
       : program_(program),
         steps_(program.chains(), 0),
         posted_(std::size_t{program.ranks} * program.notifies, 0),
+        out_(program.ranks),
+        in_(program.ranks),
         sent_(program.ranks, 0),
         reduced_(program.ranks, 0) {}
 
@@ -28,6 +30,7 @@ class Count {
   void perform(std::uint32_t chain, std::uint32_t /*number*/, const ProgramTask& task) {
     const Rank rank = program_.rank_of(chain);
     if (task.kind == TaskKind::post) {
+      if (program_.collective == Collective::barrier) step(chain, rank, task.peer);
       posted_[std::size_t{task.peer} * program_.notifies + task.value] = steps_[chain];
     } else if (task.kind == TaskKind::wait) {
       steps_[chain] = std::max(steps_[chain], posted_[std::size_t{rank} * program_.notifies + task.value]);
@@ -36,7 +39,7 @@ class Count {
       for (const Movement& movement : program_.movements_of(task)) length += movement.source.length;
       if (length == 0) return;
       if (is_transfer(task.kind)) {
-        ++steps_[chain];
+        step(chain, source_rank(task, rank), destination_rank(task, rank));
         sent_[source_rank(task, rank)] += length;
       }
       if (reduces(task.kind)) reduced_[destination_rank(task, rank)] += length;
@@ -44,10 +47,31 @@ class Count {
   }
 
   [[nodiscard]] std::uint32_t steps() const { return most_steps_; }
+  /// Most transfers of one step that leave a rank, and most that come to one.
+  [[nodiscard]] std::uint32_t most_out() const { return most_of(out_); }
+  [[nodiscard]] std::uint32_t most_in() const { return most_of(in_); }
   [[nodiscard]] Bytes sent() const { return *std::max_element(sent_.begin(), sent_.end()); }
   [[nodiscard]] Bytes reduced() const { return *std::max_element(reduced_.begin(), reduced_.end()); }
 
  private:
+  /// By rank and step, counted from 0.
+  using StepCounts = std::vector<std::vector<std::uint16_t>>;
+
+  void step(std::uint32_t chain, Rank from, Rank to) {
+    const std::uint32_t number = steps_[chain]++;
+    for (std::vector<std::uint16_t>* counts : {&out_[from], &in_[to]}) {
+      if (counts->size() <= number) counts->resize(number + 1, 0);
+      ++(*counts)[number];
+    }
+  }
+  [[nodiscard]] static std::uint32_t most_of(const StepCounts& counts) {
+    std::uint32_t most = 0;
+    for (const std::vector<std::uint16_t>& of_rank : counts) {
+      for (const std::uint32_t count : of_rank) most = std::max(most, count);
+    }
+    return most;
+  }
+
   [[nodiscard]] std::uint32_t join(Rank rank) const {
     const auto first = steps_.begin() + program_.chain(rank, 0);
     return *std::max_element(first, first + program_.queues);
@@ -56,7 +80,9 @@ class Count {
   const TaskProgram& program_;
   std::vector<std::uint32_t> steps_;   // transfers one after the other, by chain
   std::vector<std::uint32_t> posted_;  // the same at the post, by notify slot
-  std::vector<Bytes> sent_;            // by rank
+  StepCounts out_;
+  StepCounts in_;
+  std::vector<Bytes> sent_;  // by rank
   std::vector<Bytes> reduced_;
   std::uint32_t most_steps_ = 0;
 };
@@ -67,15 +93,12 @@ Distances distances_of(const TaskProgram& program) {
   Count count(program);
   TaskRun<Count>(program, count).run();
   const Contract contract(program);
-  Distances distances{.steps = count.steps(),
-                      .sent = count.sent(),
-                      .least_sent = contract.least_sent(),
-                      .reduced = count.reduced(),
-                      .least_reduced = contract.least_reduced()};
-  for (std::uint64_t known = 1; known < program.ranks && program.payload() > 0; known *= program.queues + 1) {
-    ++distances.least_steps;
-  }
-  return distances;
+  return {.steps = count.steps(),
+          .least_steps = contract.least_steps(count.most_out(), count.most_in()),
+          .sent = count.sent(),
+          .least_sent = contract.least_sent(),
+          .reduced = count.reduced(),
+          .least_reduced = contract.least_reduced()};
 }
 
 }  // namespace hcclsim::hccl

@@ -5,11 +5,9 @@
 
 namespace hcclsim::hccl {
 
-/// Level L7, for a program that completes: steps and bytes, and the least that any schedule can do with.
-///
-/// Steps: after each, a rank can know the contributions of at most k+1 times as many ranks as before, where k is the
-/// number of transfers that a rank takes part in at a time, here its queues: at least ⌈log_{k+1} p⌉. Bytes: see
-/// Contract. Both hold for any topology whose ranks can all reach each other.
+/// Level L7, for a program that completes: steps and bytes, and the least that any schedule can do with (Contract),
+/// given that all ranks can reach each other. Steps are transfers that wait for each other, of a barrier posts; the
+/// bound supposes that a rank takes part in as many transfers of one step as it does here at most.
 [[nodiscard]] Distances distances_of(const TaskProgram& program);
 
 }  // namespace hcclsim::hccl

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/numerics/rounding.hpp"
+#include "hccl/check/barrier.hpp"
 #include "hccl/check/contract.hpp"
 #include "hccl/check/contributions.hpp"
 #include "hccl/check/interval_map.hpp"
@@ -31,6 +32,8 @@ struct Piece {
   Content content;
 };
 
+std::int64_t shift_of(const Holding& holding) { return static_cast<std::int64_t>(holding.place - holding.offset); }
+
 /// Observes a run; carries contents along.
 class MeaningSearch {
  public:
@@ -39,11 +42,11 @@ class MeaningSearch {
     const std::vector<std::vector<Bytes>> borders = access_borders(program);
     memories_.reserve(borders.size());
     for (const std::vector<Bytes>& of_memory : borders) memories_.emplace_back(of_memory, Content{});
-    const Buffer filled = program.in_place ? Buffer::output : Buffer::input;
     for (Rank rank = 0; rank < program.ranks; ++rank) {
-      const Holding held = contract.initial(rank);
-      const Content content{contributions_.of(rank), 0};
-      put(memories_[memory_of(rank, filled)], {held.offset, held.length, content});
+      for (const Holding& held : contract.initial(rank)) {
+        const Content content{contributions_.of(rank), shift_of(held)};
+        put(memories_[memory_of(rank, held.buffer)], {held.offset, held.length, content});
+      }
     }
   }
 
@@ -159,17 +162,8 @@ class MeaningSearch {
   std::vector<Piece> taken_;
 };
 
-/// What is wrong with a piece of the result, or nothing.
-std::string problem_of(const Piece& piece, const Holding& holding, Contributions& contributions) {
-  const Content& content = piece.content;
-  if (content.tree == Contributions::undefined) return "hold nothing";
-  if (content.tree == Contributions::mixed) return "hold what was reduced from wrong bytes";
-  if (content.shift != 0) {
-    return fmt::format("hold bytes {}+{} of the payload", static_cast<std::int64_t>(piece.begin) + content.shift,
-                       piece.length);
-  }
-  if (!holding.only && contributions.complete(content.tree)) return {};
-  const std::vector<std::uint64_t> counts = contributions.multiplicities(content.tree);
+/// "hold the contribution of rank 3 not at all, the contribution of rank 4 2 times".
+std::string wrong_multiplicities(const std::vector<std::uint64_t>& counts, const Holding& holding) {
   std::string problem;
   std::size_t wrong = 0;
   for (Rank rank = 0; rank < counts.size(); ++rank) {
@@ -179,7 +173,23 @@ std::string problem_of(const Piece& piece, const Holding& holding, Contributions
                            counts[rank] == 0 ? "not at all" : fmt::format("{} times", counts[rank]));
   }
   if (wrong > 4) problem += fmt::format(" and {} more", wrong - 4);
-  return problem.empty() ? problem : "hold " + problem;
+  return "hold " + problem;
+}
+
+/// What is wrong with a piece of the result, or nothing.
+std::string problem_of(const Piece& piece, const Holding& holding, Contributions& contributions) {
+  const Content& content = piece.content;
+  if (content.tree == Contributions::undefined) return "hold nothing";
+  if (content.tree == Contributions::mixed) return "hold what was reduced from wrong bytes";
+  const bool right_ranks =
+      holding.only ? content.tree == contributions.of(*holding.only) : contributions.complete(content.tree);
+  if (!right_ranks) return wrong_multiplicities(contributions.multiplicities(content.tree), holding);
+  const std::int64_t wanted = shift_of(holding);
+  if (content.shift == wanted) return {};
+  const auto begin = static_cast<std::int64_t>(piece.begin);
+  return fmt::format("hold bytes {}+{} of {}, not {}+{}", begin + content.shift, piece.length,
+                     holding.only ? fmt::format("the contribution of rank {}", *holding.only) : "the reduction",
+                     begin + wanted, piece.length);
 }
 
 void check_result(MeaningSearch& search, const TaskProgram& program, const Contract& contract, Findings& findings) {
@@ -241,6 +251,7 @@ std::optional<ReductionOrder> check_meaning(const TaskProgram& program, const Ch
   MeaningSearch search(program, contract, meaning);
   TaskRun<MeaningSearch>(program, search).run();
   check_result(search, program, contract, meaning);
+  if (program.collective == Collective::barrier) check_barrier(program, meaning);
   if (!meaning.empty()) return {};
   const ReductionOrder found = order_of(search, program, contract);
   if (options.same_bits && !found.same_on_all_ranks && order.wanted()) {

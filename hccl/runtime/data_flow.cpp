@@ -56,10 +56,10 @@ std::uint32_t longest_chain(const AtomMoves& moves, const MoveList& list) {
 
 }  // namespace
 
-DataFlow::DataFlow(const Schedule& schedule) : type_(schedule.type), op_(schedule.op), ranks_(schedule.ranks) {
+DataFlow::DataFlow(const Schedule& schedule)
+    : type_(schedule.type), op_(schedule.op), ranks_(schedule.ranks), in_place_(schedule.in_place) {
   const MoveList list = moves_of(schedule);
   const AtomMoves moves = cut_into_atoms(list);
-  uses_input_ = list.uses_input;
   additions_ = longest_chain(moves, list);
   group(moves, list);
   for (std::size_t component = 0; component + 1 < components_.size(); ++component) {
@@ -197,9 +197,9 @@ std::span<const ByteRange> DataFlow::outputs(std::size_t part) const {
 
 bool DataFlow::run(std::size_t part, std::span<const std::byte* const> input, std::span<std::byte* const> output,
                    device::Overflow overflow, Scratch& scratch) const {
-  if (output.size() != ranks_ || (!input.empty() && input.size() != ranks_) || (uses_input_ && input.empty())) {
+  if (output.size() != ranks_ || (input.size() != ranks_ && !(in_place_ && input.empty()))) {
     internal_error("data flow of {} ranks{} called with {} inputs and {} outputs", ranks_,
-                   uses_input_ ? ", out of place," : "", input.size(), output.size());
+                   in_place_ ? "" : ", out of place,", input.size(), output.size());
   }
   const std::size_t component = component_of(part);
   const Component& of = components_[component];
@@ -215,7 +215,7 @@ bool DataFlow::run(std::size_t part, std::span<const std::byte* const> input, st
       scratch.places_[i] = scratch.bytes_.data() + place.number * of.piece;
     } else if (place.buffer == Buffer::output) {
       scratch.places_[i] = output[place.number] + place.offset + begin;
-      if (input.empty() || uses_input_ || input[place.number] == output[place.number]) continue;
+      if (!in_place_ || input.empty() || input[place.number] == output[place.number]) continue;
       std::memcpy(scratch.places_[i], input[place.number] + place.offset + begin, length);
     } else {
       // Nothing writes there: moves_of refuses such a schedule.

@@ -23,8 +23,9 @@
 ///
 /// The order of reduction of every byte is the schedule's, whatever the order of the parts and the number of workers.
 ///
-/// In place, buffers named `output` hold the payload. Out of place the payload of `input` is copied there first; a
-/// schedule that names `input` itself runs out of place only, and is given what it does not write unchanged.
+/// Buffers are those of the schedule's operation, as long as Operation::size says. A schedule in place works on `output`;
+/// if it is called with inputs as well, which must be as long, each is copied to its output first. A schedule out of
+/// place reads the inputs and leaves them unchanged.
 namespace hcclsim::hccl {
 
 class DataFlow {
@@ -43,13 +44,13 @@ class DataFlow {
   [[nodiscard]] std::uint32_t additions() const { return additions_; }
   /// Independent pieces of about equal work.
   [[nodiscard]] std::size_t parts() const { return parts_; }
-  /// The ranges of `output`, the same on all ranks, that a part computes; all parts together: the payload. Throws
+  /// The ranges of `output`, the same on all ranks, that a part computes; all parts together: all of it. Throws
   /// Error(bad_input, "schedule") if the part computes different ranges on different ranks.
   [[nodiscard]] std::span<const ByteRange> outputs(std::size_t part) const;
 
-  /// Runs one part on the payloads at output[rank] (schedule.payload() bytes each; in place if `input` is empty). Parts
-  /// may run at the same time, each with a Scratch of its own. True if a reduction gave an infinity or was cut to the
-  /// largest finite number (device::reduce).
+  /// Runs one part on the buffers at input[rank] and output[rank]; in place `input` may be empty. Parts may run at the
+  /// same time, each with a Scratch of its own. True if a reduction gave an infinity or was cut to the largest finite
+  /// number (device::reduce).
   bool run(std::size_t part, std::span<const std::byte* const> input, std::span<std::byte* const> output,
            device::Overflow overflow, Scratch& scratch) const;
 
@@ -88,7 +89,7 @@ class DataFlow {
   DataType type_;
   ReduceOp op_;
   Rank ranks_;
-  bool uses_input_ = false;
+  bool in_place_;
   std::uint32_t additions_ = 0;
   std::size_t parts_ = 0;
   std::vector<Component> components_;  // one more at the end, for its first_…

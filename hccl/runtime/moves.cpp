@@ -212,10 +212,7 @@ class Walker {
 
   std::vector<ScratchMap::Piece> pieces_of(Rank number, Rank owner, const ByteRange& range) {
     if (range.buffer == Buffer::output) return {{owner, range.offset, range.length}};
-    if (range.buffer == Buffer::input) {
-      list_.uses_input = true;
-      return {{schedule_.ranks + owner, range.offset, range.length}};
-    }
+    if (range.buffer == Buffer::input) return {{schedule_.ranks + owner, range.offset, range.length}};
     std::vector<ScratchMap::Piece> pieces = ranks_[owner].map_of(range.buffer)->find(range.offset, range.length);
     Bytes found = 0;
     for (const ScratchMap::Piece& piece : pieces) found += piece.length;

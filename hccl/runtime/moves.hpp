@@ -26,7 +26,6 @@ struct Move {
 
 struct MoveList {
   Rank ranks = 0;
-  bool uses_input = false;  ///< the schedule names the buffer `input`
   /// Bytes of the memories: first the outputs of all ranks, then their inputs, then versions of
   /// scratch memory.
   std::vector<Bytes> memories;

@@ -300,11 +300,5 @@ TEST(CheckerRefuses, OrderOfReduction) {
   });
 }
 
-TEST(CheckerRefuses, ACollectiveItDoesNotKnow) {
-  Schedule schedule = ring();
-  schedule.collective = Collective::alltoall;
-  EXPECT_THROW((void)check(schedule), Error);
-}
-
 }  // namespace
 }  // namespace hcclsim::hccl
