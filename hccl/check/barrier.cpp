@@ -24,9 +24,7 @@ class RankSet {
     if (words_.empty()) words_.resize(other.words_.size(), 0);
     for (std::size_t i = 0; i < other.words_.size(); ++i) words_[i] |= other.words_[i];
   }
-  [[nodiscard]] bool has(Rank rank) const {
-    return !words_.empty() && (words_[rank / 64] >> (rank % 64) & 1U) != 0;
-  }
+  [[nodiscard]] bool has(Rank rank) const { return !words_.empty() && (words_[rank / 64] >> (rank % 64) & 1U) != 0; }
   [[nodiscard]] Rank count() const {
     Rank all = 0;
     for (const std::uint64_t word : words_) all += static_cast<Rank>(std::popcount(word));

@@ -23,9 +23,9 @@
 ///
 /// The order of reduction of every byte is the schedule's, whatever the order of the parts and the number of workers.
 ///
-/// Buffers are those of the schedule's operation, as long as Operation::size says. A schedule in place works on `output`;
-/// if it is called with inputs as well, which must be as long, each is copied to its output first. A schedule out of
-/// place reads the inputs and leaves them unchanged.
+/// Buffers are those of the schedule's operation, as long as Operation::size says. A schedule in place works on
+/// `output`; if it is called with inputs as well, which must be as long, each is copied to its output first. A schedule
+/// out of place reads the inputs and leaves them unchanged.
 namespace hcclsim::hccl {
 
 class DataFlow {

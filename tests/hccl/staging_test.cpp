@@ -42,10 +42,8 @@ std::string problem(const Schedule& schedule, const Staging& staging, std::uint6
       (schedule.ccl > staging.buffer_bytes || schedule.scratch > staging.buffer_bytes)) {
     return fmt::format("ccl {} and scratch {} of {} bytes", schedule.ccl, schedule.scratch, staging.buffer_bytes);
   }
-  if (schedule.collective == Collective::allreduce) {
-    const CheckReport proof = check(schedule);
-    if (!proof.ok) return test::text_of(proof);
-  }
+  const CheckReport proof = check(schedule);
+  if (!proof.ok) return test::text_of(proof);
   const std::vector<test::Values> input = test::make_input(schedule, seed);
   const test::Execution run = test::execute(schedule, input, seed);
   return test::problem_of_result(schedule, input, run.output);
