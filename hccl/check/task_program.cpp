@@ -21,7 +21,7 @@ class Unroller {
   Unroller(const Schedule& schedule, Findings& findings) : schedule_(schedule), findings_(findings) {}
 
   TaskProgram unroll() {
-    static_cast<Operation&>(program_) = schedule_;
+    static_cast<Operation&>(program_) = static_cast<const Operation&>(schedule_);
     program_.algorithm = schedule_.algorithm;
     program_.scratch = schedule_.scratch;
     program_.ccl = schedule_.ccl;
