@@ -97,14 +97,21 @@ std::optional<FormulaTerms> formula_terms(std::string_view algorithm, Collective
   if (algorithm == "mesh-one-shot" && collective == Collective::allreduce) {
     return FormulaTerms{.steps = 1, .bytes = payload, .reduced = others * payload, .access = sim::Access::read};
   }
+  if (algorithm == "nhr" || algorithm == "nb") {
+    const double rounds = std::bit_width(ranks - 1);
+    const double share = others / ranks * payload;
+    return phases({.steps = rounds, .bytes = share, .reduced = share}, {.steps = rounds, .bytes = share}, collective);
+  }
   if (algorithm == "halving-doubling") return halving_doubling_terms(collective, ranks, payload);
   return std::nullopt;
 }
 
-std::optional<Formula> formula_of(std::string_view algorithm, Collective collective, const Topology& topology,
-                                  const device::Soc& soc, Bytes payload) {
+std::optional<Formula> formula_of(std::string_view algorithm, const Operation& operation, const Topology& topology,
+                                  const device::Soc& soc) {
+  if (!operation.counts.empty()) return std::nullopt;
+  const Collective collective = operation.collective;
   const std::uint32_t rings = soc.generation == device::Generation::a1 ? 4 : 2;
-  const auto bytes = static_cast<double>(payload);
+  const auto bytes = static_cast<double>(operation.payload());
   constexpr std::string_view prefix = "hierarchical(";
   if (!algorithm.starts_with(prefix)) {
     const auto terms = formula_terms(algorithm, collective, topology.ranks, bytes, rings);

@@ -20,11 +20,12 @@
 ///     k rings at once   each carries n/k              each carries n/k       both
 ///     mesh, two-shot    α + n/p·β + (p−1)/p·nγ        α + n/p·β              both
 ///     mesh, one-shot                                                         α + nβ + (p−1)nγ
-///     halving-doubling  log p·α + (p−1)/p·n(β+γ)      log p·α + (p−1)/p·nβ   both; see halving_doubling.hpp for p ≠
-///     2^k
+///     halving-doubling  log p·α + (p−1)/p·n(β+γ)      log p·α + (p−1)/p·nβ   both (p = 2^k)
+///     NHR, NB           ⌈log p⌉α + (p−1)/p·n(β+γ)     ⌈log p⌉α + (p−1)/p·nβ  both
 ///
-/// A hierarchy of servers adds its levels, the outer one on the slice n/m that each of a server's m ranks holds. All of
-/// it holds where no two transfers share a link; what the simulation gives beyond that is contention.
+/// Halving-doubling of other numbers is in halving_doubling.hpp. A hierarchy of servers adds its levels, the outer one
+/// on the slice n/m that each of a server's m ranks holds. All of it holds where no two transfers share a link; what
+/// the simulation gives beyond that is contention.
 namespace hcclsim::hccl {
 
 /// What a formula counts on one level, of the rank that has most.
@@ -38,7 +39,7 @@ struct FormulaTerms {
 };
 
 /// Of an algorithm of one level, as Schedule::algorithm and its parts name it: ring, multi-ring (of `rings` rings),
-/// mesh and mesh-two-shot, mesh-one-shot, halving-doubling. Nothing if HCCL gives no formula.
+/// mesh and mesh-two-shot, mesh-one-shot, halving-doubling, nhr, nb. Nothing if HCCL gives no formula.
 [[nodiscard]] std::optional<FormulaTerms> formula_terms(std::string_view algorithm, Collective collective, Rank ranks,
                                                         double payload, std::uint32_t rings = 1);
 
@@ -48,9 +49,10 @@ struct Formula {
   FormulaTerms between;
 };
 
-/// Of an algorithm named as in Schedule::algorithm, "hierarchical(INSIDE, BETWEEN)" too. Nothing if there is none.
-[[nodiscard]] std::optional<Formula> formula_of(std::string_view algorithm, Collective collective,
-                                                const Topology& topology, const device::Soc& soc, Bytes payload);
+/// Of an algorithm named as in Schedule::algorithm, "hierarchical(INSIDE, BETWEEN)" too. Nothing if there is none, as
+/// for blocks that differ.
+[[nodiscard]] std::optional<Formula> formula_of(std::string_view algorithm, const Operation& operation,
+                                                const Topology& topology, const device::Soc& soc);
 
 /// "14α + 1.75nβ + 0.875nγ", n being the payload; of two levels "inside …; between …".
 [[nodiscard]] std::string to_string(const Formula& formula, Bytes payload);

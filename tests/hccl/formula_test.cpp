@@ -78,8 +78,7 @@ double formula_time_of(const Schedule& schedule, test::Rig& rig, ReduceOp op) {
   const Communicator world = world_communicator(schedule.ranks);
   std::vector<std::string> notes;
   const device::Soc soc = device::resolve_soc(rig.cluster, 0, notes);
-  const auto terms =
-      formula_of(schedule.algorithm, Collective::allreduce, topology_of(world, rig.cluster), soc, schedule.payload());
+  const auto terms = formula_of(schedule.algorithm, schedule, topology_of(world, rig.cluster), soc);
   return formula_time(terms.value(), formula_costs(world, rig.cluster, soc, rig.costs, DataType::fp32, op));
 }
 
@@ -106,11 +105,16 @@ TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
   }
 }
 
+Operation operation_of(Collective collective, const Topology& topology) {
+  return {.ranks = topology.ranks, .elements = 2048, .collective = collective};
+}
+
 TEST(FormulaText, NamesWhatItCounts) {
   const device::Soc soc;  // 910A: four rings
   const Topology server{.ranks = 8, .servers = 1, .ranks_per_server = 8};
   const auto text = [&](const char* algorithm, const Topology& topology, Collective collective) {
-    return to_string(formula_of(algorithm, collective, topology, soc, 8192).value(), 8192);
+    const Operation operation = operation_of(collective, topology);
+    return to_string(formula_of(algorithm, operation, topology, soc).value(), operation.payload());
   };
   EXPECT_EQ(text("ring", server, Collective::allreduce), "14α + 1.75nβ + 0.875nγ");
   EXPECT_EQ(text("ring", server, Collective::allgather), "7α + 0.875nβ");
@@ -119,6 +123,8 @@ TEST(FormulaText, NamesWhatItCounts) {
   EXPECT_EQ(text("mesh-two-shot", server, Collective::reduce_scatter), "α + 0.125nβ + 0.875nγ");
   EXPECT_EQ(text("mesh-one-shot", server, Collective::allreduce), "α + nβ + 7nγ");
   EXPECT_EQ(text("halving-doubling", server, Collective::allreduce), "6α + 1.75nβ + 0.875nγ");
+  EXPECT_EQ(text("nhr", {.ranks = 9, .servers = 1}, Collective::allreduce), "8α + 1.778nβ + 0.8889nγ");
+  EXPECT_EQ(text("nb", server, Collective::reduce_scatter), "3α + 0.875nβ + 0.875nγ");
   const Topology servers{.ranks = 24, .servers = 3, .ranks_per_server = 8};
   EXPECT_EQ(text("halving-doubling", servers, Collective::allreduce), "10α + 3.875nβ + 1.938nγ");
   EXPECT_EQ(text("hierarchical(mesh, halving-doubling)", servers, Collective::allreduce),
@@ -129,12 +135,16 @@ TEST(FormulaText, ThereIsNoneWhereHcclGivesNone) {
   const device::Soc soc;
   const Topology servers{.ranks = 24, .servers = 3, .ranks_per_server = 8};
   const auto has = [&](const char* algorithm, const Topology& topology, Collective collective) {
-    return formula_of(algorithm, collective, topology, soc, 8192).has_value();
+    return formula_of(algorithm, operation_of(collective, topology), topology, soc).has_value();
   };
   EXPECT_FALSE(has("user's own", servers, Collective::allreduce));
   EXPECT_FALSE(has("mesh-one-shot", servers, Collective::allgather));
   EXPECT_FALSE(has("halving-doubling", servers, Collective::reduce_scatter)) << "24 is no power of two";
   EXPECT_FALSE(has("ring", servers, Collective::alltoall));
+  Operation uneven = operation_of(Collective::allgather, servers);
+  EXPECT_TRUE(formula_of("ring", uneven, servers, soc).has_value());
+  uneven.counts = BlockCounts::of_blocks(std::vector<std::uint64_t>(24, 3));
+  EXPECT_FALSE(formula_of("ring", uneven, servers, soc).has_value());
   EXPECT_FALSE(has("hierarchical(mesh)", servers, Collective::allreduce));
   EXPECT_FALSE(has("hierarchical(mesh, star)", servers, Collective::allreduce));
   EXPECT_FALSE(has("hierarchical(mesh, ring)", {.ranks = 5, .servers = 2}, Collective::allreduce));

@@ -82,8 +82,7 @@ TEST_P(HierarchicalTime, IsTheSumOfItsLevels) {
         const Communicator world = world_communicator(rig.cluster.size());
         std::vector<std::string> notes;
         const device::Soc soc = device::resolve_soc(rig.cluster, 0, notes);
-        const auto formula = formula_of(schedule->algorithm, Collective::allreduce, topology_of(world, rig.cluster),
-                                        soc, schedule->payload());
+        const auto formula = formula_of(schedule->algorithm, *schedule, topology_of(world, rig.cluster), soc);
         const FormulaCosts costs = formula_costs(world, rig.cluster, soc, rig.costs, DataType::fp32, ReduceOp::sum);
         return std::vector<double>{rig.time_of(schedule), formula_time(formula.value(), costs)};
       });
