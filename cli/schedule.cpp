@@ -15,6 +15,7 @@
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/schedule_diff.hpp"
+#include "cli/schedule_run.hpp"
 #include "cli/schedule_show.hpp"
 #include "cli/schedule_time.hpp"
 #include "device/soc.hpp"
@@ -180,6 +181,7 @@ void add_schedule_command(CLI::App& app) {
   add_schedule_show(*schedule);
   add_schedule_time(*schedule);
   add_schedule_diff(*schedule);
+  add_schedule_run(*schedule);
 
   CLI::App* const convert_command = schedule->add_subcommand("convert", "Turn a text schedule into binary, or back");
   const auto converted = std::make_shared<ConvertOptions>();
