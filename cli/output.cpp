@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -21,6 +22,14 @@ std::size_t width(std::string_view text) {
 void print(std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   if (!written) bad_input("output", "cannot write to standard output: {}", std::strerror(errno));
+}
+
+void write_output(const std::string& file, std::string_view text) {
+  if (file == "-") {
+    print(text);
+  } else {
+    write_file_atomically(file, text);
+  }
 }
 
 void Table::add_row(std::vector<std::string> cells) {

@@ -11,6 +11,8 @@ namespace hcclsim::cli {
 
 /// Writes to standard output; throws Error(bad_input) of kind "output" if it is closed, a broken pipe or a full disk.
 void print(std::string_view text);
+/// To a file, whole or not at all, or to standard output if it is "-".
+void write_output(const std::string& file, std::string_view text);
 
 /// Columns aligned for reading, two spaces apart. Widths count characters, not bytes.
 class Table {

@@ -15,6 +15,10 @@
 namespace hcclsim::cli {
 namespace {
 
+hccl::Algorithm parse_allreduce(std::string_view name) {
+  return hccl::parse_algorithm(hccl::Collective::allreduce, name);
+}
+
 /// Largest cluster that `platform generate` writes.
 constexpr std::uint64_t max_npus = 16384;
 
@@ -144,9 +148,9 @@ void add_communication_options(CLI::App& command, RunOptions& options) {
   command
       .add_option_function<std::string>(
           "--allreduce",
-          [&options](const std::string& name) { options.allreduce = hccl::parse_allreduce_algorithm(name); },
+          [&options](const std::string& name) { options.allreduce = parse_allreduce(name); },
           "Algorithm; auto chooses as HCCL does")
-      ->check(parsed_by(hccl::parse_allreduce_algorithm, "auto|ring|multi-ring|mesh|mesh-one-shot|hd|hierarchical"))
+      ->check(parsed_by(parse_allreduce, "auto|ring|multi-ring|mesh|mesh-one-shot|hd|hierarchical"))
       ->default_str("auto")
       ->type_name("")
       ->group(group);

@@ -7,75 +7,21 @@
 #include <string>
 #include <vector>
 
-#include "base/child_process.hpp"
 #include "base/error.hpp"
-#include "base/output_file.hpp"
-#include "cli/hccl_options.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
-#include "cli/platform_path.hpp"
 #include "cli/schedule_diff.hpp"
+#include "cli/schedule_generate.hpp"
 #include "cli/schedule_run.hpp"
 #include "cli/schedule_show.hpp"
 #include "cli/schedule_time.hpp"
-#include "device/soc.hpp"
 #include "hccl/check/check.hpp"
-#include "hccl/collective/selection.hpp"
-#include "hccl/comm/communicator.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
-#include "sim/cluster.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string contents_of(const hccl::Schedule& schedule, hccl::ScheduleForm form) {
-  return form == hccl::ScheduleForm::binary ? hccl::binary_of(schedule) : hccl::text_of(schedule);
-}
-
-/// To a file whole or not at all, or to standard output.
-void write_to(const std::string& output, const std::string& contents) {
-  if (output == "-") {
-    print(contents);
-  } else {
-    write_file_atomically(output, contents);
-  }
-}
-
-struct GenerateOptions {
-  std::string algorithm = "auto";
-  std::string platform = "atlas800-9000";
-  Rank ranks = 0;  // 0: all of the platform
-  std::uint64_t elements = 0;
-  std::string type = "fp32";
-  std::string op = "sum";
-  bool binary = false;
-  std::string output = "-";
-  HcclOptions hccl_options;
-  std::vector<hccl::HcclSetting> hccl_settings{};  // of environment and options
-};
-
-void generate(const GenerateOptions& options) {
-  const std::string path = find_platform(options.platform);
-  hccl::AllReduceRequest request{.algorithm = hccl::parse_allreduce_algorithm(options.algorithm),
-                                 .elements = options.elements,
-                                 .type = parse_data_type(options.type),
-                                 .op = parse_reduce_op(options.op)};
-  const auto form = options.binary ? hccl::ScheduleForm::binary : hccl::ScheduleForm::text;
-  write_to(options.output, run_in_child([&] {
-             sim::Cluster cluster(path);
-             const Rank ranks = options.ranks == 0 ? cluster.size() : options.ranks;
-             if (ranks > cluster.size()) {
-               bad_input("option", "--ranks {}: {} has {} NPUs", ranks, path, cluster.size());
-             }
-             std::vector<std::string> notes;
-             const device::Soc soc = device::resolve_soc(cluster, 0, notes);
-             request.config = read_hccl_config(options.hccl_settings, soc.generation, notes);
-             const hccl::Topology topology = hccl::topology_of(hccl::world_communicator(ranks), cluster);
-             return contents_of(*hccl::make_allreduce(request, topology, soc), form);
-           }));
-}
 
 struct ConvertOptions {
   std::string file;
@@ -86,8 +32,8 @@ struct ConvertOptions {
 void convert(const ConvertOptions& options) {
   const hccl::ScheduleFile file = hccl::read_schedule(options.file);
   const bool was_text = file.form == hccl::ScheduleForm::text;
-  write_to(options.output,
-           contents_of(file.schedule, was_text ? hccl::ScheduleForm::binary : hccl::ScheduleForm::text));
+  write_output(options.output,
+               contents_of(file.schedule, was_text ? hccl::ScheduleForm::binary : hccl::ScheduleForm::text));
 }
 
 ordered_json json_of(const hccl::Finding& finding) {
@@ -146,38 +92,12 @@ void check(const CheckCommand& options) {
   if (!report.ok) throw Error(ErrorCode::check_failed, "schedule", options.file + " is refused");
 }
 
-void add_generate(CLI::App& schedule) {
-  CLI::App* const command = schedule.add_subcommand("generate", "Write the schedule of an allreduce");
-  const auto options = std::make_shared<GenerateOptions>();
-  command->add_option("--algorithm", options->algorithm, "As `run --allreduce`")
-      ->check(parsed_by(hccl::parse_allreduce_algorithm, "auto, ring, mesh, …"))
-      ->capture_default_str();
-  command->add_option("--platform", options->platform, "A platform file, or the name of a shipped one")
-      ->capture_default_str();
-  command->add_option("--ranks", options->ranks, "The first NPUs of the platform [all]")
-      ->check(whole_number(1, 1U << 20U));
-  command->add_option("--elements", options->elements, "Payload of each rank")
-      ->check(whole_number(0, std::uint64_t{1} << 40U))
-      ->required();
-  command->add_option("--dtype", options->type, "Type of the elements")
-      ->check(parsed_by(parse_data_type, ""))
-      ->capture_default_str();
-  command->add_option("--op", options->op, "Reduction")->check(parsed_by(parse_reduce_op, ""))->capture_default_str();
-  command->add_flag("--binary", options->binary, "The binary form instead of the text form");
-  command->add_option("-o,--output", options->output, "File to write, - for standard output")->capture_default_str();
-  add_hccl_options(*command, options->hccl_options);
-  command->callback([command, options] {
-    options->hccl_settings = hccl_settings(OptionOrigins(*command, {}), options->hccl_options);
-    generate(*options);
-  });
-}
-
 }  // namespace
 
 void add_schedule_command(CLI::App& app) {
   CLI::App* const schedule = app.add_subcommand("schedule", "Schedules of collectives as files");
   schedule->require_subcommand(1);
-  add_generate(*schedule);
+  add_schedule_generate(*schedule);
   add_schedule_show(*schedule);
   add_schedule_time(*schedule);
   add_schedule_diff(*schedule);

@@ -1,47 +1,61 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "device/soc.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/config.hpp"
+#include "hccl/collective/launch_mode.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/schedule/schedule.hpp"
 
-/// Chooses and builds the schedule of an allreduce, by the user's word or as HCCL does in graph mode from the chip, the
-/// topology and the size (spec: HCCL's coll_alg_operator; figures in selection.cpp).
+/// Chooses and builds the schedule of a collective, by the user's word or as HCCL does from the chip, the topology, the
+/// launch mode and the size. HCCL's rules (its coll_alg_operator and the operators' selection, figures in
+/// selection.cpp and level1.cpp):
+///
+///     in a server     910A        allreduce, op mode, up to 1 MB, 4 or 8 ranks: halving-doubling; a whole server of
+///                                 eight: four rings; 4: mesh; else ring
+///                     A2          mesh; allreduce one-shot up to 256 KB in op mode, 64 KB in graph mode
+///                     A3          double ring; two dies: ring
+///     several servers             the above in the servers, and between them
+///                     910A        halving-doubling if their number is a power of two, else ring
+///                     A2, A3      reduce-scatter, allgather, allreduce: the least of HCCL's estimates for ring, NHR
+///                                 and halving-doubling
+///                     A2          pipeline for large payloads, unless reductions have to be deterministic
+///                     broadcast   halving-doubling; A3: NHR
+///                     reduce      halving-doubling; A3: ring
+///                     scatter     ring
+///                     other numbers of ranks on each server: one ring over all ranks
+///
+/// HCCL_ALGO's level 1 decides between servers. What HCCL leaves open is filled here: gather, which it has inside other
+/// operators only, is the star; alltoall, for which HCCL moves all pairs at once in a server, is the mesh there where
+/// all pairs have links (A2, A3) and pairwise elsewhere.
 namespace hcclsim::hccl {
 
-enum class AllReduceAlgorithm : std::uint8_t {
-  automatic,
-  ring,
-  multi_ring,
-  mesh_one_shot,
-  mesh_two_shot,
-  halving_doubling,
-  hierarchical,
-};
-
-[[nodiscard]] std::string_view name_of(AllReduceAlgorithm algorithm);
-/// Inverse of name_of ("auto", "ring", "multi-ring", …), also of the short names "mesh" (two-shot) and "hd"; throws
-/// Error(bad_input, "option") that lists the names.
-[[nodiscard]] AllReduceAlgorithm parse_allreduce_algorithm(std::string_view name);
-
-struct AllReduceRequest {
-  AllReduceAlgorithm algorithm = AllReduceAlgorithm::automatic;
-  std::uint64_t elements = 0;
-  DataType type = DataType::fp32;
-  ReduceOp op = ReduceOp::sum;
-  /// HCCL_ALGO's level 1 is the algorithm between servers of hierarchical, whether that was asked for or chosen.
+struct CollectiveRequest {
+  /// With the topology's number of ranks.
+  Operation operation{};
+  Algorithm algorithm = Algorithm::automatic;
+  LaunchMode launch = LaunchMode::graph;
   HcclConfig config{};
 };
 
-/// Throws Error(bad_input, "allreduce") if the algorithm that was asked for cannot work on the topology, needs more
-/// streams or notifies than the chip has, or is none that can be simulated between servers.
-[[nodiscard]] std::shared_ptr<const Schedule> make_allreduce(const AllReduceRequest& request, const Topology& topology,
-                                                             const device::Soc& soc);
+struct Selection {
+  Algorithm algorithm = Algorithm::automatic;
+  Algorithm inner = Algorithm::ring;  ///< hierarchical: within servers
+  Algorithm outer = Algorithm::ring;  ///< hierarchical: between servers
+  std::string rule{};                 ///< why, for people, with the figures that decide
+};
+
+/// The algorithm that was asked for, or HCCL's choice. Throws Error(bad_input, "collective") if HCCL_ALGO names one
+/// between servers that cannot be simulated for the collective, or hierarchical was asked for where it cannot work.
+[[nodiscard]] Selection select(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc);
+
+/// Throws Error(bad_input, "collective") if the algorithm cannot work on the topology or needs more streams or notifies
+/// than the chip has, and what `select` and `staged` throw.
+[[nodiscard]] std::shared_ptr<const Schedule> make_collective(const CollectiveRequest& request,
+                                                              const Topology& topology, const device::Soc& soc);
 
 /// Why make_allreduce takes the algorithm that it takes, with the figures that decide.
 [[nodiscard]] std::string allreduce_rule(const AllReduceRequest& request, const Topology& topology,

@@ -25,16 +25,18 @@ StepSchedules make_schedules(sim::Cluster& cluster, const device::Workload& work
                              const TrainingOptions& options, const Communicator& world) {
   StepSchedules schedules;
   const Topology topology = topology_of(world, cluster);
+  const auto allreduce = [&](std::uint64_t elements, DataType type) {
+    const CollectiveRequest request{.operation = {.ranks = topology.ranks, .elements = elements, .type = type},
+                                    .algorithm = options.allreduce,
+                                    .config = options.config};
+    return make_collective(request, topology, soc);
+  };
   for (const Segment& segment : options.segments) {
-    const AllReduceRequest request{.algorithm = options.allreduce,
-                                   .elements = segment_bytes(workload, segment) / size_of(workload.gradient_type),
-                                   .type = workload.gradient_type,
-                                   .config = options.config};
-    schedules.allreduces.push_back(make_allreduce(request, topology, soc));
+    const std::uint64_t elements = segment_bytes(workload, segment) / size_of(workload.gradient_type);
+    schedules.allreduces.push_back(allreduce(elements, workload.gradient_type));
   }
   if (workload.overflow_flag) {
-    const AllReduceRequest request{.algorithm = options.allreduce, .elements = 1, .config = options.config};
-    schedules.overflow_flag = make_allreduce(request, topology, soc);
+    schedules.overflow_flag = allreduce(1, DataType::fp32);
   }
   return schedules;
 }

@@ -26,7 +26,7 @@ struct TrainingOptions {
   Rank npus = 1;                    ///< the first NPUs of the cluster take part
   std::vector<Segment> segments{};  ///< cover the workload's gradients
   bool hcom_parallel = false;
-  AllReduceAlgorithm allreduce = AllReduceAlgorithm::automatic;
+  Algorithm allreduce = Algorithm::automatic;
   HcclConfig config{};
   std::uint32_t iterations = 3;
   Rank rank = 0;               ///< whose figures are reported

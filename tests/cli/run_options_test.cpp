@@ -80,7 +80,7 @@ TEST(RunOptions, AllGiven) {
   EXPECT_EQ(options.communication_type, DataType::fp16);
   EXPECT_EQ(options.fallback_split, hccl::FallbackSplit::each);
   EXPECT_TRUE(options.hcom_parallel);
-  EXPECT_EQ(options.allreduce, hccl::AllReduceAlgorithm::halving_doubling);
+  EXPECT_EQ(options.allreduce, hccl::Algorithm::halving_doubling);
   EXPECT_EQ(options.optimizer, models::Optimizer::adam);
   EXPECT_EQ(options.iterations, 5U);
   EXPECT_EQ(options.network, "fluid");

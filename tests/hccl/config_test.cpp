@@ -270,8 +270,9 @@ TEST(HcclConfig, TheAlgorithmBetweenServersIsTheOneOfHcclAlgo) {
   std::vector<std::string> notes;
   const device::Soc soc = device::find_soc("910A", notes);
   const auto chosen = [&](const std::string& algo) {
-    const AllReduceRequest request{.elements = 1U << 18U, .config = config_of("HCCL_ALGO", algo, soc.generation)};
-    return make_allreduce(request, topology, soc)->algorithm;
+    const CollectiveRequest request{.operation = {.ranks = topology.ranks, .elements = 1U << 18U},
+                                    .config = config_of("HCCL_ALGO", algo, soc.generation)};
+    return make_collective(request, topology, soc)->algorithm;
   };
   EXPECT_EQ(chosen(""), "hierarchical(multi-ring, ring)");
   EXPECT_EQ(chosen("level0:NA;level1:H-D_R"), "hierarchical(multi-ring, halving-doubling)");

@@ -148,7 +148,7 @@ TEST(Placement, PlatformsForATable) {
 }
 
 /// Ends of the iteration and of each allreduce of a small network, in the order of the table if there is one.
-std::vector<double> times(const test::TestPlatform& platform, const RankTable* table, AllReduceAlgorithm algorithm,
+std::vector<double> times(const test::TestPlatform& platform, const RankTable* table, Algorithm algorithm,
                           Rank npus, Rank rank = 0) {
   return test::in_child([&] {
     sim::Cluster cluster(test::write_platform(platform));
@@ -179,7 +179,7 @@ std::vector<double> times(const test::TestPlatform& platform, const RankTable* t
   });
 }
 
-constexpr auto automatic = AllReduceAlgorithm::automatic;
+constexpr auto automatic = Algorithm::automatic;
 
 TEST(PlacedTraining, TheIdentityTableChangesNoTime) {
   const test::TestPlatform platform{.servers = 2, .npus_per_server = 4};
@@ -204,7 +204,7 @@ TEST(PlacedTraining, ATableChangesRoutes) {
   constexpr double backward_end = 60 * us;
   const auto first_allreduce = [&](const Places& places) {
     const RankTable table = table_of(places);
-    return times(platform, &table, AllReduceAlgorithm::ring, static_cast<Rank>(places.size()))[2] - backward_end;
+    return times(platform, &table, Algorithm::ring, static_cast<Rank>(places.size()))[2] - backward_end;
   };
   EXPECT_NEAR(first_allreduce({{0, 0}, {0, 1}}), 2 * 13.88 * us, 1e-12);
   EXPECT_NEAR(first_allreduce({{0, 1}, {0, 0}}), 2 * 13.88 * us, 1e-12);
@@ -216,7 +216,7 @@ TEST(PlacedTraining, ATableChangesRoutes) {
 /// Numbering servers and devices anew in any way gives the same times where all of them are alike.
 TEST(PlacedTraining, TimesDoNotDependOnTheNamesOfServersAndDevices) {
   const test::TestPlatform platform{.servers = 3, .npus_per_server = 4};
-  const std::vector<double> usual = times(platform, nullptr, AllReduceAlgorithm::ring, 12);
+  const std::vector<double> usual = times(platform, nullptr, Algorithm::ring, 12);
   std::mt19937 random(11);
   for (int round = 0; round < 3; ++round) {
     std::vector<std::uint32_t> servers{0, 1, 2};
@@ -228,7 +228,7 @@ TEST(PlacedTraining, TimesDoNotDependOnTheNamesOfServersAndDevices) {
       for (const std::uint32_t device : devices) places.emplace_back(server, device);
     }
     const RankTable table = table_of(places);
-    const std::vector<double> renamed = times(platform, &table, AllReduceAlgorithm::ring, 12);
+    const std::vector<double> renamed = times(platform, &table, Algorithm::ring, 12);
     for (std::size_t i = 0; i < usual.size(); ++i) EXPECT_NEAR(renamed[i], usual[i], 1e-12 * usual[i]);
   }
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,16 @@ Topology whole_servers(Rank servers, Rank inside) {
           .between = sim::Transport::rdma};
 }
 
+std::shared_ptr<const Schedule> schedule_of(const std::string& soc_name, const Topology& topology, Bytes payload,
+                                            Algorithm algorithm, DataType type = DataType::fp32,
+                                            LaunchMode launch = LaunchMode::graph) {
+  const Operation operation{.ranks = topology.ranks, .elements = payload / size_of(type), .type = type};
+  return make_collective({.operation = operation, .algorithm = algorithm, .launch = launch}, topology, soc(soc_name));
+}
+
 std::string chosen(const std::string& soc_name, const Topology& topology, Bytes payload,
-                   AllReduceAlgorithm algorithm = AllReduceAlgorithm::automatic) {
-  return make_allreduce({.algorithm = algorithm, .elements = payload / 4}, topology, soc(soc_name))->algorithm;
+                   Algorithm algorithm = Algorithm::automatic) {
+  return schedule_of(soc_name, topology, payload, algorithm)->algorithm;
 }
 
 constexpr Bytes kib = 1024;
@@ -42,6 +50,29 @@ TEST(Selection, InOneServerItFollowsChipRanksAndSize) {
   Topology part = whole_servers(1, 8);
   part.whole_servers = false;
   EXPECT_EQ(chosen("910A", part, mib), "ring");
+}
+
+std::string chosen_in_op_mode(const std::string& soc_name, const Topology& topology, Bytes payload) {
+  return schedule_of(soc_name, topology, payload, Algorithm::automatic, DataType::fp32, LaunchMode::op)->algorithm;
+}
+
+TEST(Selection, OpModeHasThresholdsOfItsOwn) {
+  EXPECT_EQ(chosen_in_op_mode("910A", whole_servers(1, 8), mib), "halving-doubling");
+  EXPECT_EQ(chosen_in_op_mode("910A", whole_servers(1, 8), mib + 4), "multi-ring");
+  EXPECT_EQ(chosen_in_op_mode("910A", whole_servers(1, 4), mib), "halving-doubling");
+  EXPECT_EQ(chosen_in_op_mode("910A", whole_servers(1, 4), mib + 4), "mesh-two-shot");
+  EXPECT_EQ(chosen_in_op_mode("910A", whole_servers(1, 2), kib), "ring");
+  EXPECT_EQ(chosen_in_op_mode("910A", whole_servers(2, 4), kib), "hierarchical(mesh, halving-doubling)");
+  EXPECT_EQ(chosen_in_op_mode("910B1", whole_servers(1, 8), 256 * kib), "mesh-one-shot");
+  EXPECT_EQ(chosen_in_op_mode("910B1", whole_servers(1, 8), 256 * kib + 4), "mesh-two-shot");
+}
+
+TEST(Selection, TheLaunchModeDecidesThroughWhichMemoryItGoes) {
+  const auto ccl = [](LaunchMode launch) {
+    return schedule_of("910A", whole_servers(1, 8), 256 * mib, Algorithm::ring, DataType::fp32, launch)->ccl;
+  };
+  EXPECT_EQ(ccl(LaunchMode::graph), 0U);
+  EXPECT_EQ(ccl(LaunchMode::op), 200 * mib);
 }
 
 TEST(Selection, BetweenServersItFollowsTheirNumberAndTheCosts) {
@@ -60,8 +91,7 @@ TEST(Selection, BetweenServersItFollowsTheirNumberAndTheCosts) {
 
 TEST(Selection, ReductionsOfACoreAppearWhereTheChipHasNone) {
   const auto core_reductions = [](DataType type) {
-    const auto schedule = make_allreduce({.algorithm = AllReduceAlgorithm::ring, .elements = 1000, .type = type},
-                                         whole_servers(1, 2), soc("910A"));
+    const auto schedule = schedule_of("910A", whole_servers(1, 2), 4000, Algorithm::ring, type);
     int count = 0;
     for (const Loop& loop : schedule->stages.at(0).strands.at(0).loops) {
       for (const Task& task : loop.tasks) count += task.kind == TaskKind::reduce && task.by_core ? 1 : 0;
@@ -72,7 +102,7 @@ TEST(Selection, ReductionsOfACoreAppearWhereTheChipHasNone) {
   EXPECT_EQ(core_reductions(DataType::fp16), 1);
 }
 
-void expect_refused(const std::string& soc_name, const Topology& topology, AllReduceAlgorithm algorithm,
+void expect_refused(const std::string& soc_name, const Topology& topology, Algorithm algorithm,
                     const std::string& part) {
   try {
     (void)chosen(soc_name, topology, mib, algorithm);
@@ -84,7 +114,7 @@ void expect_refused(const std::string& soc_name, const Topology& topology, AllRe
 }
 
 TEST(Selection, WhatCannotWorkIsRefusedWithAWayOut) {
-  using enum AllReduceAlgorithm;
+  using enum Algorithm;
   expect_refused("910A", whole_servers(1, 8), hierarchical, "8 NPUs on 1 server; use ring");
   expect_refused("910A", {.ranks = 5, .servers = 2}, hierarchical, "5 NPUs on 2 servers; use ring");
   expect_refused("910A", whole_servers(2, 8), multi_ring, "use ring or hierarchical");

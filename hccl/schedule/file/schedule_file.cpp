@@ -77,6 +77,10 @@ Schedule parse_schedule_binary(std::string_view bytes, const std::string& name) 
   }
 }
 
+std::string contents_of(const Schedule& schedule, ScheduleForm form) {
+  return form == ScheduleForm::binary ? binary_of(schedule) : text_of(schedule);
+}
+
 ScheduleFile read_schedule(const std::string& path) {
   const InputFile file(path, "schedule");
   if (file.size() == 0) file.fail("is empty, not a schedule");

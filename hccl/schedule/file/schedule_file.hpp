@@ -18,6 +18,8 @@ namespace hcclsim::hccl {
 [[nodiscard]] Schedule parse_schedule_binary(std::string_view bytes, const std::string& name);
 
 enum class ScheduleForm : bool { text, binary };
+[[nodiscard]] std::string contents_of(const Schedule& schedule, ScheduleForm form);
+
 struct ScheduleFile {
   Schedule schedule;
   ScheduleForm form = ScheduleForm::text;

@@ -1,0 +1,151 @@
+#include "cli/schedule_generate.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/child_process.hpp"
+#include "base/error.hpp"
+#include "cli/collective_names.hpp"
+#include "cli/hccl_options.hpp"
+#include "cli/option_checks.hpp"
+#include "cli/output.hpp"
+#include "cli/platform_path.hpp"
+#include "device/soc.hpp"
+#include "hccl/collective/selection.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "hccl/schedule/file/schedule_file.hpp"
+#include "sim/cluster.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+struct GenerateOptions {
+  std::string collective = "allreduce";
+  std::string algorithm = "auto";
+  std::string platform = "atlas800-9000";
+  Rank ranks = 0;  // 0: all of the platform
+  std::optional<std::uint64_t> elements;
+  std::string bytes;
+  std::string counts;
+  std::string type = "fp32";
+  std::string op = "sum";
+  Rank root = 0;
+  std::string launch = "graph";
+  std::optional<bool> in_place;
+  bool binary = false;
+  std::string output = "-";
+  HcclOptions hccl_options;
+  std::vector<hccl::HcclSetting> hccl_settings{};  // of environment and options
+};
+
+/// Elements of a block, by whichever option gives them.
+std::uint64_t elements_of(const GenerateOptions& options, const NamedCollective& named, DataType type) {
+  const int given = (options.elements.has_value() ? 1 : 0) + (options.bytes.empty() ? 0 : 1) +
+                    (options.counts.empty() ? 0 : 1);
+  if (named.collective == hccl::Collective::barrier && given == 0) return 0;
+  if (named.takes_counts && options.counts.empty()) {
+    bad_input("option", "{} needs --counts, the elements of every {}", options.collective,
+              hccl::counts_pairs(named.collective) ? "pair of ranks" : "rank");
+  }
+  if (given != 1) {
+    bad_input("option", "{} needs one of --elements, --bytes and --counts; {} are given", options.collective, given);
+  }
+  if (options.bytes.empty()) return options.elements.value_or(0);
+  const Bytes bytes = parse_size(options.bytes);
+  if (bytes % size_of(type) != 0) {
+    bad_input("option", "--bytes {}: not a multiple of {} bytes, an element of {}", options.bytes, size_of(type),
+              name_of(type));
+  }
+  return bytes / size_of(type);
+}
+
+hccl::CollectiveRequest request_of(const GenerateOptions& options, Rank ranks) {
+  const NamedCollective named = parse_collective_name(options.collective);
+  hccl::Operation operation{.ranks = ranks, .collective = named.collective, .root = options.root};
+  operation.type = parse_data_type(options.type);
+  operation.op = parse_reduce_op(options.op);
+  operation.elements = elements_of(options, named, operation.type);
+  if (!options.counts.empty()) {
+    operation.counts = block_counts(named.collective, ranks, parse_counts(options.counts));
+  }
+  const bool can_be_in_place = named.collective != hccl::Collective::send_recv &&
+                               (operation.counts.empty() || !hccl::counts_pairs(named.collective));
+  operation.in_place = options.in_place.value_or(can_be_in_place);
+  return {.operation = std::move(operation),
+          .algorithm = hccl::parse_algorithm(named.collective, options.algorithm),
+          .launch = hccl::parse_launch_mode(options.launch)};
+}
+
+void generate(const GenerateOptions& options) {
+  const std::string path = find_platform(options.platform);
+  write_output(options.output, run_in_child([&] {
+                 sim::Cluster cluster(path);
+                 const Rank ranks = options.ranks == 0 ? cluster.size() : options.ranks;
+                 if (ranks > cluster.size()) {
+                   bad_input("option", "--ranks {}: {} has {} NPUs", ranks, path, cluster.size());
+                 }
+                 std::vector<std::string> notes;
+                 const device::Soc soc = device::resolve_soc(cluster, 0, notes);
+                 hccl::CollectiveRequest request = request_of(options, ranks);
+                 request.config = read_hccl_config(options.hccl_settings, soc.generation, notes);
+                 const hccl::Topology topology = hccl::topology_of(hccl::world_communicator(ranks), cluster);
+                 return contents_of(*hccl::make_collective(request, topology, soc),
+                                    options.binary ? hccl::ScheduleForm::binary : hccl::ScheduleForm::text);
+               }));
+}
+
+}  // namespace
+
+void add_schedule_generate(CLI::App& schedule) {
+  CLI::App* const command = schedule.add_subcommand("generate", "Write the schedule of a collective");
+  const auto options = std::make_shared<GenerateOptions>();
+  command->add_option("--collective", options->collective, "allreduce, reduce-scatter, alltoallv, …")
+      ->check(parsed_by(parse_collective_name, ""))
+      ->capture_default_str();
+  command->add_option("--algorithm", options->algorithm, "ring, mesh, …; auto chooses as HCCL does")
+      ->capture_default_str();
+  command->add_option("--platform", options->platform, "A platform file, or the name of a shipped one")
+      ->capture_default_str();
+  command->add_option("--ranks", options->ranks, "The first NPUs of the platform [all]")
+      ->check(whole_number(1, 1U << 20U));
+  command
+      ->add_option("--elements", options->elements,
+                   "Of a block: what a rank contributes, gets, or sends to each other one; of allreduce, broadcast and "
+                   "reduce the payload")
+      ->check(whole_number(0, std::uint64_t{1} << 40U));
+  command->add_option("--bytes", options->bytes, "The same in bytes: 8K, 64M, 1G are powers of two")
+      ->check(parsed_by(parse_size, ""));
+  command
+      ->add_option("--counts", options->counts,
+                   "Elements of every rank's block; of alltoall and send-recv of every pair, sender by sender: 0,1,2,0")
+      ->check(parsed_by(parse_counts, ""));
+  command->add_option("--dtype", options->type, "Type of the elements")
+      ->check(parsed_by(parse_data_type, ""))
+      ->capture_default_str();
+  command->add_option("--op", options->op, "Reduction")->check(parsed_by(parse_reduce_op, ""))->capture_default_str();
+  command->add_option("--root", options->root, "Of broadcast, reduce, scatter and gather")
+      ->check(whole_number(0, (1U << 20U) - 1))
+      ->capture_default_str();
+  command->add_option("--launch", options->launch, "graph: on the user's buffers; op: through the communicator's")
+      ->check(one_of({"graph", "op"}))
+      ->capture_default_str();
+  command
+      ->add_option_function<std::string>(
+          "--in-place", [options](const std::string& word) { options->in_place = word == "on"; },
+          "One buffer for input and output; off for send-recv and counts of pairs")
+      ->check(one_of({"on", "off"}))
+      ->default_str("on")
+      ->type_name("");
+  command->add_flag("--binary", options->binary, "The binary form instead of the text form");
+  command->add_option("-o,--output", options->output, "File to write, - for standard output")->capture_default_str();
+  add_hccl_options(*command, options->hccl_options);
+  command->callback([command, options] {
+    options->hccl_settings = hccl_settings(OptionOrigins(*command, {}), options->hccl_options);
+    generate(*options);
+  });
+}
+
+}  // namespace hcclsim::cli

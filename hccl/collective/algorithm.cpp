@@ -1,0 +1,124 @@
+#include "hccl/collective/algorithm.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "base/error.hpp"
+#include "hccl/collective/halving_doubling.hpp"
+#include "hccl/collective/hierarchical.hpp"
+#include "hccl/collective/mesh.hpp"
+#include "hccl/collective/ring.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+constexpr std::array<std::string_view, 16> algorithm_names{
+    "auto", "ring", "multi-ring", "mesh", "mesh-one-shot", "mesh-two-shot", "halving-doubling", "nhr",
+    "nhr-v1", "nb", "pipeline", "ahc", "star", "pairwise", "direct", "hierarchical"};
+
+using Build = Schedule (*)(const Operation&, const AlgorithmSetting&);
+
+struct Row {
+  Collective collective;
+  Algorithm algorithm;
+  Build build;
+};
+
+/// Of builders that know neither servers nor several rings.
+template <Schedule (*build)(const Operation&, bool inline_reduce)>
+Schedule flat(const Operation& operation, const AlgorithmSetting& setting) {
+  return build(operation, setting.inline_reduce);
+}
+
+template <Schedule (*build)(const Operation&, const std::vector<std::vector<Rank>>&, bool inline_reduce)>
+Schedule in_rings(const Operation& operation, const AlgorithmSetting& setting) {
+  return build(operation, setting.rings, setting.inline_reduce);
+}
+
+InnerAlgorithm inner_of(Algorithm algorithm) {
+  if (algorithm == Algorithm::multi_ring) return InnerAlgorithm::multi_ring;
+  return algorithm == Algorithm::mesh ? InnerAlgorithm::mesh : InnerAlgorithm::ring;
+}
+
+template <Schedule (*build)(const Operation&, const HierarchicalOptions&)>
+Schedule in_levels(const Operation& operation, const AlgorithmSetting& setting) {
+  const bool halving = setting.outer == Algorithm::halving_doubling;
+  return build(operation, {.ranks_per_server = setting.ranks_per_server,
+                           .inner = inner_of(setting.inner),
+                           .outer = halving ? OuterAlgorithm::halving_doubling : OuterAlgorithm::ring,
+                           .orders = setting.rings,
+                           .inline_reduce_inner = setting.inline_inside,
+                           .inline_reduce_outer = setting.inline_between});
+}
+
+constexpr std::array rows{
+    Row{Collective::allreduce, Algorithm::ring, flat<ring_allreduce>},
+    Row{Collective::allreduce, Algorithm::multi_ring, in_rings<multi_ring_allreduce>},
+    Row{Collective::allreduce, Algorithm::mesh_one_shot, flat<mesh_one_shot_allreduce>},
+    Row{Collective::allreduce, Algorithm::mesh_two_shot, flat<mesh_two_shot_allreduce>},
+    Row{Collective::allreduce, Algorithm::halving_doubling, flat<halving_doubling_allreduce>},
+    Row{Collective::allreduce, Algorithm::hierarchical, in_levels<hierarchical_allreduce>},
+};
+
+const Row* find(Collective collective, Algorithm algorithm) {
+  for (const Row& row : rows) {
+    if (row.collective == collective && row.algorithm == algorithm) return &row;
+  }
+  return nullptr;
+}
+
+/// "ring, multi-ring, …".
+std::string names_of(Collective collective) {
+  std::string names;
+  for (const Algorithm algorithm : algorithms_of(collective)) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(algorithm));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string_view name_of(Algorithm algorithm) { return algorithm_names[static_cast<std::size_t>(algorithm)]; }
+
+Algorithm parse_algorithm(Collective collective, std::string_view name) {
+  const bool two_shots = has_algorithm(collective, Algorithm::mesh_two_shot);
+  const bool halving = has_algorithm(collective, Algorithm::halving_doubling);
+  if (name == "auto") return Algorithm::automatic;
+  if (name == "mesh" && two_shots) return Algorithm::mesh_two_shot;
+  if (name == "hd" && halving) return Algorithm::halving_doubling;
+  for (const Algorithm algorithm : algorithms_of(collective)) {
+    if (name_of(algorithm) == name) return algorithm;
+  }
+  bad_input("option", "unknown {} algorithm '{}'; accepted: auto, {}{}{}", name_of(collective), name,
+            names_of(collective), two_shots ? "; mesh is mesh-two-shot" : "",
+            !halving ? "" : two_shots ? ", hd is halving-doubling" : "; hd is halving-doubling");
+}
+
+std::vector<Algorithm> algorithms_of(Collective collective) {
+  std::vector<Algorithm> all;
+  for (std::size_t number = 0; number < algorithm_names.size(); ++number) {
+    const auto algorithm = static_cast<Algorithm>(number);
+    if (has_algorithm(collective, algorithm)) all.push_back(algorithm);
+  }
+  return all;
+}
+
+bool has_algorithm(Collective collective, Algorithm algorithm) { return find(collective, algorithm) != nullptr; }
+
+Schedule build_algorithm(Algorithm algorithm, const Operation& operation, const AlgorithmSetting& setting) {
+  const Row* const row = find(operation.collective, algorithm);
+  if (row == nullptr) {
+    bad_input("algorithm", "{} has no algorithm {}; use one of {}", name_of(operation.collective), name_of(algorithm),
+              names_of(operation.collective));
+  }
+  return row->build(operation, setting);
+}
+
+bool has_outer(Collective collective, Algorithm outer) {
+  return has_algorithm(collective, Algorithm::hierarchical) &&
+         (outer == Algorithm::ring || outer == Algorithm::halving_doubling);
+}
+
+}  // namespace hcclsim::hccl

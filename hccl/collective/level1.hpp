@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "device/soc.hpp"
+#include "hccl/collective/algorithm.hpp"
+#include "hccl/collective/config.hpp"
+#include "hccl/comm/communicator.hpp"
+
+/// The choice between servers, HCCL's level 1: HCCL_ALGO, or what HCCL takes by itself (selection.hpp).
+namespace hcclsim::hccl {
+
+struct Level1 {
+  /// Of hierarchical between servers; or pipeline, ahc or pairwise, which span both levels.
+  Algorithm algorithm = Algorithm::ring;
+  std::string rule{};
+};
+
+/// Of an operation over servers with the same number of ranks each.
+[[nodiscard]] Level1 choose_level1(const Operation& operation, const HcclConfig& config, const Topology& topology,
+                                   const device::Soc& soc);
+
+}  // namespace hcclsim::hccl
