@@ -50,8 +50,8 @@ NamedCollective parse_collective_name(std::string_view name) {
     if (letters_of(spelling.name) == letters) return spelling.collective;
     names.emplace_back(spelling.name);
   }
-  bad_input("option", "unknown collective '{}'{}; accepted: {}", name, did_you_mean(name, names),
-            fmt::join(names, ", "));
+  bad_input("option", "unknown collective '{}'; accepted: {}{}", name, fmt::join(names, ", "),
+            did_you_mean(name, names));
 }
 
 Bytes parse_size(std::string_view text) {
@@ -93,7 +93,8 @@ hccl::BlockCounts block_counts(hccl::Collective collective, Rank ranks, std::vec
     bad_input("operation", "{} among {} ranks needs {} counts{}; {} are given", name_of(collective), ranks, wanted,
               pairs ? ", of every pair" : ", one for each rank", counts.size());
   }
-  return pairs ? hccl::BlockCounts::of_pairs(ranks, std::move(counts)) : hccl::BlockCounts::of_blocks(std::move(counts));
+  return pairs ? hccl::BlockCounts::of_pairs(ranks, std::move(counts))
+               : hccl::BlockCounts::of_blocks(std::move(counts));
 }
 
 }  // namespace hcclsim::cli

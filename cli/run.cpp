@@ -54,8 +54,8 @@ sim::NetworkKind network_of(const RunOptions& options, Rank npus) {
     return options.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
   }
   // A mesh that is asked for moves something between all pairs at once, also between servers.
-  const bool mesh = options.allreduce == hccl::Algorithm::mesh_one_shot ||
-                    options.allreduce == hccl::Algorithm::mesh_two_shot;
+  const bool mesh =
+      options.allreduce == hccl::Algorithm::mesh_one_shot || options.allreduce == hccl::Algorithm::mesh_two_shot;
   return sim::automatic_network(npus, mesh ? std::uint64_t{npus} * (npus - 1) : npus);
 }
 

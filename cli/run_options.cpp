@@ -147,8 +147,7 @@ void add_communication_options(CLI::App& command, RunOptions& options) {
       ->group(group);
   command
       .add_option_function<std::string>(
-          "--allreduce",
-          [&options](const std::string& name) { options.allreduce = parse_allreduce(name); },
+          "--allreduce", [&options](const std::string& name) { options.allreduce = parse_allreduce(name); },
           "Algorithm; auto chooses as HCCL does")
       ->check(parsed_by(parse_allreduce, "auto|ring|multi-ring|mesh|mesh-one-shot|hd|hierarchical"))
       ->default_str("auto")

@@ -43,8 +43,8 @@ struct GenerateOptions {
 
 /// Elements of a block, by whichever option gives them.
 std::uint64_t elements_of(const GenerateOptions& options, const NamedCollective& named, DataType type) {
-  const int given = (options.elements.has_value() ? 1 : 0) + (options.bytes.empty() ? 0 : 1) +
-                    (options.counts.empty() ? 0 : 1);
+  const int given =
+      (options.elements.has_value() ? 1 : 0) + (options.bytes.empty() ? 0 : 1) + (options.counts.empty() ? 0 : 1);
   if (named.collective == hccl::Collective::barrier && given == 0) return 0;
   if (named.takes_counts && options.counts.empty()) {
     bad_input("option", "{} needs --counts, the elements of every {}", options.collective,

@@ -15,8 +15,8 @@ namespace hcclsim::hccl {
 namespace {
 
 constexpr std::array<std::string_view, 16> algorithm_names{
-    "auto", "ring", "multi-ring", "mesh", "mesh-one-shot", "mesh-two-shot", "halving-doubling", "nhr",
-    "nhr-v1", "nb", "pipeline", "ahc", "star", "pairwise", "direct", "hierarchical"};
+    "auto",   "ring", "multi-ring", "mesh", "mesh-one-shot", "mesh-two-shot", "halving-doubling", "nhr",
+    "nhr-v1", "nb",   "pipeline",   "ahc",  "star",          "pairwise",      "direct",           "hierarchical"};
 
 using Build = Schedule (*)(const Operation&, const AlgorithmSetting&);
 
@@ -93,7 +93,9 @@ Algorithm parse_algorithm(Collective collective, std::string_view name) {
   }
   bad_input("option", "unknown {} algorithm '{}'; accepted: auto, {}{}{}", name_of(collective), name,
             names_of(collective), two_shots ? "; mesh is mesh-two-shot" : "",
-            !halving ? "" : two_shots ? ", hd is halving-doubling" : "; hd is halving-doubling");
+            !halving    ? ""
+            : two_shots ? ", hd is halving-doubling"
+                        : "; hd is halving-doubling");
 }
 
 std::vector<Algorithm> algorithms_of(Collective collective) {

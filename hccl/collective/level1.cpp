@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "hccl/collective/formula.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -74,21 +75,6 @@ Level1 asked_for(Collective collective, LevelAlgorithm setting) {
             fmt::join(simulated, " or "));
 }
 
-/// HCCL's estimate for one of the three that it compares; steps and bytes of each phase as in its formulas.
-Seconds estimate(Algorithm algorithm, Collective collective, Rank servers, Bytes slice) {
-  const Rank core = std::bit_floor(servers);
-  const bool power_of_two = core == servers;
-  const double phases = collective == Collective::allreduce ? 2 : 1;
-  double steps = phases * (servers - 1.0);
-  double share = phases * (servers - 1.0) / servers;
-  if (algorithm == Algorithm::nhr) steps = phases * std::bit_width(servers - 1);
-  if (algorithm == Algorithm::halving_doubling) {
-    steps = phases * (std::bit_width(core) - 1.0) + (power_of_two ? 0 : 2);
-    share = phases * (core - 1.0) / core + (power_of_two ? 0 : 2);
-  }
-  return steps * selection_latency + share * static_cast<double>(slice) / selection_rdma_bandwidth;
-}
-
 /// The least estimate; of equal ones ring before NHR before halving-doubling.
 Level1 cheapest(Collective collective, Rank servers, Bytes slice) {
   std::optional<Algorithm> best;
@@ -96,20 +82,17 @@ Level1 cheapest(Collective collective, Rank servers, Bytes slice) {
   std::string estimates;
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::nhr, Algorithm::halving_doubling}) {
     if (!has_outer(collective, algorithm)) continue;
-    // Halving-doubling's form for other numbers is one of the allreduce.
-    if (algorithm == Algorithm::halving_doubling && collective != Collective::allreduce &&
-        !std::has_single_bit(servers)) {
-      continue;
-    }
-    const Seconds time = estimate(algorithm, collective, servers, slice);
+    const auto terms = formula_terms(name_of(algorithm), collective, servers, static_cast<double>(slice));
+    if (!terms.has_value()) continue;
+    const Seconds time = terms->steps * selection_latency + terms->bytes / selection_rdma_bandwidth;
     estimates += fmt::format("{}{} {:.1f} us", estimates.empty() ? "" : ", ", name_of(algorithm), time / microsecond);
     if (best.has_value() && time >= least) continue;
     best = algorithm;
     least = time;
   }
   return {best.value_or(Algorithm::ring),
-          fmt::format("HCCL's estimates with 60 us a step and 20 GB/s for slices of {} bytes: {}; of equal ones the "
-                      "first",
+          fmt::format("HCCL estimates, with 60 us a step and 20 GB/s for slices of {} bytes, {}; the first of equal "
+                      "ones wins",
                       slice, estimates)};
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <utility>
 
 #include "base/error.hpp"
@@ -45,7 +44,8 @@ std::string rule_in_server(Algorithm algorithm, Rank ranks, const device::Soc& s
       if (algorithm == Algorithm::multi_ring) {
         return "HCCL's four rings use all links of a whole server of eight 910A";
       }
-      return fmt::format("HCCL takes {} for {} 910A of a server", ranks == 4 ? "the mesh" : "one ring", ranks);
+      if (ranks == 4) return "HCCL takes the mesh for four 910A";
+      return fmt::format("HCCL takes one ring for {} 910A of a server", ranks);
     case device::Generation::a2:
       return "HCCL takes the mesh in an A2 server";
     case device::Generation::a3:
@@ -109,11 +109,14 @@ Selection choose_in_levels(const CollectiveRequest& request, const Topology& top
   if (spans) {
     bad_input("collective", "{} was asked for, but {}; say one of the two", name_of(request.algorithm), level1.rule);
   }
+  const std::string levels =
+      request.algorithm == Algorithm::automatic
+          ? fmt::format("{} servers with {} NPUs each make two levels", topology.servers, topology.ranks_per_server)
+          : "it was asked for";
   return {.algorithm = Algorithm::hierarchical,
           .inner = in_server(topology, topology.ranks_per_server, soc),
           .outer = level1.algorithm,
-          .rule = fmt::format("{} servers with {} NPUs each make two levels; {} between servers: {}", topology.servers,
-                              topology.ranks_per_server, name_of(level1.algorithm), level1.rule)};
+          .rule = fmt::format("{}; {} between servers: {}", levels, name_of(level1.algorithm), level1.rule)};
 }
 
 Selection choose(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc) {
@@ -125,7 +128,7 @@ Selection choose(const CollectiveRequest& request, const Topology& topology, con
     case Collective::send_recv:
       return {.algorithm = Algorithm::direct, .rule = "sends and receives have no choice"};
     case Collective::barrier:
-      return {.algorithm = algorithms_of(Collective::barrier).front(), .rule = "a barrier has no choice"};
+      return {.algorithm = Algorithm::direct, .rule = "a barrier has no choice"};
     default:
       break;
   }

@@ -57,8 +57,4 @@ struct Selection {
 [[nodiscard]] std::shared_ptr<const Schedule> make_collective(const CollectiveRequest& request,
                                                               const Topology& topology, const device::Soc& soc);
 
-/// Why make_allreduce takes the algorithm that it takes, with the figures that decide.
-[[nodiscard]] std::string allreduce_rule(const AllReduceRequest& request, const Topology& topology,
-                                         const device::Soc& soc);
-
 }  // namespace hcclsim::hccl

@@ -148,8 +148,8 @@ TEST(Placement, PlatformsForATable) {
 }
 
 /// Ends of the iteration and of each allreduce of a small network, in the order of the table if there is one.
-std::vector<double> times(const test::TestPlatform& platform, const RankTable* table, Algorithm algorithm,
-                          Rank npus, Rank rank = 0) {
+std::vector<double> times(const test::TestPlatform& platform, const RankTable* table, Algorithm algorithm, Rank npus,
+                          Rank rank = 0) {
   return test::in_child([&] {
     sim::Cluster cluster(test::write_platform(platform));
     if (table != nullptr) place_ranks(*table, cluster);

@@ -130,28 +130,30 @@ TEST(Selection, WhatCannotWorkIsRefusedWithAWayOut) {
 
 TEST(Selection, TheRuleIsSaidWithItsFigures) {
   const auto rule = [](const std::string& name, const Topology& topology, Bytes payload,
-                       AllReduceAlgorithm algorithm = AllReduceAlgorithm::automatic, const char* algo = "") {
-    AllReduceRequest request{.algorithm = algorithm, .elements = payload / 4};
+                       Algorithm algorithm = Algorithm::automatic, const char* algo = "") {
+    CollectiveRequest request{.operation = {.ranks = topology.ranks, .elements = payload / 4}, .algorithm = algorithm};
     request.config.algo = parse_algo_setting(algo);
-    return allreduce_rule(request, topology, soc(name));
+    return select(request, topology, soc(name)).rule;
   };
   EXPECT_EQ(rule("910A", whole_servers(1, 8), mib), "HCCL's four rings use all links of a whole server of eight 910A");
   EXPECT_EQ(rule("910A", whole_servers(1, 4), mib), "HCCL takes the mesh for four 910A");
   EXPECT_EQ(rule("910A", whole_servers(1, 2), mib), "HCCL takes one ring for 2 910A of a server");
-  EXPECT_EQ(rule("910B1", whole_servers(1, 8), 64 * kib), "up to 65536 bytes HCCL on A2 reads everything at once");
-  EXPECT_EQ(rule("910B1", whole_servers(1, 8), mib), "beyond 65536 bytes HCCL on A2 takes the mesh in two shots");
-  EXPECT_EQ(rule("910B1", whole_servers(1, 8), mib, AllReduceAlgorithm::ring), "it was asked for");
+  EXPECT_EQ(rule("910B1", whole_servers(1, 8), 64 * kib),
+            "up to 65536 bytes HCCL on A2 reads everything at once in graph mode");
+  EXPECT_EQ(rule("910B1", whole_servers(1, 8), mib),
+            "beyond 65536 bytes HCCL on A2 takes the mesh in two shots in graph mode");
+  EXPECT_EQ(rule("910B1", whole_servers(1, 8), mib, Algorithm::ring), "it was asked for");
   EXPECT_EQ(rule("910A", {.ranks = 5, .servers = 2}, mib),
             "the servers' numbers of NPUs differ, or ranks are not numbered server by server");
   EXPECT_EQ(rule("910A", whole_servers(3, 8), mib),
             "3 servers with 8 NPUs each make two levels; ring between servers: 3 servers are no power of two");
-  EXPECT_EQ(rule("910A", whole_servers(3, 8), mib, AllReduceAlgorithm::hierarchical, "level1:H-D_R"),
+  EXPECT_EQ(rule("910A", whole_servers(3, 8), mib, Algorithm::hierarchical, "level1:H-D_R"),
             "it was asked for; halving-doubling between servers: HCCL_ALGO says level1:H-D_R");
   // 1.2 MB: ring 8 · 60 us + 1.6 · 60 us, halving-doubling 6 · 60 us + 3.5 · 60 us.
   EXPECT_EQ(rule("910B1", whole_servers(5, 8), 8 * 1200000),
             "5 servers with 8 NPUs each make two levels; halving-doubling between servers: HCCL estimates, with 60 us "
-            "a step and 20 GB/s for slices of 1200000 bytes, ring 576.0 us and halving-doubling 570.0 us; ring wins "
-            "ties");
+            "a step and 20 GB/s for slices of 1200000 bytes, ring 576.0 us, halving-doubling 570.0 us; the first of "
+            "equal ones wins");
 }
 
 }  // namespace
