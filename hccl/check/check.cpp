@@ -7,6 +7,9 @@
 #include "hccl/check/matching.hpp"
 #include "hccl/check/meaning.hpp"
 #include "hccl/check/races.hpp"
+#include "hccl/check/symmetric_meaning.hpp"
+#include "hccl/check/symmetric_races.hpp"
+#include "hccl/check/symmetry.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -16,8 +19,9 @@ bool add_level(CheckReport& report, std::string level, const Findings& findings)
   return findings.empty();
 }
 
-/// The levels from L0 on; `form` has what unrolling found.
-void check_levels(const TaskProgram& program, const CheckOptions& options, Findings& form, CheckReport& report) {
+/// The levels from L0 on; `form` has what unrolling found. With a rotation the program is that of one rank.
+void check_levels(const TaskProgram& program, const Rotation* rotation, const CheckOptions& options, Findings& form,
+                  CheckReport& report) {
   if (form.empty()) check_form(program, options, form);
   if (!add_level(report, "L0", form)) return;
 
@@ -27,13 +31,17 @@ void check_levels(const TaskProgram& program, const CheckOptions& options, Findi
   check_matching(program, matching);
   if (matching.empty()) check_progress(program, options, matching, deadlock);
   const bool completes = matching.empty() && deadlock.empty();
-  if (completes) check_races(program, matching, races);
+  if (completes && rotation != nullptr) check_races_by_rotation(program, *rotation, matching, races);
+  if (completes && rotation == nullptr) check_races(program, matching, races);
   if (!add_level(report, "L1", matching) || !add_level(report, "L2", deadlock)) return;
   const bool ordered = add_level(report, "L3", races);
+  if (!ordered && rotation != nullptr) return;  // the lockstep decides for all runs only without races
 
   Findings meaning(options.most_findings);
   Findings order(options.most_findings);
-  const std::optional<ReductionOrder> found = check_meaning(program, options, meaning, order);
+  const std::optional<ReductionOrder> found =
+      rotation != nullptr ? check_meaning_by_rotation(program, *rotation, options, meaning, order)
+                          : check_meaning(program, options, meaning, order);
   if (!add_level(report, "L4", meaning) || !ordered) return;
   report.order = found;
   add_level(report, "L5", order);
@@ -41,7 +49,7 @@ void check_levels(const TaskProgram& program, const CheckOptions& options, Findi
   report.levels.push_back({"L7"});
 }
 
-CheckReport with_verdict(CheckReport report) {
+CheckReport with_verdict(CheckReport report, const Rotation* rotation) {
   for (const LevelReport& level : report.levels) {
     if (level.ok) continue;
     report.verdict = fmt::format("wrong: {} finds {}", level.level, level.findings.front().kind);
@@ -49,6 +57,7 @@ CheckReport with_verdict(CheckReport report) {
   }
   report.ok = true;
   report.verdict = "correct in every interleaving: each wait takes the same post in all of them";
+  if (rotation != nullptr) report.verdict += "; shown for one rank, of all others by rotation symmetry";
   return report;
 }
 
@@ -57,16 +66,19 @@ CheckReport with_verdict(CheckReport report) {
 CheckReport check(const Schedule& schedule, const CheckOptions& options) {
   CheckReport report;
   Findings form(options.most_findings);
-  const TaskProgram program = unroll(schedule, form);
-  check_levels(program, options, form, report);
-  return with_verdict(std::move(report));
+  std::optional<Rotation> rotation;
+  if (schedule.ranks >= options.rotation_from && races_fit_by_rotation(schedule)) rotation = Rotation::of(schedule);
+  const Rotation* const alike = rotation ? &*rotation : nullptr;
+  const TaskProgram program = rotation ? unroll_first(schedule, form) : unroll(schedule, form);
+  check_levels(program, alike, options, form, report);
+  return with_verdict(std::move(report), alike);
 }
 
 CheckReport check(const TaskProgram& program, const CheckOptions& options) {
   CheckReport report;
   Findings form(options.most_findings);
-  check_levels(program, options, form, report);
-  return with_verdict(std::move(report));
+  check_levels(program, nullptr, options, form, report);
+  return with_verdict(std::move(report), nullptr);
 }
 
 }  // namespace hcclsim::hccl

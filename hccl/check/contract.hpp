@@ -33,6 +33,9 @@ struct Holding {
   Bytes length = 0;
   Bytes place = 0;
   std::optional<Rank> only{};  ///< nobody: each rank exactly once
+
+  /// A byte at offset o comes from place o + shift.
+  [[nodiscard]] std::int64_t shift() const { return static_cast<std::int64_t>(place - offset); }
 };
 
 class Contract {

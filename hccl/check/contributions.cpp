@@ -5,17 +5,10 @@
 #include <queue>
 
 #include "base/error.hpp"
+#include "hccl/check/tree_signature.hpp"
 
 namespace hcclsim::hccl {
 namespace {
-
-/// Bits well mixed (the finaliser of SplitMix64).
-std::uint64_t mix(std::uint64_t bits) {
-  bits += 0x9e3779b97f4a7c15U;
-  bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
-  bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
-  return bits ^ (bits >> 31U);
-}
 
 std::uint64_t sum_without_overflow(std::uint64_t a, std::uint64_t b) {
   return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max() : a + b;
@@ -27,7 +20,8 @@ Contributions::Contributions(Rank ranks) : ranks_(ranks) {
   const std::size_t count = std::size_t{first_rank} + ranks;
   nodes_.resize(count);
   depths_.resize(count, 0);
-  for (std::size_t tree = 0; tree < count; ++tree) signatures_.push_back(mix(tree));
+  signatures_.resize(first_rank);
+  for (Rank rank = 0; rank < ranks; ++rank) signatures_.push_back(signature_of_rank(rank));
 }
 
 Contributions::Tree Contributions::reduce(Tree a, Tree b) {
@@ -39,7 +33,7 @@ Contributions::Tree Contributions::reduce(Tree a, Tree b) {
   if (nodes_.size() >= std::numeric_limits<Tree>::max()) internal_error("too many different reductions");
   nodes_.push_back({smaller, larger});
   depths_.push_back(std::max(depths_[a], depths_[b]) + 1);
-  signatures_.push_back(mix(mix(signatures_[a]) + mix(signatures_[b])));
+  signatures_.push_back(signature_of_reduction(signatures_[a], signatures_[b]));
   return found->second;
 }
 

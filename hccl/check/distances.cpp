@@ -15,11 +15,11 @@ class Count {
   explicit Count(const TaskProgram& program)
       : program_(program),
         steps_(program.chains(), 0),
-        posted_(std::size_t{program.ranks} * program.notifies, 0),
-        out_(program.ranks),
-        in_(program.ranks),
-        sent_(program.ranks, 0),
-        reduced_(program.ranks, 0) {}
+        posted_(std::size_t{program.unrolled()} * program.notifies, 0),
+        out_(program.unrolled()),
+        in_(program.unrolled()),
+        sent_(program.unrolled(), 0),
+        reduced_(program.unrolled(), 0) {}
 
   void enter(Rank rank, const ProgramPart* begin, const ProgramPart* end) {
     const std::uint32_t most = join(rank);
@@ -30,8 +30,9 @@ class Count {
   void perform(std::uint32_t chain, std::uint32_t /*number*/, const ProgramTask& task) {
     const Rank rank = program_.rank_of(chain);
     if (task.kind == TaskKind::post) {
-      if (program_.collective == Collective::barrier) step(chain, rank, task.peer);
-      posted_[std::size_t{task.peer} * program_.notifies + task.value] = steps_[chain];
+      const Rank peer = program_.representative(task.peer);
+      if (program_.collective == Collective::barrier) step(chain, rank, peer);
+      posted_[std::size_t{peer} * program_.notifies + task.value] = steps_[chain];
     } else if (task.kind == TaskKind::wait) {
       steps_[chain] = std::max(steps_[chain], posted_[std::size_t{rank} * program_.notifies + task.value]);
     } else {
@@ -39,10 +40,11 @@ class Count {
       for (const Movement& movement : program_.movements_of(task)) length += movement.source.length;
       if (length == 0) return;
       if (is_transfer(task.kind)) {
-        step(chain, source_rank(task, rank), destination_rank(task, rank));
-        sent_[source_rank(task, rank)] += length;
+        const Rank from = program_.representative(source_rank(task, rank));
+        step(chain, from, program_.representative(destination_rank(task, rank)));
+        sent_[from] += length;
       }
-      if (reduces(task.kind)) reduced_[destination_rank(task, rank)] += length;
+      if (reduces(task.kind)) reduced_[program_.representative(destination_rank(task, rank))] += length;
     }
   }
 

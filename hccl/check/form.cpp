@@ -19,7 +19,7 @@ class FormCheck {
   FormCheck(const TaskProgram& program, Findings& findings) : program_(program), findings_(findings) {}
 
   void check_tasks() {
-    for (Rank rank = 0; rank < program_.ranks; ++rank) {
+    for (Rank rank = 0; rank < program_.unrolled(); ++rank) {
       for (std::size_t i = program_.first_part[rank]; i < program_.first_part[rank + 1]; ++i) {
         const ProgramPart& part = program_.parts[i];
         for (std::uint32_t k = 0; k < part.count; ++k) check(rank, part, k);

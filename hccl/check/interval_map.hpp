@@ -61,7 +61,7 @@ class IntervalMap {
 /// Calls visit(chain, task, movement) for every movement of the program.
 template <typename Visit>
 void visit_movements(const TaskProgram& program, const Visit& visit) {
-  for (Rank rank = 0; rank < program.ranks; ++rank) {
+  for (Rank rank = 0; rank < program.unrolled(); ++rank) {
     for (std::size_t i = program.first_part[rank]; i < program.first_part[rank + 1]; ++i) {
       const ProgramPart& part = program.parts[i];
       for (std::uint32_t k = 0; k < part.count; ++k) {

@@ -17,7 +17,7 @@ constexpr std::uint32_t none = TaskRun<NoObserver>::none;
 /// Calls visit(id, task) for every post and wait, rank by rank in the order of each rank's parts.
 template <typename Visit>
 void visit_notifies(const TaskProgram& program, const Visit& visit) {
-  for (Rank rank = 0; rank < program.ranks; ++rank) {
+  for (Rank rank = 0; rank < program.unrolled(); ++rank) {
     for (std::size_t i = program.first_part[rank]; i < program.first_part[rank + 1]; ++i) {
       const ProgramPart& part = program.parts[i];
       for (std::uint32_t k = 0; k < part.count; ++k) {
@@ -32,7 +32,7 @@ void visit_notifies(const TaskProgram& program, const Visit& visit) {
 
 std::size_t slot_of(const TaskProgram& program, const TaskId& id, const ProgramTask& task) {
   const Rank owner = task.kind == TaskKind::post ? task.peer : id.rank;
-  return std::size_t{owner} * program.notifies + task.value;
+  return std::size_t{program.representative(owner)} * program.notifies + task.value;
 }
 
 struct Uses {
@@ -215,7 +215,7 @@ void check_matching(const TaskProgram& program, Findings& findings) {
     std::uint32_t stage = none;
     std::uint32_t queue = none;  // that waits in the stage
   };
-  std::vector<Slot> slots(std::size_t{program.ranks} * program.notifies);
+  std::vector<Slot> slots(std::size_t{program.unrolled()} * program.notifies);
   visit_notifies(program, [&](const TaskId& id, std::uint32_t stage, const ProgramTask& task) {
     Slot& slot = slots[slot_of(program, id, task)];
     if (task.kind == TaskKind::post) {

@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <vector>
 
-#include "device/numerics/rounding.hpp"
 #include "hccl/check/barrier.hpp"
 #include "hccl/check/contract.hpp"
 #include "hccl/check/contributions.hpp"
 #include "hccl/check/interval_map.hpp"
+#include "hccl/check/reduction_order.hpp"
 #include "hccl/check/task_run.hpp"
 
 namespace hcclsim::hccl {
@@ -32,8 +31,6 @@ struct Piece {
   Content content;
 };
 
-std::int64_t shift_of(const Holding& holding) { return static_cast<std::int64_t>(holding.place - holding.offset); }
-
 /// Observes a run; carries contents along.
 class MeaningSearch {
  public:
@@ -44,7 +41,7 @@ class MeaningSearch {
     for (const std::vector<Bytes>& of_memory : borders) memories_.emplace_back(of_memory, Content{});
     for (Rank rank = 0; rank < program.ranks; ++rank) {
       for (const Holding& held : contract.initial(rank)) {
-        const Content content{contributions_.of(rank), shift_of(held)};
+        const Content content{contributions_.of(rank), held.shift()};
         put(memories_[memory_of(rank, held.buffer)], {held.offset, held.length, content});
       }
     }
@@ -162,20 +159,6 @@ class MeaningSearch {
   std::vector<Piece> taken_;
 };
 
-/// "hold the contribution of rank 3 not at all, the contribution of rank 4 2 times".
-std::string wrong_multiplicities(const std::vector<std::uint64_t>& counts, const Holding& holding) {
-  std::string problem;
-  std::size_t wrong = 0;
-  for (Rank rank = 0; rank < counts.size(); ++rank) {
-    const std::uint64_t wanted = !holding.only || *holding.only == rank ? 1 : 0;
-    if (counts[rank] == wanted || ++wrong > 4) continue;
-    problem += fmt::format("{}the contribution of rank {} {}", problem.empty() ? "" : ", ", rank,
-                           counts[rank] == 0 ? "not at all" : fmt::format("{} times", counts[rank]));
-  }
-  if (wrong > 4) problem += fmt::format(" and {} more", wrong - 4);
-  return "hold " + problem;
-}
-
 /// What is wrong with a piece of the result, or nothing.
 std::string problem_of(const Piece& piece, const Holding& holding, Contributions& contributions) {
   const Content& content = piece.content;
@@ -184,12 +167,7 @@ std::string problem_of(const Piece& piece, const Holding& holding, Contributions
   const bool right_ranks =
       holding.only ? content.tree == contributions.of(*holding.only) : contributions.complete(content.tree);
   if (!right_ranks) return wrong_multiplicities(contributions.multiplicities(content.tree), holding);
-  const std::int64_t wanted = shift_of(holding);
-  if (content.shift == wanted) return {};
-  const auto begin = static_cast<std::int64_t>(piece.begin);
-  return fmt::format("hold bytes {}+{} of {}, not {}+{}", begin + content.shift, piece.length,
-                     holding.only ? fmt::format("the contribution of rank {}", *holding.only) : "the reduction",
-                     begin + wanted, piece.length);
+  return content.shift == holding.shift() ? "" : wrong_place(piece.begin, piece.length, content.shift, holding);
 }
 
 void check_result(MeaningSearch& search, const TaskProgram& program, const Contract& contract, Findings& findings) {
@@ -208,42 +186,52 @@ void check_result(MeaningSearch& search, const TaskProgram& program, const Contr
   }
 }
 
-double error_bound(const TaskProgram& program, std::uint32_t additions) {
-  const bool rounds = program.type == DataType::fp16 || program.type == DataType::bf16 ||
-                      program.type == DataType::fp32 || program.type == DataType::fp64;
-  if (!rounds || program.op == ReduceOp::max || program.op == ReduceOp::min) return 0;
-  const double lost = additions * device::unit_roundoff(program.type);
-  return lost < 1 ? lost / (1 - lost) : std::numeric_limits<double>::infinity();
-}
-
 /// The order in which the results of all ranks were reduced.
 ReductionOrder order_of(MeaningSearch& search, const TaskProgram& program, const Contract& contract) {
-  ReductionOrder order{.same_on_all_ranks = true};
+  OrderCollector collector(program, contract.all_end_alike());
   std::vector<Piece> reference;
-  const auto fold = [&](std::uint64_t value) { order.signature = (order.signature ^ value) * 0x100000001b3U; };
   for (Rank rank = 0; rank < program.ranks; ++rank) {
     std::vector<Piece> pieces;
     for (const Holding& holding : contract.required(rank)) {
       for (const Piece& piece : search.output(rank, holding.offset, holding.length)) pieces.push_back(piece);
     }
+    collector.next_rank();
     for (const Piece& piece : pieces) {
-      order.additions = std::max(order.additions, search.contributions().depth(piece.content.tree));
-      fold(piece.begin);
-      fold(piece.length);
-      fold(search.contributions().signature(piece.content.tree));
+      const Tree tree = piece.content.tree;
+      collector.piece(piece.begin, piece.length, search.contributions().signature(tree),
+                      search.contributions().depth(tree));
     }
     if (rank == 0) reference = pieces;
     const auto same = [](const Piece& a, const Piece& b) { return a.begin == b.begin && a.content == b.content; };
     if (contract.all_end_alike() &&
         !std::equal(pieces.begin(), pieces.end(), reference.begin(), reference.end(), same)) {
-      order.same_on_all_ranks = false;
+      collector.ranks_differ();
     }
   }
-  order.error_bound = error_bound(program, order.additions);
-  return order;
+  return collector.order();
 }
 
 }  // namespace
+
+std::string wrong_multiplicities(const std::vector<std::uint64_t>& counts, const Holding& holding) {
+  std::string problem;
+  std::size_t wrong = 0;
+  for (Rank rank = 0; rank < counts.size(); ++rank) {
+    const std::uint64_t wanted = !holding.only || *holding.only == rank ? 1 : 0;
+    if (counts[rank] == wanted || ++wrong > 4) continue;
+    problem += fmt::format("{}the contribution of rank {} {}", problem.empty() ? "" : ", ", rank,
+                           counts[rank] == 0 ? "not at all" : fmt::format("{} times", counts[rank]));
+  }
+  if (wrong > 4) problem += fmt::format(" and {} more", wrong - 4);
+  return "hold " + problem;
+}
+
+std::string wrong_place(Bytes begin, Bytes length, std::int64_t shift, const Holding& holding) {
+  const auto at = static_cast<std::int64_t>(begin);
+  return fmt::format("hold bytes {}+{} of {}, not {}+{}", at + shift, length,
+                     holding.only ? fmt::format("the contribution of rank {}", *holding.only) : "the reduction",
+                     at + holding.shift(), length);
+}
 
 std::optional<ReductionOrder> check_meaning(const TaskProgram& program, const CheckOptions& options, Findings& meaning,
                                             Findings& order) {
@@ -254,13 +242,7 @@ std::optional<ReductionOrder> check_meaning(const TaskProgram& program, const Ch
   if (program.collective == Collective::barrier) check_barrier(program, meaning);
   if (!meaning.empty()) return {};
   const ReductionOrder found = order_of(search, program, contract);
-  if (options.same_bits && !found.same_on_all_ranks && order.wanted()) {
-    order.keep({"ranks-differ", "ranks reduce the same bytes in different orders, so their bits may differ"});
-  }
-  if (options.recorded_order && *options.recorded_order != found.signature && order.wanted()) {
-    order.keep({"order-changed", fmt::format("the order of reduction has the signature {:016x}, recorded is {:016x}",
-                                             found.signature, *options.recorded_order)});
-  }
+  check_order(found, options, order);
   return found;
 }
 

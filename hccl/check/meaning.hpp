@@ -1,5 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hccl/check/contract.hpp"
 #include "hccl/check/report.hpp"
 #include "hccl/check/task_program.hpp"
 
@@ -15,5 +21,10 @@ namespace hcclsim::hccl {
 /// L5: the shape of the trees. Kinds of findings: "ranks-differ", "order-changed". Empty if L4 has findings.
 [[nodiscard]] std::optional<ReductionOrder> check_meaning(const TaskProgram& program, const CheckOptions& options,
                                                           Findings& meaning, Findings& order);
+
+/// What bytes hold in place of `holding`, for messages: "hold the contribution of rank 3 not at all, …" of the number
+/// of contributions of every rank; "hold bytes 0+64 of the reduction, not 64+64" of bytes from places `shift` further.
+[[nodiscard]] std::string wrong_multiplicities(const std::vector<std::uint64_t>& counts, const Holding& holding);
+[[nodiscard]] std::string wrong_place(Bytes begin, Bytes length, std::int64_t shift, const Holding& holding);
 
 }  // namespace hcclsim::hccl

@@ -67,6 +67,8 @@ struct CheckOptions {
   bool same_bits = true;
   /// Signature of a recorded order of reduction (CheckReport::order) that the schedule must still have.
   std::optional<std::uint64_t> recorded_order{};
+  /// From so many ranks on, one rank is checked in place of all if they are alike by rotation (symmetry.hpp).
+  Rank rotation_from = 2048;
   /// Findings of a level that are described; the others are counted.
   std::size_t most_findings = 16;
 };

@@ -18,7 +18,9 @@ std::string text_of(const ByteRange& range) {
 /// Unrolls rank by rank; looks at every closed form before it is evaluated.
 class Unroller {
  public:
-  Unroller(const Schedule& schedule, Findings& findings) : schedule_(schedule), findings_(findings) {}
+  Unroller(const Schedule& schedule, bool first_only, Findings& findings) : schedule_(schedule), findings_(findings) {
+    program_.rotates = first_only;
+  }
 
   TaskProgram unroll() {
     static_cast<Operation&>(program_) = static_cast<const Operation&>(schedule_);
@@ -32,7 +34,7 @@ class Unroller {
     if (!findings_.empty()) return std::move(program_);
     const std::uint32_t stages = schedule_.stage_count();
     for (std::uint32_t stage = 0; stage < stages; ++stage) program_.stages.push_back(schedule_.stage(stage).name);
-    for (Rank rank = 0; rank < schedule_.ranks; ++rank) {
+    for (Rank rank = 0; rank < program_.unrolled(); ++rank) {
       numbers_.assign(schedule_.queues, 0);
       for (std::uint32_t stage = 0; stage < stages; ++stage) unroll_stage(rank, stage);
       program_.first_part.push_back(program_.parts.size());
@@ -222,7 +224,8 @@ class Unroller {
 };
 
 const ProgramPart& part_of(const TaskProgram& program, const TaskId& id) {
-  for (std::size_t i = program.first_part[id.rank]; i < program.first_part[id.rank + 1]; ++i) {
+  const Rank rank = program.representative(id.rank);
+  for (std::size_t i = program.first_part[rank]; i < program.first_part[rank + 1]; ++i) {
     const ProgramPart& part = program.parts[i];
     if (part.queue == id.queue && id.number >= part.number && id.number - part.number < part.count) return part;
   }
@@ -239,18 +242,19 @@ const ProgramTask& TaskProgram::task(const TaskId& id) const {
 std::string TaskProgram::describe(const TaskId& id) const {
   const ProgramPart& part = part_of(*this, id);
   const ProgramTask& the_task = task(id);
+  const bool is_unrolled = representative(id.rank) == id.rank;
+  const Rank peer = is_unrolled ? the_task.peer : (the_task.peer + id.rank) % ranks;
   std::string what(name_of(the_task.kind));
   if (the_task.kind == TaskKind::wait) {
     what += fmt::format(" for notify {}", the_task.value);
   } else if (the_task.kind == TaskKind::post) {
-    what += fmt::format(" of notify {} to rank {}", the_task.value, the_task.peer);
+    what += fmt::format(" of notify {} to rank {}", the_task.value, peer);
   } else {
     const std::span<const Movement> moved = movements_of(the_task);
-    if (is_transfer(the_task.kind))
-      what += fmt::format("{} rank {}", reads(the_task.kind) ? " from" : " to", the_task.peer);
+    if (is_transfer(the_task.kind)) what += fmt::format("{} rank {}", reads(the_task.kind) ? " from" : " to", peer);
     if (moved.empty()) {
       what += ", no bytes";
-    } else {
+    } else if (is_unrolled) {
       what += fmt::format(", {} -> {}", text_of(moved.front().source), text_of(moved.front().destination));
     }
     if (moved.size() > 1) what += fmt::format(" and {} pieces more", moved.size() - 1);
@@ -259,6 +263,12 @@ std::string TaskProgram::describe(const TaskId& id) const {
                      stages[part.stage]);
 }
 
-TaskProgram unroll(const Schedule& schedule, Findings& findings) { return Unroller(schedule, findings).unroll(); }
+TaskProgram unroll(const Schedule& schedule, Findings& findings) {
+  return Unroller(schedule, false, findings).unroll();
+}
+
+TaskProgram unroll_first(const Schedule& schedule, Findings& findings) {
+  return Unroller(schedule, true, findings).unroll();
+}
 
 }  // namespace hcclsim::hccl

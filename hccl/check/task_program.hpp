@@ -14,7 +14,7 @@
 /// nothing is left of closed forms, hence a task of a single rank can also be changed by hand.
 ///
 /// A ring on 1024 ranks has ten million tasks, so a task is 12 bytes; those that move bytes have a Movement for every
-/// piece.
+/// piece. Where the ranks are alike by rotation (symmetry.hpp), rank 0 alone is unrolled and stands for all of them.
 namespace hcclsim::hccl {
 
 struct ProgramTask {
@@ -39,14 +39,19 @@ struct TaskProgram : Operation {
   Bytes ccl = 0;
   std::uint32_t queues = 1;
   std::uint32_t notifies = 0;
+  bool rotates = false;             ///< rank 0 alone is unrolled; peers are as it sees them
   std::vector<std::string> stages;  ///< names; those of the second window follow those of the first
   std::vector<ProgramTask> tasks;
   std::vector<Movement> movements;
   std::vector<ProgramPart> parts;       ///< by rank, stage and queue
-  std::vector<std::size_t> first_part;  ///< of each rank; one more at the end
+  std::vector<std::size_t> first_part;  ///< of each unrolled rank; one more at the end
+
+  /// Ranks that are unrolled, and the one among them that stands for `rank`.
+  [[nodiscard]] Rank unrolled() const { return rotates ? 1 : ranks; }
+  [[nodiscard]] Rank representative(Rank rank) const { return rotates ? 0 : rank; }
 
   /// A *chain* is a queue of a rank: what runs in order.
-  [[nodiscard]] std::uint32_t chains() const { return ranks * queues; }
+  [[nodiscard]] std::uint32_t chains() const { return unrolled() * queues; }
   [[nodiscard]] std::uint32_t chain(Rank rank, std::uint32_t queue) const { return rank * queues + queue; }
   [[nodiscard]] Rank rank_of(std::uint32_t chain) const { return chain / queues; }
   [[nodiscard]] TaskId task_id(std::uint32_t chain, std::uint32_t number) const {
@@ -65,7 +70,8 @@ struct TaskProgram : Operation {
   }
   [[nodiscard]] const ProgramTask& task(const TaskId& id) const;
 
-  /// "rank 3, queue 0, task 17 (write to rank 4, output 128+64 -> scratch 0+64, stage 'ring')".
+  /// "rank 3, queue 0, task 17 (write to rank 4, output 128+64 -> scratch 0+64, stage 'ring')"; without bytes if the
+  /// rank is not unrolled.
   [[nodiscard]] std::string describe(const TaskId& id) const;
 };
 
@@ -80,5 +86,7 @@ struct TaskProgram : Operation {
 /// Unrolls a schedule. Closed forms that have no meaning (a position that is none, a slice of no parts, a strand that
 /// another hides) become findings of level L0; the program is of use only without them.
 [[nodiscard]] TaskProgram unroll(const Schedule& schedule, Findings& findings);
+/// Rank 0 alone, of a schedule whose ranks are alike by rotation.
+[[nodiscard]] TaskProgram unroll_first(const Schedule& schedule, Findings& findings);
 
 }  // namespace hcclsim::hccl

@@ -46,11 +46,11 @@ class TaskRun {
         observer_(observer),
         depth_(queue_depth),
         chains_(program.chains()),
-        slots_(std::size_t{program.ranks} * program.notifies),
-        ranks_(program.ranks) {}
+        slots_(std::size_t{program.unrolled()} * program.notifies),
+        ranks_(program.unrolled()) {}
 
   RunEnd run() {
-    for (Rank rank = 0; rank < program_.ranks; ++rank) {
+    for (Rank rank = 0; rank < program_.unrolled(); ++rank) {
       ranks_[rank].next_part = program_.first_part[rank];
       ranks_[rank].issuing_part = program_.first_part[rank];
       issue(rank);
@@ -63,7 +63,7 @@ class TaskRun {
       ready.clear();
     }
     if (overwritten_) return RunEnd::overwritten;
-    return finished_ == program_.ranks ? RunEnd::completed : RunEnd::deadlock;
+    return finished_ == program_.unrolled() ? RunEnd::completed : RunEnd::deadlock;
   }
 
   // Where a run that did not complete stands.
@@ -161,7 +161,7 @@ class TaskRun {
       return true;
     }
     if (task.kind == TaskKind::post) {
-      Slot& slot = slots_[std::size_t{task.peer} * program_.notifies + task.value];
+      Slot& slot = slots_[std::size_t{program_.representative(task.peer)} * program_.notifies + task.value];
       if (slot.poster != none) {
         overwritten_ = true;
         lost_ = program_.task_id(slot.poster, slot.number);

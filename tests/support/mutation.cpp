@@ -311,15 +311,21 @@ std::string_view name_of(Mutation mutation) {
   return names[static_cast<std::size_t>(mutation)];
 }
 
+std::optional<Schedule> mutate_closed_form(const Schedule& schedule, Mutation mutation, std::mt19937_64& random) {
+  Schedule changed = schedule;
+  if (!FormMutation(changed, random).apply(mutation)) return {};
+  return changed;
+}
+
 std::optional<Mutant> mutate(const Schedule& schedule, const TaskProgram& program, Mutation mutation,
                              std::mt19937_64& random) {
   Mutant mutant;
   const bool in_closed_form = mutation == Mutation::shrink_window || random() % 3 == 0;
   if (in_closed_form) {
-    Schedule changed = schedule;
-    if (!FormMutation(changed, random).apply(mutation)) return {};
+    const std::optional<Schedule> changed = mutate_closed_form(schedule, mutation, random);
+    if (!changed) return {};
     Findings findings(1);
-    mutant.program = unroll(changed, findings);
+    mutant.program = unroll(*changed, findings);
     mutant.unrolls = findings.empty();
   } else {
     mutant.program = program;

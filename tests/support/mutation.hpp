@@ -26,6 +26,10 @@ inline constexpr std::size_t mutations = 10;
 
 [[nodiscard]] std::string_view name_of(Mutation mutation);
 
+/// The schedule with one defect in a closed form, and so in all ranks; nothing if it has no place for it.
+[[nodiscard]] std::optional<hccl::Schedule> mutate_closed_form(const hccl::Schedule& schedule, Mutation mutation,
+                                                               std::mt19937_64& random);
+
 /// The program of a schedule with one defect: in one task of one rank, or in a closed form and so in all ranks. Nothing
 /// if the schedule has no place for it, or if the defect changes nothing. A defect that leaves the closed forms without
 /// numbers is found by level L0 already and gives `unrolls` = false.

@@ -1,0 +1,48 @@
+#include "hccl/check/reduction_order.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "device/numerics/rounding.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+double error_bound(const Operation& operation, std::uint32_t additions) {
+  const bool rounds = operation.type == DataType::fp16 || operation.type == DataType::bf16 ||
+                      operation.type == DataType::fp32 || operation.type == DataType::fp64;
+  if (!rounds || operation.op == ReduceOp::max || operation.op == ReduceOp::min) return 0;
+  const double lost = additions * device::unit_roundoff(operation.type);
+  return lost < 1 ? lost / (1 - lost) : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+void OrderCollector::piece(Bytes begin, Bytes length, std::uint64_t signature, std::uint32_t additions) {
+  additions_ = std::max(additions_, additions);
+  for (const std::uint64_t item : {begin, length, signature}) {
+    of_all_.add(item);
+    if (ranks_ == 1) of_first_.add(item);
+  }
+}
+
+ReductionOrder OrderCollector::order() const {
+  return {.same_on_all_ranks = same_,
+          .additions = additions_,
+          .error_bound = error_bound(operation_, additions_),
+          .signature = alike_ && same_ ? of_first_.value() : of_all_.value()};
+}
+
+void check_order(const ReductionOrder& found, const CheckOptions& options, Findings& findings) {
+  if (options.same_bits && !found.same_on_all_ranks && findings.wanted()) {
+    findings.keep({"ranks-differ", "ranks reduce the same bytes in different orders, so their bits may differ"});
+  }
+  if (options.recorded_order && *options.recorded_order != found.signature && findings.wanted()) {
+    findings.keep({"order-changed", fmt::format("the order of reduction has the signature {:016x}, recorded is {:016x}",
+                                                found.signature, *options.recorded_order)});
+  }
+}
+
+}  // namespace hcclsim::hccl

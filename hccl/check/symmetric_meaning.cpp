@@ -1,0 +1,283 @@
+#include "hccl/check/symmetric_meaning.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "hccl/check/contract.hpp"
+#include "hccl/check/interval_map.hpp"
+#include "hccl/check/meaning.hpp"
+#include "hccl/check/reduction_order.hpp"
+#include "hccl/check/rotating_trees.hpp"
+#include "hccl/check/symmetric_accesses.hpp"
+#include "hccl/check/task_run.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using Tree = RotatingTrees::Tree;
+
+/// A byte at offset o holds the bytes at place o + shift of the contributions in the tree.
+struct Content {
+  Tree tree;
+  std::int64_t shift = 0;
+  friend bool operator==(const Content&, const Content&) = default;
+};
+
+struct Piece {
+  Bytes begin = 0;
+  Bytes length = 0;
+  Content content;
+};
+
+/// Observes the lockstep of all ranks; carries along what the memory of rank 0 holds.
+class RotatingMeaning {
+ public:
+  RotatingMeaning(const TaskProgram& program, const Rotation& rotation, const Contract& contract, Findings& findings)
+      : program_(program), rotation_(rotation), findings_(findings), trees_(program.ranks) {
+    for (const std::vector<Bytes>& of_buffer : borders_of_accesses(program, rotation)) {
+      memories_.emplace_back(of_buffer, Content{});
+    }
+    for (const Holding& held : contract.initial(0)) {
+      put(memory(held.buffer), {held.offset, held.length, {RotatingTrees::of(0), held.shift()}});
+    }
+  }
+
+  void enter(Rank /*rank*/, const ProgramPart* /*begin*/, const ProgramPart* /*end*/) {}
+  void leave(Rank /*rank*/) {}
+
+  void perform(std::uint32_t queue, std::uint32_t number, const ProgramTask& task) {
+    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
+    for (const Movement& movement : program_.movements_of(task)) {
+      perform({0, queue, number}, task, movement);
+    }
+  }
+
+  /// What `rank` holds in a range of `output`, equal neighbours in one piece.
+  std::vector<Piece> output(Rank rank, Bytes offset, Bytes length) {
+    std::vector<ByteRange> images;
+    rotation_.turn({Buffer::output, offset, length}, rotation_.opposite(rank), images);
+    std::vector<Piece> joined;
+    Bytes begin = offset;
+    for (const ByteRange& image : images) {
+      take(image, rank, begin);
+      for (const Piece& piece : taken_) {
+        if (!joined.empty() && joined.back().content == piece.content) {
+          joined.back().length += piece.length;
+        } else {
+          joined.push_back(piece);
+        }
+      }
+      begin += image.length;
+    }
+    return joined;
+  }
+
+  RotatingTrees& trees() { return trees_; }
+
+ private:
+  IntervalMap<Content>& memory(Buffer buffer) { return memories_[static_cast<std::size_t>(buffer)]; }
+
+  /// All ranks do the task. One of them changes the memory of rank 0, with what comes from the memory of the rank `by`
+  /// to its right; that is the image of what rank 0 itself holds at the image of the source.
+  void perform(const TaskId& id, const ProgramTask& task, const Movement& movement) {
+    const Rank source = source_rank(task, 0);
+    const Rank destination = destination_rank(task, 0);
+    const Rank by = rotation_.distance(destination, source);
+    rotation_.turn(movement.source, rotation_.opposite(source), sources_);
+    rotation_.turn(movement.destination, rotation_.opposite(destination), destinations_);
+    // Both lists are as long; they are gone along at once.
+    auto to = destinations_.begin();
+    for (ByteRange from : sources_) {
+      while (from.length > 0) {
+        const Bytes length = std::min(from.length, to->length);
+        move({from.buffer, from.offset, length}, {to->buffer, to->offset, length}, by, id, reduces(task.kind));
+        from.offset += length;
+        from.length -= length;
+        to->offset += length;
+        to->length -= length;
+        if (to->length == 0) ++to;
+      }
+    }
+  }
+
+  void move(const ByteRange& from, const ByteRange& to, Rank by, const TaskId& id, bool reducing) {
+    take(from, by, to.offset);
+    for (Piece& piece : taken_) {
+      if (piece.content.tree.shape == RotatingTrees::undefined) {
+        find_undefined(id, {from.buffer, from.offset + (piece.begin - to.offset), piece.length});
+        piece.content.tree = {RotatingTrees::mixed, 0};
+      }
+      if (reducing) {
+        reduce(memory(to.buffer), piece, id, to.buffer);
+      } else {
+        put(memory(to.buffer), piece);
+      }
+    }
+  }
+
+  /// Puts into taken_ what the rank `by` to the right of rank 0 holds at the image of a range of rank 0, as if it lay
+  /// at `at`.
+  void take(const ByteRange& range, Rank by, Bytes at) {
+    taken_.clear();
+    IntervalMap<Content>& from = memory(range.buffer);
+    const Bytes end = range.offset + range.length;
+    from.cut(end);
+    for (std::size_t i = from.cut(range.offset); i < from.count() && from.begin(i) < end; ++i) {
+      const Content& content = from.state(i);
+      const Bytes length = from.end(i) - from.begin(i);
+      if (content.tree.shape < RotatingTrees::rank_0) {
+        taken_.push_back({at, length, content});
+        at += length;
+        continue;
+      }
+      const Tree tree = trees_.turned(content.tree, by);
+      const Bytes place = from.begin(i) + static_cast<Bytes>(content.shift);
+      rotation_.turn_places({range.buffer, place, length}, by, places_);
+      for (const ByteRange& turned : places_) {
+        taken_.push_back({at, turned.length, {tree, static_cast<std::int64_t>(turned.offset - at)}});
+        at += turned.length;
+      }
+    }
+  }
+
+  static void put(IntervalMap<Content>& memory, const Piece& piece) {
+    const Bytes end = piece.begin + piece.length;
+    memory.cut(end);
+    for (std::size_t i = memory.cut(piece.begin); i < memory.count() && memory.begin(i) < end; ++i) {
+      memory.state(i) = piece.content;
+    }
+  }
+
+  void reduce(IntervalMap<Content>& memory, const Piece& piece, const TaskId& id, Buffer buffer) {
+    const Bytes end = piece.begin + piece.length;
+    memory.cut(end);
+    for (std::size_t i = memory.cut(piece.begin); i < memory.count() && memory.begin(i) < end; ++i) {
+      Content& content = memory.state(i);
+      if (content.tree.shape == RotatingTrees::undefined) {
+        find_undefined(id, {buffer, piece.begin, piece.length});
+        content = {{RotatingTrees::mixed, 0}, 0};
+      } else if (content.shift != piece.content.shift && content.tree.shape != RotatingTrees::mixed &&
+                 piece.content.tree.shape != RotatingTrees::mixed) {
+        find_offset(id, piece, buffer, content.shift);
+        content = {{RotatingTrees::mixed, 0}, 0};
+      } else {
+        content.tree = trees_.reduce(content.tree, piece.content.tree);
+      }
+    }
+  }
+
+  void find_undefined(const TaskId& id, const ByteRange& bytes) {
+    if (!findings_.wanted()) return;
+    findings_.keep({"undefined",
+                    fmt::format("{}, or the same of another rank, reads {} {}+{} of rank 0, which were never written",
+                                program_.describe(id), name_of(bytes.buffer), bytes.offset, bytes.length),
+                    {0},
+                    {id},
+                    {{0, bytes}}});
+  }
+
+  void find_offset(const TaskId& id, const Piece& piece, Buffer buffer, std::int64_t held) {
+    if (!findings_.wanted()) return;
+    const auto begin = static_cast<std::int64_t>(piece.begin);
+    findings_.keep(
+        {"offset",
+         fmt::format("{}, or the same of another rank, reduces byte {} of the payload into byte {} at rank 0",
+                     program_.describe(id), begin + piece.content.shift, begin + held),
+         {0},
+         {id},
+         {{0, {buffer, piece.begin, piece.length}}}});
+  }
+
+  const TaskProgram& program_;
+  const Rotation& rotation_;
+  Findings& findings_;
+  RotatingTrees trees_;
+  std::vector<IntervalMap<Content>> memories_;  // by buffer
+  std::vector<Piece> taken_;
+  std::vector<ByteRange> sources_;
+  std::vector<ByteRange> destinations_;
+  std::vector<ByteRange> places_;
+};
+
+/// What is wrong with a piece of the result of rank 0, or nothing.
+std::string problem_of(const Piece& piece, const Holding& holding, RotatingTrees& trees, Rank ranks) {
+  const Content& content = piece.content;
+  if (content.tree.shape == RotatingTrees::undefined) return "hold nothing";
+  if (content.tree.shape == RotatingTrees::mixed) return "hold what was reduced from wrong bytes";
+  const bool right_ranks =
+      holding.only ? content.tree == RotatingTrees::of(*holding.only) : trees.complete(content.tree);
+  if (!right_ranks) {
+    // A few contributions, doubled again and again, cannot be counted one by one.
+    if (trees.size(content.tree) > std::uint64_t{4} * ranks) {
+      return fmt::format("hold {} contributions", trees.size(content.tree));
+    }
+    std::vector<std::uint64_t> counts(ranks, 0);
+    for (const Rank rank : trees.ranks_in(content.tree)) ++counts[rank];
+    return wrong_multiplicities(counts, holding);
+  }
+  return content.shift == holding.shift() ? "" : wrong_place(piece.begin, piece.length, content.shift, holding);
+}
+
+void check_result(RotatingMeaning& search, const TaskProgram& program, const Contract& contract, Findings& findings) {
+  for (const Holding& holding : contract.required(0)) {
+    for (const Piece& piece : search.output(0, holding.offset, holding.length)) {
+      const std::string problem = problem_of(piece, holding, search.trees(), program.ranks);
+      if (problem.empty() || !findings.wanted()) continue;
+      findings.keep({"contribution",
+                     fmt::format("output {}+{} of rank 0 {}", piece.begin, piece.length, problem),
+                     {0},
+                     {},
+                     {{0, {Buffer::output, piece.begin, piece.length}}}});
+    }
+  }
+}
+
+std::vector<Piece> result_of(RotatingMeaning& search, const Contract& contract, Rank rank) {
+  std::vector<Piece> pieces;
+  for (const Holding& holding : contract.required(rank)) {
+    for (const Piece& piece : search.output(rank, holding.offset, holding.length)) pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+ReductionOrder order_of(RotatingMeaning& search, const TaskProgram& program, const Contract& contract) {
+  const auto same = [](const Piece& a, const Piece& b) { return a.begin == b.begin && a.content == b.content; };
+  OrderCollector collector(program, contract.all_end_alike());
+  const std::vector<Piece> first = result_of(search, contract, 0);
+  const auto collect = [&](const std::vector<Piece>& pieces) {
+    collector.next_rank();
+    for (const Piece& piece : pieces) {
+      const Tree tree = piece.content.tree;
+      collector.piece(piece.begin, piece.length, search.trees().signature(tree), search.trees().depth(tree));
+    }
+  };
+  collect(first);
+  if (contract.all_end_alike()) {
+    // If rank 1 ends like rank 0, then rank 2 like rank 1, whose image it is, and so on.
+    const std::vector<Piece> second = result_of(search, contract, 1);
+    if (std::equal(first.begin(), first.end(), second.begin(), second.end(), same)) return collector.order();
+    collector.ranks_differ();
+  }
+  for (Rank rank = 1; rank < program.ranks; ++rank) collect(result_of(search, contract, rank));
+  return collector.order();
+}
+
+}  // namespace
+
+std::optional<ReductionOrder> check_meaning_by_rotation(const TaskProgram& program, const Rotation& rotation,
+                                                        const CheckOptions& options, Findings& meaning,
+                                                        Findings& order) {
+  const Contract contract(program);
+  RotatingMeaning search(program, rotation, contract, meaning);
+  TaskRun<RotatingMeaning>(program, search).run();
+  check_result(search, program, contract, meaning);
+  if (!meaning.empty()) return {};
+  const ReductionOrder found = order_of(search, program, contract);
+  check_order(found, options, order);
+  return found;
+}
+
+}  // namespace hcclsim::hccl

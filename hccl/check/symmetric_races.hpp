@@ -1,0 +1,20 @@
+#pragma once
+
+#include "hccl/check/report.hpp"
+#include "hccl/check/symmetry.hpp"
+#include "hccl/check/task_program.hpp"
+
+/// Level L3 for a program of which rank 0 is unrolled and stands for all.
+///
+/// The run is the lockstep of symmetry.hpp. A clock of a queue of rank 0 has an entry for every queue of every rank, so
+/// nothing needs to be looked up twice; the clock of rank x is the same, seen from x. That takes 4 bytes · ranks ·
+/// queues², and 4 · ranks · queues more for every post that was not waited for yet.
+namespace hcclsim::hccl {
+
+/// The clocks of the queues take up to half a GiB.
+[[nodiscard]] bool races_fit_by_rotation(const Schedule& schedule);
+
+/// check_races (races.hpp): the same findings, about the memory and the notifies of rank 0.
+void check_races_by_rotation(const TaskProgram& program, const Rotation& rotation, Findings& matching, Findings& races);
+
+}  // namespace hcclsim::hccl
