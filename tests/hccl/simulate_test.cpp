@@ -7,6 +7,7 @@
 #include "device/soc.hpp"
 #include "hccl/collective/builder.hpp"
 #include "hccl/collective/ring.hpp"
+#include "hccl/collective/staging.hpp"
 #include "hccl/runtime/bandwidth.hpp"
 #include "hccl/runtime/limit.hpp"
 #include "hccl/runtime/simulate_each.hpp"
@@ -172,6 +173,27 @@ TEST_P(SimulateTest, GroupsOfTheirOwnAndLaterStarts) {
                                static_cast<double>(result.calls.at(1).stats.transfers)};
   });
   EXPECT_THAT(numbers, near({0, ring_time, 5, 5 + ring_time, 4}));
+}
+
+// In op mode the payload goes through the communicator's buffer, at once or in two halves: every byte is read and
+// written twice more in HBM.
+TEST_P(SimulateTest, OpModeCopiesThroughTheBuffer) {
+  for (const Bytes buffer : {Bytes{20480}, Bytes{10240}}) {
+    const auto numbers = times([&] {
+      Bench bench(2, 1 * us);
+      const Operation operation{.ranks = 2, .elements = 5120};
+      const auto ring = [](const Operation& window) { return ring_allreduce(window, true); };
+      const auto schedule = std::make_shared<const Schedule>(staged(operation, {LaunchMode::op, buffer}, ring));
+      const auto result = bench.run(options(LaunchMode::op, 2, 1), {{"ring", schedule}});
+      const CollectiveTime& time = result.calls.at(0);
+      return std::vector<double>{time.duration / us, time.per_iteration / us, time.stats.copying / us,
+                                 static_cast<double>(time.stats.transfers), bench.soc.hbm_bandwidth};
+    });
+    const double copying = 2 * 2 * 20480 / numbers.at(4) / us;
+    const double windows = 20480 / static_cast<double>(buffer);
+    const double expected = copying + 2 * (windows + slice);  // alpha in each window
+    EXPECT_THAT(numbers, near({expected, expected, copying, 4 * windows, numbers.at(4)}));
+  }
 }
 
 TEST_P(SimulateTest, EachInAStateOfItsOwn) {
