@@ -32,12 +32,16 @@ std::int64_t exact_limit_of(DataType type, ReduceOp op, Rank ranks) {
 }  // namespace
 
 TestData::TestData(const Operation& operation, std::uint64_t seed)
-    : type_(operation.type), op_(operation.op), ranks_(operation.ranks), seed_(seed) {
-  if (is_float(type_)) exact_limit_ = exact_limit_of(type_, op_, ranks_);
+    : type_(operation.type),
+      op_(operation.op),
+      bits_(!is_float(operation.type) || !reduces(operation.collective)),
+      ranks_(operation.ranks),
+      seed_(seed) {
+  if (!bits_) exact_limit_ = exact_limit_of(type_, op_, ranks_);
 }
 
 bool TestData::exact(std::uint64_t element) const {
-  if (!is_float(type_) || op_ == ReduceOp::max || op_ == ReduceOp::min) return true;
+  if (bits_ || op_ == ReduceOp::max || op_ == ReduceOp::min) return true;
   return element % 2 == 0 && exact_limit_ >= 0;
 }
 
@@ -65,7 +69,7 @@ void TestData::fill(Rank rank, std::uint64_t first, std::span<std::byte> out) co
   const std::uint64_t stream = streams + rank;
   const Bytes width = size_of(type_);
   const std::size_t count = out.size() / width;
-  if (!is_float(type_)) {
+  if (bits_) {
     for (std::size_t i = 0; i < count; ++i) {
       std::uint64_t bits = counter_bits(seed_, stream, first + i);
       if (op_ == ReduceOp::prod) bits |= 1U;

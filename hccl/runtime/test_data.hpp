@@ -13,7 +13,8 @@
 /// A sum of rounded numbers hides a missing contribution behind its error bound. So every second element is such that
 /// the reduction is *exact* in any order: whole numbers whose sum the type still holds, signed powers of two for
 /// products. The others are uniform in [−1, 1) (products: near ±1) and show the rounding. Integers are exact anyway,
-/// modulo 2^bits; for products they are odd, since even ones soon leave nothing but 0.
+/// modulo 2^bits; for products they are odd, since even ones soon leave nothing but 0. What is only moved is random
+/// bits, NaNs of all kinds among them.
 namespace hcclsim::hccl {
 
 class TestData {
@@ -35,6 +36,7 @@ class TestData {
 
   DataType type_;
   ReduceOp op_;
+  bool bits_;  // integers, or numbers that are only moved
   Rank ranks_;
   std::uint64_t seed_;
   /// Largest whole number (sum), or largest exponent (product), of the exact elements; negative: there are none.

@@ -61,6 +61,19 @@ class Memory {
   std::vector<const std::byte*> input_;
 };
 
+/// The bits of a floating-point number as an integer; integers as they are.
+DataType bits_of(DataType type) {
+  if (!is_float(type)) return type;
+  switch (size_of(type)) {
+    case 2:
+      return DataType::uint16;
+    case 4:
+      return DataType::uint32;
+    default:
+      return DataType::uint64;
+  }
+}
+
 /// Numbers of the type as doubles, or as integers widened with their sign.
 void load(DataType type, const std::byte* in, std::span<double> out) {
   if (type == DataType::fp64) {
@@ -160,43 +173,45 @@ class Comparison {
 
   /// Compares elements `first` … of a piece on all of its holders.
   void compare(const ResultPiece& piece, std::uint64_t first, std::uint64_t count, ValueCheck& check) const {
-    if (is_float(operation_.type)) {
-      compare_as<double>(piece, first, count, check);
+    if (piece.sources.size() == 1) {
+      compare_as<std::uint64_t>(bits_of(operation_.type), piece, first, count, check);  // moved, not reduced
+    } else if (is_float(operation_.type)) {
+      compare_as<double>(operation_.type, piece, first, count, check);
     } else {
-      compare_as<std::uint64_t>(piece, first, count, check);
+      compare_as<std::uint64_t>(operation_.type, piece, first, count, check);
     }
   }
 
  private:
   template <typename Number>
-  void compare_as(const ResultPiece& piece, std::uint64_t first, std::uint64_t count, ValueCheck& check) const {
-    const Bytes width = size_of(operation_.type);
+  void compare_as(DataType type, const ResultPiece& piece, std::uint64_t first, std::uint64_t count,
+                  ValueCheck& check) const {
+    const Bytes width = size_of(type);
     std::vector<std::byte> bytes(count * width);
     std::vector<Number> expected(count);
     std::vector<Number> numbers(count);
     std::vector<double> magnitudes(count, 0);
     for (std::size_t s = 0; s < piece.sources.size(); ++s) {
       data_.fill(piece.sources[s].rank, piece.sources[s].offset + first, bytes);
-      load(operation_.type, bytes.data(), numbers);
+      load(type, bytes.data(), numbers);
       for (std::uint64_t i = 0; i < count; ++i) {
-        expected[i] = s == 0 ? numbers[i] : combine(operation_.type, operation_.op, expected[i], numbers[i]);
+        expected[i] = s == 0 ? numbers[i] : combine(type, operation_.op, expected[i], numbers[i]);
         magnitudes[i] += std::abs(static_cast<double>(numbers[i]));
       }
     }
     if constexpr (std::is_integral_v<Number>) {
       // Cut to the type's width, and widened again.
       for (std::uint64_t i = 0; i < count; ++i) std::memcpy(bytes.data() + i * width, &expected[i], width);
-      load(operation_.type, bytes.data(), expected);
+      load(type, bytes.data(), expected);
     }
     for (const RankElements& holder : piece.holders) {
-      load(operation_.type, memory_.output()[holder.rank] + (holder.offset + first) * width, numbers);
+      load(type, memory_.output()[holder.rank] + (holder.offset + first) * width, numbers);
       check.elements += count;
       for (std::uint64_t i = 0; i < count; ++i) {
         const double bound = bound_of(piece, first + i, static_cast<double>(expected[i]), magnitudes[i]);
         if (right(expected[i], numbers[i], bound, check)) continue;
         ++check.wrong;
-        note(check, {holder.rank, holder.offset + first + i, text_of(operation_.type, expected[i]),
-                     text_of(operation_.type, numbers[i])});
+        note(check, {holder.rank, holder.offset + first + i, text_of(type, expected[i]), text_of(type, numbers[i])});
       }
     }
   }

@@ -198,6 +198,20 @@ TEST(TestData, ExactElementsAreExact) {
   }
 }
 
+// What is only moved may be anything, and must arrive bit for bit.
+TEST(TestData, IsBitsWhereNothingIsReduced) {
+  const Operation operation{.ranks = 4, .elements = 4096, .type = DataType::fp16, .collective = Collective::broadcast};
+  std::vector<std::byte> bytes(operation.payload());
+  TestData(operation, 1).fill(0, 0, bytes);
+  std::uint32_t not_a_number = 0;
+  for (std::size_t i = 0; i < bytes.size(); i += 2) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, &bytes[i], 2);
+    if ((bits & 0x7FFFU) > 0x7C00U) ++not_a_number;
+  }
+  EXPECT_NEAR(not_a_number, 4096 / 32.0, 40);
+}
+
 TEST(TestData, DiffersByRankElementAndSeed) {
   const auto bytes_of = [](std::uint64_t seed, Rank rank, std::uint64_t first) {
     std::vector<std::byte> bytes(400);
