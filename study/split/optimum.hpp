@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "study/split/problem.hpp"
+
+/// Splits that no other split beats.
+///
+/// With F[b] the earliest end of the first b gradients,
+///
+///     F[b] = min over a < b of max(F[a], r_b) + c(a, b),   F[0] = 0.
+///
+/// It holds for any cost, since the end of a segment grows with the end of what was before it; for at most k segments
+/// G_j[b] = min(G_{j−1}[b], min over a of max(G_{j−1}[a], r_b) + c(a, b)).
+///
+/// With an affine cost a row needs O(n). F never falls with b: taking the last gradient out of a split cannot make it
+/// longer. So the predecessors of b fall into those with F[a] ≤ r_b, up to some p(b) that never moves back, of which
+/// the last is best since it leaves the fewest bytes to the segment; and those behind p(b), whose value is F[a] − β·S_a
+/// and what depends on b alone: a queue of candidates with ascending values gives the least. Every a enters and leaves
+/// it once.
+namespace hcclsim::study {
+
+/// The earliest end with any number of segments; O(n).
+[[nodiscard]] Split best_split(const SplitProblem& problem, const AffineCost& cost);
+/// The earliest ends with at most 1, 2, …, `most_segments` segments; O(n · most_segments).
+[[nodiscard]] std::vector<Split> best_splits(const SplitProblem& problem, const AffineCost& cost,
+                                             std::uint32_t most_segments);
+
+/// The same for any cost: O(n²) and O(n² · most_segments).
+[[nodiscard]] Split best_split(const SplitProblem& problem, const Cost& cost);
+[[nodiscard]] std::vector<Split> best_splits(const SplitProblem& problem, const Cost& cost,
+                                             std::uint32_t most_segments);
+
+/// The fewest segments with which the last one ends at `finish` at the latest; O(n). Each segment, from the last one
+/// back, takes all the gradients that its deadline allows: what is taken from the segments before it only helps them.
+/// Throws Error(internal) if no split ends by then.
+[[nodiscard]] Split fewest_segments(const SplitProblem& problem, const AffineCost& cost, Seconds finish);
+
+/// Every split is tried, 2^(n−1) of them: the witness for small problems, n ≤ 24. Of equal ends the fewest segments.
+/// Throws Error(bad_input, "split") for more gradients.
+[[nodiscard]] Split brute_force(const SplitProblem& problem, const Cost& cost,
+                                std::optional<std::uint32_t> most_segments = {});
+
+/// Two ends are the same up to the rounding of the sums behind them.
+[[nodiscard]] bool same_time(Seconds a, Seconds b);
+
+}  // namespace hcclsim::study
