@@ -57,6 +57,21 @@ class ProgramMutation {
  public:
   ProgramMutation(TaskProgram& program, Random& random) : program_(program), random_(random) {}
 
+  /// Blocks of the communicator's buffer, which lie `stride` apart, begin too early; a single block loses its end.
+  bool shrink_ccl(Bytes stride) {
+    if (program_.ccl == 0) return false;
+    if (program_.blocks() == 1) {
+      program_.ccl -= std::min(program_.ccl, program_.alignment);
+      return true;
+    }
+    for (Movement& movement : program_.movements) {
+      for (ByteRange* range : {&movement.source, &movement.destination}) {
+        if (range->buffer == Buffer::ccl) range->offset -= range->offset / stride * program_.alignment;
+      }
+    }
+    return true;
+  }
+
   /// False if there is no place for it.
   bool apply(Mutation mutation) {
     std::vector<Spot> spots;
@@ -103,7 +118,7 @@ class ProgramMutation {
         task.value = static_cast<std::uint32_t>(random_() % program_.notifies);
         return true;
       case Mutation::shrink_window:
-        return false;  // a matter of closed forms
+        return false;  // a matter of all tasks
     }
     return false;
   }
@@ -320,6 +335,13 @@ std::optional<Schedule> mutate_closed_form(const Schedule& schedule, Mutation mu
 std::optional<Mutant> mutate(const Schedule& schedule, const TaskProgram& program, Mutation mutation,
                              std::mt19937_64& random) {
   Mutant mutant;
+  if (mutation == Mutation::shrink_window && schedule.ccl > 0 && random() % 2 == 0) {
+    mutant.program = program;
+    const std::uint64_t elements = schedule.window > 0 ? schedule.window : schedule.elements;
+    if (!ProgramMutation(mutant.program, random).shrink_ccl(elements * size_of(schedule.type))) return {};
+    if (equal(mutant.program, program) && mutant.program.ccl == program.ccl) return {};
+    return mutant;
+  }
   const bool in_closed_form = mutation == Mutation::shrink_window || random() % 3 == 0;
   if (in_closed_form) {
     const std::optional<Schedule> changed = mutate_closed_form(schedule, mutation, random);

@@ -17,7 +17,7 @@ enum class Mutation : std::uint8_t {
   shift_offset,  ///< of one side, or of both
   double_reduction,
   drop_reduction,     ///< leave out a local one; move without reducing
-  shrink_window,      ///< scratch slots closer together, or all the same
+  shrink_window,      ///< scratch slots or blocks of the communicator's buffer closer together, or one buffer too short
   reorder_transfers,  ///< two data tasks of a queue change places
   change_peer,
   change_notify,

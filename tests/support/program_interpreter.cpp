@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <random>
+#include <unordered_set>
+#include <utility>
 
-#include "hccl/check/task_run.hpp"
+#include "base/error.hpp"
+#include "tests/support/program_memory.hpp"
 
 namespace hcclsim::test {
 
@@ -11,67 +14,82 @@ using namespace hccl;
 
 namespace {
 
-std::uint64_t mix(std::uint64_t bits) {
-  bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
-  bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
-  return bits ^ (bits >> 31U);
-}
-
-std::size_t memory_number(Rank rank, Buffer buffer) {
-  return std::size_t{rank} * buffer_kinds + static_cast<std::size_t>(buffer);
-}
-
-/// A number for every element of every buffer.
-class Memories {
+/// A program somewhere between its beginning and its end.
+class Machine {
  public:
-  explicit Memories(const TaskProgram& program)
-      : element_(size_of(program.type)), values_(std::size_t{program.ranks} * buffer_kinds) {
+  /// Memory without contributions holds what is nobody's.
+  Machine(const TaskProgram& program, const std::vector<Values>& input)
+      : program_(&program),
+        memory_(program, 0),
+        chains_(program.chains()),
+        ranks_(program.ranks),
+        set_(std::size_t{program.ranks} * program.notifies, 0) {
+    for (std::size_t i = 0; i < memory_.all().size(); ++i)
+      memory_.all()[i] = static_cast<std::int64_t>(mix(i + 1) >> 8U);
     for (Rank rank = 0; rank < program.ranks; ++rank) {
-      for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch, Buffer::ccl}) {
-        values_[memory_number(rank, buffer)].resize(program.size_of_buffer(buffer, rank) / element_, 0);
-      }
-    }
-  }
-
-  std::uint64_t* at(Rank rank, const ByteRange& range) {
-    return values_[memory_number(rank, range.buffer)].data() + range.offset / element_;
-  }
-  [[nodiscard]] std::size_t count(const ByteRange& range) const { return range.length / element_; }
-  std::vector<std::uint64_t>& all(Rank rank, Buffer buffer) { return values_[memory_number(rank, buffer)]; }
-  std::vector<std::vector<std::uint64_t>>& everything() { return values_; }
-
- private:
-  Bytes element_;
-  std::vector<std::vector<std::uint64_t>> values_;
-};
-
-std::uint64_t contribution(Rank rank, std::size_t element) { return mix((std::uint64_t{rank} << 32U) + element + 1); }
-
-class Run {
- public:
-  Run(const TaskProgram& program, std::uint64_t seed)
-      : program_(program), random_(seed), memories_(program), chains_(program.chains()), ranks_(program.ranks) {
-    slots_.resize(std::size_t{program.ranks} * program.notifies);
-    for (Rank rank = 0; rank < program.ranks; ++rank) {
-      std::vector<std::uint64_t>& output = memories_.all(rank, Buffer::output);
-      for (std::size_t i = 0; i < output.size(); ++i) output[i] = contribution(rank, i);
-      for (std::uint64_t& value : memories_.all(rank, Buffer::scratch)) value = random_();
+      std::copy(input[rank].begin(), input[rank].end(),
+                memory_.at(rank, program.in_place ? Buffer::output : Buffer::input));
       ranks_[rank].next = program.first_part[rank];
       enter(rank);
     }
   }
 
-  bool sums_up() {
-    while (!ready_.empty() && !lost_) {
-      // A slow queue waits until chance takes it a second time.
-      std::size_t place = random_() % ready_.size();
-      if (ready_[place] % 4 == seed_class_) place = random_() % ready_.size();
-      std::swap(ready_[place], ready_.back());
-      const std::uint32_t chain = ready_.back();
-      ready_.pop_back();
-      step(chain);
+  /// The next task of a chain, or null.
+  [[nodiscard]] const ProgramTask* next(std::uint32_t chain) const {
+    const Chain& state = chains_[chain];
+    return state.part == nullptr ? nullptr : &program_->tasks[state.part->first + state.done];
+  }
+  [[nodiscard]] std::size_t slot_of(std::uint32_t chain, const ProgramTask& task) const {
+    const Rank owner = task.kind == TaskKind::post ? task.peer : program_->rank_of(chain);
+    return std::size_t{owner} * program_->notifies + task.value;
+  }
+  [[nodiscard]] bool can_go_on(std::uint32_t chain) const {
+    const ProgramTask* task = next(chain);
+    return task != nullptr && (task->kind != TaskKind::wait || set_[slot_of(chain, *task)] != 0);
+  }
+
+  /// Does the next task of a chain that can go on. True if the rank has gone on to another stage by it, or has ended.
+  bool step(std::uint32_t number) {
+    const ProgramTask& task = *next(number);
+    const Rank rank = program_->rank_of(number);
+    ranks_[rank].begun = true;
+    if (task.kind == TaskKind::wait) {
+      set_[slot_of(number, task)] = 0;
+    } else if (task.kind == TaskKind::post) {
+      char& set = set_[slot_of(number, task)];
+      wrong_ = wrong_ || set != 0;
+      set = 1;
+    } else {
+      move(task, rank);
     }
-    return !lost_ && ended_ == program_.ranks && right();
+    Chain& chain = chains_[number];
+    if (++chain.done < chain.part->count) return false;
+    chain = {};
+    if (--ranks_[rank].running > 0) return false;
+    enter(rank);
+    return true;
+  }
+
+  [[nodiscard]] bool wrong() const { return wrong_; }
+  [[nodiscard]] bool ended() const { return ended_ == program_->ranks; }
+  [[nodiscard]] bool holds(const Expectation& expected) {
+    for (Rank rank = 0; rank < program_->ranks; ++rank) {
+      const std::int64_t* output = memory_.at(rank, Buffer::output);
+      for (std::size_t i = 0; i < expected[rank].size(); ++i) {
+        if (expected[rank][i] && output[i] != *expected[rank][i]) return false;
+      }
+    }
+    return true;
+  }
+  /// Of all that the future depends on.
+  [[nodiscard]] std::uint64_t hash() const {
+    std::uint64_t all = 0;
+    const auto fold = [&](std::uint64_t value) { all = mix(all + value + 1); };
+    for (const Chain& chain : chains_) fold(chain.part == nullptr ? 0 : chain.part->first + chain.done + 1);
+    for (const RankState& rank : ranks_) fold(2 * rank.next + (rank.begun ? 1 : 0));
+    for (const char set : set_) fold(static_cast<std::uint64_t>(set));
+    for (const std::int64_t value : memory_.all()) fold(static_cast<std::uint64_t>(value));
+    return all;
   }
 
  private:
@@ -82,151 +100,139 @@ class Run {
   struct RankState {
     std::size_t next = 0;
     std::size_t running = 0;
-  };
-  struct Slot {
-    bool set = false;
-    std::vector<std::uint32_t> waiters;
+    bool begun = false;
   };
 
   void enter(Rank rank) {
     RankState& state = ranks_[rank];
-    const std::size_t end = program_.first_part[rank + 1];
+    const std::size_t end = program_->first_part[rank + 1];
     if (state.next == end) {
       ++ended_;
+      const auto begun = [](const RankState& one) { return one.begun; };
+      if (program_->collective == Collective::barrier && program_->ranks > 1) {
+        wrong_ = wrong_ || !std::all_of(ranks_.begin(), ranks_.end(), begun);
+      }
       return;
     }
-    for (const std::uint32_t stage = program_.parts[state.next].stage;
-         state.next < end && program_.parts[state.next].stage == stage; ++state.next) {
-      const ProgramPart& part = program_.parts[state.next];
-      chains_[program_.chain(rank, part.queue)] = {&part, 0};
-      ready_.push_back(program_.chain(rank, part.queue));
+    for (const std::uint32_t stage = program_->parts[state.next].stage;
+         state.next < end && program_->parts[state.next].stage == stage; ++state.next) {
+      const ProgramPart& part = program_->parts[state.next];
+      chains_[program_->chain(rank, part.queue)] = {&part, 0};
       ++state.running;
     }
   }
 
-  /// Does the next task of a chain that may be able to.
-  void step(std::uint32_t number) {
-    Chain& chain = chains_[number];
-    const Rank rank = program_.rank_of(number);
-    const ProgramTask& task = program_.tasks[chain.part->first + chain.done];
-    if (task.kind == TaskKind::wait) {
-      Slot& slot = slots_[std::size_t{rank} * program_.notifies + task.value];
-      if (!slot.set) {
-        slot.waiters.push_back(number);
-        return;
-      }
-      slot.set = false;
-    } else if (task.kind == TaskKind::post) {
-      Slot& slot = slots_[std::size_t{task.peer} * program_.notifies + task.value];
-      lost_ = lost_ || slot.set;
-      slot.set = true;
-      ready_.insert(ready_.end(), slot.waiters.begin(), slot.waiters.end());
-      slot.waiters.clear();
-    } else {
-      move(task, rank);
-    }
-    if (++chain.done < chain.part->count) {
-      ready_.push_back(number);
-    } else if (--ranks_[rank].running == 0) {
-      enter(rank);
-    }
-  }
-
   void move(const ProgramTask& task, Rank rank) {
-    for (const Movement& movement : program_.movements_of(task)) {
-      const std::uint64_t* source = memories_.at(source_rank(task, rank), movement.source);
-      std::uint64_t* destination = memories_.at(destination_rank(task, rank), movement.destination);
-      for (std::size_t i = 0; i < memories_.count(movement.source); ++i) {
-        destination[i] = (reduces(task.kind) ? destination[i] : 0) + source[i];
+    for (const Movement& movement : program_->movements_of(task)) {
+      const std::int64_t* source = memory_.at(source_rank(task, rank), movement.source);
+      std::int64_t* destination = memory_.at(destination_rank(task, rank), movement.destination);
+      for (std::size_t i = 0; i < memory_.count(movement.source); ++i) {
+        // Numbers of wrong programs may overflow.
+        const auto before = static_cast<std::uint64_t>(reduces(task.kind) ? destination[i] : 0);
+        destination[i] = static_cast<std::int64_t>(before + static_cast<std::uint64_t>(source[i]));
       }
     }
   }
 
-  bool right() {
-    const std::size_t elements = memories_.all(0, Buffer::output).size();
-    for (std::size_t i = 0; i < elements; ++i) {
-      std::uint64_t sum = 0;
-      for (Rank rank = 0; rank < program_.ranks; ++rank) sum += contribution(rank, i);
-      for (Rank rank = 0; rank < program_.ranks; ++rank) {
-        if (memories_.all(rank, Buffer::output)[i] != sum) return false;
-      }
-    }
-    return true;
-  }
-
-  const TaskProgram& program_;
-  std::mt19937_64 random_;
-  std::uint64_t seed_class_ = random_() % 4;  // chains that are slow
-  Memories memories_;
+  const TaskProgram* program_;
+  ProgramMemory<std::int64_t> memory_;
   std::vector<Chain> chains_;
   std::vector<RankState> ranks_;
-  std::vector<Slot> slots_;
-  std::vector<std::uint32_t> ready_;
+  std::vector<char> set_;  // notify slots
   Rank ended_ = 0;
-  bool lost_ = false;
+  bool wrong_ = false;
 };
 
-/// Observes a run; folds the accesses of every element into a number.
-class ConflictOrder {
+/// Lets a machine go on in random order until it ends or stops.
+class RandomRun {
  public:
-  explicit ConflictOrder(const TaskProgram& program) : program_(program), written_(program), read_(program) {}
+  RandomRun(const TaskProgram& program, Machine& machine, std::uint64_t seed)
+      : program_(program),
+        machine_(machine),
+        random_(seed),
+        slow_(random_() % 4),
+        waiters_(std::size_t{program.ranks} * program.notifies) {}
 
-  void enter(Rank /*rank*/, const ProgramPart* /*begin*/, const ProgramPart* /*end*/) {}
-  void leave(Rank /*rank*/) {}
-
-  void perform(std::uint32_t chain, std::uint32_t /*number*/, const ProgramTask& task) {
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
-    const Rank rank = program_.rank_of(chain);
-    for (const Movement& movement : program_.movements_of(task)) perform(task, movement, rank);
-  }
-
-  void perform(const ProgramTask& task, const Movement& movement, Rank rank) {
-    const std::uint64_t name = name_of_task(task, movement, rank);
-    std::uint64_t* reads = read_.at(source_rank(task, rank), movement.source);
-    // A sum, since the order of reads does not matter.
-    for (std::size_t i = 0; i < read_.count(movement.source); ++i) reads[i] += name;
-    const Rank to = destination_rank(task, rank);
-    reads = read_.at(to, movement.destination);
-    std::uint64_t* writes = written_.at(to, movement.destination);
-    for (std::size_t i = 0; i < written_.count(movement.destination); ++i) {
-      writes[i] = mix(mix(writes[i] + reads[i]) + name);
-      reads[i] = 0;
+  void run() {
+    for (Rank rank = 0; rank < program_.ranks; ++rank) add_queues(rank);
+    while (!ready_.empty() && !machine_.wrong()) {
+      // A slow queue waits until chance takes it a second time.
+      std::size_t place = random_() % ready_.size();
+      if (ready_[place] % 4 == slow_) place = random_() % ready_.size();
+      std::swap(ready_[place], ready_.back());
+      const std::uint32_t chain = ready_.back();
+      ready_.pop_back();
+      advance(chain);
     }
-  }
-
-  std::uint64_t result() {
-    std::uint64_t all = 0;
-    for (std::size_t memory = 0; memory < written_.everything().size(); ++memory) {
-      const std::vector<std::uint64_t>& reads = read_.everything()[memory];
-      const std::vector<std::uint64_t>& writes = written_.everything()[memory];
-      for (std::size_t i = 0; i < writes.size(); ++i) all = mix(all + mix(writes[i] + reads[i]) + i);
-    }
-    return all;
   }
 
  private:
-  static std::uint64_t name_of_task(const ProgramTask& task, const Movement& movement, Rank rank) {
-    std::uint64_t name = mix(static_cast<std::uint64_t>(task.kind) * 1000003 + rank * 1009 + task.peer + 1);
-    for (const ByteRange& range : {movement.source, movement.destination}) {
-      name = mix(name + range.offset * 8 + static_cast<std::uint64_t>(range.buffer));
-      name = mix(name + range.length);
+  void add_queues(Rank rank) {
+    for (std::uint32_t queue = 0; queue < program_.queues; ++queue) {
+      const std::uint32_t chain = program_.chain(rank, queue);
+      if (machine_.next(chain) != nullptr) ready_.push_back(chain);
     }
-    return name;
+  }
+
+  void advance(std::uint32_t chain) {
+    const ProgramTask& task = *machine_.next(chain);
+    if (!machine_.can_go_on(chain)) {
+      waiters_[machine_.slot_of(chain, task)].push_back(chain);
+      return;
+    }
+    if (task.kind == TaskKind::post) {
+      std::vector<std::uint32_t>& waiters = waiters_[machine_.slot_of(chain, task)];
+      ready_.insert(ready_.end(), waiters.begin(), waiters.end());
+      waiters.clear();
+    }
+    if (machine_.step(chain)) {
+      add_queues(program_.rank_of(chain));
+    } else if (machine_.next(chain) != nullptr) {
+      ready_.push_back(chain);
+    }
   }
 
   const TaskProgram& program_;
-  Memories written_;
-  Memories read_;
+  Machine& machine_;
+  std::mt19937_64 random_;
+  std::uint64_t slow_;  // a class of chains
+  std::vector<std::uint32_t> ready_;
+  std::vector<std::vector<std::uint32_t>> waiters_;  // by notify slot
 };
 
 }  // namespace
 
-bool sums_up(const TaskProgram& program, std::uint64_t seed) { return Run(program, seed).sums_up(); }
+Trial::Trial(const Operation& operation)
+    : input_(make_input(operation, 1)), expected_(expected_result(operation, input_)) {
+  if (operation.op != ReduceOp::sum) internal_error("trials are for sums");
+}
 
-std::uint64_t conflict_order(const TaskProgram& program) {
-  ConflictOrder order(program);
-  TaskRun<ConflictOrder>(program, order).run();
-  return order.result();
+bool Trial::succeeds(const TaskProgram& program, std::uint64_t seed) const {
+  Machine machine(program, input_);
+  RandomRun(program, machine, seed).run();
+  return !machine.wrong() && machine.ended() && machine.holds(expected_);
+}
+
+bool Trial::succeeds_in_every_order(const TaskProgram& program, std::size_t most_states) const {
+  std::vector<Machine> left{Machine(program, input_)};
+  std::unordered_set<std::uint64_t> seen{left.back().hash()};
+  while (!left.empty()) {
+    Machine machine = std::move(left.back());
+    left.pop_back();
+    bool stopped = true;
+    for (std::uint32_t chain = 0; chain < program.chains(); ++chain) {
+      if (!machine.can_go_on(chain)) continue;
+      stopped = false;
+      Machine next = machine;
+      next.step(chain);
+      if (next.wrong()) return false;
+      if (!seen.insert(next.hash()).second) continue;
+      if (seen.size() > most_states) internal_error("more than {} states", most_states);
+      left.push_back(std::move(next));
+    }
+    if (stopped && (!machine.ended() || !machine.holds(expected_))) return false;
+  }
+  return true;
 }
 
 }  // namespace hcclsim::test

@@ -1,22 +1,30 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "hccl/check/task_program.hpp"
+#include "tests/support/collective_result.hpp"
 
-/// Executes programs of the checker on real numbers, one task at a time in random order: what they do, as a witness
-/// against the checker.
+/// Executes programs of the checker on numbers, one task at a time: what they do, as a witness against the checker.
 namespace hcclsim::test {
 
-/// True if the program, run in place, ends with the sum of all contributions in every element of every rank, without
-/// posting a notify that is still set. Among the queues that can go on the seed chooses; some are slower than others.
-/// The program must have passed L0; its element size must divide all offsets.
-[[nodiscard]] bool sums_up(const hccl::TaskProgram& program, std::uint64_t seed);
+/// One input of an operation, and what has to come of it. The operation must reduce by sum.
+class Trial {
+ public:
+  explicit Trial(const hccl::Operation& operation);
 
-/// Depends on the order that a program gives to conflicting accesses: for every element of every memory the sequence
-/// of tasks that change it, and between them the sets of tasks that read it. Tasks are known by what they do. Only for
-/// programs without races, where all runs have the same.
-[[nodiscard]] std::uint64_t conflict_order(const hccl::TaskProgram& program);
+  /// True if the program carries the operation out: it ends with the expected results, posts no notify that is still
+  /// set, and, if it is a barrier, no rank ends before all have begun. Among the queues that can go on the seed
+  /// chooses; some are slower than others. The program must have passed L0; its element size must divide all offsets.
+  [[nodiscard]] bool succeeds(const hccl::TaskProgram& program, std::uint64_t seed) const;
+
+  /// The same for every order in which tasks can happen at all. For a few ranks and elements: the states that the
+  /// program can be in are gone through one by one. Throws Error(internal) if there are more than `most_states`.
+  [[nodiscard]] bool succeeds_in_every_order(const hccl::TaskProgram& program, std::size_t most_states) const;
+
+ private:
+  std::vector<Values> input_;
+  Expectation expected_;
+};
 
 }  // namespace hcclsim::test
