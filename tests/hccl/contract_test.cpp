@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "hccl/check/check.hpp"
-#include "hccl/runtime/data_flow.hpp"
 #include "tests/support/check_text.hpp"
 #include "tests/support/collective_result.hpp"
 #include "tests/support/direct_collective.hpp"
+#include "tests/support/executed.hpp"
 #include "tests/support/interpreter.hpp"
 
 /// What each collective starts from and has to reach: by hand, and in agreement with the interpreter of the tests and
@@ -136,26 +134,6 @@ TEST(Contract, LeastBytesAndSteps) {
   EXPECT_EQ(Contract(alone).least_steps(0, 0), 0U);
 }
 
-/// Outputs after the executor has gone through a schedule of int64.
-std::vector<test::Values> executed(const Schedule& schedule, std::vector<test::Values> input) {
-  std::vector<test::Values> output;
-  for (Rank rank = 0; rank < schedule.ranks; ++rank) {
-    output.emplace_back(schedule.size(Buffer::output, rank) / sizeof(std::int64_t), -77777);
-    if (schedule.in_place) output[rank] = input[rank];
-  }
-  const std::vector<test::Values> before = input;
-  std::vector<const std::byte*> from;
-  std::vector<std::byte*> to;
-  for (Rank rank = 0; rank < schedule.ranks; ++rank) {
-    if (!schedule.in_place) from.push_back(reinterpret_cast<const std::byte*>(input[rank].data()));
-    to.push_back(reinterpret_cast<std::byte*>(output[rank].data()));
-  }
-  device::WorkerPool workers(1);
-  execute(DataFlow(schedule), from, to, device::Overflow::infinity, workers);
-  EXPECT_EQ(input, before) << "an input was changed";
-  return output;
-}
-
 void expect_right(const Operation& operation) {
   const Schedule schedule = test::DirectCollective(operation).schedule();
   SCOPED_TRACE(fmt::format("{}, {} ranks, root {}, {} elements, {} counts, in place {}", name_of(operation.collective),
@@ -169,7 +147,7 @@ void expect_right(const Operation& operation) {
   EXPECT_GE(report.distances->reduced, report.distances->least_reduced);
   const std::vector<test::Values> input = test::make_input(operation, operation.ranks + operation.elements);
   ASSERT_EQ(test::problem_of_result(operation, input, test::execute(schedule, input, 1).output), "");
-  ASSERT_EQ(test::problem_of_result(operation, input, executed(schedule, input)), "");
+  ASSERT_EQ(test::problem_of_result(operation, input, test::executed(schedule, input)), "");
 }
 
 TEST(Contract, DirectCollectivesAreProvedAndExecuted) {
