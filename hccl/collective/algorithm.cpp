@@ -9,7 +9,10 @@
 #include "hccl/collective/halving_doubling.hpp"
 #include "hccl/collective/hierarchical.hpp"
 #include "hccl/collective/mesh.hpp"
+#include "hccl/collective/pairwise.hpp"
 #include "hccl/collective/ring.hpp"
+#include "hccl/collective/ring_rooted.hpp"
+#include "hccl/collective/star.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -32,9 +35,20 @@ Schedule flat(const Operation& operation, const AlgorithmSetting& setting) {
   return build(operation, setting.inline_reduce);
 }
 
+/// Of those that do not reduce.
+template <Schedule (*build)(const Operation&)>
+Schedule flat(const Operation& operation, const AlgorithmSetting& /*setting*/) {
+  return build(operation);
+}
+
 template <Schedule (*build)(const Operation&, const std::vector<std::vector<Rank>>&, bool inline_reduce)>
 Schedule in_rings(const Operation& operation, const AlgorithmSetting& setting) {
   return build(operation, setting.rings, setting.inline_reduce);
+}
+
+template <Schedule (*build)(const Operation&, const std::vector<std::vector<Rank>>&)>
+Schedule in_rings(const Operation& operation, const AlgorithmSetting& setting) {
+  return build(operation, setting.rings);
 }
 
 InnerAlgorithm inner_of(Algorithm algorithm) {
@@ -60,6 +74,26 @@ constexpr std::array rows{
     Row{Collective::allreduce, Algorithm::mesh_two_shot, flat<mesh_two_shot_allreduce>},
     Row{Collective::allreduce, Algorithm::halving_doubling, flat<halving_doubling_allreduce>},
     Row{Collective::allreduce, Algorithm::hierarchical, in_levels<hierarchical_allreduce>},
+    Row{Collective::reduce_scatter, Algorithm::ring, flat<ring_reduce_scatter>},
+    Row{Collective::reduce_scatter, Algorithm::multi_ring, in_rings<multi_ring_reduce_scatter>},
+    Row{Collective::reduce_scatter, Algorithm::mesh, flat<mesh_reduce_scatter>},
+    Row{Collective::allgather, Algorithm::ring, flat<ring_all_gather>},
+    Row{Collective::allgather, Algorithm::multi_ring, in_rings<multi_ring_all_gather>},
+    Row{Collective::allgather, Algorithm::mesh, flat<mesh_all_gather>},
+    Row{Collective::broadcast, Algorithm::ring, flat<ring_broadcast>},
+    Row{Collective::broadcast, Algorithm::mesh, flat<mesh_broadcast>},
+    Row{Collective::broadcast, Algorithm::star, flat<star_broadcast>},
+    Row{Collective::reduce, Algorithm::ring, flat<ring_reduce>},
+    Row{Collective::reduce, Algorithm::mesh, flat<mesh_reduce>},
+    Row{Collective::reduce, Algorithm::star, flat<star_reduce>},
+    Row{Collective::scatter, Algorithm::ring, flat<ring_scatter>},
+    Row{Collective::scatter, Algorithm::mesh, flat<mesh_scatter>},
+    Row{Collective::scatter, Algorithm::star, flat<star_scatter>},
+    Row{Collective::gather, Algorithm::ring, flat<ring_gather>},
+    Row{Collective::gather, Algorithm::mesh, flat<mesh_gather>},
+    Row{Collective::gather, Algorithm::star, flat<star_gather>},
+    Row{Collective::alltoall, Algorithm::mesh, flat<mesh_alltoall>},
+    Row{Collective::alltoall, Algorithm::pairwise, flat<pairwise_alltoall>},
 };
 
 const Row* find(Collective collective, Algorithm algorithm) {

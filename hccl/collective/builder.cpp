@@ -73,6 +73,8 @@ Schedule Builder::finish() && {
   return std::move(schedule_);
 }
 
+Range input(std::vector<Cut> cuts) { return {Buffer::input, std::move(cuts), {}, 0}; }
+
 Range output(std::vector<Cut> cuts) { return {Buffer::output, std::move(cuts), {}, 0}; }
 
 Range scratch(std::vector<Cut> cuts, Linear slot, Bytes stride) {
@@ -83,6 +85,8 @@ std::vector<Cut> append(std::vector<Cut> cuts, Cut cut) {
   cuts.push_back(cut);
   return cuts;
 }
+
+Peer peer_at(std::uint16_t group, Linear offset) { return {Peer::Kind::offset, group, offset}; }
 
 Task post(Peer peer, Linear slot) { return {TaskKind::post, peer, slot, {}, {}, false}; }
 

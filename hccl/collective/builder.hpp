@@ -25,6 +25,7 @@ class Builder {
   Builder(const Operation& operation, std::string algorithm);
 
   std::uint16_t add_group(Group group);
+  [[nodiscard]] const Group& group(std::uint16_t number) const { return schedule_.groups[number]; }
   [[nodiscard]] Rank size(std::uint16_t group) const { return schedule_.groups[group].size(); }
   [[nodiscard]] Rank stride(std::uint16_t group) const { return schedule_.groups[group].stride(); }
 
@@ -48,11 +49,14 @@ class Builder {
 };
 
 // Tasks and ranges in the words of the algorithms.
+[[nodiscard]] Range input(std::vector<Cut> cuts);
 [[nodiscard]] Range output(std::vector<Cut> cuts);
 [[nodiscard]] Range scratch(std::vector<Cut> cuts, Linear slot, Bytes stride);
 /// `cuts` with one more.
 [[nodiscard]] std::vector<Cut> append(std::vector<Cut> cuts, Cut cut);
 
+/// Position own + offset.
+[[nodiscard]] Peer peer_at(std::uint16_t group, Linear offset);
 [[nodiscard]] Task post(Peer peer, Linear slot);
 [[nodiscard]] Task wait(Linear slot);
 [[nodiscard]] Task transfer(TaskKind kind, Peer peer, Range source, Range destination);

@@ -1,6 +1,5 @@
 #include "hccl/collective/hierarchical.hpp"
 
-#include <functional>
 #include <string>
 
 #include "base/error.hpp"
@@ -11,10 +10,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-using RingLoop = std::function<Loop(Builder&, const Level&, std::uint32_t ring, std::uint32_t rings)>;
-
-void add_rings(Builder& builder, const std::string& name, const Rings& rings, bool inline_reduce,
-               const RingLoop& loop) {
+void add_rings(Builder& builder, const std::string& name, const Rings& rings, bool inline_reduce, RingLoop loop) {
   std::vector<Strand> strands;
   for (std::uint32_t ring = 0; ring < rings.size(); ++ring) {
     const Level level{rings[ring], {}, inline_reduce};

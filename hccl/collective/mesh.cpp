@@ -1,29 +1,50 @@
 #include "hccl/collective/mesh.hpp"
 
+#include <utility>
+
+#include "hccl/collective/rooted.hpp"
+#include "hccl/collective/star.hpp"
+
 namespace hcclsim::hccl {
 namespace {
 
+/// What queue q of a rank and its peer, `offset` positions further, say to each other around a read.
+struct Pairing {
+  std::uint16_t group;
+  std::uint32_t queues;
+  std::int32_t first;  ///< slots of queue q: first + 2q "you may read", the next "I have read"
+
+  /// A strand of `members`, whose queue q finds its peer `offset` positions further, with `middle` between the words.
+  [[nodiscard]] Strand strand(std::uint16_t members, Linear offset, const std::vector<Task>& middle) const {
+    const Peer peer = peer_at(group, offset);
+    // The peer's queue for us is p−2−q.
+    const std::int32_t last = first + 2 * (static_cast<std::int32_t>(queues) - 1);
+    Loop loop{.tasks = {post(peer, {last, 0, 0, -2}), wait({first, 0, 0, 2})}};
+    loop.tasks.insert(loop.tasks.end(), middle.begin(), middle.end());
+    loop.tasks.push_back(post(peer, {last + 1, 0, 0, -2}));
+    loop.tasks.push_back(wait({first + 1, 0, 0, 2}));
+    return {.group = members, .first_queue = 0, .queues = queues, .loops = {loop}};
+  }
+};
+
+Pairing pair_all(Builder& builder, std::uint16_t group) {
+  const std::uint32_t queues = builder.size(group) - 1;
+  return {group, queues, builder.reserve_notifies(2 * queues)};
+}
+
 /// A strand on p−1 queues in which queue q reads `source` of position x+1+q into `destination`.
 Strand read_from_all(Builder& builder, std::uint16_t group, const Range& source, const Range& destination) {
-  const auto size = static_cast<std::int32_t>(builder.size(group));
-  const std::int32_t first = builder.reserve_notifies(2 * (builder.size(group) - 1));
-  const Peer peer{Peer::Kind::offset, group, {1, 0, 0, 1}};
-  // Slots of queue q: 2q "you may read", 2q+1 "I have read". The peer's queue for us is p−2−q.
-  const Linear at_peer_ready{first + 2 * (size - 2), 0, 0, -2};
-  const Linear at_peer_read{first + 2 * (size - 2) + 1, 0, 0, -2};
-  const Linear own_ready{first, 0, 0, 2};
-  const Linear own_read{first + 1, 0, 0, 2};
-  Loop loop;
-  loop.tasks = {post(peer, at_peer_ready), wait(own_ready), transfer(TaskKind::read, peer, source, destination),
-                post(peer, at_peer_read), wait(own_read)};
-  return {.group = group, .first_queue = 0, .queues = builder.size(group) - 1, .loops = {loop}};
+  const Linear offset{1, 0, 0, 1};
+  return pair_all(builder, group)
+      .strand(group, offset, {transfer(TaskKind::read, peer_at(group, offset), source, destination)});
 }
 
 }  // namespace
 
 void mesh_reduce_scatter(Builder& builder, const Level& level) {
-  const std::vector<Cut> own = builder.share(level, {0, 1, 0, 0});
   const Rank others = builder.size(level.group) - 1;
+  if (others == 0) return;
+  const std::vector<Cut> own = builder.share(level, {0, 1, 0, 0});
   const Bytes stride = builder.reserve_scratch(others, own);
   Strand reads = read_from_all(builder, level.group, output(own), scratch(own, {0, 0, 0, 1}, stride));
   builder.add_stage("mesh reduce-scatter: read").strands.push_back(std::move(reads));
@@ -34,11 +55,47 @@ void mesh_reduce_scatter(Builder& builder, const Level& level) {
 }
 
 void mesh_all_gather(Builder& builder, const Level& level) {
+  if (builder.size(level.group) == 1) return;
   // Queue q reads slice x+1+q, complete at its owner.
   const std::vector<Cut> theirs = builder.share(level, {1, 1, 0, 1});
   Strand reads = read_from_all(builder, level.group, output(theirs), output(theirs));
   builder.add_stage("mesh all-gather").strands.push_back(std::move(reads));
 }
+
+void mesh_broadcast(Builder& builder, const Level& level) {
+  if (builder.size(level.group) == 1) return;
+  star_scatter(builder, level);
+  // An all-gather in which the root, which has everything, does not read. Position y of the others is position y + 1.
+  const Pairing pairing = pair_all(builder, level.group);
+  const Linear offset{2, 0, 0, 1};
+  const Range theirs = output(builder.share(level, {1, 1, 0, 1}));
+  const Task read = transfer(TaskKind::read, peer_at(level.group, offset), theirs, theirs);
+  const std::uint16_t root = root_of(builder, level.group);
+  const std::uint16_t others = others_of(builder, level.group);
+  builder.add_stage("mesh all-gather").strands = {pairing.strand(root, {1, 0, 0, 1}, {}),
+                                                  pairing.strand(others, offset, {read})};
+}
+
+void mesh_reduce(Builder& builder, const Level& level) {
+  mesh_reduce_scatter(builder, level);
+  star_gather(builder, level);
+}
+
+namespace {
+
+using Stages = void (*)(Builder&, const Level&);
+
+/// The stages in turn, among all ranks; from the root on if there is one.
+Schedule build(const Operation& operation, const char* algorithm, bool inline_reduce,
+               const std::vector<Stages>& all_stages) {
+  Builder builder(operation, algorithm);
+  const Rank root = is_rooted(operation.collective) ? operation.root : 0;
+  const Level level{builder.add_group(rooted_at(root, operation.ranks)), {}, inline_reduce};
+  for (const Stages stages : all_stages) stages(builder, level);
+  return std::move(builder).finish();
+}
+
+}  // namespace
 
 Schedule mesh_one_shot_allreduce(const Operation& operation, bool inline_reduce) {
   Builder builder(operation, "mesh-one-shot");
@@ -64,12 +121,38 @@ Schedule mesh_one_shot_allreduce(const Operation& operation, bool inline_reduce)
 }
 
 Schedule mesh_two_shot_allreduce(const Operation& operation, bool inline_reduce) {
-  Builder builder(operation, "mesh-two-shot");
-  const Level level{builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
+  return build(operation, "mesh-two-shot", inline_reduce, {mesh_reduce_scatter, mesh_all_gather});
+}
+
+Schedule mesh_reduce_scatter(const Operation& operation, bool inline_reduce) {
+  return build(operation, "mesh", inline_reduce, {mesh_reduce_scatter});
+}
+
+Schedule mesh_all_gather(const Operation& operation) { return build(operation, "mesh", true, {mesh_all_gather}); }
+
+Schedule mesh_broadcast(const Operation& operation) { return build(operation, "mesh", true, {mesh_broadcast}); }
+
+Schedule mesh_reduce(const Operation& operation, bool inline_reduce) {
+  return build(operation, "mesh", inline_reduce, {mesh_reduce});
+}
+
+Schedule mesh_scatter(const Operation& operation) { return build(operation, "mesh", true, {star_scatter}); }
+
+Schedule mesh_gather(const Operation& operation) { return build(operation, "mesh", true, {star_gather}); }
+
+Schedule mesh_alltoall(const Operation& operation) {
+  Builder builder(operation, "mesh");
+  const Level level{builder.add_group(Group::block(operation.ranks)), {}, true};
+  const std::vector<Cut> own = builder.share(level, {0, 1, 0, 0});
+  // A queue more copies what a rank sends to itself.
+  Strand itself{
+      .group = level.group, .first_queue = operation.ranks - 1, .loops = {{.tasks = {copy(input(own), output(own))}}}};
+  std::vector<Strand> strands;
   if (operation.ranks > 1) {
-    mesh_reduce_scatter(builder, level);
-    mesh_all_gather(builder, level);
+    strands.push_back(read_from_all(builder, level.group, input(own), output(builder.share(level, {1, 1, 0, 1}))));
   }
+  strands.push_back(std::move(itself));
+  builder.add_stage("mesh alltoall").strands = std::move(strands);
   return std::move(builder).finish();
 }
 

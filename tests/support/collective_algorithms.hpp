@@ -21,6 +21,9 @@ struct CollectiveAlgorithm {
 /// of its own, in a file of its own.
 [[nodiscard]] std::vector<CollectiveAlgorithm> collective_algorithms();
 
+/// Rings, mesh, star and pairwise, but for allreduce.
+[[nodiscard]] std::vector<CollectiveAlgorithm> one_level_algorithms();
+
 /// The in-place form that `build` takes for so many ranks, or the out-of-place form for alltoall and send-recv.
 [[nodiscard]] hccl::Operation operation_of(const CollectiveAlgorithm& algorithm, Rank ranks, std::uint64_t elements);
 

@@ -1,0 +1,59 @@
+#include "hccl/collective/mesh.hpp"
+#include "hccl/collective/pairwise.hpp"
+#include "hccl/collective/ring.hpp"
+#include "hccl/collective/ring_rooted.hpp"
+#include "hccl/collective/star.hpp"
+#include "tests/support/collective_algorithms.hpp"
+
+namespace hcclsim::test {
+
+using namespace hccl;
+
+std::vector<CollectiveAlgorithm> one_level_algorithms() {
+  const auto any = [](Rank) { return true; };
+  const auto eight = [](Rank ranks) { return ranks == 8; };
+  std::vector<CollectiveAlgorithm> all{
+      {Collective::allgather, "ring", [](const Operation& o) { return ring_all_gather(o); }, any},
+      {Collective::allgather, "double ring",
+       [](const Operation& o) { return multi_ring_all_gather(o, double_ring(o.ranks)); }, any},
+      {Collective::allgather, "four rings",
+       [](const Operation& o) { return multi_ring_all_gather(o, four_rings_of_910a()); }, eight},
+      {Collective::broadcast, "ring", [](const Operation& o) { return ring_broadcast(o); }, any},
+      {Collective::scatter, "ring", [](const Operation& o) { return ring_scatter(o); }, any},
+      {Collective::gather, "ring", [](const Operation& o) { return ring_gather(o); }, any},
+      {Collective::allgather, "mesh", [](const Operation& o) { return mesh_all_gather(o); }, any},
+      {Collective::broadcast, "mesh", [](const Operation& o) { return mesh_broadcast(o); }, any},
+      {Collective::scatter, "mesh", mesh_scatter, any},
+      {Collective::gather, "mesh", mesh_gather, any},
+      {Collective::alltoall, "mesh", mesh_alltoall, any},
+      {Collective::broadcast, "star", [](const Operation& o) { return star_broadcast(o); }, any},
+      {Collective::scatter, "star", [](const Operation& o) { return star_scatter(o); }, any},
+      {Collective::gather, "star", [](const Operation& o) { return star_gather(o); }, any},
+      {Collective::alltoall, "pairwise", pairwise_alltoall, any},
+  };
+  for (const bool inlined : {true, false}) {
+    const std::string suffix = inlined ? "" : ", reduced by a core";
+    const auto add = [&](Collective collective, const std::string& name, auto build, auto fits) {
+      all.push_back({collective, name + suffix, build, fits});
+    };
+    add(
+        Collective::reduce_scatter, "ring", [=](const Operation& o) { return ring_reduce_scatter(o, inlined); }, any);
+    add(
+        Collective::reduce_scatter, "double ring",
+        [=](const Operation& o) { return multi_ring_reduce_scatter(o, double_ring(o.ranks), inlined); }, any);
+    add(
+        Collective::reduce_scatter, "four rings",
+        [=](const Operation& o) { return multi_ring_reduce_scatter(o, four_rings_of_910a(), inlined); }, eight);
+    add(
+        Collective::reduce_scatter, "mesh", [=](const Operation& o) { return mesh_reduce_scatter(o, inlined); }, any);
+    add(
+        Collective::reduce, "ring", [=](const Operation& o) { return ring_reduce(o, inlined); }, any);
+    add(
+        Collective::reduce, "mesh", [=](const Operation& o) { return mesh_reduce(o, inlined); }, any);
+    add(
+        Collective::reduce, "star", [=](const Operation& o) { return star_reduce(o, inlined); }, any);
+  }
+  return all;
+}
+
+}  // namespace hcclsim::test
