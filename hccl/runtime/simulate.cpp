@@ -1,6 +1,7 @@
 #include "hccl/runtime/simulate.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -74,9 +75,11 @@ class Hosts final : private sim::EventHandler {
       if (ranks_[rank].calls.empty()) continue;
       issue(rank, 0, first);
       if (first == iterations_) continue;
-      runtime_.host_function(ranks_[rank].streams.front(), [this, rank] {
-        if (ended_.empty()) loop_.at_end_of_date(*this, 0);
-        ended_.push_back(rank);
+      at_host_date(rank, [this, rank] {
+        runtime_.host_function(ranks_[rank].streams.front(), [this, rank] {
+          if (ended_.empty()) loop_.at_end_of_date(*this, 0);
+          ended_.push_back(rank);
+        });
       });
     }
   }
@@ -114,20 +117,25 @@ class Hosts final : private sim::EventHandler {
     return communicators_.size() - 1;
   }
 
+  /// Enqueues something on the device after all that the rank's host has issued.
+  void at_host_date(Rank rank, const std::function<void()>& enqueue) {
+    const Seconds date = ranks_[rank].date;
+    if (date <= loop_.now()) {
+      enqueue();
+    } else {
+      loop_.at(date, event_order(rank, 0), enqueue);
+    }
+  }
+
   void issue(Rank rank, std::uint32_t first, std::uint32_t last) {
     RankState& state = ranks_[rank];
     for (std::uint32_t iteration = first; iteration < last; ++iteration) {
       for (const std::uint32_t call : state.calls) {
         state.date = std::max(state.date, calls_[call].start) + launch_;
-        const auto enqueue = [this, rank, call, iteration] {
+        at_host_date(rank, [this, rank, call, iteration] {
           runtime_.collective(ranks_[rank].streams[stream_of_[call]], ids_[communicator_of_[call]],
                               calls_[call].schedule, calls_[call].name, static_cast<std::int32_t>(iteration));
-        };
-        if (state.date <= loop_.now()) {
-          enqueue();
-        } else {
-          loop_.at(state.date, event_order(rank, 0), enqueue);
-        }
+        });
       }
     }
   }

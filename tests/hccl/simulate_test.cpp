@@ -7,6 +7,7 @@
 #include "device/soc.hpp"
 #include "hccl/collective/builder.hpp"
 #include "hccl/collective/ring.hpp"
+#include "hccl/collective/selection.hpp"
 #include "hccl/collective/staging.hpp"
 #include "hccl/runtime/bandwidth.hpp"
 #include "hccl/runtime/limit.hpp"
@@ -127,16 +128,50 @@ TEST_P(SimulateTest, WhatIsSimulatedOnceEqualsAllIterations) {
   EXPECT_THAT(run(LaunchMode::op, 10 * us), near({20, ring_time, 60 + ring_time, 60 + ring_time, 3}));
 }
 
+// The same for algorithms on a real topology, where only some end on all ranks at once. A second call, which does
+// nothing, keeps the iterations from being taken as equal unseen.
+TEST_P(SimulateTest, EqualIterationsAreEqualOnAServerToo) {
+  const auto run = [&](Algorithm algorithm, LaunchMode launch, bool all) {
+    return times([&] {
+      sim::Cluster cluster(std::string(HCCLSIM_PLATFORM_DIR) + "/atlas800-9000.xml");
+      std::vector<std::string> notes;
+      const device::Soc soc = device::resolve_soc(cluster, 0, notes);
+      const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+      const Topology topology = topology_of(world_communicator(8), cluster);
+      const auto schedule = make_collective({{.ranks = 8, .elements = 1 << 20}, algorithm}, topology, soc);
+      const auto nothing = std::make_shared<const Schedule>(ring_allreduce({.ranks = 1, .elements = 1}, true));
+      std::vector<CollectiveCall> calls{{"one", schedule}};
+      if (all) calls.push_back({"nothing", nothing, {}, 0, 1});
+      const auto result = simulate_collectives(cluster, soc, costs, options(launch, 3, 2), calls);
+      return std::vector<double>{result.calls.at(0).per_iteration / us, static_cast<double>(result.simulated)};
+    });
+  };
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::multi_ring, Algorithm::halving_doubling, Algorithm::mesh_two_shot}) {
+    const bool equal = algorithm == Algorithm::multi_ring || algorithm == Algorithm::halving_doubling;
+    const std::vector<double> once = run(algorithm, LaunchMode::graph, false);
+    const std::vector<double> each = run(algorithm, LaunchMode::graph, true);
+    EXPECT_EQ(once.at(1), equal ? 1 : 5) << name_of(algorithm);
+    EXPECT_EQ(each.at(1), 5);
+    EXPECT_NEAR(once.at(0), each.at(0), 1e-9 * each.at(0)) << name_of(algorithm);
+    EXPECT_EQ(run(algorithm, LaunchMode::op, false).at(1), equal ? 1 : 5) << name_of(algorithm);
+  }
+}
+
 // Ranks that end early begin the next iteration early: the chain becomes a pipeline with one transfer per iteration.
 TEST_P(SimulateTest, IterationsOverlapWhereRanksEndAtDifferentDates) {
-  const auto numbers = times([&] {
-    Bench bench(3);
-    const auto result = bench.run(options(LaunchMode::graph, 3, 1), {{"chain", chain(3)}});
-    return std::vector<double>{result.calls.at(0).per_iteration / us, result.makespan / us,
-                               static_cast<double>(result.simulated), static_cast<double>(result.transfers)};
-  });
+  const auto run = [&](LaunchMode mode, Seconds launch) {
+    return times([&] {
+      Bench bench(3, launch);
+      const auto result = bench.run(options(mode, 3, 1), {{"chain", chain(3)}});
+      return std::vector<double>{result.calls.at(0).per_iteration / us, result.makespan / us,
+                                 static_cast<double>(result.simulated), static_cast<double>(result.transfers)};
+    });
+  };
   constexpr double hop = 1 + slice;
-  EXPECT_THAT(numbers, near({hop, 5 * hop, 4, 8}));
+  EXPECT_THAT(run(LaunchMode::graph, 0), near({hop, 5 * hop, 4, 8}));
+  EXPECT_THAT(run(LaunchMode::op, 1 * us), near({hop, 1 + 5 * hop, 4, 8}));
+  EXPECT_THAT(run(LaunchMode::op, 10 * us), near({10, 40 + 2 * hop, 4, 8}));
 }
 
 TEST_P(SimulateTest, TwoAtOnceShareTheLink) {
