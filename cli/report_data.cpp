@@ -130,6 +130,7 @@ std::string json_report(const RunReport& report) {
     json["clip_norm"] = report.clip_norm.has_value() ? Json(*report.clip_norm) : Json(nullptr);
     json["gradient_checks"] = checks_json(report);
   }
+  if (!report.explanation.empty()) json["explain"] = explanation_json(report.explanation);
   if (report.numerics.has_value()) json["numerics"] = numerics_json(*report.numerics);
   // Names and paths are the user's and need not be UTF-8; replacing what is not keeps the output valid JSON.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';

@@ -253,6 +253,7 @@ std::string text_report(const RunReport& report) {
   if (report.npus > 1) text += segment_table(report) + tail_line(report);
   text += checks_lines(report);
   if (report.npus > 1) text += advice_line(report);
+  text += explanation_text(report.explanation);
   text += foot(report);
   if (report.numerics.has_value()) text += numerics_text(*report.numerics);
   return text;

@@ -21,6 +21,7 @@
 #include "cli/numerics_run.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
+#include "cli/run_explanation.hpp"
 #include "cli/run_options.hpp"
 #include "cli/run_report.hpp"
 #include "cli/timeline.hpp"
@@ -47,6 +48,7 @@ constexpr const char* footer =
     "  hcclsim run --trace timeline.json                    for ui.perfetto.dev\n"
     "  hcclsim run --gradients profile.csv --format json    a measured profile instead of a model\n"
     "  hcclsim run --numerics --iterations 10               real gradients, loss and accuracy\n"
+    "  hcclsim run --explain                                why these algorithms, and what others cost\n"
     "  hcclsim run --format json --advice                   with comparisons and advice";
 
 sim::NetworkKind network_of(const RunOptions& options, Rank npus) {
@@ -287,8 +289,11 @@ void simulate_run(const RunOptions& options, const std::string& platform, Numeri
                          .skew = skew}};
   std::optional<FurtherSimulations> further;
   if (options.format == OutputFormat::text || options.advice) further.emplace(setting);
+  std::optional<RunExplanation> explanation;
+  if (options.explain) explanation.emplace(setting);
   report.result = simulate_training(cluster, report.workload, soc, costs, setting.options);
   if (further.has_value()) further->finish(report);
+  if (explanation.has_value()) explanation->finish(report);
 
   report.model = options.gradients_file.empty() ? options.model : options.gradients_file;
   report.platform = fs::path(platform).filename().string();

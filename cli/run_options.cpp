@@ -242,6 +242,10 @@ void add_output_options(CLI::App& command, RunOptions& options) {
       .add_flag("--advice", options.advice,
                 "Also simulate, with --format json, what the text form compares with and advises")
       ->group(group);
+  command
+      .add_flag("--explain", options.explain,
+                "Why each allreduce uses its algorithm; what the others cost, by formula and simulated")
+      ->group(group);
   command.add_option("--config", "TOML file of options, such as batch = 64; the command line counts first")
       ->type_name("FILE")
       ->configurable(false)
@@ -278,9 +282,13 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
   if (origins.given("trace-ranks") && !origins.given("trace")) {
     bad_input("option", "{} needs --trace FILE, which says where the timeline goes", origins.name("trace-ranks"));
   }
-  if (options.advice && options.format == OutputFormat::csv) {
+  for (const char* option : {"advice", "explain"}) {
+    if (options.format != OutputFormat::csv ||
+        !(option == std::string_view("advice") ? options.advice : options.explain)) {
+      continue;
+    }
     bad_input("option", "{} has no place in the rows of --format csv; give --format json or text",
-              origins.name("advice"));
+              origins.name(option));
   }
   for (const char* option : {"trace", "step-trace"}) {
     if ((option == std::string_view("trace") ? options.trace : options.step_trace) != "-") continue;

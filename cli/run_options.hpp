@@ -75,7 +75,8 @@ struct RunOptions {
   bool trace_all_ranks = false;
   std::string step_trace;  ///< file of the iteration trace; empty: none
   OutputFormat format = OutputFormat::text;
-  bool advice = false;  ///< the comparisons of the text form in JSON too
+  bool advice = false;   ///< the comparisons of the text form in JSON too
+  bool explain = false;  ///< why each algorithm was chosen
 
   NumericsOptions numerics;
 

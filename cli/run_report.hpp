@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "cli/explanation.hpp"
 #include "cli/iteration.hpp"
 #include "cli/numerics_report.hpp"
 #include "device/workload.hpp"
@@ -59,7 +60,8 @@ struct RunReport {
   std::optional<hccl::SplitAdvice> advice;
   std::vector<Trial> trials;  ///< of the advice; run with hcom_parallel on
 
-  std::optional<NumericsReport> numerics;  ///< of --numerics
+  std::vector<ExplainedCollective> explanation;  ///< of --explain
+  std::optional<NumericsReport> numerics;        ///< of --numerics
 
   // Remarks
   std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used

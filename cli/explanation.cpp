@@ -1,0 +1,75 @@
+#include "cli/explanation.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/output.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string microseconds(const std::optional<Seconds>& time) {
+  return time.has_value() ? fmt::format("{:.1f}", *time / microsecond) : "–";
+}
+
+std::string text_of(const ExplainedCollective& collective) {
+  using Align = Table::Align;
+  Table table(
+      {{"", Align::left}, {"algorithm", Align::left}, {"formula us"}, {"simulated us"}, {"formula", Align::left}});
+  std::string chosen;
+  for (const ExplainedAlgorithm& algorithm : collective.algorithms) {
+    if (algorithm.chosen) chosen = algorithm.name;
+    table.add_row({algorithm.chosen ? "*" : "", algorithm.name, microseconds(algorithm.formula_time),
+                   microseconds(algorithm.simulated), algorithm.formula});
+  }
+  std::string text = fmt::format("{}, n = {} bytes, {}: {}\n", collective.title, with_thousands(collective.payload),
+                                 chosen, collective.rule);
+  text += table.to_string("  ");
+  for (const std::string& level : collective.levels) text += fmt::format("  {}\n", level);
+  if (!collective.refused.empty()) {
+    std::vector<std::string> names;
+    for (const RefusedAlgorithm& algorithm : collective.refused) names.push_back(algorithm.name);
+    text += fmt::format("  Not possible here: {}\n", fmt::join(names, ", "));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string explanation_text(const std::vector<ExplainedCollective>& collectives) {
+  std::string text;
+  for (const ExplainedCollective& collective : collectives) text += text_of(collective);
+  if (!text.empty()) text += "(formula: HCCL's, on links that nothing else uses; simulated: alone on this platform)\n";
+  return text;
+}
+
+ordered_json explanation_json(const std::vector<ExplainedCollective>& collectives) {
+  const auto seconds = [](const std::optional<Seconds>& time) {
+    return time.has_value() ? ordered_json(*time) : ordered_json(nullptr);
+  };
+  ordered_json list = ordered_json::array();
+  for (const ExplainedCollective& collective : collectives) {
+    ordered_json algorithms = ordered_json::array();
+    for (const ExplainedAlgorithm& algorithm : collective.algorithms) {
+      algorithms.push_back({{"algorithm", algorithm.name},
+                            {"chosen", algorithm.chosen},
+                            {"formula", algorithm.formula},
+                            {"formula_s", seconds(algorithm.formula_time)},
+                            {"simulated_s", seconds(algorithm.simulated)}});
+    }
+    ordered_json refused = ordered_json::array();
+    for (const RefusedAlgorithm& algorithm : collective.refused) {
+      refused.push_back({{"algorithm", algorithm.name}, {"reason", algorithm.reason}});
+    }
+    list.push_back({{"title", collective.title},
+                    {"bytes", collective.payload},
+                    {"rule", collective.rule},
+                    {"algorithms", std::move(algorithms)},
+                    {"refused", std::move(refused)}});
+  }
+  return list;
+}
+
+}  // namespace hcclsim::cli

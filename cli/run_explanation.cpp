@@ -1,0 +1,112 @@
+#include "cli/run_explanation.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "hccl/collective/explain.hpp"
+#include "hccl/runtime/simulate_each.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Beyond so many NPUs a ring over all of them is more than one wants to wait for; formulas are given alone then.
+constexpr Rank most_simulated = 128;
+
+/// Segments that use the same algorithm.
+struct Alike {
+  std::size_t largest = 0;
+  Bytes bytes = 0;
+  std::size_t count = 0;
+};
+
+Bytes bytes_of(const hccl::Segment& segment, const device::Workload& workload) {
+  Bytes bytes = 0;
+  for (std::uint32_t g = segment.first; g <= segment.last; ++g) {
+    bytes += workload.gradients[g].elements * size_of(workload.gradient_type);
+  }
+  return bytes;
+}
+
+hccl::CollectiveRequest request_of(const Setting& setting, Bytes bytes) {
+  const DataType type = setting.workload.gradient_type;
+  return {.operation = {.ranks = setting.options.npus, .elements = bytes / size_of(type), .type = type},
+          .algorithm = setting.options.allreduce,
+          .config = setting.options.config};
+}
+
+std::map<std::string, Alike> alike_segments(const Setting& setting, const hccl::Topology& topology) {
+  std::map<std::string, Alike> groups;
+  for (std::size_t number = 0; number < setting.options.segments.size(); ++number) {
+    const Bytes bytes = bytes_of(setting.options.segments[number], setting.workload);
+    Alike& alike = groups[make_collective(request_of(setting, bytes), topology, setting.soc)->algorithm];
+    if (++alike.count == 1 || bytes > alike.bytes) {
+      alike.largest = number;
+      alike.bytes = bytes;
+    }
+  }
+  return groups;
+}
+
+ExplainedCollective explained(const hccl::Explanation& explanation, std::string title, Bytes payload) {
+  ExplainedCollective collective{
+      .title = std::move(title), .payload = payload, .rule = explanation.rule, .levels = level_lines(explanation)};
+  for (const hccl::Alternative& alternative : explanation.alternatives) {
+    if (alternative.schedule == nullptr) {
+      collective.refused.push_back({alternative.algorithm, alternative.refused});
+      continue;
+    }
+    ExplainedAlgorithm algorithm{.name = alternative.algorithm, .formula = {}, .chosen = alternative.chosen};
+    if (alternative.formula.has_value()) {
+      algorithm.formula = to_string(*alternative.formula, payload);
+      algorithm.formula_time = alternative.formula_time;
+    }
+    collective.algorithms.push_back(std::move(algorithm));
+  }
+  return collective;
+}
+
+}  // namespace
+
+RunExplanation::RunExplanation(const Setting& setting) {
+  const hccl::Communicator world = hccl::world_communicator(setting.options.npus);
+  if (world.ranks.size() == 1) return;
+  const hccl::Topology topology = hccl::topology_of(world, setting.cluster);
+  std::vector<std::vector<hccl::CollectiveCall>> points;
+  for (const auto& [algorithm, alike] : alike_segments(setting, topology)) {
+    const hccl::Explanation explanation =
+        explain(request_of(setting, alike.bytes), world, setting.cluster, setting.soc, setting.costs);
+    const std::string others = alike.count == 1 ? "" : fmt::format(", the largest of {} like it", alike.count);
+    collectives_.push_back(explained(explanation, fmt::format("AR{}{}", alike.largest + 1, others), alike.bytes));
+    for (const hccl::Alternative& alternative : explanation.alternatives) {
+      if (alternative.schedule != nullptr) points.push_back({{alternative.algorithm, alternative.schedule}});
+    }
+  }
+  if (setting.options.npus > most_simulated) return;
+  child_.emplace([&setting, points = std::move(points)] {
+    Json times = Json::array();
+    for (const hccl::SimulatedCollectives& result :
+         simulate_each(setting.cluster, setting.soc, setting.costs, {}, points)) {
+      times.push_back(result.calls.front().duration);
+    }
+    return times.dump();
+  });
+}
+
+void RunExplanation::finish(RunReport& report) {
+  if (child_.has_value()) {
+    const Json times = Json::parse(child_->result());
+    std::size_t next = 0;
+    for (ExplainedCollective& collective : collectives_) {
+      for (ExplainedAlgorithm& algorithm : collective.algorithms) algorithm.simulated = times.at(next++).get<double>();
+    }
+  }
+  report.explanation = std::move(collectives_);
+}
+
+}  // namespace hcclsim::cli
