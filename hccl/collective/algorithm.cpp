@@ -9,6 +9,8 @@
 #include "hccl/collective/halving_doubling.hpp"
 #include "hccl/collective/hierarchical.hpp"
 #include "hccl/collective/mesh.hpp"
+#include "hccl/collective/nb.hpp"
+#include "hccl/collective/nhr.hpp"
 #include "hccl/collective/pairwise.hpp"
 #include "hccl/collective/ring.hpp"
 #include "hccl/collective/ring_rooted.hpp"
@@ -94,6 +96,20 @@ constexpr std::array rows{
     Row{Collective::gather, Algorithm::star, flat<star_gather>},
     Row{Collective::alltoall, Algorithm::mesh, flat<mesh_alltoall>},
     Row{Collective::alltoall, Algorithm::pairwise, flat<pairwise_alltoall>},
+    Row{Collective::allreduce, Algorithm::nhr, flat<nhr_allreduce>},
+    Row{Collective::allreduce, Algorithm::nb, flat<nb_allreduce>},
+    Row{Collective::reduce_scatter, Algorithm::halving_doubling, flat<halving_doubling_reduce_scatter>},
+    Row{Collective::reduce_scatter, Algorithm::nhr, flat<nhr_reduce_scatter>},
+    Row{Collective::reduce_scatter, Algorithm::nb, flat<nb_reduce_scatter>},
+    Row{Collective::allgather, Algorithm::halving_doubling, flat<halving_doubling_all_gather>},
+    Row{Collective::allgather, Algorithm::nhr, flat<nhr_all_gather>},
+    Row{Collective::allgather, Algorithm::nb, flat<nb_all_gather>},
+    Row{Collective::broadcast, Algorithm::halving_doubling, flat<halving_doubling_broadcast>},
+    Row{Collective::broadcast, Algorithm::nhr, flat<nhr_broadcast>},
+    Row{Collective::broadcast, Algorithm::nb, flat<nb_broadcast>},
+    Row{Collective::reduce, Algorithm::halving_doubling, flat<halving_doubling_reduce>},
+    Row{Collective::scatter, Algorithm::nhr, flat<nhr_scatter>},
+    Row{Collective::scatter, Algorithm::nb, flat<nb_scatter>},
 };
 
 const Row* find(Collective collective, Algorithm algorithm) {

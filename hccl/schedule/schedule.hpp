@@ -152,8 +152,8 @@ struct Cut {
 struct Range {
   Buffer buffer = Buffer::output;
   std::vector<Cut> cuts;
-  /// Scratch memory is used in slots: with a stride, the range begins at slot · stride and the cuts, made on a buffer
-  /// that holds all blocks, give its length only.
+  /// Scratch memory may be used in slots: with a stride, the range begins at slot · stride and the cuts, made on a
+  /// buffer that holds all blocks, give its length only. Without, they lie as in such a buffer.
   Linear slot;
   Bytes slot_stride = 0;
 
@@ -202,7 +202,7 @@ struct Schedule : Operation {
   Bytes scratch = 0;
   Bytes ccl = 0;
   /// All stages are done for the first so many elements of every block, then for the next, …; 0: once, for all. The
-  /// blocks of the buffer `ccl` lie this far apart then.
+  /// blocks of the buffers `ccl` and `scratch` lie this far apart then.
   std::uint64_t window = 0;
   std::uint32_t queues = 1;    ///< queues of a rank
   std::uint32_t notifies = 0;  ///< notify slots of a rank

@@ -6,12 +6,15 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Part number `pick` of those that a cut of kind block or slice takes.
-std::uint32_t part_of(const Cut& cut, const Group& group, std::int64_t index, std::uint32_t pick) {
+/// Number `pick` of those that a cut of kind block or slice takes, and the part that it stands for.
+std::uint32_t number_of(const Cut& cut, std::int64_t index, std::uint32_t pick) {
   const auto parts = static_cast<std::int64_t>(cut.parts);
-  std::int64_t part = (index + std::int64_t{cut.step} * pick) % parts;
-  if (part < 0) part += parts;
-  return cut.ordered ? group.place_of(static_cast<Rank>(part)) : static_cast<std::uint32_t>(part);
+  const std::int64_t number = (index + std::int64_t{cut.step} * pick) % parts;
+  return static_cast<std::uint32_t>(number < 0 ? number + parts : number);
+}
+std::uint32_t part_of(const Cut& cut, const Group& group, std::int64_t index, std::uint32_t pick) {
+  const std::uint32_t number = number_of(cut, index, pick);
+  return cut.ordered ? group.place_of(number) : number;
 }
 
 /// The window of 2^k slices that `position` keeps after `halvings`: bit j of the position chose the half in halving j.
@@ -26,26 +29,57 @@ std::pair<std::uint64_t, std::uint64_t> halving_window(std::uint32_t parts, std:
   return {first, count};
 }
 
-/// Calls visit(begin, end) for the parts of a range, in their order.
-template <typename Visit>
-class Cutter {
+/// A range with what its closed forms are evaluated for.
+class Evaluation {
  public:
-  Cutter(const Schedule& schedule, const Range& range, const Viewer& viewer, Visit visit)
-      : schedule_(schedule), range_(range), viewer_(viewer), visit_(visit) {}
-
-  void run() {
+  Evaluation(const Schedule& schedule, const Range& range, const Viewer& viewer)
+      : schedule_(schedule), range_(range), viewer_(viewer) {
     while (block_cuts_ < range_.cuts.size() && range_.cuts[block_cuts_].kind == Cut::Kind::block) ++block_cuts_;
-    const std::uint32_t picks =
-        block_cuts_ > 0 ? range_.cuts[block_cuts_ - 1].count : schedule_.blocks_in(range_.buffer);
-    for (std::uint32_t pick = 0; pick < picks; ++pick) {
-      std::uint32_t block = pick;
-      for (std::size_t i = block_cuts_; i-- > 0;) {
-        const Cut& cut = range_.cuts[i];
-        block = part_of(cut, schedule_.groups[cut.group], index_of(cut), block);
-      }
-      const auto [begin, end] = block_bytes(block);
-      cut(block_cuts_, begin, end);
+  }
+
+ protected:
+  [[nodiscard]] const std::vector<Cut>& cuts() const { return range_.cuts; }
+  [[nodiscard]] const Group& group_of(const Cut& cut) const { return schedule_.groups[cut.group]; }
+  [[nodiscard]] std::size_t block_cuts() const { return block_cuts_; }
+  [[nodiscard]] bool equal_blocks() const { return schedule_.counts.empty(); }
+
+  [[nodiscard]] std::uint32_t picked_blocks() const {
+    return block_cuts_ > 0 ? range_.cuts[block_cuts_ - 1].count : schedule_.blocks_in(range_.buffer);
+  }
+  /// Number `pick` of the picked blocks.
+  [[nodiscard]] std::uint32_t block(std::uint32_t pick) const {
+    std::uint32_t block = pick;
+    for (std::size_t i = block_cuts_; i-- > 0;) {
+      const Cut& cut = range_.cuts[i];
+      block = part_of(cut, group_of(cut), index_of(cut), block);
     }
+    return block;
+  }
+  /// The bytes of a block, or of the window of it that is at work.
+  [[nodiscard]] std::pair<Bytes, Bytes> block_bytes(std::uint32_t number) const {
+    const Bytes element = size_of(schedule_.type);
+    Operation::Block block = schedule_.block(range_.buffer, viewer_.owner, number);
+    if (schedule_.window > 0) {
+      const std::uint64_t done = std::min(viewer_.place.window * schedule_.window, block.elements);
+      block.elements = std::min(schedule_.window, block.elements - done);
+      const bool own_layout = range_.buffer == Buffer::ccl || range_.buffer == Buffer::scratch;
+      block.offset = own_layout ? number * schedule_.window : block.offset + done;
+    }
+    return {block.offset * element, (block.offset + block.elements) * element};
+  }
+
+  [[nodiscard]] std::int64_t index_of(const Cut& cut) const { return cut.index.at(place_in(cut)); }
+  /// Length of the slices of so many bytes. They begin at multiples of the alignment, so the last ones may be short or
+  /// empty.
+  [[nodiscard]] Bytes slice_of(const Cut& cut, Bytes length) const {
+    const Bytes even = (length + cut.parts - 1) / cut.parts;
+    return (even + schedule_.alignment - 1) / schedule_.alignment * schedule_.alignment;
+  }
+  /// First slice and number of slices of a cut of kind halving.
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> halved(const Cut& cut) const {
+    const auto halvings = static_cast<std::uint32_t>(index_of(cut));
+    const std::uint32_t flipped = cut.peer ? std::uint32_t{1} << (halvings - 1) : 0;
+    return halving_window(cut.parts, place_in(cut).position ^ flipped, halvings);
   }
 
  private:
@@ -54,57 +88,111 @@ class Cutter {
     if (cut.group != viewer_.strand_group) place.position = schedule_.groups[cut.group].position(viewer_.rank);
     return place;
   }
-  [[nodiscard]] std::int64_t index_of(const Cut& cut) const { return cut.index.at(place_in(cut)); }
-
-  /// The bytes of a block, or of the window of it that is at work.
-  [[nodiscard]] std::pair<Bytes, Bytes> block_bytes(std::uint32_t number) const {
-    const Bytes element = size_of(schedule_.type);
-    Operation::Block block = schedule_.block(range_.buffer, viewer_.owner, number);
-    if (schedule_.window > 0) {
-      const std::uint64_t done = std::min(viewer_.place.window * schedule_.window, block.elements);
-      block.elements = std::min(schedule_.window, block.elements - done);
-      block.offset = range_.buffer == Buffer::ccl ? number * schedule_.window : block.offset + done;
-    }
-    return {block.offset * element, (block.offset + block.elements) * element};
-  }
-
-  void cut(std::size_t number, Bytes begin, Bytes end) {
-    if (number == range_.cuts.size()) {
-      visit_(begin, end);
-      return;
-    }
-    // Slices begin at multiples of the alignment, so the last ones may be short or empty.
-    const Cut& cut = range_.cuts[number];
-    const Bytes length = end - begin;
-    const Bytes even = (length + cut.parts - 1) / cut.parts;
-    const Bytes slice = (even + schedule_.alignment - 1) / schedule_.alignment * schedule_.alignment;
-    const auto cut_slices = [&](std::uint64_t first, std::uint64_t count) {
-      this->cut(number + 1, begin + std::min(first * slice, length), begin + std::min((first + count) * slice, length));
-    };
-    const std::int64_t index = index_of(cut);
-    if (cut.kind == Cut::Kind::halving) {
-      const auto halvings = static_cast<std::uint32_t>(index);
-      const std::uint32_t flipped = cut.peer ? std::uint32_t{1} << (halvings - 1) : 0;
-      const auto [first, count] = halving_window(cut.parts, place_in(cut).position ^ flipped, halvings);
-      cut_slices(first, count);
-      return;
-    }
-    for (std::uint32_t pick = 0; pick < cut.count; ++pick) {
-      cut_slices(part_of(cut, schedule_.groups[cut.group], index, pick), 1);
-    }
-  }
 
   const Schedule& schedule_;
   const Range& range_;
   const Viewer& viewer_;
-  Visit visit_;
   std::size_t block_cuts_ = 0;
 };
 
+/// Calls visit(begin, end) for the parts of a range, in their order.
 template <typename Visit>
-void for_each_part(const Schedule& schedule, const Range& range, const Viewer& viewer, Visit visit) {
-  Cutter<Visit>(schedule, range, viewer, visit).run();
-}
+class Cutter : Evaluation {
+ public:
+  Cutter(const Schedule& schedule, const Range& range, const Viewer& viewer, Visit visit)
+      : Evaluation(schedule, range, viewer), visit_(visit) {}
+
+  void run() {
+    for (std::uint32_t pick = 0; pick < picked_blocks(); ++pick) {
+      const auto [begin, end] = block_bytes(block(pick));
+      cut(block_cuts(), begin, end);
+    }
+  }
+
+ private:
+  void cut(std::size_t number, Bytes begin, Bytes end) {
+    if (number == cuts().size()) {
+      visit_(begin, end);
+      return;
+    }
+    const Cut& cut = cuts()[number];
+    const Bytes length = end - begin;
+    const Bytes slice = slice_of(cut, length);
+    const auto cut_slices = [&](std::uint64_t first, std::uint64_t count) {
+      this->cut(number + 1, begin + std::min(first * slice, length), begin + std::min((first + count) * slice, length));
+    };
+    if (cut.kind == Cut::Kind::halving) {
+      const auto [first, count] = halved(cut);
+      cut_slices(first, count);
+      return;
+    }
+    const std::int64_t index = index_of(cut);
+    for (std::uint32_t pick = 0; pick < cut.count; ++pick) {
+      cut_slices(part_of(cut, group_of(cut), index, pick), 1);
+    }
+  }
+
+  Visit visit_;
+};
+
+/// The length of all parts. That of a part depends on the length of what is cut only, and that has three values at
+/// most: a full slice, the short one behind the full ones, nothing. So equal parts are counted instead of visited.
+class LengthCount : Evaluation {
+ public:
+  using Evaluation::Evaluation;
+
+  [[nodiscard]] Bytes run() const {
+    const std::uint32_t picks = picked_blocks();
+    if (equal_blocks()) {
+      const auto [begin, end] = block_bytes(0);
+      return picks * length_of(block_cuts(), end - begin);
+    }
+    Bytes sum = 0;
+    for (std::uint32_t pick = 0; pick < picks; ++pick) {
+      const auto [begin, end] = block_bytes(block(pick));
+      sum += length_of(block_cuts(), end - begin);
+    }
+    return sum;
+  }
+
+ private:
+  /// What the cuts from `number` on leave of so many bytes.
+  [[nodiscard]] Bytes length_of(std::size_t number, Bytes length) const {
+    if (number == cuts().size() || length == 0) return length;
+    const Cut& cut = cuts()[number];
+    const Bytes slice = slice_of(cut, length);
+    if (cut.kind == Cut::Kind::halving) {
+      const auto [first, count] = halved(cut);
+      return length_of(number + 1, std::min((first + count) * slice, length) - std::min(first * slice, length));
+    }
+    const Bytes full = length / slice;
+    const std::uint64_t full_picks = picks_below(cut, full);
+    Bytes sum = full_picks > 0 ? full_picks * length_of(number + 1, slice) : 0;
+    const std::uint64_t short_picks = length % slice == 0 ? 0 : picks_below(cut, full + 1) - full_picks;
+    if (short_picks > 0) sum += short_picks * length_of(number + 1, length % slice);
+    return sum;
+  }
+
+  /// How many of the picked parts have numbers below `limit`.
+  [[nodiscard]] std::uint64_t picks_below(const Cut& cut, std::uint64_t limit) const {
+    if (limit >= cut.parts) return cut.count;
+    const std::int64_t index = index_of(cut);
+    const std::uint64_t first = number_of(cut, index, 0);
+    const std::uint64_t end = first + std::uint64_t{cut.step} * cut.count;
+    if (!cut.ordered && cut.step > 0 && end <= 2 * std::uint64_t{cut.parts}) {
+      // An ascending row of numbers, and another one of what lies beyond the last part.
+      const auto below = [&](std::uint64_t bound) {
+        return bound <= first ? 0 : std::min<std::uint64_t>((bound - first - 1) / cut.step + 1, cut.count);
+      };
+      return below(limit) + below(cut.parts + limit) - below(cut.parts);
+    }
+    std::uint64_t picks = 0;
+    for (std::uint32_t pick = 0; pick < cut.count; ++pick) {
+      if (part_of(cut, group_of(cut), index, pick) < limit) ++picks;
+    }
+    return picks;
+  }
+};
 
 }  // namespace
 
@@ -116,20 +204,19 @@ void resolve(const Schedule& schedule, const Range& range, const Viewer& viewer,
     if (length > 0) pieces.push_back({range.buffer, offset, length});
     return;
   }
-  for_each_part(schedule, range, viewer, [&](Bytes begin, Bytes end) {
+  const auto add = [&](Bytes begin, Bytes end) {
     if (begin == end) return;
     if (!pieces.empty() && pieces.back().offset + pieces.back().length == begin) {
       pieces.back().length += end - begin;
     } else {
       pieces.push_back({range.buffer, begin, end - begin});
     }
-  });
+  };
+  Cutter(schedule, range, viewer, add).run();
 }
 
 Bytes length_of(const Schedule& schedule, const Range& range, const Viewer& viewer) {
-  Bytes length = 0;
-  for_each_part(schedule, range, viewer, [&](Bytes begin, Bytes end) { length += end - begin; });
-  return length;
+  return LengthCount(schedule, range, viewer).run();
 }
 
 bool QueueWalk::enter(const Schedule& schedule, std::uint32_t stage, Rank rank, std::uint32_t queue) {

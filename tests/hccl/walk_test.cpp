@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -133,6 +135,66 @@ Notifies count_notifies(const Schedule& schedule) {
     }
   }
   return counted;
+}
+
+/// Cuts of all kinds, with any numbers that a schedule may hold.
+std::vector<Cut> random_cuts(std::mt19937_64& random, Rank ranks) {
+  const auto below = [&](std::uint64_t bound) { return static_cast<std::uint32_t>(random() % bound); };
+  const auto index = [&] {
+    return Linear{static_cast<std::int32_t>(below(60)) - 30, static_cast<std::int32_t>(below(5)) - 2, 0, 0};
+  };
+  std::vector<Cut> cuts;
+  std::uint32_t picked = ranks;
+  for (std::uint32_t i = below(3); i > 0; --i) {
+    const std::uint32_t count = 1 + below(2 * picked);
+    cuts.push_back(
+        {.kind = Cut::Kind::block, .parts = picked, .count = count, .step = 1 + below(picked), .index = index()});
+    picked = count;
+  }
+  for (std::uint32_t i = below(3); i > 0; --i) {
+    if (below(4) == 0) {
+      const std::uint32_t bits = below(5);
+      const auto halvings = static_cast<std::int32_t>(1 + below(4));
+      cuts.push_back({.kind = Cut::Kind::halving, .peer = below(2) == 0, .parts = 16U << bits, .index = {halvings}});
+      continue;
+    }
+    const bool ordered = below(4) == 0;
+    const std::uint32_t parts = ordered ? ranks : 1 + below(20);
+    cuts.push_back({.ordered = ordered,
+                    .parts = parts,
+                    .count = 1 + below(parts + 3),
+                    .step = 1 + below(parts + 3),
+                    .index = index()});
+  }
+  return cuts;
+}
+
+TEST(Walk, TheLengthOfARangeIsThatOfAllItsPieces) {
+  std::mt19937_64 random(5);
+  std::vector<ByteRange> pieces;
+  for (int round = 0; round < 20000; ++round) {
+    const auto ranks = static_cast<Rank>(1 + random() % 12);
+    const Bytes alignment = random() % 2 == 0 ? 4 : 128;
+    Schedule schedule;
+    static_cast<Operation&>(schedule) = {
+        .ranks = ranks, .elements = random() % 700, .alignment = alignment, .collective = Collective::allgather};
+    if (random() % 4 == 0) {
+      std::vector<std::uint64_t> counts(ranks);
+      for (std::uint64_t& count : counts) count = random() % 100;
+      schedule.counts = BlockCounts::of_blocks(counts);
+    }
+    if (random() % 4 == 0) schedule.window = 1 + random() % 300;
+    std::vector<Rank> backwards(ranks);
+    std::iota(backwards.rbegin(), backwards.rend(), Rank{0});
+    schedule.groups = {Group::ordered(ranks, backwards)};
+    const Range range = output(random_cuts(random, ranks));
+    const auto rank = static_cast<Rank>(random() % ranks);
+    const Viewer viewer{rank, rank, {ranks - 1 - rank, 0, 0, static_cast<std::uint32_t>(random() % 3)}, 0};
+    resolve(schedule, range, viewer, pieces);
+    Bytes sum = 0;
+    for (const ByteRange& piece : pieces) sum += piece.length;
+    ASSERT_EQ(length_of(schedule, range, viewer), sum) << "round " << round;
+  }
 }
 
 TEST(Walk, EveryPostHasItsWait) {

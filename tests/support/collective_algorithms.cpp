@@ -17,7 +17,9 @@ std::vector<CollectiveAlgorithm> allreduces() {
 
 std::vector<CollectiveAlgorithm> collective_algorithms() {
   std::vector<CollectiveAlgorithm> all;
-  for (const auto& family : {allreduces(), one_level_algorithms()}) all.insert(all.end(), family.begin(), family.end());
+  for (const auto& family : {allreduces(), one_level_algorithms(), logarithmic_algorithms()}) {
+    all.insert(all.end(), family.begin(), family.end());
+  }
   return all;
 }
 

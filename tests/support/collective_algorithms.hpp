@@ -20,6 +20,8 @@ struct CollectiveAlgorithm {
 /// Every algorithm of hccl/collective with every option, for all collectives. Each family of algorithms has a function
 /// of its own, in a file of its own.
 [[nodiscard]] std::vector<CollectiveAlgorithm> collective_algorithms();
+/// Of them: halving-doubling, NHR, NB.
+[[nodiscard]] std::vector<CollectiveAlgorithm> logarithmic_algorithms();
 
 /// Rings, mesh, star and pairwise, but for allreduce.
 [[nodiscard]] std::vector<CollectiveAlgorithm> one_level_algorithms();
