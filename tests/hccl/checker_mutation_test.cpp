@@ -2,26 +2,29 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <fstream>
+#include <iostream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "hccl/check/check.hpp"
-#include "tests/support/allreduce_algorithms.hpp"
+#include "hccl/collective/staging.hpp"
 #include "tests/support/check_text.hpp"
+#include "tests/support/collective_algorithms.hpp"
 #include "tests/support/conflict_order.hpp"
 #include "tests/support/mutation.hpp"
 #include "tests/support/program_interpreter.hpp"
 
-/// The checker against schedules with one random defect each. A mutant is killed if the checker, which knows the order
-/// of reduction of the original, refuses it. One that passes must be equivalent: the same order of conflicting
-/// accesses, the same order of reduction, and the right sums in 100 random runs.
+/// The checker against schedules with one random defect each, of every algorithm of every collective. A mutant is
+/// killed if the checker, which knows the order of reduction of the original, refuses it. One that passes must be
+/// equivalent: the same order of conflicting accesses, the same order of reduction, and right results in 100 random
+/// runs; on two and three ranks in all runs that there are.
 namespace hcclsim::hccl {
 namespace {
 
 constexpr int runs_of_a_survivor = 100;
+constexpr Rank most_ranks_of_all_runs = 3;
+constexpr std::size_t most_states = 4'000'000;
 
 struct Tally {
   int mutants = 0;
@@ -34,23 +37,46 @@ using Tallies = std::array<Tally, test::mutations>;
 struct Original {
   Schedule schedule;
   TaskProgram program;
-  test::Trial trial{{}};
+  test::Trial trial;
   std::uint64_t order = 0;
   std::uint64_t conflicts = 0;
 };
 
-Original original_of(const test::AllReduce& algorithm, Rank ranks) {
-  Original original;
-  // Slices of a few elements; the last ones are short or empty.
-  original.schedule = algorithm.build({ranks, 3 * ranks + 1, DataType::fp32, ReduceOp::sum, 4});
+/// Depends on what is mutated and on nothing else, so that a new algorithm changes no other's mutants.
+std::uint64_t seed_of(const test::CollectiveAlgorithm& algorithm, Rank ranks) {
+  std::uint64_t seed = 0xcbf29ce484222325U;
+  for (const char letter : fmt::format("{} {} {}", name_of(algorithm.collective), algorithm.name, ranks)) {
+    seed = (seed ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
+  }
+  return seed;
+}
+
+/// An algorithm as it is, in graph mode out of place, or in op mode in two windows. Slices of a few elements; the last
+/// ones are short or empty.
+Schedule schedule_of(const test::CollectiveAlgorithm& algorithm, Rank ranks, std::uint64_t form) {
+  const bool has_blocks = test::operation_of(algorithm, ranks, 1).blocks() > 1;
+  Operation operation = test::operation_of(algorithm, ranks, has_blocks ? 5 : 3 * ranks + 1);
+  operation.alignment = 4;
+  if (is_rooted(operation.collective)) operation.root = ranks / 2;
+  if (form == 0 || operation.collective == Collective::barrier) return algorithm.build(operation);
+  if (form == 1) {
+    operation.in_place = false;
+    return staged(operation, {LaunchMode::graph}, algorithm.build);
+  }
+  operation.elements = 48;
+  // More than half of what one window takes: ccl, and scratch memory of up to the payload for every rank.
+  return staged(operation, {LaunchMode::op, Bytes{128} * operation.blocks()}, algorithm.build);
+}
+
+Original original_of(const test::CollectiveAlgorithm& algorithm, Rank ranks, std::uint64_t form) {
+  Schedule schedule = schedule_of(algorithm, ranks, form);
   Findings findings(1);
-  original.program = unroll(original.schedule, findings);
-  const CheckReport report = check(original.program);
+  TaskProgram program = unroll(schedule, findings);
+  const CheckReport report = check(program);
   EXPECT_TRUE(report.ok) << test::text_of(report);
-  original.order = report.order->signature;
-  original.trial = test::Trial(original.program);
-  original.conflicts = test::conflict_order(original.program);
-  return original;
+  test::Trial trial(program);
+  const std::uint64_t conflicts = test::conflict_order(program, trial.input());
+  return {std::move(schedule), std::move(program), std::move(trial), report.order->signature, conflicts};
 }
 
 void examine(const Original& original, const test::Mutant& mutant, Tally& tally) {
@@ -66,7 +92,11 @@ void examine(const Original& original, const test::Mutant& mutant, Tally& tally)
     return;
   }
   ++tally.equivalent;
-  ASSERT_EQ(test::conflict_order(mutant.program), original.conflicts) << "survives, but is not equivalent";
+  ASSERT_EQ(test::conflict_order(mutant.program, original.trial.input()), original.conflicts)
+      << "survives, but is not equivalent";
+  if (original.program.ranks <= most_ranks_of_all_runs) {
+    ASSERT_TRUE(original.trial.succeeds_in_every_order(mutant.program, most_states)) << "survives, but goes wrong";
+  }
   for (int seed = 0; seed < runs_of_a_survivor; ++seed) {
     ASSERT_TRUE(original.trial.succeeds(mutant.program, static_cast<std::uint64_t>(seed)))
         << "survives, but goes wrong";
@@ -74,16 +104,19 @@ void examine(const Original& original, const test::Mutant& mutant, Tally& tally)
 }
 
 void examine_all(Rank ranks, int mutants_of_each, Tallies& tallies) {
-  std::mt19937_64 random(ranks);
-  for (const auto& [name, algorithm] : test::allreduce_algorithms()) {
+  for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
     if (!algorithm.fits(ranks)) continue;
-    const Original original = original_of(algorithm, ranks);
+    std::mt19937_64 random(seed_of(algorithm, ranks));
+    const std::uint64_t form = ranks <= most_ranks_of_all_runs ? 0 : random() % 3;
+    SCOPED_TRACE(fmt::format("{} {}, {} ranks, form {}", name_of(algorithm.collective), algorithm.name, ranks, form));
+    const Original original = original_of(algorithm, ranks, form);
+    if (testing::Test::HasFailure()) return;
+    const std::size_t first = random();
     for (int i = 0; i < mutants_of_each; ++i) {
-      const std::size_t kind = random() % test::mutations;
+      const std::size_t kind = (first + i) % test::mutations;
       const auto mutant = test::mutate(original.schedule, original.program, static_cast<test::Mutation>(kind), random);
       if (!mutant) continue;
-      SCOPED_TRACE(
-          fmt::format("{}, {} ranks, mutant {}: {}", name, ranks, i, test::name_of(static_cast<test::Mutation>(kind))));
+      SCOPED_TRACE(fmt::format("mutant {}: {}", i, test::name_of(static_cast<test::Mutation>(kind))));
       examine(original, *mutant, tallies[kind]);
       if (testing::Test::HasFatalFailure()) return;
     }
@@ -121,20 +154,16 @@ std::string table_of(const Tallies& tallies) {
 
 TEST(CheckerMutation, EveryMutantIsKilledOrEquivalent) {
   Tallies tallies;
-  const std::map<Rank, int> mutants_of_each{{8, 10}, {9, 16}, {16, 8}, {17, 20}, {24, 6}, {32, 5}, {33, 8}};
+  const std::map<Rank, int> mutants_of_each{{2, 3},  {3, 3},  {8, 6},  {9, 6}, {16, 6},
+                                            {17, 6}, {24, 5}, {32, 4}, {33, 4}};
   for (const auto& [ranks, count] : mutants_of_each) {
     examine_all(ranks, count, tallies);
-    if (HasFatalFailure()) return;
+    if (HasFailure()) return;
   }
-  const std::string table = table_of(tallies);
   int mutants = 0;
   for (const Tally& tally : tallies) mutants += tally.mutants;
   EXPECT_GE(mutants, 2000);
-
-  std::ifstream file(HCCLSIM_DOCS "/checker.md");
-  std::stringstream document;
-  document << file.rdbuf();
-  EXPECT_NE(document.str().find(table), std::string::npos) << "docs/checker.md must show this table:\n" << table;
+  std::cout << table_of(tallies);
 }
 
 }  // namespace

@@ -17,18 +17,13 @@ namespace {
 /// A program somewhere between its beginning and its end.
 class Machine {
  public:
-  /// Memory without contributions holds what is nobody's.
   Machine(const TaskProgram& program, const std::vector<Values>& input)
       : program_(&program),
-        memory_(program, 0),
+        memory_(starting_memory(program, input)),
         chains_(program.chains()),
         ranks_(program.ranks),
         set_(std::size_t{program.ranks} * program.notifies, 0) {
-    for (std::size_t i = 0; i < memory_.all().size(); ++i)
-      memory_.all()[i] = static_cast<std::int64_t>(mix(i + 1) >> 8U);
     for (Rank rank = 0; rank < program.ranks; ++rank) {
-      std::copy(input[rank].begin(), input[rank].end(),
-                memory_.at(rank, program.in_place ? Buffer::output : Buffer::input));
       ranks_[rank].next = program.first_part[rank];
       enter(rank);
     }
@@ -124,12 +119,11 @@ class Machine {
 
   void move(const ProgramTask& task, Rank rank) {
     for (const Movement& movement : program_->movements_of(task)) {
-      const std::int64_t* source = memory_.at(source_rank(task, rank), movement.source);
-      std::int64_t* destination = memory_.at(destination_rank(task, rank), movement.destination);
-      for (std::size_t i = 0; i < memory_.count(movement.source); ++i) {
-        // Numbers of wrong programs may overflow.
-        const auto before = static_cast<std::uint64_t>(reduces(task.kind) ? destination[i] : 0);
-        destination[i] = static_cast<std::int64_t>(before + static_cast<std::uint64_t>(source[i]));
+      std::size_t source = memory_.index(source_rank(task, rank), movement.source);
+      std::size_t destination = memory_.index(destination_rank(task, rank), movement.destination);
+      for (std::size_t left = memory_.count(movement.source); left > 0; --left, ++source, ++destination) {
+        std::int64_t& value = memory_.all()[destination];
+        value = moved(memory_.all()[source], value, reduces(task.kind));
       }
     }
   }

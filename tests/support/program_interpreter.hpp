@@ -13,6 +13,8 @@ class Trial {
  public:
   explicit Trial(const hccl::Operation& operation);
 
+  [[nodiscard]] const std::vector<Values>& input() const { return input_; }
+
   /// True if the program carries the operation out: it ends with the expected results, posts no notify that is still
   /// set, and, if it is a barrier, no rank ends before all have begun. Among the queues that can go on the seed
   /// chooses; some are slower than others. The program must have passed L0; its element size must divide all offsets.
