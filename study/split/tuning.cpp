@@ -1,0 +1,117 @@
+#include "study/split/tuning.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "study/split/optimum.hpp"
+#include "study/split/strategies.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+constexpr std::array<std::string_view, 3> cost_names{"affine", "table", "simulated"};
+constexpr std::array<std::string_view, 2> objective_names{"time", "time,segments"};
+constexpr std::array<std::string_view, 3> stream_names{"1", "2-shared", "2-disjoint"};
+
+template <typename Enum, std::size_t size>
+Enum parse(std::string_view what, std::string_view name, const std::array<std::string_view, size>& names) {
+  std::string accepted;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (names.at(i) == name) return static_cast<Enum>(i);
+    accepted += fmt::format("{}{}", accepted.empty() ? "" : " | ", names.at(i));
+  }
+  bad_input("option", "unknown {} '{}'; accepted: {}", what, name, accepted);
+}
+
+std::vector<Split> splits_by_segments(const TuningInput& input, std::uint32_t most_segments) {
+  return input.is_affine ? best_splits(input.problem, input.affine, most_segments)
+                         : best_splits(input.problem, input.cost, most_segments);
+}
+
+/// Of ends that are the same: the fewest segments, as fewer always come first.
+Split with_fewest_segments(const TuningInput& input, const std::vector<Split>& by_segments) {
+  const Seconds finish = by_segments.back().finish;
+  if (input.is_affine) return fewest_segments(input.problem, input.affine, finish);
+  return *std::find_if(by_segments.begin(), by_segments.end(),
+                       [&](const Split& split) { return same_time(split.finish, finish); });
+}
+
+std::vector<NamedSplit> compared(const TuningInput& input) {
+  constexpr Bytes megabyte = 1'000'000;
+  const SplitProblem& problem = input.problem;
+  std::vector<NamedSplit> all = input.given;
+  all.push_back({"one segment", one_segment(problem)});
+  all.push_back({"one per tensor", one_per_gradient(problem)});
+  all.push_back({"threshold 25 MB", by_threshold(problem, 25 * megabyte)});
+  all.push_back({"threshold 64 MB", by_threshold(problem, 64 * megabyte)});
+  all.push_back({"MG-WFBP", mg_wfbp(problem, input.affine)});
+  all.push_back({"ASC-WFBP", asc_wfbp(problem, input.affine)});
+  for (NamedSplit& split : all) split.finish = timeline(problem, input.cost, split.cuts).back().end;
+  if (!input.forward.empty()) {
+    all.push_back({"DeAR", {}, problem.backward_end() + dear(problem, input.affine, input.forward).exposed});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string_view name_of(CostModel model) { return cost_names.at(static_cast<std::size_t>(model)); }
+std::string_view name_of(Objective objective) { return objective_names.at(static_cast<std::size_t>(objective)); }
+std::string_view name_of(Streams streams) { return stream_names.at(static_cast<std::size_t>(streams)); }
+CostModel parse_cost_model(std::string_view name) { return parse<CostModel>("cost", name, cost_names); }
+Objective parse_objective(std::string_view name) { return parse<Objective>("objective", name, objective_names); }
+Streams parse_streams(std::string_view name) { return parse<Streams>("number of streams", name, stream_names); }
+
+AffineFit fit_affine(std::span<const CostPoint> points) {
+  if (points.size() < 2) bad_input("split", "a cost needs at least two measured sizes; {} given", points.size());
+  // Weights 1/time² make the errors relative. With times t and sizes s: minimise Σ ((alpha + beta·s − t) / t)².
+  double w = 0;
+  double ws = 0;
+  double wss = 0;
+  double wt = 0;
+  double wst = 0;
+  for (const CostPoint& point : points) {
+    if (!(point.time > 0)) bad_input("split", "{} bytes take {} s; a cost must be positive", point.bytes, point.time);
+    const double weight = 1 / (point.time * point.time);
+    const auto size = static_cast<double>(point.bytes);
+    w += weight;
+    ws += weight * size;
+    wss += weight * size * size;
+    wt += weight * point.time;
+    wst += weight * size * point.time;
+  }
+  const double determinant = w * wss - ws * ws;
+  AffineFit fit;
+  if (determinant > 0) fit.cost = {(wss * wt - ws * wst) / determinant, (w * wst - ws * wt) / determinant};
+  if (fit.cost.beta < 0 || determinant <= 0) fit.cost = {wt / w, 0};
+  if (fit.cost.alpha < 0) fit.cost = {0, wst / wss};
+  for (const CostPoint& point : points) {
+    fit.largest_error = std::max(fit.largest_error, std::abs(fit.cost(point.bytes) - point.time) / point.time);
+  }
+  return fit;
+}
+
+Tuning tune(const TuningInput& input, const TuningOptions& options) {
+  if (options.most_segments == 0) bad_input("split", "at least one segment is needed");
+  Tuning tuning;
+  tuning.by_segments = splits_by_segments(input, options.most_segments);
+  tuning.best = options.objective == Objective::time ? tuning.by_segments.back()
+                                                     : with_fewest_segments(input, tuning.by_segments);
+  tuning.bound = lower_bound(input.problem, input.minorants);
+  tuning.timeline = timeline(input.problem, input.cost, tuning.best.cuts);
+  tuning.chain = critical_chain(tuning.timeline);
+  tuning.strategies = compared(input);
+  tuning.strategies.push_back({"best", tuning.best.cuts, tuning.best.finish});
+  if (options.streams == Streams::two_disjoint) {
+    tuning.two_links =
+        best_split_on_two_links(input.problem, {input.affine, options.second_link.value_or(input.affine)});
+  } else if (options.streams == Streams::two_shared) {
+    tuning.shared_link = bracket_on_shared_link(input.problem, input.affine, options.most_segments);
+  }
+  if (options.verify) tuning.verified = brute_force(input.problem, input.cost, options.most_segments);
+  return tuning;
+}
+
+}  // namespace hcclsim::study

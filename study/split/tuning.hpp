@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "study/split/bound.hpp"
+#include "study/split/problem.hpp"
+#include "study/split/two_streams.hpp"
+
+/// What is to be known about the splits of a step: the best one with its certificate, the best ones for each number of
+/// segments, and what others would do. Times are those of the cost that is given; whoever prints them has them
+/// confirmed by simulation.
+namespace hcclsim::study {
+
+enum class CostModel : std::uint8_t {
+  affine,     ///< alpha + beta · bytes, fitted to the measured sizes
+  table,      ///< straight between the measured sizes
+  simulated,  ///< the cost of every segment by itself
+};
+enum class Objective : std::uint8_t {
+  time,           ///< the earliest end; of equal ones the first that is found
+  time_segments,  ///< of the earliest ends that with the fewest segments
+};
+enum class Streams : std::uint8_t { one, two_shared, two_disjoint };
+
+[[nodiscard]] std::string_view name_of(CostModel model);
+[[nodiscard]] std::string_view name_of(Objective objective);
+[[nodiscard]] std::string_view name_of(Streams streams);
+/// Inverses of name_of ("affine", …; "time", "time,segments"; "1", "2-shared", "2-disjoint"); throw Error(bad_input,
+/// "option") that lists the names.
+[[nodiscard]] CostModel parse_cost_model(std::string_view name);
+[[nodiscard]] Objective parse_objective(std::string_view name);
+[[nodiscard]] Streams parse_streams(std::string_view name);
+
+/// alpha and beta with the least sum of squared relative errors, both at least 0, and the largest relative error that
+/// is left. Throws Error(bad_input, "split") for fewer than two points, or points without time.
+struct AffineFit {
+  AffineCost cost;
+  double largest_error = 0;
+};
+[[nodiscard]] AffineFit fit_affine(std::span<const CostPoint> points);
+
+/// A split that somebody would choose.
+struct NamedSplit {
+  std::string name;
+  Cuts cuts;           ///< empty: it is no list of segments, such as DeAR's two phases
+  Seconds finish = 0;  ///< of the last segment
+};
+
+struct TuningInput {
+  SplitProblem problem;
+  std::vector<Bytes> bytes;           ///< of the gradients
+  std::vector<Seconds> forward;       ///< forward pass of what each gradient belongs to; empty: unknown, no DeAR
+  AffineCost affine;                  ///< of MG-WFBP and its like, and of the optimum with CostModel::affine
+  std::vector<AffineCost> minorants;  ///< nowhere above `cost`
+  Cost cost;                          ///< by which all ends are computed
+  bool is_affine = true;              ///< `cost` is `affine`
+  std::vector<NamedSplit> given;      ///< cuts to compare with: the vendor's default, the user's; ends are filled in
+};
+
+struct TuningOptions {
+  std::uint32_t most_segments = 8;
+  Objective objective = Objective::time_segments;
+  Streams streams = Streams::one;
+  std::optional<AffineCost> second_link{};  ///< two_disjoint: cost on the second stream's links; none: as the first
+  bool verify = false;                      ///< try all splits, n ≤ 24
+};
+
+struct Tuning {
+  Split best;
+  LowerBound bound;
+  std::vector<SegmentTime> timeline;   ///< of the best
+  std::vector<SegmentTime> chain;      ///< its critical chain
+  std::vector<NamedSplit> strategies;  ///< given ones first, then one segment, one per gradient, …; the best last
+  std::vector<Split> by_segments;      ///< with at most 1, 2, …, most_segments segments
+  std::optional<StreamedSplit> two_links;
+  std::optional<Bracket> shared_link;
+  std::optional<Split> verified;  ///< by brute force
+};
+
+[[nodiscard]] Tuning tune(const TuningInput& input, const TuningOptions& options);
+
+}  // namespace hcclsim::study

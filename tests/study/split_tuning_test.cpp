@@ -1,0 +1,86 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "study/split/tuning.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+using testing::ElementsAre;
+
+TuningInput input() {
+  const std::vector<Seconds> ready{0, 2, 5};
+  const std::vector<Bytes> bytes{2, 1, 1};
+  const AffineCost cost{3, 1};
+  return {.problem = SplitProblem(ready, bytes),
+          .bytes = bytes,
+          .forward = {1, 1, 1},
+          .affine = cost,
+          .minorants = {cost},
+          .cost = cost,
+          .given = {{"vendor", {1, 2}}}};
+}
+
+TEST(SplitTuning, ComparesWhatOthersDo) {
+  const Tuning tuning = tune(input(), {.most_segments = 3, .verify = true});
+  EXPECT_THAT(tuning.best.cuts, ElementsAre(0, 2));
+  EXPECT_DOUBLE_EQ(tuning.best.finish, 10);
+  EXPECT_DOUBLE_EQ(tuning.verified->finish, 10);
+  // From r_1 = 0: 3 + 4; from r_2 = 2: 3 + 2; from r_3 = 5: 3 + 1.
+  EXPECT_DOUBLE_EQ(tuning.bound.finish, 9);
+  EXPECT_EQ(tuning.bound.gradient, 2U);
+  ASSERT_EQ(tuning.by_segments.size(), 3U);
+  EXPECT_DOUBLE_EQ(tuning.by_segments[0].finish, 12);
+  const auto finish_of = [&](const std::string& name) {
+    for (const NamedSplit& split : tuning.strategies) {
+      if (split.name == name) return split.finish;
+    }
+    return -1.0;
+  };
+  EXPECT_DOUBLE_EQ(finish_of("vendor"), 12);
+  EXPECT_DOUBLE_EQ(finish_of("MG-WFBP"), 12);
+  EXPECT_DOUBLE_EQ(finish_of("one segment"), 12);
+  EXPECT_DOUBLE_EQ(finish_of("one per tensor"), 13);
+  EXPECT_DOUBLE_EQ(finish_of("best"), 10);
+  EXPECT_GT(finish_of("DeAR"), 0);
+}
+
+TEST(SplitTuning, FewestSegmentsIsASecondObjective) {
+  // Everything is ready at once: more segments never help, but without alpha they do not hurt.
+  const std::vector<Bytes> bytes{1, 1, 1};
+  TuningInput free = input();
+  free.problem = SplitProblem(std::vector<Seconds>{4, 4, 4}, bytes);
+  free.affine = {0, 1};
+  free.cost = free.affine;
+  EXPECT_EQ(tune(free, {.objective = Objective::time_segments}).best.cuts.size(), 1U);
+}
+
+TEST(SplitTuning, AnAffineCostIsFoundAgain) {
+  std::vector<CostPoint> points;
+  for (const Bytes bytes : {1'000U, 10'000U, 1'000'000U, 100'000'000U}) {
+    points.push_back({bytes, AffineCost{5e-5, 2e-10}(bytes)});
+  }
+  const AffineFit fit = fit_affine(points);
+  EXPECT_NEAR(fit.cost.alpha, 5e-5, 1e-12);
+  EXPECT_NEAR(fit.cost.beta, 2e-10, 1e-16);
+  EXPECT_LT(fit.largest_error, 1e-9);
+  EXPECT_DOUBLE_EQ(fit_affine(std::vector<CostPoint>{{1, 2}, {2, 1}}).cost.beta, 0);
+  EXPECT_DOUBLE_EQ(fit_affine(std::vector<CostPoint>{{1, 1}, {2, 4}}).cost.alpha, 0);
+  EXPECT_THROW(static_cast<void>(fit_affine(std::vector<CostPoint>{{1, 2}})), Error);
+  EXPECT_THROW(static_cast<void>(fit_affine(std::vector<CostPoint>{{1, 2}, {2, 0}})), Error);
+}
+
+TEST(SplitTuning, NamesOfOptions) {
+  for (const auto model : {CostModel::affine, CostModel::table, CostModel::simulated}) {
+    EXPECT_EQ(parse_cost_model(name_of(model)), model);
+  }
+  for (const auto streams : {Streams::one, Streams::two_shared, Streams::two_disjoint}) {
+    EXPECT_EQ(parse_streams(name_of(streams)), streams);
+  }
+  EXPECT_EQ(parse_objective("time,segments"), Objective::time_segments);
+  EXPECT_THROW(static_cast<void>(parse_cost_model("cubic")), Error);
+}
+
+}  // namespace
+}  // namespace hcclsim::study
