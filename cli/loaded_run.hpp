@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/run_options.hpp"
+#include "device/soc.hpp"
+#include "device/task_cost.hpp"
+#include "device/workload.hpp"
+#include "hccl/parallel/training.hpp"
+#include "sim/cluster.hpp"
+
+namespace hcclsim::cli {
+
+/// What the options of a run name, loaded and checked: the platform with its NPUs and costs, the workload, and the
+/// options of the simulation. Everything that simulates a training step begins with it. To be made in a child, since
+/// SimGrid loads one platform per process.
+struct LoadedRun {
+  /// Throws what is wrong with the options, the platform, the rank table or the workload.
+  LoadedRun(const RunOptions& options, const std::string& platform);
+
+  std::vector<std::string> notes;  ///< sentences: ignored settings, fall-backs, warnings
+  sim::Cluster cluster;
+  Rank npus = 0;
+  device::Soc soc;
+  device::TaskCosts costs;
+  device::Workload workload;
+  std::vector<Bytes> gradient_sizes;  ///< production order, as they are sent
+  hccl::TrainingOptions training;     ///< without traced ranks
+
+ private:
+  void add_split_notes(const RunOptions& options, const hccl::SplitStrategies& strategies);
+};
+
+}  // namespace hcclsim::cli
