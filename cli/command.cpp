@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "cli/collective.hpp"
 #include "cli/interruption.hpp"
 #include "cli/models.hpp"
 #include "cli/output.hpp"
@@ -137,6 +138,7 @@ int run_command(int argc, char** argv) {
     add_platform_command(app);
     add_rank_table_command(app);
     add_models_command(app);
+    add_collective_command(app);
     add_schedule_command(app);
     app.footer(std::string(examples) + exit_statuses);
     app.parse(argc, argv);

@@ -74,16 +74,11 @@ struct Report {
 Timing timing_of(const hccl::SimulatedCollectives& result, std::size_t call, const sim::Cluster& cluster,
                  Seconds others, Seconds launch) {
   const hccl::CollectiveTime& time = result.calls[call];
-  // The host's part: all of the launch that the device waits for, nothing of one that it hides.
-  constexpr double rounding = 1e-9;
-  const bool waits =
-      time.per_iteration > time.duration * (1 + rounding) || launch > time.per_iteration * (1 - rounding);
-  const hccl::Delays delays{.others = others, .launch = waits ? launch : 0};
   return {.time = time.per_iteration,
           .device = time.duration,
           .transfers = time.stats.transfers,
           .simulated = result.simulated,
-          .limit = explain_limit(time.stats, cluster, time.start, delays).name};
+          .limit = limit_of(time, cluster, launch, others).name};
 }
 
 Report simulate(const TimeCommand& command, const std::string& platform,

@@ -28,43 +28,64 @@ constexpr std::array<const char*, 8> colours{"#0072b2", "#d55e00", "#009e73", "#
 
 constexpr const char* rules = ".line{fill:none;stroke-width:2;stroke-linejoin:round}\n";
 
-/// A range of numbers shown on an axis, as pixels from `begin` to `end`.
+/// A range of numbers shown on an axis, as pixels from `begin` to `end`. Its ends are logarithms if it is logarithmic.
 struct Axis {
   double low = 0;
   double high = 1;
   double begin = 0;
   double end = 0;
+  bool logarithmic = false;
 
-  [[nodiscard]] double pixel(double value) const { return begin + (value - low) / (high - low) * (end - begin); }
+  /// Not finite for what the axis cannot show.
+  [[nodiscard]] double scaled(double value) const { return logarithmic ? std::log10(value) : value; }
+  [[nodiscard]] double pixel(double value) const {
+    return begin + (scaled(value) - low) / (high - low) * (end - begin);
+  }
 };
 
-/// The range of all finite points; widened where all are equal.
+bool is_shown(const Axis& x, const Axis& y, double point_x, double point_y) {
+  return std::isfinite(x.scaled(point_x)) && std::isfinite(y.scaled(point_y));
+}
+
+/// The range of all points that can be shown; widened where all are equal.
 Axis axis_of(const LineChart& chart, bool horizontal, double begin, double end) {
+  const Axis x{.logarithmic = chart.log_x};
+  const Axis y{.logarithmic = chart.log_y};
+  Axis axis{0, 1, begin, end, horizontal ? chart.log_x : chart.log_y};
   double low = std::numeric_limits<double>::infinity();
   double high = -low;
   for (const ChartSeries& series : chart.series) {
-    for (const auto& [x, y] : series.points) {
-      if (!std::isfinite(x) || !std::isfinite(y)) continue;
-      low = std::min(low, horizontal ? x : y);
-      high = std::max(high, horizontal ? x : y);
+    for (const auto& [point_x, point_y] : series.points) {
+      if (!is_shown(x, y, point_x, point_y)) continue;
+      const double value = horizontal ? x.scaled(point_x) : y.scaled(point_y);
+      low = std::min(low, value);
+      high = std::max(high, value);
     }
   }
-  if (low > high) return {0, 1, begin, end};
-  if (low == high) {
-    const double margin = low == 0 ? 1 : std::abs(low) / 2;
-    return {low - margin, high + margin, begin, end};
-  }
-  return {low, high, begin, end};
+  if (low > high) return axis;
+  const double margin = low < high ? 0 : axis.logarithmic || low == 0 ? 1 : std::abs(low) / 2;
+  axis.low = low - margin;
+  axis.high = high + margin;
+  return axis;
+}
+
+/// Powers of ten on a logarithmic axis, unless there are too few of them.
+std::vector<double> ticks_of(const Axis& axis, double least) {
+  if (!axis.logarithmic) return axis_ticks(axis.low, axis.high, most_ticks, least);
+  std::vector<double> ticks = axis_ticks(axis.low, axis.high, most_ticks, 1);
+  for (double& tick : ticks) tick = std::pow(10, tick);
+  if (ticks.size() > 1) return ticks;
+  return axis_ticks(std::pow(10, axis.low), std::pow(10, axis.high), most_ticks, least);
 }
 
 void draw_axes(SvgDrawing& drawing, const LineChart& chart, const Axis& x, const Axis& y) {
-  for (const double tick : axis_ticks(x.low, x.high, most_ticks, chart.whole_x ? 1 : 0)) {
+  for (const double tick : ticks_of(x, chart.whole_x ? 1 : 0)) {
     const double pixel = x.pixel(tick);
     drawing.add("<path class=\"grid\" d=\"M{0:.1f} {1}V{2}\"/>", pixel, top, bottom);
     drawing.add("<path class=\"axis\" d=\"M{:.1f} {}v{}\"/>", pixel, bottom, tick_length);
     drawing.add("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.10g}</text>\n", pixel, bottom + 20, tick);
   }
-  for (const double tick : axis_ticks(y.low, y.high, most_ticks)) {
+  for (const double tick : ticks_of(y, 0)) {
     const double pixel = y.pixel(tick);
     drawing.add("<path class=\"grid\" d=\"M{} {:.1f}H{}\"/>", left, pixel, right);
     drawing.add("<path class=\"axis\" d=\"M{} {:.1f}h{}\"/>", left - tick_length, pixel, tick_length);
@@ -77,18 +98,18 @@ void draw_axes(SvgDrawing& drawing, const LineChart& chart, const Axis& x, const
               xml_text(chart.y_label));
 }
 
-/// A line through the finite points. A point between two that are not finite is drawn as a dot.
+/// A line through the points that can be shown. A point between two that cannot is drawn as a dot.
 void draw_series(SvgDrawing& drawing, const ChartSeries& series, const char* colour, const Axis& x, const Axis& y) {
   std::string path;
   bool drawing_line = false;
   for (const auto& [point_x, point_y] : series.points) {
-    const bool finite = std::isfinite(point_x) && std::isfinite(point_y);
+    const bool shown = is_shown(x, y, point_x, point_y);
     // "h0" gives a line of one point the length that round caps need to be seen.
-    if (finite) {
+    if (shown) {
       fmt::format_to(std::back_inserter(path), "{}{:.1f} {:.1f}{}", drawing_line ? "L" : "M", x.pixel(point_x),
                      y.pixel(point_y), drawing_line ? "" : "h0");
     }
-    drawing_line = finite;
+    drawing_line = shown;
   }
   drawing.add("<path class=\"line\" stroke=\"{}\" stroke-linecap=\"round\" d=\"{}\"><title>{}</title></path>\n", colour,
               path, xml_text(series.name));
@@ -105,19 +126,34 @@ void draw_legend(SvgDrawing& drawing, const LineChart& chart) {
   }
 }
 
-}  // namespace
-
-std::string svg_line_chart(const LineChart& chart) {
+/// One chart in its place of the picture.
+void draw_chart(SvgDrawing& drawing, const LineChart& chart) {
   if (chart.series.size() > colours.size())
     internal_error("{} lines in a chart of {}", chart.series.size(), colours.size());
   const Axis x = axis_of(chart, true, left, right);
   const Axis y = axis_of(chart, false, bottom, top);
-  SvgDrawing drawing(width, height, chart.title, rules);
   drawing.add("<text class=\"title\" x=\"{}\" y=\"24\" text-anchor=\"middle\">{}</text>\n", (left + right) / 2,
               xml_text(chart.title));
   draw_axes(drawing, chart, x, y);
   for (std::size_t i = 0; i < chart.series.size(); ++i) draw_series(drawing, chart.series[i], colours.at(i), x, y);
   if (chart.series.size() > 1) draw_legend(drawing, chart);
+}
+
+}  // namespace
+
+std::string svg_line_chart(const LineChart& chart) {
+  SvgDrawing drawing(width, height, chart.title, rules);
+  draw_chart(drawing, chart);
+  return std::move(drawing).finish();
+}
+
+std::string svg_line_charts(const std::vector<LineChart>& charts) {
+  SvgDrawing drawing(width, height * static_cast<double>(charts.size()), charts.front().title, rules);
+  for (std::size_t i = 0; i < charts.size(); ++i) {
+    drawing.add("<g transform=\"translate(0 {})\">\n", height * static_cast<double>(i));
+    draw_chart(drawing, charts[i]);
+    drawing.add("</g>\n");
+  }
   return std::move(drawing).finish();
 }
 

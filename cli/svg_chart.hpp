@@ -19,9 +19,13 @@ struct LineChart {
   std::string y_label;
   std::vector<ChartSeries> series;
   bool whole_x = false;  ///< x counts something: no fractions at its axis
+  bool log_x = false;    ///< logarithmic axes; points that are not positive are left out
+  bool log_y = false;
 };
 
 /// A chart of at most 8 series; series without any finite point leave an empty plot.
 [[nodiscard]] std::string svg_line_chart(const LineChart& chart);
+/// Charts one below the other; the first one's title is the picture's.
+[[nodiscard]] std::string svg_line_charts(const std::vector<LineChart>& charts);
 
 }  // namespace hcclsim::cli

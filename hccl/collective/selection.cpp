@@ -206,7 +206,7 @@ std::shared_ptr<const Schedule> make_collective(const CollectiveRequest& request
                                                 const device::Soc& soc) {
   const Selection selection = select(request, topology, soc);
   const AlgorithmSetting setting = setting_of(selection, request.operation, topology, soc);
-  const Staging staging{request.launch, request.config.buffer_bytes};
+  const Staging staging{request.zero_copy ? LaunchMode::graph : request.launch, request.config.buffer_bytes};
   Schedule schedule = staged(request.operation, staging, [&](const Operation& operation) {
     return build_algorithm(selection.algorithm, operation, setting);
   });

@@ -38,6 +38,8 @@ struct CollectiveRequest {
   Operation operation{};
   Algorithm algorithm = Algorithm::automatic;
   LaunchMode launch = LaunchMode::graph;
+  /// Op mode on buffers that were registered for it: peers reach them, as in graph mode.
+  bool zero_copy = false;
   HcclConfig config{};
 };
 

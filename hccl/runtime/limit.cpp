@@ -27,4 +27,12 @@ Limit explain_limit(const CollectiveStats& stats, const sim::Cluster& cluster, S
   return limit;
 }
 
+Limit limit_of(const CollectiveTime& time, const sim::Cluster& cluster, Seconds launch, Seconds others) {
+  // The host's part: all of the launch that the device waits for, nothing of one that it hides.
+  constexpr double rounding = 1e-9;
+  const bool waits =
+      time.per_iteration > time.duration * (1 + rounding) || launch > time.per_iteration * (1 - rounding);
+  return explain_limit(time.stats, cluster, time.start, {.others = others, .launch = waits ? launch : 0});
+}
+
 }  // namespace hcclsim::hccl

@@ -5,6 +5,7 @@
 
 #include "base/units.hpp"
 #include "hccl/runtime/collective_run.hpp"
+#include "hccl/runtime/simulate.hpp"
 #include "sim/cluster.hpp"
 
 /// Why a collective took as long as it did, in one word for a table: the largest part of its time.
@@ -37,5 +38,10 @@ struct Delays {
 /// an AI core, copies, delays from outside, or what is left, the set-ups and notifies.
 [[nodiscard]] Limit explain_limit(const CollectiveStats& stats, const sim::Cluster& cluster, Seconds arrival,
                                   const Delays& delays = {});
+
+/// The same of a call that was simulated by itself (simulate.hpp), whose launch costs the host `launch`; `others` as in
+/// Delays.
+[[nodiscard]] Limit limit_of(const CollectiveTime& time, const sim::Cluster& cluster, Seconds launch,
+                             Seconds others = 0);
 
 }  // namespace hcclsim::hccl

@@ -78,5 +78,30 @@ TEST(SvgLineChart, OnePointAndNone) {
   EXPECT_THAT(svg_line_chart({"t", "x", "y", {{"s", {}}}}), HasSubstr("d=\"\""));
 }
 
+TEST(LineChart, LogarithmicAxesShowPowersOfTenAndLeaveOutWhatHasNoLogarithm) {
+  const LineChart chart{.title = "sizes",
+                        .x_label = "x",
+                        .y_label = "y",
+                        .series = {{"one", {{1, 0}, {10, 1}, {1000, 100}}}},
+                        .log_x = true,
+                        .log_y = true};
+  const std::string svg = svg_line_chart(chart);
+  // From (10, 1) in the lower left corner to (1000, 100) in the upper right one.
+  EXPECT_THAT(svg, HasSubstr("d=\"M80.0 390.0h0L780.0 55.0\""));
+  for (const char* tick : {">10</text>", ">100</text>", ">1000</text>", ">1</text>"}) {
+    EXPECT_THAT(svg, HasSubstr(tick));
+  }
+  EXPECT_THAT(svg, Not(HasSubstr(">500</text>")));
+}
+
+TEST(LineChart, SeveralStandBelowEachOther) {
+  const LineChart chart{.title = "two", .x_label = "x", .y_label = "y", .series = {{"one", {{1, 2}, {2, 3}}}}};
+  const std::string svg = svg_line_charts({chart, chart});
+  pugi::xml_document document;
+  ASSERT_TRUE(document.load_string(svg.c_str()));
+  EXPECT_THAT(svg, HasSubstr("viewBox=\"0 0 800 900\""));
+  EXPECT_THAT(svg, HasSubstr("<g transform=\"translate(0 450)\">"));
+}
+
 }  // namespace
 }  // namespace hcclsim::cli

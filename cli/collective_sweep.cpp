@@ -1,0 +1,127 @@
+#include "cli/collective_sweep.hpp"
+
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+#include "device/numerics/worker_pool.hpp"
+#include "device/soc.hpp"
+#include "device/task_cost.hpp"
+#include "hccl/check/check.hpp"
+#include "hccl/collective/formula.hpp"
+#include "hccl/runtime/bandwidth.hpp"
+#include "hccl/runtime/limit.hpp"
+#include "hccl/runtime/simulate_each.hpp"
+#include "hccl/runtime/time_bound.hpp"
+#include "hccl/runtime/value_check.hpp"
+#include "sim/cluster.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// Up to so many bytes in all buffers of all ranks a result is computed on real data.
+constexpr Bytes most_real_data = Bytes{64} << 20U;
+constexpr std::uint64_t check_seed = 1;
+
+/// The first NPUs of every server, server by server, as far as they are needed.
+hccl::Communicator communicator_of(const SweepOptions& options, const sim::Cluster& cluster) {
+  std::vector<Rank> of_server(cluster.servers(), 0);
+  std::vector<Rank> ranks;
+  for (Rank npu = 0; npu < cluster.size(); ++npu) {
+    const bool wanted = options.npus_per_server == 0 || of_server[cluster.npu(npu).server]++ < options.npus_per_server;
+    if (wanted) ranks.push_back(npu);
+  }
+  if (options.npus_per_server > 0 && ranks.size() < std::size_t{cluster.servers()} * options.npus_per_server) {
+    bad_input("option", "-p {}: not every server of {} has so many NPUs", options.npus_per_server, cluster.path());
+  }
+  if (options.ranks > ranks.size()) {
+    bad_input("option", "--ranks {}: {} has {} NPUs{}", options.ranks, cluster.path(), ranks.size(),
+              options.npus_per_server > 0 ? " with this -p" : "");
+  }
+  if (options.ranks > 0) ranks.resize(options.ranks);
+  hccl::Communicator communicator = hccl::world_communicator(static_cast<Rank>(ranks.size()));
+  communicator.ranks = std::move(ranks);
+  return communicator;
+}
+
+/// Beyond the limit for real data the proof stands for all data.
+SweepCheck check_of(const hccl::Schedule& schedule, device::WorkerPool& workers) {
+  if (hccl::buffer_bytes(schedule) <= most_real_data) {
+    const hccl::ValueCheck check = check_values(schedule, check_seed, workers);
+    if (check.ok()) return {};
+    return {.ok = false,
+            .problem = fmt::format("{} wrong elements, the first is element {} of rank {}: {} instead of {}",
+                                   check.wrong, check.first_wrong->element, check.first_wrong->rank,
+                                   check.first_wrong->found, check.first_wrong->expected)};
+  }
+  const hccl::CheckReport proof = hccl::check(schedule);
+  return {.ok = proof.ok, .proved = true, .problem = proof.ok ? "" : proof.verdict};
+}
+
+}  // namespace
+
+Sweep run_sweep(const SweepOptions& options) {
+  sim::Cluster cluster(options.platform);
+  Sweep sweep;
+  std::vector<std::string> of_kernels;  // nothing that matters here
+  const device::Soc soc = device::resolve_soc(cluster, 0, of_kernels);
+  const device::TaskCosts costs = device::read_task_costs(cluster, sweep.notes);
+  const hccl::Communicator communicator = communicator_of(options, cluster);
+  const hccl::Topology topology = hccl::topology_of(communicator, cluster);
+  hccl::CollectiveRequest request{.operation = options.operation,
+                                  .algorithm = options.algorithm,
+                                  .launch = options.launch,
+                                  .zero_copy = options.zero_copy};
+  request.config = read_hccl_config(options.hccl_settings, soc.generation, sweep.notes);
+  constexpr std::array<std::string_view, 4> modelled{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
+                                                     "HCCL_EXEC_TIMEOUT"};
+  sweep.unmodelled = unmodelled(options.hccl_settings, modelled);
+  sweep.platform = std::filesystem::path(options.platform).filename().string();
+  sweep.npu = soc.name;
+
+  request.operation.ranks = topology.ranks;
+  const std::vector<Bytes> sizes = sizes_of(options.sizes, request.operation.collective, topology.ranks);
+  std::vector<std::vector<hccl::CollectiveCall>> points;
+  for (const Bytes size : sizes) {
+    request.operation.elements =
+        elements_of_size(size, request.operation.collective, topology.ranks, request.operation.type);
+    points.push_back({{.name = std::string(name_of(request.operation.collective)),
+                       .schedule = make_collective(request, topology, soc),
+                       .ranks = communicator.ranks}});
+  }
+  sweep.operation = request.operation;
+  const hccl::SimulateOptions simulate{.network = options.network,
+                                       .launch = options.launch,
+                                       .iterations = options.iterations,
+                                       .warmups = options.warmups,
+                                       .exec_timeout = request.config.exec_timeout};
+  const auto results = simulate_each(cluster, soc, costs, simulate, points);
+
+  const hccl::FormulaCosts formula_costs =
+      hccl::formula_costs(communicator, cluster, soc, costs, options.operation.type, options.operation.op);
+  device::WorkerPool workers(1);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const hccl::Schedule& schedule = *points[i].front().schedule;
+    const Seconds time = results[i].calls.front().per_iteration;
+    const hccl::Bandwidth speed = bandwidth_of(schedule, time);
+    SweepRow row{.size = sizes[i],
+                 .algorithm = schedule.algorithm,
+                 .time = time,
+                 .algbw = speed.algbw,
+                 .busbw = speed.busbw,
+                 .bound = time_bound(schedule, communicator, cluster),
+                 .limited_by = limit_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name};
+    if (const auto formula = formula_of(schedule.algorithm, schedule, topology, soc)) {
+      row.formula = formula_time(*formula, formula_costs);
+      row.formula_text = to_string(*formula, schedule.payload());
+    }
+    if (options.check) row.check = check_of(schedule, workers);
+    sweep.rows.push_back(std::move(row));
+  }
+  return sweep;
+}
+
+}  // namespace hcclsim::cli

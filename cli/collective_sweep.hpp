@@ -1,0 +1,64 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/collective_sizes.hpp"
+#include "hccl/collective/selection.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "sim/network.hpp"
+
+/// What `hcclsim collective` measures: one operation at many sizes on one loaded platform, timed and checked.
+namespace hcclsim::cli {
+
+struct SweepOptions {
+  std::string platform;  ///< path
+  /// Without ranks, elements and counts.
+  hccl::Operation operation{};
+  hccl::Algorithm algorithm = hccl::Algorithm::automatic;
+  hccl::LaunchMode launch = hccl::LaunchMode::op;
+  bool zero_copy = false;
+  Rank ranks = 0;            ///< 0: all NPUs that npus_per_server leaves
+  Rank npus_per_server = 0;  ///< the first of each server; 0: all
+  SizeRange sizes{};
+  std::uint32_t iterations = 20;
+  std::uint32_t warmups = 10;
+  bool check = true;
+  sim::NetworkKind network = sim::NetworkKind::fluid;
+  std::vector<hccl::HcclSetting> hccl_settings{};  ///< of environment and options
+};
+
+/// How a result was checked, and what came out.
+struct SweepCheck {
+  bool ok = true;
+  bool proved = false;  ///< L0 to L4 for all data; else executed on real data
+  std::string problem{};
+};
+
+struct SweepRow {
+  Bytes size = 0;
+  std::string algorithm;
+  Seconds time = 0;
+  double algbw = 0;  ///< bytes per second
+  double busbw = 0;
+  std::optional<Seconds> formula{};
+  std::string formula_text{};  ///< "14α + 1.75nβ"
+  Seconds bound = 0;
+  std::string limited_by;
+  std::optional<SweepCheck> check{};
+};
+
+struct Sweep {
+  std::string platform;  ///< name of the file
+  std::string npu;
+  hccl::Operation operation;  ///< of the last size
+  std::vector<SweepRow> rows;
+  std::vector<std::string> unmodelled;  ///< settings of HCCL without effect
+  std::vector<std::string> notes;
+};
+
+/// Loads the platform, so to be called in a child.
+[[nodiscard]] Sweep run_sweep(const SweepOptions& options);
+
+}  // namespace hcclsim::cli
