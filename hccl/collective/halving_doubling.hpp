@@ -27,8 +27,8 @@
 ///     reduce     (2·floor(log2 p)+1)·alpha + (2(p'−1)/p'+1)·n·beta + ((p'−1)/p'+1)·n·gamma
 ///     broadcast  ceil(log2 p)·(alpha + n·beta)
 ///
-/// (HCCL documentation, coll_algo_intro/RHD.) A window in round r is a bit-reversed prefix: see Cut::Kind::halving. HCCL
-/// has no scatter and no gather of this kind.
+/// (HCCL documentation, coll_algo_intro/RHD.) A window in round r is a bit-reversed prefix: see Cut::Kind::halving.
+/// HCCL has no scatter and no gather of this kind.
 namespace hcclsim::hccl {
 
 /// The stages of an allreduce among the places 0 … span−1 of the level's group (whose order must be the identity) on
