@@ -22,6 +22,7 @@
 #include "cli/rank_table.hpp"
 #include "cli/run.hpp"
 #include "cli/schedule.hpp"
+#include "cli/tune.hpp"
 #include "cli/version.hpp"
 
 namespace hcclsim::cli {
@@ -135,6 +136,7 @@ int run_command(int argc, char** argv) {
     app.footer(exit_statuses);  // sub-commands inherit it
     app.formatter(std::make_shared<HelpFormatter>());
     add_run_command(app);
+    add_tune_command(app);
     add_platform_command(app);
     add_rank_table_command(app);
     add_models_command(app);
