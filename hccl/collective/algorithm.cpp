@@ -6,6 +6,8 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "hccl/collective/barrier.hpp"
+#include "hccl/collective/direct.hpp"
 #include "hccl/collective/halving_doubling.hpp"
 #include "hccl/collective/hierarchical.hpp"
 #include "hccl/collective/mesh.hpp"
@@ -83,15 +85,19 @@ constexpr std::array rows{
     Row{Collective::allgather, Algorithm::multi_ring, in_rings<multi_ring_all_gather>},
     Row{Collective::allgather, Algorithm::mesh, flat<mesh_all_gather>},
     Row{Collective::broadcast, Algorithm::ring, flat<ring_broadcast>},
+    Row{Collective::broadcast, Algorithm::multi_ring, in_rings<multi_ring_broadcast>},
     Row{Collective::broadcast, Algorithm::mesh, flat<mesh_broadcast>},
     Row{Collective::broadcast, Algorithm::star, flat<star_broadcast>},
     Row{Collective::reduce, Algorithm::ring, flat<ring_reduce>},
+    Row{Collective::reduce, Algorithm::multi_ring, in_rings<multi_ring_reduce>},
     Row{Collective::reduce, Algorithm::mesh, flat<mesh_reduce>},
     Row{Collective::reduce, Algorithm::star, flat<star_reduce>},
     Row{Collective::scatter, Algorithm::ring, flat<ring_scatter>},
+    Row{Collective::scatter, Algorithm::multi_ring, in_rings<multi_ring_scatter>},
     Row{Collective::scatter, Algorithm::mesh, flat<mesh_scatter>},
     Row{Collective::scatter, Algorithm::star, flat<star_scatter>},
     Row{Collective::gather, Algorithm::ring, flat<ring_gather>},
+    Row{Collective::gather, Algorithm::multi_ring, in_rings<multi_ring_gather>},
     Row{Collective::gather, Algorithm::mesh, flat<mesh_gather>},
     Row{Collective::gather, Algorithm::star, flat<star_gather>},
     Row{Collective::alltoall, Algorithm::mesh, flat<mesh_alltoall>},
@@ -110,6 +116,8 @@ constexpr std::array rows{
     Row{Collective::reduce, Algorithm::halving_doubling, flat<halving_doubling_reduce>},
     Row{Collective::scatter, Algorithm::nhr, flat<nhr_scatter>},
     Row{Collective::scatter, Algorithm::nb, flat<nb_scatter>},
+    Row{Collective::send_recv, Algorithm::direct, flat<direct_send_recv>},
+    Row{Collective::barrier, Algorithm::direct, flat<direct_barrier>},
 };
 
 const Row* find(Collective collective, Algorithm algorithm) {

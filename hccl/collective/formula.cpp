@@ -39,6 +39,71 @@ std::optional<FormulaTerms> halving_doubling_terms(Collective collective, Rank r
   return halving + doubling + FormulaTerms{.steps = 2, .bytes = 2 * payload, .reduced = payload};
 }
 
+/// Of an allreduce or one of its phases.
+std::optional<FormulaTerms> phase_terms(std::string_view algorithm, Collective collective, Rank ranks, double payload,
+                                        std::uint32_t rings) {
+  const double others = ranks - 1.0;
+  if (algorithm == "ring" || algorithm == "multi-ring") {
+    const double share = others / ranks * payload / (algorithm == "ring" ? 1 : rings);
+    return phases({.steps = others, .bytes = share, .reduced = share}, {.steps = others, .bytes = share}, collective);
+  }
+  if (algorithm == "mesh" || algorithm == "mesh-two-shot") {
+    constexpr auto read = sim::Access::read;
+    const double slice = payload / ranks;
+    return phases({.steps = 1, .bytes = slice, .reduced = others * slice, .access = read},
+                  {.steps = 1, .bytes = slice, .access = read}, collective);
+  }
+  if (algorithm == "mesh-one-shot" && collective == Collective::allreduce) {
+    return FormulaTerms{.steps = 1, .bytes = payload, .reduced = others * payload, .access = sim::Access::read};
+  }
+  if (algorithm == "nhr" || algorithm == "nb") {
+    const double rounds = std::bit_width(ranks - 1);
+    const double share = others / ranks * payload;
+    return phases({.steps = rounds, .bytes = share, .reduced = share}, {.steps = rounds, .bytes = share}, collective);
+  }
+  if (algorithm == "halving-doubling") return halving_doubling_terms(collective, ranks, payload);
+  return std::nullopt;
+}
+
+/// Of an alltoall or a send-recv, or with a root: HCCL's formulas of ring broadcast, star and pairwise, for the others
+/// the sums of their steps, which are in the headers of the algorithms.
+std::optional<FormulaTerms> other_terms(std::string_view algorithm, Collective collective, Rank ranks, double payload,
+                                        std::uint32_t rings) {
+  const bool broadcast = collective == Collective::broadcast;
+  const bool reduce = collective == Collective::reduce;
+  const bool one_way = collective == Collective::scatter || collective == Collective::gather;
+  const bool alltoall = collective == Collective::alltoall;
+  constexpr auto read = sim::Access::read;
+  const double others = ranks - 1.0;
+  const double slice = payload / ranks;
+  if (algorithm == "ring" || algorithm == "multi-ring") {
+    const double share = others * slice / (algorithm == "ring" ? 1 : rings);
+    if (one_way) return FormulaTerms{.steps = others, .bytes = share};
+    if (!broadcast && !reduce) return std::nullopt;
+    if (algorithm == "multi-ring") {
+      return FormulaTerms{.steps = 2 * others, .bytes = 2 * share, .reduced = reduce ? share : 0};
+    }
+    const double whole = others * payload;
+    return FormulaTerms{.steps = others, .bytes = whole, .reduced = reduce ? whole : 0, .access = read};
+  }
+  if (algorithm == "mesh") {
+    if (one_way || alltoall) return FormulaTerms{.steps = 1, .bytes = slice, .access = read};
+    if (!broadcast && !reduce) return std::nullopt;
+    return FormulaTerms{.steps = 2, .bytes = 2 * slice, .reduced = reduce ? others * slice : 0, .access = read};
+  }
+  if (algorithm == "star") {
+    if (one_way) return FormulaTerms{.steps = 1, .bytes = slice, .access = read};
+    if (!broadcast && !reduce) return std::nullopt;
+    return FormulaTerms{.steps = 1, .bytes = payload, .reduced = reduce ? others * payload : 0, .access = read};
+  }
+  if (algorithm == "pairwise" && alltoall)
+    return FormulaTerms{.steps = others, .bytes = others * slice, .access = read};
+  if (algorithm == "direct" && collective == Collective::send_recv) {
+    return FormulaTerms{.steps = 1, .bytes = payload, .access = read};
+  }
+  return std::nullopt;
+}
+
 bool moves_nothing(const FormulaTerms& terms) { return terms.steps == 0 && terms.bytes == 0; }
 
 /// "2n", "0.875n", "n".
@@ -83,27 +148,8 @@ FormulaTerms& FormulaTerms::operator+=(const FormulaTerms& other) {
 std::optional<FormulaTerms> formula_terms(std::string_view algorithm, Collective collective, Rank ranks, double payload,
                                           std::uint32_t rings) {
   if (ranks == 1) return FormulaTerms{};
-  const double others = ranks - 1.0;
-  if (algorithm == "ring" || algorithm == "multi-ring") {
-    const double share = others / ranks * payload / (algorithm == "ring" ? 1 : rings);
-    return phases({.steps = others, .bytes = share, .reduced = share}, {.steps = others, .bytes = share}, collective);
-  }
-  if (algorithm == "mesh" || algorithm == "mesh-two-shot") {
-    constexpr auto read = sim::Access::read;
-    const double slice = payload / ranks;
-    return phases({.steps = 1, .bytes = slice, .reduced = others * slice, .access = read},
-                  {.steps = 1, .bytes = slice, .access = read}, collective);
-  }
-  if (algorithm == "mesh-one-shot" && collective == Collective::allreduce) {
-    return FormulaTerms{.steps = 1, .bytes = payload, .reduced = others * payload, .access = sim::Access::read};
-  }
-  if (algorithm == "nhr" || algorithm == "nb") {
-    const double rounds = std::bit_width(ranks - 1);
-    const double share = others / ranks * payload;
-    return phases({.steps = rounds, .bytes = share, .reduced = share}, {.steps = rounds, .bytes = share}, collective);
-  }
-  if (algorithm == "halving-doubling") return halving_doubling_terms(collective, ranks, payload);
-  return std::nullopt;
+  const auto terms = phase_terms(algorithm, collective, ranks, payload, rings);
+  return terms.has_value() ? terms : other_terms(algorithm, collective, ranks, payload, rings);
 }
 
 std::optional<Formula> formula_of(std::string_view algorithm, const Operation& operation, const Topology& topology,

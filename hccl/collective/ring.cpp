@@ -5,16 +5,6 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// The part of slice `index` that ring number `ring` carries.
-std::vector<Cut> slice(const Builder& builder, const Level& level, Linear index, std::uint32_t ring,
-                       std::uint32_t rings) {
-  std::vector<Cut> cuts = builder.share(level, index);
-  if (rings > 1) {
-    cuts.push_back({.group = level.group, .parts = rings, .index = {static_cast<std::int32_t>(ring), 0, 0, 0}});
-  }
-  return cuts;
-}
-
 /// One round: tell the left that its write may come, wait for the right's word, write, tell, wait.
 std::vector<Task> round(Builder& builder, std::uint16_t group, TaskKind kind, const Range& source,
                         const Range& destination) {
@@ -26,15 +16,24 @@ std::vector<Task> round(Builder& builder, std::uint16_t group, TaskKind kind, co
 
 }  // namespace
 
+std::vector<Cut> ring_share(const Builder& builder, const Level& level, Linear index, std::uint32_t ring,
+                            std::uint32_t rings) {
+  std::vector<Cut> cuts = builder.share(level, index);
+  if (rings > 1) {
+    cuts.push_back({.group = level.group, .parts = rings, .index = {static_cast<std::int32_t>(ring), 0, 0, 0}});
+  }
+  return cuts;
+}
+
 Loop ring_reduce_scatter(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings) {
   const auto rounds = static_cast<std::int32_t>(builder.size(level.group)) - 1;
-  const std::vector<Cut> sent = slice(builder, level, {-1, 1, -1, 0}, ring, rings);
+  const std::vector<Cut> sent = ring_share(builder, level, {-1, 1, -1, 0}, ring, rings);
   Loop loop{.rounds = {rounds}};
   if (level.inline_reduce) {
     loop.tasks = round(builder, level.group, TaskKind::write_reduce, output(sent), output(sent));
     return loop;
   }
-  const std::vector<Cut> received = slice(builder, level, {-2, 1, -1, 0}, ring, rings);
+  const std::vector<Cut> received = ring_share(builder, level, {-2, 1, -1, 0}, ring, rings);
   const Bytes stride = builder.reserve_scratch(rings, sent);
   const Linear slot{static_cast<std::int32_t>(ring)};
   loop.tasks = round(builder, level.group, TaskKind::write, output(sent), scratch(sent, slot, stride));
@@ -44,7 +43,7 @@ Loop ring_reduce_scatter(Builder& builder, const Level& level, std::uint32_t rin
 
 Loop ring_all_gather(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings) {
   const auto rounds = static_cast<std::int32_t>(builder.size(level.group)) - 1;
-  const std::vector<Cut> sent = slice(builder, level, {0, 1, -1, 0}, ring, rings);
+  const std::vector<Cut> sent = ring_share(builder, level, {0, 1, -1, 0}, ring, rings);
   return {.rounds = {rounds}, .tasks = round(builder, level.group, TaskKind::write, output(sent), output(sent))};
 }
 

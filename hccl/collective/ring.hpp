@@ -26,6 +26,10 @@ namespace hcclsim::hccl {
 /// The rings of one level: groups with the same members in different orders.
 using Rings = std::vector<std::uint16_t>;
 
+/// The part of the share `index` (Builder::share) that ring number `ring` of `rings` carries.
+[[nodiscard]] std::vector<Cut> ring_share(const Builder& builder, const Level& level, Linear index, std::uint32_t ring,
+                                          std::uint32_t rings);
+
 /// Loops of one ring (number `ring` of `rings`) for the bytes that level.parent leaves; level.group is that ring.
 [[nodiscard]] Loop ring_reduce_scatter(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings);
 [[nodiscard]] Loop ring_all_gather(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings);

@@ -1,7 +1,10 @@
 #include "hccl/collective/ring_rooted.hpp"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
+#include "hccl/collective/ring.hpp"
 #include "hccl/collective/rooted.hpp"
 
 namespace hcclsim::hccl {
@@ -67,11 +70,11 @@ void ring_reduce(Builder& builder, const Level& level) {
   builder.add_stage("reduce along the ring").strands = {{.group = level.group, .loops = {take, hand_on}}};
 }
 
-void ring_scatter(Builder& builder, const Level& level) {
+std::vector<Strand> ring_scatter(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings) {
   const auto last = static_cast<std::int32_t>(builder.size(level.group)) - 1;
-  if (last == 0) return;
+  if (last == 0) return {};
   const Slots slots = reserve(builder);
-  const Range block = output(builder.share(level, {last, 0, -1, 0}));
+  const Range block = output(ring_share(builder, level, {last, 0, -1, 0}, ring, rings));
   Loop root{.rounds = {last}};
   root.tasks = send(peer_at(level.group, {1}), slots, block);
   // Position y of the others is position y + 1.
@@ -83,32 +86,50 @@ void ring_scatter(Builder& builder, const Level& level) {
   hand_on.tasks = join({from_left.front()}, join(to_right, {from_left.back()}));
   const std::uint16_t root_group = root_of(builder, level.group);
   const std::uint16_t others = others_of(builder, level.group);
-  builder.add_stage("scatter along the ring").strands = {{.group = root_group, .loops = {root}},
-                                                         {.group = others, .loops = {first, hand_on}}};
+  return {{.group = root_group, .first_queue = ring, .loops = {root}},
+          {.group = others, .first_queue = ring, .loops = {first, hand_on}}};
 }
 
-void ring_gather(Builder& builder, const Level& level) {
+std::vector<Strand> ring_gather(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings) {
   const auto last = static_cast<std::int32_t>(builder.size(level.group)) - 1;
-  if (last == 0) return;
+  if (last == 0) return {};
   const Slots slots = reserve(builder);
   Loop root{.rounds = {last}};
   root.tasks = receive(peer_at(level.group, {1}), slots);
   // Position y of the others is position y + 1.
   const std::vector<Task> from_right = receive(peer_at(level.group, {2}), slots);
   const Peer left = peer_at(level.group, {0});
+  const Range next = output(ring_share(builder, level, {0, 1, 1, 0}, ring, rings));
   Loop hand_on{.rounds = {last - 1, -1}};
-  hand_on.tasks = join({from_right.front()},
-                       join(send(left, slots, output(builder.share(level, {0, 1, 1, 0}))), {from_right.back()}));
-  const Loop final_one{.tasks = send(left, slots, output(builder.share(level, {last})))};
+  hand_on.tasks = join({from_right.front()}, join(send(left, slots, next), {from_right.back()}));
+  const Loop final_one{.tasks = send(left, slots, output(ring_share(builder, level, {last}, ring, rings)))};
   const std::uint16_t root_group = root_of(builder, level.group);
   const std::uint16_t others = others_of(builder, level.group);
-  builder.add_stage("gather along the ring").strands = {{.group = root_group, .loops = {root}},
-                                                        {.group = others, .loops = {hand_on, final_one}}};
+  return {{.group = root_group, .first_queue = ring, .loops = {root}},
+          {.group = others, .first_queue = ring, .loops = {hand_on, final_one}}};
 }
 
 namespace {
 
 using Stages = void (*)(Builder&, const Level&);
+using RingStrands = std::vector<Strand> (*)(Builder&, const Level&, std::uint32_t ring, std::uint32_t rings);
+
+/// A stage of what every ring does, all at once; none for a rank alone.
+void add_stage(Builder& builder, const std::string& name, const std::vector<Level>& rings, RingStrands strands_of) {
+  if (builder.size(rings.front().group) == 1) return;
+  std::vector<Strand> strands;
+  for (std::uint32_t ring = 0; ring < rings.size(); ++ring) {
+    for (Strand& strand : strands_of(builder, rings[ring], ring, static_cast<std::uint32_t>(rings.size()))) {
+      strands.push_back(std::move(strand));
+    }
+  }
+  builder.add_stage(name).strands = std::move(strands);
+}
+
+template <RingLoop loop>
+std::vector<Strand> everybody(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings) {
+  return {{.group = level.group, .first_queue = ring, .loops = {loop(builder, level, ring, rings)}}};
+}
 
 Schedule build(const Operation& operation, bool inline_reduce, Stages stages) {
   Builder builder(operation, "ring");
@@ -116,7 +137,26 @@ Schedule build(const Operation& operation, bool inline_reduce, Stages stages) {
   return std::move(builder).finish();
 }
 
+/// Every order from the root on.
+std::vector<Level> rooted_rings(Builder& builder, const Operation& operation, const RingOrders& orders,
+                                bool inline_reduce) {
+  std::vector<Level> rings;
+  for (std::vector<Rank> order : orders) {
+    std::rotate(order.begin(), std::find(order.begin(), order.end(), operation.root), order.end());
+    rings.push_back({builder.add_group(Group::ordered(operation.ranks, std::move(order))), {}, inline_reduce});
+  }
+  return rings;
+}
+
 }  // namespace
+
+void ring_scatter(Builder& builder, const Level& level) {
+  add_stage(builder, "scatter along the ring", {level}, ring_scatter);
+}
+
+void ring_gather(Builder& builder, const Level& level) {
+  add_stage(builder, "gather along the ring", {level}, ring_gather);
+}
 
 Schedule ring_broadcast(const Operation& operation) { return build(operation, true, ring_broadcast); }
 Schedule ring_reduce(const Operation& operation, bool inline_reduce) {
@@ -124,5 +164,33 @@ Schedule ring_reduce(const Operation& operation, bool inline_reduce) {
 }
 Schedule ring_scatter(const Operation& operation) { return build(operation, true, ring_scatter); }
 Schedule ring_gather(const Operation& operation) { return build(operation, true, ring_gather); }
+
+Schedule multi_ring_broadcast(const Operation& operation, const RingOrders& orders) {
+  Builder builder(operation, "multi-ring");
+  const std::vector<Level> rings = rooted_rings(builder, operation, orders, true);
+  add_stage(builder, "scatter along the rings", rings, ring_scatter);
+  add_stage(builder, "all-gather along the rings", rings, everybody<ring_all_gather>);
+  return std::move(builder).finish();
+}
+
+Schedule multi_ring_reduce(const Operation& operation, const RingOrders& orders, bool inline_reduce) {
+  Builder builder(operation, "multi-ring");
+  const std::vector<Level> rings = rooted_rings(builder, operation, orders, inline_reduce);
+  add_stage(builder, "reduce-scatter along the rings", rings, everybody<ring_reduce_scatter>);
+  add_stage(builder, "gather along the rings", rings, ring_gather);
+  return std::move(builder).finish();
+}
+
+Schedule multi_ring_scatter(const Operation& operation, const RingOrders& orders) {
+  Builder builder(operation, "multi-ring");
+  add_stage(builder, "scatter along the rings", rooted_rings(builder, operation, orders, true), ring_scatter);
+  return std::move(builder).finish();
+}
+
+Schedule multi_ring_gather(const Operation& operation, const RingOrders& orders) {
+  Builder builder(operation, "multi-ring");
+  add_stage(builder, "gather along the rings", rooted_rings(builder, operation, orders, true), ring_gather);
+  return std::move(builder).finish();
+}
 
 }  // namespace hcclsim::hccl

@@ -10,6 +10,7 @@
 #include "hccl/collective/halving_doubling.hpp"
 #include "hccl/collective/mesh.hpp"
 #include "hccl/collective/ring.hpp"
+#include "tests/support/formula_platform.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
 
@@ -18,23 +19,10 @@
 namespace hcclsim::hccl {
 namespace {
 
-constexpr double latency = 0.3e-6;
-constexpr double record = 1e-6;
-constexpr double setup = 0.6e-6;
-// A step: post, wait, set up, move, post, wait; waits and queues are free on this platform.
-constexpr double alpha = record + setup + latency + record;
-constexpr double beta = 1 / 10e9;
-constexpr double gamma_cost = 1 / 4e9;
-
-test::TestPlatform formula_platform(Rank ranks) {
-  test::TestPlatform platform;
-  platform.npus_per_server = ranks;
-  platform.inner_latency = "300ns";
-  platform.properties = {{"notify.record_us", "1"},    {"notify.record_local_us", "0"}, {"notify.wait_us", "0"},
-                         {"sdma.setup_us", "0.6"},     {"sdma.setup_large_us", "0.6"},  {"reduce.setup_us", "0"},
-                         {"reduce.bandwidth", "4GBps"}};
-  return platform;
-}
+using test::alpha;
+using test::beta;
+using test::formula_platform;
+using test::gamma_cost;
 
 struct Published {
   std::string name;

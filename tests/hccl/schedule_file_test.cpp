@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -19,7 +19,7 @@
 #include "base/error.hpp"
 #include "hccl/schedule/file/expressions.hpp"
 #include "hccl/schedule/validate.hpp"
-#include "tests/support/allreduce_algorithms.hpp"
+#include "tests/support/collective_algorithms.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -132,13 +132,18 @@ TEST(Expressions, SayWhereTheyAreWrong) {
 
 TEST(ScheduleFile, EveryAlgorithmComesBackFromBothForms) {
   std::size_t schedules = 0;
-  for (const auto& [name, algorithm] : test::allreduce_algorithms()) {
+  for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
     for (const Rank ranks :
          {1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U, 9U, 12U, 15U, 16U, 17U, 24U, 31U, 32U, 33U, 64U, 100U, 128U}) {
       if (!algorithm.fits(ranks)) continue;
       for (const std::uint64_t elements : {0U, 1U, 9973U}) {
-        const Schedule schedule = algorithm.build({ranks, elements, DataType::fp16, ReduceOp::max});
-        const std::string label = fmt::format("{}, {} ranks, {} elements", name, ranks, elements);
+        Operation operation = test::operation_of(algorithm, ranks, elements);
+        operation.type = DataType::fp16;
+        operation.op = ReduceOp::max;
+        if (is_rooted(operation.collective)) operation.root = ranks / 3;
+        const Schedule schedule = algorithm.build(operation);
+        const std::string label = fmt::format("{}, {}, {} ranks, {} elements", name_of(algorithm.collective),
+                                              algorithm.name, ranks, elements);
         const Schedule from_text = parse_schedule_text(text_of(schedule), label);
         ASSERT_EQ(from_text, schedule) << label << '\n' << text_of(schedule);
         ASSERT_EQ(parse_schedule_binary(binary_of(from_text), label), schedule) << label;
@@ -149,24 +154,33 @@ TEST(ScheduleFile, EveryAlgorithmComesBackFromBothForms) {
   EXPECT_GT(schedules, 1000);
 }
 
+/// "allreduce_ring_reduced_by_a_core.schedule".
+std::string file_of(const test::CollectiveAlgorithm& algorithm) {
+  std::string file = fmt::format("{}_{}", name_of(algorithm.collective), algorithm.name);
+  std::replace(file.begin(), file.end(), ' ', '_');
+  file.erase(std::remove_if(file.begin(), file.end(), [](char c) { return c == ',' || c == '(' || c == ')'; }),
+             file.end());
+  return file + ".schedule";
+}
+
 /// HCCLSIM_UPDATE_GOLDEN=1 writes the files anew; read their diff.
 TEST(ScheduleFile, GoldenSchedulesOfEightRanks) {
   const fs::path folder = fs::path(HCCLSIM_TEST_DATA).parent_path() / "golden" / "schedules";
-  std::size_t files = 0;
-  for (const auto& [name, algorithm] : test::allreduce_algorithms()) {
-    if (!algorithm.fits(8) || name.starts_with("1 servers")) continue;
-    std::string file = "allreduce_" + name;
-    std::replace(file.begin(), file.end(), ' ', '_');
-    file.erase(std::remove(file.begin(), file.end(), ','), file.end());
-    const fs::path path = folder / (file + ".schedule");
-    const std::string text = text_of(algorithm.build({.ranks = 8, .elements = 4096}));
+  std::set<std::string> files;
+  for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
+    if (!algorithm.fits(8) || algorithm.name.starts_with("1 servers")) continue;
+    const std::string file = file_of(algorithm);
+    EXPECT_TRUE(files.insert(file).second) << file << " is the file of two algorithms";
+    const fs::path path = folder / file;
+    const std::string text = text_of(algorithm.build(test::operation_of(algorithm, 8, 4096)));
     if (std::getenv("HCCLSIM_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
     std::ostringstream golden;
     golden << std::ifstream(path).rdbuf();
     EXPECT_EQ(text, golden.str()) << path;
-    ++files;
   }
-  EXPECT_EQ(files, static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator())));
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    EXPECT_EQ(files.count(entry.path().filename().string()), 1) << entry.path() << " is of no algorithm";
+  }
 }
 
 TEST(ScheduleFile, HandWrittenText) {
@@ -297,8 +311,8 @@ TEST(ScheduleFile, FilesOfBothFormsAreKnownByTheirBytes) {
 /// read comes back the same.
 TEST(ScheduleFile, MutatedTextsAreReadOrRefused) {
   std::vector<std::string> seeds{exchange};
-  for (const auto& [name, algorithm] : test::allreduce_algorithms()) {
-    if (algorithm.fits(8)) seeds.push_back(text_of(algorithm.build({.ranks = 8, .elements = 999})));
+  for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
+    if (algorithm.fits(8)) seeds.push_back(text_of(algorithm.build(test::operation_of(algorithm, 8, 999))));
   }
   const std::vector<std::string> pieces{"-",      "0",          "9999999999", "p",         "q",          "r",   "\"",
                                         "}",      "{",          " of ",       "half ",     "flip ",      "[",   "]",

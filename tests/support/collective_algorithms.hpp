@@ -23,7 +23,7 @@ struct CollectiveAlgorithm {
 /// Of them: halving-doubling, NHR, NB.
 [[nodiscard]] std::vector<CollectiveAlgorithm> logarithmic_algorithms();
 
-/// Rings, mesh, star and pairwise, but for allreduce.
+/// Rings, mesh, star, pairwise, direct: all algorithms of one level that do not halve, but for allreduce.
 [[nodiscard]] std::vector<CollectiveAlgorithm> one_level_algorithms();
 
 /// The in-place form that `build` takes for so many ranks, or the out-of-place form for alltoall and send-recv.

@@ -1,3 +1,7 @@
+#include <utility>
+
+#include "hccl/collective/barrier.hpp"
+#include "hccl/collective/direct.hpp"
 #include "hccl/collective/mesh.hpp"
 #include "hccl/collective/pairwise.hpp"
 #include "hccl/collective/ring.hpp"
@@ -21,6 +25,18 @@ std::vector<CollectiveAlgorithm> one_level_algorithms() {
       {Collective::broadcast, "ring", [](const Operation& o) { return ring_broadcast(o); }, any},
       {Collective::scatter, "ring", [](const Operation& o) { return ring_scatter(o); }, any},
       {Collective::gather, "ring", [](const Operation& o) { return ring_gather(o); }, any},
+      {Collective::broadcast, "double ring",
+       [](const Operation& o) { return multi_ring_broadcast(o, double_ring(o.ranks)); }, any},
+      {Collective::broadcast, "four rings",
+       [](const Operation& o) { return multi_ring_broadcast(o, four_rings_of_910a()); }, eight},
+      {Collective::scatter, "double ring",
+       [](const Operation& o) { return multi_ring_scatter(o, double_ring(o.ranks)); }, any},
+      {Collective::scatter, "four rings",
+       [](const Operation& o) { return multi_ring_scatter(o, four_rings_of_910a()); }, eight},
+      {Collective::gather, "double ring", [](const Operation& o) { return multi_ring_gather(o, double_ring(o.ranks)); },
+       any},
+      {Collective::gather, "four rings", [](const Operation& o) { return multi_ring_gather(o, four_rings_of_910a()); },
+       eight},
       {Collective::allgather, "mesh", [](const Operation& o) { return mesh_all_gather(o); }, any},
       {Collective::broadcast, "mesh", [](const Operation& o) { return mesh_broadcast(o); }, any},
       {Collective::scatter, "mesh", mesh_scatter, any},
@@ -30,28 +46,29 @@ std::vector<CollectiveAlgorithm> one_level_algorithms() {
       {Collective::scatter, "star", [](const Operation& o) { return star_scatter(o); }, any},
       {Collective::gather, "star", [](const Operation& o) { return star_gather(o); }, any},
       {Collective::alltoall, "pairwise", pairwise_alltoall, any},
+      {Collective::send_recv, "direct", direct_send_recv, any},
+      {Collective::barrier, "direct", direct_barrier, any},
   };
   for (const bool inlined : {true, false}) {
-    const std::string suffix = inlined ? "" : ", reduced by a core";
-    const auto add = [&](Collective collective, const std::string& name, auto build, auto fits) {
-      all.push_back({collective, name + suffix, build, fits});
+    const std::vector<CollectiveAlgorithm> reducing{
+        {Collective::reduce_scatter, "ring", [=](const Operation& o) { return ring_reduce_scatter(o, inlined); }, any},
+        {Collective::reduce_scatter, "double ring",
+         [=](const Operation& o) { return multi_ring_reduce_scatter(o, double_ring(o.ranks), inlined); }, any},
+        {Collective::reduce_scatter, "four rings",
+         [=](const Operation& o) { return multi_ring_reduce_scatter(o, four_rings_of_910a(), inlined); }, eight},
+        {Collective::reduce_scatter, "mesh", [=](const Operation& o) { return mesh_reduce_scatter(o, inlined); }, any},
+        {Collective::reduce, "ring", [=](const Operation& o) { return ring_reduce(o, inlined); }, any},
+        {Collective::reduce, "double ring",
+         [=](const Operation& o) { return multi_ring_reduce(o, double_ring(o.ranks), inlined); }, any},
+        {Collective::reduce, "four rings",
+         [=](const Operation& o) { return multi_ring_reduce(o, four_rings_of_910a(), inlined); }, eight},
+        {Collective::reduce, "mesh", [=](const Operation& o) { return mesh_reduce(o, inlined); }, any},
+        {Collective::reduce, "star", [=](const Operation& o) { return star_reduce(o, inlined); }, any},
     };
-    add(
-        Collective::reduce_scatter, "ring", [=](const Operation& o) { return ring_reduce_scatter(o, inlined); }, any);
-    add(
-        Collective::reduce_scatter, "double ring",
-        [=](const Operation& o) { return multi_ring_reduce_scatter(o, double_ring(o.ranks), inlined); }, any);
-    add(
-        Collective::reduce_scatter, "four rings",
-        [=](const Operation& o) { return multi_ring_reduce_scatter(o, four_rings_of_910a(), inlined); }, eight);
-    add(
-        Collective::reduce_scatter, "mesh", [=](const Operation& o) { return mesh_reduce_scatter(o, inlined); }, any);
-    add(
-        Collective::reduce, "ring", [=](const Operation& o) { return ring_reduce(o, inlined); }, any);
-    add(
-        Collective::reduce, "mesh", [=](const Operation& o) { return mesh_reduce(o, inlined); }, any);
-    add(
-        Collective::reduce, "star", [=](const Operation& o) { return star_reduce(o, inlined); }, any);
+    for (CollectiveAlgorithm algorithm : reducing) {
+      if (!inlined) algorithm.name += ", reduced by a core";
+      all.push_back(std::move(algorithm));
+    }
   }
   return all;
 }
