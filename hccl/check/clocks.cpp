@@ -1,7 +1,7 @@
 #include "hccl/check/clocks.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "hccl/check/interval_map.hpp"
 
@@ -25,7 +25,11 @@ void add(std::vector<Number>& numbers, Number number) {
 class Followers {
  public:
   explicit Followers(const TaskProgram& program)
-      : program_(program), touching_(program.ranks), touched_by_(program.chains()), waiters_(program.chains()) {
+      : program_(program),
+        touching_(program.ranks),
+        touched_by_(program.chains()),
+        waiters_(program.chains()),
+        taken_(program.chains(), 0) {
     for (Rank rank = 0; rank < program.ranks; ++rank) touching_[rank].push_back(program.chain(rank, 0));
     visit_movements(program, [&](std::uint32_t chain, const ProgramTask& task, const Movement& /*movement*/) {
       touch(chain, program.rank_of(chain));
@@ -36,14 +40,23 @@ class Followers {
     find_waiters();
   }
 
-  [[nodiscard]] Chains of(std::uint32_t chain, const Chains& followed_by_all) const {
-    Chains all = waiters_[chain];
-    all.push_back(chain);
-    const auto append = [&](const Chains& more) { all.insert(all.end(), more.begin(), more.end()); };
-    append(touching_[program_.rank_of(chain)]);
-    for (const Rank rank : touched_by_[chain]) append(touching_[rank]);
+  [[nodiscard]] Chains of(std::uint32_t chain, const Chains& followed_by_all) {
+    Chains all;
+    ++round_;
+    const auto append = [&](const Chains& more) {
+      for (const std::uint32_t one : more) {
+        if (std::exchange(taken_[one], round_) != round_) all.push_back(one);
+      }
+    };
+    append({chain});
+    append(waiters_[chain]);
     append(followed_by_all);
-    sort_out(all);
+    append(touching_[program_.rank_of(chain)]);
+    for (const Rank rank : touched_by_[chain]) {
+      if (all.size() == program_.chains()) break;
+      append(touching_[rank]);
+    }
+    std::sort(all.begin(), all.end());
     return all;
   }
 
@@ -84,6 +97,8 @@ class Followers {
   std::vector<Chains> touching_;               // by rank that owns the memory
   std::vector<std::vector<Rank>> touched_by_;  // by chain
   std::vector<Chains> waiters_;                // by chain that posts
+  std::vector<std::uint32_t> taken_;           // by chain: the round in which it was taken last
+  std::uint32_t round_ = 0;
 };
 
 }  // namespace
@@ -93,7 +108,7 @@ Clocks::Clocks(const TaskProgram& program, const Chains& followed_by_all)
       own_(program.chains()),
       snapshots_(std::size_t{program.ranks} * program.notifies),
       joined_(program.chains(), 0) {
-  const Followers followers(program);
+  Followers followers(program);
   first_.push_back(0);
   for (std::uint32_t chain = 0; chain < program.chains(); ++chain) {
     const Chains followed = followers.of(chain, followed_by_all);
@@ -140,12 +155,21 @@ void Clocks::leave(Rank rank) { join(rank); }
 void Clocks::post(std::uint32_t chain, std::size_t slot) {
   Snapshot& snapshot = snapshots_[slot];
   snapshot.chain = chain;
+  if (!unused_.empty()) {
+    snapshot.values = std::move(unused_.back());
+    unused_.pop_back();
+  }
   snapshot.values.assign(values_.begin() + static_cast<std::ptrdiff_t>(first_[chain]),
                          values_.begin() + static_cast<std::ptrdiff_t>(first_[chain + 1]));
 }
 
 void Clocks::wait(std::uint32_t chain, std::size_t slot) {
-  const Snapshot& snapshot = snapshots_[slot];
+  join(chain, snapshots_[slot]);
+  // Every post is waited for once. Most slots are idle at a time, and there may be a million of them.
+  unused_.push_back(std::exchange(snapshots_[slot].values, {}));
+}
+
+void Clocks::join(std::uint32_t chain, const Snapshot& snapshot) {
   Time* own = values_.data() + first_[chain];
   if (all_alike_) {
     for (std::size_t i = 0; i < snapshot.values.size(); ++i) own[i] = std::max(own[i], snapshot.values[i]);

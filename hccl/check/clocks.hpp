@@ -46,6 +46,7 @@ class Clocks {
   };
 
   [[nodiscard]] Time time_seen(std::uint32_t source, std::uint32_t chain) const;
+  void join(std::uint32_t chain, const Snapshot& snapshot);
   /// Joins the clocks of all queues of a rank into joined_.
   void join(Rank rank);
 
@@ -53,11 +54,12 @@ class Clocks {
   std::vector<std::size_t> first_;       // of each chain in followed_ and values_; one more at the end
   std::vector<std::uint32_t> followed_;  // sorted for each chain
   std::vector<Time> values_;
-  std::vector<std::size_t> own_;        // of each chain: where its own time is
-  std::vector<Snapshot> snapshots_;     // of each notify slot
-  std::vector<Time> joined_;            // by chain
-  std::vector<std::uint32_t> touched_;  // of joined_
-  bool all_alike_ = true;               // every chain follows the same ones
+  std::vector<std::size_t> own_;           // of each chain: where its own time is
+  std::vector<Snapshot> snapshots_;        // of each notify slot that is set
+  std::vector<std::vector<Time>> unused_;  // memory of snapshots
+  std::vector<Time> joined_;               // by chain
+  std::vector<std::uint32_t> touched_;     // of joined_
+  bool all_alike_ = true;                  // every chain follows the same ones
 };
 
 }  // namespace hcclsim::hccl

@@ -107,7 +107,7 @@ void examine_all(Rank ranks, int mutants_of_each, Tallies& tallies) {
   for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
     if (!algorithm.fits(ranks)) continue;
     std::mt19937_64 random(seed_of(algorithm, ranks));
-    const std::uint64_t form = ranks <= most_ranks_of_all_runs ? 0 : random() % 3;
+    const std::uint64_t form = random() % 3;
     SCOPED_TRACE(fmt::format("{} {}, {} ranks, form {}", name_of(algorithm.collective), algorithm.name, ranks, form));
     const Original original = original_of(algorithm, ranks, form);
     if (testing::Test::HasFailure()) return;
