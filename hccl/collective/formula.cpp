@@ -33,13 +33,30 @@ std::optional<FormulaTerms> halving_doubling_terms(Collective collective, Rank r
   const double share = (core - 1.0) / core * payload;
   const FormulaTerms halving{.steps = log, .bytes = share, .reduced = share};
   const FormulaTerms doubling{.steps = log, .bytes = share};
+  if (collective == Collective::broadcast) {
+    const double rounds = std::bit_width(ranks - 1);
+    return FormulaTerms{.steps = rounds, .bytes = rounds * payload};
+  }
+  // The ranks beyond the power of two give their payload away and, in an allreduce, get the result back.
+  const FormulaTerms folding{.steps = 1, .bytes = payload, .reduced = payload};
+  const FormulaTerms unfolding{.steps = 1, .bytes = payload};
+  if (collective == Collective::reduce) return core == ranks ? halving + doubling : folding + halving + doubling;
   if (core == ranks) return phases(halving, doubling, collective);
   if (collective != Collective::allreduce) return std::nullopt;
-  // The ranks beyond the power of two give their payload away and get the result back.
-  return halving + doubling + FormulaTerms{.steps = 2, .bytes = 2 * payload, .reduced = payload};
+  return folding + halving + doubling + unfolding;
 }
 
-/// Of an allreduce or one of its phases.
+/// NHR and NB.
+std::optional<FormulaTerms> bruck_terms(Collective collective, Rank ranks, double payload) {
+  const double rounds = std::bit_width(ranks - 1);
+  const double share = (ranks - 1.0) / ranks * payload;
+  const FormulaTerms allgather{.steps = rounds, .bytes = share};
+  if (collective == Collective::scatter) return allgather;
+  if (collective == Collective::broadcast) return allgather + allgather;
+  return phases({.steps = rounds, .bytes = share, .reduced = share}, allgather, collective);
+}
+
+/// Of an allreduce or one of its phases; of halving-doubling, NHR and NB also with a root.
 std::optional<FormulaTerms> phase_terms(std::string_view algorithm, Collective collective, Rank ranks, double payload,
                                         std::uint32_t rings) {
   const double others = ranks - 1.0;
@@ -56,11 +73,7 @@ std::optional<FormulaTerms> phase_terms(std::string_view algorithm, Collective c
   if (algorithm == "mesh-one-shot" && collective == Collective::allreduce) {
     return FormulaTerms{.steps = 1, .bytes = payload, .reduced = others * payload, .access = sim::Access::read};
   }
-  if (algorithm == "nhr" || algorithm == "nb") {
-    const double rounds = std::bit_width(ranks - 1);
-    const double share = others / ranks * payload;
-    return phases({.steps = rounds, .bytes = share, .reduced = share}, {.steps = rounds, .bytes = share}, collective);
-  }
+  if (algorithm == "nhr" || algorithm == "nb") return bruck_terms(collective, ranks, payload);
   if (algorithm == "halving-doubling") return halving_doubling_terms(collective, ranks, payload);
   return std::nullopt;
 }

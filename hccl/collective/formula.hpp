@@ -23,7 +23,8 @@
 ///     halving-doubling  log p·α + (p−1)/p·n(β+γ)      log p·α + (p−1)/p·nβ   both (p = 2^k)
 ///     NHR, NB           ⌈log p⌉α + (p−1)/p·n(β+γ)     ⌈log p⌉α + (p−1)/p·nβ  both
 ///
-/// Halving-doubling of other numbers is in halving_doubling.hpp. A hierarchy of servers adds its levels, the outer one
+/// Halving-doubling of other numbers, its broadcast and its reduce are in halving_doubling.hpp. With a root, NHR and NB
+/// scatter as they gather, and broadcast in both phases. A hierarchy of servers adds its levels, the outer one
 /// on the slice n/m that each of a server's m ranks holds. All of it holds where no two transfers share a link; what
 /// the simulation gives beyond that is contention.
 namespace hcclsim::hccl {

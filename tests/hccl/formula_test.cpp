@@ -9,6 +9,8 @@
 #include "hccl/collective/formula.hpp"
 #include "hccl/collective/halving_doubling.hpp"
 #include "hccl/collective/mesh.hpp"
+#include "hccl/collective/nb.hpp"
+#include "hccl/collective/nhr.hpp"
 #include "hccl/collective/ring.hpp"
 #include "tests/support/formula_platform.hpp"
 #include "tests/support/rig.hpp"
@@ -28,6 +30,8 @@ struct Published {
   std::string name;
   std::function<Schedule(const Operation&, bool)> build;
   std::function<double(double p, double n, double gamma)> time;
+  Collective collective = Collective::allreduce;
+  bool powers_of_two = false;
 };
 
 double halving_doubling_time(double p, double n, double gamma) {
@@ -37,7 +41,27 @@ double halving_doubling_time(double p, double n, double gamma) {
   return (2 * log + 2) * alpha + (2 * (core - 1) / core + 2) * n * beta + ((core - 1) / core + 1) * n * gamma;
 }
 
+double halving_doubling_reduce_time(double p, double n, double gamma) {
+  const double log = std::floor(std::log2(p));
+  const double core = std::exp2(log);
+  const double fold = core == p ? 0 : 1;
+  return (2 * log + fold) * alpha + (2 * (core - 1) / core + fold) * n * beta + ((core - 1) / core + fold) * n * gamma;
+}
+
+/// So many phases of ceil(log2 p) steps each.
+double logarithmic_time(double phases, double p, double n) {
+  return phases * (std::ceil(std::log2(p)) * alpha + (p - 1) / p * n * beta);
+}
+double reduce_scatter_time(double p, double n, double gamma) {
+  return logarithmic_time(1, p, n) + (p - 1) / p * n * gamma;
+}
+double all_gather_time(double p, double n, double /*gamma*/) { return logarithmic_time(1, p, n); }
+double allreduce_time(double p, double n, double gamma) { return logarithmic_time(2, p, n) + (p - 1) / p * n * gamma; }
+
 const std::vector<Published>& formulas() {
+  constexpr auto reduce_scatter = Collective::reduce_scatter;
+  constexpr auto allgather = Collective::allgather;
+  const auto moving = [](auto build) { return [=](const Operation& operation, bool) { return build(operation); }; };
   static const std::vector<Published> all{
       {"ring", ring_allreduce,
        [](double p, double n, double g) {
@@ -47,7 +71,16 @@ const std::vector<Published>& formulas() {
        [](double p, double n, double g) { return alpha + n * beta + (p - 1) * n * g; }},
       {"mesh_two_shot", mesh_two_shot_allreduce,
        [](double p, double n, double g) { return 2 * alpha + 2 * n / p * beta + (p - 1) / p * n * g; }},
-      {"halving_doubling", halving_doubling_allreduce, halving_doubling_time}};
+      {"halving_doubling", halving_doubling_allreduce, halving_doubling_time},
+      {"halving_doubling_reduce", halving_doubling_reduce, halving_doubling_reduce_time, Collective::reduce},
+      {"halving_doubling_reduce_scatter", halving_doubling_reduce_scatter, reduce_scatter_time, reduce_scatter, true},
+      {"halving_doubling_all_gather", moving(halving_doubling_all_gather), all_gather_time, allgather, true},
+      {"nhr", nhr_allreduce, allreduce_time},
+      {"nhr_reduce_scatter", nhr_reduce_scatter, reduce_scatter_time, reduce_scatter},
+      {"nhr_all_gather", moving(nhr_all_gather), all_gather_time, allgather},
+      {"nb", nb_allreduce, allreduce_time},
+      {"nb_reduce_scatter", nb_reduce_scatter, reduce_scatter_time, reduce_scatter},
+      {"nb_all_gather", moving(nb_all_gather), all_gather_time, allgather}};
   return all;
 }
 
@@ -73,12 +106,14 @@ double formula_time_of(const Schedule& schedule, test::Rig& rig, ReduceOp op) {
 TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
   const Published& formula = formulas()[std::get<0>(GetParam())];
   for (const Rank ranks : {2U, 3U, 4U, 6U, 7U, 8U, 16U}) {
+    if (formula.powers_of_two && !std::has_single_bit(ranks)) continue;
     const std::string path = test::write_platform(formula_platform(ranks));
     for (const Bytes per_slice : {Bytes{128}, Bytes{4096}, Bytes{1} << 20}) {
       // Divisible by the ranks and by the power of two that halving-doubling cuts into.
       const Bytes bytes = per_slice * ranks * std::bit_floor(ranks);
       for (const bool inlined : {true, false}) {
-        const Operation spec{ranks, bytes / 4};
+        Operation spec{.ranks = ranks, .elements = bytes / 4, .collective = formula.collective};
+        spec.elements /= spec.blocks();
         const auto schedule = std::make_shared<const Schedule>(formula.build(spec, inlined));
         const std::vector<double> times = test::in_child([&] {
           test::Rig rig(path, std::get<1>(GetParam()));
@@ -89,6 +124,37 @@ TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
         EXPECT_NEAR(times[0] / expected, 1, 1e-9) << ranks << " ranks, " << bytes << " bytes, inline " << inlined;
         EXPECT_NEAR(times[1] / expected, 1, 1e-12) << ranks << " ranks, " << bytes << " bytes, inline " << inlined;
       }
+    }
+  }
+}
+
+/// In a tree, "my memory is free" is posted long before the writer comes to it, except in the first step.
+TEST(FormulaOfTrees, TreesTakeLessByThePostsThatAreNotWaitedFor) {
+  const auto time_of = [](const std::string& path, const Schedule& schedule) {
+    return test::in_child([&] {
+      test::Rig rig(path, sim::NetworkKind::fluid);
+      return std::vector<double>{rig.time_of(std::make_shared<const Schedule>(schedule))};
+    })[0];
+  };
+  for (const Rank ranks : {2U, 3U, 6U, 7U, 8U, 13U, 16U}) {
+    const std::string path = test::write_platform(formula_platform(ranks));
+    const double bytes = 4096.0 * ranks;
+    const double steps = std::ceil(std::log2(ranks));
+    const double early = (steps - 1) * test::record;
+    const Operation scatter{.ranks = ranks, .elements = 1024, .collective = Collective::scatter, .root = ranks / 2};
+    const double scattering = logarithmic_time(1, ranks, bytes) - early;
+    EXPECT_NEAR(time_of(path, nhr_scatter(scatter)) / scattering, 1, 1e-9) << ranks;
+    EXPECT_NEAR(time_of(path, nb_scatter(scatter)) / scattering, 1, 1e-9) << ranks;
+    const Operation broadcast{
+        .ranks = ranks, .elements = 1024 * ranks, .collective = Collective::broadcast, .root = ranks / 2};
+    EXPECT_NEAR(time_of(path, halving_doubling_broadcast(broadcast)) / (steps * (alpha + bytes * beta) - early), 1,
+                1e-9)
+        << ranks;
+    for (const Schedule& schedule : {nhr_broadcast(broadcast), nb_broadcast(broadcast)}) {
+      const double time = time_of(path, schedule);
+      const double formula = logarithmic_time(2, ranks, bytes);
+      EXPECT_LE(time, formula * (1 + 1e-9)) << schedule.algorithm << ", " << ranks;
+      EXPECT_GE(time, (formula - 2 * early) * (1 - 1e-9)) << schedule.algorithm << ", " << ranks;
     }
   }
 }
