@@ -23,7 +23,7 @@ enum class Kind : std::uint8_t {
 class Reading {
  public:
   explicit Reading(const Schedule& schedule)
-      : schedule_(schedule), turns_(schedule.blocks() > 1 || cuts_by_position()) {}
+      : schedule_(schedule), turns_(schedule.blocks() > 1 || cuts_by_position()), scratch_turns_(!scratch_in_slots()) {}
 
   /// The closed forms have the form that the head of symmetry.hpp asks for.
   [[nodiscard]] bool rotates() const {
@@ -44,7 +44,7 @@ class Reading {
   /// The rotation moves bytes, of this buffer.
   [[nodiscard]] bool turns() const { return turns_; }
   [[nodiscard]] bool turns(Buffer buffer) const {
-    return turns_ && buffer != Buffer::scratch && schedule_.holds_all(buffer);
+    return turns_ && schedule_.holds_all(buffer) && (buffer != Buffer::scratch || scratch_turns_);
   }
 
  private:
@@ -58,15 +58,23 @@ class Reading {
     return true;
   }
 
-  [[nodiscard]] bool cuts_by_position() const {
-    const auto depends = [](const Range& range) {
-      return std::any_of(range.cuts.begin(), range.cuts.end(),
-                         [](const Cut& cut) { return !same_everywhere(cut.index); });
-    };
+  template <typename Holds>
+  [[nodiscard]] bool any_range(const Holds& holds) const {
     return !every_loop([&](const Loop& loop) {
       return std::none_of(loop.tasks.begin(), loop.tasks.end(),
-                          [&](const Task& task) { return depends(task.source) || depends(task.destination); });
+                          [&](const Task& task) { return holds(task.source) || holds(task.destination); });
     });
+  }
+
+  [[nodiscard]] bool cuts_by_position() const {
+    return any_range([](const Range& range) {
+      return std::any_of(range.cuts.begin(), range.cuts.end(),
+                         [](const Cut& cut) { return !same_everywhere(cut.index); });
+    });
+  }
+
+  [[nodiscard]] bool scratch_in_slots() const {
+    return any_range([](const Range& range) { return range.buffer == Buffer::scratch && range.slot_stride != 0; });
   }
 
   /// Of one block: of all of it, or of every window of it.
@@ -100,7 +108,7 @@ class Reading {
       const bool slot_fixed = !in_slots || (range.buffer == Buffer::scratch && same_everywhere(range.slot));
       return slot_fixed && (first_cut_fixed || is_turned(range.cuts.front())) ? Kind::fixed : Kind::other;
     }
-    if (range.buffer == Buffer::scratch) return Kind::other;
+    if (range.buffer == Buffer::scratch && !scratch_turns_) return Kind::other;
     if (!turns(range.buffer)) return first_cut_fixed ? Kind::fixed : Kind::other;
     if (range.cuts.empty()) return Kind::whole;
     return is_turned(range.cuts.front()) ? Kind::turned : Kind::other;
@@ -115,6 +123,7 @@ class Reading {
 
   const Schedule& schedule_;
   bool turns_;
+  bool scratch_turns_;
 };
 
 }  // namespace
@@ -133,7 +142,7 @@ std::optional<Rotation> Rotation::of(const Schedule& schedule) {
   for (std::uint32_t number = 0; number < buffer_kinds; ++number) {
     const auto buffer = static_cast<Buffer>(number);
     if (!reading.turns(buffer)) continue;
-    const bool window_apart = buffer == Buffer::ccl && schedule.window > 0;
+    const bool window_apart = (buffer == Buffer::ccl || buffer == Buffer::scratch) && schedule.window > 0;
     rotation.turning_[number] = turning(window_apart ? schedule.window : schedule.elements);
   }
   if (reading.turns()) rotation.places_ = turning(schedule.elements);

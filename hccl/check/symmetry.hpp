@@ -13,7 +13,8 @@
 ///
 /// *When.* A rotation is a pair of maps: rank x becomes x+1 (modulo p), and byte b of a buffer of x becomes byte f(b)
 /// of the same buffer of x+1. f turns the blocks of a buffer that holds all blocks, or the p equal slices into which a
-/// payload of one block is cut, by one place, and leaves the rest alone. Rotation::of reads off the closed forms that
+/// payload of one block is cut, by one place, and leaves the rest alone. Scratch memory is such a buffer if none of it
+/// is used in slots. Rotation::of reads off the closed forms that
 /// both maps carry the program of every rank into that of the next, task by task:
 ///
 ///   - every group is that of all ranks in their own order; counts of rounds, notify slots and scratch slots do not
