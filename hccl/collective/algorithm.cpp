@@ -13,6 +13,7 @@
 #include "hccl/collective/mesh.hpp"
 #include "hccl/collective/nb.hpp"
 #include "hccl/collective/nhr.hpp"
+#include "hccl/collective/nhr_v1.hpp"
 #include "hccl/collective/pairwise.hpp"
 #include "hccl/collective/ring.hpp"
 #include "hccl/collective/ring_rooted.hpp"
@@ -103,12 +104,15 @@ constexpr std::array rows{
     Row{Collective::alltoall, Algorithm::mesh, flat<mesh_alltoall>},
     Row{Collective::alltoall, Algorithm::pairwise, flat<pairwise_alltoall>},
     Row{Collective::allreduce, Algorithm::nhr, flat<nhr_allreduce>},
+    Row{Collective::allreduce, Algorithm::nhr_v1, flat<nhr_v1_allreduce>},
     Row{Collective::allreduce, Algorithm::nb, flat<nb_allreduce>},
     Row{Collective::reduce_scatter, Algorithm::halving_doubling, flat<halving_doubling_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::nhr, flat<nhr_reduce_scatter>},
+    Row{Collective::reduce_scatter, Algorithm::nhr_v1, flat<nhr_v1_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::nb, flat<nb_reduce_scatter>},
     Row{Collective::allgather, Algorithm::halving_doubling, flat<halving_doubling_all_gather>},
     Row{Collective::allgather, Algorithm::nhr, flat<nhr_all_gather>},
+    Row{Collective::allgather, Algorithm::nhr_v1, flat<nhr_v1_all_gather>},
     Row{Collective::allgather, Algorithm::nb, flat<nb_all_gather>},
     Row{Collective::broadcast, Algorithm::halving_doubling, flat<halving_doubling_broadcast>},
     Row{Collective::broadcast, Algorithm::nhr, flat<nhr_broadcast>},

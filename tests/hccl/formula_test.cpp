@@ -11,6 +11,7 @@
 #include "hccl/collective/mesh.hpp"
 #include "hccl/collective/nb.hpp"
 #include "hccl/collective/nhr.hpp"
+#include "hccl/collective/nhr_v1.hpp"
 #include "hccl/collective/ring.hpp"
 #include "tests/support/formula_platform.hpp"
 #include "tests/support/rig.hpp"
@@ -128,14 +129,15 @@ TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
   }
 }
 
+double time_of(const std::string& platform, const Schedule& schedule) {
+  return test::in_child([&] {
+    test::Rig rig(platform, sim::NetworkKind::fluid);
+    return std::vector<double>{rig.time_of(std::make_shared<const Schedule>(schedule))};
+  })[0];
+}
+
 /// In a tree, "my memory is free" is posted long before the writer comes to it, except in the first step.
 TEST(FormulaOfTrees, TreesTakeLessByThePostsThatAreNotWaitedFor) {
-  const auto time_of = [](const std::string& path, const Schedule& schedule) {
-    return test::in_child([&] {
-      test::Rig rig(path, sim::NetworkKind::fluid);
-      return std::vector<double>{rig.time_of(std::make_shared<const Schedule>(schedule))};
-    })[0];
-  };
   for (const Rank ranks : {2U, 3U, 6U, 7U, 8U, 13U, 16U}) {
     const std::string path = test::write_platform(formula_platform(ranks));
     const double bytes = 4096.0 * ranks;
@@ -155,6 +157,25 @@ TEST(FormulaOfTrees, TreesTakeLessByThePostsThatAreNotWaitedFor) {
       const double formula = logarithmic_time(2, ranks, bytes);
       EXPECT_LE(time, formula * (1 + 1e-9)) << schedule.algorithm << ", " << ranks;
       EXPECT_GE(time, (formula - 2 * early) * (1 - 1e-9)) << schedule.algorithm << ", " << ranks;
+    }
+  }
+}
+
+/// HCCL has no formula of NHR_V1: the sum of its steps.
+TEST(FormulaOfGrids, NhrV1TakesTheSumOfItsSteps) {
+  for (const Rank ranks : {2U, 4U, 5U, 6U, 8U, 12U, 15U, 16U}) {
+    const RingGrid grid(ranks);
+    const std::string path = test::write_platform(formula_platform(ranks));
+    const double bytes = 4096.0 * ranks;
+    const double phase = (grid.rows + grid.columns - 2) * alpha + (bytes - 4096) * beta;
+    const Operation gather{.ranks = ranks, .elements = 1024, .collective = Collective::allgather};
+    EXPECT_NEAR(time_of(path, nhr_v1_all_gather(gather)) / phase, 1, 1e-9) << ranks;
+    for (const bool inlined : {true, false}) {
+      const double reducing = inlined ? 0 : (bytes - 4096) * gamma_cost;
+      const Operation scatter{.ranks = ranks, .elements = 1024, .collective = Collective::reduce_scatter};
+      EXPECT_NEAR(time_of(path, nhr_v1_reduce_scatter(scatter, inlined)) / (phase + reducing), 1, 1e-9) << ranks;
+      const Operation allreduce{.ranks = ranks, .elements = 1024 * ranks};
+      EXPECT_NEAR(time_of(path, nhr_v1_allreduce(allreduce, inlined)) / (2 * phase + reducing), 1, 1e-9) << ranks;
     }
   }
 }

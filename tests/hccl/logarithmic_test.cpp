@@ -1,38 +1,24 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 
 #include "hccl/check/check.hpp"
+#include "hccl/check/symmetry.hpp"
 #include "hccl/collective/nb.hpp"
 #include "hccl/collective/nhr.hpp"
+#include "hccl/collective/nhr_v1.hpp"
 #include "tests/support/check_text.hpp"
-#include "tests/support/collective_algorithms.hpp"
 
-/// Algorithms with logarithmically many steps: proved for every number of ranks, with the steps and bytes that their
-/// headers state.
+/// Algorithms with logarithmically many steps, or with as many as the root of the ranks: steps and bytes are those that
+/// their headers state. That they are correct is proved and executed with all others (checker_property_test.cpp,
+/// collective_test.cpp).
 namespace hcclsim::hccl {
 namespace {
 
 using test::text_of;
-
-TEST(Logarithmic, EveryAlgorithmIsCorrect) {
-  std::uint64_t seed = 0;
-  for (const test::CollectiveAlgorithm& algorithm : test::logarithmic_algorithms()) {
-    for (Rank ranks = 1; ranks <= 33; ++ranks) {
-      if (!algorithm.fits(ranks)) continue;
-      for (const std::uint64_t elements : {0U, 1U, 257U}) {
-        Operation operation = test::operation_of(algorithm, ranks, elements);
-        if (is_rooted(operation.collective)) operation.root = static_cast<Rank>(++seed % ranks);
-        const CheckReport report = check(algorithm.build(operation));
-        ASSERT_TRUE(report.ok) << fmt::format("{} on {} ranks, {} elements, root {}: ", algorithm.name, ranks, elements,
-                                              operation.root)
-                               << text_of(report);
-      }
-    }
-  }
-}
 
 struct Counted {
   std::string name;
@@ -70,6 +56,61 @@ TEST(Logarithmic, StepsAndBytesAreThoseOfTheFormula) {
       EXPECT_EQ(report.distances->sent, counted.phases * (ranks - 1) * share) << what;
       EXPECT_EQ(report.distances->reduced, reduces(counted.collective) ? (ranks - 1) * share : 0) << what;
     }
+  }
+}
+
+TEST(Logarithmic, ReducedByACoreOneRankStandsForAll) {
+  for (const Schedule& schedule : {nhr_allreduce({4096, 4096 * 64}, false), nb_allreduce({4096, 4096 * 64}, false)}) {
+    EXPECT_TRUE(Rotation::of(schedule)) << schedule.algorithm;
+    const CheckReport report = check(schedule);
+    EXPECT_TRUE(report.ok) << text_of(report);
+  }
+}
+
+TEST(RingGrid, IsARectangleOrHasLongerRows) {
+  const auto grid = [](Rank ranks) {
+    const RingGrid grid(ranks);
+    return fmt::format("{}x{}+{}", grid.rows, grid.columns, grid.long_rows);
+  };
+  EXPECT_EQ(grid(1), "1x1+0");
+  EXPECT_EQ(grid(5), "1x5+0");
+  EXPECT_EQ(grid(7), "3x2+1");  // 3 2 2
+  EXPECT_EQ(grid(8), "2x4+0");
+  EXPECT_EQ(grid(11), "3x3+2");  // 4 4 3
+  EXPECT_EQ(grid(13), "4x3+1");  // 4 3 3 3
+  EXPECT_EQ(grid(16), "4x4+0");
+  EXPECT_EQ(grid(17), "4x4+1");
+  EXPECT_EQ(grid(32), "4x8+0");
+  EXPECT_EQ(grid(128), "11x11+7");  // 8x16 is too long
+  for (Rank ranks = 1; ranks < 400; ++ranks) {
+    const RingGrid made(ranks);
+    EXPECT_EQ(made.start(made.rows - 1) + made.length(made.rows - 1), ranks);
+    EXPECT_LE(made.long_rows, made.columns) << ranks;
+    EXPECT_LT(std::max(made.rows, made.length(0)) - std::min(made.rows, made.columns), 5U) << ranks;
+  }
+}
+
+TEST(RingGrid, StepsAndBytesOfARectangle) {
+  for (const Rank ranks : {2U, 5U, 6U, 8U, 12U, 16U, 32U}) {
+    const RingGrid grid(ranks);
+    const std::uint32_t steps = grid.rows + grid.columns - 2;
+    const Bytes share = 96 * 4;
+    const auto distances = [&](const Schedule& schedule) {
+      const CheckReport report = check(schedule);
+      EXPECT_TRUE(report.ok) << text_of(report);
+      return report.distances.value();
+    };
+    const Distances gather =
+        distances(nhr_v1_all_gather({.ranks = ranks, .elements = 96, .collective = Collective::allgather}));
+    EXPECT_EQ(gather.steps, steps) << ranks;
+    EXPECT_EQ(gather.sent, (ranks - 1) * share) << ranks;
+    const Distances scatter = distances(
+        nhr_v1_reduce_scatter({.ranks = ranks, .elements = 96, .collective = Collective::reduce_scatter}, true));
+    EXPECT_EQ(scatter.steps, steps) << ranks;
+    EXPECT_EQ(scatter.reduced, (ranks - 1) * share) << ranks;
+    const Distances both = distances(nhr_v1_allreduce({.ranks = ranks, .elements = ranks * 96}, true));
+    EXPECT_EQ(both.steps, 2 * steps) << ranks;
+    EXPECT_EQ(both.sent, 2 * (ranks - 1) * share) << ranks;
   }
 }
 

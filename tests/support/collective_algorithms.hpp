@@ -20,7 +20,7 @@ struct CollectiveAlgorithm {
 /// Every algorithm of hccl/collective with every option, for all collectives. Each family of algorithms has a function
 /// of its own, in a file of its own.
 [[nodiscard]] std::vector<CollectiveAlgorithm> collective_algorithms();
-/// Of them: halving-doubling, NHR, NB.
+/// Of them: halving-doubling, NHR, NHR_V1, NB.
 [[nodiscard]] std::vector<CollectiveAlgorithm> logarithmic_algorithms();
 
 /// Rings, mesh, star, pairwise, direct: all algorithms of one level that do not halve, but for allreduce.

@@ -3,6 +3,7 @@
 #include "hccl/collective/halving_doubling.hpp"
 #include "hccl/collective/nb.hpp"
 #include "hccl/collective/nhr.hpp"
+#include "hccl/collective/nhr_v1.hpp"
 #include "tests/support/collective_algorithms.hpp"
 
 namespace hcclsim::test {
@@ -18,6 +19,7 @@ std::vector<CollectiveAlgorithm> logarithmic_algorithms() {
       {Collective::allgather, "nhr allgather", nhr_all_gather, any},
       {Collective::scatter, "nhr scatter", nhr_scatter, any},
       {Collective::broadcast, "nhr broadcast", nhr_broadcast, any},
+      {Collective::allgather, "nhr-v1 allgather", nhr_v1_all_gather, any},
       {Collective::allgather, "nb allgather", nb_all_gather, any},
       {Collective::scatter, "nb scatter", nb_scatter, any},
       {Collective::broadcast, "nb broadcast", nb_broadcast, any},
@@ -32,6 +34,8 @@ std::vector<CollectiveAlgorithm> logarithmic_algorithms() {
     add(Collective::reduce, "halving-doubling reduce", halving_doubling_reduce, any);
     add(Collective::reduce_scatter, "nhr reduce-scatter", nhr_reduce_scatter, any);
     add(Collective::allreduce, "nhr allreduce", nhr_allreduce, any);
+    add(Collective::reduce_scatter, "nhr-v1 reduce-scatter", nhr_v1_reduce_scatter, any);
+    add(Collective::allreduce, "nhr-v1 allreduce", nhr_v1_allreduce, any);
     add(Collective::reduce_scatter, "nb reduce-scatter", nb_reduce_scatter, any);
     add(Collective::allreduce, "nb allreduce", nb_allreduce, any);
   }
