@@ -12,9 +12,9 @@ Schedule pairwise_alltoall(const Operation& operation) {
 
   const std::uint32_t steps = operation.ranks - 1;
   if (steps > 0) {
-    const std::int32_t first = builder.reserve_notifies(2 * steps);
-    const Linear ready{first, 0, 2, 0};
-    const Linear have_read{first + 1, 0, 2, 0};
+    const std::int32_t first = builder.reserve_notifies(steps + 1);
+    const Linear have_read{first};
+    const Linear ready{first + 1, 0, 1, 0};
     const Peer reader = peer_at(level.group, {1, 0, 1, 0});
     const Peer source = peer_at(level.group, {-1, 0, -1, 0});
     const Range theirs = output(builder.share(level, {-1, 1, -1, 0}));

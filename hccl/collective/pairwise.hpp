@@ -12,8 +12,8 @@
 ///                     coll_algo_intro); with blocks of n/p: (p−1)·(alpha + n/p·beta)
 ///
 /// Ranks that have small blocks go ahead, so that different blocks may take less. alpha: post "you may read" to x+k,
-/// wait, read, post "I have read" to x−k, wait. Every step has notify slots of its own, as HCCL has them for every pair
-/// of ranks.
+/// wait, read, post "I have read" to x−k, wait. "You may read" has a notify slot for every step, as ranks may be
+/// several steps apart: p slots in all.
 namespace hcclsim::hccl {
 
 [[nodiscard]] Schedule pairwise_alltoall(const Operation& operation);
