@@ -104,8 +104,10 @@ bool takes_pipeline(const Operation& operation, const HcclConfig& config, const 
 }
 
 Level1 first_of(Collective collective, std::initializer_list<Algorithm> algorithms, std::string rule) {
+  const bool in_levels = has_algorithm(collective, Algorithm::hierarchical);
   for (const Algorithm algorithm : algorithms) {
-    if (has_outer(collective, algorithm)) return {algorithm, std::move(rule)};
+    const bool simulated = in_levels ? has_outer(collective, algorithm) : has_algorithm(collective, algorithm);
+    if (simulated) return {algorithm, std::move(rule)};
   }
   return {Algorithm::ring, std::move(rule)};
 }

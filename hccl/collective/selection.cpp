@@ -91,6 +91,10 @@ Selection alltoall_of(const Topology& topology, const device::Soc& soc) {
 Selection choose_in_server(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc) {
   if (request.operation.collective == Collective::allreduce) return allreduce_in_server(request, topology, soc);
   const Algorithm algorithm = in_server(topology, topology.ranks, soc);
+  if (!has_algorithm(request.operation.collective, algorithm)) {
+    return {.algorithm = Algorithm::ring,
+            .rule = fmt::format("{} is not simulated for {}", name_of(algorithm), name_of(request.operation.collective))};
+  }
   return {.algorithm = algorithm, .rule = rule_in_server(algorithm, topology.ranks, soc)};
 }
 
@@ -108,6 +112,10 @@ Selection choose_in_levels(const CollectiveRequest& request, const Topology& top
   }
   if (spans) {
     bad_input("collective", "{} was asked for, but {}; say one of the two", name_of(request.algorithm), level1.rule);
+  }
+  // HCCL runs the algorithm between servers over all ranks where it does not compose levels.
+  if (!has_algorithm(request.operation.collective, Algorithm::hierarchical)) {
+    return {.algorithm = level1.algorithm, .rule = fmt::format("over all ranks: {}", level1.rule)};
   }
   const std::string levels =
       request.algorithm == Algorithm::automatic

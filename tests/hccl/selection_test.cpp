@@ -1,13 +1,17 @@
 #include "hccl/collective/selection.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "tests/support/collective_result.hpp"
+#include "tests/support/interpreter.hpp"
 
 /// What is chosen where (spec: HCCL's graph mode), and what is refused.
 namespace hcclsim::hccl {
@@ -154,6 +158,69 @@ TEST(Selection, TheRuleIsSaidWithItsFigures) {
             "5 servers with 8 NPUs each make two levels; halving-doubling between servers: HCCL estimates, with 60 us "
             "a step and 20 GB/s for slices of 1200000 bytes, ring 576.0 us, halving-doubling 570.0 us; the first of "
             "equal ones wins");
+}
+
+std::vector<Topology> some_topologies() {
+  Topology part = whole_servers(1, 8);
+  part.whole_servers = false;
+  return {whole_servers(1, 1), whole_servers(1, 2), whole_servers(1, 4), whole_servers(1, 6), whole_servers(1, 8), part,
+          whole_servers(2, 2), whole_servers(2, 8), whole_servers(3, 4), whole_servers(4, 4),
+          Topology{.ranks = 5, .servers = 2, .between = sim::Transport::rdma}};
+}
+
+std::string problem_of_default(const CollectiveRequest& request, const Topology& topology, const device::Soc& chip) {
+  const auto schedule = make_collective(request, topology, chip);
+  const auto input = test::make_input(*schedule, 7);
+  const std::string problem = test::problem_of_result(*schedule, input, test::execute(*schedule, input, 7).output);
+  if (problem.empty()) return "";
+  return fmt::format("{} {} among {} ranks on {} servers of {}, {}: {}", schedule->algorithm,
+                     name_of(schedule->collective), schedule->ranks, topology.servers, chip.name,
+                     name_of(request.launch), problem);
+}
+
+TEST(Selection, WhateverIsChosenCanBeBuiltAndIsRight) {
+  std::uint64_t seed = 0;
+  for (const char* name : {"910A", "910B1", "Ascend910_9391"}) {
+    const device::Soc chip = soc(name);
+    for (const Topology& topology : some_topologies()) {
+      for (int number = 0; number <= static_cast<int>(Collective::barrier); ++number) {
+        const auto collective = static_cast<Collective>(number);
+        for (const LaunchMode launch : {LaunchMode::graph, LaunchMode::op}) {
+          for (const std::uint64_t elements : {0U, 1U, 331U, 20000U}) {
+            CollectiveRequest request{.operation = {.ranks = topology.ranks, .elements = elements,
+                                                    .collective = collective},
+                                      .launch = launch};
+            request.operation.in_place = collective != Collective::send_recv && ++seed % 2 == 0;
+            if (is_rooted(collective)) request.operation.root = static_cast<Rank>(seed % topology.ranks);
+            request.config.buffer_bytes = 40000;
+            ASSERT_EQ(problem_of_default(request, topology, chip), "");
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Selection, CountsOfBlocksAndOfPairs) {
+  std::mt19937 random(3);
+  std::uniform_int_distribution<std::uint64_t> any(0, 300);
+  for (const Topology& topology : some_topologies()) {
+    for (const Collective collective :
+         {Collective::reduce_scatter, Collective::allgather, Collective::alltoall, Collective::send_recv}) {
+      const std::size_t ranks = topology.ranks;
+      std::vector<std::uint64_t> counts(counts_pairs(collective) ? ranks * ranks : ranks);
+      for (std::uint64_t& count : counts) count = any(random);
+      for (const LaunchMode launch : {LaunchMode::graph, LaunchMode::op}) {
+        CollectiveRequest request{.operation = {.ranks = topology.ranks, .collective = collective}, .launch = launch};
+        request.operation.in_place = false;
+        request.operation.counts = counts_pairs(collective) ? BlockCounts::of_pairs(topology.ranks, counts)
+                                                            : BlockCounts::of_blocks(counts);
+        request.config.buffer_bytes = 9000;
+        ASSERT_EQ(problem_of_default(request, topology, soc("910A")), "");
+        ASSERT_EQ(problem_of_default(request, topology, soc("910B1")), "");
+      }
+    }
+  }
 }
 
 }  // namespace
