@@ -166,6 +166,7 @@ void add_collective_command(CLI::App& app) {
       ->check(one_of({"fluid", "simgrid"}))
       ->capture_default_str();
   command->add_flag("--extended", options->extended, "Also bus bandwidth, bound, algorithm, what limits it, formula");
+  command->add_flag("--explain", options->sweep.explain, "Why each algorithm was chosen, and what the others cost");
   command->add_option("--format", options->format, "text, json or csv")
       ->check(one_of({"text", "json", "csv"}))
       ->capture_default_str();

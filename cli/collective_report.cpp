@@ -82,7 +82,7 @@ std::string collective_text(const Sweep& sweep, bool extended) {
     text += extended ? fmt::format("{:<13}", check) + extended_cells(row) : check;
     text += '\n';
   }
-  text += check_line(sweep);
+  text += check_line(sweep) + explanation_text(sweep.explanation);
   if (!sweep.unmodelled.empty()) {
     text += fmt::format("Set but not modelled, without effect: {}\n", fmt::join(sweep.unmodelled, ", "));
   }
@@ -103,6 +103,7 @@ std::string collective_json(const Sweep& sweep, const SweepOptions& options, con
     json["rows"].push_back(json_of(row, sweep, op));
     if (row.check.has_value()) json["checked"][row.check->proved ? "proof" : "real_data"].push_back(row.size);
   }
+  if (!sweep.explanation.empty()) json["explain"] = explanation_json(sweep.explanation);
   if (!sweep.unmodelled.empty()) json["not_modelled"] = sweep.unmodelled;
   json["notes"] = sweep.notes;
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "cli/explained_collective.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
@@ -59,6 +60,32 @@ SweepCheck check_of(const hccl::Schedule& schedule, device::WorkerPool& workers)
   }
   const hccl::CheckReport proof = hccl::check(schedule);
   return {.ok = proof.ok, .proved = true, .problem = proof.ok ? "" : proof.verdict};
+}
+
+/// The platform as all sizes see it.
+struct Setting {
+  sim::Cluster& cluster;
+  const device::Soc& soc;
+  const device::TaskCosts& costs;
+  const hccl::Communicator& communicator;
+};
+
+/// Why a size has its algorithm; the others are simulated, too.
+ExplainedCollective explain_size(const Setting& setting, const hccl::CollectiveRequest& request) {
+  const hccl::Explanation explanation =
+      explain(request, setting.communicator, setting.cluster, setting.soc, setting.costs);
+  ExplainedCollective result =
+      explained(explanation, std::string(name_of(request.operation.collective)), request.operation.payload());
+  if (request.operation.ranks > most_explained_by_simulation) return result;
+  std::vector<std::vector<hccl::CollectiveCall>> points;
+  for (const hccl::Alternative& alternative : explanation.alternatives) {
+    if (alternative.schedule == nullptr) continue;
+    points.push_back(
+        {{.name = alternative.algorithm, .schedule = alternative.schedule, .ranks = setting.communicator.ranks}});
+  }
+  const auto times = simulate_each(setting.cluster, setting.soc, setting.costs, {.launch = request.launch}, points);
+  for (std::size_t i = 0; i < times.size(); ++i) result.algorithms[i].simulated = times[i].calls.front().duration;
+  return result;
 }
 
 }  // namespace
@@ -119,6 +146,11 @@ Sweep run_sweep(const SweepOptions& options) {
       row.formula_text = to_string(*formula, schedule.payload());
     }
     if (options.check) row.check = check_of(schedule, workers);
+    const bool last = i + 1 == sizes.size() || points[i + 1].front().schedule->algorithm != schedule.algorithm;
+    if (options.explain && last && topology.ranks > 1) {
+      request.operation.elements = schedule.elements;
+      sweep.explanation.push_back(explain_size({cluster, soc, costs, communicator}, request));
+    }
     sweep.rows.push_back(std::move(row));
   }
   return sweep;

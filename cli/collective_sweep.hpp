@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/collective_sizes.hpp"
+#include "cli/explanation.hpp"
 #include "hccl/collective/selection.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "sim/network.hpp"
@@ -25,6 +26,7 @@ struct SweepOptions {
   std::uint32_t iterations = 20;
   std::uint32_t warmups = 10;
   bool check = true;
+  bool explain = false;
   sim::NetworkKind network = sim::NetworkKind::fluid;
   std::vector<hccl::HcclSetting> hccl_settings{};  ///< of environment and options
 };
@@ -54,7 +56,8 @@ struct Sweep {
   std::string npu;
   hccl::Operation operation;  ///< of the last size
   std::vector<SweepRow> rows;
-  std::vector<std::string> unmodelled;  ///< settings of HCCL without effect
+  std::vector<ExplainedCollective> explanation;  ///< of each algorithm, for the largest size that uses it
+  std::vector<std::string> unmodelled;           ///< settings of HCCL without effect
   std::vector<std::string> notes;
 };
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cli/explained_collective.hpp"
 #include "hccl/collective/explain.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 
@@ -14,9 +15,6 @@ namespace hcclsim::cli {
 namespace {
 
 using Json = nlohmann::json;
-
-/// Beyond so many NPUs a ring over all of them is more than one wants to wait for; formulas are given alone then.
-constexpr Rank most_simulated = 128;
 
 /// Segments that use the same algorithm.
 struct Alike {
@@ -53,24 +51,6 @@ std::map<std::string, Alike> alike_segments(const Setting& setting, const hccl::
   return groups;
 }
 
-ExplainedCollective explained(const hccl::Explanation& explanation, std::string title, Bytes payload) {
-  ExplainedCollective collective{
-      .title = std::move(title), .payload = payload, .rule = explanation.rule, .levels = level_lines(explanation)};
-  for (const hccl::Alternative& alternative : explanation.alternatives) {
-    if (alternative.schedule == nullptr) {
-      collective.refused.push_back({alternative.algorithm, alternative.refused});
-      continue;
-    }
-    ExplainedAlgorithm algorithm{.name = alternative.algorithm, .formula = {}, .chosen = alternative.chosen};
-    if (alternative.formula.has_value()) {
-      algorithm.formula = to_string(*alternative.formula, payload);
-      algorithm.formula_time = alternative.formula_time;
-    }
-    collective.algorithms.push_back(std::move(algorithm));
-  }
-  return collective;
-}
-
 }  // namespace
 
 RunExplanation::RunExplanation(const Setting& setting) {
@@ -87,7 +67,7 @@ RunExplanation::RunExplanation(const Setting& setting) {
       if (alternative.schedule != nullptr) points.push_back({{alternative.algorithm, alternative.schedule}});
     }
   }
-  if (setting.options.npus > most_simulated) return;
+  if (setting.options.npus > most_explained_by_simulation) return;
   child_.emplace([&setting, points = std::move(points)] {
     Json times = Json::array();
     for (const hccl::SimulatedCollectives& result :

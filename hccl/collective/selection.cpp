@@ -92,8 +92,9 @@ Selection choose_in_server(const CollectiveRequest& request, const Topology& top
   if (request.operation.collective == Collective::allreduce) return allreduce_in_server(request, topology, soc);
   const Algorithm algorithm = in_server(topology, topology.ranks, soc);
   if (!has_algorithm(request.operation.collective, algorithm)) {
-    return {.algorithm = Algorithm::ring,
-            .rule = fmt::format("{} is not simulated for {}", name_of(algorithm), name_of(request.operation.collective))};
+    return {
+        .algorithm = Algorithm::ring,
+        .rule = fmt::format("{} is not simulated for {}", name_of(algorithm), name_of(request.operation.collective))};
   }
   return {.algorithm = algorithm, .rule = rule_in_server(algorithm, topology.ranks, soc)};
 }

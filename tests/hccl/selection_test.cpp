@@ -163,8 +163,16 @@ TEST(Selection, TheRuleIsSaidWithItsFigures) {
 std::vector<Topology> some_topologies() {
   Topology part = whole_servers(1, 8);
   part.whole_servers = false;
-  return {whole_servers(1, 1), whole_servers(1, 2), whole_servers(1, 4), whole_servers(1, 6), whole_servers(1, 8), part,
-          whole_servers(2, 2), whole_servers(2, 8), whole_servers(3, 4), whole_servers(4, 4),
+  return {whole_servers(1, 1),
+          whole_servers(1, 2),
+          whole_servers(1, 4),
+          whole_servers(1, 6),
+          whole_servers(1, 8),
+          part,
+          whole_servers(2, 2),
+          whole_servers(2, 8),
+          whole_servers(3, 4),
+          whole_servers(4, 4),
           Topology{.ranks = 5, .servers = 2, .between = sim::Transport::rdma}};
 }
 
@@ -187,9 +195,9 @@ TEST(Selection, WhateverIsChosenCanBeBuiltAndIsRight) {
         const auto collective = static_cast<Collective>(number);
         for (const LaunchMode launch : {LaunchMode::graph, LaunchMode::op}) {
           for (const std::uint64_t elements : {0U, 1U, 331U, 20000U}) {
-            CollectiveRequest request{.operation = {.ranks = topology.ranks, .elements = elements,
-                                                    .collective = collective},
-                                      .launch = launch};
+            CollectiveRequest request{
+                .operation = {.ranks = topology.ranks, .elements = elements, .collective = collective},
+                .launch = launch};
             request.operation.in_place = collective != Collective::send_recv && ++seed % 2 == 0;
             if (is_rooted(collective)) request.operation.root = static_cast<Rank>(seed % topology.ranks);
             request.config.buffer_bytes = 40000;
@@ -213,8 +221,8 @@ TEST(Selection, CountsOfBlocksAndOfPairs) {
       for (const LaunchMode launch : {LaunchMode::graph, LaunchMode::op}) {
         CollectiveRequest request{.operation = {.ranks = topology.ranks, .collective = collective}, .launch = launch};
         request.operation.in_place = false;
-        request.operation.counts = counts_pairs(collective) ? BlockCounts::of_pairs(topology.ranks, counts)
-                                                            : BlockCounts::of_blocks(counts);
+        request.operation.counts =
+            counts_pairs(collective) ? BlockCounts::of_pairs(topology.ranks, counts) : BlockCounts::of_blocks(counts);
         request.config.buffer_bytes = 9000;
         ASSERT_EQ(problem_of_default(request, topology, soc("910A")), "");
         ASSERT_EQ(problem_of_default(request, topology, soc("910B1")), "");
