@@ -18,6 +18,20 @@ namespace {
 constexpr std::size_t most_examples = 3;  // of every kind in a stage
 constexpr std::uint32_t no_stage = ~std::uint32_t{0};
 
+/// All counts if they are few, else their number and the first that differs.
+FieldDifference difference_of_counts(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b) {
+  constexpr std::size_t most_shown = 16;
+  const auto differing =
+      static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+  const auto text = [differing](const std::vector<std::uint64_t>& counts) {
+    if (counts.empty()) return std::string("none");
+    if (counts.size() <= most_shown) return fmt::to_string(fmt::join(counts, " "));
+    if (differing >= counts.size()) return fmt::format("{} counts", counts.size());
+    return fmt::format("{} counts, number {} is {}", counts.size(), differing, counts[differing]);
+  };
+  return {"counts", text(a), text(b)};
+}
+
 std::vector<FieldDifference> compare_headers(const Schedule& a, const Schedule& b) {
   std::vector<FieldDifference> fields;
   const auto compare = [&](const char* name, const auto& first, const auto& second) {
@@ -30,9 +44,7 @@ std::vector<FieldDifference> compare_headers(const Schedule& a, const Schedule& 
   compare("algorithm", a.algorithm, b.algorithm);
   compare("ranks", a.ranks, b.ranks);
   compare("elements", a.elements, b.elements);
-  if (a.counts != b.counts)
-    compare("counts", fmt::to_string(fmt::join(a.counts.counts(), " ")),
-            fmt::to_string(fmt::join(b.counts.counts(), " ")));
+  if (a.counts != b.counts) fields.push_back(difference_of_counts(a.counts.counts(), b.counts.counts()));
   compare_names("type", a.type, b.type);
   compare_names("op", a.op, b.op);
   compare("root", a.root, b.root);

@@ -60,6 +60,28 @@ TEST(Difference, OfTheHeaderIsNamed) {
   EXPECT_TRUE(found.stages.empty());
 }
 
+TEST(Difference, CountsAreShownIfTheyAreFew) {
+  const auto with = [](std::vector<std::uint64_t> counts) {
+    Schedule schedule;
+    schedule.ranks = static_cast<Rank>(counts.size());
+    schedule.collective = Collective::allgather;
+    schedule.counts = BlockCounts::of_blocks(std::move(counts));
+    return schedule;
+  };
+  const auto line = [](const Schedule& first, const Schedule& second) {
+    const FieldDifference field = difference(first, second).fields.at(0);
+    return field.name + ": " + field.first + " -> " + field.second;
+  };
+  EXPECT_EQ(line(with({1, 2, 3}), with({1, 5, 3})), "counts: 1 2 3 -> 1 5 3");
+  std::vector<std::uint64_t> many(100, 7);
+  const Schedule before = with(many);
+  many[42] = 8;
+  EXPECT_EQ(line(before, with(many)), "counts: 100 counts, number 42 is 7 -> 100 counts, number 42 is 8");
+  Schedule alike = before;
+  alike.counts = {};
+  EXPECT_EQ(line(before, alike), "counts: 100 counts, number 0 is 7 -> none");
+}
+
 // Three rounds on four ranks.
 TEST(Difference, ALostWaitIsRemoved) {
   const StageDifference stage = changes(edited("task { kind: wait notify: \"0\" }", ""));
