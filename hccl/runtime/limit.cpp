@@ -32,7 +32,8 @@ Limit limit_of(const CollectiveTime& time, const sim::Cluster& cluster, Seconds 
   constexpr double rounding = 1e-9;
   const bool waits =
       time.per_iteration > time.duration * (1 + rounding) || launch > time.per_iteration * (1 - rounding);
-  return explain_limit(time.stats, cluster, time.start, {.others = others, .launch = waits ? launch : 0});
+  // Ranks that arrive late do so because of iterations before, which is no limit of this one.
+  return explain_limit(time.stats, cluster, time.stats.last_arrival, {.others = others, .launch = waits ? launch : 0});
 }
 
 }  // namespace hcclsim::hccl
