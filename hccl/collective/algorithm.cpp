@@ -10,6 +10,7 @@
 #include "hccl/collective/direct.hpp"
 #include "hccl/collective/halving_doubling.hpp"
 #include "hccl/collective/hierarchical.hpp"
+#include "hccl/collective/level.hpp"
 #include "hccl/collective/mesh.hpp"
 #include "hccl/collective/nb.hpp"
 #include "hccl/collective/nhr.hpp"
@@ -56,20 +57,9 @@ Schedule in_rings(const Operation& operation, const AlgorithmSetting& setting) {
   return build(operation, setting.rings);
 }
 
-InnerAlgorithm inner_of(Algorithm algorithm) {
-  if (algorithm == Algorithm::multi_ring) return InnerAlgorithm::multi_ring;
-  return algorithm == Algorithm::mesh ? InnerAlgorithm::mesh : InnerAlgorithm::ring;
-}
-
-template <Schedule (*build)(const Operation&, const HierarchicalOptions&)>
+template <Schedule (*build)(const Operation&, const std::vector<HierarchyLevel>&)>
 Schedule in_levels(const Operation& operation, const AlgorithmSetting& setting) {
-  const bool halving = setting.outer == Algorithm::halving_doubling;
-  return build(operation, {.ranks_per_server = setting.ranks_per_server,
-                           .inner = inner_of(setting.inner),
-                           .outer = halving ? OuterAlgorithm::halving_doubling : OuterAlgorithm::ring,
-                           .orders = setting.rings,
-                           .inline_reduce_inner = setting.inline_inside,
-                           .inline_reduce_outer = setting.inline_between});
+  return build(operation, setting.levels);
 }
 
 constexpr std::array rows{
@@ -78,13 +68,15 @@ constexpr std::array rows{
     Row{Collective::allreduce, Algorithm::mesh_one_shot, flat<mesh_one_shot_allreduce>},
     Row{Collective::allreduce, Algorithm::mesh_two_shot, flat<mesh_two_shot_allreduce>},
     Row{Collective::allreduce, Algorithm::halving_doubling, flat<halving_doubling_allreduce>},
-    Row{Collective::allreduce, Algorithm::hierarchical, in_levels<hierarchical_allreduce>},
+    Row{Collective::allreduce, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::reduce_scatter, Algorithm::ring, flat<ring_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::multi_ring, in_rings<multi_ring_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::mesh, flat<mesh_reduce_scatter>},
+    Row{Collective::reduce_scatter, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::allgather, Algorithm::ring, flat<ring_all_gather>},
     Row{Collective::allgather, Algorithm::multi_ring, in_rings<multi_ring_all_gather>},
     Row{Collective::allgather, Algorithm::mesh, flat<mesh_all_gather>},
+    Row{Collective::allgather, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::broadcast, Algorithm::ring, flat<ring_broadcast>},
     Row{Collective::broadcast, Algorithm::multi_ring, in_rings<multi_ring_broadcast>},
     Row{Collective::broadcast, Algorithm::mesh, flat<mesh_broadcast>},
@@ -181,8 +173,7 @@ Schedule build_algorithm(Algorithm algorithm, const Operation& operation, const 
 }
 
 bool has_outer(Collective collective, Algorithm outer) {
-  return has_algorithm(collective, Algorithm::hierarchical) &&
-         (outer == Algorithm::ring || outer == Algorithm::halving_doubling);
+  return has_algorithm(collective, Algorithm::hierarchical) && works_on_level(outer, collective);
 }
 
 }  // namespace hcclsim::hccl

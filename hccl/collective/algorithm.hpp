@@ -41,18 +41,22 @@ enum class Algorithm : std::uint8_t {
 [[nodiscard]] std::vector<Algorithm> algorithms_of(Collective collective);
 [[nodiscard]] bool has_algorithm(Collective collective, Algorithm algorithm);
 
+/// A level of a hierarchy: groups of the same size, of ranks or of groups of the level inside of it.
+struct HierarchyLevel {
+  Rank size = 1;
+  Algorithm algorithm = Algorithm::ring;
+  /// multi-ring: order of a group's members in each ring.
+  std::vector<std::vector<Rank>> rings{};
+  bool inline_reduce = true;  ///< transfers of the level reduce on their way
+};
+
 /// What builders need to know besides the operation.
 struct AlgorithmSetting {
-  /// Transfers reduce on their way: within servers, between them, and all of them, which is what an algorithm that does
-  /// not know servers needs.
-  bool inline_inside = true;
-  bool inline_between = true;
-  bool inline_reduce = true;
-  Rank ranks_per_server = 1;
-  /// Orders of the ranks of a server, or of all ranks if there is one, for algorithms of several rings.
+  bool inline_reduce = true;  ///< all transfers reduce on their way
+  /// Orders of all ranks, for algorithms of several rings.
   std::vector<std::vector<Rank>> rings{};
-  Algorithm inner = Algorithm::ring;  ///< hierarchical: within servers
-  Algorithm outer = Algorithm::ring;  ///< hierarchical: between servers
+  /// For algorithms that know them, from the innermost on: servers, and what is between them.
+  std::vector<HierarchyLevel> levels{};
 };
 
 /// The algorithm's schedule in the form that staging.hpp takes. Throws Error(bad_input, "algorithm") for an algorithm

@@ -29,10 +29,11 @@ std::int32_t Builder::reserve_notifies(std::uint32_t count) {
 
 std::vector<Cut> Builder::share(const Level& level, Linear index, std::uint32_t count, std::uint32_t step) const {
   const bool blocks = schedule_.blocks() > 1;
+  const Group& group = schedule_.groups[level.group];
   return append(level.parent, {.kind = blocks ? Cut::Kind::block : Cut::Kind::slice,
-                               .ordered = !schedule_.groups[level.group].order().empty(),
+                               .ordered = !group.order().empty() && group.size() == group.span(),
                                .group = level.group,
-                               .parts = size(level.group),
+                               .parts = group.size(),
                                .count = count,
                                .step = step,
                                .index = index});
@@ -43,7 +44,7 @@ Bytes Builder::reserve_scratch(std::uint32_t slots, const std::vector<Cut>& cuts
   Bytes length = schedule_.largest_block() * size_of(schedule_.type);
   for (const Cut& cut : cuts) {
     if (cut.kind == Cut::Kind::block) {
-      blocks = cut.count;
+      blocks = blocks / cut.parts * cut.count;
       continue;
     }
     const Bytes even = (length + cut.parts - 1) / cut.parts;

@@ -30,7 +30,9 @@ class Builder {
   [[nodiscard]] Rank stride(std::uint16_t group) const { return schedule_.groups[group].stride(); }
 
   /// What position `index` of the level's group is responsible for: `count` shares, `step` apart. If the payload has a
-  /// block for every rank, the shares are blocks of those that the level's parent picks; otherwise they are slices.
+  /// block for every rank, the shares are blocks of those that the level's parent picks, a run of them each if there
+  /// are more than positions; otherwise they are slices. In a group of all ranks of its span in an order of its own,
+  /// the share of a position is that of its place.
   [[nodiscard]] std::vector<Cut> share(const Level& level, Linear index, std::uint32_t count = 1,
                                        std::uint32_t step = 1) const;
 

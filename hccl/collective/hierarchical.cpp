@@ -1,89 +1,116 @@
 #include "hccl/collective/hierarchical.hpp"
 
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
-#include "hccl/collective/halving_doubling.hpp"
-#include "hccl/collective/mesh.hpp"
-#include "hccl/collective/ring.hpp"
+#include "hccl/collective/level.hpp"
 
 namespace hcclsim::hccl {
 namespace {
 
-void add_rings(Builder& builder, const std::string& name, const Rings& rings, bool inline_reduce, RingLoop loop) {
-  std::vector<Strand> strands;
-  for (std::uint32_t ring = 0; ring < rings.size(); ++ring) {
-    const Level level{rings[ring], {}, inline_reduce};
-    strands.push_back({.group = level.group,
-                       .first_queue = ring,
-                       .loops = {loop(builder, level, ring, static_cast<std::uint32_t>(rings.size()))}});
+std::string name_of(const std::vector<HierarchyLevel>& levels) {
+  std::string names;
+  for (const HierarchyLevel& level : levels) {
+    names += names.empty() ? "" : ", ";
+    names += name_of(level.algorithm);
   }
-  builder.add_stage(name).strands = std::move(strands);
+  return fmt::format("hierarchical({})", names);
 }
+
+std::string place_of(std::size_t level) {
+  constexpr std::array<std::string_view, 3> places{"in the server", "between servers", "between super-pods"};
+  return level < places.size() ? std::string(places[level]) : fmt::format("on level {}", level);
+}
+
+class Hierarchy {
+ public:
+  Hierarchy(const Operation& operation, const std::vector<HierarchyLevel>& levels)
+      : builder_(operation, name_of(levels)) {
+    Rank stride = 1;
+    for (const HierarchyLevel& level : levels) {
+      if (level.size > 1) make_level(level, stride, place_of(static_cast<std::size_t>(&level - levels.data())));
+      stride *= level.size;
+    }
+    if (stride != operation.ranks) internal_error("levels of {} ranks for {}", stride, operation.ranks);
+    if (operation.blocks() > 1) {
+      set_parents_of_blocks();
+    } else {
+      set_parents_of_slices();
+    }
+  }
+
+  Schedule allreduce() && {
+    if (!levels_.empty()) {
+      for (std::size_t l = 0; l + 1 < levels_.size(); ++l) add(Collective::reduce_scatter, levels_[l]);
+      add(Collective::allreduce, levels_.back());
+      for (std::size_t l = levels_.size() - 1; l-- > 0;) add(Collective::allgather, levels_[l]);
+    }
+    return std::move(builder_).finish();
+  }
+
+  Schedule reduce_scatter() && {
+    for (std::size_t l = levels_.size(); l-- > 0;) add(Collective::reduce_scatter, levels_[l]);
+    return std::move(builder_).finish();
+  }
+
+  Schedule all_gather() && {
+    for (const LevelStages& level : levels_) add(Collective::allgather, level);
+    return std::move(builder_).finish();
+  }
+
+ private:
+  void add(Collective collective, const LevelStages& stages) { add_level(builder_, collective, stages); }
+
+  void make_level(const HierarchyLevel& level, Rank stride, std::string place) {
+    LevelStages stages{.algorithm = level.algorithm,
+                       .level = {builder_.add_group(Group::block(level.size, stride)), {}, level.inline_reduce},
+                       .place = std::move(place)};
+    if (level.algorithm == Algorithm::ring) stages.rings.push_back(stages.level.group);
+    if (level.algorithm == Algorithm::multi_ring) {
+      for (const std::vector<Rank>& order : level.rings) {
+        stages.rings.push_back(builder_.add_group(Group::ordered(level.size, order, stride)));
+      }
+    }
+    levels_.push_back(std::move(stages));
+  }
+
+  /// The share of the rank's own position.
+  [[nodiscard]] std::vector<Cut> own_share(const LevelStages& stages) const {
+    return builder_.share(stages.level, {0, 1, 0, 0});
+  }
+
+  /// Each level has the slice that the levels inside of it leave to the rank.
+  void set_parents_of_slices() {
+    for (std::size_t l = 1; l < levels_.size(); ++l) levels_[l].level.parent = own_share(levels_[l - 1]);
+  }
+  /// Each level has the blocks of the ranks that share the digits of the levels outside of it.
+  void set_parents_of_blocks() {
+    for (std::size_t l = levels_.size(); l-- > 1;) levels_[l - 1].level.parent = own_share(levels_[l]);
+  }
+
+  Builder builder_;
+  std::vector<LevelStages> levels_;  // those of more than one rank
+};
 
 }  // namespace
 
-std::string_view name_of(InnerAlgorithm algorithm) {
-  switch (algorithm) {
-    case InnerAlgorithm::ring:
-      return "ring";
-    case InnerAlgorithm::multi_ring:
-      return "multi-ring";
-    case InnerAlgorithm::mesh:
-      return "mesh";
+Schedule hierarchical(const Operation& operation, const std::vector<HierarchyLevel>& levels) {
+  Hierarchy hierarchy(operation, levels);
+  switch (operation.collective) {
+    case Collective::allreduce:
+      return std::move(hierarchy).allreduce();
+    case Collective::reduce_scatter:
+      return std::move(hierarchy).reduce_scatter();
+    case Collective::allgather:
+      return std::move(hierarchy).all_gather();
+    default:
+      bad_input("hierarchical", "there is no {} over several levels", name_of(operation.collective));
   }
-  internal_error("unknown inner algorithm {}", static_cast<int>(algorithm));
-}
-
-std::string_view name_of(OuterAlgorithm algorithm) {
-  return algorithm == OuterAlgorithm::ring ? "ring" : "halving-doubling";
-}
-
-Schedule hierarchical_allreduce(const Operation& operation, const HierarchicalOptions& options) {
-  const Rank inner_size = options.ranks_per_server;
-  if (inner_size == 0 || operation.ranks % inner_size != 0) {
-    internal_error("{} ranks do not fall into servers of {}", operation.ranks, inner_size);
-  }
-  const Rank servers = operation.ranks / inner_size;
-  Builder builder(operation, fmt::format("hierarchical({}, {})", name_of(options.inner), name_of(options.outer)));
-  const std::uint16_t server = builder.add_group(Group::block(inner_size));
-  const Level inner{server, {}, options.inline_reduce_inner};
-
-  Rings rings;
-  if (options.inner == InnerAlgorithm::ring) rings.push_back(server);
-  if (options.inner == InnerAlgorithm::multi_ring) {
-    for (const std::vector<Rank>& order : options.orders) {
-      rings.push_back(builder.add_group(Group::ordered(inner_size, order)));
-    }
-  }
-  if (inner_size > 1) {
-    if (options.inner == InnerAlgorithm::mesh) {
-      mesh_reduce_scatter(builder, inner);
-    } else {
-      add_rings(builder, "reduce-scatter in the server", rings, options.inline_reduce_inner, ring_reduce_scatter);
-    }
-  }
-  if (servers > 1) {
-    // Each rank now holds the slice of its place in the server.
-    const Cut own{.group = server, .parts = inner_size, .index = {0, 1, 0, 0}};
-    const Level outer{builder.add_group(Group::block(servers, inner_size)), {own}, options.inline_reduce_outer};
-    if (options.outer == OuterAlgorithm::halving_doubling) {
-      halving_doubling_stages(builder, outer);
-    } else {
-      Strand strand{.group = outer.group};
-      strand.loops.push_back(ring_reduce_scatter(builder, outer, 0, 1));
-      strand.loops.push_back(ring_all_gather(builder, outer, 0, 1));
-      builder.add_stage("ring between servers").strands.push_back(std::move(strand));
-    }
-  }
-  if (inner_size > 1) {
-    if (options.inner == InnerAlgorithm::mesh) {
-      mesh_all_gather(builder, inner);
-    } else {
-      add_rings(builder, "all-gather in the server", rings, true, ring_all_gather);
-    }
-  }
-  return std::move(builder).finish();
 }
 
 }  // namespace hcclsim::hccl

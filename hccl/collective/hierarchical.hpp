@@ -1,36 +1,36 @@
 #pragma once
 
-#include <cstdint>
-#include <string_view>
 #include <vector>
 
-#include "hccl/collective/builder.hpp"
+#include "hccl/collective/algorithm.hpp"
 
-/// Two levels: reduce-scatter inside every server, allreduce of each slice among the ranks that hold it (one per
-/// server), all-gather inside every server. With m ranks per server and S servers the levels' times add up, the outer
-/// one on n/m bytes:
+/// Composition over levels: ranks form groups (the NPUs of a server), groups form groups (the servers of a super-pod),
+/// and each level has links and an algorithm of its own. Ranks are numbered group by group, and all groups of a level
+/// have the same size. Level 0 is the innermost; s(l) is the size of its groups, d(l) the product of the sizes below,
+/// and rank r has the digit x(l) = r / d(l) mod s(l). On level l the ranks that differ in that digit alone work with
+/// each other.
 ///
-///     time  RS(m, n) + AR(S, n/m) + AG(m, n)
+///     collective      levels, one after the other
+///     allreduce       reduce-scatter 0, 1, …; allreduce of the outermost; all-gather …, 1, 0
+///     reduce-scatter  reduce-scatter from the outermost to 0
+///     allgather       all-gather from 0 to the outermost
 ///
-/// Ranks are numbered server by server, with the same number on each.
+/// (HCCL's documentation, "hierarchical communication principles".) An allreduce cuts its payload anew on every level,
+/// so that most bytes move inside, where links are fast: level l works on n / d(l) bytes, slice x(0) of s(0), of that
+/// slice x(1) of s(1), …  Of the others block r belongs to rank r: a position on level l is responsible for d(l)
+/// consecutive blocks, those of the ranks that share its digits from there on upwards, so that transfers between
+/// servers stay contiguous. With n the bytes of the whole payload and p ranks, level l works on n · s(l) · d(l) / p
+/// bytes, and has the more of it the farther out it is:
+///
+///     time  allreduce       RS(s0, n) + RS(s1, n/s0) + … + AR(sL, n/dL) + … + AG(s1, n/s0) + AG(s0, n)
+///           reduce-scatter  RS(sL, n) + … + RS(s0, n·s0/p)
+///           allgather       AG(s0, n·s0/p) + … + AG(sL, n)
+///
+/// with the algorithms' formulas on each level's links. The steps and the bytes of the levels add up in the same way.
 namespace hcclsim::hccl {
 
-enum class InnerAlgorithm : std::uint8_t { ring, multi_ring, mesh };
-enum class OuterAlgorithm : std::uint8_t { ring, halving_doubling };
-
-[[nodiscard]] std::string_view name_of(InnerAlgorithm algorithm);
-[[nodiscard]] std::string_view name_of(OuterAlgorithm algorithm);
-
-struct HierarchicalOptions {
-  Rank ranks_per_server = 1;
-  InnerAlgorithm inner = InnerAlgorithm::ring;
-  OuterAlgorithm outer = OuterAlgorithm::ring;
-  /// multi_ring: order of the server's ranks in each ring.
-  std::vector<std::vector<Rank>> orders;
-  bool inline_reduce_inner = true;
-  bool inline_reduce_outer = false;
-};
-
-[[nodiscard]] Schedule hierarchical_allreduce(const Operation& operation, const HierarchicalOptions& options);
+/// Of an allreduce, a reduce-scatter or an allgather. Throws Error(bad_input, "hierarchical") if the algorithm of a
+/// level does not do its part.
+[[nodiscard]] Schedule hierarchical(const Operation& operation, const std::vector<HierarchyLevel>& levels);
 
 }  // namespace hcclsim::hccl

@@ -147,13 +147,17 @@ Selection choose(const CollectiveRequest& request, const Topology& topology, con
           .rule = "the servers' numbers of NPUs differ, or ranks are not numbered server by server"};
 }
 
-std::vector<std::vector<Rank>> rings_of(Algorithm algorithm, const Topology& topology, const device::Soc& soc) {
-  const bool hierarchical = algorithm == Algorithm::hierarchical;
-  if (!hierarchical && algorithm != Algorithm::multi_ring) return {};
-  if (hierarchical || topology.servers == 1) {
-    if (has_four_rings(topology, soc)) return four_rings_of_910a();
-    if (soc.generation == device::Generation::a3) return double_ring(topology.ranks_per_server);
-    if (hierarchical) return {};
+/// Orders of the ranks of a server for its several rings; none where HCCL has one ring.
+std::vector<std::vector<Rank>> rings_of_server(const Topology& topology, const device::Soc& soc) {
+  if (has_four_rings(topology, soc)) return four_rings_of_910a();
+  if (soc.generation == device::Generation::a3) return double_ring(topology.ranks_per_server);
+  return {};
+}
+
+std::vector<std::vector<Rank>> rings_of_all(const Topology& topology, const device::Soc& soc) {
+  if (topology.servers == 1) {
+    std::vector<std::vector<Rank>> rings = rings_of_server(topology, soc);
+    if (!rings.empty()) return rings;
   }
   bad_input("collective",
             "multi-ring needs one whole server of eight 910A (four rings) or one server of A3 dies (double ring); here "
@@ -179,12 +183,16 @@ AlgorithmSetting setting_of(const Selection& selection, const Operation& operati
   const auto inlined = [&](sim::Transport transport) {
     return device::inline_reduce(soc, operation.type, operation.op, alignment, transport);
   };
-  AlgorithmSetting setting{.inline_inside = inlined(topology.inside), .inline_between = inlined(topology.between)};
-  setting.inline_reduce = setting.inline_inside && (topology.servers == 1 || setting.inline_between);
-  setting.ranks_per_server = topology.ranks_per_server;
-  setting.rings = rings_of(selection.algorithm, topology, soc);
-  setting.inner = selection.inner;
-  setting.outer = selection.outer;
+  AlgorithmSetting setting;
+  setting.inline_reduce = inlined(topology.inside) && (topology.servers == 1 || inlined(topology.between));
+  if (selection.algorithm == Algorithm::multi_ring) setting.rings = rings_of_all(topology, soc);
+  if (topology.ranks_per_server == 0) return setting;
+  setting.levels = {
+      {.size = topology.ranks_per_server,
+       .algorithm = selection.inner,
+       .rings = rings_of_server(topology, soc),
+       .inline_reduce = inlined(topology.inside)},
+      {.size = topology.servers, .algorithm = selection.outer, .inline_reduce = inlined(topology.between)}};
   return setting;
 }
 

@@ -130,7 +130,8 @@ struct Peer {
 /// `parts`. Each of them is cut again on its own by the cuts that follow.
 struct Cut {
   enum class Kind : std::uint8_t {
-    block,    ///< parts are the blocks of the buffer (Operation), or those that the cut before has picked
+    block,    ///< parts are runs of blocks of the buffer (Operation), or of those that the cut before has picked; all
+              ///< parts have as many blocks, one each if there are as many parts as blocks
     slice,    ///< the range is cut into `parts` slices of equal length but for the alignment
     halving,  ///< parts = 2^k; the slices that a position keeps after `index` halvings (upper half where its bit is
               ///< set)

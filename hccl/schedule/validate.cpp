@@ -275,7 +275,7 @@ class Validator {
     }
   }
 
-  /// Cuts into blocks come first; each has as many parts as there are blocks, or as the cut before picks.
+  /// Cuts into blocks come first; the parts of each divide the blocks that there are, or that the cut before picks.
   void check_blocks(const std::string& field, const Range& range) const {
     std::uint32_t blocks = schedule_.blocks_in(range.buffer);
     bool behind_blocks = false;
@@ -285,8 +285,11 @@ class Validator {
         continue;
       }
       if (behind_blocks) fail(field, "a cut into blocks stands behind another cut");
-      if (cut.parts != blocks) fail(field, "{} blocks of {}; here are {}", cut.parts, name_of(range.buffer), blocks);
-      blocks = cut.count;
+      if (cut.parts == 0 || blocks % cut.parts != 0) {
+        fail(field, "{} parts of the {} blocks of {}; parts must have the same number of blocks", cut.parts, blocks,
+             name_of(range.buffer));
+      }
+      blocks = blocks / cut.parts * cut.count;
     }
   }
 

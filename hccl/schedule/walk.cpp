@@ -33,8 +33,14 @@ std::pair<std::uint64_t, std::uint64_t> halving_window(std::uint32_t parts, std:
 class Evaluation {
  public:
   Evaluation(const Schedule& schedule, const Range& range, const Viewer& viewer)
-      : schedule_(schedule), range_(range), viewer_(viewer) {
-    while (block_cuts_ < range_.cuts.size() && range_.cuts[block_cuts_].kind == Cut::Kind::block) ++block_cuts_;
+      : schedule_(schedule), range_(range), viewer_(viewer), picked_blocks_(schedule.blocks_in(range.buffer)) {
+    neighbours_ = picked_blocks_;
+    for (; block_cuts_ < range.cuts.size() && range.cuts[block_cuts_].kind == Cut::Kind::block; ++block_cuts_) {
+      const Cut& cut = range.cuts[block_cuts_];
+      const std::uint32_t run = picked_blocks_ / cut.parts;
+      if (run % neighbours_ != 0) neighbours_ = neighbours_ % run == 0 ? run : 1;
+      picked_blocks_ = cut.count * run;
+    }
   }
 
  protected:
@@ -43,17 +49,22 @@ class Evaluation {
   [[nodiscard]] std::size_t block_cuts() const { return block_cuts_; }
   [[nodiscard]] bool equal_blocks() const { return schedule_.counts.empty(); }
 
-  [[nodiscard]] std::uint32_t picked_blocks() const {
-    return block_cuts_ > 0 ? range_.cuts[block_cuts_ - 1].count : schedule_.blocks_in(range_.buffer);
+  [[nodiscard]] std::uint32_t picked_blocks() const { return picked_blocks_; }
+  /// So many picked blocks, from the first on, are neighbours in the buffer, and so on. They are one range, unless each
+  /// of them is cut on its own or is at work in a window only.
+  [[nodiscard]] std::uint32_t neighbours() const {
+    return schedule_.window > 0 || block_cuts_ < range_.cuts.size() ? 1 : neighbours_;
   }
-  /// Number `pick` of the picked blocks.
+  /// Number `pick` of the picked blocks, found on the way back through the cuts.
   [[nodiscard]] std::uint32_t block(std::uint32_t pick) const {
-    std::uint32_t block = pick;
+    std::uint32_t picks = picked_blocks_;
     for (std::size_t i = block_cuts_; i-- > 0;) {
       const Cut& cut = range_.cuts[i];
-      block = part_of(cut, group_of(cut), index_of(cut), block);
+      const std::uint32_t run = picks / cut.count;
+      pick = part_of(cut, group_of(cut), index_of(cut), pick / run) * run + pick % run;
+      picks = cut.parts * run;
     }
-    return block;
+    return pick;
   }
   /// The bytes of a block, or of the window of it that is at work.
   [[nodiscard]] std::pair<Bytes, Bytes> block_bytes(std::uint32_t number) const {
@@ -93,6 +104,8 @@ class Evaluation {
   const Range& range_;
   const Viewer& viewer_;
   std::size_t block_cuts_ = 0;
+  std::uint32_t picked_blocks_;
+  std::uint32_t neighbours_ = 1;
 };
 
 /// Calls visit(begin, end) for the parts of a range, in their order.
@@ -103,9 +116,9 @@ class Cutter : Evaluation {
       : Evaluation(schedule, range, viewer), visit_(visit) {}
 
   void run() {
-    for (std::uint32_t pick = 0; pick < picked_blocks(); ++pick) {
-      const auto [begin, end] = block_bytes(block(pick));
-      cut(block_cuts(), begin, end);
+    for (std::uint32_t pick = 0; pick < picked_blocks(); pick += neighbours()) {
+      const std::uint32_t first = block(pick);
+      cut(block_cuts(), block_bytes(first).first, block_bytes(first + neighbours() - 1).second);
     }
   }
 

@@ -26,9 +26,10 @@ std::vector<Schedule> all_algorithms(Rank servers, Rank inside) {
                             mesh_one_shot_allreduce(spec, true), mesh_two_shot_allreduce(spec, false),
                             halving_doubling_allreduce(spec, false)};
   all.push_back(multi_ring_allreduce(spec, double_ring(spec.ranks), true));
-  for (const auto inner : {InnerAlgorithm::multi_ring, InnerAlgorithm::mesh}) {
-    for (const auto outer : {OuterAlgorithm::ring, OuterAlgorithm::halving_doubling}) {
-      all.push_back(hierarchical_allreduce(spec, {inside, inner, outer, double_ring(inside)}));
+  for (const auto inner : {Algorithm::multi_ring, Algorithm::mesh}) {
+    for (const auto outer : {Algorithm::ring, Algorithm::halving_doubling}) {
+      all.push_back(
+          hierarchical(spec, {{inside, inner, double_ring(inside)}, {spec.ranks / inside, outer, {}, false}}));
     }
   }
   return all;

@@ -12,7 +12,7 @@
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
 
-/// Hierarchical allreduces on servers whose NPUs have a link for each pair and a port of their own to the other
+/// Collectives over levels on servers whose NPUs have a link for each pair and a port of their own to the other
 /// servers take the sum of the formulas of their levels (spec: HCCL's coll_algo_intro), on both networks.
 namespace hcclsim::hccl {
 namespace {
@@ -73,10 +73,11 @@ TEST_P(HierarchicalTime, IsTheSumOfItsLevels) {
   const std::string path = test::write_platform(two_levels(servers, inside));
   // Divisible by the NPUs of a server and then by whatever the outer algorithm cuts into, at 128 bytes.
   const Bytes bytes = Bytes{128} * 32 * inside * servers * std::bit_floor(servers);
-  for (const auto inner : {InnerAlgorithm::ring, InnerAlgorithm::mesh}) {
-    for (const auto outer : {OuterAlgorithm::ring, OuterAlgorithm::halving_doubling}) {
-      const auto schedule = std::make_shared<const Schedule>(hierarchical_allreduce(
-          {servers * inside, bytes / 4}, {.ranks_per_server = inside, .inner = inner, .outer = outer, .orders = {}}));
+  for (const auto inner : {Algorithm::ring, Algorithm::mesh}) {
+    for (const auto outer : {Algorithm::ring, Algorithm::halving_doubling}) {
+      const auto schedule = std::make_shared<const Schedule>(hierarchical(
+          {servers * inside, bytes / 4},
+          {{.size = inside, .algorithm = inner}, {.size = servers, .algorithm = outer, .inline_reduce = false}}));
       const std::vector<double> times = test::in_child([&, kind = network] {
         test::Rig rig(path, kind);
         const Communicator world = world_communicator(rig.cluster.size());
@@ -87,12 +88,51 @@ TEST_P(HierarchicalTime, IsTheSumOfItsLevels) {
         return std::vector<double>{rig.time_of(schedule), formula_time(formula.value(), costs)};
       });
       const auto n = static_cast<double>(bytes);
-      double expected = outer == OuterAlgorithm::ring ? scatter_and_gather(servers, n / inside, false, outer_costs)
-                                                      : halving_doubling(servers, n / inside, outer_costs);
-      if (inside > 1) expected += scatter_and_gather(inside, n, inner == InnerAlgorithm::mesh, inner_costs);
+      double expected = outer == Algorithm::ring ? scatter_and_gather(servers, n / inside, false, outer_costs)
+                                                 : halving_doubling(servers, n / inside, outer_costs);
+      if (inside > 1) expected += scatter_and_gather(inside, n, inner == Algorithm::mesh, inner_costs);
       EXPECT_NEAR(times[0] / expected, 1, 1e-9) << schedule->algorithm;
       EXPECT_NEAR(times[1] / expected, 1, 1e-12) << schedule->algorithm;
     }
+  }
+}
+
+/// A reduce-scatter or an all-gather of one level; n bytes in all.
+double one_way(double p, double n, bool mesh, bool reduces, const Costs& costs) {
+  const double steps = mesh ? 1 : p - 1;
+  return p == 1 ? 0 : steps * (costs.alpha + n / p * costs.beta) + (reduces ? (p - 1) / p * n * costs.gamma : 0);
+}
+
+// Three levels: pairs, servers of pairs, and what is between servers. The inner two share a server's links.
+TEST_P(HierarchicalTime, OfThreeLevelsIsTheirSum) {
+  const auto [servers, pairs, network] = GetParam();
+  const Rank ranks = servers * pairs * 2;
+  const std::string path = test::write_platform(two_levels(servers, pairs * 2));
+  const std::vector<HierarchyLevel> levels{{.size = 2, .algorithm = Algorithm::ring},
+                                           {.size = pairs, .algorithm = Algorithm::mesh},
+                                           {.size = servers, .algorithm = Algorithm::ring, .inline_reduce = false}};
+  for (const Collective collective : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather}) {
+    const Bytes bytes = Bytes{128} * 32 * ranks;
+    const bool blocks = collective != Collective::allreduce;
+    const auto schedule = std::make_shared<const Schedule>(
+        hierarchical({.ranks = ranks, .elements = bytes / 4 / (blocks ? ranks : 1), .collective = collective}, levels));
+    const double time = test::in_child([&, kind = network] {
+      test::Rig rig(path, kind);
+      return std::vector<double>{rig.time_of(schedule)};
+    })[0];
+    double expected = 0;
+    double inside = 1;
+    for (const HierarchyLevel& level : levels) {
+      const bool outer = level.size == servers && !level.inline_reduce;
+      const Costs& costs = outer ? outer_costs : inner_costs;
+      const bool mesh = level.algorithm == Algorithm::mesh;
+      const auto n = static_cast<double>(bytes);
+      const double of_level = blocks ? n / ranks * level.size * inside : n / inside;
+      if (collective != Collective::allgather) expected += one_way(level.size, of_level, mesh, true, costs);
+      if (collective != Collective::reduce_scatter) expected += one_way(level.size, of_level, mesh, false, costs);
+      inside *= level.size;
+    }
+    EXPECT_NEAR(time / expected, 1, 1e-9) << schedule->algorithm << ' ' << name_of(collective);
   }
 }
 

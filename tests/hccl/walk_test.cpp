@@ -205,9 +205,9 @@ TEST(Walk, EveryPostHasItsWait) {
                                     multi_ring_allreduce(spec, double_ring(ranks), true)};
     for (const Rank servers : {2U, 3U}) {
       if (ranks % servers != 0) continue;
-      for (const auto outer : {OuterAlgorithm::ring, OuterAlgorithm::halving_doubling}) {
-        schedules.push_back(hierarchical_allreduce(
-            spec, {.ranks_per_server = ranks / servers, .inner = InnerAlgorithm::mesh, .outer = outer, .orders = {}}));
+      for (const auto outer : {Algorithm::ring, Algorithm::halving_doubling}) {
+        schedules.push_back(hierarchical(spec, {{.size = ranks / servers, .algorithm = Algorithm::mesh},
+                                                {.size = servers, .algorithm = outer, .inline_reduce = false}}));
       }
     }
     for (const Schedule& schedule : schedules) {

@@ -26,16 +26,16 @@ std::map<std::string, AllReduce> allreduce_algorithms() {
         [=](const Operation& spec) { return multi_ring_allreduce(spec, four_rings_of_910a(), inlined); },
         [](Rank ranks) { return ranks == 8; }};
     for (const Rank servers : {1U, 2U, 3U, 4U}) {
-      for (const auto inner : {InnerAlgorithm::ring, InnerAlgorithm::multi_ring, InnerAlgorithm::mesh}) {
-        for (const auto outer : {OuterAlgorithm::ring, OuterAlgorithm::halving_doubling}) {
+      for (const auto inner : {Algorithm::ring, Algorithm::multi_ring, Algorithm::mesh}) {
+        for (const auto outer : {Algorithm::ring, Algorithm::halving_doubling}) {
           const std::string name =
               fmt::format("{} servers, {} and {}{}", servers, name_of(inner), name_of(outer), suffix);
-          all[name] = {
-              [=](const Operation& spec) {
-                const Rank inside = spec.ranks / servers;
-                return hierarchical_allreduce(spec, {inside, inner, outer, double_ring(inside), inlined, !inlined});
-              },
-              [=](Rank ranks) { return ranks % servers == 0; }};
+          all[name] = {[=](const Operation& spec) {
+                         const Rank inside = spec.ranks / servers;
+                         return hierarchical(
+                             spec, {{inside, inner, double_ring(inside), inlined}, {servers, outer, {}, !inlined}});
+                       },
+                       [=](Rank ranks) { return ranks % servers == 0; }};
         }
       }
     }

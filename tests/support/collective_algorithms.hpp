@@ -17,6 +17,9 @@ struct CollectiveAlgorithm {
   std::function<bool(Rank ranks)> fits;
 };
 
+/// Over several levels (hccl/collective/hierarchical.hpp).
+[[nodiscard]] std::vector<CollectiveAlgorithm> hierarchical_algorithms();
+
 /// Every algorithm of hccl/collective with every option, for all collectives. Each family of algorithms has a function
 /// of its own, in a file of its own.
 [[nodiscard]] std::vector<CollectiveAlgorithm> collective_algorithms();

@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "hccl/collective/hierarchical.hpp"
+#include "hccl/collective/ring.hpp"
+#include "tests/support/collective_algorithms.hpp"
+
+namespace hcclsim::test {
+namespace {
+
+using hccl::Algorithm;
+using hccl::Collective;
+using hccl::HierarchyLevel;
+
+HierarchyLevel level(Rank size, Algorithm algorithm, bool inlined) {
+  HierarchyLevel level{.size = size, .algorithm = algorithm, .inline_reduce = inlined};
+  if (algorithm == Algorithm::multi_ring) level.rings = hccl::double_ring(size);
+  return level;
+}
+
+/// Levels of the given sizes, and an outermost one for the rest of the ranks.
+CollectiveAlgorithm over_levels(Collective collective, const std::vector<Rank>& sizes,
+                                const std::vector<Algorithm>& algorithms, bool inlined) {
+  Rank inside = 1;
+  std::string shape;
+  for (const Rank size : sizes) {
+    inside *= size;
+    shape += fmt::format("{} x ", size);
+  }
+  shape += "rest";
+  for (const Algorithm algorithm : algorithms) shape += fmt::format(", {}", name_of(algorithm));
+  return {collective, shape + (inlined ? "" : ", reduced by a core"),
+          [=](const hccl::Operation& operation) {
+            std::vector<HierarchyLevel> levels;
+            for (std::size_t l = 0; l < sizes.size(); ++l) levels.push_back(level(sizes[l], algorithms[l], inlined));
+            levels.push_back(level(operation.ranks / inside, algorithms.back(), inlined));
+            return hierarchical(operation, levels);
+          },
+          [=](Rank ranks) { return ranks % inside == 0; }};
+}
+
+}  // namespace
+
+std::vector<CollectiveAlgorithm> hierarchical_algorithms() {
+  using enum Algorithm;
+  std::vector<CollectiveAlgorithm> all;
+  for (const Collective collective : {Collective::reduce_scatter, Collective::allgather}) {
+    all.push_back(over_levels(collective, {2}, {ring, mesh}, true));
+    all.push_back(over_levels(collective, {3}, {ring, ring}, false));
+    all.push_back(over_levels(collective, {4}, {multi_ring, ring}, true));
+    all.push_back(over_levels(collective, {4}, {mesh, ring}, false));
+    all.push_back(over_levels(collective, {2, 3}, {mesh, multi_ring, ring}, false));
+    all.push_back(over_levels(collective, {2, 2}, {ring, mesh, mesh}, true));
+  }
+  all.push_back(over_levels(Collective::allreduce, {2, 2}, {ring, mesh, multi_ring}, true));
+  all.push_back(over_levels(Collective::allreduce, {3, 2}, {mesh, multi_ring, halving_doubling}, false));
+  return all;
+}
+
+}  // namespace hcclsim::test
