@@ -16,6 +16,7 @@
 #include "hccl/collective/nhr.hpp"
 #include "hccl/collective/nhr_v1.hpp"
 #include "hccl/collective/pairwise.hpp"
+#include "hccl/collective/pipeline.hpp"
 #include "hccl/collective/ring.hpp"
 #include "hccl/collective/ring_rooted.hpp"
 #include "hccl/collective/star.hpp"
@@ -69,30 +70,37 @@ constexpr std::array rows{
     Row{Collective::allreduce, Algorithm::mesh_two_shot, flat<mesh_two_shot_allreduce>},
     Row{Collective::allreduce, Algorithm::halving_doubling, flat<halving_doubling_allreduce>},
     Row{Collective::allreduce, Algorithm::hierarchical, in_levels<hierarchical>},
+    Row{Collective::allreduce, Algorithm::pipeline, in_levels<pipeline>},
     Row{Collective::reduce_scatter, Algorithm::ring, flat<ring_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::multi_ring, in_rings<multi_ring_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::mesh, flat<mesh_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::hierarchical, in_levels<hierarchical>},
+    Row{Collective::reduce_scatter, Algorithm::pipeline, in_levels<pipeline>},
     Row{Collective::allgather, Algorithm::ring, flat<ring_all_gather>},
     Row{Collective::allgather, Algorithm::multi_ring, in_rings<multi_ring_all_gather>},
     Row{Collective::allgather, Algorithm::mesh, flat<mesh_all_gather>},
     Row{Collective::allgather, Algorithm::hierarchical, in_levels<hierarchical>},
+    Row{Collective::allgather, Algorithm::pipeline, in_levels<pipeline>},
     Row{Collective::broadcast, Algorithm::ring, flat<ring_broadcast>},
     Row{Collective::broadcast, Algorithm::multi_ring, in_rings<multi_ring_broadcast>},
     Row{Collective::broadcast, Algorithm::mesh, flat<mesh_broadcast>},
     Row{Collective::broadcast, Algorithm::star, flat<star_broadcast>},
+    Row{Collective::broadcast, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::reduce, Algorithm::ring, flat<ring_reduce>},
     Row{Collective::reduce, Algorithm::multi_ring, in_rings<multi_ring_reduce>},
     Row{Collective::reduce, Algorithm::mesh, flat<mesh_reduce>},
     Row{Collective::reduce, Algorithm::star, flat<star_reduce>},
+    Row{Collective::reduce, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::scatter, Algorithm::ring, flat<ring_scatter>},
     Row{Collective::scatter, Algorithm::multi_ring, in_rings<multi_ring_scatter>},
     Row{Collective::scatter, Algorithm::mesh, flat<mesh_scatter>},
     Row{Collective::scatter, Algorithm::star, flat<star_scatter>},
+    Row{Collective::scatter, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::gather, Algorithm::ring, flat<ring_gather>},
     Row{Collective::gather, Algorithm::multi_ring, in_rings<multi_ring_gather>},
     Row{Collective::gather, Algorithm::mesh, flat<mesh_gather>},
     Row{Collective::gather, Algorithm::star, flat<star_gather>},
+    Row{Collective::gather, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::alltoall, Algorithm::mesh, flat<mesh_alltoall>},
     Row{Collective::alltoall, Algorithm::pairwise, flat<pairwise_alltoall>},
     Row{Collective::allreduce, Algorithm::nhr, flat<nhr_allreduce>},

@@ -43,6 +43,7 @@ class Builder {
   Bytes reserve_scratch(std::uint32_t slots, const std::vector<Cut>& cuts);
 
   Stage& add_stage(std::string name);
+  [[nodiscard]] std::vector<Stage>& stages() { return schedule_.stages; }
   /// The schedule, with its number of queues filled in.
   [[nodiscard]] Schedule finish() &&;
 

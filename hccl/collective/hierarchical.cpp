@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -30,7 +31,7 @@ std::string place_of(std::size_t level) {
 class Hierarchy {
  public:
   Hierarchy(const Operation& operation, const std::vector<HierarchyLevel>& levels)
-      : builder_(operation, name_of(levels)) {
+      : builder_(operation, name_of(levels)), ranks_(operation.ranks), root_(operation.root) {
     Rank stride = 1;
     for (const HierarchyLevel& level : levels) {
       if (level.size > 1) make_level(level, stride, place_of(static_cast<std::size_t>(&level - levels.data())));
@@ -63,12 +64,90 @@ class Hierarchy {
     return std::move(builder_).finish();
   }
 
+  Schedule broadcast() && {
+    if (!levels_.empty()) {
+      for (std::size_t l = 0; l + 1 < levels_.size(); ++l) add_at_root_outside(Collective::scatter, levels_[l]);
+      add(Collective::broadcast, levels_.back());
+      for (std::size_t l = levels_.size() - 1; l-- > 0;) add(Collective::allgather, levels_[l]);
+    }
+    return std::move(builder_).finish();
+  }
+
+  Schedule reduce() && {
+    if (!levels_.empty()) {
+      for (std::size_t l = 0; l + 1 < levels_.size(); ++l) add(Collective::reduce_scatter, levels_[l]);
+      add(Collective::reduce, levels_.back());
+      for (std::size_t l = levels_.size() - 1; l-- > 0;) add_at_root_outside(Collective::gather, levels_[l]);
+    }
+    return std::move(builder_).finish();
+  }
+
+  Schedule scatter() && {
+    for (std::size_t l = levels_.size(); l-- > 0;) add_at_root_inside(Collective::scatter, levels_[l]);
+    return std::move(builder_).finish();
+  }
+
+  Schedule gather() && {
+    for (const LevelStages& level : levels_) add_at_root_inside(Collective::gather, level);
+    return std::move(builder_).finish();
+  }
+
  private:
   void add(Collective collective, const LevelStages& stages) { add_level(builder_, collective, stages); }
+
+  /// For the ranks alone that have the root's digits on all levels outside of this one.
+  void add_at_root_outside(Collective collective, const LevelStages& stages) {
+    add_restricted(collective, stages, [&](const Group& group) {
+      const Rank block = root_ / (group.stride() * group.span());
+      std::vector<Rank> members = places_of(group);
+      for (Rank& member : members) member += block * group.span();
+      return Group::ordered(ranks_ / group.stride(), std::move(members), group.stride());
+    });
+  }
+  /// The same of all levels inside of it.
+  void add_at_root_inside(Collective collective, const LevelStages& stages) {
+    add_restricted(collective, stages, [&](const Group& group) {
+      const Rank place = root_ % group.stride();
+      std::vector<Rank> members = places_of(group);
+      for (Rank& member : members) member = place + member * group.stride();
+      return Group::ordered(group.span() * group.stride(), std::move(members));
+    });
+  }
+
+  /// Adds the stages of all groups of the level, then leaves only those of the groups that `few` gives. These have the
+  /// same positions, so that peers stay where they are; byte ranges go on seeing the level's own groups.
+  template <typename Few>
+  void add_restricted(Collective collective, const LevelStages& stages, const Few& few) {
+    const std::size_t first = builder_.stages().size();
+    add(collective, stages);
+    std::map<std::uint16_t, std::uint16_t> restricted;
+    const auto restrict_to_few = [&](std::uint16_t& group) {
+      const auto [entry, is_new] = restricted.try_emplace(group);
+      if (is_new) entry->second = builder_.add_group(few(Group(builder_.group(group))));
+      group = entry->second;
+    };
+    for (std::size_t stage = first; stage < builder_.stages().size(); ++stage) {
+      for (Strand& strand : builder_.stages()[stage].strands) {
+        restrict_to_few(strand.group);
+        for (Loop& loop : strand.loops) {
+          for (Task& task : loop.tasks) {
+            if (task.peer.kind != Peer::Kind::none) restrict_to_few(task.peer.group);
+          }
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] static std::vector<Rank> places_of(const Group& group) {
+    std::vector<Rank> places(group.size());
+    for (Rank position = 0; position < group.size(); ++position) places[position] = group.place_of(position);
+    return places;
+  }
 
   void make_level(const HierarchyLevel& level, Rank stride, std::string place) {
     LevelStages stages{.algorithm = level.algorithm,
                        .level = {builder_.add_group(Group::block(level.size, stride)), {}, level.inline_reduce},
+                       .root = root_ / stride % level.size,
                        .place = std::move(place)};
     if (level.algorithm == Algorithm::ring) stages.rings.push_back(stages.level.group);
     if (level.algorithm == Algorithm::multi_ring) {
@@ -94,6 +173,8 @@ class Hierarchy {
   }
 
   Builder builder_;
+  Rank ranks_;
+  Rank root_;
   std::vector<LevelStages> levels_;  // those of more than one rank
 };
 
@@ -108,6 +189,14 @@ Schedule hierarchical(const Operation& operation, const std::vector<HierarchyLev
       return std::move(hierarchy).reduce_scatter();
     case Collective::allgather:
       return std::move(hierarchy).all_gather();
+    case Collective::broadcast:
+      return std::move(hierarchy).broadcast();
+    case Collective::reduce:
+      return std::move(hierarchy).reduce();
+    case Collective::scatter:
+      return std::move(hierarchy).scatter();
+    case Collective::gather:
+      return std::move(hierarchy).gather();
     default:
       bad_input("hierarchical", "there is no {} over several levels", name_of(operation.collective));
   }

@@ -14,6 +14,10 @@
 ///     allreduce       reduce-scatter 0, 1, …; allreduce of the outermost; all-gather …, 1, 0
 ///     reduce-scatter  reduce-scatter from the outermost to 0
 ///     allgather       all-gather from 0 to the outermost
+///     broadcast       scatter 0, 1, …; broadcast of the outermost; all-gather …, 1, 0
+///     reduce          reduce-scatter 0, 1, …; reduce of the outermost; gather …, 1, 0
+///     scatter         scatter from the outermost to 0
+///     gather          gather from 0 to the outermost
 ///
 /// (HCCL's documentation, "hierarchical communication principles".) An allreduce cuts its payload anew on every level,
 /// so that most bytes move inside, where links are fast: level l works on n / d(l) bytes, slice x(0) of s(0), of that
@@ -26,10 +30,13 @@
 ///           reduce-scatter  RS(sL, n) + … + RS(s0, n·s0/p)
 ///           allgather       AG(s0, n·s0/p) + … + AG(sL, n)
 ///
-/// with the algorithms' formulas on each level's links. The steps and the bytes of the levels add up in the same way.
+/// and the same with a root, where scatter and gather involve few groups of a level: as long as the payload is at the
+/// root, or comes to it, a broadcast scatters in the root's server alone, then in its super-pod, between the ranks of
+/// each place, and a scatter between servers is between the ranks at the root's place. All this the algorithms'
+/// formulas on each level's links. The steps and the bytes of the levels add up in the same way.
 namespace hcclsim::hccl {
 
-/// Of an allreduce, a reduce-scatter or an allgather. Throws Error(bad_input, "hierarchical") if the algorithm of a
+/// Of any collective but alltoall, send-recv and barrier. Throws Error(bad_input, "hierarchical") if the algorithm of a
 /// level does not do its part.
 [[nodiscard]] Schedule hierarchical(const Operation& operation, const std::vector<HierarchyLevel>& levels);
 

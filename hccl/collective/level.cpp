@@ -9,7 +9,12 @@
 #include "base/error.hpp"
 #include "hccl/collective/halving_doubling.hpp"
 #include "hccl/collective/mesh.hpp"
+#include "hccl/collective/nb.hpp"
+#include "hccl/collective/nhr.hpp"
 #include "hccl/collective/ring.hpp"
+#include "hccl/collective/ring_rooted.hpp"
+#include "hccl/collective/rooted.hpp"
+#include "hccl/collective/star.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -36,6 +41,21 @@ void add_in_turn(Builder& builder, const LevelStages& stages) {
   (add(builder, stages.level), ...);
 }
 
+/// Of algorithms that want the root in position 0.
+template <void (*add)(Builder&, const Level&)>
+void add_rooted(Builder& builder, const LevelStages& stages) {
+  const Group group = builder.group(stages.level.group);
+  Level level = stages.level;
+  level.group = builder.add_group(rooted_at(stages.root, group.span(), group.stride()));
+  add(builder, level);
+}
+
+/// Of algorithms that are told the position of the root.
+template <void (*add)(Builder&, const Level&, Rank root)>
+void add_with_root(Builder& builder, const LevelStages& stages) {
+  add(builder, stages.level, stages.root);
+}
+
 struct Row {
   Algorithm algorithm;
   Collective collective;
@@ -53,6 +73,33 @@ constexpr std::array rows{
     Row{Algorithm::mesh, Collective::reduce_scatter, add_in_turn<mesh_reduce_scatter>},
     Row{Algorithm::mesh, Collective::allgather, add_in_turn<mesh_all_gather>},
     Row{Algorithm::halving_doubling, Collective::allreduce, add_in_turn<halving_doubling_stages>},
+    Row{Algorithm::halving_doubling, Collective::reduce_scatter, add_in_turn<halving_doubling_reduce_scatter_stages>},
+    Row{Algorithm::halving_doubling, Collective::allgather, add_in_turn<halving_doubling_all_gather_stages>},
+    Row{Algorithm::nhr, Collective::allreduce, add_in_turn<nhr_reduce_scatter_stages, nhr_all_gather_stages>},
+    Row{Algorithm::nhr, Collective::reduce_scatter, add_in_turn<nhr_reduce_scatter_stages>},
+    Row{Algorithm::nhr, Collective::allgather, add_in_turn<nhr_all_gather_stages>},
+    Row{Algorithm::nb, Collective::allreduce, add_in_turn<nb_reduce_scatter_stages, nb_all_gather_stages>},
+    Row{Algorithm::nb, Collective::reduce_scatter, add_in_turn<nb_reduce_scatter_stages>},
+    Row{Algorithm::nb, Collective::allgather, add_in_turn<nb_all_gather_stages>},
+    // With a root; of several rings one works.
+    Row{Algorithm::ring, Collective::broadcast, add_rooted<ring_broadcast>},
+    Row{Algorithm::ring, Collective::reduce, add_rooted<ring_reduce>},
+    Row{Algorithm::ring, Collective::scatter, add_rooted<ring_scatter>},
+    Row{Algorithm::ring, Collective::gather, add_rooted<ring_gather>},
+    Row{Algorithm::multi_ring, Collective::broadcast, add_rooted<ring_broadcast>},
+    Row{Algorithm::multi_ring, Collective::reduce, add_rooted<ring_reduce>},
+    Row{Algorithm::multi_ring, Collective::scatter, add_rooted<ring_scatter>},
+    Row{Algorithm::multi_ring, Collective::gather, add_rooted<ring_gather>},
+    Row{Algorithm::mesh, Collective::broadcast, add_rooted<mesh_broadcast>},
+    Row{Algorithm::mesh, Collective::reduce, add_rooted<mesh_reduce>},
+    Row{Algorithm::mesh, Collective::scatter, add_rooted<star_scatter>},
+    Row{Algorithm::mesh, Collective::gather, add_rooted<star_gather>},
+    Row{Algorithm::halving_doubling, Collective::broadcast, add_with_root<halving_doubling_broadcast_stages>},
+    Row{Algorithm::halving_doubling, Collective::reduce, add_with_root<halving_doubling_reduce_stages>},
+    Row{Algorithm::nhr, Collective::broadcast, add_with_root<nhr_broadcast_stages>},
+    Row{Algorithm::nhr, Collective::scatter, add_with_root<nhr_scatter_stages>},
+    Row{Algorithm::nb, Collective::broadcast, add_with_root<nb_broadcast_stages>},
+    Row{Algorithm::nb, Collective::scatter, add_with_root<nb_scatter_stages>},
 };
 
 const Row* find(Algorithm algorithm, Collective collective) {

@@ -16,6 +16,7 @@ struct LevelStages {
   Algorithm algorithm = Algorithm::ring;
   Level level;                         ///< group: the ranks in their own order
   std::vector<std::uint16_t> rings{};  ///< ring and multi-ring: the groups of the rings
+  Rank root = 0;                       ///< place of the root in its group; of collectives with a root
   std::string place{};                 ///< of stage names: "in the server"
 };
 

@@ -18,7 +18,8 @@ namespace {
 constexpr Seconds selection_latency = 60 * microsecond;
 constexpr BytesPerSecond selection_rdma_bandwidth = 20 * giga;
 
-/// From these sizes on HCCL overlaps the levels on A2: of a rank's block, and of the slice that every rank reduces.
+/// From these sizes on HCCL overlaps the levels on A2, in op mode: of a rank's block, and of the slice that every rank
+/// reduces.
 constexpr Bytes pipeline_block = 32 * 1024;
 constexpr Bytes pipeline_slice = 1024 * 1024;
 
@@ -96,8 +97,9 @@ Level1 cheapest(Collective collective, Rank servers, Bytes slice) {
                       slice, estimates)};
 }
 
-bool takes_pipeline(const Operation& operation, const HcclConfig& config, const device::Soc& soc) {
-  if (soc.generation != device::Generation::a2 || config.determinism != Determinism::off) return false;
+bool takes_pipeline(const Operation& operation, LaunchMode launch, const HcclConfig& config, const device::Soc& soc) {
+  if (launch != LaunchMode::op || soc.generation != device::Generation::a2 || config.determinism != Determinism::off)
+    return false;
   if (!has_algorithm(operation.collective, Algorithm::pipeline)) return false;
   if (operation.collective == Collective::allreduce) return operation.payload() / operation.ranks >= pipeline_slice;
   return operation.largest_block() * size_of(operation.type) >= pipeline_block;
@@ -112,7 +114,7 @@ Level1 first_of(Collective collective, std::initializer_list<Algorithm> algorith
   return {Algorithm::ring, std::move(rule)};
 }
 
-Level1 chosen_by_hccl(const Operation& operation, const HcclConfig& config, const Topology& topology,
+Level1 chosen_by_hccl(const Operation& operation, LaunchMode launch, const HcclConfig& config, const Topology& topology,
                       const device::Soc& soc) {
   const Collective collective = operation.collective;
   const bool a3 = soc.generation == device::Generation::a3;
@@ -135,7 +137,7 @@ Level1 chosen_by_hccl(const Operation& operation, const HcclConfig& config, cons
     }
     return {Algorithm::ring, fmt::format("{} servers are no power of two", servers)};
   }
-  if (takes_pipeline(operation, config, soc)) {
+  if (takes_pipeline(operation, launch, config, soc)) {
     return {Algorithm::pipeline,
             operation.collective == Collective::allreduce
                 ? fmt::format("slices of at least {} bytes per rank overlap the levels", pipeline_slice)
@@ -146,12 +148,12 @@ Level1 chosen_by_hccl(const Operation& operation, const HcclConfig& config, cons
 
 }  // namespace
 
-Level1 choose_level1(const Operation& operation, const HcclConfig& config, const Topology& topology,
+Level1 choose_level1(const Operation& operation, LaunchMode launch, const HcclConfig& config, const Topology& topology,
                      const device::Soc& soc) {
   const std::optional<AlgoOperator> op = algo_operator_of(operation.collective);
   const LevelAlgorithm setting = op.has_value() ? config.algo.of(*op).level1 : LevelAlgorithm::automatic;
   if (setting != LevelAlgorithm::automatic) return asked_for(operation.collective, setting);
-  return chosen_by_hccl(operation, config, topology, soc);
+  return chosen_by_hccl(operation, launch, config, topology, soc);
 }
 
 }  // namespace hcclsim::hccl

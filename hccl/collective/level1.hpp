@@ -5,6 +5,7 @@
 #include "device/soc.hpp"
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/config.hpp"
+#include "hccl/collective/launch_mode.hpp"
 #include "hccl/comm/communicator.hpp"
 
 /// The choice between servers, HCCL's level 1: HCCL_ALGO, or what HCCL takes by itself (selection.hpp).
@@ -17,7 +18,7 @@ struct Level1 {
 };
 
 /// Of an operation over servers with the same number of ranks each.
-[[nodiscard]] Level1 choose_level1(const Operation& operation, const HcclConfig& config, const Topology& topology,
-                                   const device::Soc& soc);
+[[nodiscard]] Level1 choose_level1(const Operation& operation, LaunchMode launch, const HcclConfig& config,
+                                   const Topology& topology, const device::Soc& soc);
 
 }  // namespace hcclsim::hccl

@@ -105,7 +105,7 @@ std::string server_count(const Topology& topology) {
 }
 
 Selection choose_in_levels(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc) {
-  Level1 level1 = choose_level1(request.operation, request.config, topology, soc);
+  Level1 level1 = choose_level1(request.operation, request.launch, request.config, topology, soc);
   const bool spans = level1.algorithm == Algorithm::pipeline || level1.algorithm == Algorithm::ahc ||
                      level1.algorithm == Algorithm::pairwise;
   if (spans && request.algorithm == Algorithm::automatic) {
@@ -209,13 +209,14 @@ void require_resources(const Schedule& schedule, const device::Soc& soc) {
 
 Selection select(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc) {
   if (request.algorithm == Algorithm::automatic) return choose(request, topology, soc);
-  if (request.algorithm != Algorithm::hierarchical) return {.algorithm = request.algorithm, .rule = "it was asked for"};
-  if (!can_be_hierarchical(topology)) {
+  const bool in_levels = request.algorithm == Algorithm::hierarchical || request.algorithm == Algorithm::pipeline;
+  if (in_levels && !can_be_hierarchical(topology)) {
     bad_input("collective",
-              "hierarchical needs several servers with the same number of NPUs, numbered server by server; here are "
+              "{} needs several servers with the same number of NPUs, numbered server by server; here are "
               "{} NPUs on {}; use ring",
-              topology.ranks, server_count(topology));
+              name_of(request.algorithm), topology.ranks, server_count(topology));
   }
+  if (request.algorithm != Algorithm::hierarchical) return {.algorithm = request.algorithm, .rule = "it was asked for"};
   return choose_in_levels(request, topology, soc);
 }
 

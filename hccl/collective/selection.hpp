@@ -22,7 +22,8 @@
 ///                     910A        halving-doubling if their number is a power of two, else ring
 ///                     A2, A3      reduce-scatter, allgather, allreduce: the least of HCCL's estimates for ring, NHR
 ///                                 and halving-doubling
-///                     A2          pipeline for large payloads, unless reductions have to be deterministic
+///                     A2          pipeline for large payloads in op mode, unless reductions have to be
+///                                 deterministic
 ///                     broadcast   halving-doubling; A3: NHR
 ///                     reduce      halving-doubling; A3: ring
 ///                     scatter     ring

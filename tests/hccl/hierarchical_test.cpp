@@ -65,6 +65,23 @@ TEST(Hierarchical, TheCheckerProvesEveryShape) {
   }
 }
 
+TEST(Hierarchical, TheCheckerProvesEveryRoot) {
+  for (const Collective collective :
+       {Collective::broadcast, Collective::reduce, Collective::scatter, Collective::gather}) {
+    for (const Sizes& sizes : {Sizes{2, 2}, Sizes{3, 2}, Sizes{2, 2, 2}, Sizes{2, 3, 4}, Sizes{3, 4, 2}}) {
+      for (const auto& algorithms : mixtures) {
+        for (Rank root = 0; root < ranks_of(sizes); ++root) {
+          const Operation operation{.ranks = ranks_of(sizes), .elements = 1009, .collective = collective, .root = root};
+          const Schedule schedule = hierarchical(operation, levels_of(sizes, algorithms));
+          const CheckReport report = check(schedule);
+          ASSERT_TRUE(report.ok) << schedule.algorithm << ", " << text_of(collective, sizes) << ", root " << root
+                                 << ": " << test::text_of(report);
+        }
+      }
+    }
+  }
+}
+
 TEST(Hierarchical, BlocksOfDifferentSizes) {
   for (const Collective collective : {Collective::reduce_scatter, Collective::allgather}) {
     for (const Sizes& sizes : shapes) {

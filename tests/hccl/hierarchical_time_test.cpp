@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "hccl/collective/formula.hpp"
 #include "hccl/collective/hierarchical.hpp"
+#include "hccl/collective/pipeline.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
 
@@ -133,6 +135,30 @@ TEST_P(HierarchicalTime, OfThreeLevelsIsTheirSum) {
       inside *= level.size;
     }
     EXPECT_NEAR(time / expected, 1, 1e-9) << schedule->algorithm << ' ' << name_of(collective);
+  }
+}
+
+// The larger of the two levels' steps counts, whichever it is.
+TEST_P(HierarchicalTime, PipelineIsThePublishedFormula) {
+  const auto [servers, inside, network] = GetParam();
+  const Rank ranks = servers * inside;
+  const std::string path = test::write_platform(two_levels(servers, inside));
+  const std::vector<HierarchyLevel> levels{{.size = inside}, {.size = servers}};
+  for (const Bytes part : {Bytes{128}, Bytes{1} << 20}) {
+    for (const Collective collective : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather}) {
+      const bool blocks = collective != Collective::allreduce;
+      const auto schedule = std::make_shared<const Schedule>(
+          pipeline({.ranks = ranks, .elements = part / 4 * (blocks ? 1 : ranks), .collective = collective}, levels));
+      const double time = test::in_child([&, kind = network] {
+        test::Rig rig(path, kind);
+        return std::vector<double>{rig.time_of(schedule)};
+      })[0];
+      const auto bytes = static_cast<double>(part);
+      const double inner = inside == 1 ? 0 : bytes * inner_costs.beta + inner_costs.alpha;
+      const double outer = bytes * outer_costs.beta + outer_costs.alpha;
+      const double expected = (blocks ? 1 : 2) * (std::max(inner, outer) * (servers - 1) + inner);
+      EXPECT_NEAR(time / expected, 1, 1e-9) << schedule->algorithm << ' ' << name_of(collective);
+    }
   }
 }
 

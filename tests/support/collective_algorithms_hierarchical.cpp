@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "hccl/collective/hierarchical.hpp"
+#include "hccl/collective/pipeline.hpp"
 #include "hccl/collective/ring.hpp"
 #include "tests/support/collective_algorithms.hpp"
 
@@ -40,6 +41,15 @@ CollectiveAlgorithm over_levels(Collective collective, const std::vector<Rank>& 
           [=](Rank ranks) { return ranks % inside == 0; }};
 }
 
+CollectiveAlgorithm overlapped(Collective collective, Rank servers, bool inlined) {
+  return {collective, fmt::format("pipeline of {} servers{}", servers, inlined ? "" : ", reduced by a core"),
+          [=](const hccl::Operation& operation) {
+            return pipeline(operation, {{.size = operation.ranks / servers, .inline_reduce = inlined},
+                                        {.size = servers, .inline_reduce = inlined}});
+          },
+          [=](Rank ranks) { return ranks % servers == 0; }};
+}
+
 }  // namespace
 
 std::vector<CollectiveAlgorithm> hierarchical_algorithms() {
@@ -53,6 +63,29 @@ std::vector<CollectiveAlgorithm> hierarchical_algorithms() {
     all.push_back(over_levels(collective, {2, 3}, {mesh, multi_ring, ring}, false));
     all.push_back(over_levels(collective, {2, 2}, {ring, mesh, mesh}, true));
   }
+  for (const Collective collective :
+       {Collective::broadcast, Collective::reduce, Collective::scatter, Collective::gather}) {
+    all.push_back(over_levels(collective, {2}, {mesh, ring}, true));
+    all.push_back(over_levels(collective, {3}, {ring, mesh}, false));
+    all.push_back(over_levels(collective, {2, 2}, {ring, mesh, ring}, true));
+    all.push_back(over_levels(collective, {3, 2}, {mesh, multi_ring, mesh}, false));
+  }
+  for (const Collective collective : {Collective::reduce_scatter, Collective::allgather, Collective::allreduce}) {
+    all.push_back(over_levels(collective, {2}, {mesh, nhr}, false));
+    all.push_back(over_levels(collective, {2, 3}, {ring, nb, nhr}, true));
+  }
+  for (const Collective collective : {Collective::reduce_scatter, Collective::allgather, Collective::allreduce}) {
+    all.push_back(overlapped(collective, 2, true));
+    all.push_back(overlapped(collective, 4, false));
+    all.push_back(overlapped(collective, 3, false));
+  }
+  for (const Algorithm outer : {nhr, nb, halving_doubling}) {
+    all.push_back(over_levels(Collective::broadcast, {4}, {mesh, outer}, true));
+  }
+  all.push_back(over_levels(Collective::broadcast, {2, 3}, {nhr, nb, ring}, true));
+  all.push_back(over_levels(Collective::scatter, {2, 2}, {nb, nhr, nb}, true));
+  all.push_back(over_levels(Collective::reduce, {4}, {mesh, halving_doubling}, false));
+  all.push_back(over_levels(Collective::reduce_scatter, {2, 4}, {ring, halving_doubling, ring}, true));
   all.push_back(over_levels(Collective::allreduce, {2, 2}, {ring, mesh, multi_ring}, true));
   all.push_back(over_levels(Collective::allreduce, {3, 2}, {mesh, multi_ring, halving_doubling}, false));
   return all;
