@@ -82,14 +82,14 @@ TEST(Selection, TheLaunchModeDecidesThroughWhichMemoryItGoes) {
 TEST(Selection, BetweenServersItFollowsTheirNumberAndTheCosts) {
   EXPECT_EQ(chosen("910A", whole_servers(4, 8), mib), "hierarchical(multi-ring, halving-doubling)");
   EXPECT_EQ(chosen("910A", whole_servers(3, 8), mib), "hierarchical(multi-ring, ring)");
-  // Two servers cost the same either way, and the ring wins ties; four take 6 steps in a ring, 4 in halving-doubling.
+  // Two servers cost the same either way, and the ring wins ties; four take 6 steps in a ring, 4 in NHR and in
+  // halving-doubling, and NHR comes first.
   EXPECT_EQ(chosen("910B1", whole_servers(2, 8), mib), "hierarchical(mesh, ring)");
-  EXPECT_EQ(chosen("910B1", whole_servers(4, 8), mib), "hierarchical(mesh, halving-doubling)");
-  // Three: 4 steps in a ring and as many in halving-doubling, which carries more bytes.
+  EXPECT_EQ(chosen("910B1", whole_servers(4, 8), mib), "hierarchical(mesh, nhr)");
+  // Three: 4 steps in a ring and as many in NHR.
   EXPECT_EQ(chosen("910B1", whole_servers(3, 8), mib), "hierarchical(mesh, ring)");
-  // Five: 8 steps and 1.6 slices against 6 steps and 3.5; 120 us are worth 1.9 slices of 1.26 MB at 20 GB/s.
-  EXPECT_EQ(chosen("910B1", whole_servers(5, 8), 8 * 1200000), "hierarchical(mesh, halving-doubling)");
-  EXPECT_EQ(chosen("910B1", whole_servers(5, 8), 8 * 1320000), "hierarchical(mesh, ring)");
+  // Five: 8 steps in a ring, 6 in NHR, which carries as many bytes.
+  EXPECT_EQ(chosen("910B1", whole_servers(5, 8), 8 * 1200000), "hierarchical(mesh, nhr)");
   EXPECT_EQ(chosen("910A", {.ranks = 5, .servers = 2}, mib), "ring");
 }
 
@@ -153,10 +153,10 @@ TEST(Selection, TheRuleIsSaidWithItsFigures) {
             "3 servers with 8 NPUs each make two levels; ring between servers: 3 servers are no power of two");
   EXPECT_EQ(rule("910A", whole_servers(3, 8), mib, Algorithm::hierarchical, "level1:H-D_R"),
             "it was asked for; halving-doubling between servers: HCCL_ALGO says level1:H-D_R");
-  // 1.2 MB: ring 8 · 60 us + 1.6 · 60 us, halving-doubling 6 · 60 us + 3.5 · 60 us.
+  // 1.2 MB: ring 8 · 60 us + 1.6 · 60 us, NHR 6 · 60 us + 1.6 · 60 us, halving-doubling 6 · 60 us + 3.5 · 60 us.
   EXPECT_EQ(rule("910B1", whole_servers(5, 8), 8 * 1200000),
-            "5 servers with 8 NPUs each make two levels; halving-doubling between servers: HCCL estimates, with 60 us "
-            "a step and 20 GB/s for slices of 1200000 bytes, ring 576.0 us, halving-doubling 570.0 us; the first of "
+            "5 servers with 8 NPUs each make two levels; nhr between servers: HCCL estimates, with 60 us a step and 20 "
+            "GB/s for slices of 1200000 bytes, ring 576.0 us, nhr 456.0 us, halving-doubling 570.0 us; the first of "
             "equal ones wins");
 }
 
