@@ -116,6 +116,7 @@ constexpr std::array rows{
     Row{Collective::allgather, Algorithm::nb, flat<nb_all_gather>},
     Row{Collective::broadcast, Algorithm::halving_doubling, flat<halving_doubling_broadcast>},
     Row{Collective::broadcast, Algorithm::nhr, flat<nhr_broadcast>},
+    Row{Collective::broadcast, Algorithm::nhr_v1, flat<nhr_v1_broadcast>},
     Row{Collective::broadcast, Algorithm::nb, flat<nb_broadcast>},
     Row{Collective::reduce, Algorithm::halving_doubling, flat<halving_doubling_reduce>},
     Row{Collective::scatter, Algorithm::nhr, flat<nhr_scatter>},

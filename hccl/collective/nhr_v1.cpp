@@ -1,5 +1,6 @@
 #include "hccl/collective/nhr_v1.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -175,6 +176,80 @@ Rings slice_columns(const Level& level, const RingGrid& grid) {
   return rings;
 }
 
+/// Something that lane 0 of a chain hands down to lane `last`.
+struct Item {
+  Rank last = 0;
+  std::function<std::vector<Cut>(std::uint16_t group)> cuts;
+};
+
+/// A stage of chains of ranks side by side: every lane passes on the items that it gets, one after the other.
+void add_chain(Builder& builder, const Level& level, const std::string& name,
+               const std::vector<std::vector<Rank>>& lanes, const std::vector<Item>& items) {
+  if (lanes.size() < 2 || items.empty()) return;
+  const std::int32_t ready = builder.reserve_notifies(2);
+  const std::int32_t written = ready + 1;
+  std::vector<std::uint16_t> groups;
+  for (const std::vector<Rank>& lane : lanes) {
+    groups.push_back(builder.add_group(Group::ordered(builder.size(level.group), lane, builder.stride(level.group))));
+  }
+  std::vector<Strand> strands;
+  for (Rank lane = 0; lane < groups.size(); ++lane) {
+    Loop loop;
+    const auto gets = std::count_if(items.begin(), items.end(), [&](const Item& item) { return item.last >= lane; });
+    // The next item may come while this one is passed on.
+    const auto make_ready = [&] { loop.tasks.push_back(post({Peer::Kind::offset, groups[lane - 1], {}}, {ready})); };
+    auto to_come = lane > 0 ? gets : 0;
+    if (to_come > 0) make_ready();
+    for (const Item& item : items) {
+      if (to_come > 0 && item.last >= lane) {
+        loop.tasks.push_back(wait({written}));
+        if (--to_come > 0) make_ready();
+      }
+      if (item.last > lane) {
+        const Peer next{Peer::Kind::offset, groups[lane + 1], {}};
+        const Range range = output(item.cuts(groups[lane]));
+        loop.tasks.push_back(wait({ready}));
+        loop.tasks.push_back(transfer(TaskKind::write, next, range, range));
+        loop.tasks.push_back(post(next, {written}));
+      }
+    }
+    if (!loop.tasks.empty()) strands.push_back({.group = groups[lane], .loops = {std::move(loop)}});
+  }
+  builder.add_stage(name).strands = std::move(strands);
+}
+
+/// The slices of the columns go around the root's row, the one for the farthest rank first.
+void scatter_in_row(Builder& builder, const Level& level, const RingGrid& grid, Rank row, Rank column) {
+  const Rank length = grid.length(row);
+  std::vector<std::vector<Rank>> lanes;
+  std::vector<Item> items;
+  for (Rank i = 0; i < length; ++i) {
+    lanes.push_back({grid.start(row) + (column + i) % length});
+    const Rank last = length - 1 - i;
+    const Rank owner = (column + last) % length;
+    if (last == 0 || owner >= grid.columns) continue;
+    items.push_back({last, [=](std::uint16_t group) {
+                       const Linear index{static_cast<std::int32_t>(owner), 0, 0, 0};
+                       return append(level.parent, {.group = group, .parts = grid.columns, .index = index});
+                     }});
+  }
+  add_chain(builder, level, "scatter in the root's row", lanes, items);
+}
+
+/// Every column hands down its slice from the root's row on.
+void broadcast_in_columns(Builder& builder, const Level& level, const RingGrid& grid, Rank row) {
+  std::vector<std::vector<Rank>> lanes(grid.rows);
+  for (Rank i = 0; i < grid.rows; ++i) {
+    for (Rank column = 0; column < grid.columns; ++column) {
+      lanes[i].push_back(grid.start((row + i) % grid.rows) + column);
+    }
+  }
+  const Item slice{grid.rows - 1, [=](std::uint16_t group) {
+                     return append(level.parent, {.group = group, .parts = grid.columns, .index = {0, 1, 0, 0}});
+                   }};
+  add_chain(builder, level, "broadcast in columns", lanes, {slice});
+}
+
 Level whole(Builder& builder, const Operation& operation, bool inline_reduce) {
   return {builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
 }
@@ -227,6 +302,15 @@ void nhr_v1_all_gather_stages(Builder& builder, const Level& level) {
   add_rings(builder, level, "all-gather in columns", Phase::all_gather, block_columns(level, grid, ranks));
 }
 
+void nhr_v1_broadcast_stages(Builder& builder, const Level& level, Rank root) {
+  const RingGrid grid(builder.size(level.group));
+  Rank row = 0;
+  while (grid.start(row) + grid.length(row) <= root) ++row;
+  scatter_in_row(builder, level, grid, row, root - grid.start(row));
+  broadcast_in_columns(builder, level, grid, row);
+  add_rings(builder, level, "all-gather in rows", Phase::all_gather, slice_rows(level, grid));
+}
+
 Schedule nhr_v1_allreduce(const Operation& operation, bool inline_reduce) {
   Builder builder(operation, "nhr-v1");
   nhr_v1_allreduce_stages(builder, whole(builder, operation, inline_reduce));
@@ -242,6 +326,12 @@ Schedule nhr_v1_reduce_scatter(const Operation& operation, bool inline_reduce) {
 Schedule nhr_v1_all_gather(const Operation& operation) {
   Builder builder(operation, "nhr-v1");
   nhr_v1_all_gather_stages(builder, whole(builder, operation, true));
+  return std::move(builder).finish();
+}
+
+Schedule nhr_v1_broadcast(const Operation& operation) {
+  Builder builder(operation, "nhr-v1");
+  nhr_v1_broadcast_stages(builder, whole(builder, operation, true), operation.root);
   return std::move(builder).finish();
 }
 

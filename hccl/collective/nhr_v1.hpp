@@ -17,10 +17,13 @@
 /// Allreduce: slices for the columns 0 … s−1 are reduced and scattered in the rings of the rows (an extra rank
 /// contributes and keeps none), all-reduced in the rings of these columns, and gathered in the rings of the rows.
 ///
+/// Broadcast: the slices are scattered along the root's row, handed down the columns, and gathered in the rows.
+///
 ///     collective      steps in a grid of R·C   time
 ///     reduce-scatter  R + C − 2                (R+C−2)·alpha + (p−1)/p·n·beta + (p−1)/p·n·gamma
 ///     allgather       R + C − 2                (R+C−2)·alpha + (p−1)/p·n·beta
 ///     allreduce       2(R + C − 2)             2(R+C−2)·alpha + 2(p−1)/p·n·beta + (p−1)/p·n·gamma
+///     broadcast       R + 2C − 3               at most (R+2C−3)·(alpha + n/C·beta)
 ///
 /// an uneven grid takes a step more where an extra rank goes around. HCCL publishes no formula, only that the steps
 /// grow with the root of p and that NHR is better (description of HCCL_ALGO); shape of the grid, order of the rings and
@@ -41,11 +44,13 @@ struct RingGrid {
 
 /// Stages among the members of a level, whose group must have the identity as its order.
 void nhr_v1_allreduce_stages(Builder& builder, const Level& level);
+void nhr_v1_broadcast_stages(Builder& builder, const Level& level, Rank root);
 /// The same of collectives with a block for every rank; afterwards position x holds block x complete, or all of them.
 void nhr_v1_reduce_scatter_stages(Builder& builder, const Level& level);
 void nhr_v1_all_gather_stages(Builder& builder, const Level& level);
 
 [[nodiscard]] Schedule nhr_v1_allreduce(const Operation& operation, bool inline_reduce);
+[[nodiscard]] Schedule nhr_v1_broadcast(const Operation& operation);
 [[nodiscard]] Schedule nhr_v1_reduce_scatter(const Operation& operation, bool inline_reduce);
 [[nodiscard]] Schedule nhr_v1_all_gather(const Operation& operation);
 

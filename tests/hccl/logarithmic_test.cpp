@@ -111,6 +111,9 @@ TEST(RingGrid, StepsAndBytesOfARectangle) {
     const Distances both = distances(nhr_v1_allreduce({.ranks = ranks, .elements = ranks * 96}, true));
     EXPECT_EQ(both.steps, 2 * steps) << ranks;
     EXPECT_EQ(both.sent, 2 * (ranks - 1) * share) << ranks;
+    const Distances broadcast = distances(nhr_v1_broadcast(
+        {.ranks = ranks, .elements = ranks * 96, .collective = Collective::broadcast, .root = ranks / 2}));
+    EXPECT_EQ(broadcast.steps, grid.rows + 2 * grid.columns - 3) << ranks;
   }
 }
 

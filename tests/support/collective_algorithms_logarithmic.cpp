@@ -19,6 +19,7 @@ std::vector<CollectiveAlgorithm> logarithmic_algorithms() {
       {Collective::allgather, "nhr allgather", nhr_all_gather, any},
       {Collective::scatter, "nhr scatter", nhr_scatter, any},
       {Collective::broadcast, "nhr broadcast", nhr_broadcast, any},
+      {Collective::broadcast, "nhr-v1 broadcast", nhr_v1_broadcast, any},
       {Collective::allgather, "nhr-v1 allgather", nhr_v1_all_gather, any},
       {Collective::allgather, "nb allgather", nb_all_gather, any},
       {Collective::scatter, "nb scatter", nb_scatter, any},
