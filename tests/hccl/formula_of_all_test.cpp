@@ -1,0 +1,83 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "hccl/collective/formula.hpp"
+#include "hccl/collective/selection.hpp"
+#include "tests/support/formula_platform.hpp"
+#include "tests/support/rig.hpp"
+#include "tests/support/simulation.hpp"
+
+/// formula_of and formula_time of whatever make_collective builds: all algorithms of all collectives that have a
+/// formula take that time where no link is shared.
+namespace hcclsim::hccl {
+namespace {
+
+using test::formula_platform;
+
+/// What formula_of and formula_time say of a schedule on the rig's cluster.
+double formula_time_of(const Schedule& schedule, test::Rig& rig, ReduceOp op) {
+  const Communicator world = world_communicator(schedule.ranks);
+  std::vector<std::string> notes;
+  const device::Soc soc = device::resolve_soc(rig.cluster, 0, notes);
+  const auto terms = formula_of(schedule.algorithm, schedule, topology_of(world, rig.cluster), soc);
+  return formula_time(terms.value(), formula_costs(world, rig.cluster, soc, rig.costs, DataType::fp32, op));
+}
+
+/// Simulated time and formula of an algorithm; nothing where it cannot work or has no formula.
+std::vector<double> times_of(const std::string& path, Collective collective, Algorithm algorithm, ReduceOp op) {
+  test::Rig rig(path, sim::NetworkKind::fluid);
+  const Rank ranks = rig.cluster.size();
+  std::vector<std::string> notes;
+  const device::Soc soc = device::resolve_soc(rig.cluster, 0, notes);
+  // Blocks, slices and halves are all multiples of 128 bytes.
+  CollectiveRequest request{.operation = {.ranks = ranks, .elements = 32U * ranks * std::bit_floor(ranks), .op = op},
+                            .algorithm = algorithm};
+  request.operation.collective = collective;
+  request.operation.in_place = !counts_pairs(collective);
+  try {
+    const auto schedule = make_collective(request, topology_of(world_communicator(ranks), rig.cluster), soc);
+    const Topology topology = topology_of(world_communicator(ranks), rig.cluster);
+    if (!formula_of(schedule->algorithm, *schedule, topology, soc).has_value()) return {};
+    return {rig.time_of(schedule), formula_time_of(*schedule, rig, op)};
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+bool is_nonuniform(Algorithm algorithm) { return algorithm == Algorithm::nhr || algorithm == Algorithm::nb; }
+
+/// Every algorithm of every collective as make_collective builds it, where there is a formula.
+TEST(FormulaOfAll, SimulatedTimeIsTheFormulaWhereNoLinkIsShared) {
+  std::size_t compared = 0;
+  for (const Rank ranks : {2U, 3U, 4U, 6U, 8U}) {
+    const std::string path = test::write_platform(formula_platform(ranks));
+    for (const Collective collective :
+         {Collective::allreduce, Collective::reduce_scatter, Collective::allgather, Collective::broadcast,
+          Collective::reduce, Collective::scatter, Collective::gather, Collective::alltoall, Collective::send_recv}) {
+      for (const Algorithm algorithm : algorithms_of(collective)) {
+        for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod}) {
+          const std::vector<double> times = test::in_child([&] { return times_of(path, collective, algorithm, op); });
+          if (times.empty()) continue;
+          ++compared;
+          // Whoever waits for its turn in a tree has said before that its memory is free: a post less in every round
+          // after the first.
+          const bool tree = collective == Collective::scatter
+                                ? is_nonuniform(algorithm)
+                                : collective == Collective::broadcast &&
+                                      (is_nonuniform(algorithm) || algorithm == Algorithm::halving_doubling);
+          const double expected = times[1] - (tree ? (std::bit_width(ranks - 1) - 1) * test::record : 0);
+          EXPECT_NEAR(times[0] / expected, 1, 1e-9)
+              << name_of(algorithm) << ' ' << name_of(collective) << ' ' << name_of(op) << ' ' << ranks << " ranks";
+        }
+      }
+    }
+  }
+  EXPECT_GE(compared, 200U);
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl
