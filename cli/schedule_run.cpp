@@ -29,14 +29,6 @@ struct RunCommand {
   std::string format = "text";
 };
 
-void require_memory(const std::string& file, const hccl::Schedule& schedule) {
-  const Bytes needed = hccl::buffer_bytes(schedule);
-  const Bytes there = static_cast<Bytes>(::sysconf(_SC_PHYS_PAGES)) * static_cast<Bytes>(::sysconf(_SC_PAGE_SIZE));
-  if (needed <= there) return;
-  bad_input("memory", "{}: the buffers of {} ranks take {} MiB, this computer has {} MiB; `schedule check` proves it",
-            file, schedule.ranks, needed >> 20U, there >> 20U);
-}
-
 std::string text_of(const RunCommand& command, const hccl::Schedule& schedule, const hccl::ValueCheck& check) {
   std::string text =
       fmt::format("{}: {} {} among {} ranks, payload {} {}, on random data with seed {}\n", command.file,
@@ -102,6 +94,14 @@ void run(const RunCommand& command) {
 }
 
 }  // namespace
+
+void require_memory(const std::string& file, const hccl::Schedule& schedule) {
+  const Bytes needed = hccl::buffer_bytes(schedule);
+  const Bytes there = static_cast<Bytes>(::sysconf(_SC_PHYS_PAGES)) * static_cast<Bytes>(::sysconf(_SC_PAGE_SIZE));
+  if (needed <= there) return;
+  bad_input("memory", "{}: the buffers of {} ranks take {} MiB, this computer has {} MiB; `schedule check` proves it",
+            file, schedule.ranks, needed >> 20U, there >> 20U);
+}
 
 void add_schedule_run(CLI::App& schedule) {
   CLI::App* const command = schedule.add_subcommand("run", "Execute a schedule on real data; status 1 if it is wrong");

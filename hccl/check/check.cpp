@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "hccl/check/cuts.hpp"
 #include "hccl/check/distances.hpp"
 #include "hccl/check/form.hpp"
 #include "hccl/check/matching.hpp"
@@ -14,7 +17,8 @@
 namespace hcclsim::hccl {
 namespace {
 
-bool add_level(CheckReport& report, std::string level, const Findings& findings) {
+/// Returns whether there were no findings.
+bool add_findings(CheckReport& report, std::string level, const Findings& findings) {
   report.levels.push_back({std::move(level), findings.empty(), findings.count(), findings.kept()});
   return findings.empty();
 }
@@ -23,7 +27,9 @@ bool add_level(CheckReport& report, std::string level, const Findings& findings)
 void check_levels(const TaskProgram& program, const Rotation* rotation, const CheckOptions& options, Findings& form,
                   CheckReport& report) {
   if (form.empty()) check_form(program, options, form);
-  if (!add_level(report, "L0", form)) return;
+  if (!add_findings(report, "L0", form)) return;
+
+  if (options.last_level == 0) return;
 
   Findings matching(options.most_findings);
   Findings deadlock(options.most_findings);
@@ -33,8 +39,10 @@ void check_levels(const TaskProgram& program, const Rotation* rotation, const Ch
   const bool completes = matching.empty() && deadlock.empty();
   if (completes && rotation != nullptr) check_races_by_rotation(program, *rotation, matching, races);
   if (completes && rotation == nullptr) check_races(program, matching, races);
-  if (!add_level(report, "L1", matching) || !add_level(report, "L2", deadlock)) return;
-  const bool ordered = add_level(report, "L3", races);
+  if (!add_findings(report, "L1", matching) || options.last_level == 1) return;
+  if (!add_findings(report, "L2", deadlock) || options.last_level == 2) return;
+  const bool ordered = add_findings(report, "L3", races);
+  if (options.last_level == 3) return;
   if (!ordered && rotation != nullptr) return;  // the lockstep decides for all runs only without races
 
   Findings meaning(options.most_findings);
@@ -42,20 +50,30 @@ void check_levels(const TaskProgram& program, const Rotation* rotation, const Ch
   const std::optional<ReductionOrder> found =
       rotation != nullptr ? check_meaning_by_rotation(program, *rotation, options, meaning, order)
                           : check_meaning(program, options, meaning, order);
-  if (!add_level(report, "L4", meaning) || !ordered) return;
+  if (!add_findings(report, "L4", meaning) || !ordered || options.last_level == 4) return;
   report.order = found;
-  add_level(report, "L5", order);
+  add_findings(report, "L5", order);
+  if (options.last_level < 7) return;
   report.distances = distances_of(program);
+  add_cuts(program, options, *report.distances);
   report.levels.push_back({"L7"});
 }
 
-CheckReport with_verdict(CheckReport report, const Rotation* rotation) {
+std::string verdict_against(const LevelReport& level) {
+  return fmt::format("wrong: {} finds {}", level.level, level.findings.front().kind);
+}
+
+CheckReport with_verdict(CheckReport report, const Rotation* rotation, const CheckOptions& options) {
   for (const LevelReport& level : report.levels) {
     if (level.ok) continue;
-    report.verdict = fmt::format("wrong: {} finds {}", level.level, level.findings.front().kind);
+    report.verdict = verdict_against(level);
     return report;
   }
   report.ok = true;
+  if (options.last_level < 5) {
+    report.verdict = fmt::format("nothing wrong up to L{}; the levels above were not checked", options.last_level);
+    return report;
+  }
   report.verdict = "correct in every interleaving: each wait takes the same post in all of them";
   if (rotation != nullptr) report.verdict += "; shown for one rank, of all others by rotation symmetry";
   return report;
@@ -71,14 +89,24 @@ CheckReport check(const Schedule& schedule, const CheckOptions& options) {
   const Rotation* const alike = rotation ? &*rotation : nullptr;
   const TaskProgram program = rotation ? unroll_first(schedule, form) : unroll(schedule, form);
   check_levels(program, alike, options, form, report);
-  return with_verdict(std::move(report), alike);
+  return with_verdict(std::move(report), alike, options);
 }
 
 CheckReport check(const TaskProgram& program, const CheckOptions& options) {
   CheckReport report;
   Findings form(options.most_findings);
   check_levels(program, nullptr, options, form, report);
-  return with_verdict(std::move(report), nullptr);
+  return with_verdict(std::move(report), nullptr, options);
+}
+
+void add_level(CheckReport& report, LevelReport level) {
+  if (!level.ok && report.ok) {
+    report.ok = false;
+    report.verdict = verdict_against(level);
+  }
+  const auto next = std::find_if(report.levels.begin(), report.levels.end(),
+                                 [&](const LevelReport& other) { return other.level > level.level; });
+  report.levels.insert(next, std::move(level));
 }
 
 }  // namespace hcclsim::hccl

@@ -15,4 +15,7 @@ namespace hcclsim::hccl {
 /// The same for a program that was unrolled and perhaps changed since.
 [[nodiscard]] CheckReport check(const TaskProgram& program, const CheckOptions& options = {});
 
+/// Adds a level that somebody else has checked, in its place; the verdict is then that of all.
+void add_level(CheckReport& report, LevelReport level);
+
 }  // namespace hcclsim::hccl

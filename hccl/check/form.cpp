@@ -91,6 +91,14 @@ class FormCheck {
 }  // namespace
 
 void check_form(const TaskProgram& program, const CheckOptions& options, Findings& findings) {
+  if (options.streams != 0 && program.queues > options.streams && findings.wanted()) {
+    findings.keep({"streams", fmt::format("the schedule needs {} streams of every rank; there are {}", program.queues,
+                                          options.streams)});
+  }
+  if (options.ccl && program.ccl > *options.ccl && findings.wanted()) {
+    findings.keep({"ccl", fmt::format("the schedule needs {} bytes of the communicator's buffer; there are {}",
+                                      program.ccl, *options.ccl)});
+  }
   if (options.notifies != 0 && program.notifies > options.notifies && findings.wanted()) {
     findings.keep({"notifies", fmt::format("the schedule needs {} notifies of every rank; there are {}",
                                            program.notifies, options.notifies)});

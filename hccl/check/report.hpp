@@ -55,10 +55,21 @@ class Findings {
   std::vector<Finding> kept_;
 };
 
+/// How the ranks fall into groups at one level of the topology, and how fast bytes can leave and enter each group.
+struct CutLevel {
+  std::string name;                  ///< "server"
+  std::vector<std::uint32_t> group;  ///< of each rank
+  std::vector<BytesPerSecond> out;   ///< of each group, at most; infinite if nothing is known
+  std::vector<BytesPerSecond> in;
+};
+
 struct CheckOptions {
   /// Notify slots that a rank has; 0: as many as the schedule asks for. HCCL: spec of the chip.
   std::uint32_t notifies = 0;
-  /// Bytes of scratch memory (the CCL buffer) that a rank has.
+  /// Streams that a rank has, one for every queue; 0: as many as the schedule asks for.
+  std::uint32_t streams = 0;
+  /// Bytes of a rank's two communicator buffers: `ccl`, and scratch memory.
+  std::optional<Bytes> ccl{};
   std::optional<Bytes> scratch{};
   /// Tasks that a queue takes before the first of them is done; 0: any number. The host issues the tasks of a rank
   /// stage by stage and queue after queue, and stops while the queue that comes next is full.
@@ -67,6 +78,11 @@ struct CheckOptions {
   bool same_bits = true;
   /// Signature of a recorded order of reduction (CheckReport::order) that the schedule must still have.
   std::optional<std::uint64_t> recorded_order{};
+  /// L7: the levels of the topology, and the least time that a step takes on it.
+  std::vector<CutLevel> cuts{};
+  Seconds least_step = 0;
+  /// No level above L0 … L7 with this number is checked.
+  std::uint32_t last_level = 7;
   /// From so many ranks on, one rank is checked in place of all if they are alike by rotation (symmetry.hpp).
   Rank rotation_from = 2048;
   /// Findings of a level that are described; the others are counted.
@@ -90,6 +106,15 @@ struct ReductionOrder {
   std::uint64_t signature = 0;  ///< equal for equal trees of reductions on all bytes of all ranks
 };
 
+/// L7: bytes that go from one group of ranks to another.
+struct CutDistance {
+  std::string name;  ///< of the level
+  std::uint32_t groups = 0;
+  Bytes crossing = 0;  ///< in the schedule
+  Bytes least = 0;     ///< in any schedule of the collective
+  Seconds least_time = 0;
+};
+
 /// L7: what the schedule needs, and the least that any schedule of the collective can do with.
 struct Distances {
   std::uint32_t steps = 0;  ///< longest chain of transfers that wait for each other
@@ -98,6 +123,9 @@ struct Distances {
   Bytes least_sent = 0;
   Bytes reduced = 0;  ///< most bytes that are reduced at one rank
   Bytes least_reduced = 0;
+  std::vector<CutDistance> cuts{};  ///< at every level of CheckOptions::cuts
+  Seconds least_time = 0;           ///< of the collective: the largest of the cuts' and of least_steps
+  std::string least_time_of{};      ///< what takes it: "steps", or the name of a level
 };
 
 struct CheckReport {

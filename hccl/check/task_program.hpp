@@ -83,6 +83,23 @@ struct TaskProgram : Operation {
   return is_transfer(task.kind) && !reads(task.kind) ? task.peer : rank;
 }
 
+/// Calls visit(task, source, destination, bytes) for every transfer between ranks that carries bytes.
+template <typename Visit>
+void visit_transfers(const TaskProgram& program, const Visit& visit) {
+  for (Rank rank = 0; rank < program.unrolled(); ++rank) {
+    for (std::size_t i = program.first_part[rank]; i < program.first_part[rank + 1]; ++i) {
+      const ProgramPart& part = program.parts[i];
+      for (std::uint32_t k = 0; k < part.count; ++k) {
+        const ProgramTask& task = program.tasks[part.first + k];
+        if (!is_transfer(task.kind)) continue;
+        Bytes bytes = 0;
+        for (const Movement& movement : program.movements_of(task)) bytes += movement.source.length;
+        if (bytes > 0) visit(task, source_rank(task, rank), destination_rank(task, rank), bytes);
+      }
+    }
+  }
+}
+
 /// Unrolls a schedule. Closed forms that have no meaning (a position that is none, a slice of no parts, a strand that
 /// another hides) become findings of level L0; the program is of use only without them.
 [[nodiscard]] TaskProgram unroll(const Schedule& schedule, Findings& findings);

@@ -258,6 +258,7 @@ CollectiveStats CollectiveRun::stats() const {
   CollectiveStats stats{name(), communicator_.name, sequence_, schedule_->payload(), last_arrival_, last_end_};
   std::map<sim::LinkKind, CollectiveStats::LinkLoad> busiest;
   for (sim::LinkId number = 0; number < link_bytes_.size(); ++number) {
+    stats.on_links += link_bytes_[number];
     if (link_bytes_[number] == 0) continue;
     const sim::Link& link = machine_.cluster.links()[number];
     // A link that is not shared is there for every rank.

@@ -59,6 +59,7 @@ struct CollectiveStats {
   Seconds reducing = 0;         ///< time of an AI core's reductions, on the rank that has most
   Seconds copying = 0;          ///< time of copies within an NPU, on the rank that has most
   std::uint64_t transfers = 0;  ///< between NPUs, those without bytes not counted
+  double on_links = 0;          ///< bytes that all links have carried, as they load their capacity
 };
 
 class CollectiveRun final : public sim::EventHandler {

@@ -1,0 +1,191 @@
+#include "cli/schedule_check.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/child_process.hpp"
+#include "base/error.hpp"
+#include "cli/check_report.hpp"
+#include "cli/collective_names.hpp"
+#include "cli/option_checks.hpp"
+#include "cli/output.hpp"
+#include "cli/platform_path.hpp"
+#include "cli/schedule_run.hpp"
+#include "device/soc.hpp"
+#include "device/task_cost.hpp"
+#include "hccl/check/check.hpp"
+#include "hccl/runtime/timed_check.hpp"
+#include "hccl/runtime/topology_cuts.hpp"
+#include "hccl/runtime/value_check.hpp"
+#include "hccl/schedule/file/schedule_file.hpp"
+#include "sim/cluster.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+struct CheckCommand {
+  std::string file;
+  std::string format = "text";
+  std::string soc;
+  std::string platform;
+  std::string ccl_buffer;
+  std::uint32_t queue_depth = 0;
+  std::string order;
+  std::string levels = "L7";
+  bool run = false;
+};
+
+/// "1f0c3b5a77e2d604", as the report prints it.
+std::uint64_t parse_signature(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  constexpr std::size_t digits = 16;
+  if (error == std::errc() && end == text.data() + text.size() && text.size() == digits) return value;
+  bad_input("option", "'{}': a signature is {} hexadecimal digits, as `schedule check` prints it", text, digits);
+}
+
+/// Level L6; the levels below have found nothing.
+hccl::LevelReport values_level(const CheckCommand& command, const hccl::Schedule& schedule) {
+  require_memory(command.file, schedule);
+  device::WorkerPool workers(0);
+  const hccl::ValueCheck check = hccl::check_values(schedule, 1, workers);
+  hccl::LevelReport level{"L6"};
+  if (check.ok()) return level;
+  const hccl::WrongElement& first = *check.first_wrong;
+  level.ok = false;
+  level.count = check.wrong;
+  level.findings.push_back(
+      {"value",
+       fmt::format("{} of {} elements are wrong; first: element {} of rank {} should be {}, is {}", check.wrong,
+                   check.elements, first.element, first.rank, first.expected, first.found),
+       {first.rank}});
+  return level;
+}
+
+void take_limits(const device::Soc& soc, hccl::CheckOptions& options) {
+  options.notifies = soc.notifies;
+  options.streams = soc.streams;
+}
+
+/// The levels up to L7, and L6 if it is asked for.
+hccl::CheckReport check_with(const CheckCommand& command, const hccl::Schedule& schedule,
+                             const hccl::CheckOptions& options) {
+  hccl::CheckReport report = hccl::check(schedule, options);
+  if (command.run && report.ok) add_level(report, values_level(command, schedule));
+  return report;
+}
+
+struct Outcome {
+  bool ok = false;
+  std::string text;
+};
+
+Outcome outcome_of(const CheckCommand& command, const CheckResult& result) {
+  return {result.report.ok, command.format == "json" ? check_json(result) : check_text(result)};
+}
+
+/// Also L8 and L9.
+Outcome check_on_platform(const CheckCommand& command, const std::shared_ptr<const hccl::Schedule>& schedule,
+                          const std::string& platform, hccl::CheckOptions options) {
+  sim::Cluster cluster(platform);
+  if (schedule->ranks > cluster.size()) {
+    bad_input("option", "{} is for {} ranks, {} has {} NPUs", command.file, schedule->ranks, platform, cluster.size());
+  }
+  CheckResult result;
+  std::vector<std::string> of_kernels;  // nothing that matters here
+  const device::Soc soc = device::resolve_soc(cluster, 0, of_kernels);
+  const device::TaskCosts costs = device::read_task_costs(cluster, result.notes);
+  take_limits(soc, options);
+  // Bounds look at the routes between all ranks.
+  constexpr Rank most_ranks = 1024;
+  const bool with_bounds = schedule->ranks <= most_ranks && options.last_level >= 7;
+  if (with_bounds) {
+    hccl::TopologyBounds bounds = hccl::topology_bounds(cluster, schedule->ranks, costs);
+    options.cuts = std::move(bounds.cuts);
+    options.least_step = bounds.least_step;
+  } else if (options.last_level >= 7) {
+    result.notes.push_back(fmt::format("bounds of the platform, L8 and L9 are for up to {} ranks", most_ranks));
+  }
+  result.report = check_with(command, *schedule, options);
+  if (with_bounds && result.report.ok) {
+    result.timing = check_timing(schedule, *result.report.distances, cluster, soc, costs);
+    add_level(result.report, result.timing->l8);
+    add_level(result.report, result.timing->l9);
+  }
+  return outcome_of(command, result);
+}
+
+Outcome check_alone(const CheckCommand& command, const hccl::Schedule& schedule, hccl::CheckOptions options) {
+  CheckResult result;
+  std::vector<std::string> of_kernels;
+  if (!command.soc.empty()) take_limits(device::find_soc(command.soc, of_kernels), options);
+  result.report = check_with(command, schedule, options);
+  return outcome_of(command, result);
+}
+
+void check(const CheckCommand& command) {
+  const auto schedule = std::make_shared<const hccl::Schedule>(hccl::read_schedule(command.file).schedule);
+  hccl::CheckOptions options{.queue_depth = command.queue_depth,
+                             .last_level = static_cast<std::uint32_t>(command.levels.back() - '0')};
+  if (!command.order.empty()) options.recorded_order = parse_signature(command.order);
+  if (!command.ccl_buffer.empty()) {
+    options.ccl = parse_size(command.ccl_buffer);
+    options.scratch = options.ccl;
+  }
+  Outcome outcome;
+  if (command.platform.empty()) {
+    outcome = check_alone(command, *schedule, options);
+  } else {
+    const std::string platform = find_platform(command.platform);
+    const std::string handed_back = run_in_child([&] {
+      const Outcome found = check_on_platform(command, schedule, platform, options);
+      return (found.ok ? '+' : '-') + found.text;
+    });
+    outcome = {handed_back.front() == '+', handed_back.substr(1)};
+  }
+  print(outcome.text);
+  if (!outcome.ok) throw Error(ErrorCode::check_failed, "schedule", command.file + " is refused");
+}
+
+}  // namespace
+
+void add_schedule_check(CLI::App& schedule) {
+  CLI::App* const command = schedule.add_subcommand("check", "Prove a schedule, or say what is wrong: docs/checker.md");
+  const auto options = std::make_shared<CheckCommand>();
+  command->add_option("FILE", options->file, "A schedule in either form")->required();
+  CLI::Option* const soc =
+      command->add_option("--soc", options->soc, "Chip whose streams and notifies a rank has, such as 910B2");
+  command
+      ->add_option("--platform", options->platform,
+                   "The same of a platform (file, or name of a shipped one); also its bounds (L7), time (L8) and "
+                   "conservation (L9)")
+      ->excludes(soc);
+  command
+      ->add_option("--ccl-buffer", options->ccl_buffer,
+                   "HCCL_BUFFSIZE in bytes (200M): of the communicator's buffer, and of scratch memory")
+      ->check(parsed_by(parse_size, ""));
+  command->add_option("--queue-depth", options->queue_depth, "Tasks that a stream takes in advance; 0: any number")
+      ->check(whole_number(0, std::numeric_limits<std::uint32_t>::max()))
+      ->capture_default_str();
+  command->add_option("--order", options->order, "Signature of the order of reduction that it must have (L5)")
+      ->check(parsed_by(parse_signature, ""));
+  command->add_option("--levels", options->levels, "The highest level to check")
+      ->check(one_of({"L0", "L1", "L2", "L3", "L4", "L5", "L7"}))
+      ->capture_default_str();
+  command->add_flag("--run", options->run, "Also execute it on real data (L6)");
+  command->add_option("--format", options->format, "text or json")
+      ->check(one_of({"text", "json"}))
+      ->capture_default_str();
+  command->callback([options] { check(*options); });
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hccl/check/report.hpp"
+#include "hccl/check/task_program.hpp"
+
+/// Level L7 against the topology: what has to cross the borders of groups of ranks (servers, die pairs), and what does.
+///
+/// Of every byte of the payload, whatever the schedule: a group has to send what others need of its ranks'
+/// contributions (their reduction is one byte), and to get what its ranks need of others'.
+///
+///     collective       out of a group                            into a group
+///     allreduce        payload                                   payload
+///     reduce           payload, without the root                 payload, with the root
+///     broadcast        payload, with the root                    payload, without the root
+///     reduce-scatter   blocks of ranks outside                   blocks of its ranks
+///     scatter          with the root: blocks of ranks outside    without the root: blocks of its ranks
+///     allgather        blocks of its ranks                       blocks of ranks outside
+///     gather           without the root: blocks of its ranks     with the root: blocks of ranks outside
+///     alltoall, send   blocks from its ranks to others           blocks from others to its ranks
+///
+/// With more than one group, all groups together send at least the sum of these, and in an allreduce 2(G−1) payloads:
+/// before the first of G groups has all of a byte's reduction, each other group has sent its share; after that each of
+/// them still has to get something. Bytes divided by the speed of the border are a bound of the time.
+namespace hcclsim::hccl {
+
+struct GroupBytes {
+  Bytes out = 0;
+  Bytes in = 0;
+};
+
+/// What has to leave and enter each group; `group` is that of each rank, numbered from 0.
+[[nodiscard]] std::vector<GroupBytes> least_crossing(const Operation& operation,
+                                                     const std::vector<std::uint32_t>& group);
+/// What leaves and enters each group in the program.
+[[nodiscard]] std::vector<GroupBytes> crossing(const TaskProgram& program, const std::vector<std::uint32_t>& group);
+
+/// Adds the cuts of the options and the least time to what distances_of found.
+void add_cuts(const TaskProgram& program, const CheckOptions& options, Distances& distances);
+
+}  // namespace hcclsim::hccl

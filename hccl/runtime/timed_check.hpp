@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/units.hpp"
+#include "device/soc.hpp"
+#include "device/task_cost.hpp"
+#include "hccl/check/report.hpp"
+#include "hccl/runtime/critical_path.hpp"
+#include "hccl/schedule/schedule.hpp"
+#include "sim/cluster.hpp"
+
+/// Levels L8 and L9 of the checker: a schedule that is right, simulated on a platform.
+///
+/// L8: its time beside the bound that L7 found, and what the time consists of. No schedule is faster than the bound:
+/// that one is ("faster-than-bound") says that the platform or the simulation is wrong.
+///
+/// L9: what the schedule sends is what the simulation has carried: every transfer once ("transfers"), between every two
+/// ranks as many bytes when transfers end as the schedule sends ("bytes-differ"), and on the counters of the links the
+/// bytes of all routes ("links-differ").
+namespace hcclsim::hccl {
+
+struct TimedCheck {
+  Seconds time = 0;   ///< of the slowest rank
+  Seconds bound = 0;  ///< Distances::least_time
+  std::uint64_t transfers = 0;
+  Bytes carried = 0;                   ///< between NPUs
+  std::optional<CriticalPath> path{};  ///< nothing if there are too many tasks to keep them
+  LevelReport l8{"L8"};
+  LevelReport l9{"L9"};
+
+  /// Share of the time that any schedule needs.
+  [[nodiscard]] double efficiency() const { return time > 0 ? bound / time : 1; }
+};
+
+/// The schedule runs on the first NPUs of the cluster; in graph mode, without a launch by the host.
+[[nodiscard]] TimedCheck check_timing(const std::shared_ptr<const Schedule>& schedule, const Distances& distances,
+                                      sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs);
+
+}  // namespace hcclsim::hccl
