@@ -28,9 +28,8 @@ std::int32_t Builder::reserve_notifies(std::uint32_t count) {
 }
 
 std::vector<Cut> Builder::share(const Level& level, Linear index, std::uint32_t count, std::uint32_t step) const {
-  const bool blocks = schedule_.blocks() > 1;
   const Group& group = schedule_.groups[level.group];
-  return append(level.parent, {.kind = blocks ? Cut::Kind::block : Cut::Kind::slice,
+  return append(level.parent, {.kind = has_blocks() ? Cut::Kind::block : Cut::Kind::slice,
                                .ordered = !group.order().empty() && group.size() == group.span(),
                                .group = level.group,
                                .parts = group.size(),

@@ -29,6 +29,9 @@ class Builder {
   [[nodiscard]] Rank size(std::uint16_t group) const { return schedule_.groups[group].size(); }
   [[nodiscard]] Rank stride(std::uint16_t group) const { return schedule_.groups[group].stride(); }
 
+  /// The payload has a block for every rank.
+  [[nodiscard]] bool has_blocks() const { return schedule_.blocks() > 1; }
+
   /// What position `index` of the level's group is responsible for: `count` shares, `step` apart. If the payload has a
   /// block for every rank, the shares are blocks of those that the level's parent picks, a run of them each if there
   /// are more than positions; otherwise they are slices. In a group of all ranks of its span in an order of its own,

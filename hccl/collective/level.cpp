@@ -11,6 +11,7 @@
 #include "hccl/collective/mesh.hpp"
 #include "hccl/collective/nb.hpp"
 #include "hccl/collective/nhr.hpp"
+#include "hccl/collective/nhr_v1.hpp"
 #include "hccl/collective/ring.hpp"
 #include "hccl/collective/ring_rooted.hpp"
 #include "hccl/collective/rooted.hpp"
@@ -60,6 +61,7 @@ struct Row {
   Algorithm algorithm;
   Collective collective;
   void (*add)(Builder&, const LevelStages&);
+  bool blocks_only = false;  ///< not on slices, as an allreduce or a broadcast over several levels needs it
 };
 
 constexpr std::array rows{
@@ -73,11 +75,15 @@ constexpr std::array rows{
     Row{Algorithm::mesh, Collective::reduce_scatter, add_in_turn<mesh_reduce_scatter>},
     Row{Algorithm::mesh, Collective::allgather, add_in_turn<mesh_all_gather>},
     Row{Algorithm::halving_doubling, Collective::allreduce, add_in_turn<halving_doubling_stages>},
-    Row{Algorithm::halving_doubling, Collective::reduce_scatter, add_in_turn<halving_doubling_reduce_scatter_stages>},
-    Row{Algorithm::halving_doubling, Collective::allgather, add_in_turn<halving_doubling_all_gather_stages>},
+    Row{Algorithm::halving_doubling, Collective::reduce_scatter, add_in_turn<halving_doubling_reduce_scatter_stages>,
+        true},
+    Row{Algorithm::halving_doubling, Collective::allgather, add_in_turn<halving_doubling_all_gather_stages>, true},
     Row{Algorithm::nhr, Collective::allreduce, add_in_turn<nhr_reduce_scatter_stages, nhr_all_gather_stages>},
     Row{Algorithm::nhr, Collective::reduce_scatter, add_in_turn<nhr_reduce_scatter_stages>},
     Row{Algorithm::nhr, Collective::allgather, add_in_turn<nhr_all_gather_stages>},
+    Row{Algorithm::nhr_v1, Collective::allreduce, add_in_turn<nhr_v1_allreduce_stages>},
+    Row{Algorithm::nhr_v1, Collective::reduce_scatter, add_in_turn<nhr_v1_reduce_scatter_stages>, true},
+    Row{Algorithm::nhr_v1, Collective::allgather, add_in_turn<nhr_v1_all_gather_stages>, true},
     Row{Algorithm::nb, Collective::allreduce, add_in_turn<nb_reduce_scatter_stages, nb_all_gather_stages>},
     Row{Algorithm::nb, Collective::reduce_scatter, add_in_turn<nb_reduce_scatter_stages>},
     Row{Algorithm::nb, Collective::allgather, add_in_turn<nb_all_gather_stages>},
@@ -115,7 +121,7 @@ bool works_on_level(Algorithm algorithm, Collective collective) { return find(al
 
 void add_level(Builder& builder, Collective collective, const LevelStages& stages) {
   const Row* const row = find(stages.algorithm, collective);
-  if (row == nullptr) {
+  if (row == nullptr || (row->blocks_only && !builder.has_blocks())) {
     std::string others;
     for (const Row& other : rows) {
       if (other.collective == collective)

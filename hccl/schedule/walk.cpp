@@ -33,8 +33,11 @@ std::pair<std::uint64_t, std::uint64_t> halving_window(std::uint32_t parts, std:
 class Evaluation {
  public:
   Evaluation(const Schedule& schedule, const Range& range, const Viewer& viewer)
-      : schedule_(schedule), range_(range), viewer_(viewer), picked_blocks_(schedule.blocks_in(range.buffer)) {
-    neighbours_ = picked_blocks_;
+      : schedule_(schedule),
+        range_(range),
+        viewer_(viewer),
+        picked_blocks_(schedule.blocks_in(range.buffer)),
+        neighbours_(picked_blocks_) {
     for (; block_cuts_ < range.cuts.size() && range.cuts[block_cuts_].kind == Cut::Kind::block; ++block_cuts_) {
       const Cut& cut = range.cuts[block_cuts_];
       const std::uint32_t run = picked_blocks_ / cut.parts;
@@ -105,7 +108,7 @@ class Evaluation {
   const Viewer& viewer_;
   std::size_t block_cuts_ = 0;
   std::uint32_t picked_blocks_;
-  std::uint32_t neighbours_ = 1;
+  std::uint32_t neighbours_;
 };
 
 /// Calls visit(begin, end) for the parts of a range, in their order.

@@ -268,8 +268,8 @@ TEST(HcclConfig, TheAlgorithmBetweenServersIsTheOneOfHcclAlgo) {
   const Topology topology{
       .ranks = 24, .servers = 3, .ranks_per_server = 8, .whole_servers = true, .between = sim::Transport::rdma};
   std::vector<std::string> notes;
-  const device::Soc soc = device::find_soc("910A", notes);
-  const auto chosen = [&](const std::string& algo) {
+  const auto chosen = [&](const std::string& algo, const std::string& chip = "910A") {
+    const device::Soc soc = device::find_soc(chip, notes);
     const CollectiveRequest request{.operation = {.ranks = topology.ranks, .elements = 1U << 18U},
                                     .config = config_of("HCCL_ALGO", algo, soc.generation)};
     return make_collective(request, topology, soc)->algorithm;
@@ -279,11 +279,13 @@ TEST(HcclConfig, TheAlgorithmBetweenServersIsTheOneOfHcclAlgo) {
   EXPECT_EQ(chosen("allreduce=level1:H-D_R/others=level1:ring"), "hierarchical(multi-ring, halving-doubling)");
   EXPECT_EQ(chosen("allgather=level1:H-D_R"), "hierarchical(multi-ring, ring)");
   try {
-    static_cast<void>(chosen("level1:NHR"));
+    static_cast<void>(chosen("level1:AHC", "Ascend910_9391"));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_input);
-    EXPECT_STREQ(error.what(), "HCCL_ALGO level1:NHR is not simulated for allreduce; use ring or H-D_R");
+    EXPECT_STREQ(
+        error.what(),
+        "HCCL_ALGO level1:AHC is not simulated for allreduce; use ring or H-D_R or NHR or NHR_V1 or NB or pipeline");
   }
 }
 

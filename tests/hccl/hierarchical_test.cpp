@@ -46,6 +46,8 @@ std::string text_of(Collective collective, const Sizes& sizes) {
 
 const std::vector<std::vector<Algorithm>> mixtures{
     {Algorithm::ring}, {Algorithm::mesh, Algorithm::ring}, {Algorithm::multi_ring, Algorithm::mesh}};
+const std::vector<std::vector<Algorithm>> logarithmic{{Algorithm::mesh, Algorithm::nhr},
+                                                      {Algorithm::nb, Algorithm::nhr}};
 
 constexpr std::array collectives{Collective::allreduce, Collective::reduce_scatter, Collective::allgather};
 
@@ -60,6 +62,20 @@ TEST(Hierarchical, TheCheckerProvesEveryShape) {
           ASSERT_TRUE(report.ok) << schedule.algorithm << ", " << text_of(collective, sizes) << ": "
                                  << test::text_of(report);
         }
+      }
+    }
+  }
+}
+
+TEST(Hierarchical, TheCheckerProvesLogarithmicAlgorithmsOnLevels) {
+  for (const Collective collective : collectives) {
+    for (const Sizes& sizes : shapes) {
+      for (const auto& algorithms : logarithmic) {
+        const Operation operation{.ranks = ranks_of(sizes), .elements = 1009, .collective = collective};
+        const Schedule schedule = hierarchical(operation, levels_of(sizes, algorithms));
+        const CheckReport report = check(schedule);
+        ASSERT_TRUE(report.ok) << schedule.algorithm << ", " << text_of(collective, sizes) << ": "
+                               << test::text_of(report);
       }
     }
   }
@@ -161,6 +177,17 @@ TEST(Hierarchical, EveryLevelMovesTheBytesOfItsFormula) {
         ASSERT_EQ(sent_of(schedule, sizes), expected) << schedule.algorithm << ", " << text_of(collective, sizes);
       }
     }
+  }
+}
+
+// Slices of NHR_V1 and of halving-doubling would not be those that the next level takes.
+TEST(Hierarchical, RefusesSlicesOfAlgorithmsOfBlocksInside) {
+  for (const Algorithm algorithm : {Algorithm::nhr_v1, Algorithm::halving_doubling}) {
+    const Operation operation{.ranks = 4, .elements = 100, .collective = Collective::allreduce};
+    EXPECT_THROW(static_cast<void>(hierarchical(operation, {{2, algorithm}, {2}})), Error);
+    EXPECT_TRUE(check(hierarchical(operation, {{2}, {2, algorithm}})).ok);
+    const Operation blocks{.ranks = 4, .elements = 100, .collective = Collective::reduce_scatter};
+    EXPECT_TRUE(check(hierarchical(blocks, {{2, algorithm}, {2, algorithm}})).ok);
   }
 }
 
