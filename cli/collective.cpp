@@ -32,6 +32,7 @@ struct CollectiveCommand {
   std::string op;
   std::string platform = "atlas800-9000";
   std::string algorithm = "auto";
+  std::string levels;
   std::string reduction = "sum";
   std::string type = "fp32";
   std::string launch = "op";
@@ -64,6 +65,7 @@ SweepOptions sweep_of(const CollectiveCommand& command) {
   // The buffers of hccl_test: one for broadcast, two otherwise.
   operation.in_place = operation.collective == hccl::Collective::broadcast;
   options.algorithm = hccl::parse_algorithm(operation.collective, command.algorithm);
+  if (!command.levels.empty()) options.levels = hccl::parse_levels(command.levels);
   options.launch = hccl::parse_launch_mode(command.launch);
   options.network = command.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
   options.check = command.check > 0;
@@ -159,6 +161,10 @@ void add_collective_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--algorithm", options->algorithm, "ring, mesh, …; auto chooses as HCCL does")
       ->capture_default_str();
+  command
+      ->add_option("--levels", options->levels,
+                   "Levels of a hierarchy from the innermost on, such as 2:ring,8:mesh,4:nhr")
+      ->check(parsed_by(hccl::parse_levels, ""));
   command->add_option("--launch", options->launch, "op: each call by itself; graph: tasks are loaded in advance")
       ->check(one_of({"graph", "op"}))
       ->capture_default_str();

@@ -103,6 +103,7 @@ Sweep run_sweep(const SweepOptions& options) {
                                   .launch = options.launch,
                                   .zero_copy = options.zero_copy};
   request.config = read_hccl_config(options.hccl_settings, soc.generation, sweep.notes);
+  request.levels = options.levels;
   constexpr std::array<std::string_view, 4> modelled{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
                                                      "HCCL_EXEC_TIMEOUT"};
   sweep.unmodelled = unmodelled(options.hccl_settings, modelled);

@@ -18,6 +18,7 @@ struct SweepOptions {
   /// Without ranks, elements and counts.
   hccl::Operation operation{};
   hccl::Algorithm algorithm = hccl::Algorithm::automatic;
+  std::vector<hccl::HierarchyLevel> levels{};  ///< of a hierarchy that is asked for
   hccl::LaunchMode launch = hccl::LaunchMode::op;
   bool zero_copy = false;
   Rank ranks = 0;            ///< 0: all NPUs that npus_per_server leaves

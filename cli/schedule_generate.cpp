@@ -25,6 +25,7 @@ namespace {
 struct GenerateOptions {
   std::string collective = "allreduce";
   std::string algorithm = "auto";
+  std::string levels;
   std::string platform = "atlas800-9000";
   Rank ranks = 0;  // 0: all of the platform
   std::optional<std::uint64_t> elements;
@@ -76,7 +77,8 @@ hccl::CollectiveRequest request_of(const GenerateOptions& options, Rank ranks) {
   operation.in_place = options.in_place.value_or(can_be_in_place);
   return {.operation = std::move(operation),
           .algorithm = hccl::parse_algorithm(named.collective, options.algorithm),
-          .launch = hccl::parse_launch_mode(options.launch)};
+          .launch = hccl::parse_launch_mode(options.launch),
+          .levels = options.levels.empty() ? std::vector<hccl::HierarchyLevel>{} : hccl::parse_levels(options.levels)};
 }
 
 void generate(const GenerateOptions& options) {
@@ -107,6 +109,10 @@ void add_schedule_generate(CLI::App& schedule) {
       ->capture_default_str();
   command->add_option("--algorithm", options->algorithm, "ring, mesh, …; auto chooses as HCCL does")
       ->capture_default_str();
+  command
+      ->add_option("--levels", options->levels,
+                   "Levels of a hierarchy from the innermost on, such as 2:ring,8:mesh,4:nhr")
+      ->check(parsed_by(hccl::parse_levels, ""));
   command->add_option("--platform", options->platform, "A platform file, or the name of a shipped one")
       ->capture_default_str();
   command->add_option("--ranks", options->ranks, "The first NPUs of the platform [all]")

@@ -50,6 +50,10 @@ struct HierarchyLevel {
   bool inline_reduce = true;  ///< transfers of the level reduce on their way
 };
 
+/// Parses "2:ring,8:mesh,4:nhr": sizes and algorithms of levels, from the innermost on; the algorithm must do its part
+/// of a collective on that level (hierarchical.hpp). Throws Error(bad_input, "option").
+[[nodiscard]] std::vector<HierarchyLevel> parse_levels(std::string_view text);
+
 /// What builders need to know besides the operation.
 struct AlgorithmSetting {
   bool inline_reduce = true;  ///< all transfers reduce on their way

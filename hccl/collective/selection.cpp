@@ -177,8 +177,26 @@ Bytes alignment_of_blocks(const Operation& operation) {
   return bits & (~bits + 1);
 }
 
-AlgorithmSetting setting_of(const Selection& selection, const Operation& operation, const Topology& topology,
+/// The levels that were asked for, with rings, and inline reduction by the links that each of them uses.
+template <typename Inlined>
+std::vector<HierarchyLevel> filled_in(std::vector<HierarchyLevel> levels, const Topology& topology,
+                                      const device::Soc& soc, const Inlined& inlined) {
+  Rank inside = 1;
+  for (HierarchyLevel& level : levels) {
+    const bool whole_server = inside == 1 && level.size == topology.ranks_per_server && has_four_rings(topology, soc);
+    if (level.algorithm == Algorithm::multi_ring) {
+      level.rings = whole_server ? four_rings_of_910a() : double_ring(level.size);
+    }
+    inside *= level.size;
+    const bool in_server = topology.servers == 1 || inside <= topology.ranks_per_server;
+    level.inline_reduce = inlined(in_server ? topology.inside : topology.between);
+  }
+  return levels;
+}
+
+AlgorithmSetting setting_of(const Selection& selection, const CollectiveRequest& request, const Topology& topology,
                             const device::Soc& soc) {
+  const Operation& operation = request.operation;
   const Bytes alignment = alignment_of_blocks(operation);
   const auto inlined = [&](sim::Transport transport) {
     return device::inline_reduce(soc, operation.type, operation.op, alignment, transport);
@@ -186,6 +204,10 @@ AlgorithmSetting setting_of(const Selection& selection, const Operation& operati
   AlgorithmSetting setting;
   setting.inline_reduce = inlined(topology.inside) && (topology.servers == 1 || inlined(topology.between));
   if (selection.algorithm == Algorithm::multi_ring) setting.rings = rings_of_all(topology, soc);
+  if (!request.levels.empty()) {
+    setting.levels = filled_in(request.levels, topology, soc, inlined);
+    return setting;
+  }
   if (topology.ranks_per_server == 0) return setting;
   setting.levels = {
       {.size = topology.ranks_per_server,
@@ -194,6 +216,19 @@ AlgorithmSetting setting_of(const Selection& selection, const Operation& operati
        .inline_reduce = inlined(topology.inside)},
       {.size = topology.servers, .algorithm = selection.outer, .inline_reduce = inlined(topology.between)}};
   return setting;
+}
+
+Selection as_asked_for(const CollectiveRequest& request, const Topology& topology) {
+  std::uint64_t ranks = 1;
+  for (const HierarchyLevel& level : request.levels) ranks = std::min<std::uint64_t>(ranks * level.size, 1U << 30U);
+  if (ranks != topology.ranks) {
+    bad_input("collective", "the sizes of the levels make {} ranks; there are {}", ranks, topology.ranks);
+  }
+  const Algorithm algorithm = request.algorithm;
+  if (algorithm != Algorithm::automatic && algorithm != Algorithm::hierarchical) {
+    bad_input("collective", "levels are those of hierarchical; {} was asked for", name_of(algorithm));
+  }
+  return {.algorithm = Algorithm::hierarchical, .rule = "its levels were asked for"};
 }
 
 /// Every queue is a stream and every slot a notify of the device, of which there are only so many.
@@ -208,6 +243,7 @@ void require_resources(const Schedule& schedule, const device::Soc& soc) {
 }  // namespace
 
 Selection select(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc) {
+  if (!request.levels.empty()) return as_asked_for(request, topology);
   if (request.algorithm == Algorithm::automatic) return choose(request, topology, soc);
   const bool in_levels = request.algorithm == Algorithm::hierarchical || request.algorithm == Algorithm::pipeline;
   if (in_levels && !can_be_hierarchical(topology)) {
@@ -223,7 +259,7 @@ Selection select(const CollectiveRequest& request, const Topology& topology, con
 std::shared_ptr<const Schedule> make_collective(const CollectiveRequest& request, const Topology& topology,
                                                 const device::Soc& soc) {
   const Selection selection = select(request, topology, soc);
-  const AlgorithmSetting setting = setting_of(selection, request.operation, topology, soc);
+  const AlgorithmSetting setting = setting_of(selection, request, topology, soc);
   const Staging staging{request.zero_copy ? LaunchMode::graph : request.launch, request.config.buffer_bytes};
   Schedule schedule = staged(request.operation, staging, [&](const Operation& operation) {
     return build_algorithm(selection.algorithm, operation, setting);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device/soc.hpp"
 #include "hccl/collective/algorithm.hpp"
@@ -42,6 +43,9 @@ struct CollectiveRequest {
   /// Op mode on buffers that were registered for it: peers reach them, as in graph mode.
   bool zero_copy = false;
   HcclConfig config{};
+  /// Of a hierarchy that is asked for, from the innermost on; their sizes make the number of ranks. Rings of multi-ring
+  /// and where transfers reduce on their way are filled in. Empty: HCCL's levels.
+  std::vector<HierarchyLevel> levels{};
 };
 
 struct Selection {
