@@ -138,6 +138,7 @@ LoadedRun::LoadedRun(const RunOptions& options, const std::string& platform) : c
   training.segments = strategies.resolve(hccl::world_group, gradient_sizes);
   training.hcom_parallel = options.hcom_parallel;
   training.allreduce = options.allreduce;
+  training.launch = options.launch;
   training.iterations = options.iterations;
   training.rank = options.rank;
   training.network = network_of(options, npus);

@@ -110,6 +110,7 @@ std::string json_report(const RunReport& report) {
             {"platform", report.platform},
             {"npus", report.npus},
             {"batch", report.workload.batch},
+            {"launch", report.launch},
             {"network", report.network},
             {"folded", report.folded},
             {"segment_log", segment_log(report)},

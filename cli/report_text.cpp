@@ -29,10 +29,11 @@ std::string head(const RunReport& report) {
   const device::Workload& workload = report.workload;
   return fmt::format(
       "{}, {} x {} ({}), batch {} per NPU ({} global), {}, gradients {}\n"
-      "framework {}, hcom_parallel {}, split {} -> segment index list: {}\n",
+      "framework {}, hcom_parallel {}, {}split {} -> segment index list: {}\n",
       workload.title, report.npus, report.npu, report.platform, workload.batch,
       std::uint64_t{workload.batch} * report.npus, report.amp, name_of(workload.gradient_type), report.framework,
-      report.hcom_parallel ? "on" : "off", report.split, report.segment_list());
+      report.hcom_parallel ? "on" : "off", report.launch == "graph" ? "" : fmt::format("launch {}, ", report.launch),
+      report.split, report.segment_list());
 }
 
 std::string step_line(const RunReport& report) {

@@ -160,6 +160,7 @@ void simulate_run(const RunOptions& options, const std::string& platform, Numeri
   report.amp = models::name_of(options.amp);
   report.framework = options.mindspore ? "mindspore" : "tf";
   report.hcom_parallel = options.hcom_parallel;
+  report.launch = name_of(options.launch);
   report.split = split_name(options);
   report.loss_scale = options.loss_scale;
   report.clip_norm = options.clip_norm;

@@ -100,6 +100,17 @@ void add_cluster_options(CLI::App& command, RunOptions& options) {
       ->group(group);
 }
 
+void add_launch_option(CLI::App& command, RunOptions& options, const std::string& group) {
+  command
+      .add_option_function<std::string>(
+          "--launch", [&options](const std::string& name) { options.launch = hccl::parse_launch_mode(name); },
+          "graph: collectives are loaded in advance; op: each is issued by itself, through the communicator's buffer")
+      ->check(one_of({"graph", "op"}))
+      ->default_str("graph")
+      ->type_name("")
+      ->group(group);
+}
+
 void add_communication_options(CLI::App& command, RunOptions& options) {
   const std::string group = "How it communicates";
   command
@@ -153,6 +164,7 @@ void add_communication_options(CLI::App& command, RunOptions& options) {
       ->default_str("auto")
       ->type_name("")
       ->group(group);
+  add_launch_option(command, options, group);
 }
 
 void add_simulation_options(CLI::App& command, RunOptions& options) {

@@ -59,6 +59,7 @@ struct RunOptions {
   std::optional<std::vector<std::uint32_t>> split_by_idx;
   bool allow_many_segments = false;
   bool hcom_parallel = false;
+  hccl::LaunchMode launch = hccl::LaunchMode::graph;
   hccl::Algorithm allreduce = hccl::Algorithm::automatic;
   HcclOptions hccl_options;                        ///< as given; what counts are the settings
   std::vector<hccl::HcclSetting> hccl_settings{};  ///< of environment and options

@@ -5,8 +5,8 @@
 namespace hcclsim::hccl {
 
 PlanExecutor::PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew,
-                           std::uint32_t iterations)
-    : plan_(plan), runtime_(runtime), trace_(trace), skew_(std::move(skew)), iterations_(iterations) {
+                           std::uint32_t iterations, Seconds launch)
+    : plan_(plan), runtime_(runtime), trace_(trace), skew_(std::move(skew)), iterations_(iterations), launch_(launch) {
   for (const Communicator& communicator : plan_.communicators) {
     communicators_.push_back(runtime_.create_communicator(communicator));
   }
@@ -20,6 +20,7 @@ PlanExecutor::PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace
     for (std::uint32_t event = 0; event < role.events + role.stream_used.size(); ++event) {
       ranks_[rank].events.push_back(runtime_.create_event());
     }
+    if (launch_ > 0) ranks_[rank].host = runtime_.create_stream(rank);
   }
 }
 
@@ -50,6 +51,7 @@ void PlanExecutor::start() {
 void PlanExecutor::start_iteration(Rank rank, std::uint32_t iteration) {
   const RoleState& role = roles_[plan_.role_of[rank]];
   waited_.assign(role.stream_used.size() * role.events, false);
+  ranks_[rank].issues = 0;
   for (std::uint32_t task = 0; task < role.event_of.size(); ++task) enqueue(rank, iteration, task);
 
   // Stream 0 waits for all others; then the iteration has ended.
@@ -85,10 +87,21 @@ void PlanExecutor::enqueue(Rank rank, std::uint32_t iteration, std::uint32_t num
     runtime_.launch(stream, task.duration * factor, role_state.names[number], step);
   } else {
     const PlannedCollective& collective = plan_.collectives[task.collective];
+    if (launch_ > 0) issue_collective(rank, stream);
     runtime_.collective(stream, communicators_[collective.communicator], collective.schedule, collective.name, step);
   }
   const std::int32_t event = role_state.event_of[number];
   if (event >= 0) runtime_.record(stream, state.events[static_cast<std::size_t>(event)]);
+}
+
+/// The stream waits until the host has issued its next collective.
+void PlanExecutor::issue_collective(Rank rank, StreamId stream) {
+  RankState& state = ranks_[rank];
+  if (state.issues == state.issued.size()) state.issued.push_back(runtime_.create_event());
+  const EventId issued = state.issued[state.issues++];
+  runtime_.delay(state.host, launch_);
+  runtime_.record(state.host, issued);
+  runtime_.wait(stream, issued);
 }
 
 void PlanExecutor::end_iteration(Rank rank, std::uint32_t iteration) {

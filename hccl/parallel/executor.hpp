@@ -10,13 +10,16 @@
 #include "sim/trace.hpp"
 
 /// Carries out a Plan for several iterations: a client of the runtime like any other program. Each rank enqueues its
-/// next iteration when its last one has ended.
+/// next iteration when its last one has ended. Where launches of collectives take time, the host of a rank issues those
+/// of an iteration one behind the other from its begin on, ahead of the device; a collective begins when it was issued.
 namespace hcclsim::hccl {
 
 class PlanExecutor {
  public:
   /// The plan must outlive the executor.
-  PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew, std::uint32_t iterations);
+  /// `launch`: time that the host needs to issue a collective.
+  PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew, std::uint32_t iterations,
+               Seconds launch = 0);
 
   /// Enqueues the first iteration of every rank; the rest follows while the runtime runs.
   void start();
@@ -29,6 +32,9 @@ class PlanExecutor {
     std::vector<StreamId> streams;
     std::vector<EventId> events;  // of the role's recorded tasks, then one per stream for the end of an iteration
     std::vector<Seconds> iteration_ends;
+    StreamId host{};              // what its host is busy with: launches of collectives, if they take time
+    std::vector<EventId> issued;  // of the collectives of an iteration
+    std::size_t issues = 0;       // of this iteration
   };
   /// What the executor adds to a role.
   struct RoleState {
@@ -41,6 +47,7 @@ class PlanExecutor {
   void prepare_role(const Role& role);
   void start_iteration(Rank rank, std::uint32_t iteration);
   void enqueue(Rank rank, std::uint32_t iteration, std::uint32_t task);
+  void issue_collective(Rank rank, StreamId stream);
   void end_iteration(Rank rank, std::uint32_t iteration);
 
   const Plan& plan_;
@@ -48,6 +55,7 @@ class PlanExecutor {
   sim::Trace& trace_;
   device::Skew skew_;
   std::uint32_t iterations_;
+  Seconds launch_;
   std::vector<CommunicatorId> communicators_;
   std::vector<RoleState> roles_;
   std::vector<RankState> ranks_;

@@ -28,6 +28,7 @@ StepSchedules make_schedules(sim::Cluster& cluster, const device::Workload& work
   const auto allreduce = [&](std::uint64_t elements, DataType type) {
     const CollectiveRequest request{.operation = {.ranks = topology.ranks, .elements = elements, .type = type},
                                     .algorithm = options.allreduce,
+                                    .launch = options.launch,
                                     .config = options.config};
     return make_collective(request, topology, soc);
   };
@@ -164,7 +165,8 @@ TrainingResult simulate_training(sim::Cluster& cluster, const device::Workload& 
   const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
   const Machine machine{loop, *network, cluster, costs, soc.hbm_bandwidth, result.trace, options.config.exec_timeout};
   Runtime runtime(machine);
-  PlanExecutor executor(plan, runtime, result.trace, options.skew, options.iterations);
+  PlanExecutor executor(plan, runtime, result.trace, options.skew, options.iterations,
+                        options.launch == LaunchMode::op ? costs.op_launch : 0);
   executor.start();
   runtime.run();
   if (network->completed() != network->started()) {

@@ -28,6 +28,9 @@ struct TrainingOptions {
   bool hcom_parallel = false;
   Algorithm allreduce = Algorithm::automatic;
   HcclConfig config{};
+  /// graph: tasks are loaded in advance. op: collectives go through the communicator's buffer, HCCL chooses as for
+  /// single operations, and the host issues each.
+  LaunchMode launch = LaunchMode::graph;
   std::uint32_t iterations = 3;
   Rank rank = 0;               ///< whose figures are reported
   std::vector<Rank> traced{};  ///< ranks in the trace, besides `rank`

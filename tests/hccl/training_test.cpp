@@ -95,6 +95,28 @@ TEST_P(BothNetworks, ParallelAllreducesHideInTheBackwardPass) {
   expect_all_near(simulate(setting), {114.328, 100, 114.328, 9.328, 105, 30, 39.328, 60, 69.328, 100, 109.328});
 }
 
+TEST_P(BothNetworks, InOpModeACollectiveBeginsWhenItsHostHasIssuedIt) {
+  test::TestPlatform platform;
+  platform.properties = {{"op.launch_us", "50"}};
+  const Case late{
+      platform, {.npus = 2, .segments = each, .hcom_parallel = true, .launch = LaunchMode::op, .network = GetParam()}};
+  // Issued at 50, 100 and 150, ready at 30, 60 and 100.
+  const std::vector<double> hosts = simulate(late);
+  EXPECT_NEAR(hosts.at(5), 50 * us, 1e-15);
+  EXPECT_NEAR(hosts.at(7), 100 * us, 1e-15);
+  EXPECT_NEAR(hosts.at(9), 150 * us, 1e-15);
+  // A copy into the communicator's buffer and one out of it, 20,480 bytes read and written over HBM, around the ring.
+  std::vector<std::string> notes;
+  const double copy = 0.6 * us + 2 * 20480 / device::find_soc(platform.soc, notes).hbm_bandwidth;
+  EXPECT_NEAR(hosts.at(6) - hosts.at(5), 9.328 * us + 2 * copy, 1e-15);
+  // Launches of 10 us run ahead of the device.
+  const Case hidden{
+      {}, {.npus = 2, .segments = each, .hcom_parallel = true, .launch = LaunchMode::op, .network = GetParam()}};
+  const std::vector<double> ahead = simulate(hidden);
+  EXPECT_NEAR(ahead.at(5), 30 * us, 1e-15);
+  EXPECT_NEAR(ahead.at(9), 100 * us, 1e-15);
+}
+
 TEST_P(BothNetworks, ASegmentWaitsForTheOneBefore) {
   // Slow links: 1024 us of transfer per round at 10 MB/s, 1027.64 per round, 2055.28 per allreduce.
   test::TestPlatform slow;
