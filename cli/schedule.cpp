@@ -45,6 +45,10 @@ void add_schedule_command(CLI::App& app) {
   convert_command->add_option("FILE", converted->file, "A schedule in either form")->required();
   convert_command->add_option("-o,--output", converted->output, "File to write, - for standard output")
       ->capture_default_str();
+  convert_command->footer(
+      "Examples:\n"
+      "  hcclsim schedule convert ring.txt -o ring.bin\n"
+      "  hcclsim schedule convert ring.bin");
   convert_command->callback([converted] { convert(*converted); });
 }
 

@@ -185,6 +185,10 @@ void add_schedule_check(CLI::App& schedule) {
   command->add_option("--format", options->format, "text or json")
       ->check(one_of({"text", "json"}))
       ->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  hcclsim schedule check ring.txt --run\n"
+      "  hcclsim schedule check ring.txt --platform atlas800-9000 --format json");
   command->callback([options] { check(*options); });
 }
 

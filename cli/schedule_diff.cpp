@@ -101,6 +101,10 @@ std::string text_of(const DiffCommand& command, const hccl::ScheduleDifference& 
       }
     }
   }
+  if (difference.compared_ranks < difference.ranks) {
+    text += fmt::format("compared: the first {} of {} ranks, as the comparison of all would take long\n",
+                        difference.compared_ranks, difference.ranks);
+  }
   if (difference.equal()) text += fmt::format("{} and {} do the same\n", command.first, command.second);
   if (times.has_value()) {
     const auto [first, second] = times->times;
@@ -139,6 +143,7 @@ std::string json_of(const DiffCommand& command, const hccl::ScheduleDifference& 
                     {"a", command.first},
                     {"b", command.second},
                     {"equal", difference.equal() && (!times.has_value() || times->equal())},
+                    {"compared_ranks", difference.compared_ranks},
                     {"fields", ordered_json::array()},
                     {"stages", ordered_json::array()}};
   for (const hccl::FieldDifference& field : difference.fields) {
@@ -188,6 +193,10 @@ void add_schedule_diff(CLI::App& schedule) {
   command->add_option("--format", options->format, "text or json")
       ->check(one_of({"text", "json"}))
       ->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  hcclsim schedule diff golden.txt ring.txt\n"
+      "  hcclsim schedule diff ring.txt hd.txt --platform atlas800-9000");
   command->callback([options] { diff(*options); });
 }
 

@@ -148,6 +148,10 @@ void add_schedule_generate(CLI::App& schedule) {
   command->add_flag("--binary", options->binary, "The binary form instead of the text form");
   command->add_option("-o,--output", options->output, "File to write, - for standard output")->capture_default_str();
   add_hccl_options(*command, options->hccl_options);
+  command->footer(
+      "Examples:\n"
+      "  hcclsim schedule generate --algorithm ring --bytes 64M -o ring.txt\n"
+      "  hcclsim schedule generate --collective alltoall --platform atlas800t-a2-x2 --bytes 1M --binary -o a2a.bin");
   command->callback([command, options] {
     options->hccl_settings = hccl_settings(OptionOrigins(*command, {}), options->hccl_options);
     generate(*options);

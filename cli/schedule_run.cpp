@@ -117,6 +117,10 @@ void add_schedule_run(CLI::App& schedule) {
   command->add_option("--format", options->format, "text or json")
       ->check(one_of({"text", "json"}))
       ->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  hcclsim schedule run ring.txt\n"
+      "  hcclsim schedule run ring.txt --seed 7 --format json");
   command->callback([options] { run(*options); });
 }
 

@@ -274,6 +274,10 @@ void add_schedule_time(CLI::App& schedule) {
       ->check(one_of({"text", "json", "csv"}))
       ->capture_default_str();
   add_hccl_options(*command, options->hccl_options);
+  command->footer(
+      "Examples:\n"
+      "  hcclsim schedule time ring.txt hd.txt --platform atlas800-9000\n"
+      "  hcclsim schedule time a.txt b.txt --together --iterations 20 --warmups 10 --launch op");
   command->callback([command, options] {
     options->hccl_settings = hccl_settings(OptionOrigins(*command, {}), options->hccl_options);
     time_schedules(*options);

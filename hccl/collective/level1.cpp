@@ -115,7 +115,7 @@ Level1 first_of(Collective collective, std::initializer_list<Algorithm> algorith
 }
 
 Level1 chosen_by_hccl(const Operation& operation, LaunchMode launch, const HcclConfig& config, const Topology& topology,
-                      const device::Soc& soc) {
+                      const device::Soc& soc, bool in_levels) {
   const Collective collective = operation.collective;
   const bool a3 = soc.generation == device::Generation::a3;
   const Rank servers = topology.servers;
@@ -137,7 +137,7 @@ Level1 chosen_by_hccl(const Operation& operation, LaunchMode launch, const HcclC
     }
     return {Algorithm::ring, fmt::format("{} servers are no power of two", servers)};
   }
-  if (takes_pipeline(operation, launch, config, soc)) {
+  if (!in_levels && takes_pipeline(operation, launch, config, soc)) {
     return {Algorithm::pipeline,
             operation.collective == Collective::allreduce
                 ? fmt::format("slices of at least {} bytes per rank overlap the levels", pipeline_slice)
@@ -149,11 +149,11 @@ Level1 chosen_by_hccl(const Operation& operation, LaunchMode launch, const HcclC
 }  // namespace
 
 Level1 choose_level1(const Operation& operation, LaunchMode launch, const HcclConfig& config, const Topology& topology,
-                     const device::Soc& soc) {
+                     const device::Soc& soc, bool in_levels) {
   const std::optional<AlgoOperator> op = algo_operator_of(operation.collective);
   const LevelAlgorithm setting = op.has_value() ? config.algo.of(*op).level1 : LevelAlgorithm::automatic;
   if (setting != LevelAlgorithm::automatic) return asked_for(operation.collective, setting);
-  return chosen_by_hccl(operation, launch, config, topology, soc);
+  return chosen_by_hccl(operation, launch, config, topology, soc, in_levels);
 }
 
 }  // namespace hcclsim::hccl

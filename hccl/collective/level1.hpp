@@ -18,7 +18,8 @@ struct Level1 {
 };
 
 /// Of an operation over servers with the same number of ranks each.
+/// `in_levels`: the user wants the levels one after the other, so HCCL's own choice does not overlap them.
 [[nodiscard]] Level1 choose_level1(const Operation& operation, LaunchMode launch, const HcclConfig& config,
-                                   const Topology& topology, const device::Soc& soc);
+                                   const Topology& topology, const device::Soc& soc, bool in_levels);
 
 }  // namespace hcclsim::hccl

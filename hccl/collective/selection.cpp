@@ -105,7 +105,8 @@ std::string server_count(const Topology& topology) {
 }
 
 Selection choose_in_levels(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc) {
-  Level1 level1 = choose_level1(request.operation, request.launch, request.config, topology, soc);
+  Level1 level1 = choose_level1(request.operation, request.launch, request.config, topology, soc,
+                                request.algorithm == Algorithm::hierarchical);
   const bool spans = level1.algorithm == Algorithm::pipeline || level1.algorithm == Algorithm::ahc ||
                      level1.algorithm == Algorithm::pairwise;
   if (spans && request.algorithm == Algorithm::automatic) {
@@ -231,13 +232,22 @@ Selection as_asked_for(const CollectiveRequest& request, const Topology& topolog
   return {.algorithm = Algorithm::hierarchical, .rule = "its levels were asked for"};
 }
 
+/// Of an error message: algorithms of the collective that need few streams and notifies.
+std::string frugal_algorithms(Collective collective, const Topology& topology) {
+  std::vector<std::string_view> names;
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::pairwise, Algorithm::hierarchical}) {
+    if (algorithm == Algorithm::hierarchical && !can_be_hierarchical(topology)) continue;
+    if (has_algorithm(collective, algorithm)) names.push_back(name_of(algorithm));
+  }
+  return names.empty() ? "fewer NPUs" : fmt::to_string(fmt::join(names, " or "));
+}
+
 /// Every queue is a stream and every slot a notify of the device, of which there are only so many.
-void require_resources(const Schedule& schedule, const device::Soc& soc) {
+void require_resources(const Schedule& schedule, const Topology& topology, const device::Soc& soc) {
   if (schedule.queues <= soc.streams && schedule.notifies <= soc.notifies) return;
-  bad_input("collective",
-            "{} among {} NPUs needs {} streams and {} notifies on each, {} has {} and {}; use ring or hierarchical",
-            schedule.algorithm, schedule.ranks, schedule.queues, schedule.notifies, soc.name, soc.streams,
-            soc.notifies);
+  bad_input("collective", "{} among {} NPUs needs {} streams and {} notifies on each, {} has {} and {}; use {}",
+            schedule.algorithm, schedule.ranks, schedule.queues, schedule.notifies, soc.name, soc.streams, soc.notifies,
+            frugal_algorithms(schedule.collective, topology));
 }
 
 }  // namespace
@@ -264,7 +274,7 @@ std::shared_ptr<const Schedule> make_collective(const CollectiveRequest& request
   Schedule schedule = staged(request.operation, staging, [&](const Operation& operation) {
     return build_algorithm(selection.algorithm, operation, setting);
   });
-  require_resources(schedule, soc);
+  require_resources(schedule, topology, soc);
   return std::make_shared<const Schedule>(std::move(schedule));
 }
 

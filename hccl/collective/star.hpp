@@ -5,12 +5,14 @@
 /// Star: the root, position 0, works with everybody at the same time, one queue for each; nobody else works with
 /// anybody. Queue q of the root has to do with position q + 1. Data is read: from the root, or by it.
 ///
-///                steps   bytes the root moves   time
-///     broadcast  1       (p−1) · n              alpha + n·beta                    (HCCL documentation,
-///     coll_algo_intro) scatter    1       (p−1)/p · n            alpha + n/p·beta gather     1       (p−1)/p · n alpha
-///     + n/p·beta reduce     1       (p−1) · n              alpha + n·beta + (p−1)·n·gamma
+///                  steps   bytes the root moves   time
+///     * broadcast   1       (p−1) · n              alpha + n·beta  (HCCL documentation, coll_algo_intro)
+///     * scatter     1       (p−1)/p · n            alpha + n/p·beta
+///     * gather      1       (p−1)/p · n            alpha + n/p·beta
+///     * reduce      1       (p−1) · n              alpha + n·beta + (p−1)·n·gamma
 ///
-/// HCCL prints one formula, where n is what one link carries; n is the payload here, of all blocks. The root of a
+/// HCCL prints one formula, where n is what one link carries; n is the payload here, of all blocks. The formula has a
+/// link for every position: where all share the root's one link, the time is up to p−1 times as long. The root of a
 /// reduce reads all payloads into scratch memory, then reduces them in the order of the positions.
 ///
 /// alpha: post "you may read", wait, read, post "I have read", wait.

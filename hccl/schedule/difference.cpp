@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -200,13 +201,17 @@ class Comparison {
     }
   }
 
-  std::vector<StageDifference> run() {
-    for (Rank rank = 0; rank < std::max(first_.ranks, second_.ranks); ++rank) compare_rank(rank);
-    std::vector<StageDifference> changed;
-    for (StageDifference& stage : stages_) {
-      if (!stage.examples.empty()) changed.push_back(std::move(stage));
+  /// Fills in all but the fields of the header.
+  void run(std::uint64_t most_tasks, ScheduleDifference& result) {
+    result.ranks = std::max(first_.ranks, second_.ranks);
+    const auto changed = [](const StageDifference& stage) { return !stage.examples.empty(); };
+    for (Rank rank = 0; rank < result.ranks; ++rank) {
+      const bool differ = !result.fields.empty() || std::any_of(stages_.begin(), stages_.end(), changed);
+      if (differ && tasks_ >= most_tasks) break;
+      compare_rank(rank);
+      result.compared_ranks = rank + 1;
     }
-    return changed;
+    std::copy_if(stages_.begin(), stages_.end(), std::back_inserter(result.stages), changed);
   }
 
  private:
@@ -258,6 +263,7 @@ class Comparison {
       };
       const std::vector<std::uint32_t> before = list(first_, first);
       const std::vector<std::uint32_t> after = list(second_, second);
+      tasks_ += before.size() + after.size();
       if (before == after) continue;
       std::vector<AlignedPair> kept = align(before, after);
       kept.push_back({before.size(), after.size()});
@@ -318,6 +324,7 @@ class Comparison {
   std::vector<Single> removed_;
   std::vector<Single> added_;
   std::uint64_t gaps_ = 0;
+  std::uint64_t tasks_ = 0;  // looked at, of both
 };
 
 }  // namespace
@@ -327,8 +334,10 @@ std::string_view name_of(ChangeKind kind) {
   return names.at(static_cast<std::size_t>(kind));
 }
 
-ScheduleDifference difference(const Schedule& first, const Schedule& second) {
-  return {compare_headers(first, second), Comparison(first, second).run()};
+ScheduleDifference difference(const Schedule& first, const Schedule& second, std::uint64_t most_tasks) {
+  ScheduleDifference result{.fields = compare_headers(first, second), .stages = {}};
+  Comparison(first, second).run(most_tasks, result);
+  return result;
 }
 
 }  // namespace hcclsim::hccl

@@ -60,11 +60,18 @@ struct StageDifference {
 struct ScheduleDifference {
   std::vector<FieldDifference> fields;
   std::vector<StageDifference> stages;  ///< those with changes
+  Rank ranks = 0;                       ///< of the larger schedule
+  Rank compared_ranks = 0;              ///< the first of them, which all counts are of
 
   [[nodiscard]] bool equal() const { return fields.empty() && stages.empty(); }
 };
 
+/// Tasks of both schedules together; some ten seconds.
+inline constexpr std::uint64_t most_compared_tasks = 50'000'000;
+
 /// Compares schedules that validate() has accepted. Time in proportion to their tasks, memory to those of one rank.
-[[nodiscard]] ScheduleDifference difference(const Schedule& first, const Schedule& second);
+/// When they are known to differ and `most_tasks` have been looked at, the ranks that follow are left out.
+[[nodiscard]] ScheduleDifference difference(const Schedule& first, const Schedule& second,
+                                            std::uint64_t most_tasks = most_compared_tasks);
 
 }  // namespace hcclsim::hccl

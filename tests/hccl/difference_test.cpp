@@ -45,6 +45,24 @@ TEST(Difference, EqualSchedulesAreEqual) {
   EXPECT_TRUE(difference(ring_of_four(), edited("[p-r-1 of 4]", "[p+3-r of 4]")).equal());
 }
 
+// A rank has 2 loops of 3 rounds of 5 tasks in either schedule: 60 tasks in both.
+TEST(Difference, StopsAfterEnoughTasksOnlyWhereSomethingDiffers) {
+  const Schedule other = edited("p+1", "p+2");
+  constexpr std::uint64_t of_a_rank = 60;
+  EXPECT_EQ(difference(ring_of_four(), other).compared_ranks, 4U);
+  const ScheduleDifference cut = difference(ring_of_four(), other, of_a_rank + 1);
+  EXPECT_EQ(cut.ranks, 4U);
+  EXPECT_EQ(cut.compared_ranks, 2U);
+  ASSERT_EQ(cut.stages.size(), 1U);
+  EXPECT_EQ(cut.stages.front().transfers, (Counts{0, 0, 0, 6}));  // 3 rounds on each of the 2 ranks
+
+  const Schedule same = edited("[p-r-1 of 4]", "[p+3-r of 4]");
+  EXPECT_EQ(difference(ring_of_four(), same, 1).compared_ranks, 4U);
+  Schedule renamed = same;
+  renamed.algorithm = "loop";
+  EXPECT_EQ(difference(ring_of_four(), renamed, 1).compared_ranks, 1U);
+}
+
 TEST(Difference, OfTheHeaderIsNamed) {
   Schedule other = ring_of_four();
   other.op = ReduceOp::max;

@@ -132,6 +132,30 @@ TEST(Selection, WhatCannotWorkIsRefusedWithAWayOut) {
                  "Ascend910A has 2048 and 1024; use ring or hierarchical");
 }
 
+// Of alltoall neither the ring nor the levels exist.
+TEST(Selection, TheWayOutIsOneOfTheCollective) {
+  CollectiveRequest request{.operation = {.ranks = 800, .elements = 64, .collective = Collective::alltoall},
+                            .algorithm = Algorithm::mesh};
+  try {
+    (void)make_collective(request, whole_servers(100, 8), soc("910A"));
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::EndsWith("; use pairwise"));
+  }
+}
+
+// HCCL's own choice for A2 in op mode is the pipeline.
+TEST(Selection, HierarchicalIsObeyedWhereHcclWouldTakeThePipeline) {
+  CollectiveRequest request{.operation = {.ranks = 16, .elements = 1ULL << 28U}, .launch = LaunchMode::op};
+  EXPECT_EQ(select(request, whole_servers(2, 8), soc("910B1")).algorithm, Algorithm::pipeline);
+  request.algorithm = Algorithm::hierarchical;
+  const Selection selection = select(request, whole_servers(2, 8), soc("910B1"));
+  EXPECT_EQ(selection.algorithm, Algorithm::hierarchical);
+  EXPECT_EQ(selection.inner, Algorithm::mesh);
+  request.config.algo = parse_algo_setting("level0:NA;level1:pipeline");
+  EXPECT_THROW((void)select(request, whole_servers(2, 8), soc("910B1")), Error);
+}
+
 TEST(Selection, TheRuleIsSaidWithItsFigures) {
   const auto rule = [](const std::string& name, const Topology& topology, Bytes payload,
                        Algorithm algorithm = Algorithm::automatic, const char* algo = "") {
