@@ -13,8 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// The settings as "variable=value (origin)". Every test is a process of its own: what it puts into the environment
-/// stays there.
+/// The settings as "variable=value (origin)".
 std::vector<std::string> settings(std::vector<std::string> arguments) {
   CLI::App app("test", "hcclsim");
   HcclOptions options;
@@ -28,9 +27,19 @@ std::vector<std::string> settings(std::vector<std::string> arguments) {
   return texts;
 }
 
-void set(const char* variable, const char* value) {
-  ASSERT_EQ(setenv(variable, value, 1), 0);  // NOLINT(concurrency-mt-unsafe): one thread
-}
+/// A variable of the environment that is set as long as this lives, then unset.
+class EnvironmentVariable {
+ public:
+  EnvironmentVariable(const char* name, const char* value) : name_(name) {
+    EXPECT_EQ(setenv(name, value, 1), 0);  // NOLINT(concurrency-mt-unsafe): one thread
+  }
+  ~EnvironmentVariable() { unsetenv(name_); }  // NOLINT(concurrency-mt-unsafe): one thread
+  EnvironmentVariable(const EnvironmentVariable&) = delete;
+  EnvironmentVariable& operator=(const EnvironmentVariable&) = delete;
+
+ private:
+  const char* name_;
+};
 
 TEST(HcclOptions, EveryOptionStandsForItsVariable) {
   EXPECT_THAT(
@@ -63,9 +72,9 @@ TEST(HcclOptions, EveryOptionStandsForItsVariable) {
 }
 
 TEST(HcclOptions, AnOptionCountsBeforeItsVariable) {
-  set("HCCL_ALGO", "level1:NB");
-  set("HCCL_RDMA_TC", "100");
-  set("HCCL", "not one of them");
+  const EnvironmentVariable algorithm("HCCL_ALGO", "level1:NB");
+  const EnvironmentVariable traffic_class("HCCL_RDMA_TC", "100");
+  const EnvironmentVariable other("HCCL", "not one of them");
   EXPECT_THAT(settings({}), ElementsAre("HCCL_ALGO=level1:NB (HCCL_ALGO)", "HCCL_RDMA_TC=100 (HCCL_RDMA_TC)"));
   EXPECT_THAT(settings({"--hccl-algo", "level1:ring"}),
               ElementsAre("HCCL_ALGO=level1:ring (--hccl-algo)", "HCCL_RDMA_TC=100 (HCCL_RDMA_TC)"));
@@ -74,8 +83,8 @@ TEST(HcclOptions, AnOptionCountsBeforeItsVariable) {
 }
 
 TEST(HcclOptions, TheKindOfLinkReplacesBothSwitches) {
-  set("HCCL_INTRA_PCIE_ENABLE", "0");
-  set("HCCL_INTRA_ROCE_ENABLE", "1");
+  const EnvironmentVariable pcie("HCCL_INTRA_PCIE_ENABLE", "0");
+  const EnvironmentVariable roce("HCCL_INTRA_ROCE_ENABLE", "1");
   EXPECT_THAT(settings({"--hccl-intra", "pcie"}), ElementsAre("HCCL_INTRA_PCIE_ENABLE=1 (--hccl-intra)"));
   EXPECT_THAT(settings({"--hccl-intra", ""}), ElementsAre());
   try {
