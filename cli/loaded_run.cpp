@@ -17,9 +17,6 @@
 namespace hcclsim::cli {
 namespace {
 
-/// HCCL allocates two buffers of HCCL_BUFFSIZE (200 MB unless set) for every communicator.
-constexpr Bytes communicator_buffers = 2 * Bytes{200'000'000};
-
 sim::NetworkKind network_of(const RunOptions& options, Rank npus) {
   if (options.network != "auto") {
     return options.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
@@ -30,12 +27,12 @@ sim::NetworkKind network_of(const RunOptions& options, Rank npus) {
   return sim::automatic_network(npus, mesh ? std::uint64_t{npus} * (npus - 1) : npus);
 }
 
-device::Workload load_workload(const RunOptions& options, const device::Soc& soc, Rank npus,
-                               std::vector<std::string>& notes) {
+device::Workload load_workload(const RunOptions& options, const hccl::HcclConfig& config, const device::Soc& soc,
+                               Rank npus, std::vector<std::string>& notes) {
   const device::WorkloadOptions how{.amp = options.amp,
                                     .optimizer = options.optimizer,
                                     .gradient_type = options.communication_type,
-                                    .communication_buffers = npus > 1 ? communicator_buffers : 0,
+                                    .communication_buffers = npus > 1 ? config.communicator_bytes() : 0,
                                     .checks = options.gradient_checks()};
   if (options.gradients_file.empty()) {
     const models::Graph graph =
@@ -125,7 +122,7 @@ LoadedRun::LoadedRun(const RunOptions& options, const std::string& platform) : c
   costs = device::read_task_costs(cluster, notes);
   training.config = read_hccl_config(options.hccl_settings, soc.generation, notes);
   training.skew = device::Skew(options.skew, npus);
-  workload = load_workload(options, soc, npus, notes);
+  workload = load_workload(options, training.config, soc, npus, notes);
   const auto hbm_check = options.hbm_overflow_is_error ? device::HbmCheck::error : device::HbmCheck::warn;
   if (std::string warning = check_hbm(workload.hbm, soc, hbm_check); !warning.empty()) {
     notes.push_back(std::move(warning));

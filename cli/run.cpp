@@ -125,7 +125,8 @@ std::string write_report(const RunReport& report, OutputFormat format) {
 }
 
 /// Variables of HCCL that change what a run does. All of its reductions are deterministic, as HCCL_DETERMINISTIC asks.
-constexpr std::array<std::string_view, 3> modelled_variables{"HCCL_ALGO", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT"};
+constexpr std::array<std::string_view, 4> modelled_variables{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
+                                                             "HCCL_EXEC_TIMEOUT"};
 
 /// Loads everything, simulates, prints and writes. Runs in a child. `session` is there with --numerics.
 void simulate_run(const RunOptions& options, const std::string& platform, NumericsSession* session) {
