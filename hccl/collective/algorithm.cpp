@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "hccl/collective/ahc.hpp"
 #include "hccl/collective/barrier.hpp"
 #include "hccl/collective/direct.hpp"
 #include "hccl/collective/halving_doubling.hpp"
@@ -65,6 +66,11 @@ Schedule in_levels(const Operation& operation, const AlgorithmSetting& setting) 
   return build(operation, setting.levels);
 }
 
+template <Schedule (*build)(const Operation&, const ServerGroups&)>
+Schedule on_servers(const Operation& operation, const AlgorithmSetting& setting) {
+  return build(operation, setting.servers);
+}
+
 constexpr std::array rows{
     Row{Collective::allreduce, Algorithm::ring, flat<ring_allreduce>},
     Row{Collective::allreduce, Algorithm::multi_ring, in_rings<multi_ring_allreduce>},
@@ -73,6 +79,7 @@ constexpr std::array rows{
     Row{Collective::allreduce, Algorithm::halving_doubling, flat<halving_doubling_allreduce>},
     Row{Collective::allreduce, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::allreduce, Algorithm::pipeline, in_levels<pipeline>},
+    Row{Collective::allreduce, Algorithm::ahc, on_servers<ahc_allreduce>},
     Row{Collective::reduce_scatter, Algorithm::ring, flat<ring_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::multi_ring, in_rings<multi_ring_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::mesh, flat<mesh_reduce_scatter>},

@@ -54,6 +54,13 @@ struct HierarchyLevel {
 /// of a collective on that level (hierarchical.hpp). Throws Error(bad_input, "option").
 [[nodiscard]] std::vector<HierarchyLevel> parse_levels(std::string_view text);
 
+/// Servers that may differ in their numbers of ranks; ranks are numbered server by server.
+struct ServerGroups {
+  std::vector<Rank> sizes{};  ///< ranks on each; none if ranks are numbered otherwise
+  bool inline_inside = true;  ///< transfers within a server reduce on their way
+  bool inline_between = true;
+};
+
 /// What builders need to know besides the operation.
 struct AlgorithmSetting {
   bool inline_reduce = true;  ///< all transfers reduce on their way
@@ -61,6 +68,7 @@ struct AlgorithmSetting {
   std::vector<std::vector<Rank>> rings{};
   /// For algorithms that know them, from the innermost on: servers, and what is between them.
   std::vector<HierarchyLevel> levels{};
+  ServerGroups servers{};
 };
 
 /// The algorithm's schedule in the form that staging.hpp takes. Throws Error(bad_input, "algorithm") for an algorithm

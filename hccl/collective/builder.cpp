@@ -29,10 +29,16 @@ std::int32_t Builder::reserve_notifies(std::uint32_t count) {
 
 std::vector<Cut> Builder::share(const Level& level, Linear index, std::uint32_t count, std::uint32_t step) const {
   const Group& group = schedule_.groups[level.group];
+  if (level.neighbours != 1) {
+    if (has_blocks() || step != 1) internal_error("only shares that are slices side by side may be several each");
+    const auto neighbours = static_cast<std::int32_t>(level.neighbours);
+    for (std::int32_t* const factor : {&index.base, &index.position, &index.round, &index.queue}) *factor *= neighbours;
+    count *= level.neighbours;
+  }
   return append(level.parent, {.kind = has_blocks() ? Cut::Kind::block : Cut::Kind::slice,
                                .ordered = !group.order().empty() && group.size() == group.span(),
                                .group = level.group,
-                               .parts = group.size(),
+                               .parts = group.size() * level.neighbours,
                                .count = count,
                                .step = step,
                                .index = index});

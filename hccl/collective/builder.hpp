@@ -14,9 +14,11 @@ namespace hcclsim::hccl {
 /// Part of a collective: it happens among the members of `group`, on what `parent` leaves of the payload.
 struct Level {
   std::uint16_t group = 0;
-  std::vector<Cut> parent;
+  std::vector<Cut> parent{};
   /// Transfers reduce on their way; otherwise they go to scratch memory and an AI core reduces.
   bool inline_reduce = true;
+  /// The share of a position is so many neighbouring slices.
+  std::uint32_t neighbours = 1;
 };
 
 class Builder {

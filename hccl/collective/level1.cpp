@@ -146,12 +146,20 @@ Level1 chosen_by_hccl(const Operation& operation, LaunchMode launch, const HcclC
   return cheapest(collective, servers, operation.payload() / topology.ranks_per_server);
 }
 
+LevelAlgorithm setting_of(Collective collective, const HcclConfig& config) {
+  const std::optional<AlgoOperator> op = algo_operator_of(collective);
+  return op.has_value() ? config.algo.of(*op).level1 : LevelAlgorithm::automatic;
+}
+
 }  // namespace
+
+bool asks_for_ahc(Collective collective, const HcclConfig& config) {
+  return setting_of(collective, config) == LevelAlgorithm::ahc;
+}
 
 Level1 choose_level1(const Operation& operation, LaunchMode launch, const HcclConfig& config, const Topology& topology,
                      const device::Soc& soc, bool in_levels) {
-  const std::optional<AlgoOperator> op = algo_operator_of(operation.collective);
-  const LevelAlgorithm setting = op.has_value() ? config.algo.of(*op).level1 : LevelAlgorithm::automatic;
+  const LevelAlgorithm setting = setting_of(operation.collective, config);
   if (setting != LevelAlgorithm::automatic) return asked_for(operation.collective, setting);
   return chosen_by_hccl(operation, launch, config, topology, soc, in_levels);
 }

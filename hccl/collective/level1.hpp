@@ -17,8 +17,11 @@ struct Level1 {
   std::string rule{};
 };
 
-/// Of an operation over servers with the same number of ranks each.
-/// `in_levels`: the user wants the levels one after the other, so HCCL's own choice does not overlap them.
+/// HCCL_ALGO says AHC, which is for servers that differ in their numbers of ranks, too.
+[[nodiscard]] bool asks_for_ahc(Collective collective, const HcclConfig& config);
+
+/// Of an operation over servers with the same number of ranks each, or where HCCL_ALGO says AHC. `in_levels`: the user
+/// wants the levels one after the other, so HCCL's own choice does not overlap them.
 [[nodiscard]] Level1 choose_level1(const Operation& operation, LaunchMode launch, const HcclConfig& config,
                                    const Topology& topology, const device::Soc& soc, bool in_levels);
 

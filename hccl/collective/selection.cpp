@@ -143,7 +143,10 @@ Selection choose(const CollectiveRequest& request, const Topology& topology, con
       break;
   }
   if (topology.servers == 1) return choose_in_server(request, topology, soc);
-  if (topology.ranks_per_server > 0) return choose_in_levels(request, topology, soc);
+  const bool uneven = !topology.uneven_servers.empty();
+  if (topology.ranks_per_server > 0 || (uneven && asks_for_ahc(request.operation.collective, request.config))) {
+    return choose_in_levels(request, topology, soc);
+  }
   return {.algorithm = Algorithm::ring,
           .rule = "the servers' numbers of NPUs differ, or ranks are not numbered server by server"};
 }
@@ -204,6 +207,7 @@ AlgorithmSetting setting_of(const Selection& selection, const CollectiveRequest&
   };
   AlgorithmSetting setting;
   setting.inline_reduce = inlined(topology.inside) && (topology.servers == 1 || inlined(topology.between));
+  setting.servers = {topology.server_sizes(), inlined(topology.inside), inlined(topology.between)};
   if (selection.algorithm == Algorithm::multi_ring) setting.rings = rings_of_all(topology, soc);
   if (!request.levels.empty()) {
     setting.levels = filled_in(request.levels, topology, soc, inlined);
@@ -261,6 +265,10 @@ Selection select(const CollectiveRequest& request, const Topology& topology, con
               "{} needs several servers with the same number of NPUs, numbered server by server; here are "
               "{} NPUs on {}; use ring",
               name_of(request.algorithm), topology.ranks, server_count(topology));
+  }
+  if (request.algorithm == Algorithm::ahc && topology.server_sizes().empty()) {
+    bad_input("collective", "ahc needs ranks numbered server by server; here {} NPUs on {} are not; use ring",
+              topology.ranks, server_count(topology));
   }
   if (request.algorithm != Algorithm::hierarchical) return {.algorithm = request.algorithm, .rule = "it was asked for"};
   return choose_in_levels(request, topology, soc);

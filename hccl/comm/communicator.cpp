@@ -1,7 +1,9 @@
 #include "hccl/comm/communicator.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace hcclsim::hccl {
 
@@ -9,6 +11,10 @@ Communicator world_communicator(Rank size) {
   Communicator world{std::string(world_group), std::vector<Rank>(size)};
   std::iota(world.ranks.begin(), world.ranks.end(), Rank{0});
   return world;
+}
+
+std::vector<Rank> Topology::server_sizes() const {
+  return ranks_per_server > 0 ? std::vector<Rank>(servers, ranks_per_server) : uneven_servers;
 }
 
 Topology topology_of(const Communicator& communicator, sim::Cluster& cluster) {
@@ -40,8 +46,11 @@ Topology topology_of(const Communicator& communicator, sim::Cluster& cluster) {
     if (!known) (same ? topology.inside : topology.between) = cluster.route(here, next).transport;
     known = true;
   }
-  for (const Rank run : runs) by_server = by_server && run == runs.front();
   if (!by_server || runs.empty()) return topology;
+  if (std::any_of(runs.begin(), runs.end(), [&](Rank run) { return run != runs.front(); })) {
+    topology.uneven_servers = std::move(runs);
+    return topology;
+  }
   topology.ranks_per_server = runs.front();
   std::vector<Rank> devices(cluster.servers(), 0);
   for (Rank rank = 0; rank < cluster.size(); ++rank) ++devices[cluster.npu(rank).server];

@@ -29,6 +29,12 @@ struct Topology {
   /// Engines that move bytes within a server and between servers (taken from the first two neighbours in rank).
   sim::Transport inside = sim::Transport::sdma;
   sim::Transport between = sim::Transport::sdma;
+  /// Ranks on each server, in the order of ranks, if the numbers differ and ranks are numbered server by server; empty
+  /// otherwise.
+  std::vector<Rank> uneven_servers{};
+
+  /// Ranks on each server in the order of ranks; empty if ranks are not numbered server by server.
+  [[nodiscard]] std::vector<Rank> server_sizes() const;
 };
 
 [[nodiscard]] Topology topology_of(const Communicator& communicator, sim::Cluster& cluster);

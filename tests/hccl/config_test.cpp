@@ -278,14 +278,30 @@ TEST(HcclConfig, TheAlgorithmBetweenServersIsTheOneOfHcclAlgo) {
   EXPECT_EQ(chosen("level0:NA;level1:H-D_R"), "hierarchical(multi-ring, halving-doubling)");
   EXPECT_EQ(chosen("allreduce=level1:H-D_R/others=level1:ring"), "hierarchical(multi-ring, halving-doubling)");
   EXPECT_EQ(chosen("allgather=level1:H-D_R"), "hierarchical(multi-ring, ring)");
+  EXPECT_EQ(chosen("level1:AHC", "Ascend910_9391"), "ahc");
+}
+
+TEST(HcclConfig, AhcIsForUnevenServersToo) {
+  const Topology topology{.ranks = 12, .servers = 2, .uneven_servers = {8, 4}};
+  std::vector<std::string> notes;
+  const device::Soc soc = device::find_soc("Ascend910_9391", notes);
+  const auto chosen = [&](const std::string& algo, Collective collective) {
+    const CollectiveRequest request{
+        .operation = {.ranks = topology.ranks, .elements = 1U << 18U, .collective = collective},
+        .config = config_of("HCCL_ALGO", algo, soc.generation)};
+    return make_collective(request, topology, soc)->algorithm;
+  };
+  EXPECT_EQ(chosen("", Collective::allreduce), "ring");
+  EXPECT_EQ(chosen("level1:NHR", Collective::allreduce), "ring");
+  EXPECT_EQ(chosen("level1:AHC", Collective::allreduce), "ahc");
   try {
-    static_cast<void>(chosen("level1:AHC", "Ascend910_9391"));
+    static_cast<void>(chosen("level1:AHC", Collective::allgather));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_input);
     EXPECT_STREQ(
         error.what(),
-        "HCCL_ALGO level1:AHC is not simulated for allreduce; use ring or H-D_R or NHR or NHR_V1 or NB or pipeline");
+        "HCCL_ALGO level1:AHC is not simulated for allgather; use ring or H-D_R or NHR or NHR_V1 or NB or pipeline");
   }
 }
 

@@ -18,7 +18,7 @@ std::vector<CollectiveAlgorithm> allreduces() {
 std::vector<CollectiveAlgorithm> collective_algorithms() {
   std::vector<CollectiveAlgorithm> all;
   for (const auto& family :
-       {allreduces(), one_level_algorithms(), logarithmic_algorithms(), hierarchical_algorithms()}) {
+       {allreduces(), one_level_algorithms(), logarithmic_algorithms(), hierarchical_algorithms(), ahc_algorithms()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

@@ -20,6 +20,9 @@ struct CollectiveAlgorithm {
 /// Over several levels (hccl/collective/hierarchical.hpp).
 [[nodiscard]] std::vector<CollectiveAlgorithm> hierarchical_algorithms();
 
+/// AHC over servers that differ in size.
+[[nodiscard]] std::vector<CollectiveAlgorithm> ahc_algorithms();
+
 /// Every algorithm of hccl/collective with every option, for all collectives. Each family of algorithms has a function
 /// of its own, in a file of its own.
 [[nodiscard]] std::vector<CollectiveAlgorithm> collective_algorithms();
