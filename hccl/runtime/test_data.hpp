@@ -15,7 +15,22 @@
 /// products. The others are uniform in [−1, 1) (products: near ±1) and show the rounding. Integers are exact anyway,
 /// modulo 2^bits; for products they are odd, since even ones soon leave nothing but 0. What is only moved is random
 /// bits, NaNs of all kinds among them.
+///
+/// Of floating-point numbers that are reduced by at least two ranks, every eighth element is special: one rank holds
+/// what the table says, the others ordinary numbers unless it says more. IEEE 754 gives one result whatever the order:
+///
+///     special         one rank  the others           sum         prod            max, min
+///     infinity        +∞                             +∞          ±∞              +∞, the others' least
+///     infinities      +∞        one −∞               NaN         ±∞              +∞, −∞
+///     not_a_number    NaN                            NaN         NaN             NaN (device/numerics/reduce.hpp)
+///     minus_zero      −0        −0                   −0          ±0 by parity    −0
+///     zeros           +0        −0                   +0          ±0 by parity    there are none: +0 = −0
+///     subnormal       subnormal subnormal (prod ±1)  exact       exact           one of them
+///
+/// In sums that no whole numbers are exact in, there are no subnormals either.
 namespace hcclsim::hccl {
+
+enum class Special : std::uint8_t { none, infinity, infinities, not_a_number, minus_zero, zeros, subnormal };
 
 class TestData {
  public:
@@ -29,9 +44,12 @@ class TestData {
 
   /// The reduction of this element over all ranks does not round.
   [[nodiscard]] bool exact(std::uint64_t element) const;
+  [[nodiscard]] Special special(std::uint64_t element) const;
 
  private:
-  [[nodiscard]] double number(std::uint64_t stream, std::uint64_t element) const;
+  [[nodiscard]] double number(Rank rank, std::uint64_t element) const;
+  [[nodiscard]] double ordinary_number(std::uint64_t stream, std::uint64_t element) const;
+  [[nodiscard]] double subnormal_number(std::uint64_t bits, bool first) const;
   [[nodiscard]] double exact_number(std::uint64_t bits) const;
 
   DataType type_;

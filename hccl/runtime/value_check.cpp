@@ -136,6 +136,7 @@ std::uint64_t combine(DataType type, ReduceOp op, std::uint64_t a, std::uint64_t
   return less == (op == ReduceOp::min) ? a : b;
 }
 
+/// A maximum or minimum is a NaN if either number is.
 double combine(DataType /*type*/, ReduceOp op, double a, double b) {
   switch (op) {
     case ReduceOp::sum:
@@ -143,9 +144,9 @@ double combine(DataType /*type*/, ReduceOp op, double a, double b) {
     case ReduceOp::prod:
       return a * b;
     case ReduceOp::max:
-      return std::max(a, b);
+      return a >= b || std::isnan(a) ? a : b;
     default:
-      return std::min(a, b);
+      return a <= b || std::isnan(a) ? a : b;
   }
 }
 
@@ -209,7 +210,8 @@ class Comparison {
       check.elements += count;
       for (std::uint64_t i = 0; i < count; ++i) {
         const double bound = bound_of(piece, first + i, static_cast<double>(expected[i]), magnitudes[i]);
-        if (right(expected[i], numbers[i], bound, check)) continue;
+        const bool special = data_.special(piece.sources.front().offset + first + i) != Special::none;
+        if (right(expected[i], numbers[i], bound, special, check)) continue;
         ++check.wrong;
         note(check, {holder.rank, holder.offset + first + i, text_of(type, expected[i]), text_of(type, numbers[i])});
       }
@@ -232,10 +234,14 @@ class Comparison {
            reduction_bound(DataType::fp64, contributions - 1, contributions, magnitudes);
   }
 
-  static bool right(std::uint64_t expected, std::uint64_t found, double /*bound*/, ValueCheck& /*check*/) {
+  static bool right(std::uint64_t expected, std::uint64_t found, double /*bound*/, bool /*special*/,
+                    ValueCheck& /*check*/) {
     return expected == found;
   }
-  static bool right(double expected, double found, double bound, ValueCheck& check) {
+  /// Special numbers say nothing about rounding.
+  static bool right(double expected, double found, double bound, bool special, ValueCheck& check) {
+    if (special && std::isnan(expected)) return std::isnan(found);
+    if (special) return expected == found && std::signbit(expected) == std::signbit(found);
     double difference = std::abs(found - expected);
     if (std::isnan(difference)) difference = std::numeric_limits<double>::infinity();
     if (difference == 0) return true;

@@ -10,8 +10,10 @@
 
 /// Level L6 of the checker: a schedule is executed on real data (data_flow.hpp on test_data.hpp) and every element of
 /// every result is compared with what the operation asks for, computed from the inputs without the schedule: integers
-/// exactly, floating-point numbers in fp64, where the difference must stay below the bound of the rounding error.
-/// Memory in which nothing should be found is filled with what spoils a result.
+/// exactly, floating-point numbers in fp64, where the difference must stay below the bound of the rounding error. What
+/// IEEE 754 leaves no choice in is compared exactly: infinities, subnormals, the sign of a special zero
+/// (test_data.hpp); any NaN is as good as another. Memory in which nothing should be found is filled with what spoils a
+/// result.
 namespace hcclsim::hccl {
 
 struct WrongElement {
@@ -24,7 +26,7 @@ struct WrongElement {
 struct ValueCheck {
   std::uint64_t elements = 0;               ///< compared, on all ranks
   std::uint64_t wrong = 0;                  ///< of them
-  double largest_difference = 0;            ///< of floating-point numbers from the fp64 result
+  double largest_difference = 0;            ///< of ordinary floating-point numbers from the fp64 result
   double bound = 0;                         ///< of the rounding error, at the element of the largest difference
   std::uint32_t additions = 0;              ///< longest chain of reductions that a contribution passes through
   std::optional<WrongElement> first_wrong;  ///< by rank, then by element
