@@ -46,23 +46,29 @@ std::vector<Cut> Builder::share(const Level& level, Linear index, std::uint32_t 
 
 Bytes Builder::reserve_scratch(std::uint32_t slots, const std::vector<Cut>& cuts) {
   Bytes blocks = schedule_.blocks();
-  Bytes length = schedule_.largest_block() * size_of(schedule_.type);
-  for (const Cut& cut : cuts) {
-    if (cut.kind == Cut::Kind::block) {
-      blocks = blocks / cut.parts * cut.count;
-      continue;
-    }
-    const Bytes even = (length + cut.parts - 1) / cut.parts;
-    const Bytes slice = (even + schedule_.alignment - 1) / schedule_.alignment * schedule_.alignment;
-    // Half of all slices is the largest window that halving leaves.
-    const Bytes count = cut.kind == Cut::Kind::halving ? cut.parts / 2 : cut.count;
-    length = std::min(length, slice * count);
+  std::size_t first = 0;
+  for (; first < cuts.size() && cuts[first].kind == Cut::Kind::block; ++first) {
+    blocks = blocks / cuts[first].parts * cuts[first].count;
   }
-  length *= blocks;
+  const Bytes block = schedule_.largest_block() * size_of(schedule_.type);
+  const Bytes length = blocks * most_left(std::span(cuts).subspan(first), block);
   const Bytes stride =
       std::max((length + schedule_.alignment - 1) / schedule_.alignment, Bytes{1}) * schedule_.alignment;
   schedule_.scratch = std::max(schedule_.scratch, stride * slots);
   return stride;
+}
+
+/// The most that cuts into slices leave of so many bytes. Every slice is rounded up on its own, so that equal parts of
+/// many slices are more than the same part of all of them.
+Bytes Builder::most_left(std::span<const Cut> cuts, Bytes length) const {
+  if (cuts.empty()) return length;
+  const Cut& cut = cuts.front();
+  const Bytes even = (length + cut.parts - 1) / cut.parts;
+  const Bytes slice = std::min((even + schedule_.alignment - 1) / schedule_.alignment * schedule_.alignment, length);
+  const std::span<const Cut> further = cuts.subspan(1);
+  // Half of all slices is the largest window that halving leaves; it is cut as a whole.
+  if (cut.kind == Cut::Kind::halving) return most_left(further, std::min(length, cut.parts / 2 * slice));
+  return std::min(length, cut.count * most_left(further, slice));
 }
 
 Stage& Builder::add_stage(std::string name) {

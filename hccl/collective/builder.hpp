@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,8 @@ class Builder {
   [[nodiscard]] Schedule finish() &&;
 
  private:
+  [[nodiscard]] Bytes most_left(std::span<const Cut> cuts, Bytes length) const;
+
   Schedule schedule_;
 };
 
