@@ -28,9 +28,9 @@ constexpr const char* rules =
     ".hop{fill:none;stroke-width:1;stroke-opacity:.6}\n"
     ".wait{fill:currentColor;fill-opacity:.25}\n";
 
-/// What a bar can be; colours of Okabe and Ito.
+/// What a bar can be.
 enum class Look : std::uint8_t { copy, reduce, local_copy, local_reduce, wait };
-constexpr std::array<const char*, 4> colours{"#0072b2", "#d55e00", "#56b4e9", "#009e73"};
+constexpr std::array<const char*, 4> colours{colour::blue, colour::vermilion, colour::sky_blue, colour::green};
 constexpr std::array<const char*, 5> look_names{"transfer", "transfer that reduces", "copy", "reduction by a core",
                                                 "waiting"};
 
@@ -69,8 +69,7 @@ class Diagram {
   std::string draw() {
     const double bottom = top + static_cast<double>(ranks_.size()) * (lane_ + lane_gap);
     SvgDrawing drawing(width, bottom + margin, title_, rules);
-    drawing.add("<text class=\"title\" x=\"{}\" y=\"24\" text-anchor=\"middle\">{}</text>\n", (left + right) / 2,
-                xml_text(title_));
+    drawing.add_heading((left + right) / 2, title_);
     draw_legend(drawing);
     draw_axis(drawing, bottom);
     for (const Rank rank : ranks_) {
@@ -101,7 +100,7 @@ class Diagram {
     for (const double tick : axis_ticks(0, end_ / microsecond, 10)) {
       const double x = x_of(tick * microsecond);
       drawing.add("<path class=\"grid\" d=\"M{0:.1f} {1}V{2:.1f}\"/>", x, top, bottom);
-      drawing.add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:.10g}</text>\n", x, bottom + 20, tick);
+      drawing.add_number_below(x, bottom, tick);
     }
     drawing.add("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"middle\">time in us</text>\n", (left + right) / 2,
                 bottom + 44);

@@ -57,6 +57,14 @@ SvgDrawing::SvgDrawing(double width, double height, std::string_view title, std:
   add("<title>{}</title>\n<style>\n{}{}{}</style>\n", xml_text(title), style, rules, dark);
 }
 
+void SvgDrawing::add_heading(double middle, std::string_view title) {
+  add("<text class=\"title\" x=\"{}\" y=\"24\" text-anchor=\"middle\">{}</text>\n", middle, xml_text(title));
+}
+
+void SvgDrawing::add_number_below(double x, double bottom, double number) {
+  add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:.10g}</text>\n", x, bottom + 20, number);
+}
+
 std::string SvgDrawing::finish() && {
   text_ += "</svg>\n";
   return std::move(text_);

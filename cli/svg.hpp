@@ -11,6 +11,18 @@
 /// bytes.
 namespace hcclsim::cli {
 
+/// Colours that differ for all kinds of colour vision (Okabe and Ito).
+namespace colour {
+inline constexpr const char* blue = "#0072b2";
+inline constexpr const char* vermilion = "#d55e00";
+inline constexpr const char* green = "#009e73";
+inline constexpr const char* purple = "#cc79a7";
+inline constexpr const char* orange = "#e69f00";
+inline constexpr const char* sky_blue = "#56b4e9";
+inline constexpr const char* grey = "#999999";
+inline constexpr const char* yellow = "#f0e442";
+}  // namespace colour
+
 /// Text with the characters that mean something in XML replaced.
 [[nodiscard]] std::string xml_text(std::string_view text);
 
@@ -29,6 +41,10 @@ class SvgDrawing {
   void add(fmt::format_string<Args...> format, Args&&... args) {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
   }
+  /// The title as a heading around `middle`.
+  void add_heading(double middle, std::string_view title);
+  /// A number at the lower edge of a plot.
+  void add_number_below(double x, double bottom, double number);
   [[nodiscard]] std::string finish() &&;
 
  private:

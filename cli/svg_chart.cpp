@@ -22,9 +22,9 @@ constexpr double bottom = 390;
 constexpr double tick_length = 5;
 constexpr int most_ticks = 8;
 
-/// Colours that differ for all kinds of colour vision (Okabe and Ito), the first ones readable on black and white.
-constexpr std::array<const char*, 8> colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                             "#e69f00", "#56b4e9", "#999999", "#f0e442"};
+/// The first ones are readable on black and white.
+constexpr std::array<const char*, 8> colours{colour::blue,   colour::vermilion, colour::green, colour::purple,
+                                             colour::orange, colour::sky_blue,  colour::grey,  colour::yellow};
 
 constexpr const char* rules = ".line{fill:none;stroke-width:2;stroke-linejoin:round}\n";
 
@@ -83,7 +83,7 @@ void draw_axes(SvgDrawing& drawing, const LineChart& chart, const Axis& x, const
     const double pixel = x.pixel(tick);
     drawing.add("<path class=\"grid\" d=\"M{0:.1f} {1}V{2}\"/>", pixel, top, bottom);
     drawing.add("<path class=\"axis\" d=\"M{:.1f} {}v{}\"/>", pixel, bottom, tick_length);
-    drawing.add("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.10g}</text>\n", pixel, bottom + 20, tick);
+    drawing.add_number_below(pixel, bottom, tick);
   }
   for (const double tick : ticks_of(y, 0)) {
     const double pixel = y.pixel(tick);
@@ -132,8 +132,7 @@ void draw_chart(SvgDrawing& drawing, const LineChart& chart) {
     internal_error("{} lines in a chart of {}", chart.series.size(), colours.size());
   const Axis x = axis_of(chart, true, left, right);
   const Axis y = axis_of(chart, false, bottom, top);
-  drawing.add("<text class=\"title\" x=\"{}\" y=\"24\" text-anchor=\"middle\">{}</text>\n", (left + right) / 2,
-              xml_text(chart.title));
+  drawing.add_heading((left + right) / 2, chart.title);
   draw_axes(drawing, chart, x, y);
   for (std::size_t i = 0; i < chart.series.size(); ++i) draw_series(drawing, chart.series[i], colours.at(i), x, y);
   if (chart.series.size() > 1) draw_legend(drawing, chart);

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "hccl/check/barrier.hpp"
+#include "hccl/check/contents.hpp"
 #include "hccl/check/contract.hpp"
 #include "hccl/check/contributions.hpp"
-#include "hccl/check/interval_map.hpp"
 #include "hccl/check/reduction_order.hpp"
 #include "hccl/check/task_run.hpp"
 
@@ -17,19 +17,8 @@ namespace hcclsim::hccl {
 namespace {
 
 using Tree = Contributions::Tree;
-
-/// A byte at offset o holds byte o + shift of the contributions in the tree.
-struct Content {
-  Tree tree = Contributions::undefined;
-  std::int64_t shift = 0;
-  friend bool operator==(const Content&, const Content&) = default;
-};
-
-struct Piece {
-  Bytes begin = 0;
-  Bytes length = 0;
-  Content content;
-};
+using Content = hccl::Content<Tree>;
+using Piece = hccl::Piece<Tree>;
 
 /// Observes a run; carries contents along.
 class MeaningSearch {
@@ -81,13 +70,7 @@ class MeaningSearch {
   std::vector<Piece> output(Rank rank, Bytes offset, Bytes length) {
     take(rank, {Buffer::output, offset, length});
     std::vector<Piece> joined;
-    for (const Piece& piece : taken_) {
-      if (!joined.empty() && joined.back().content == piece.content) {
-        joined.back().length += piece.length;
-      } else {
-        joined.push_back(piece);
-      }
-    }
+    for (const Piece& piece : taken_) append_joined(joined, piece);
     return joined;
   }
 
@@ -105,19 +88,8 @@ class MeaningSearch {
     }
   }
 
-  static void put(IntervalMap<Content>& memory, const Piece& piece) {
-    const Bytes end = piece.begin + piece.length;
-    memory.cut(end);
-    for (std::size_t i = memory.cut(piece.begin); i < memory.count() && memory.begin(i) < end; ++i) {
-      memory.state(i) = piece.content;
-    }
-  }
-
   void reduce(IntervalMap<Content>& memory, const Piece& piece, const TaskId& id, const RankBytes& bytes) {
-    const Bytes end = piece.begin + piece.length;
-    memory.cut(end);
-    for (std::size_t i = memory.cut(piece.begin); i < memory.count() && memory.begin(i) < end; ++i) {
-      Content& content = memory.state(i);
+    change_under(memory, piece, [&](Content& content) {
       if (content.tree == Contributions::undefined) {
         find_undefined(id, bytes);
         content = {Contributions::mixed, 0};
@@ -128,7 +100,7 @@ class MeaningSearch {
       } else {
         content.tree = contributions_.reduce(content.tree, piece.content.tree);
       }
-    }
+    });
   }
 
   void find_undefined(const TaskId& id, const RankBytes& bytes) {
@@ -202,9 +174,7 @@ ReductionOrder order_of(MeaningSearch& search, const TaskProgram& program, const
                       search.contributions().depth(tree));
     }
     if (rank == 0) reference = pieces;
-    const auto same = [](const Piece& a, const Piece& b) { return a.begin == b.begin && a.content == b.content; };
-    if (contract.all_end_alike() &&
-        !std::equal(pieces.begin(), pieces.end(), reference.begin(), reference.end(), same)) {
+    if (contract.all_end_alike() && !std::equal(pieces.begin(), pieces.end(), reference.begin(), reference.end())) {
       collector.ranks_differ();
     }
   }

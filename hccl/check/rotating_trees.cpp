@@ -19,7 +19,7 @@ Rank sum(Rank a, Rank b, Rank m) { return static_cast<Rank>((std::uint64_t{a} + 
 }  // namespace
 
 std::size_t RotatingTrees::Hash::operator()(const Key& key) const {
-  return mixed_bits(mixed_bits((std::uint64_t{key.first} << 32U) + key.second) + key.by);
+  return mix_bits(mix_bits((std::uint64_t{key.first} << 32U) + key.second) + key.by);
 }
 
 RotatingTrees::RotatingTrees(Rank ranks) : ranks_(ranks), shapes_(rank_0 + 1) {

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "hccl/check/contributions.hpp"
 
 namespace hcclsim::hccl {
 
-/// Trees of contributions as in contributions.hpp, up to rotation of the ranks: a tree is a *shape* and by how many
-/// ranks it is turned. A ring on p ranks has p shapes in place of p² trees.
+/// Trees of contributions, with the members that Contributions has for them, up to rotation of the ranks: a tree is a
+/// *shape* and by how many ranks it is turned. A ring on p ranks has p shapes in place of p² trees.
 ///
 /// A shape is the contribution of rank 0, or the reduction of two shapes, the second turned by `by` against the first.
 /// Some shapes are the same when they are turned by less than p (their *period*, a divisor of p): the sum of ranks 0
@@ -26,9 +27,9 @@ namespace hcclsim::hccl {
 class RotatingTrees {
  public:
   using Shape = std::uint32_t;
-  static constexpr Shape undefined = 0;  ///< never written
-  static constexpr Shape mixed = 1;      ///< reduced from bytes that do not belong together
-  static constexpr Shape rank_0 = 2;     ///< the contribution of rank 0
+  static constexpr Shape undefined = Contributions::undefined;
+  static constexpr Shape mixed = Contributions::mixed;
+  static constexpr Shape rank_0 = 2;  ///< the contribution of rank 0
 
   struct Tree {
     Shape shape = undefined;
@@ -42,11 +43,9 @@ class RotatingTrees {
   [[nodiscard]] Tree reduce(Tree a, Tree b);
   [[nodiscard]] Tree turned(Tree tree, Rank by) const;
 
-  /// Most reductions that a contribution passes.
   [[nodiscard]] std::uint32_t depth(Tree tree) const { return shapes_[tree.shape].depth; }
   /// Contributions in the tree, counted as often as they are there, up to the largest number.
   [[nodiscard]] std::uint64_t size(Tree tree) const { return shapes_[tree.shape].size; }
-  /// Every rank exactly once.
   [[nodiscard]] bool complete(Tree tree);
   /// The ranks whose contributions are in the tree, as often as they are there. As many as size().
   [[nodiscard]] std::vector<Rank> ranks_in(Tree tree) const;

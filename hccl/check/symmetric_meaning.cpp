@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "hccl/check/contents.hpp"
 #include "hccl/check/contract.hpp"
-#include "hccl/check/interval_map.hpp"
 #include "hccl/check/meaning.hpp"
 #include "hccl/check/reduction_order.hpp"
 #include "hccl/check/rotating_trees.hpp"
@@ -18,19 +18,8 @@ namespace hcclsim::hccl {
 namespace {
 
 using Tree = RotatingTrees::Tree;
-
-/// A byte at offset o holds the bytes at place o + shift of the contributions in the tree.
-struct Content {
-  Tree tree;
-  std::int64_t shift = 0;
-  friend bool operator==(const Content&, const Content&) = default;
-};
-
-struct Piece {
-  Bytes begin = 0;
-  Bytes length = 0;
-  Content content;
-};
+using Content = hccl::Content<Tree>;
+using Piece = hccl::Piece<Tree>;
 
 /// Observes the lockstep of all ranks; carries along what the memory of rank 0 holds.
 class RotatingMeaning {
@@ -63,13 +52,7 @@ class RotatingMeaning {
     Bytes begin = offset;
     for (const ByteRange& image : images) {
       take(image, rank, begin);
-      for (const Piece& piece : taken_) {
-        if (!joined.empty() && joined.back().content == piece.content) {
-          joined.back().length += piece.length;
-        } else {
-          joined.push_back(piece);
-        }
-      }
+      for (const Piece& piece : taken_) append_joined(joined, piece);
       begin += image.length;
     }
     return joined;
@@ -143,19 +126,8 @@ class RotatingMeaning {
     }
   }
 
-  static void put(IntervalMap<Content>& memory, const Piece& piece) {
-    const Bytes end = piece.begin + piece.length;
-    memory.cut(end);
-    for (std::size_t i = memory.cut(piece.begin); i < memory.count() && memory.begin(i) < end; ++i) {
-      memory.state(i) = piece.content;
-    }
-  }
-
   void reduce(IntervalMap<Content>& memory, const Piece& piece, const TaskId& id, Buffer buffer) {
-    const Bytes end = piece.begin + piece.length;
-    memory.cut(end);
-    for (std::size_t i = memory.cut(piece.begin); i < memory.count() && memory.begin(i) < end; ++i) {
-      Content& content = memory.state(i);
+    change_under(memory, piece, [&](Content& content) {
       if (content.tree.shape == RotatingTrees::undefined) {
         find_undefined(id, {buffer, piece.begin, piece.length});
         content = {{RotatingTrees::mixed, 0}, 0};
@@ -166,7 +138,7 @@ class RotatingMeaning {
       } else {
         content.tree = trees_.reduce(content.tree, piece.content.tree);
       }
-    }
+    });
   }
 
   void find_undefined(const TaskId& id, const ByteRange& bytes) {
@@ -244,7 +216,6 @@ std::vector<Piece> result_of(RotatingMeaning& search, const Contract& contract, 
 }
 
 ReductionOrder order_of(RotatingMeaning& search, const TaskProgram& program, const Contract& contract) {
-  const auto same = [](const Piece& a, const Piece& b) { return a.begin == b.begin && a.content == b.content; };
   OrderCollector collector(program, contract.all_end_alike());
   const std::vector<Piece> first = result_of(search, contract, 0);
   const auto collect = [&](const std::vector<Piece>& pieces) {
@@ -258,7 +229,7 @@ ReductionOrder order_of(RotatingMeaning& search, const TaskProgram& program, con
   if (contract.all_end_alike()) {
     // If rank 1 ends like rank 0, then rank 2 like rank 1, whose image it is, and so on.
     const std::vector<Piece> second = result_of(search, contract, 1);
-    if (std::equal(first.begin(), first.end(), second.begin(), second.end(), same)) return collector.order();
+    if (std::equal(first.begin(), first.end(), second.begin(), second.end())) return collector.order();
     collector.ranks_differ();
   }
   for (Rank rank = 1; rank < program.ranks; ++rank) collect(result_of(search, contract, rank));

@@ -168,17 +168,11 @@ Split brute_force(const SplitProblem& problem, const Cost& cost, std::optional<s
   const std::uint32_t n = problem.size();
   if (n > most_gradients) bad_input("split", "{} gradients; all splits can be tried of up to {}", n, most_gradients);
   Split best{{}, never};
-  for (std::uint32_t mask = 0; mask < (std::uint32_t{1} << (n - 1)); ++mask) {
-    Cuts cuts;
-    for (std::uint32_t i = 0; i + 1 < n; ++i) {
-      if (((mask >> i) & 1U) != 0) cuts.push_back(i);
-    }
-    cuts.push_back(n - 1);
-    if (most_segments.has_value() && cuts.size() > *most_segments) continue;
-    const Split split = timed(problem, cost, std::move(cuts));
+  for_all_splits(n, most_segments, [&](Cuts cuts) {
+    Split split = timed(problem, cost, std::move(cuts));
     const bool same = !best.cuts.empty() && same_time(split.finish, best.finish);
-    if (same ? split.cuts.size() < best.cuts.size() : split.finish < best.finish) best = split;
-  }
+    if (same ? split.cuts.size() < best.cuts.size() : split.finish < best.finish) best = std::move(split);
+  });
   return best;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "study/split/problem.hpp"
@@ -37,6 +38,20 @@ namespace hcclsim::study {
 /// back, takes all the gradients that its deadline allows: what is taken from the segments before it only helps them.
 /// Throws Error(internal) if no split ends by then.
 [[nodiscard]] Split fewest_segments(const SplitProblem& problem, const AffineCost& cost, Seconds finish);
+
+/// Calls visit(cuts) for each of the 2^(n−1) splits of `gradients`; of those of at most `most_segments` segments, if
+/// that is given. For up to 31 gradients.
+template <typename Visit>
+void for_all_splits(std::uint32_t gradients, std::optional<std::uint32_t> most_segments, const Visit& visit) {
+  for (std::uint32_t mask = 0; mask < (std::uint32_t{1} << (gradients - 1)); ++mask) {
+    Cuts cuts;
+    for (std::uint32_t i = 0; i + 1 < gradients; ++i) {
+      if (((mask >> i) & 1U) != 0) cuts.push_back(i);
+    }
+    cuts.push_back(gradients - 1);
+    if (!most_segments.has_value() || cuts.size() <= *most_segments) visit(std::move(cuts));
+  }
+}
 
 /// Every split is tried, 2^(n−1) of them: the witness for small problems, n ≤ 24. Of equal ends the fewest segments.
 /// Throws Error(bad_input, "split") for more gradients.

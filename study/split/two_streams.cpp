@@ -147,18 +147,11 @@ Split climb(const SplitProblem& problem, const AffineCost& cost, Split split, st
 }
 
 Split try_all_on_shared_link(const SplitProblem& problem, const AffineCost& cost, std::uint32_t most_segments) {
-  const std::uint32_t n = problem.size();
   Split best{{}, never};
-  for (std::uint32_t mask = 0; mask < (std::uint32_t{1} << (n - 1)); ++mask) {
-    Cuts cuts;
-    for (std::uint32_t i = 0; i + 1 < n; ++i) {
-      if (((mask >> i) & 1U) != 0) cuts.push_back(i);
-    }
-    cuts.push_back(n - 1);
-    if (cuts.size() > most_segments) continue;
+  for_all_splits(problem.size(), most_segments, [&](Cuts cuts) {
     Split split = timed_on_shared_link(problem, cost, std::move(cuts));
     if (split.finish < best.finish) best = std::move(split);
-  }
+  });
   return best;
 }
 

@@ -6,28 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "hccl/check/cuts.hpp"
 #include "hccl/check/symmetry.hpp"
+#include "tests/support/formula_platform.hpp"
 #include "tests/support/rig.hpp"
-#include "tests/support/simulation.hpp"
 
 namespace hcclsim::hccl {
 namespace {
 
 /// Servers of 4 and 2 NPUs, each NPU with a link to every other of its server and a port of its own to the others.
 TEST(Ahc, TimeIsTheSumOfItsSteps) {
-  const std::string path = test::write_platform({.servers = 2,
-                                                 .npus_per_server = 4,
-                                                 .inner_latency = "300ns",
-                                                 .outer_latency = "500ns",
-                                                 .properties = {{"notify.record_us", "1"},
-                                                                {"notify.record_local_us", "0"},
-                                                                {"notify.wait_us", "0"},
-                                                                {"sdma.setup_us", "0.6"},
-                                                                {"sdma.setup_large_us", "0.6"},
-                                                                {"rdma.setup_us", "7"},
-                                                                {"reduce.setup_us", "0"},
-                                                                {"reduce.bandwidth", "4GBps"}}});
+  const std::string path = test::write_platform(test::two_level_platform(2, 4));
   constexpr double n = 1 << 20;
   constexpr double inner = 2e-6 + 0.6e-6 + 0.3e-6;
   constexpr double outer = 2e-6 + 7e-6 + 1e-6;

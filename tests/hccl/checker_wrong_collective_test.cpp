@@ -10,8 +10,8 @@
 #include "hccl/check/check.hpp"
 #include "hccl/collective/builder.hpp"
 #include "hccl/collective/staging.hpp"
-#include "tests/support/check_text.hpp"
 #include "tests/support/direct_collective.hpp"
+#include "tests/support/refused.hpp"
 
 /// Wrong schedules of all collectives, written by hand with one defect each: each is refused at the right level, with
 /// the right kind of finding, and the message names the ranks and bytes.
@@ -19,7 +19,6 @@ namespace hcclsim::hccl {
 namespace {
 
 using test::DirectCollective;
-using ::testing::HasSubstr;
 
 /// Four ranks, blocks of 128 bytes.
 Operation four(Collective collective, bool in_place = true) {
@@ -59,17 +58,8 @@ struct Wrong {
 };
 
 void expect_refused(const std::vector<Wrong>& programs) {
-  for (const Wrong& wrong : programs) {
-    SCOPED_TRACE(wrong.name);
-    const CheckReport report = check(wrong.program);
-    EXPECT_FALSE(report.ok);
-    const auto level = std::find_if(report.levels.begin(), report.levels.end(),
-                                    [](const LevelReport& candidate) { return !candidate.ok; });
-    ASSERT_NE(level, report.levels.end());
-    EXPECT_EQ(level->level, wrong.level) << test::text_of(report);
-    EXPECT_EQ(level->findings.front().kind, wrong.kind) << test::text_of(report);
-    EXPECT_THAT(level->findings.front().message, HasSubstr(wrong.message));
-  }
+  for (const Wrong& wrong : programs)
+    test::expect_refused(check(wrong.program), {wrong.name, wrong.level, wrong.kind, wrong.message});
 }
 
 TEST(CheckerRefuses, CollectivesOfTheWrongRoot) {

@@ -12,14 +12,12 @@
 #include "hccl/collective/halving_doubling.hpp"
 #include "hccl/collective/mesh.hpp"
 #include "hccl/collective/ring.hpp"
-#include "tests/support/check_text.hpp"
+#include "tests/support/refused.hpp"
 
 /// Wrong schedules, written by hand with one defect each: each is refused at the right level, with the right kind of
 /// finding, and the message names what is wrong. A level that is refused is the first one that has findings.
 namespace hcclsim::hccl {
 namespace {
-
-using ::testing::HasSubstr;
 
 /// 4 ranks, 4 slices of 128 bytes. Tasks of both loops: post "ready" to the left, wait, write to the right, post
 /// "written", wait.
@@ -80,17 +78,8 @@ Schedule changed(Schedule schedule, const std::function<void(Schedule&)>& change
 }
 
 void expect_refused(const std::vector<Wrong>& schedules) {
-  for (const Wrong& wrong : schedules) {
-    SCOPED_TRACE(wrong.name);
-    const CheckReport report = check(wrong.schedule(), wrong.options);
-    EXPECT_FALSE(report.ok);
-    const auto level = std::find_if(report.levels.begin(), report.levels.end(),
-                                    [](const LevelReport& candidate) { return !candidate.ok; });
-    ASSERT_NE(level, report.levels.end());
-    EXPECT_EQ(level->level, wrong.level) << test::text_of(report);
-    EXPECT_EQ(level->findings.front().kind, wrong.kind) << test::text_of(report);
-    EXPECT_THAT(level->findings.front().message, HasSubstr(wrong.message));
-  }
+  for (const Wrong& wrong : schedules)
+    test::expect_refused(check(wrong.schedule(), wrong.options), {wrong.name, wrong.level, wrong.kind, wrong.message});
 }
 
 TEST(CheckerRefuses, FormOfTheSchedule) {

@@ -11,8 +11,8 @@
 #include "hccl/collective/formula.hpp"
 #include "hccl/collective/hierarchical.hpp"
 #include "hccl/collective/pipeline.hpp"
+#include "tests/support/formula_platform.hpp"
 #include "tests/support/rig.hpp"
-#include "tests/support/simulation.hpp"
 
 /// Collectives over levels on servers whose NPUs have a link for each pair and a port of their own to the other
 /// servers take the sum of the formulas of their levels (spec: HCCL's coll_algo_intro), on both networks.
@@ -30,21 +30,6 @@ constexpr double record = 1e-6;
 // A step: post, wait, set up, move, post, wait; waits are free. Ports have 500 ns each: 1 us from server to server.
 constexpr Costs inner_costs{2 * record + 0.6e-6 + 300e-9, 1 / 10e9, 0};
 constexpr Costs outer_costs{2 * record + 7e-6 + 1e-6, 1 / 5e9, 1 / 4e9};
-
-test::TestPlatform two_levels(Rank servers, Rank inside) {
-  return {.servers = servers,
-          .npus_per_server = inside,
-          .inner_latency = "300ns",
-          .outer_latency = "500ns",
-          .properties = {{"notify.record_us", "1"},
-                         {"notify.record_local_us", "0"},
-                         {"notify.wait_us", "0"},
-                         {"sdma.setup_us", "0.6"},
-                         {"sdma.setup_large_us", "0.6"},
-                         {"rdma.setup_us", "7"},
-                         {"reduce.setup_us", "0"},
-                         {"reduce.bandwidth", "4GBps"}}};
-}
 
 /// Reduce-scatter and all-gather of one level; a mesh does in one step what a ring does in p − 1.
 double scatter_and_gather(double p, double n, bool mesh, const Costs& costs) {
@@ -72,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Collective, HierarchicalTime,
 
 TEST_P(HierarchicalTime, IsTheSumOfItsLevels) {
   const auto [servers, inside, network] = GetParam();
-  const std::string path = test::write_platform(two_levels(servers, inside));
+  const std::string path = test::write_platform(test::two_level_platform(servers, inside));
   // Divisible by the NPUs of a server and then by whatever the outer algorithm cuts into, at 128 bytes.
   const Bytes bytes = Bytes{128} * 32 * inside * servers * std::bit_floor(servers);
   for (const auto inner : {Algorithm::ring, Algorithm::mesh}) {
@@ -109,7 +94,7 @@ double one_way(double p, double n, bool mesh, bool reduces, const Costs& costs) 
 TEST_P(HierarchicalTime, OfThreeLevelsIsTheirSum) {
   const auto [servers, pairs, network] = GetParam();
   const Rank ranks = servers * pairs * 2;
-  const std::string path = test::write_platform(two_levels(servers, pairs * 2));
+  const std::string path = test::write_platform(test::two_level_platform(servers, pairs * 2));
   const std::vector<HierarchyLevel> levels{{.size = 2, .algorithm = Algorithm::ring},
                                            {.size = pairs, .algorithm = Algorithm::mesh},
                                            {.size = servers, .algorithm = Algorithm::ring, .inline_reduce = false}};
@@ -142,7 +127,7 @@ TEST_P(HierarchicalTime, OfThreeLevelsIsTheirSum) {
 TEST_P(HierarchicalTime, PipelineIsThePublishedFormula) {
   const auto [servers, inside, network] = GetParam();
   const Rank ranks = servers * inside;
-  const std::string path = test::write_platform(two_levels(servers, inside));
+  const std::string path = test::write_platform(test::two_level_platform(servers, inside));
   const std::vector<HierarchyLevel> levels{{.size = inside}, {.size = servers}};
   for (const Bytes part : {Bytes{128}, Bytes{1} << 20}) {
     for (const Collective collective : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather}) {

@@ -13,19 +13,6 @@ using hccl::Buffer;
 using hccl::Collective;
 using hccl::Operation;
 
-std::int64_t combine(ReduceOp op, std::int64_t a, std::int64_t b) {
-  switch (op) {
-    case ReduceOp::sum:
-      return a + b;
-    case ReduceOp::prod:
-      return a * b;
-    case ReduceOp::max:
-      return std::max(a, b);
-    default:
-      return std::min(a, b);
-  }
-}
-
 /// Computes what must be in the outputs.
 class Expecter {
  public:

@@ -17,20 +17,6 @@ using hccl::Schedule;
 using hccl::Task;
 using hccl::TaskKind;
 
-std::int64_t combine(ReduceOp op, std::int64_t a, std::int64_t b) {
-  switch (op) {
-    case ReduceOp::sum:
-      return a + b;
-    case ReduceOp::prod:
-      return a * b;
-    case ReduceOp::max:
-      return std::max(a, b);
-    case ReduceOp::min:
-      return std::min(a, b);
-  }
-  internal_error("unknown operator");
-}
-
 struct Queue {
   QueueWalk walk;
   bool active = false;
@@ -163,6 +149,20 @@ class Interpreter {
 };
 
 }  // namespace
+
+std::int64_t combine(ReduceOp op, std::int64_t a, std::int64_t b) {
+  switch (op) {
+    case ReduceOp::sum:
+      return a + b;
+    case ReduceOp::prod:
+      return a * b;
+    case ReduceOp::max:
+      return std::max(a, b);
+    case ReduceOp::min:
+      return std::min(a, b);
+  }
+  internal_error("unknown operator");
+}
 
 Execution execute(const hccl::Schedule& schedule, const std::vector<Values>& input, std::uint64_t seed) {
   return Interpreter(schedule, input).run(seed);

@@ -10,6 +10,9 @@ namespace hcclsim::test {
 
 using Values = std::vector<std::int64_t>;
 
+/// a op b.
+[[nodiscard]] std::int64_t combine(ReduceOp op, std::int64_t a, std::int64_t b);
+
 struct Execution {
   std::vector<Values> output;        ///< of each rank
   std::uint64_t transfers = 0;       ///< with at least one byte
