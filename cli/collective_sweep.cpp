@@ -159,14 +159,15 @@ Sweep run_sweep(const SweepOptions& options) {
                  .busbw = speed.busbw,
                  .bound = time_bound(schedule, communicator, cluster),
                  .limited_by = limit_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name};
-    if (const auto formula = formula_of(schedule.algorithm, schedule, topology, soc)) {
+    request.operation.elements = schedule.elements;
+    const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
+    if (const auto formula = formula_of(schedule.algorithm, schedule, topology, soc, levels)) {
       row.formula = formula_time(*formula, formula_costs);
       row.formula_text = to_string(*formula, schedule.payload());
     }
     if (options.check) row.check = check_of(schedule, workers);
     const bool last = i + 1 == sizes.size() || points[i + 1].front().schedule->algorithm != schedule.algorithm;
     if (options.explain && last && topology.ranks > 1) {
-      request.operation.elements = schedule.elements;
       sweep.explanation.push_back(explain_size({cluster, soc, costs, communicator}, request));
     }
     sweep.rows.push_back(std::move(row));

@@ -39,7 +39,7 @@ struct Run {
 
 class Ahc {
  public:
-  Ahc(const Operation& operation, const ServerGroups& servers)
+  Ahc(const Operation& operation, const UnevenGroups& servers)
       : builder_(operation, "ahc"), ranks_(operation.ranks), servers_(servers), slices_(slices_of(servers.sizes)) {
     Rank first = 0;
     for (const Rank size : servers.sizes) {
@@ -125,14 +125,14 @@ class Ahc {
 
   Builder builder_;
   Rank ranks_;
-  const ServerGroups& servers_;
+  const UnevenGroups& servers_;
   std::uint32_t slices_;
   std::vector<Level> groups_;
 };
 
 }  // namespace
 
-Schedule ahc_allreduce(const Operation& operation, const ServerGroups& servers) {
+Schedule ahc_allreduce(const Operation& operation, const UnevenGroups& servers) {
   return Ahc(operation, servers).allreduce();
 }
 

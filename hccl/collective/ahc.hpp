@@ -27,6 +27,6 @@
 namespace hcclsim::hccl {
 
 /// Throws Error(bad_input, "algorithm") if the groups need more than 2^24 slices.
-[[nodiscard]] Schedule ahc_allreduce(const Operation& operation, const ServerGroups& servers);
+[[nodiscard]] Schedule ahc_allreduce(const Operation& operation, const UnevenGroups& servers);
 
 }  // namespace hcclsim::hccl

@@ -66,9 +66,9 @@ Schedule in_levels(const Operation& operation, const AlgorithmSetting& setting) 
   return build(operation, setting.levels);
 }
 
-template <Schedule (*build)(const Operation&, const ServerGroups&)>
-Schedule on_servers(const Operation& operation, const AlgorithmSetting& setting) {
-  return build(operation, setting.servers);
+template <Schedule (*build)(const Operation&, const UnevenGroups&)>
+Schedule in_groups(const Operation& operation, const AlgorithmSetting& setting) {
+  return build(operation, setting.groups);
 }
 
 constexpr std::array rows{
@@ -79,7 +79,7 @@ constexpr std::array rows{
     Row{Collective::allreduce, Algorithm::halving_doubling, flat<halving_doubling_allreduce>},
     Row{Collective::allreduce, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::allreduce, Algorithm::pipeline, in_levels<pipeline>},
-    Row{Collective::allreduce, Algorithm::ahc, on_servers<ahc_allreduce>},
+    Row{Collective::allreduce, Algorithm::ahc, in_groups<ahc_allreduce>},
     Row{Collective::reduce_scatter, Algorithm::ring, flat<ring_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::multi_ring, in_rings<multi_ring_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::mesh, flat<mesh_reduce_scatter>},

@@ -54,10 +54,10 @@ struct HierarchyLevel {
 /// of a collective on that level (hierarchical.hpp). Throws Error(bad_input, "option").
 [[nodiscard]] std::vector<HierarchyLevel> parse_levels(std::string_view text);
 
-/// Servers that may differ in their numbers of ranks; ranks are numbered server by server.
-struct ServerGroups {
-  std::vector<Rank> sizes{};  ///< ranks on each; none if ranks are numbered otherwise
-  bool inline_inside = true;  ///< transfers within a server reduce on their way
+/// Servers, or super-pods, that may differ in their numbers of ranks; ranks are numbered one after the other.
+struct UnevenGroups {
+  std::vector<Rank> sizes{};  ///< ranks in each; none if ranks are numbered otherwise
+  bool inline_inside = true;  ///< transfers within a group reduce on their way
   bool inline_between = true;
 };
 
@@ -68,7 +68,7 @@ struct AlgorithmSetting {
   std::vector<std::vector<Rank>> rings{};
   /// For algorithms that know them, from the innermost on: servers, and what is between them.
   std::vector<HierarchyLevel> levels{};
-  ServerGroups servers{};
+  UnevenGroups groups{};
 };
 
 /// The algorithm's schedule in the form that staging.hpp takes. Throws Error(bad_input, "algorithm") for an algorithm
@@ -76,7 +76,7 @@ struct AlgorithmSetting {
 [[nodiscard]] Schedule build_algorithm(Algorithm algorithm, const Operation& operation,
                                        const AlgorithmSetting& setting);
 
-/// Whether hierarchical has the algorithm for the collective between servers.
+/// Whether hierarchical has the algorithm for the collective on its outermost level.
 [[nodiscard]] bool has_outer(Collective collective, Algorithm outer);
 
 }  // namespace hcclsim::hccl

@@ -12,13 +12,19 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Algorithms between servers, and how HCCL_ALGO says them.
+/// Algorithms between servers or super-pods, and how HCCL_ALGO says them.
 constexpr std::array<std::pair<Algorithm, LevelAlgorithm>, 5> outers{
     {{Algorithm::ring, LevelAlgorithm::ring},
      {Algorithm::halving_doubling, LevelAlgorithm::halving_doubling},
      {Algorithm::nhr, LevelAlgorithm::nhr},
      {Algorithm::nhr_v1, LevelAlgorithm::nhr_v1},
      {Algorithm::nb, LevelAlgorithm::nb}}};
+
+/// Without what spans all levels.
+LevelAlgorithm between_servers(LevelAlgorithm algorithm) {
+  const bool spans = algorithm == LevelAlgorithm::ahc || algorithm == LevelAlgorithm::pipeline;
+  return spans ? LevelAlgorithm::automatic : algorithm;
+}
 
 /// The request for every algorithm of the collective, hierarchical with each that it has between servers.
 std::vector<CollectiveRequest> requests_of_all(const CollectiveRequest& request, const Topology& topology) {
@@ -31,9 +37,14 @@ std::vector<CollectiveRequest> requests_of_all(const CollectiveRequest& request,
       requests.push_back(other);
       continue;
     }
-    for (const auto& [outer, level1] : outers) {
+    // What is asked for between servers stays where super-pods are the outermost level.
+    const bool pods = !topology.super_pods.empty();
+    for (const auto& [outer, setting] : outers) {
       if (!has_outer(collective, outer)) continue;
-      other.config.algo.operators.fill({.level1 = level1});
+      for (AlgoLevels& levels : other.config.algo.operators) {
+        levels = pods ? AlgoLevels{.level1 = between_servers(levels.level1), .level2 = setting}
+                      : AlgoLevels{.level1 = setting};
+      }
       requests.push_back(other);
     }
   }
@@ -52,7 +63,8 @@ Alternative alternative_of(const CollectiveRequest& request, const Topology& top
     return alternative;
   }
   alternative.algorithm = alternative.schedule->algorithm;
-  alternative.formula = formula_of(alternative.algorithm, request.operation, topology, soc);
+  const std::vector<HierarchyLevel> levels = select(request, topology, soc).levels;
+  alternative.formula = formula_of(alternative.algorithm, request.operation, topology, soc, levels);
   if (alternative.formula.has_value()) alternative.formula_time = formula_time(*alternative.formula, costs);
   return alternative;
 }
@@ -77,8 +89,7 @@ Explanation explain(const CollectiveRequest& request, const Communicator& commun
   const Topology topology = topology_of(communicator, cluster);
   const Operation& operation = request.operation;
   Explanation explanation{.rule = select(request, topology, soc).rule,
-                          .costs = formula_costs(communicator, cluster, soc, tasks, operation.type, operation.op),
-                          .several_servers = topology.servers > 1};
+                          .costs = formula_costs(communicator, cluster, soc, tasks, operation.type, operation.op)};
   Alternative chosen = alternative_of(request, topology, soc, explanation.costs);
   if (chosen.schedule == nullptr) bad_input("collective", "{}", chosen.refused);
   chosen.chosen = true;
@@ -92,10 +103,14 @@ Explanation explain(const CollectiveRequest& request, const Communicator& commun
 }
 
 std::vector<std::string> level_lines(const Explanation& explanation) {
-  const FormulaCosts& costs = explanation.costs;
+  constexpr std::array<std::pair<Extent, std::string_view>, 3> places{{{Extent::server, "In a server"},
+                                                                       {Extent::super_pod, "Between servers"},
+                                                                       {Extent::cluster, "Between super-pods"}}};
   std::vector<std::string> lines;
-  if (std::isfinite(costs.inside.write)) lines.push_back(level_line("In a server", costs.inside, costs.tasks));
-  if (explanation.several_servers) lines.push_back(level_line("Between servers", costs.between, costs.tasks));
+  for (const auto& [extent, place] : places) {
+    const LevelCosts& costs = explanation.costs.over(extent);
+    if (std::isfinite(costs.write)) lines.push_back(level_line(place, costs, explanation.costs.tasks));
+  }
   return lines;
 }
 

@@ -31,7 +31,6 @@ struct Explanation {
   std::string rule;
   std::vector<Alternative> alternatives{};
   FormulaCosts costs;
-  bool several_servers = false;
 };
 
 /// Of what make_collective does with the request, whose errors it throws.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -117,8 +118,6 @@ std::optional<FormulaTerms> other_terms(std::string_view algorithm, Collective c
   return std::nullopt;
 }
 
-bool moves_nothing(const FormulaTerms& terms) { return terms.steps == 0 && terms.bytes == 0; }
-
 /// "2n", "0.875n", "n".
 std::string of_payload(double bytes, Bytes payload) {
   const double factor = payload == 0 ? 0 : bytes / static_cast<double>(payload);
@@ -133,11 +132,56 @@ std::string to_string(const FormulaTerms& terms, Bytes payload) {
 }
 
 Seconds terms_time(const FormulaTerms& terms, const LevelCosts& level, const device::TaskCosts& tasks) {
-  if (moves_nothing(terms)) return 0;
+  if (terms.steps == 0) return 0;
   const auto step = static_cast<Bytes>(terms.bytes / std::max(terms.steps, 1.0));
   const BytesPerSecond bandwidth = terms.access == sim::Access::read ? level.read : level.write;
   const Seconds reducing = level.inline_reduce ? 0 : terms.reduced / tasks.reduce_bandwidth;
   return terms.steps * alpha_of(level, tasks, step) + terms.bytes / bandwidth + reducing;
+}
+
+/// What a level does of a collective over several, one after the other; the outermost does the collective itself.
+std::vector<Collective> parts_of(Collective collective, bool outermost) {
+  using enum Collective;
+  if (outermost) return {collective};
+  switch (collective) {
+    case allreduce:
+      return {reduce_scatter, allgather};
+    case broadcast:
+      return {scatter, allgather};
+    case reduce:
+      return {reduce_scatter, gather};
+    default:
+      return {collective};
+  }
+}
+
+/// With a root, of several rings one works.
+std::string_view name_on_level(Algorithm algorithm, Collective collective) {
+  return name_of(algorithm == Algorithm::multi_ring && is_rooted(collective) ? Algorithm::ring : algorithm);
+}
+
+std::optional<Formula> formula_of_levels(const Operation& operation, const Topology& topology,
+                                         const std::vector<HierarchyLevel>& levels, std::uint32_t rings) {
+  const bool blocks = operation.blocks() > 1;
+  const auto outermost = std::find_if(levels.rbegin(), levels.rend(), [](const auto& level) { return level.size > 1; });
+  Formula formula;
+  std::uint64_t inside = 1;
+  for (const HierarchyLevel& level : levels) {
+    const std::uint64_t span = inside * level.size;
+    const double bytes = static_cast<double>(operation.payload()) /
+                         static_cast<double>(blocks ? operation.ranks : inside) *
+                         static_cast<double>(blocks ? span : 1);
+    inside = span;
+    if (level.size == 1) continue;
+    FormulaTerms terms;
+    for (const Collective part : parts_of(operation.collective, &level == &*outermost)) {
+      const auto of_part = formula_terms(name_on_level(level.algorithm, part), part, level.size, bytes, rings);
+      if (!of_part.has_value()) return std::nullopt;
+      terms += *of_part;
+    }
+    formula.push_back({topology.extent_of(span), terms});
+  }
+  return formula;
 }
 
 /// Makes the level as slow as the route.
@@ -155,6 +199,7 @@ FormulaTerms& FormulaTerms::operator+=(const FormulaTerms& other) {
   steps += other.steps;
   bytes += other.bytes;
   reduced += other.reduced;
+  if (other.steps > 0) access = other.access;
   return *this;
 }
 
@@ -166,50 +211,49 @@ std::optional<FormulaTerms> formula_terms(std::string_view algorithm, Collective
 }
 
 std::optional<Formula> formula_of(std::string_view algorithm, const Operation& operation, const Topology& topology,
-                                  const device::Soc& soc) {
+                                  const device::Soc& soc, const std::vector<HierarchyLevel>& levels) {
   if (!operation.counts.empty()) return std::nullopt;
-  const Collective collective = operation.collective;
   const std::uint32_t rings = soc.generation == device::Generation::a1 ? 4 : 2;
-  const auto bytes = static_cast<double>(operation.payload());
-  constexpr std::string_view prefix = "hierarchical(";
-  if (!algorithm.starts_with(prefix)) {
-    const auto terms = formula_terms(algorithm, collective, topology.ranks, bytes, rings);
-    if (!terms.has_value()) return std::nullopt;
-    return topology.servers > 1 ? Formula{{}, *terms} : Formula{*terms, {}};
-  }
-  const std::size_t comma = algorithm.find(", ");
-  if (comma == std::string_view::npos || !algorithm.ends_with(')') || topology.ranks_per_server == 0) {
-    return std::nullopt;
-  }
-  const std::string_view inside = algorithm.substr(prefix.size(), comma - prefix.size());
-  const std::string_view between = algorithm.substr(comma + 2, algorithm.size() - comma - 3);
-  const Rank in_server = topology.ranks_per_server;
-  const auto inner = formula_terms(inside, collective, in_server, bytes, rings);
-  const auto outer = formula_terms(between, collective, topology.servers, bytes / in_server, rings);
-  if (!inner.has_value() || !outer.has_value()) return std::nullopt;
-  return Formula{*inner, *outer};
+  if (algorithm.starts_with("hierarchical(")) return formula_of_levels(operation, topology, levels, rings);
+  const auto terms =
+      formula_terms(algorithm, operation.collective, topology.ranks, static_cast<double>(operation.payload()), rings);
+  if (!terms.has_value()) return std::nullopt;
+  return Formula{{topology.extent(), *terms}};
 }
 
 std::string to_string(const Formula& formula, Bytes payload) {
-  if (moves_nothing(formula.between)) return to_string(formula.inside, payload);
-  if (moves_nothing(formula.inside)) return to_string(formula.between, payload);
-  return fmt::format("inside {}; between {}", to_string(formula.inside, payload), to_string(formula.between, payload));
+  if (formula.size() == 1) return to_string(formula.front().terms, payload);
+  std::string text;
+  for (const LevelTerms& level : formula) {
+    constexpr std::array<std::string_view, 3> places{"inside", "between", "between super-pods"};
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", places[static_cast<std::size_t>(level.extent)],
+                        to_string(level.terms, payload));
+  }
+  return text;
 }
 
 FormulaCosts formula_costs(const Communicator& communicator, sim::Cluster& cluster, const device::Soc& soc,
                            const device::TaskCosts& tasks, DataType type, ReduceOp op) {
   constexpr BytesPerSecond unlimited = std::numeric_limits<BytesPerSecond>::infinity();
-  FormulaCosts costs{{.write = unlimited, .read = unlimited}, {.write = unlimited, .read = unlimited}, tasks};
+  FormulaCosts costs{.levels = {}, .tasks = tasks};
+  for (LevelCosts& level : costs.levels) level = {.write = unlimited, .read = unlimited};
+  const std::vector<Rank> pods = topology_of(communicator, cluster).super_pod_sizes();
   const Rank first = communicator.ranks.front();
-  bool between_known = false;
-  for (const Rank rank : communicator.ranks) {
+  std::array<bool, 3> is_known{};
+  for (Rank position = 1; position < communicator.ranks.size(); ++position) {
+    const Rank rank = communicator.ranks[position];
     const bool same_server = cluster.npu(rank).server == cluster.npu(first).server;
-    if (rank == first || (!same_server && between_known)) continue;
-    slow_down(same_server ? costs.inside : costs.between, cluster.route(first, rank), cluster);
-    between_known = between_known || !same_server;
+    const Extent extent = same_server                               ? Extent::server
+                          : pods.empty() || position < pods.front() ? Extent::super_pod
+                                                                    : Extent::cluster;
+    // The first of the ranks beyond the server stands for all of them.
+    bool& known = is_known[static_cast<std::size_t>(extent)];
+    if (known) continue;
+    slow_down(costs.levels[static_cast<std::size_t>(extent)], cluster.route(first, rank), cluster);
+    known = extent != Extent::server;
   }
-  for (LevelCosts* const level : {&costs.inside, &costs.between}) {
-    level->inline_reduce = device::inline_reduce(soc, type, op, Operation{}.alignment, level->transport);
+  for (LevelCosts& level : costs.levels) {
+    level.inline_reduce = device::inline_reduce(soc, type, op, Operation{}.alignment, level.transport);
   }
   return costs;
 }
@@ -219,8 +263,9 @@ Seconds alpha_of(const LevelCosts& level, const device::TaskCosts& tasks, Bytes 
 }
 
 Seconds formula_time(const Formula& formula, const FormulaCosts& costs) {
-  return terms_time(formula.inside, costs.inside, costs.tasks) +
-         terms_time(formula.between, costs.between, costs.tasks);
+  Seconds time = 0;
+  for (const LevelTerms& level : formula) time += terms_time(level.terms, costs.over(level.extent), costs.tasks);
+  return time;
 }
 
 }  // namespace hcclsim::hccl

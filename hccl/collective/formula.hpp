@@ -1,12 +1,15 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/units.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/schedule/operation.hpp"
 #include "sim/cluster.hpp"
@@ -24,9 +27,9 @@
 ///     NHR, NB           ⌈log p⌉α + (p−1)/p·n(β+γ)     ⌈log p⌉α + (p−1)/p·nβ  both
 ///
 /// Halving-doubling of other numbers, its broadcast and its reduce are in halving_doubling.hpp. With a root, NHR and NB
-/// scatter as they gather, and broadcast in both phases. A hierarchy of servers adds its levels, the outer one
-/// on the slice n/m that each of a server's m ranks holds. All of it holds where no two transfers share a link; what
-/// the simulation gives beyond that is contention.
+/// scatter as they gather, and broadcast in both phases. A hierarchy adds what its levels do on their parts of the
+/// payload (hierarchical.hpp). All of it holds where no two transfers share a link; what the simulation gives beyond
+/// that is contention.
 namespace hcclsim::hccl {
 
 /// What a formula counts on one level, of the rank that has most.
@@ -44,18 +47,22 @@ struct FormulaTerms {
 [[nodiscard]] std::optional<FormulaTerms> formula_terms(std::string_view algorithm, Collective collective, Rank ranks,
                                                         double payload, std::uint32_t rings = 1);
 
-/// The levels of an algorithm; one that does not know servers has all of its steps on the slower level.
-struct Formula {
-  FormulaTerms inside;
-  FormulaTerms between;
+/// What a formula counts on the links of one extent.
+struct LevelTerms {
+  Extent extent = Extent::server;
+  FormulaTerms terms;
 };
+/// Levels of more than one rank, from the innermost on. An algorithm that does not know servers has all of its steps
+/// on the slowest links.
+using Formula = std::vector<LevelTerms>;
 
-/// Of an algorithm named as in Schedule::algorithm, "hierarchical(INSIDE, BETWEEN)" too. Nothing if there is none, as
-/// for blocks that differ.
+/// Of an algorithm named as in Schedule::algorithm, or of these levels if it is hierarchical. Nothing if there is none,
+/// as for blocks that differ.
 [[nodiscard]] std::optional<Formula> formula_of(std::string_view algorithm, const Operation& operation,
-                                                const Topology& topology, const device::Soc& soc);
+                                                const Topology& topology, const device::Soc& soc,
+                                                const std::vector<HierarchyLevel>& levels);
 
-/// "14α + 1.75nβ + 0.875nγ", n being the payload; of two levels "inside …; between …".
+/// "14α + 1.75nβ + 0.875nγ", n being the payload; of several levels "inside …; between …; between super-pods …".
 [[nodiscard]] std::string to_string(const Formula& formula, Bytes payload);
 
 /// Speeds of a level: of the slowest way from a rank to another one.
@@ -68,9 +75,10 @@ struct LevelCosts {
 };
 
 struct FormulaCosts {
-  LevelCosts inside;
-  LevelCosts between;  ///< of several servers
+  std::array<LevelCosts, 3> levels;  ///< by Extent; those that no rank has are infinitely fast
   device::TaskCosts tasks;
+
+  [[nodiscard]] const LevelCosts& over(Extent extent) const { return levels[static_cast<std::size_t>(extent)]; }
 };
 
 /// Speeds between the communicator's first rank and the others, for reductions of this type and operator.

@@ -184,10 +184,6 @@ void require_power_of_two(const Builder& builder, const Level& level) {
   }
 }
 
-Level whole(Builder& builder, const Operation& operation, bool inline_reduce) {
-  return {builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
-}
-
 }  // namespace
 
 void halving_doubling_stages(Builder& builder, const Level& level) {
@@ -262,33 +258,27 @@ void halving_doubling_all_gather_stages(Builder& builder, const Level& level) {
 }
 
 Schedule halving_doubling_allreduce(const Operation& operation, bool inline_reduce) {
-  Builder builder(operation, "halving-doubling");
-  halving_doubling_stages(builder, whole(builder, operation, inline_reduce));
-  return std::move(builder).finish();
+  return among_all(operation, "halving-doubling", inline_reduce, halving_doubling_stages);
 }
 
 Schedule halving_doubling_reduce(const Operation& operation, bool inline_reduce) {
-  Builder builder(operation, "halving-doubling");
-  halving_doubling_reduce_stages(builder, whole(builder, operation, inline_reduce), operation.root);
-  return std::move(builder).finish();
+  return among_all(operation, "halving-doubling", inline_reduce, [&](Builder& builder, const Level& level) {
+    halving_doubling_reduce_stages(builder, level, operation.root);
+  });
 }
 
 Schedule halving_doubling_broadcast(const Operation& operation) {
-  Builder builder(operation, "halving-doubling");
-  halving_doubling_broadcast_stages(builder, whole(builder, operation, true), operation.root);
-  return std::move(builder).finish();
+  return among_all(operation, "halving-doubling", true, [&](Builder& builder, const Level& level) {
+    halving_doubling_broadcast_stages(builder, level, operation.root);
+  });
 }
 
 Schedule halving_doubling_reduce_scatter(const Operation& operation, bool inline_reduce) {
-  Builder builder(operation, "halving-doubling");
-  halving_doubling_reduce_scatter_stages(builder, whole(builder, operation, inline_reduce));
-  return std::move(builder).finish();
+  return among_all(operation, "halving-doubling", inline_reduce, halving_doubling_reduce_scatter_stages);
 }
 
 Schedule halving_doubling_all_gather(const Operation& operation) {
-  Builder builder(operation, "halving-doubling");
-  halving_doubling_all_gather_stages(builder, whole(builder, operation, true));
-  return std::move(builder).finish();
+  return among_all(operation, "halving-doubling", true, halving_doubling_all_gather_stages);
 }
 
 }  // namespace hcclsim::hccl

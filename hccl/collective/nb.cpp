@@ -5,13 +5,7 @@
 #include "hccl/collective/steps.hpp"
 
 namespace hcclsim::hccl {
-namespace {
-
-Level whole(Builder& builder, const Operation& operation, bool inline_reduce) {
-  return {builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void nb_reduce_scatter_stages(Builder& builder, const Level& level) {
   const Rank size = builder.size(level.group);
@@ -63,35 +57,26 @@ void nb_broadcast_stages(Builder& builder, const Level& level, Rank root) {
 }
 
 Schedule nb_reduce_scatter(const Operation& operation, bool inline_reduce) {
-  Builder builder(operation, "nb");
-  nb_reduce_scatter_stages(builder, whole(builder, operation, inline_reduce));
-  return std::move(builder).finish();
+  return among_all(operation, "nb", inline_reduce, nb_reduce_scatter_stages);
 }
 
-Schedule nb_all_gather(const Operation& operation) {
-  Builder builder(operation, "nb");
-  nb_all_gather_stages(builder, whole(builder, operation, true));
-  return std::move(builder).finish();
-}
+Schedule nb_all_gather(const Operation& operation) { return among_all(operation, "nb", true, nb_all_gather_stages); }
 
 Schedule nb_allreduce(const Operation& operation, bool inline_reduce) {
-  Builder builder(operation, "nb");
-  const Level level = whole(builder, operation, inline_reduce);
-  nb_reduce_scatter_stages(builder, level);
-  nb_all_gather_stages(builder, level);
-  return std::move(builder).finish();
+  return among_all(operation, "nb", inline_reduce, [](Builder& builder, const Level& level) {
+    nb_reduce_scatter_stages(builder, level);
+    nb_all_gather_stages(builder, level);
+  });
 }
 
 Schedule nb_scatter(const Operation& operation) {
-  Builder builder(operation, "nb");
-  nb_scatter_stages(builder, whole(builder, operation, true), operation.root);
-  return std::move(builder).finish();
+  return among_all(operation, "nb", true,
+                   [&](Builder& builder, const Level& level) { nb_scatter_stages(builder, level, operation.root); });
 }
 
 Schedule nb_broadcast(const Operation& operation) {
-  Builder builder(operation, "nb");
-  nb_broadcast_stages(builder, whole(builder, operation, true), operation.root);
-  return std::move(builder).finish();
+  return among_all(operation, "nb", true,
+                   [&](Builder& builder, const Level& level) { nb_broadcast_stages(builder, level, operation.root); });
 }
 
 }  // namespace hcclsim::hccl

@@ -17,10 +17,6 @@ std::vector<Cut> slices(const Builder& builder, const Level& level, std::int32_t
   return builder.share(level, {first, 1, 0, 0}, count, count == 1 ? 1 : 2U << k);
 }
 
-Level whole(Builder& builder, const Operation& operation, bool inline_reduce) {
-  return {builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
-}
-
 }  // namespace
 
 void nhr_reduce_scatter_stages(Builder& builder, const Level& level) {
@@ -69,35 +65,26 @@ void nhr_broadcast_stages(Builder& builder, const Level& level, Rank root) {
 }
 
 Schedule nhr_reduce_scatter(const Operation& operation, bool inline_reduce) {
-  Builder builder(operation, "nhr");
-  nhr_reduce_scatter_stages(builder, whole(builder, operation, inline_reduce));
-  return std::move(builder).finish();
+  return among_all(operation, "nhr", inline_reduce, nhr_reduce_scatter_stages);
 }
 
-Schedule nhr_all_gather(const Operation& operation) {
-  Builder builder(operation, "nhr");
-  nhr_all_gather_stages(builder, whole(builder, operation, true));
-  return std::move(builder).finish();
-}
+Schedule nhr_all_gather(const Operation& operation) { return among_all(operation, "nhr", true, nhr_all_gather_stages); }
 
 Schedule nhr_allreduce(const Operation& operation, bool inline_reduce) {
-  Builder builder(operation, "nhr");
-  const Level level = whole(builder, operation, inline_reduce);
-  nhr_reduce_scatter_stages(builder, level);
-  nhr_all_gather_stages(builder, level);
-  return std::move(builder).finish();
+  return among_all(operation, "nhr", inline_reduce, [](Builder& builder, const Level& level) {
+    nhr_reduce_scatter_stages(builder, level);
+    nhr_all_gather_stages(builder, level);
+  });
 }
 
 Schedule nhr_scatter(const Operation& operation) {
-  Builder builder(operation, "nhr");
-  nhr_scatter_stages(builder, whole(builder, operation, true), operation.root);
-  return std::move(builder).finish();
+  return among_all(operation, "nhr", true,
+                   [&](Builder& builder, const Level& level) { nhr_scatter_stages(builder, level, operation.root); });
 }
 
 Schedule nhr_broadcast(const Operation& operation) {
-  Builder builder(operation, "nhr");
-  nhr_broadcast_stages(builder, whole(builder, operation, true), operation.root);
-  return std::move(builder).finish();
+  return among_all(operation, "nhr", true,
+                   [&](Builder& builder, const Level& level) { nhr_broadcast_stages(builder, level, operation.root); });
 }
 
 }  // namespace hcclsim::hccl

@@ -250,10 +250,6 @@ void broadcast_in_columns(Builder& builder, const Level& level, const RingGrid& 
   add_chain(builder, level, "broadcast in columns", lanes, {slice});
 }
 
-Level whole(Builder& builder, const Operation& operation, bool inline_reduce) {
-  return {builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
-}
-
 }  // namespace
 
 RingGrid::RingGrid(Rank ranks) {
@@ -312,27 +308,21 @@ void nhr_v1_broadcast_stages(Builder& builder, const Level& level, Rank root) {
 }
 
 Schedule nhr_v1_allreduce(const Operation& operation, bool inline_reduce) {
-  Builder builder(operation, "nhr-v1");
-  nhr_v1_allreduce_stages(builder, whole(builder, operation, inline_reduce));
-  return std::move(builder).finish();
+  return among_all(operation, "nhr-v1", inline_reduce, nhr_v1_allreduce_stages);
 }
 
 Schedule nhr_v1_reduce_scatter(const Operation& operation, bool inline_reduce) {
-  Builder builder(operation, "nhr-v1");
-  nhr_v1_reduce_scatter_stages(builder, whole(builder, operation, inline_reduce));
-  return std::move(builder).finish();
+  return among_all(operation, "nhr-v1", inline_reduce, nhr_v1_reduce_scatter_stages);
 }
 
 Schedule nhr_v1_all_gather(const Operation& operation) {
-  Builder builder(operation, "nhr-v1");
-  nhr_v1_all_gather_stages(builder, whole(builder, operation, true));
-  return std::move(builder).finish();
+  return among_all(operation, "nhr-v1", true, nhr_v1_all_gather_stages);
 }
 
 Schedule nhr_v1_broadcast(const Operation& operation) {
-  Builder builder(operation, "nhr-v1");
-  nhr_v1_broadcast_stages(builder, whole(builder, operation, true), operation.root);
-  return std::move(builder).finish();
+  return among_all(operation, "nhr-v1", true, [&](Builder& builder, const Level& level) {
+    nhr_v1_broadcast_stages(builder, level, operation.root);
+  });
 }
 
 }  // namespace hcclsim::hccl

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
 #include "hccl/collective/level1.hpp"
+#include "hccl/collective/level2.hpp"
 #include "hccl/collective/ring.hpp"
 #include "hccl/collective/staging.hpp"
 
@@ -23,6 +25,17 @@ bool has_four_rings(const Topology& topology, const device::Soc& soc) {
 }
 
 bool can_be_hierarchical(const Topology& topology) { return topology.servers >= 2 && topology.ranks_per_server != 0; }
+
+/// Servers, and all of them.
+std::vector<HierarchyLevel> two_levels(const Topology& topology) {
+  if (topology.ranks_per_server == 0) return {};
+  return {{.size = topology.ranks_per_server}, {.size = topology.servers}};
+}
+
+/// HCCL_ALGO says AHC, which is for groups that differ in their numbers of ranks, too.
+bool asks_for_ahc(Collective collective, const HcclConfig& config) {
+  return asked_levels(collective, config).level1 == LevelAlgorithm::ahc;
+}
 
 /// HCCL's algorithm in a server, without regard to the size.
 Algorithm in_server(const Topology& topology, Rank ranks, const device::Soc& soc) {
@@ -104,29 +117,53 @@ std::string server_count(const Topology& topology) {
   return fmt::format("{} server{}", topology.servers, topology.servers == 1 ? "" : "s");
 }
 
+/// Of the rule: the levels with their sizes.
+std::string levels_rule(const Topology& topology, const std::vector<HierarchyLevel>& levels) {
+  if (topology.super_pods.empty()) {
+    return fmt::format("{} servers with {} NPUs each make two levels", topology.servers, topology.ranks_per_server);
+  }
+  const Rank together = topology.servers_per_pod();
+  const bool uneven = std::any_of(topology.super_pods.begin(), topology.super_pods.end(),
+                                  [&](Rank servers) { return servers != together; });
+  const std::string pods = uneven
+                               ? fmt::format("{} super-pods of {} servers, in groups of {}", topology.super_pods.size(),
+                                             fmt::join(topology.super_pods, ", "), together)
+                               : fmt::format("{} super-pods of {}", topology.super_pods.size(),
+                                             together == 1 ? "a server" : fmt::format("{} servers", together));
+  return fmt::format("{} with {} NPUs each make {} levels", pods, topology.ranks_per_server,
+                     levels.size() == 2 ? "two" : "three");
+}
+
+/// The algorithm spans all levels, as HCCL_ALGO says or HCCL chooses.
+Selection choose_over_levels(const CollectiveRequest& request, const Topology& topology, LevelChoice choice) {
+  if (request.algorithm != Algorithm::automatic) {
+    bad_input("collective", "{} was asked for, but {}; say one of the two", name_of(request.algorithm), choice.rule);
+  }
+  return {.algorithm = choice.algorithm, .rule = std::move(choice.rule), .levels = two_levels(topology)};
+}
+
 Selection choose_in_levels(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc) {
-  Level1 level1 = choose_level1(request.operation, request.launch, request.config, topology, soc,
-                                request.algorithm == Algorithm::hierarchical);
-  const bool spans = level1.algorithm == Algorithm::pipeline || level1.algorithm == Algorithm::ahc ||
-                     level1.algorithm == Algorithm::pairwise;
-  if (spans && request.algorithm == Algorithm::automatic) {
-    return {.algorithm = level1.algorithm, .rule = std::move(level1.rule)};
+  const Collective collective = request.operation.collective;
+  const bool has_level1 =
+      topology.super_pods.empty() || topology.servers_per_pod() > 1 || asks_for_ahc(collective, request.config);
+  std::vector<HierarchyLevel> levels{
+      {.size = topology.ranks_per_server, .algorithm = in_server(topology, topology.ranks_per_server, soc)}};
+  std::string rule;
+  if (has_level1) {
+    LevelChoice level1 = choose_level1(request.operation, request.launch, request.config, topology, soc,
+                                       request.algorithm == Algorithm::hierarchical);
+    if (spans_levels(level1.algorithm)) return choose_over_levels(request, topology, std::move(level1));
+    levels.push_back({.size = topology.servers_per_pod(), .algorithm = level1.algorithm});
+    rule += fmt::format("; {} between servers: {}", name_of(level1.algorithm), level1.rule);
   }
-  if (spans) {
-    bad_input("collective", "{} was asked for, but {}; say one of the two", name_of(request.algorithm), level1.rule);
+  if (!topology.super_pods.empty()) {
+    const Rank groups = topology.servers / topology.servers_per_pod();
+    const LevelChoice level2 = choose_level2(collective, request.config, groups);
+    levels.push_back({.size = groups, .algorithm = level2.algorithm});
+    rule += fmt::format("; {} between super-pods: {}", name_of(level2.algorithm), level2.rule);
   }
-  // HCCL runs the algorithm between servers over all ranks where it does not compose levels.
-  if (!has_algorithm(request.operation.collective, Algorithm::hierarchical)) {
-    return {.algorithm = level1.algorithm, .rule = fmt::format("over all ranks: {}", level1.rule)};
-  }
-  const std::string levels =
-      request.algorithm == Algorithm::automatic
-          ? fmt::format("{} servers with {} NPUs each make two levels", topology.servers, topology.ranks_per_server)
-          : "it was asked for";
-  return {.algorithm = Algorithm::hierarchical,
-          .inner = in_server(topology, topology.ranks_per_server, soc),
-          .outer = level1.algorithm,
-          .rule = fmt::format("{}; {} between servers: {}", levels, name_of(level1.algorithm), level1.rule)};
+  rule = (request.algorithm == Algorithm::automatic ? levels_rule(topology, levels) : "it was asked for") + rule;
+  return {.algorithm = Algorithm::hierarchical, .rule = std::move(rule), .levels = std::move(levels)};
 }
 
 Selection choose(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc) {
@@ -181,19 +218,18 @@ Bytes alignment_of_blocks(const Operation& operation) {
   return bits & (~bits + 1);
 }
 
-/// The levels that were asked for, with rings, and inline reduction by the links that each of them uses.
+/// Levels with rings, and inline reduction by the links that each of them uses.
 template <typename Inlined>
 std::vector<HierarchyLevel> filled_in(std::vector<HierarchyLevel> levels, const Topology& topology,
                                       const device::Soc& soc, const Inlined& inlined) {
-  Rank inside = 1;
+  Rank span = 1;
   for (HierarchyLevel& level : levels) {
-    const bool whole_server = inside == 1 && level.size == topology.ranks_per_server && has_four_rings(topology, soc);
+    const bool whole_server = span == 1 && level.size == topology.ranks_per_server && has_four_rings(topology, soc);
     if (level.algorithm == Algorithm::multi_ring) {
       level.rings = whole_server ? four_rings_of_910a() : double_ring(level.size);
     }
-    inside *= level.size;
-    const bool in_server = topology.servers == 1 || inside <= topology.ranks_per_server;
-    level.inline_reduce = inlined(in_server ? topology.inside : topology.between);
+    span *= level.size;
+    level.inline_reduce = inlined(topology.extent_of(span));
   }
   return levels;
 }
@@ -202,24 +238,19 @@ AlgorithmSetting setting_of(const Selection& selection, const CollectiveRequest&
                             const device::Soc& soc) {
   const Operation& operation = request.operation;
   const Bytes alignment = alignment_of_blocks(operation);
-  const auto inlined = [&](sim::Transport transport) {
-    return device::inline_reduce(soc, operation.type, operation.op, alignment, transport);
+  const auto inlined = [&](Extent extent) {
+    return device::inline_reduce(soc, operation.type, operation.op, alignment, topology.transport_over(extent));
   };
+  const bool in_server = inlined(Extent::server);
+  const bool in_pod = in_server && (topology.servers == 1 || inlined(Extent::super_pod));
+  const bool between_pods = inlined(Extent::cluster);
   AlgorithmSetting setting;
-  setting.inline_reduce = inlined(topology.inside) && (topology.servers == 1 || inlined(topology.between));
-  setting.servers = {topology.server_sizes(), inlined(topology.inside), inlined(topology.between)};
+  setting.inline_reduce = in_pod && (topology.super_pods.empty() || between_pods);
+  setting.groups = topology.super_pods.empty()
+                       ? UnevenGroups{topology.server_sizes(), in_server, inlined(Extent::super_pod)}
+                       : UnevenGroups{topology.super_pod_sizes(), in_pod, between_pods};
   if (selection.algorithm == Algorithm::multi_ring) setting.rings = rings_of_all(topology, soc);
-  if (!request.levels.empty()) {
-    setting.levels = filled_in(request.levels, topology, soc, inlined);
-    return setting;
-  }
-  if (topology.ranks_per_server == 0) return setting;
-  setting.levels = {
-      {.size = topology.ranks_per_server,
-       .algorithm = selection.inner,
-       .rings = rings_of_server(topology, soc),
-       .inline_reduce = inlined(topology.inside)},
-      {.size = topology.servers, .algorithm = selection.outer, .inline_reduce = inlined(topology.between)}};
+  setting.levels = filled_in(selection.levels, topology, soc, inlined);
   return setting;
 }
 
@@ -233,7 +264,7 @@ Selection as_asked_for(const CollectiveRequest& request, const Topology& topolog
   if (algorithm != Algorithm::automatic && algorithm != Algorithm::hierarchical) {
     bad_input("collective", "levels are those of hierarchical; {} was asked for", name_of(algorithm));
   }
-  return {.algorithm = Algorithm::hierarchical, .rule = "its levels were asked for"};
+  return {.algorithm = Algorithm::hierarchical, .rule = "its levels were asked for", .levels = request.levels};
 }
 
 /// Of an error message: algorithms of the collective that need few streams and notifies.
@@ -270,7 +301,9 @@ Selection select(const CollectiveRequest& request, const Topology& topology, con
     bad_input("collective", "ahc needs ranks numbered server by server; here {} NPUs on {} are not; use ring",
               topology.ranks, server_count(topology));
   }
-  if (request.algorithm != Algorithm::hierarchical) return {.algorithm = request.algorithm, .rule = "it was asked for"};
+  if (request.algorithm != Algorithm::hierarchical) {
+    return {.algorithm = request.algorithm, .rule = "it was asked for", .levels = two_levels(topology)};
+  }
   return choose_in_levels(request, topology, soc);
 }
 

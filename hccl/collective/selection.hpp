@@ -28,9 +28,14 @@
 ///                     broadcast   halving-doubling; A3: NHR
 ///                     reduce      halving-doubling; A3: ring
 ///                     scatter     ring
+///                     alltoall on 910A and A2: in the servers, then between them; on A3 and where blocks differ: one
+///                     partner at a time over all ranks
 ///                     other numbers of ranks on each server: one ring over all ranks
+///     several super-pods (A3)     the above in each of them, and level2.hpp between them; super-pods of different
+///                     numbers of servers as groups of their greatest common divisor
 ///
-/// HCCL_ALGO's level 1 decides between servers. What HCCL leaves open is filled here: gather, which it has inside other
+/// HCCL_ALGO's level 1 decides between servers, level 2 between super-pods; AHC takes super-pods as its groups, or
+/// servers where there is one super-pod. What HCCL leaves open is filled here: gather, which it has inside other
 /// operators only, is the star; alltoall, for which HCCL moves all pairs at once in a server, is the mesh there where
 /// all pairs have links (A2, A3) and pairwise elsewhere.
 namespace hcclsim::hccl {
@@ -50,9 +55,10 @@ struct CollectiveRequest {
 
 struct Selection {
   Algorithm algorithm = Algorithm::automatic;
-  Algorithm inner = Algorithm::ring;  ///< hierarchical: within servers
-  Algorithm outer = Algorithm::ring;  ///< hierarchical: between servers
-  std::string rule{};                 ///< why, for people, with the figures that decide
+  std::string rule{};  ///< why, for people, with the figures that decide
+  /// Of algorithms that know them, from the innermost on, with sizes and algorithms: the levels that were asked for, or
+  /// HCCL's servers and super-pods, if there are several.
+  std::vector<HierarchyLevel> levels{};
 };
 
 /// The algorithm that was asked for, or HCCL's choice. Throws Error(bad_input, "collective") if HCCL_ALGO names one

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hccl/collective/builder.hpp"
@@ -12,6 +13,16 @@
 ///     alpha of a step   post "my memory is free" to the writer, wait for the reader's word, write, post "written",
 ///     wait
 namespace hcclsim::hccl {
+
+/// Schedules of one level, all ranks: what `add` does to a builder and that level, under the algorithm's name.
+template <typename Add>
+[[nodiscard]] Schedule among_all(const Operation& operation, std::string algorithm, bool inline_reduce,
+                                 const Add& add) {
+  Builder builder(operation, std::move(algorithm));
+  const Level level{builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
+  add(builder, level);
+  return std::move(builder).finish();
+}
 
 /// ceil(log2 size): steps in which everybody can hear of everybody.
 [[nodiscard]] std::int32_t steps_to_all(Rank size);

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
+
+#include "base/error.hpp"
+#include "device/soc.hpp"
 
 namespace hcclsim::hccl {
 
@@ -17,47 +21,131 @@ std::vector<Rank> Topology::server_sizes() const {
   return ranks_per_server > 0 ? std::vector<Rank>(servers, ranks_per_server) : uneven_servers;
 }
 
-Topology topology_of(const Communicator& communicator, sim::Cluster& cluster) {
-  // Lengths of the runs of ranks on one server; a server that comes back makes the numbering irregular.
-  std::vector<Rank> runs;
+std::vector<Rank> Topology::super_pod_sizes() const {
+  const std::vector<Rank> servers_of = server_sizes();
+  std::vector<Rank> sizes;
+  auto server = servers_of.begin();
+  for (const Rank pod : super_pods) {
+    sizes.push_back(std::accumulate(server, server + pod, Rank{0}));
+    server += pod;
+  }
+  return sizes;
+}
+
+Rank Topology::servers_per_pod() const {
+  Rank divisor = super_pods.empty() ? servers : 0;
+  for (const Rank pod : super_pods) divisor = std::gcd(divisor, pod);
+  return divisor;
+}
+
+Extent Topology::extent_of(std::uint64_t span) const {
+  if (servers == 1 || span <= ranks_per_server) return Extent::server;
+  const bool in_pod = super_pods.empty() || span <= std::uint64_t{ranks_per_server} * servers_per_pod();
+  return in_pod ? Extent::super_pod : Extent::cluster;
+}
+
+Extent Topology::extent() const {
+  if (servers == 1) return Extent::server;
+  return super_pods.empty() ? Extent::super_pod : Extent::cluster;
+}
+
+sim::Transport Topology::transport_over(Extent extent) const {
+  switch (extent) {
+    case Extent::server:
+      return inside;
+    case Extent::super_pod:
+      return between;
+    case Extent::cluster:
+      return between_pods;
+  }
+  internal_error("unknown extent {}", static_cast<int>(extent));
+}
+
+namespace {
+
+/// A communicator's ranks, cut where the server changes.
+struct Runs {
+  std::vector<Rank> lengths;
+  bool by_server = true;     ///< no server comes back
+  bool device_order = true;  ///< each begins with device 0 and leaves none out
+};
+
+Runs runs_of(const Communicator& communicator, const sim::Cluster& cluster) {
+  Runs runs;
   std::set<std::uint32_t> servers;
-  bool by_server = true;
-  bool device_order = true;
   std::uint32_t current = 0;
   for (const Rank rank : communicator.ranks) {
     const sim::Npu& npu = cluster.npu(rank);
-    if (runs.empty() || npu.server != current) {
-      by_server = servers.insert(npu.server).second && by_server;
+    if (runs.lengths.empty() || npu.server != current) {
+      runs.by_server = servers.insert(npu.server).second && runs.by_server;
       current = npu.server;
-      runs.push_back(0);
+      runs.lengths.push_back(0);
     }
-    device_order = device_order && npu.device == runs.back();
-    ++runs.back();
+    runs.device_order = runs.device_order && npu.device == runs.lengths.back();
+    ++runs.lengths.back();
   }
+  return runs;
+}
+
+bool is_a3(const Communicator& communicator, const sim::Cluster& cluster) {
+  std::vector<std::string> notes;
+  return device::resolve_soc(cluster, communicator.ranks.front(), notes).generation == device::Generation::a3;
+}
+
+/// Transports of neighbours in rank on one server, and of those on two.
+void set_transports(Topology& topology, const Communicator& communicator, const std::vector<Rank>& runs,
+                    sim::Cluster& cluster) {
+  const auto transport = [&](Rank position) {
+    return cluster.route(communicator.ranks[position - 1], communicator.ranks[position]).transport;
+  };
+  const bool has_pods = is_a3(communicator, cluster);
+  std::optional<sim::Transport> inside;
+  std::optional<sim::Transport> between;
+  std::vector<Rank> pods{1};
+  Rank first = 0;
+  for (const Rank run : runs) {
+    if (first > 0 && (has_pods || !between.has_value())) {
+      const sim::Transport border = transport(first);
+      if (!between.has_value() || border == sim::Transport::sdma) between = border;
+      if (border == sim::Transport::sdma) {
+        ++pods.back();
+      } else {
+        pods.push_back(1);
+      }
+    }
+    if (run > 1 && !inside.has_value()) inside = transport(first + 1);
+    first += run;
+  }
+  topology.inside = inside.value_or(topology.inside);
+  topology.between = between.value_or(topology.between);
+  if (has_pods && pods.size() > 1) topology.super_pods = std::move(pods);
+}
+
+}  // namespace
+
+Topology topology_of(const Communicator& communicator, sim::Cluster& cluster) {
+  const Runs runs = runs_of(communicator, cluster);
+  std::set<std::uint32_t> servers;
+  for (const Rank rank : communicator.ranks) servers.insert(cluster.npu(rank).server);
   Topology topology{.ranks = static_cast<Rank>(communicator.ranks.size()),
                     .servers = static_cast<Rank>(servers.size())};
-  bool inside_known = false;
-  bool between_known = topology.servers < 2;
-  for (std::size_t i = 1; i < communicator.ranks.size() && !(inside_known && between_known); ++i) {
-    const Rank here = communicator.ranks[i - 1];
-    const Rank next = communicator.ranks[i];
-    const bool same = cluster.npu(here).server == cluster.npu(next).server;
-    bool& known = same ? inside_known : between_known;
-    if (!known) (same ? topology.inside : topology.between) = cluster.route(here, next).transport;
-    known = true;
-  }
-  if (!by_server || runs.empty()) return topology;
-  if (std::any_of(runs.begin(), runs.end(), [&](Rank run) { return run != runs.front(); })) {
-    topology.uneven_servers = std::move(runs);
+  if (communicator.ranks.empty()) return topology;
+  set_transports(topology, communicator, runs.lengths, cluster);
+  if (!runs.by_server) {
+    topology.super_pods.clear();
     return topology;
   }
-  topology.ranks_per_server = runs.front();
+  const Rank size = runs.lengths.front();
+  if (std::any_of(runs.lengths.begin(), runs.lengths.end(), [&](Rank run) { return run != size; })) {
+    topology.uneven_servers = runs.lengths;
+    return topology;
+  }
+  topology.ranks_per_server = size;
   std::vector<Rank> devices(cluster.servers(), 0);
   for (Rank rank = 0; rank < cluster.size(); ++rank) ++devices[cluster.npu(rank).server];
-  topology.whole_servers = device_order;
-  for (const std::uint32_t server : servers) {
-    topology.whole_servers = topology.whole_servers && devices[server] == topology.ranks_per_server;
-  }
+  topology.whole_servers = runs.device_order && std::all_of(servers.begin(), servers.end(), [&](std::uint32_t server) {
+                             return devices[server] == size;
+                           });
   return topology;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,11 @@ struct Communicator {
 /// The first `size` ranks of the cluster.
 [[nodiscard]] Communicator world_communicator(Rank size);
 
-/// How a communicator's ranks fall into servers; what the choice of an algorithm depends on.
+/// How far ranks lie apart: in one server, in one super-pod, or farther.
+enum class Extent : std::uint8_t { server, super_pod, cluster };
+
+/// How a communicator's ranks fall into servers, and those of A3 into super-pods; what the choice of an algorithm
+/// depends on.
 struct Topology {
   Rank ranks = 0;
   Rank servers = 0;
@@ -26,15 +31,30 @@ struct Topology {
   Rank ranks_per_server = 0;
   /// All devices of every server take part, in the order of their numbers.
   bool whole_servers = false;
-  /// Engines that move bytes within a server and between servers (taken from the first two neighbours in rank).
+  /// Engines that move bytes within a server, between servers (of a super-pod, if any has several) and between
+  /// super-pods, taken from neighbours in rank.
   sim::Transport inside = sim::Transport::sdma;
   sim::Transport between = sim::Transport::sdma;
+  sim::Transport between_pods = sim::Transport::rdma;
   /// Ranks on each server, in the order of ranks, if the numbers differ and ranks are numbered server by server; empty
   /// otherwise.
   std::vector<Rank> uneven_servers{};
+  /// Servers of each super-pod, in the order of ranks, where A3 servers lie in several: a stretch of servers without
+  /// RoCE between neighbours. Empty otherwise, and if ranks are not numbered server by server.
+  std::vector<Rank> super_pods{};
 
   /// Ranks on each server in the order of ranks; empty if ranks are not numbered server by server.
   [[nodiscard]] std::vector<Rank> server_sizes() const;
+  /// Ranks in each super-pod, in the order of ranks; empty if there are no super-pods.
+  [[nodiscard]] std::vector<Rank> super_pod_sizes() const;
+  /// Servers of a group that is as large in all super-pods: their greatest common divisor, as HCCL groups them (its
+  /// algorithm NHR-HCF); without super-pods all.
+  [[nodiscard]] Rank servers_per_pod() const;
+  /// How far the ranks of blocks of `span` consecutive ranks lie apart.
+  [[nodiscard]] Extent extent_of(std::uint64_t span) const;
+  /// The farthest of all.
+  [[nodiscard]] Extent extent() const;
+  [[nodiscard]] sim::Transport transport_over(Extent extent) const;
 };
 
 [[nodiscard]] Topology topology_of(const Communicator& communicator, sim::Cluster& cluster);

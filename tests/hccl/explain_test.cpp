@@ -77,6 +77,23 @@ TEST(Explain, HierarchicalIsThereWithEveryAlgorithmBetweenServers) {
   EXPECT_THAT(servers.rule, HasSubstr("3 servers are no power of two"));
 }
 
+TEST(Explain, SuperPodsAreALevelOfTheirOwn) {
+  const Explained pods = explain_allreduce({.servers = 4,
+                                            .npus_per_server = 2,
+                                            .soc = "Ascend910_9391",
+                                            .inner_kind = "ub",
+                                            .servers_per_pod = 2,
+                                            .properties = test::no_task_costs()});
+  EXPECT_EQ(pods.algorithms.front(), "hierarchical(ring, ring, halving-doubling)");
+  for (const char* name : {"hierarchical(ring, ring, nhr)", "hierarchical(ring, ring, nb)"}) {
+    EXPECT_THAT(pods.algorithms, Contains(name));
+  }
+  EXPECT_THAT(pods.rule, testing::StartsWith("2 super-pods of 2 servers with 2 NPUs each make three levels; "));
+  EXPECT_THAT(pods.levels, testing::ElementsAre(HasSubstr("In a server: "),
+                                                testing::AllOf(HasSubstr("Between servers: "), HasSubstr("8 GB/s")),
+                                                testing::AllOf(HasSubstr("Between super-pods: "), HasSubstr("RDMA"))));
+}
+
 TEST(Explain, WhatWasAskedForIsTheChosenOne) {
   const Explained ring = explain_allreduce({.npus_per_server = 4}, Algorithm::ring);
   EXPECT_EQ(ring.algorithms.front(), "ring");

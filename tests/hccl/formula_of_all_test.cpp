@@ -23,7 +23,7 @@ double formula_time_of(const Schedule& schedule, test::Rig& rig, ReduceOp op) {
   const Communicator world = world_communicator(schedule.ranks);
   std::vector<std::string> notes;
   const device::Soc soc = device::resolve_soc(rig.cluster, 0, notes);
-  const auto terms = formula_of(schedule.algorithm, schedule, topology_of(world, rig.cluster), soc);
+  const auto terms = formula_of(schedule.algorithm, schedule, topology_of(world, rig.cluster), soc, {});
   return formula_time(terms.value(), formula_costs(world, rig.cluster, soc, rig.costs, DataType::fp32, op));
 }
 
@@ -41,7 +41,7 @@ std::vector<double> times_of(const std::string& path, Collective collective, Alg
   try {
     const auto schedule = make_collective(request, topology_of(world_communicator(ranks), rig.cluster), soc);
     const Topology topology = topology_of(world_communicator(ranks), rig.cluster);
-    if (!formula_of(schedule->algorithm, *schedule, topology, soc).has_value()) return {};
+    if (!formula_of(schedule->algorithm, *schedule, topology, soc, {}).has_value()) return {};
     return {rig.time_of(schedule), formula_time_of(*schedule, rig, op)};
   } catch (const Error&) {
     return {};

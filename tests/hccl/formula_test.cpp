@@ -100,7 +100,7 @@ double formula_time_of(const Schedule& schedule, test::Rig& rig, ReduceOp op) {
   const Communicator world = world_communicator(schedule.ranks);
   std::vector<std::string> notes;
   const device::Soc soc = device::resolve_soc(rig.cluster, 0, notes);
-  const auto terms = formula_of(schedule.algorithm, schedule, topology_of(world, rig.cluster), soc);
+  const auto terms = formula_of(schedule.algorithm, schedule, topology_of(world, rig.cluster), soc, {});
   return formula_time(terms.value(), formula_costs(world, rig.cluster, soc, rig.costs, DataType::fp32, op));
 }
 
@@ -187,9 +187,10 @@ Operation operation_of(Collective collective, const Topology& topology) {
 TEST(FormulaText, NamesWhatItCounts) {
   const device::Soc soc;  // 910A: four rings
   const Topology server{.ranks = 8, .servers = 1, .ranks_per_server = 8};
-  const auto text = [&](const char* algorithm, const Topology& topology, Collective collective) {
+  const auto text = [&](const char* algorithm, const Topology& topology, Collective collective,
+                        const std::vector<HierarchyLevel>& levels = {}) {
     const Operation operation = operation_of(collective, topology);
-    return to_string(formula_of(algorithm, operation, topology, soc).value(), operation.payload());
+    return to_string(formula_of(algorithm, operation, topology, soc, levels).value(), operation.payload());
   };
   EXPECT_EQ(text("ring", server, Collective::allreduce), "14α + 1.75nβ + 0.875nγ");
   EXPECT_EQ(text("ring", server, Collective::allgather), "7α + 0.875nβ");
@@ -202,27 +203,37 @@ TEST(FormulaText, NamesWhatItCounts) {
   EXPECT_EQ(text("nb", server, Collective::reduce_scatter), "3α + 0.875nβ + 0.875nγ");
   const Topology servers{.ranks = 24, .servers = 3, .ranks_per_server = 8};
   EXPECT_EQ(text("halving-doubling", servers, Collective::allreduce), "10α + 3.875nβ + 1.938nγ");
-  EXPECT_EQ(text("hierarchical(mesh, halving-doubling)", servers, Collective::allreduce),
+  const std::vector<HierarchyLevel> levels{{8, Algorithm::mesh}, {3, Algorithm::halving_doubling}};
+  EXPECT_EQ(text("hierarchical(mesh, halving-doubling)", servers, Collective::allreduce, levels),
             "inside 2α + 0.25nβ + 0.875nγ; between 4α + 0.375nβ + 0.1875nγ");
+  // Three super-pods of two servers of four: a reduce-scatter works on all of n between super-pods, on a third of it
+  // between servers, on a sixth in them.
+  const Topology pods{.ranks = 24, .servers = 6, .ranks_per_server = 4, .super_pods = {2, 2, 2}};
+  const std::vector<HierarchyLevel> three{{4, Algorithm::ring}, {2, Algorithm::ring}, {3, Algorithm::nhr}};
+  EXPECT_EQ(text("hierarchical(ring, ring, nhr)", pods, Collective::reduce_scatter, three),
+            "inside 3α + 0.125nβ + 0.125nγ; between α + 0.1667nβ + 0.1667nγ; "
+            "between super-pods 2α + 0.6667nβ + 0.6667nγ");
+  EXPECT_EQ(text("hierarchical(ring, ring, nhr)", pods, Collective::broadcast, three),
+            "inside 6α + 1.5nβ; between 2α + 0.25nβ; between super-pods 4α + 0.1667nβ");
 }
 
 TEST(FormulaText, ThereIsNoneWhereHcclGivesNone) {
   const device::Soc soc;
   const Topology servers{.ranks = 24, .servers = 3, .ranks_per_server = 8};
-  const auto has = [&](const char* algorithm, const Topology& topology, Collective collective) {
-    return formula_of(algorithm, operation_of(collective, topology), topology, soc).has_value();
+  const auto has = [&](const char* algorithm, const Topology& topology, Collective collective,
+                       const std::vector<HierarchyLevel>& levels = {}) {
+    return formula_of(algorithm, operation_of(collective, topology), topology, soc, levels).has_value();
   };
   EXPECT_FALSE(has("user's own", servers, Collective::allreduce));
   EXPECT_FALSE(has("mesh-one-shot", servers, Collective::allgather));
   EXPECT_FALSE(has("halving-doubling", servers, Collective::reduce_scatter)) << "24 is no power of two";
   EXPECT_FALSE(has("ring", servers, Collective::alltoall));
   Operation uneven = operation_of(Collective::allgather, servers);
-  EXPECT_TRUE(formula_of("ring", uneven, servers, soc).has_value());
+  EXPECT_TRUE(formula_of("ring", uneven, servers, soc, {}).has_value());
   uneven.counts = BlockCounts::of_blocks(std::vector<std::uint64_t>(24, 3));
-  EXPECT_FALSE(formula_of("ring", uneven, servers, soc).has_value());
-  EXPECT_FALSE(has("hierarchical(mesh)", servers, Collective::allreduce));
-  EXPECT_FALSE(has("hierarchical(mesh, star)", servers, Collective::allreduce));
-  EXPECT_FALSE(has("hierarchical(mesh, ring)", {.ranks = 5, .servers = 2}, Collective::allreduce));
+  EXPECT_FALSE(formula_of("ring", uneven, servers, soc, {}).has_value());
+  EXPECT_FALSE(
+      has("hierarchical(mesh, star)", servers, Collective::allreduce, {{8, Algorithm::mesh}, {3, Algorithm::star}}));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -93,6 +94,77 @@ TEST(Selection, BetweenServersItFollowsTheirNumberAndTheCosts) {
   EXPECT_EQ(chosen("910A", {.ranks = 5, .servers = 2}, mib), "ring");
 }
 
+/// A3 servers in super-pods of so many of them.
+Topology super_pods(const std::vector<Rank>& servers, Rank inside) {
+  Topology topology = whole_servers(std::accumulate(servers.begin(), servers.end(), Rank{0}), inside);
+  topology.between = sim::Transport::sdma;
+  topology.super_pods = servers;
+  return topology;
+}
+
+std::vector<Topology> some_super_pods() {
+  return {super_pods({2, 2}, 2), super_pods({1, 1, 1}, 2), super_pods({2, 4}, 1), super_pods({1, 2}, 3)};
+}
+
+Selection selected(const Topology& topology, Collective collective, const char* algo = "") {
+  CollectiveRequest request{.operation = {.ranks = topology.ranks, .elements = 1U << 20U, .collective = collective}};
+  request.config.algo = parse_algo_setting(algo);
+  return select(request, topology, soc("Ascend910_9391"));
+}
+
+std::string levels_of(const Topology& topology, Collective collective, const char* algo = "") {
+  std::string text;
+  for (const HierarchyLevel& level : selected(topology, collective, algo).levels) {
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", level.size, name_of(level.algorithm));
+  }
+  return text;
+}
+
+// Level 2 by itself: the ring among 3, 5, 6 and 7, else halving-doubling, and NHR where HCCL has neither.
+TEST(Selection, SuperPodsAreAThirdLevel) {
+  using enum Collective;
+  EXPECT_EQ(levels_of(super_pods({2, 2}, 16), allreduce), "16:multi-ring,2:ring,2:halving-doubling");
+  EXPECT_EQ(levels_of(super_pods({3, 3, 3}, 16), allreduce), "16:multi-ring,3:ring,3:ring");
+  EXPECT_EQ(levels_of(super_pods({2, 2, 2, 2, 2, 2, 2, 2, 2}, 16), allreduce),
+            "16:multi-ring,2:ring,9:halving-doubling");
+  EXPECT_EQ(levels_of(super_pods({2, 2}, 16), reduce_scatter), "16:multi-ring,2:ring,2:nhr");
+  EXPECT_EQ(levels_of(super_pods({2, 2, 2}, 16), allgather), "16:multi-ring,2:ring,3:ring");
+  EXPECT_EQ(levels_of(super_pods({2, 2, 2}, 16), broadcast), "16:multi-ring,2:nhr,3:nhr");
+  EXPECT_EQ(levels_of(super_pods({2, 2, 2}, 16), reduce), "16:multi-ring,2:ring,3:ring");
+  EXPECT_EQ(levels_of(super_pods({4, 4}, 16), scatter), "16:multi-ring,4:ring,2:nhr");
+  EXPECT_EQ(selected(super_pods({3, 3, 3}, 16), allreduce).rule,
+            "3 super-pods of 3 servers with 16 NPUs each make three levels; ring between servers: HCCL estimates, with "
+            "60 us a step and 20 GB/s for 262144 bytes, ring 257.5 us, nhr 257.5 us, halving-doubling 279.3 us; the "
+            "first of equal ones wins; ring between super-pods: 3 super-pods are fewer than 8 and no power of two");
+}
+
+TEST(Selection, ServersOfASuperPodOfTheirOwnAreLevel2) {
+  EXPECT_EQ(levels_of(super_pods({1, 1, 1}, 16), Collective::allreduce, "level1:NB;level2:NHR"), "16:multi-ring,3:nhr");
+  EXPECT_EQ(selected(super_pods({1, 1}, 16), Collective::allreduce).rule,
+            "2 super-pods of a server with 16 NPUs each make two levels; halving-doubling between super-pods: 2 "
+            "super-pods are a power of two");
+}
+
+// HCCL's NHR-HCF: groups of two servers in super-pods of two and four.
+TEST(Selection, SuperPodsOfDifferentSizesFormGroupsOfTheirCommonDivisor) {
+  EXPECT_EQ(levels_of(super_pods({2, 4}, 16), Collective::allreduce), "16:multi-ring,2:ring,3:ring");
+  EXPECT_THAT(
+      selected(super_pods({2, 4}, 16), Collective::allreduce).rule,
+      testing::StartsWith("2 super-pods of 2, 4 servers, in groups of 2 with 16 NPUs each make three levels; "));
+  EXPECT_EQ(levels_of(super_pods({2, 3}, 16), Collective::allreduce), "16:multi-ring,5:ring");
+}
+
+TEST(Selection, HcclAlgoDecidesOnBothLevels) {
+  const Topology pods = super_pods({2, 2, 2}, 4);
+  EXPECT_EQ(levels_of(pods, Collective::allreduce, "level1:NHR;level2:NB"), "4:multi-ring,2:nhr,3:nb");
+  EXPECT_EQ(levels_of(pods, Collective::reduce_scatter, "allreduce=level2:NB/reducescatter=level1:NB;level2:ring"),
+            "4:multi-ring,2:nb,3:ring");
+  EXPECT_EQ(selected(pods, Collective::allreduce, "level1:AHC;level2:NB").algorithm, Algorithm::ahc);
+  EXPECT_THAT([&] { (void)selected(pods, Collective::allgather, "level2:pipeline"); },
+              testing::ThrowsMessage<Error>(
+                  testing::StrEq("HCCL_ALGO level2:pipeline is not simulated for allgather; use ring or NHR or NB")));
+}
+
 TEST(Selection, ReductionsOfACoreAppearWhereTheChipHasNone) {
   const auto core_reductions = [](DataType type) {
     const auto schedule = schedule_of("910A", whole_servers(1, 2), 4000, Algorithm::ring, type);
@@ -151,7 +223,7 @@ TEST(Selection, HierarchicalIsObeyedWhereHcclWouldTakeThePipeline) {
   request.algorithm = Algorithm::hierarchical;
   const Selection selection = select(request, whole_servers(2, 8), soc("910B1"));
   EXPECT_EQ(selection.algorithm, Algorithm::hierarchical);
-  EXPECT_EQ(selection.inner, Algorithm::mesh);
+  EXPECT_EQ(selection.levels.front().algorithm, Algorithm::mesh);
   request.config.algo = parse_algo_setting("level0:NA;level1:pipeline");
   EXPECT_THROW((void)select(request, whole_servers(2, 8), soc("910B1")), Error);
 }
@@ -180,7 +252,7 @@ TEST(Selection, TheRuleIsSaidWithItsFigures) {
   // 1.2 MB: ring 8 · 60 us + 1.6 · 60 us, NHR 6 · 60 us + 1.6 · 60 us, halving-doubling 6 · 60 us + 3.5 · 60 us.
   EXPECT_EQ(rule("910B1", whole_servers(5, 8), 8 * 1200000),
             "5 servers with 8 NPUs each make two levels; nhr between servers: HCCL estimates, with 60 us a step and 20 "
-            "GB/s for slices of 1200000 bytes, ring 576.0 us, nhr 456.0 us, halving-doubling 570.0 us; the first of "
+            "GB/s for 1200000 bytes, ring 576.0 us, nhr 456.0 us, halving-doubling 570.0 us; the first of "
             "equal ones wins");
 }
 
@@ -214,7 +286,11 @@ TEST(Selection, WhateverIsChosenCanBeBuiltAndIsRight) {
   std::uint64_t seed = 0;
   for (const char* name : {"910A", "910B1", "Ascend910_9391"}) {
     const device::Soc chip = soc(name);
-    for (const Topology& topology : some_topologies()) {
+    std::vector<Topology> topologies = some_topologies();
+    if (chip.generation == device::Generation::a3) {
+      for (const Topology& pods : some_super_pods()) topologies.push_back(pods);
+    }
+    for (const Topology& topology : topologies) {
       for (int number = 0; number <= static_cast<int>(Collective::barrier); ++number) {
         const auto collective = static_cast<Collective>(number);
         for (const LaunchMode launch : {LaunchMode::graph, LaunchMode::op}) {

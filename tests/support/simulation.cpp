@@ -48,6 +48,9 @@ std::string write_platform(const TestPlatform& platform) {
         "<prop id=\"device\" value=\"{}\"/></host>\n",
         i, platform.soc, i / platform.npus_per_server, i % platform.npus_per_server);
     links += link(fmt::format("nic-{}", i), platform.outer_kind, platform.outer_bandwidth, platform.outer_latency);
+    if (platform.servers_per_pod > 0) {
+      links += link(fmt::format("bus-{}", i), platform.inner_kind, platform.pod_bandwidth, platform.outer_latency);
+    }
     for (Rank j = i + 1; j < size; ++j) {
       routes += fmt::format("<route src=\"npu-{}\" dst=\"npu-{}\">", i, j);
       if (i / platform.npus_per_server == j / platform.npus_per_server) {
@@ -55,8 +58,10 @@ std::string write_platform(const TestPlatform& platform) {
         links += link(id, platform.inner_kind, platform.inner_bandwidth, platform.inner_latency);
         routes += fmt::format("<link_ctn id=\"{}\" direction=\"UP\"/>", id);
       } else {
-        routes +=
-            fmt::format("<link_ctn id=\"nic-{}\" direction=\"UP\"/><link_ctn id=\"nic-{}\" direction=\"DOWN\"/>", i, j);
+        const Rank pod = platform.servers_per_pod * platform.npus_per_server;
+        const char* const port = pod > 0 && i / pod == j / pod ? "bus" : "nic";
+        routes += fmt::format(
+            "<link_ctn id=\"{0}-{1}\" direction=\"UP\"/><link_ctn id=\"{0}-{2}\" direction=\"DOWN\"/>", port, i, j);
       }
       routes += "</route>\n";
     }

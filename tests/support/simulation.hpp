@@ -10,7 +10,7 @@
 namespace hcclsim::test {
 
 /// A cluster in which every pair of NPUs of a server has a link of its own, and NPUs of different servers meet through
-/// one port each.
+/// one port each, or another one within a super-pod.
 struct TestPlatform {
   Rank servers = 1;
   Rank npus_per_server = 2;
@@ -21,6 +21,9 @@ struct TestPlatform {
   std::string outer_kind = "roce";
   std::string outer_bandwidth = "5GBps";
   std::string outer_latency = "1us";  ///< of each of the two ports on the way
+  /// Servers that reach each other over a bus, by ports of the inner kind and the outer latency; 0: none does.
+  Rank servers_per_pod = 0;
+  std::string pod_bandwidth = "8GBps";
   /// Further properties of the zone: task costs.
   std::vector<std::pair<std::string, std::string>> properties{};
 };

@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hccl/collective/formula.hpp"
+#include "hccl/collective/selection.hpp"
+#include "tests/support/rig.hpp"
+#include "tests/support/simulation.hpp"
+
+/// Super-pods as a platform shows them, and collectives over the three levels that they make.
+namespace hcclsim::hccl {
+namespace {
+
+test::TestPlatform pods_of(Rank servers, Rank servers_per_pod, Rank npus) {
+  return {.servers = servers,
+          .npus_per_server = npus,
+          .soc = "Ascend910_9391",
+          .inner_kind = "ub",
+          .inner_latency = "300ns",
+          .outer_latency = "500ns",
+          .servers_per_pod = servers_per_pod,
+          .properties = {{"notify.record_us", "1"},
+                         {"notify.record_local_us", "0"},
+                         {"notify.wait_us", "0"},
+                         {"sdma.setup_us", "0.6"},
+                         {"sdma.setup_large_us", "0.6"},
+                         {"rdma.setup_us", "7"},
+                         {"reduce.setup_us", "0"},
+                         {"reduce.bandwidth", "4GBps"}}};
+}
+
+struct Found {
+  std::vector<double> pods;
+  std::vector<double> sizes;
+  double servers_per_pod = 0;
+};
+
+/// The topology of the given ranks.
+Found topology(const test::TestPlatform& shape, const std::vector<Rank>& ranks) {
+  const std::vector<double> numbers = test::in_child([&] {
+    sim::Cluster cluster(test::write_platform(shape));
+    const Topology topology = topology_of({"", ranks}, cluster);
+    std::vector<double> numbers{static_cast<double>(topology.servers_per_pod())};
+    const std::vector<Rank> sizes = topology.super_pod_sizes();
+    numbers.insert(numbers.end(), topology.super_pods.begin(), topology.super_pods.end());
+    numbers.insert(numbers.end(), sizes.begin(), sizes.end());
+    return numbers;
+  });
+  const auto middle = numbers.begin() + 1 + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+  return {{numbers.begin() + 1, middle}, {middle, numbers.end()}, numbers.front()};
+}
+
+std::vector<Rank> first_ranks(Rank count) {
+  std::vector<Rank> ranks(count);
+  std::iota(ranks.begin(), ranks.end(), Rank{0});
+  return ranks;
+}
+
+using Numbers = std::vector<double>;
+
+TEST(SuperPods, AreServersWithoutRoceBetweenThem) {
+  const Found six = topology(pods_of(6, 2, 2), first_ranks(12));
+  EXPECT_EQ(six.pods, (Numbers{2, 2, 2}));
+  EXPECT_EQ(six.sizes, (Numbers{4, 4, 4}));
+  EXPECT_EQ(six.servers_per_pod, 2);
+  const Found uneven = topology(pods_of(6, 4, 2), first_ranks(12));
+  EXPECT_EQ(uneven.pods, (Numbers{4, 2}));
+  EXPECT_EQ(uneven.servers_per_pod, 2);
+  const Found alone = topology(pods_of(3, 0, 2), first_ranks(6));
+  EXPECT_EQ(alone.pods, (Numbers{1, 1, 1}));
+}
+
+TEST(SuperPods, OneIsNone) {
+  const Found one = topology(pods_of(3, 3, 2), first_ranks(6));
+  EXPECT_TRUE(one.pods.empty());
+  EXPECT_EQ(one.servers_per_pod, 3);
+}
+
+TEST(SuperPods, CountTheRanksOfUnevenServers) {
+  const Found uneven = topology(pods_of(4, 2, 2), {0, 1, 2, 4, 5, 6, 7});
+  EXPECT_EQ(uneven.pods, (Numbers{2, 2}));
+  EXPECT_EQ(uneven.sizes, (Numbers{3, 4}));
+}
+
+TEST(SuperPods, AreA3sAlone) {
+  test::TestPlatform shape = pods_of(4, 2, 2);
+  shape.soc = "Ascend910B1";
+  EXPECT_TRUE(topology(shape, first_ranks(8)).pods.empty());
+}
+
+TEST(SuperPods, ARankNumberingThatReturnsToAServerHasNone) {
+  EXPECT_TRUE(topology(pods_of(4, 2, 2), {0, 2, 4, 6, 1, 3, 5, 7}).pods.empty());
+}
+
+// What is chosen over three levels takes the sum of the formulas of its levels.
+TEST(SuperPods, ThreeLevelsTakeTheSumOfTheirFormulas) {
+  for (const Rank pods : {2U, 3U}) {
+    const std::string path = test::write_platform(pods_of(pods * 2, 2, 4));
+    const Rank ranks = pods * 8;
+    for (const Collective collective : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather}) {
+      CollectiveRequest request{.operation = {.ranks = ranks, .collective = collective}};
+      request.operation.elements = 32U * ranks * (collective == Collective::allreduce ? 2 * ranks : 1);
+      const std::vector<double> times = test::in_child([&] {
+        test::Rig rig(path, sim::NetworkKind::fluid);
+        const Communicator world = world_communicator(ranks);
+        std::vector<std::string> notes;
+        const device::Soc soc = device::resolve_soc(rig.cluster, 0, notes);
+        const Topology topology = topology_of(world, rig.cluster);
+        const auto schedule = make_collective(request, topology, soc);
+        const auto formula =
+            formula_of(schedule->algorithm, *schedule, topology, soc, select(request, topology, soc).levels);
+        const FormulaCosts costs = formula_costs(world, rig.cluster, soc, rig.costs, DataType::fp32, ReduceOp::sum);
+        return std::vector<double>{rig.time_of(schedule), formula_time(formula.value(), costs),
+                                   static_cast<double>(formula->size())};
+      });
+      EXPECT_NEAR(times[0] / times[1], 1, 1e-9) << name_of(collective) << " of " << pods << " super-pods";
+      EXPECT_EQ(times[2], 3);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl
