@@ -44,4 +44,8 @@ class InputFile {
   int file_ = -1;
 };
 
+/// The whole of a regular file that people wrote; throws Error(bad_input) of `kind` if it cannot be read or is larger
+/// than a GiB.
+[[nodiscard]] std::string read_text_file(const std::string& path, const std::string& kind);
+
 }  // namespace hcclsim

@@ -27,23 +27,6 @@ sim::NetworkKind network_of(const RunOptions& options, Rank npus) {
   return sim::automatic_network(npus, mesh ? std::uint64_t{npus} * (npus - 1) : npus);
 }
 
-device::Workload load_workload(const RunOptions& options, const hccl::HcclConfig& config, const device::Soc& soc,
-                               Rank npus, std::vector<std::string>& notes) {
-  const device::WorkloadOptions how{.amp = options.amp,
-                                    .optimizer = options.optimizer,
-                                    .gradient_type = options.communication_type,
-                                    .communication_buffers = npus > 1 ? config.communicator_bytes() : 0,
-                                    .checks = options.gradient_checks()};
-  if (options.gradients_file.empty()) {
-    const models::Graph graph =
-        models::make_model({options.model, options.batch, options.input, options.classes, options.fc_bias});
-    return make_workload(graph, soc, how, notes);
-  }
-  device::Workload workload = make_workload(models::read_gradient_profile(options.gradients_file), soc, how, notes);
-  workload.batch = options.batch;
-  return workload;
-}
-
 /// Whether two NPUs have the same type and state the same figures of it.
 bool alike(const sim::Npu& a, const sim::Npu& b) {
   if (a.soc != b.soc && sim::soc_of_property(a.soc) != sim::soc_of_property(b.soc)) return false;
@@ -122,7 +105,7 @@ LoadedRun::LoadedRun(const RunOptions& options, const std::string& platform) : c
   costs = device::read_task_costs(cluster, notes);
   training.config = read_hccl_config(options.hccl_settings, soc.generation, notes);
   training.skew = device::Skew(options.skew, npus);
-  workload = load_workload(options, training.config, soc, npus, notes);
+  load_workload(options);
   const auto hbm_check = options.hbm_overflow_is_error ? device::HbmCheck::error : device::HbmCheck::warn;
   if (std::string warning = check_hbm(workload.hbm, soc, hbm_check); !warning.empty()) {
     notes.push_back(std::move(warning));
@@ -140,6 +123,30 @@ LoadedRun::LoadedRun(const RunOptions& options, const std::string& platform) : c
   training.rank = options.rank;
   training.network = network_of(options, npus);
   add_split_notes(options, strategies);
+}
+
+void LoadedRun::load_workload(const RunOptions& options) {
+  const device::WorkloadOptions how{.amp = options.amp,
+                                    .optimizer = options.optimizer,
+                                    .gradient_type = options.communication_type,
+                                    .communication_buffers = npus > 1 ? training.config.communicator_bytes() : 0,
+                                    .checks = options.gradient_checks()};
+  if (!options.gradients_file.empty()) {
+    model = options.gradients_file;
+    workload = make_workload(models::read_gradient_profile(options.gradients_file), soc, how, notes);
+    workload.batch = options.batch;
+    return;
+  }
+  model = options.model;
+  const models::Graph graph =
+      models::make_model({options.model, options.batch, options.input, options.classes, options.fc_bias});
+  if (options.profiles.empty()) {
+    workload = make_workload(graph, soc, how, notes);
+    return;
+  }
+  const study::Profiles profiles = study::read_profiles(options.profiles);
+  if (const std::string file = profiles.gradients_file(); !file.empty()) model = file;
+  workload = study::imported_workload(profiles, graph, soc, how, profile.emplace(), notes);
 }
 
 void LoadedRun::add_split_notes(const RunOptions& options, const hccl::SplitStrategies& strategies) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "device/workload.hpp"
 #include "hccl/parallel/training.hpp"
 #include "sim/cluster.hpp"
+#include "study/profile/import.hpp"
 
 namespace hcclsim::cli {
 
@@ -20,15 +22,18 @@ struct LoadedRun {
   LoadedRun(const RunOptions& options, const std::string& platform);
 
   std::vector<std::string> notes;  ///< sentences: ignored settings, fall-backs, warnings
+  std::string model;               ///< as given to --model, or the file that replaces it
   sim::Cluster cluster;
   Rank npus = 0;
   device::Soc soc;
   device::TaskCosts costs;
+  std::optional<study::ImportedProfile> profile;  ///< of --profile
   device::Workload workload;
   std::vector<Bytes> gradient_sizes;  ///< production order, as they are sent
   hccl::TrainingOptions training;     ///< without traced ranks
 
  private:
+  void load_workload(const RunOptions& options);
   void add_split_notes(const RunOptions& options, const hccl::SplitStrategies& strategies);
 };
 

@@ -124,6 +124,7 @@ std::string json_report(const RunReport& report) {
             {"hbm_peak_bytes", report.workload.hbm.peak()},
             {"advice", advice_json(report)},
             {"notes", report.notes}};
+  if (report.profile.has_value()) json["profile"] = profile_json(*report.profile);
   if (!report.unmodelled.empty()) json["not_modelled"] = report.unmodelled;
   if (!report.rank_table.empty()) json["rank_table"] = report.rank_table;
   if (result.checks.has_value()) {

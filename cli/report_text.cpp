@@ -249,7 +249,8 @@ const Trial* RunReport::best_trial() const {
 }
 
 std::string text_report(const RunReport& report) {
-  std::string text = head(report) + step_line(report) + parallel_line(report) + busy_line(report) + trace_line(report);
+  std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
+  text += head(report) + step_line(report) + parallel_line(report) + busy_line(report) + trace_line(report);
   for (const std::string& line : iteration_bar(report.iterations.back())) text += "  " + line + '\n';
   if (report.npus > 1) text += segment_table(report) + tail_line(report);
   text += checks_lines(report);

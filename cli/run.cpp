@@ -153,7 +153,8 @@ void simulate_run(const RunOptions& options, const std::string& platform, Numeri
   if (further.has_value()) further->finish(report);
   if (explanation.has_value()) explanation->finish(report);
 
-  report.model = options.gradients_file.empty() ? options.model : options.gradients_file;
+  report.model = run.model;
+  if (run.profile.has_value()) report.profile.emplace(*run.profile, study::simulated_phases(report.result));
   report.platform = fs::path(platform).filename().string();
   report.rank_table = options.rank_table;
   report.npu = run.soc.name;

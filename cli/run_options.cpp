@@ -31,6 +31,14 @@ void add_model_options(CLI::App& command, RunOptions& options) {
   command.add_option("--gradients", options.gradients_file, "CSV of measured gradients instead of a model")
       ->type_name("FILE")
       ->group(group);
+  command
+      .add_option("--profile", options.profiles,
+                  "Measurements to use and to test against: op_summary, kernel_details, step_trace, gradient_summary, "
+                  "gradient_fusion or a CSV of gradients; several of one run")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("FILE,...")
+      ->group(group);
   command.add_option("--batch", options.batch, "Samples per NPU and step")
       ->check(whole_number(1, 65536))
       ->capture_default_str()
@@ -265,15 +273,17 @@ void add_output_options(CLI::App& command, RunOptions& options) {
 }
 
 /// Options that cannot be given together.
-constexpr std::array<OptionPair, 9> exclusive{{{"split", "split-by-size"},
-                                               {"split", "split-by-idx"},
-                                               {"gradients", "model"},
-                                               {"gradients", "input"},
-                                               {"gradients", "classes"},
-                                               {"gradients", "fc-bias"},
-                                               {"gradients", "numerics"},
-                                               {"rank-table", "npus"},
-                                               {"speed-factors", "speed-spread"}}};
+constexpr std::array<OptionPair, 11> exclusive{{{"split", "split-by-size"},
+                                                {"split", "split-by-idx"},
+                                                {"gradients", "model"},
+                                                {"gradients", "input"},
+                                                {"gradients", "classes"},
+                                                {"gradients", "fc-bias"},
+                                                {"gradients", "numerics"},
+                                                {"gradients", "profile"},
+                                                {"profile", "numerics"},
+                                                {"rank-table", "npus"},
+                                                {"speed-factors", "speed-spread"}}};
 /// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
 constexpr OptionPair either{"split-by-size", "split-by-idx"};
 

@@ -34,6 +34,7 @@ struct RunOptions {
   // What is trained
   std::string model = "resnet50";
   std::string gradients_file;          ///< CSV that replaces the model; empty: none
+  std::vector<std::string> profiles;   ///< measurements of any kind that study/profile reads
   std::uint32_t batch = 32;            ///< samples per NPU and step
   std::optional<std::uint32_t> input;  ///< pixels per side of the image; none: as the model has it
   std::optional<std::uint32_t> classes;

@@ -9,6 +9,7 @@
 #include "cli/explanation.hpp"
 #include "cli/iteration.hpp"
 #include "cli/numerics_report.hpp"
+#include "cli/profile_report.hpp"
 #include "device/workload.hpp"
 #include "hccl/gradient/advice.hpp"
 #include "hccl/parallel/training.hpp"
@@ -61,6 +62,7 @@ struct RunReport {
   std::optional<hccl::SplitAdvice> advice;
   std::vector<Trial> trials;  ///< of the advice; run with hcom_parallel on
 
+  std::optional<ProfileReport> profile;          ///< of --profile
   std::vector<ExplainedCollective> explanation;  ///< of --explain
   std::optional<NumericsReport> numerics;        ///< of --numerics
 

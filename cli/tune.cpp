@@ -39,6 +39,30 @@ struct TuneCommand {
   std::string verify;
 };
 
+Json json_of(const study::Phases& phases) {
+  return {{"forward", *phases.forward},
+          {"backward", *phases.backward},
+          {"update", *phases.update},
+          {"last_update", *phases.last_update},
+          {"tail", *phases.tail},
+          {"step", *phases.step},
+          {"allreduces", phases.allreduces},
+          {"overlapped", *phases.overlapped}};
+}
+
+study::Phases phases_of(const Json& json) {
+  const auto get = [&](const char* key) { return json[key].get<Seconds>(); };
+  return {.forward = get("forward"),
+          .backward = get("backward"),
+          .forward_backward = get("forward") + get("backward"),
+          .allreduces = json["allreduces"].get<std::vector<Seconds>>(),
+          .overlapped = json["overlapped"].get<bool>(),
+          .update = get("update"),
+          .last_update = get("last_update"),
+          .tail = get("tail"),
+          .step = get("step")};
+}
+
 /// The step with this split, in a child: when gradients are ready, when the last allreduce ends, the step time.
 Child simulate(LoadedRun& run, hccl::TrainingOptions training) {
   return Child([&run, training = std::move(training)] {
@@ -46,7 +70,8 @@ Child simulate(LoadedRun& run, hccl::TrainingOptions training) {
     return Json{{"ready", result.gradient_ready},
                 {"bp_end", result.bp_end},
                 {"finish", result.segments.back().end},
-                {"step", result.step_time}}
+                {"step", result.step_time},
+                {"phases", json_of(study::simulated_phases(result))}}
         .dump();
   });
 }
@@ -139,6 +164,7 @@ class Tuner {
     const Bytes total = sum(run_.gradient_sizes);
     const std::vector<study::CostPoint> curve = costs_in_child(run_, study::sizes_up_to(total, curve_sizes));
     const Json base = Json::parse(step.result());
+    if (run_.profile.has_value()) report.profile.emplace(*run_.profile, phases_of(base["phases"]));
     study::TuningInput input = input_from(base, curve, report);
     report.backward_end = input.problem.backward_end();
     report.tuning = study::tune(input, report.options);
@@ -162,7 +188,7 @@ class Tuner {
 
   [[nodiscard]] TuneReport described() const {
     TuneReport report;
-    report.model = command_.run.gradients_file.empty() ? command_.run.model : command_.run.gradients_file;
+    report.model = run_.model;
     report.platform = std::filesystem::path(run_.cluster.path()).filename().string();
     report.npu = run_.soc.name;
     report.npus = run_.npus;

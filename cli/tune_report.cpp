@@ -144,8 +144,9 @@ ordered_json json_of(const std::optional<ConfirmedSplit>& confirmed, Seconds Con
 }  // namespace
 
 std::string tune_text(const TuneReport& report) {
-  std::string text = fmt::format("{}: {} gradients, {} bytes; {} x {}, {}\n", report.model, report.gradients,
-                                 with_thousands(report.bytes), report.npus, report.npu, report.platform);
+  std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
+  text += fmt::format("{}: {} gradients, {} bytes; {} x {}, {}\n", report.model, report.gradients,
+                      with_thousands(report.bytes), report.npus, report.npu, report.platform);
   text += cost_text(report) + '\n';
   text += fmt::format("  set_split_strategy_by_idx([{}])\n", fmt::join(report.tuning.best.cuts, ","));
   if (!report.percentages.empty()) {
@@ -215,6 +216,7 @@ std::string tune_json(const TuneReport& report) {
                            {"best_found_s", tuning.shared_link->best_found.finish},
                            {"exact", tuning.shared_link->exact}};
   }
+  if (report.profile.has_value()) json["profile"] = profile_json(*report.profile);
   json["notes"] = report.notes;
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "cli/profile_report.hpp"
 #include "study/split/tuning.hpp"
 
 /// What `hcclsim tune` prints, as text and JSON (docs/formats.md). Nothing here simulates. Dates are seconds since
@@ -39,6 +40,7 @@ struct TuneReport {
   std::vector<std::optional<ConfirmedSplit>> strategies;   ///< as tuning.strategies
   std::vector<std::optional<ConfirmedSplit>> by_segments;  ///< as tuning.by_segments
 
+  std::optional<ProfileReport> profile;  ///< of --profile
   std::vector<std::string> notes;
   bool explain = false;
 };

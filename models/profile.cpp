@@ -1,22 +1,17 @@
 #include "models/profile.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
-#include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/csv.hpp"
+#include "base/input_file.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -24,81 +19,6 @@ namespace {
 constexpr std::size_t max_gradients = 1'000'000;
 constexpr Bytes max_bytes = Bytes{1} << 50;  // of one gradient: far above any network, far below overflow of a sum
 constexpr Seconds max_ready_s = 1e6;
-constexpr std::string_view blanks = " \t";  // a CR belongs to the end of the line
-
-/// Walks over the lines of a CSV text and splits them into fields.
-class CsvReader {
- public:
-  CsvReader(std::string_view text, const std::string& file) : rest_(text), file_(file) {
-    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-    if (rest_.starts_with(byte_order_mark)) rest_.remove_prefix(byte_order_mark.size());
-  }
-
-  /// Moves to the next line with content; false at the end.
-  bool next() {
-    while (!rest_.empty()) {
-      ++line_number_;
-      const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-      std::string_view line = rest_.substr(0, end);
-      rest_.remove_prefix(std::min(end + 1, rest_.size()));
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      line = trimmed(line, blanks);
-      if (line.empty() || line.front() == '#') continue;
-      split(line);
-      return true;
-    }
-    return false;
-  }
-
-  [[nodiscard]] const std::vector<std::string>& fields() const { return fields_; }
-  [[nodiscard]] std::size_t line_number() const { return line_number_; }
-
-  template <typename... Args>
-  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    bad_input("profile", "{}:{}: {}", file_, line_number_, fmt::format(format, std::forward<Args>(args)...));
-  }
-
- private:
-  void split(std::string_view line) {
-    fields_.clear();
-    while (true) {
-      line = trimmed(line, blanks);
-      fields_.push_back(line.starts_with('"') ? take_quoted(line) : take_plain(line));
-      if (line.empty()) return;
-      line.remove_prefix(1);  // the comma
-    }
-  }
-
-  /// Takes the field in front of the next comma off `line`.
-  static std::string take_plain(std::string_view& line) {
-    const std::size_t end = std::min(line.find(','), line.size());
-    const std::string_view field = trimmed(line.substr(0, end), blanks);
-    line.remove_prefix(end);
-    return std::string(field);
-  }
-
-  /// Takes a quoted field off `line`; two quotes stand for one.
-  std::string take_quoted(std::string_view& line) const {
-    std::string field;
-    std::size_t i = 1;
-    while (true) {
-      if (i == line.size()) fail("the quote of {} is not closed in this line", line);
-      if (line[i] == '"') {
-        if (i + 1 == line.size() || line[i + 1] != '"') break;
-        ++i;
-      }
-      field += line[i++];
-    }
-    line = trimmed(line.substr(i + 1), blanks);
-    if (!line.empty() && line.front() != ',') fail("after the quoted field \"{}\" a comma must follow", field);
-    return field;
-  }
-
-  std::string_view rest_;
-  const std::string& file_;
-  std::size_t line_number_ = 0;
-  std::vector<std::string> fields_;
-};
 
 struct TimeColumn {
   std::string_view name;
@@ -109,35 +29,28 @@ constexpr std::array<TimeColumn, 3> time_columns{{{"ready_us", 1e-6}, {"ready_ms
 
 /// Which field is what.
 struct Columns {
-  std::size_t count;
   std::size_t name;
+  bool numbered;  ///< `name` is the column index
   std::size_t bytes;
   std::size_t ready;
   TimeColumn unit;
 };
 
-std::optional<std::size_t> find_column(const CsvReader& csv, std::string_view name) {
-  std::optional<std::size_t> found;
-  for (std::size_t i = 0; i < csv.fields().size(); ++i) {
-    if (csv.fields()[i] != name) continue;
-    if (found) csv.fail("column {} is given twice", name);
-    found = i;
-  }
-  return found;
-}
-
-Columns read_header(const CsvReader& csv) {
-  const std::string header = fmt::format("{}", fmt::join(csv.fields(), ", "));
-  const auto name = find_column(csv, "name");
-  const auto bytes = find_column(csv, "bytes");
-  if (!name || !bytes) {
-    csv.fail("the first line must name the columns name, bytes and ready_us (or ready_ms, ready_s); no {} in '{}'",
-             name ? "bytes" : "name", header);
+Columns read_header(const CsvFile& csv) {
+  const std::string header = fmt::format("{}", fmt::join(csv.header(), ", "));
+  const auto name = csv.find("name");
+  const auto index = csv.find("index");
+  const auto bytes = csv.find("bytes");
+  if ((!name && !index) || !bytes) {
+    csv.fail(
+        "the first line must name the columns name (or index), bytes and ready_us (or ready_ms, ready_s); no {} in "
+        "'{}'",
+        name || index ? "bytes" : "name", header);
   }
   std::optional<std::size_t> ready;
   TimeColumn unit{};
   for (const TimeColumn& candidate : time_columns) {
-    const auto column = find_column(csv, candidate.name);
+    const auto column = csv.find(candidate.name);
     if (column && ready) csv.fail("both {} and {} are given; keep one", unit.name, candidate.name);
     if (column) {
       ready = column;
@@ -145,10 +58,15 @@ Columns read_header(const CsvReader& csv) {
     }
   }
   if (!ready) csv.fail("no column ready_us, ready_ms or ready_s in '{}'", header);
-  return {.count = csv.fields().size(), .name = *name, .bytes = *bytes, .ready = *ready, .unit = unit};
+  return {.name = name.value_or(index.value_or(0)),
+          .numbered = !name.has_value(),
+          .bytes = *bytes,
+          .ready = *ready,
+          .unit = unit};
 }
 
-Bytes parse_size(const CsvReader& csv, const std::string& text) {
+Bytes parse_size(const CsvFile& csv, std::size_t column) {
+  const std::string& text = csv.field(column);
   Bytes bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   if (error != std::errc() || end != text.data() + text.size() || bytes == 0 || bytes > max_bytes) {
@@ -157,24 +75,32 @@ Bytes parse_size(const CsvReader& csv, const std::string& text) {
   return bytes;
 }
 
-Seconds parse_ready(const CsvReader& csv, const std::string& text, const TimeColumn& unit) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) {
-    csv.fail("{} must be a number, got '{}'", unit.name, text);
+Seconds parse_ready(const CsvFile& csv, const Columns& columns) {
+  const Seconds ready = csv.positive_or_zero(columns.ready) * columns.unit.seconds;
+  if (ready > max_ready_s) {
+    csv.fail("{} = {} is more than {} s; is the unit right?", columns.unit.name, csv.field(columns.ready), max_ready_s);
   }
-  if (number < 0) csv.fail("{} must not be negative, got {}", unit.name, text);
-  if (number * unit.seconds > max_ready_s) {
-    csv.fail("{} = {} is more than {} s; is the unit right?", unit.name, text, max_ready_s);
+  return ready;
+}
+
+/// The name of the row's gradient, the `count`-th; a column of numbers only counts.
+std::string parse_name(const CsvFile& csv, const Columns& columns, std::size_t count) {
+  const std::string& text = csv.field(columns.name);
+  if (!columns.numbered) {
+    if (text.empty()) csv.fail("the name of the gradient is empty");
+    return text;
   }
-  return number * unit.seconds;
+  if (text != fmt::to_string(count)) {
+    csv.fail("index must count the gradients in production order, here {}, got '{}'", count, text);
+  }
+  return "gradient " + text;
 }
 
 }  // namespace
 
 GradientProfile parse_gradient_profile(std::string_view text, const std::string& file) {
-  CsvReader csv(text, file);
-  if (!csv.next()) {
+  CsvFile csv(text, file, "profile");
+  if (csv.header().empty()) {
     bad_input("profile", "{}: the file is empty; give a line 'name,bytes,ready_us' and one line per gradient", file);
   }
   const Columns columns = read_header(csv);
@@ -184,16 +110,11 @@ GradientProfile parse_gradient_profile(std::string_view text, const std::string&
   profile.title = (path.extension() == ".csv" ? path.stem() : path.filename()).string();
   std::unordered_map<std::string, std::size_t> line_of;
   while (csv.next()) {
-    const std::vector<std::string>& fields = csv.fields();
-    if (fields.size() != columns.count) {
-      csv.fail("{} fields, but the first line names {} columns", fields.size(), columns.count);
-    }
     if (profile.gradients.size() == max_gradients) csv.fail("more than {} gradients", max_gradients);
-    ProfiledGradient gradient{.name = fields[columns.name],
-                              .bytes = parse_size(csv, fields[columns.bytes]),
-                              .ready_s = parse_ready(csv, fields[columns.ready], columns.unit),
+    ProfiledGradient gradient{.name = parse_name(csv, columns, profile.gradients.size()),
+                              .bytes = parse_size(csv, columns.bytes),
+                              .ready_s = parse_ready(csv, columns),
                               .line = csv.line_number()};
-    if (gradient.name.empty()) csv.fail("the name of the gradient is empty");
     const auto [first, is_new] = line_of.try_emplace(gradient.name, csv.line_number());
     if (!is_new) csv.fail("gradient '{}' was already given in line {}", gradient.name, first->second);
     if (!profile.gradients.empty() && gradient.ready_s < profile.gradients.back().ready_s) {
@@ -207,15 +128,7 @@ GradientProfile parse_gradient_profile(std::string_view text, const std::string&
 }
 
 GradientProfile read_gradient_profile(const std::string& file) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) {
-    bad_input("profile", "{}: is a folder, not a CSV file of gradients", file);
-  }
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) bad_input("profile", "{}: cannot be read: {}", file, std::strerror(errno));
-  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (stream.bad()) bad_input("profile", "{}: cannot be read: {}", file, std::strerror(errno));
-  return parse_gradient_profile(text, file);
+  return parse_gradient_profile(read_text_file(file, "profile"), file);
 }
 
 }  // namespace hcclsim::models

@@ -8,15 +8,14 @@
 #include "base/units.hpp"
 
 /// A measured network: when the gradients of a step become ready, in the place of a graph and a cost model. It is a CSV
-/// file (RFC 4180 with either line end; blanks around fields, empty lines and lines that begin with # are ignored)
-/// whose first line names the columns, in any order:
+/// file (base/csv.hpp) with the columns
 ///
 ///     name, bytes, ready_us
 ///     fc.bias, 4000, 6120.5
 ///
-/// `name` of the gradient; `bytes` on the wire, a positive integer; `ready_us`, `ready_ms` or `ready_s`: time from the
-/// start of the forward pass until the gradient is complete. Rows are in production order, so times never decrease.
-/// Other columns are ignored.
+/// `name` of the gradient, or `index`, which counts the rows from 0; `bytes` on the wire, a positive integer;
+/// `ready_us`, `ready_ms` or `ready_s`: time from the start of the forward pass until the gradient is complete. Rows
+/// are in production order, so times never decrease. Other columns are ignored.
 namespace hcclsim::models {
 
 struct ProfiledGradient {
@@ -35,7 +34,7 @@ struct GradientProfile {
 /// Reads the profile `file`. Throws Error(bad_input) of kind "profile" that names file and line: not readable, a column
 /// missing, given twice or in two units, a row with another number of fields, an open quote, bytes that are no positive
 /// integer, a time that is no number, negative or before that of the row above, a name that is empty or was used
-/// before, no rows, more than a million rows.
+/// before, an index that does not count, no rows, more than a million rows.
 [[nodiscard]] GradientProfile read_gradient_profile(const std::string& file);
 
 /// The same for the contents `text` of a file; `file` is what title and messages are made from.

@@ -179,6 +179,10 @@ TrainingResult simulate_training(sim::Cluster& cluster, const device::Workload& 
   const std::vector<Seconds>& ends = executor.iteration_ends(options.rank);
   result.last_fp_start = spans.kernels.front().start;
   result.step_time = mean_step(ends, result.last_fp_start);
+  for (std::size_t i = 0; i < spans.kernels.size(); ++i) {
+    if (workload.kernels[i].phase == models::Phase::forward)
+      result.fp_end = spans.kernels[i].end - result.last_fp_start;
+  }
   result.bp_end = spans.kernels.back().end - result.last_fp_start;
   result.iteration_end = ends.back() - result.last_fp_start;
   result.compute = length(spans.computing);

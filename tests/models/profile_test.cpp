@@ -61,6 +61,12 @@ TEST(Profile, QuotesBlanksCommentsLineEndsAndOtherColumns) {
   EXPECT_DOUBLE_EQ(parse_gradient_profile("name,bytes,ready_s\na,1,0.25\n", "n").gradients[0].ready_s, 0.25);
 }
 
+TEST(Profile, NumberedRows) {
+  const GradientProfile profile = parse_gradient_profile("index,bytes,ready_us\n0,4,1\n1,8,2\n", "net.csv");
+  ASSERT_EQ(profile.gradients.size(), 2U);
+  EXPECT_EQ(profile.gradients[1].name, "gradient 1");
+}
+
 TEST(Profile, BadHeaders) {
   EXPECT_THAT(refusal(""), AllOf(HasSubstr("folder/net.csv"), HasSubstr("empty")));
   EXPECT_THAT(refusal("\n# nothing\n"), HasSubstr("empty"));
@@ -74,6 +80,7 @@ TEST(Profile, BadHeaders) {
 
 TEST(Profile, BadRows) {
   const auto row = [](const std::string& text) { return refusal("name,bytes,ready_us\nx,4,10\n" + text + "\n"); };
+  EXPECT_THAT(refusal("index,bytes,ready_us\n1,4,10\n"), HasSubstr(":2: index must count"));
   EXPECT_THAT(row("a,4"), AllOf(HasSubstr("net.csv:3:"), HasSubstr("2 fields")));
   EXPECT_THAT(row("a,4,20,5"), HasSubstr("4 fields"));
   for (const char* bytes : {"", "0", "-4", "4.5", "4k", "1e6", "99999999999999999999", "1125899906842625"}) {

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+
+/// A CSV file (RFC 4180 with either line end) whose first line names its columns, in any order. A byte order mark,
+/// blanks and tabs around fields, empty lines and lines that begin with # are ignored; a quoted field ends in its line.
+/// All errors are Error(bad_input) of the kind given by the reader's owner and begin with "FILE:LINE: ".
+namespace hcclsim {
+
+class CsvFile {
+ public:
+  /// Reads the line of column names of `text`, the contents of `file`, which is for messages. Without such a line there
+  /// are no columns.
+  CsvFile(std::string_view text, std::string file, std::string kind);
+
+  [[nodiscard]] const std::vector<std::string>& header() const { return header_; }
+  /// The column of this name; fails if there are two.
+  [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
+  /// The same for a column that must be there; fails with the names that the file has.
+  [[nodiscard]] std::size_t column(std::string_view name) const;
+  /// All columns of this name, in their order.
+  [[nodiscard]] std::vector<std::size_t> all(std::string_view name) const;
+
+  /// Moves to the next row; false at the end. Fails if it has not as many fields as there are columns.
+  bool next();
+  [[nodiscard]] const std::string& field(std::size_t column) const { return fields_[column]; }
+  /// The field as a finite number.
+  [[nodiscard]] double number(std::size_t column) const;
+  /// The same for one that must not be negative.
+  [[nodiscard]] double positive_or_zero(std::size_t column) const;
+  [[nodiscard]] std::size_t line_number() const { return line_number_; }
+  [[nodiscard]] const std::string& file() const { return file_; }
+
+  template <typename... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    bad_input(kind_, "{}:{}: {}", file_, line_number_, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+ private:
+  bool next_line();
+  void split(std::string_view line);
+  std::string take_quoted(std::string_view& line) const;
+
+  std::string_view rest_;
+  std::string file_;
+  std::string kind_;
+  std::size_t line_number_ = 0;
+  std::vector<std::string> header_;
+  std::vector<std::string> fields_;
+};
+
+}  // namespace hcclsim

@@ -1,0 +1,112 @@
+#include "cli/profile_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cli/output.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t most_names = 8;
+
+std::string milliseconds(Seconds time) { return fmt::format("{:.3f}", time * 1e3); }
+
+/// The first of the names, and how many more there are.
+std::string shortened(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min(names.size(), most_names);
+  const std::size_t more = names.size() - shown;
+  return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                     more > 0 ? fmt::format(" and {} more (--format json)", more) : "");
+}
+
+/// "+1.25", without a sign if it is zero in these digits.
+std::string percent(double error) {
+  constexpr double shown = 0.00005;
+  if (!std::isfinite(error)) return "–";
+  return std::abs(error) < shown ? "0.00" : fmt::format("{:+.2f}", error * 100);
+}
+
+std::string kernels_text(const study::KernelMatch& kernels) {
+  std::string text = fmt::format(
+      "Kernels: {} of the model's have measured times, {} ms per step, means of {} iteration{}\n", kernels.replaced,
+      milliseconds(kernels.replaced_time), kernels.iterations, kernels.iterations == 1 ? "" : "s");
+  if (!kernels.modelled.empty()) {
+    text += fmt::format("  {} were not measured and keep the cost model, {} ms: {}\n", kernels.modelled.size(),
+                        milliseconds(kernels.modelled_time), shortened(kernels.modelled));
+  }
+  if (!kernels.not_simulated.empty()) {
+    std::vector<std::string> names;
+    for (const auto& kernel : kernels.not_simulated) {
+      names.push_back(fmt::format("{} ({}, {} ms)", kernel.name, kernel.type, milliseconds(kernel.time)));
+    }
+    text += fmt::format("  {} measured are none of the model's and are not simulated, {} ms: {}\n", names.size(),
+                        milliseconds(kernels.not_simulated_time), shortened(names));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string profile_text(const ProfileReport& report) {
+  std::vector<std::string> files;
+  for (const study::ProfileFile& file : report.profile.files)
+    files.push_back(fmt::format("{} ({})", file.file, file.kind));
+  std::string text = fmt::format("Back-test against {}\n", fmt::join(files, ", "));
+  Table table({{"phase", Table::Align::left}, {"measured ms"}, {"simulated ms"}, {"error %"}});
+  for (const study::BackTestRow& row : report.test.rows) {
+    table.add_row({row.phase, milliseconds(row.measured), milliseconds(row.simulated), percent(row.error())});
+  }
+  text += table.to_string("  ");
+  for (const std::string& note : report.test.notes) text += fmt::format("  {}\n", note);
+  if (report.profile.iterations > 0) {
+    text +=
+        fmt::format("Step trace: means of {} iteration{}{}\n", std::max(report.profile.iterations, 2U) - 1,
+                    report.profile.iterations <= 2 ? "" : "s", report.profile.iterations > 1 ? " after the first" : "");
+  }
+  if (report.profile.scale.has_value()) {
+    text += fmt::format("Forward and backward kernels of the cost model are scaled by {:.4f} to the measured FP+BP\n",
+                        *report.profile.scale);
+  }
+  if (report.profile.kernels.has_value()) text += kernels_text(*report.profile.kernels);
+  return text + '\n';
+}
+
+ordered_json profile_json(const ProfileReport& report) {
+  ordered_json json{{"files", ordered_json::array()}, {"back_test", ordered_json::array()}};
+  for (const study::ProfileFile& file : report.profile.files) {
+    json["files"].push_back({{"file", file.file}, {"kind", file.kind}});
+  }
+  for (const study::BackTestRow& row : report.test.rows) {
+    json["back_test"].push_back({{"phase", row.phase},
+                                 {"measured_s", row.measured},
+                                 {"simulated_s", row.simulated},
+                                 {"error", std::isfinite(row.error()) ? ordered_json(row.error()) : ordered_json()}});
+  }
+  json["notes"] = report.test.notes;
+  json["scale"] = report.profile.scale.has_value() ? ordered_json(*report.profile.scale) : ordered_json();
+  json["kernels"] = nullptr;
+  if (!report.profile.kernels.has_value()) return json;
+  const study::KernelMatch& kernels = *report.profile.kernels;
+  ordered_json not_simulated = ordered_json::array();
+  for (const auto& kernel : kernels.not_simulated) {
+    not_simulated.push_back({{"name", kernel.name}, {"type", kernel.type}, {"time_s", kernel.time}});
+  }
+  json["kernels"] = {{"iterations", kernels.iterations},
+                     {"replaced", kernels.replaced},
+                     {"replaced_s", kernels.replaced_time},
+                     {"modelled", kernels.modelled},
+                     {"modelled_s", kernels.modelled_time},
+                     {"not_simulated", not_simulated},
+                     {"not_simulated_s", kernels.not_simulated_time}};
+  return json;
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "study/profile/phases.hpp"
+
+/// Back-test of an imported profile: every phase that was measured, beside what the simulation makes of it.
+namespace hcclsim::study {
+
+struct BackTestRow {
+  std::string phase;  ///< "FP", "BP", "FP+BP", "AR1", …, "update", "update after AR", "tail", "step"
+  Seconds measured = 0;
+  Seconds simulated = 0;
+
+  /// (simulated − measured) / measured; 0 if both are 0, infinite if nothing was measured.
+  [[nodiscard]] double error() const;
+};
+
+struct BackTest {
+  std::vector<BackTestRow> rows;
+  /// Why some rows cannot be compared: the numbers of allreduces differ, or only one of the steps overlaps them.
+  std::vector<std::string> notes;
+};
+
+[[nodiscard]] BackTest back_test(const Phases& measured, const Phases& simulated);
+
+}  // namespace hcclsim::study

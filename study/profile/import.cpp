@@ -1,0 +1,198 @@
+#include "study/profile/import.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/csv.hpp"
+#include "base/error.hpp"
+#include "base/input_file.hpp"
+#include "base/text.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+bool is_json(std::string_view text) {
+  const std::string_view content = trimmed(text);
+  return content.starts_with('[') || content.starts_with('{');
+}
+
+/// The kind of a CSV file, or nothing.
+std::string_view kind_of(const CsvFile& csv) {
+  const auto has = [&](std::string_view name) { return !csv.all(name).empty(); };
+  if (has("Op Name")) return "op_summary";
+  if (has("Accelerator Core") || (has("Name") && has("Duration(us)"))) return "kernel_details";
+  if (has("FP Start(us)") || has("Iteration ID")) return "step_trace";
+  if (has("gradient_size(byte)")) return "gradient_summary";
+  if (has("bytes") || has("ready_us") || has("ready_ms") || has("ready_s")) return "gradients";
+  return {};
+}
+
+template <typename Part>
+void keep(std::optional<Part>& place, Part part, const Profiles& profiles, const ProfileFile& added) {
+  if (place.has_value()) {
+    const auto same = std::find_if(profiles.files.begin(), profiles.files.end(), [&](const ProfileFile& file) {
+      return file.kind == added.kind || (file.kind != "step_trace" && added.kind != "step_trace");
+    });
+    bad_input("profile", "{} ({}) and {} ({}): give one of them", same->file, same->kind, added.file, added.kind);
+  }
+  place = std::move(part);
+}
+
+void read_profile(const std::string& file, Profiles& profiles) {
+  const std::string text = read_text_file(file, "profile");
+  ProfileFile added{.file = file, .kind = "gradient_fusion"};
+  if (is_json(text)) {
+    keep(profiles.record, parse_fusion_record(text, file), profiles, added);
+    profiles.files.push_back(added);
+    return;
+  }
+  const CsvFile csv(text, file, "profile");
+  added.kind = kind_of(csv);
+  if (added.kind == "op_summary" || added.kind == "kernel_details") {
+    keep(profiles.kernels, parse_kernel_profile(text, file), profiles, added);
+  } else if (added.kind == "step_trace") {
+    keep(profiles.step_trace, parse_step_trace(text, file), profiles, added);
+  } else if (added.kind == "gradient_summary") {
+    keep(profiles.summary, parse_gradient_summary(text, file), profiles, added);
+  } else if (added.kind == "gradients") {
+    keep(profiles.gradients, models::parse_gradient_profile(text, file), profiles, added);
+  } else {
+    constexpr std::size_t most = 200;
+    std::string header = fmt::format("{}", fmt::join(csv.header(), ", "));
+    if (header.size() > most) header = header.substr(0, most) + "…";
+    bad_input("profile",
+              "{}: not a profile that is known by its columns '{}'; accepted: op_summary_*.csv, kernel_details.csv, "
+              "step_trace_*.csv, gradient_summary.csv, *_gradient_fusion.json, a CSV of index or name, bytes, ready_us",
+              file, header);
+  }
+  profiles.files.push_back(added);
+}
+
+bool has_trace_nodes(const Profiles& profiles) {
+  if (!profiles.kernels.has_value() || !profiles.summary.has_value()) return false;
+  const std::string& node = profiles.summary->gradients.front().trace_node;
+  const auto& kernels = profiles.kernels->kernels;
+  return std::any_of(kernels.begin(), kernels.end(), [&](const MeasuredKernel& kernel) { return kernel.name == node; });
+}
+
+/// Two sources of the gradients' dates.
+void check_sources(const Profiles& profiles) {
+  std::vector<std::string> sources;
+  for (const ProfileFile& file : profiles.files) {
+    if (file.kind != "step_trace") sources.push_back(fmt::format("{} ({})", file.file, file.kind));
+  }
+  const bool own_dates = profiles.record.has_value() || profiles.gradients.has_value();
+  if (own_dates && sources.size() > 1) {
+    bad_input("profile", "{} both say when gradients are ready; give one of them", fmt::join(sources, " and "));
+  }
+}
+
+Seconds kernels_time(const device::Workload& workload) {
+  return std::accumulate(workload.kernels.begin(), workload.kernels.end(), Seconds{0},
+                         [](Seconds sum, const device::TimedKernel& kernel) { return sum + kernel.duration; });
+}
+
+/// When the first gradient of a record is ready.
+Seconds first_date(const FusionRecord& record, const Profiles& profiles, const device::Workload& modelled,
+                   std::vector<std::string>& notes) {
+  const Seconds gaps = std::accumulate(record.gaps.begin(), record.gaps.end(), Seconds{0});
+  if (profiles.step_trace.has_value()) {
+    const Seconds compute = *profiles.step_trace->phases().forward_backward;
+    if (compute < gaps) {
+      bad_input("profile", "{}: its gradients take {:.3f} ms, but {} has {:.3f} ms from FP start to BP end",
+                record.file, gaps * 1e3, profiles.step_trace->file, compute * 1e3);
+    }
+    return compute - gaps;
+  }
+  if (modelled.gradients.size() != record.bytes.size()) {
+    notes.push_back(
+        fmt::format("{}: dates count from the first gradient, since the record does not say when it is "
+                    "ready and {} has {} gradients instead of {}; a step trace would tell",
+                    record.file, modelled.title, modelled.gradients.size(), record.bytes.size()));
+    return 0;
+  }
+  Seconds first = 0;
+  for (std::uint32_t kernel = 0; kernel <= modelled.gradients.front().kernel; ++kernel) {
+    first += modelled.kernels[kernel].duration;
+  }
+  notes.push_back(
+      fmt::format("{}: the first gradient is ready after {:.3f} ms as in the cost model of {}, since the "
+                  "record does not say when; a step trace would tell",
+                  record.file, first * 1e3, modelled.title));
+  return first;
+}
+
+void require_same_sizes(const GradientSummary& summary, const device::Workload& modelled) {
+  const Bytes element = size_of(modelled.gradient_type);
+  if (summary.gradients.size() != modelled.gradients.size()) {
+    bad_input("profile",
+              "{}: {} gradients, {} has {}; name the model, or give the op_summary of the same run, which dates them",
+              summary.file, summary.gradients.size(), modelled.title, modelled.gradients.size());
+  }
+  for (std::size_t i = 0; i < summary.gradients.size(); ++i) {
+    const Bytes bytes = modelled.gradients[i].elements * element;
+    if (summary.gradients[i].bytes == bytes) continue;
+    bad_input("profile", "{}:{}: gradient {} has {} bytes, {} of {} has {} as {}; is it the same network?",
+              summary.file, summary.gradients[i].line, i, summary.gradients[i].bytes, modelled.gradients[i].name,
+              modelled.title, bytes, name_of(modelled.gradient_type));
+  }
+}
+
+/// Scales forward and backward kernels so that they take `measured` in all.
+double scale_kernels(device::Workload& workload, Seconds measured) {
+  const double factor = measured / kernels_time(workload);
+  for (device::TimedKernel& kernel : workload.kernels) kernel.duration *= factor;
+  return factor;
+}
+
+}  // namespace
+
+std::string Profiles::gradients_file() const {
+  if (record.has_value()) return record->file;
+  if (gradients.has_value()) return gradients->file;
+  return has_trace_nodes(*this) ? summary->file : "";
+}
+
+Profiles read_profiles(std::span<const std::string> files) {
+  Profiles profiles;
+  for (const std::string& file : files) read_profile(file, profiles);
+  check_sources(profiles);
+  return profiles;
+}
+
+device::Workload imported_workload(const Profiles& profiles, const models::Graph& graph, const device::Soc& soc,
+                                   const device::WorkloadOptions& options, ImportedProfile& imported,
+                                   std::vector<std::string>& notes) {
+  imported.files = profiles.files;
+  if (profiles.step_trace.has_value()) {
+    imported.measured = profiles.step_trace->phases();
+    imported.iterations = static_cast<std::uint32_t>(profiles.step_trace->iterations.size());
+  }
+  std::vector<std::string> of_model;
+  device::Workload modelled = make_workload(graph, soc, options, of_model);
+  if (!profiles.gradients_file().empty()) {
+    const models::GradientProfile gradients =
+        profiles.gradients.has_value() ? *profiles.gradients
+        : profiles.record.has_value() ? dated(*profiles.record, first_date(*profiles.record, profiles, modelled, notes))
+                                      : dated(*profiles.summary, *profiles.kernels);
+    device::Workload workload = make_workload(gradients, soc, options, notes);
+    workload.batch = graph.batch();
+    if (!imported.measured.forward_backward.has_value()) imported.measured.forward_backward = kernels_time(workload);
+    return workload;
+  }
+  notes.insert(notes.end(), of_model.begin(), of_model.end());
+  if (profiles.summary.has_value()) require_same_sizes(*profiles.summary, modelled);
+  if (profiles.kernels.has_value()) {
+    imported.kernels = replace_kernels(*profiles.kernels, graph, modelled);
+    imported.measured = merged(imported.measured, imported.kernels->phases);
+  } else if (profiles.step_trace.has_value()) {
+    imported.scale = scale_kernels(modelled, *imported.measured.forward_backward);
+  }
+  return modelled;
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/workload.hpp"
+#include "models/graph.hpp"
+
+/// Which kernels of the model a measured kernel stands for, by its name and type.
+///
+/// 1. A name of the model's own, "layer1.0.conv1:forward+reduce" or "fc.bias:momentum", stands for that kernel.
+/// 2. Otherwise the operator is looked for in the name. A name is a path: parts between '/' or '.', each up to its
+///    first '-', so that MindSpore's "…/layer1-SequentialCell/0-ResidualBlock/conv1-Conv2d/Conv2D-op12" holds the
+///    operator layer1.0.conv1. The operator with the most parts wins; of equals the first, since a fused kernel is
+///    named after its operators in their order. MindSpore's down_sample_layer is downsample, its end_point fc.
+///    TensorFlow's conv2d, conv2d_1, …, batch_normalization… and dense… count the model's convolutions, batch norms and
+///    linear operators; as in TensorFlow's official models the shortcut of a block is counted before its other layers.
+///    A softmax cross-entropy is the model's loss.
+/// 3. Backward is what has a part that begins with "gradients" or "Gradients", or whose type ends with Grad or has
+///    Backprop in it; update what has the type of an optimizer's kernel or a part "update_…".
+/// 4. The type says which kernel of the operator it is: Cast, Conv2DBackpropFilter, BNTrainingUpdateGrad, … Kernels
+///    that the model has in one (a convolution and the sums of its batch norm) add up; where the name leaves several
+///    kernels of the model (the two products of a linear operator's backward pass), all of them are meant together.
+namespace hcclsim::study {
+
+/// Kernels of a workload, which share a measured time.
+class KernelNames {
+ public:
+  /// Both must stay. The workload must be that of the graph.
+  KernelNames(const models::Graph& graph, device::Workload& workload);
+
+  /// The kernels that are meant, or none. Updates that name no parameter mean all updates.
+  [[nodiscard]] std::vector<device::TimedKernel*> find(const std::string& name, const std::string& type) const;
+
+ private:
+  [[nodiscard]] const models::Operator* operator_in(const std::vector<std::string>& parts, bool is_update) const;
+  [[nodiscard]] std::vector<device::TimedKernel*> update_of(const std::vector<std::string>& parts) const;
+  [[nodiscard]] std::vector<device::TimedKernel*> forward_of(const models::Operator& op, std::string_view type) const;
+  [[nodiscard]] std::vector<device::TimedKernel*> backward_of(const models::Operator& op, std::string_view type) const;
+
+  const models::Graph& graph_;
+  std::map<std::string, device::TimedKernel*, std::less<>> by_name_;
+  /// "<operator>:" of forward and backward kernels, "<parameter>:" of updates.
+  std::map<std::string, std::vector<device::TimedKernel*>, std::less<>> forward_;
+  std::map<std::string, std::vector<device::TimedKernel*>, std::less<>> backward_;
+  std::map<std::string, std::vector<device::TimedKernel*>, std::less<>> updates_;
+  std::vector<device::TimedKernel*> all_updates_;
+  std::map<std::string, const models::Operator*, std::less<>> tensorflow_;  ///< "conv2d_3"
+  struct NamedOperator {
+    std::vector<std::string> parts;
+    const models::Operator* op;
+  };
+  std::vector<NamedOperator> operators_;
+};
+
+}  // namespace hcclsim::study
