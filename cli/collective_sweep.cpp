@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "cli/explained_collective.hpp"
+#include "cli/option_checks.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
@@ -20,7 +21,6 @@
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/runtime/time_bound.hpp"
 #include "hccl/runtime/value_check.hpp"
-#include "sim/cluster.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -107,9 +107,9 @@ void note_overlap(Sweep& sweep, const std::vector<hccl::SimulatedCollectives>& r
 
 }  // namespace
 
-Sweep run_sweep(const SweepOptions& options) {
-  sim::Cluster cluster(options.platform);
+Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster) {
   Sweep sweep;
+  add_edit_notes(cluster, sweep.notes);
   std::vector<std::string> of_kernels;  // nothing that matters here
   const device::Soc soc = device::resolve_soc(cluster, 0, of_kernels);
   const device::TaskCosts costs = device::read_task_costs(cluster, sweep.notes);
@@ -124,7 +124,7 @@ Sweep run_sweep(const SweepOptions& options) {
   constexpr std::array<std::string_view, 4> modelled{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
                                                      "HCCL_EXEC_TIMEOUT"};
   sweep.unmodelled = unmodelled(options.hccl_settings, modelled);
-  sweep.platform = std::filesystem::path(options.platform).filename().string();
+  sweep.platform = std::filesystem::path(cluster.path()).filename().string();
   sweep.npu = soc.name;
 
   request.operation.ranks = topology.ranks;

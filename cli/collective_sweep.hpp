@@ -8,13 +8,13 @@
 #include "cli/explanation.hpp"
 #include "hccl/collective/selection.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "sim/cluster.hpp"
 #include "sim/network.hpp"
 
 /// What `hcclsim collective` measures: one operation at many sizes on one loaded platform, timed and checked.
 namespace hcclsim::cli {
 
 struct SweepOptions {
-  std::string platform;  ///< path
   /// Without ranks, elements and counts.
   hccl::Operation operation{};
   hccl::Algorithm algorithm = hccl::Algorithm::automatic;
@@ -62,7 +62,7 @@ struct Sweep {
   std::vector<std::string> notes;
 };
 
-/// Loads the platform, so to be called in a child.
-[[nodiscard]] Sweep run_sweep(const SweepOptions& options);
+/// Measures on a loaded platform; to be called in a child.
+[[nodiscard]] Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster);
 
 }  // namespace hcclsim::cli

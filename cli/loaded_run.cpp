@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "cli/option_checks.hpp"
 #include "hccl/comm/groups.hpp"
 #include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
@@ -98,7 +99,8 @@ std::string group_note(const sim::Cluster& cluster, const device::Soc& soc, Rank
 
 }  // namespace
 
-LoadedRun::LoadedRun(const RunOptions& options, const std::string& platform) : cluster(platform) {
+LoadedRun::LoadedRun(const RunOptions& options, sim::Cluster& on) : cluster(on) {
+  add_edit_notes(cluster, notes);
   const std::optional<Rank> placed = place(options, cluster, notes);
   npus = participating(options, placed, cluster);
   soc = device::resolve_soc(cluster, 0, notes);

@@ -14,16 +14,17 @@
 
 namespace hcclsim::cli {
 
-/// What the options of a run name, loaded and checked: the platform with its NPUs and costs, the workload, and the
-/// options of the simulation. Everything that simulates a training step begins with it. To be made in a child, since
-/// SimGrid loads one platform per process.
+/// What the options of a run name on a loaded platform, checked: NPUs and costs, the workload, and the options of the
+/// simulation. Everything that simulates a training step begins with it. The platform comes apart, since SimGrid loads
+/// one per process (in a child), while many runs can start from it, each in a child of that process.
 struct LoadedRun {
-  /// Throws what is wrong with the options, the platform, the rank table or the workload.
-  LoadedRun(const RunOptions& options, const std::string& platform);
+  /// Throws what is wrong with the options, the rank table or the workload, and places the ranks of a rank table on the
+  /// cluster, which must outlive the object.
+  LoadedRun(const RunOptions& options, sim::Cluster& cluster);
 
   std::vector<std::string> notes;  ///< sentences: ignored settings, fall-backs, warnings
   std::string model;               ///< as given to --model, or the file that replaces it
-  sim::Cluster cluster;
+  sim::Cluster& cluster;
   Rank npus = 0;
   device::Soc soc;
   device::TaskCosts costs;

@@ -72,6 +72,27 @@ CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value,
       ->type_name("");
 }
 
+CLI::Option* add_platform_edits(CLI::App& command, std::vector<sim::PlatformEdit>& edits) {
+  return command
+      .add_option_function<std::vector<std::string>>(
+          "--set",
+          [&edits](const std::vector<std::string>& given) {
+            edits.clear();
+            for (const std::string& text : given) edits.push_back(sim::parse_platform_edit(text));
+          },
+          "Change what the platform file says, such as 'link[hccs*].bandwidth=20GBps'; may be repeated")
+      ->check(parsed_by(sim::parse_platform_edit, ""))
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("TARGET=VALUE");
+}
+
+void add_edit_notes(const sim::Cluster& cluster, std::vector<std::string>& notes) {
+  for (const sim::PlatformEdit& edit : cluster.edits()) {
+    notes.push_back(fmt::format("platform edited: {}={}", edit.target, edit.value));
+  }
+}
+
 std::vector<double> parse_number_list(std::string_view text) {
   std::vector<double> numbers;
   for (const std::string_view element : split_at_commas(text)) {

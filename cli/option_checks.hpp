@@ -8,6 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "sim/cluster.hpp"
+#include "sim/platform_edit.hpp"
 
 /// Checks of options' values that say what is accepted. CLI11 puts the option's name before their messages.
 namespace hcclsim::cli {
@@ -21,6 +23,11 @@ namespace hcclsim::cli {
 
 /// Adds an option of the values on and off.
 CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description);
+
+/// Adds `--set TARGET=VALUE`, which may be given several times: edits of the platform in their order.
+CLI::Option* add_platform_edits(CLI::App& command, std::vector<sim::PlatformEdit>& edits);
+/// A sentence for each edit that the cluster was loaded with.
+void add_edit_notes(const sim::Cluster& cluster, std::vector<std::string>& notes);
 
 /// Whatever `parse` takes without throwing an Error, whose message becomes the check's.
 template <typename Parse>

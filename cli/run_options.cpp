@@ -89,6 +89,7 @@ void add_cluster_options(CLI::App& command, RunOptions& options) {
       ->capture_default_str()
       ->type_name("FILE")
       ->group(group);
+  add_platform_edits(command, options.platform_edits)->group(group);
   command.add_option("--npus", options.npus, "Use the first so many NPUs (default: all)")
       ->check(whole_number(1, max_npus))
       ->type_name("")

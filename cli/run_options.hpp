@@ -16,6 +16,7 @@
 #include "models/gradient_checks.hpp"
 #include "models/optimizer.hpp"
 #include "models/precision.hpp"
+#include "sim/platform_edit.hpp"
 
 /// The options of `hcclsim run` as checked values; what a framework sets by default is filled in. Everything that can
 /// be judged without a model or a platform is checked here, before either is loaded.
@@ -46,8 +47,9 @@ struct RunOptions {
 
   // Where
   std::string platform = "atlas800-9000";
-  std::optional<Rank> npus;  ///< the first so many; none: all, or those of the rank table
-  std::string rank_table;    ///< file that says which NPU each rank is; empty: the platform's order
+  std::vector<sim::PlatformEdit> platform_edits;  ///< of what the file says
+  std::optional<Rank> npus;                       ///< the first so many; none: all, or those of the rank table
+  std::string rank_table;  ///< file that says which NPU each rank is; empty: the platform's order
   RankTableOfEnvironment rank_table_of_environment = RankTableOfEnvironment::none;
   bool hbm_overflow_is_error = true;
 

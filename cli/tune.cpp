@@ -154,7 +154,8 @@ void add_mindspore(TuneReport& report, const device::Workload& workload) {
 
 class Tuner {
  public:
-  Tuner(const TuneCommand& command, const std::string& platform) : command_(command), run_(command.run, platform) {
+  Tuner(const TuneCommand& command, const std::string& platform)
+      : command_(command), cluster_(platform, command.run.platform_edits), run_(command.run, cluster_) {
     run_.training.iterations = command.run.iterations;
   }
 
@@ -265,6 +266,7 @@ class Tuner {
   }
 
   const TuneCommand& command_;
+  sim::Cluster cluster_;
   LoadedRun run_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/units.hpp"
 #include "sim/flat_map.hpp"
+#include "sim/platform_edit.hpp"
 
 namespace simgrid::s4u {
 class Host;
@@ -83,11 +84,13 @@ class Cluster {
   /// Loads a platform file into SimGrid, which holds one per process. Throws Error(bad_input, "platform") with file and
   /// line for what the check of sim/platform_check.hpp finds; what only SimGrid finds may abort, so call this in a
   /// child (base/child_process.hpp).
-  explicit Cluster(std::string path);
+  /// With edits the platform is as they make it (sim/platform_edit.hpp); path() stays that of the file.
+  explicit Cluster(std::string path, std::span<const PlatformEdit> edits = {});
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::span<const PlatformEdit> edits() const { return edits_; }
   [[nodiscard]] Rank size() const { return static_cast<Rank>(npus_.size()); }
   [[nodiscard]] const Npu& npu(Rank rank) const { return npus_[rank]; }
   /// Numbers the NPUs anew: the one that is now number first[r] becomes rank r; those that are not named follow in
@@ -122,6 +125,7 @@ class Cluster {
   [[nodiscard]] std::optional<std::vector<LinkId>> bypass(Rank source, Rank destination) const;
 
   std::string path_;
+  std::vector<PlatformEdit> edits_;
   std::vector<Npu> npus_;
   std::vector<simgrid::s4u::Host*> hosts_;  // by rank
   std::uint32_t servers_ = 0;

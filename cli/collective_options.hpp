@@ -1,0 +1,42 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/collective_sweep.hpp"
+#include "cli/hccl_options.hpp"
+#include "sim/platform_edit.hpp"
+
+/// The options of `hcclsim collective`: those of hccl_test, and where and how it is simulated.
+namespace hcclsim::cli {
+
+struct CollectiveOptions {
+  std::string op;
+  std::string platform = "atlas800-9000";
+  std::vector<sim::PlatformEdit> platform_edits{};  ///< of what the file says
+  std::string algorithm = "auto";
+  std::string levels;
+  std::string reduction = "sum";
+  std::string type = "fp32";
+  std::string launch = "op";
+  std::string network = "fluid";
+  std::string format = "text";
+  std::string plot;
+  bool extended = false;
+  unsigned check = 1;
+  unsigned zero_copy = 0;
+  SweepOptions sweep{};  ///< without what the members above say
+  HcclOptions hccl_options{};
+};
+
+/// Adds all options to the command. After parsing, sweep_of() says what they mean.
+void add_collective_options(CLI::App& command, CollectiveOptions& options);
+
+/// What is to be measured; throws Error(bad_input) for what cannot be.
+[[nodiscard]] SweepOptions sweep_of(CLI::App& command, const CollectiveOptions& options);
+
+/// Whether no check of a result failed.
+[[nodiscard]] bool all_right(const Sweep& sweep);
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,114 @@
+#include "cli/run_simulation.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cli/further_simulations.hpp"
+#include "cli/iteration.hpp"
+#include "cli/run_explanation.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+std::string split_name(const RunOptions& options) {
+  if (options.split_by_size.has_value()) return fmt::format("by size {}", fmt::join(*options.split_by_size, ","));
+  if (options.split_by_idx.has_value()) return fmt::format("by index {}", fmt::join(*options.split_by_idx, ","));
+  return options.split == "default" ? "default 96.54/3.46" : options.split;
+}
+
+/// Names of the kinds of links as the vendor writes them.
+std::string_view title_of(sim::LinkKind kind) {
+  constexpr std::array<std::string_view, 6> titles{"HCCS", "PCIe", "SIO", "UB", "RoCE", "other"};
+  return titles.at(static_cast<std::size_t>(kind));
+}
+
+/// "HCCS 14 GB/s (10..19.3)": used speed and range.
+std::string speed_of(const sim::Link& link) {
+  const std::string range = fmt::format("({:g}..{:g})", link.low / giga, link.high / giga);
+  if (link.read == link.write) return fmt::format("{} {:g} GB/s {}", title_of(link.kind), link.bandwidth / giga, range);
+  return fmt::format("{} read {:g} write {:g} GB/s {}", title_of(link.kind), link.read / giga, link.write / giga,
+                     range);
+}
+
+/// Speeds of the kinds of links that the run uses, with the platform's word on where they come from. Routes inside the
+/// first server and to the next one stand for all.
+std::vector<LinkSource> link_sources(sim::Cluster& cluster, Rank npus) {
+  std::map<sim::LinkKind, LinkSource> kinds;
+  for (Rank rank = 1; rank < npus; ++rank) {
+    const bool next_server = cluster.npu(rank).server != cluster.npu(0).server;
+    for (const sim::LinkId id : cluster.route(0, rank).links) {
+      const sim::Link& link = cluster.links()[id];
+      if (link.kind == sim::LinkKind::other || kinds.contains(link.kind)) continue;
+      const auto source = cluster.property(fmt::format("link.{}.source", name_of(link.kind)));
+      kinds[link.kind] = {speed_of(link), source.value_or("platform file")};
+    }
+    if (next_server) break;
+  }
+  std::vector<LinkSource> sources;
+  for (auto& [kind, source] : kinds) sources.push_back(std::move(source));
+  return sources;
+}
+
+/// Variables of HCCL that change what a run does. All of its reductions are deterministic, as HCCL_DETERMINISTIC asks.
+constexpr std::array<std::string_view, 4> modelled_variables{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
+                                                             "HCCL_EXEC_TIMEOUT"};
+
+}  // namespace
+
+RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Rank> traced) {
+  RunReport report;
+  report.workload = run.workload;
+  const Setting setting{run.cluster, report.workload, run.soc, run.costs, run.training};
+  hccl::TrainingOptions training = run.training;
+  training.trace_tasks = !traced.empty();
+  if (!traced.empty()) training.traced = std::move(traced);
+  std::optional<FurtherSimulations> further;
+  if (options.format == OutputFormat::text || options.advice) further.emplace(setting);
+  std::optional<RunExplanation> explanation;
+  if (options.explain) explanation.emplace(setting);
+  report.result = simulate_training(run.cluster, report.workload, run.soc, run.costs, training);
+  if (further.has_value()) further->finish(report);
+  if (explanation.has_value()) explanation->finish(report);
+
+  report.model = run.model;
+  if (run.profile.has_value()) report.profile.emplace(*run.profile, study::simulated_phases(report.result));
+  report.platform = std::filesystem::path(run.cluster.path()).filename().string();
+  report.rank_table = options.rank_table;
+  report.npu = run.soc.name;
+  report.npus = run.npus;
+  report.amp = models::name_of(options.amp);
+  report.framework = options.mindspore ? "mindspore" : "tf";
+  report.hcom_parallel = options.hcom_parallel;
+  report.launch = name_of(options.launch);
+  report.split = split_name(options);
+  report.loss_scale = options.loss_scale;
+  report.clip_norm = options.clip_norm;
+  report.network = name_of(run.training.network);
+  report.hbm_capacity = run.soc.hbm_bytes;
+  report.iterations = iteration_points(report.result.trace, options.rank, report.workload);
+  report.link_sources = link_sources(run.cluster, run.npus);
+  report.unmodelled = unmodelled(options.hccl_settings, modelled_variables);
+  report.notes = std::move(run.notes);
+  return report;
+}
+
+void compute_numerics(const RunOptions& options, const LoadedRun& run, NumericsSession& session, RunReport& report) {
+  report.numerics = run_numerics(options,
+                                 {.npus = run.npus,
+                                  .soc = run.soc,
+                                  .workload = report.workload,
+                                  .segments = run.training.segments,
+                                  .schedules = report.result.schedules.allreduces,
+                                  .iterations = report.iterations},
+                                 session);
+}
+
+}  // namespace hcclsim::cli

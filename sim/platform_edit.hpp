@@ -1,0 +1,51 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+/// Edits of a platform: what its file says of links, NPUs and tasks, changed before SimGrid reads it, so that the
+/// question "what if the links were faster" needs no second file. An edit names what it changes by a pattern:
+///
+///     link[PATTERN].bandwidth, .latency, .nominal, .low, .high, .read, .write
+///     npu[PATTERN].KEY          KEY of an NPU, such as hbm_bandwidth (docs/formats.md)
+///     cluster[PATTERN].bandwidth, .latency     links that SimGrid makes for a <cluster>, such as a fat tree
+///     platform.KEY              KEY of the outermost zone: sdma.setup_us, link.hccs.read, npu.clock_ghz, ...
+///
+/// A PATTERN is that of a shell (*, ?, [0-3]) and must match the id of at least one element of the file: of a <link>,
+/// of a <host> that is an NPU (or a <cluster> of them), of a <cluster>. A bandwidth takes the other speeds of its link
+/// along: they keep their ratio to it. Edits apply in their order.
+namespace hcclsim::sim {
+
+struct PlatformEdit {
+  std::string target;  ///< "link[hccs*].bandwidth"
+  std::string value;   ///< "20GBps"
+};
+
+/// Takes "TARGET=VALUE" apart; throws Error(bad_input, "option") for another form and unknown keys.
+[[nodiscard]] PlatformEdit parse_platform_edit(std::string_view text);
+/// Throws Error(bad_input, "option") unless the target has one of the forms above.
+void check_edit_target(std::string_view target);
+
+/// A platform file with edits, held in memory and readable under a path while the object lives.
+class EditedPlatform {
+ public:
+  /// `path` is a valid platform file. Throws Error(bad_input, "platform") for an edit that matches nothing, and for
+  /// what the check of a platform has against the result.
+  EditedPlatform(const std::string& path, std::span<const PlatformEdit> edits);
+  EditedPlatform(const EditedPlatform&) = delete;
+  EditedPlatform(EditedPlatform&&) = delete;
+  EditedPlatform& operator=(const EditedPlatform&) = delete;
+  EditedPlatform& operator=(EditedPlatform&&) = delete;
+  ~EditedPlatform();
+
+  /// A path that this process can read the edited file from.
+  [[nodiscard]] std::string path() const;
+
+ private:
+  explicit EditedPlatform(const std::string& text);
+
+  int file_;
+};
+
+}  // namespace hcclsim::sim
