@@ -27,7 +27,8 @@ std::uint64_t pair_key(Rank source, Rank destination) { return std::uint64_t{sou
 
 std::string_view name_of(LinkKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 
-Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits) : path_(std::move(path)), edits_(edits.begin(), edits.end()) {
+Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
+    : path_(std::move(path)), edits_(edits.begin(), edits.end()) {
   require_valid_platform(path_);
   if (engine().get_netzone_root() != nullptr) internal_error("{}: this process has loaded a platform already", path_);
   std::optional<EditedPlatform> edited;
