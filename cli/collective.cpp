@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,7 @@
 #include "cli/collective_report.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
+#include "cli/report/collective_page.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -23,9 +25,11 @@ constexpr const char* examples =
     "  hcclsim collective alltoall -b 1M -e 1G -f 4 --platform atlas800t-a2 --extended --plot alltoall.svg";
 
 /// What the child sends: whether all checks succeeded, then what is to be printed, then the picture.
-std::string measure(const CollectiveOptions& command, const SweepOptions& options, const std::string& platform) {
+std::string measure(const CollectiveOptions& command, const SweepOptions& options, const std::string& platform,
+                    std::optional<OutputFile>& html) {
   sim::Cluster cluster(platform, command.platform_edits);
   const Sweep sweep = run_sweep(options, cluster);
+  if (html.has_value()) html->write(collective_page(sweep, options, command.op, command.html));
   std::string report = command.format == "json"  ? collective_json(sweep, options, command.op)
                        : command.format == "csv" ? collective_csv(sweep, command.op)
                                                  : collective_text(sweep, command.extended);
@@ -35,10 +39,13 @@ std::string measure(const CollectiveOptions& command, const SweepOptions& option
 
 void run(const CollectiveOptions& command, const SweepOptions& options) {
   const std::string platform = find_platform(command.platform);
-  const std::string sent = run_in_child([&] { return measure(command, options, platform); });
+  std::optional<OutputFile> html;  // opened here, written by the child, which shares it
+  if (!command.html.path.empty()) html.emplace(command.html.path);
+  const std::string sent = run_in_child([&] { return measure(command, options, platform, html); });
   constexpr std::size_t digits = 20;
   const std::size_t length = std::stoull(sent.substr(1, digits));
   print(std::string_view(sent).substr(1 + digits, length));
+  if (html.has_value()) html->commit();
   if (!command.plot.empty()) write_file_atomically(command.plot, std::string_view(sent).substr(1 + digits + length));
   if (sent.front() == '0') throw Error(ErrorCode::check_failed, "collective", command.op + " gives wrong results");
 }
@@ -47,10 +54,17 @@ void run(const CollectiveOptions& command, const SweepOptions& options) {
 
 void add_collective_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("collective", "Measure a collective as hccl_test does");
+  command->footer(examples);
+  set_up_collective(command, nullptr);
+}
+
+void set_up_collective(CLI::App* const command, const std::shared_ptr<const HtmlReport>& html) {
   const auto options = std::make_shared<CollectiveOptions>();
   add_collective_options(*command, *options);
-  command->footer(examples);
-  command->callback([command, options] { run(*options, sweep_of(*command, *options)); });
+  command->callback([command, options, html] {
+    if (html != nullptr) options->html = *html;
+    run(*options, sweep_of(*command, *options));
+  });
 }
 
 }  // namespace hcclsim::cli

@@ -6,6 +6,7 @@
 
 #include "cli/collective_sweep.hpp"
 #include "cli/hccl_options.hpp"
+#include "cli/report/html_report.hpp"
 #include "sim/platform_edit.hpp"
 
 /// The options of `hcclsim collective`: those of hccl_test, and where and how it is simulated.
@@ -23,6 +24,7 @@ struct CollectiveOptions {
   std::string network = "fluid";
   std::string format = "text";
   std::string plot;
+  HtmlReport html{};  ///< of `hcclsim report collective`; without a path: none
   bool extended = false;
   unsigned check = 1;
   unsigned zero_copy = 0;

@@ -20,6 +20,7 @@
 #include "cli/output.hpp"
 #include "cli/platform.hpp"
 #include "cli/rank_table.hpp"
+#include "cli/report/report_command.hpp"
 #include "cli/run.hpp"
 #include "cli/schedule.hpp"
 #include "cli/tune.hpp"
@@ -61,6 +62,27 @@ void fill_closed_streams() {
       return;
     }
   }
+}
+
+/// The command as it was given, for a shell: what changes it in the environment first.
+std::string shell_words(int argc, char** argv) {
+  const auto quoted = [](std::string_view word) {
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,:/@%";
+    if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
+    std::string text = "'";
+    for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+    return text + '\'';
+  };
+  std::string words;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view setting = *variable;
+    const std::size_t equals = setting.find('=');
+    if (!setting.starts_with("HCCL_") && !setting.starts_with("RANK_TABLE_FILE=")) continue;
+    words += fmt::format("{}={} ", setting.substr(0, equals), quoted(setting.substr(equals + 1)));
+  }
+  words += "hcclsim";
+  for (int i = 1; i < argc; ++i) words += ' ' + quoted(argv[i]);
+  return words;
 }
 
 int report(ErrorCode code, const std::string& message) {
@@ -142,6 +164,7 @@ int run_command(int argc, char** argv) {
     add_models_command(app);
     add_collective_command(app);
     add_schedule_command(app);
+    add_report_command(app, shell_words(argc, argv));
     app.footer(std::string(examples) + exit_statuses);
     app.parse(argc, argv);
     print("");  // what commands printed themselves must have arrived

@@ -16,6 +16,7 @@
 #include "cli/numerics_run.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
+#include "cli/report/run_page.hpp"
 #include "cli/run_options.hpp"
 #include "cli/run_report.hpp"
 #include "cli/run_simulation.hpp"
@@ -86,10 +87,15 @@ void run_and_print(const RunOptions& options, const std::string& platform, Numer
   std::vector<Timeline> timelines = open_timelines(options, run.npus);
   std::vector<OutputFile> step_trace;
   if (!options.step_trace.empty()) step_trace.emplace_back(options.step_trace);
+  std::vector<OutputFile> html;
+  if (!options.html.path.empty()) html.emplace_back(options.html.path);
   NumericsFiles numerics_files(options.numerics);
 
-  RunReport report =
-      simulate_run(options, run, timelines.empty() ? std::vector<Rank>() : traced_ranks(options, run.npus));
+  std::vector<Rank> traced;
+  if (!timelines.empty()) traced = traced_ranks(options, run.npus);
+  const std::vector<Rank> shown = html.empty() ? std::vector<Rank>() : ranks_of_page(options, run.npus);
+  traced.insert(traced.end(), shown.begin(), shown.end());
+  RunReport report = simulate_run(options, run, std::move(traced));
   if (session != nullptr) {
     compute_numerics(options, run, *session, report);
     numerics_files.plot(*report.numerics, fmt::format("Loss of {} on {} NPUs", report.workload.title, run.npus));
@@ -99,10 +105,12 @@ void run_and_print(const RunOptions& options, const std::string& platform, Numer
     write_timeline(report.result.trace, timeline.ranks, [&](std::string_view text) { timeline.file.write(text); });
   }
   for (OutputFile& file : step_trace) file.write(step_trace_csv(report.iterations));
+  for (OutputFile& file : html) file.write(run_page(report, shown, options.html));
   // Files appear when all has succeeded, printing included.
   print(write_report(report, options.format));
   for (Timeline& timeline : timelines) timeline.file.commit();
   for (OutputFile& file : step_trace) file.commit();
+  for (OutputFile& file : html) file.commit();
   numerics_files.commit();
   if (report.numerics.has_value()) require_exact(*report.numerics);
 }
@@ -110,11 +118,16 @@ void run_and_print(const RunOptions& options, const std::string& platform, Numer
 }  // namespace
 
 void add_run_command(CLI::App& app) {
-  auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand("run", "Simulate data-parallel training with gradient splits");
+  CLI::App* const command = app.add_subcommand("run", "Simulate data-parallel training with gradient splits");
   command->footer(footer);
+  set_up_run(command, nullptr);
+}
+
+void set_up_run(CLI::App* const command, const std::shared_ptr<const HtmlReport>& html) {
+  const auto options = std::make_shared<RunOptions>();
   add_run_options(*command, *options);
-  command->callback([command, options] {
+  command->callback([command, options, html] {
+    if (html != nullptr) options->html = *html;
     finish_run_options(*command, *options);
     const std::string platform = find_platform(options->platform);
     std::optional<NumericsSession> session;

@@ -302,7 +302,7 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
       bad_input("option", "{} and {} exclude each other; give one of them", origins.name(one), origins.name(other));
     }
   }
-  if (origins.given("trace-ranks") && !origins.given("trace")) {
+  if (origins.given("trace-ranks") && !origins.given("trace") && options.html.path.empty()) {
     bad_input("option", "{} needs --trace FILE, which says where the timeline goes", origins.name("trace-ranks"));
   }
   for (const char* option : {"advice", "explain"}) {

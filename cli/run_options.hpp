@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "cli/hccl_options.hpp"
 #include "cli/numerics_options.hpp"
+#include "cli/report/html_report.hpp"
 #include "device/skew.hpp"
 #include "hccl/collective/config.hpp"
 #include "hccl/collective/selection.hpp"
@@ -79,6 +80,7 @@ struct RunOptions {
   bool trace_all_ranks = false;
   std::string step_trace;  ///< file of the iteration trace; empty: none
   OutputFormat format = OutputFormat::text;
+  HtmlReport html;       ///< of `hcclsim report run`; without a path: none
   bool advice = false;   ///< the comparisons of the text form in JSON too
   bool explain = false;  ///< why each algorithm was chosen
 

@@ -31,6 +31,18 @@ struct LinkSource {
   std::string source;  ///< "vendor tool"; begins with "measured" if the vendor measured the speed
 };
 
+/// A link that carried something in some segment's allreduce.
+struct LinkUse {
+  struct Load {
+    double bytes = 0;  ///< as they load its capacity
+    Seconds busy = 0;  ///< time for which they need the whole link
+  };
+  std::string name;
+  std::string kind;  ///< "HCCS"
+  BytesPerSecond capacity = 0;
+  std::vector<Load> segments;  ///< one per segment
+};
+
 struct RunReport {
   // What was simulated
   std::string model;       ///< as given to --model, or the file of --gradients
@@ -38,6 +50,7 @@ struct RunReport {
   std::string rank_table;  ///< as given to --rank-table; empty: none
   std::string npu;         ///< "Ascend910A"
   std::uint32_t npus = 0;
+  Rank rank = 0;  ///< that is printed
   std::string amp;
   std::string framework;
   bool hcom_parallel = false;
@@ -65,6 +78,8 @@ struct RunReport {
   std::optional<ProfileReport> profile;          ///< of --profile
   std::vector<ExplainedCollective> explanation;  ///< of --explain
   std::optional<NumericsReport> numerics;        ///< of --numerics
+
+  std::vector<LinkUse> links;  ///< empty unless asked for
 
   // Remarks
   std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used

@@ -57,6 +57,26 @@ std::vector<LinkSource> link_sources(sim::Cluster& cluster, Rank npus) {
   return sources;
 }
 
+/// What each link carried in each segment's allreduce, as far as that was recorded.
+std::vector<LinkUse> link_uses(const sim::Cluster& cluster, const std::vector<hccl::SegmentResult>& segments) {
+  std::map<sim::LinkId, LinkUse> uses;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    for (const hccl::CollectiveStats::LinkLoad& load : segments[s].link_loads) {
+      LinkUse& use = uses[load.link];
+      if (use.segments.empty()) {
+        const sim::Link& link = cluster.links()[load.link];
+        use = {link.name, std::string(title_of(link.kind)), cluster.capacity(load.link), {}};
+        use.segments.resize(segments.size());
+      }
+      use.segments[s] = {load.bytes, load.time};
+    }
+  }
+  std::vector<LinkUse> list;
+  list.reserve(uses.size());
+  for (auto& [link, use] : uses) list.push_back(std::move(use));
+  return list;
+}
+
 /// Variables of HCCL that change what a run does. All of its reductions are deterministic, as HCCL_DETERMINISTIC asks.
 constexpr std::array<std::string_view, 4> modelled_variables{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
                                                              "HCCL_EXEC_TIMEOUT"};
@@ -70,8 +90,10 @@ RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Ra
   hccl::TrainingOptions training = run.training;
   training.trace_tasks = !traced.empty();
   if (!traced.empty()) training.traced = std::move(traced);
+  training.link_loads = !options.html.path.empty();
   std::optional<FurtherSimulations> further;
-  if (options.format == OutputFormat::text || options.advice) further.emplace(setting);
+  const bool compared = options.format == OutputFormat::text || options.advice || !options.html.path.empty();
+  if (compared) further.emplace(setting);
   std::optional<RunExplanation> explanation;
   if (options.explain) explanation.emplace(setting);
   report.result = simulate_training(run.cluster, report.workload, run.soc, run.costs, training);
@@ -84,6 +106,7 @@ RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Ra
   report.rank_table = options.rank_table;
   report.npu = run.soc.name;
   report.npus = run.npus;
+  report.rank = options.rank;
   report.amp = models::name_of(options.amp);
   report.framework = options.mindspore ? "mindspore" : "tf";
   report.hcom_parallel = options.hcom_parallel;
@@ -94,6 +117,7 @@ RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Ra
   report.network = name_of(run.training.network);
   report.hbm_capacity = run.soc.hbm_bytes;
   report.iterations = iteration_points(report.result.trace, options.rank, report.workload);
+  report.links = link_uses(run.cluster, report.result.segments);
   report.link_sources = link_sources(run.cluster, run.npus);
   report.unmodelled = unmodelled(options.hccl_settings, modelled_variables);
   report.notes = std::move(run.notes);

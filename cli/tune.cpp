@@ -7,16 +7,19 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "cli/loaded_run.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
+#include "cli/report/tune_page.hpp"
 #include "cli/run_options.hpp"
 #include "cli/tune_report.hpp"
 #include "study/cost_curve.hpp"
@@ -282,8 +285,17 @@ void check_command(const TuneCommand& command) {
 }  // namespace
 
 void add_tune_command(CLI::App& app) {
-  const auto options = std::make_shared<TuneCommand>();
   CLI::App* const command = app.add_subcommand("tune", "The best gradient split, with its proof");
+  command->footer(
+      "Examples:\n"
+      "  hcclsim tune                                     ResNet50 on eight 910A\n"
+      "  hcclsim tune --gradients profile.csv --cost table a measured profile\n"
+      "  hcclsim tune --platform atlas800t-a2-x2 --format json");
+  set_up_tune(command, nullptr);
+}
+
+void set_up_tune(CLI::App* const command, const std::shared_ptr<const HtmlReport>& html) {
+  const auto options = std::make_shared<TuneCommand>();
   add_run_options(*command, options->run);
   const char* const group = "Tuning";
   command->add_option("--max-segments", options->most_segments, "Most segments that a split may have; HCCL takes 8")
@@ -305,19 +317,18 @@ void add_tune_command(CLI::App& app) {
   command->add_option("--verify", options->verify, "brute: try all splits, of up to 24 gradients")
       ->check(one_of({"brute"}))
       ->group(group);
-  command->footer(
-      "Examples:\n"
-      "  hcclsim tune                                     ResNet50 on eight 910A\n"
-      "  hcclsim tune --gradients profile.csv --cost table a measured profile\n"
-      "  hcclsim tune --platform atlas800t-a2-x2 --format json");
-  command->callback([command, options] {
+  command->callback([command, options, html] {
     finish_run_options(*command, options->run);
     if (command->get_option("--hcom-parallel")->count() == 0) options->run.hcom_parallel = true;
     check_command(*options);
     const std::string platform = find_platform(options->run.platform);
     static_cast<void>(run_in_child([&] {
+      std::optional<OutputFile> page;
+      if (html != nullptr) page.emplace(html->path);
       const TuneReport report = Tuner(*options, platform).tune();
+      if (page.has_value()) page->write(tune_page(report, *html));
       print(options->run.format == OutputFormat::json ? tune_json(report) : tune_text(report));
+      if (page.has_value()) page->commit();
       return std::string();
     }));
   });

@@ -88,6 +88,7 @@ Workload make_workload(const models::Graph& graph, const Soc& soc, const Workloa
                                   .checks = timed_checks(gradient.name, gradient.elements, soc, options)});
   }
   workload.hbm = account(step, options);
+  workload.activations = models::live_bytes(step);
   add_barrier(workload, soc, options);
   const bool fp32_products = models::activation_type(options.amp) == DataType::fp32;
   if (fp32_products && soc.cube.fp32 == 1) {

@@ -45,6 +45,7 @@ struct Workload {
   std::vector<TimedGradient> gradients;     ///< production order
   DataType gradient_type = DataType::fp32;  ///< as communicated
   HbmAccount hbm;
+  std::vector<Bytes> activations{};          ///< in HBM during each kernel of `kernels`; empty: not known
   bool overflow_flag = false;                ///< no update starts before a flag of 4 bytes has been reduced
   std::optional<TimedKernel> clip_factor{};  ///< after the checks of all gradients, before all updates
 };

@@ -117,21 +117,27 @@ Step lower(const Graph& graph, const LoweringOptions& options) {
   return std::move(step);
 }
 
-Bytes peak_live_bytes(const Step& step) {
-  std::vector<Bytes> starts(step.kernels.size() + 1, 0);
-  std::vector<Bytes> ends(step.kernels.size() + 1, 0);
+std::vector<Bytes> live_bytes(const Step& step) {
+  std::vector<Bytes> starts(step.kernels.size(), 0);
+  std::vector<Bytes> ends(step.kernels.size(), 0);
   for (const LiveTensor& tensor : step.live_tensors) {
     starts[tensor.first_kernel] += tensor.bytes;
     ends[tensor.last_kernel] += tensor.bytes;
   }
+  std::vector<Bytes> bytes;
+  bytes.reserve(starts.size());
   Bytes live = 0;
-  Bytes peak = 0;
   for (std::size_t i = 0; i < starts.size(); ++i) {
     live += starts[i];
-    peak = std::max(peak, live);
+    bytes.push_back(live);
     live -= ends[i];
   }
-  return peak;
+  return bytes;
+}
+
+Bytes peak_live_bytes(const Step& step) {
+  const std::vector<Bytes> bytes = live_bytes(step);
+  return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
 }
 
 }  // namespace hcclsim::models

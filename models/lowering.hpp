@@ -63,7 +63,9 @@ struct Step {
 
 [[nodiscard]] Step lower(const Graph& graph, const LoweringOptions& options);
 
-/// Greatest number of bytes of live tensors during one kernel of the step.
+/// Bytes of live tensors during each kernel of the step.
+[[nodiscard]] std::vector<Bytes> live_bytes(const Step& step);
+/// The greatest of them.
 [[nodiscard]] Bytes peak_live_bytes(const Step& step);
 
 }  // namespace hcclsim::models

@@ -35,6 +35,7 @@ struct TrainingOptions {
   Rank rank = 0;               ///< whose figures are reported
   std::vector<Rank> traced{};  ///< ranks in the trace, besides `rank`
   bool trace_tasks = false;    ///< the trace holds the tasks inside collectives too
+  bool link_loads = false;     ///< results of segments tell what each link carried
   sim::NetworkKind network = sim::NetworkKind::simgrid;
   device::Skew skew{};
 };
@@ -48,10 +49,11 @@ struct SegmentResult {
   Seconds ready = 0;  ///< last gradient is there
   Seconds start = 0;
   Seconds end = 0;
-  double hidden = 0;  ///< fraction of the time during which the NPU computes
-  double algbw = 0;   ///< bytes / time, bytes per second
-  double busbw = 0;   ///< algbw · 2(n−1)/n
-  Limit limit;        ///< what took most of its time
+  double hidden = 0;                                    ///< fraction of the time during which the NPU computes
+  double algbw = 0;                                     ///< bytes / time, bytes per second
+  double busbw = 0;                                     ///< algbw · 2(n−1)/n
+  Limit limit;                                          ///< what took most of its time
+  std::vector<CollectiveStats::LinkLoad> link_loads{};  ///< of every link; empty unless asked for
 };
 
 /// What dynamic loss scaling and clipping do between the reduction of the gradients and their update.

@@ -262,10 +262,11 @@ CollectiveStats CollectiveRun::stats() const {
     if (link_bytes_[number] == 0) continue;
     const sim::Link& link = machine_.cluster.links()[number];
     // A link that is not shared is there for every rank.
-    const double bytes = link.shared ? link_bytes_[number] : link_bytes_[number] / schedule_->ranks;
-    const Seconds time = bytes / machine_.cluster.capacity(number);
-    CollectiveStats::LinkLoad& load = busiest[link.kind];
-    if (time > load.time) load = {number, time};
+    const double share = link.shared ? link_bytes_[number] : link_bytes_[number] / schedule_->ranks;
+    const CollectiveStats::LinkLoad load{number, share / machine_.cluster.capacity(number), link_bytes_[number]};
+    CollectiveStats::LinkLoad& most = busiest[link.kind];
+    if (load.time > most.time) most = load;
+    if (machine_.link_loads) stats.links.push_back(load);
   }
   for (const Member& member : members_) {
     stats.reducing = std::max(stats.reducing, member.reducing);

@@ -33,6 +33,7 @@ struct Machine {
   BytesPerSecond hbm_bandwidth;  ///< of an NPU, for copies within it
   sim::Trace& trace;
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< longest wait for a notify (HCCL_EXEC_TIMEOUT)
+  bool link_loads = false;                                          ///< statistics of collectives tell every link
 };
 
 /// Order of a rank's events at one date: by stream, within a stream by the queues of its collective.
@@ -53,9 +54,12 @@ struct CollectiveStats {
   struct LinkLoad {
     sim::LinkId link = 0;
     Seconds time = 0;
+    double bytes = 0;  ///< as they load its capacity, of all ranks
   };
   /// The busiest link of every kind that carried something.
   std::vector<LinkLoad> busiest_links{};
+  /// Every link that carried something, ascending; empty unless Machine::link_loads.
+  std::vector<LinkLoad> links{};
   Seconds reducing = 0;         ///< time of an AI core's reductions, on the rank that has most
   Seconds copying = 0;          ///< time of copies within an NPU, on the rank that has most
   std::uint64_t transfers = 0;  ///< between NPUs, those without bytes not counted

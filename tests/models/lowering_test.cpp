@@ -262,12 +262,15 @@ TEST_P(AllNetworks, StepIsWhole) {
     EXPECT_EQ(kernel.cube.m > 0, kernel.kind != KernelClass::vector) << kernel.name;
   }
 
+  const std::vector<Bytes> bytes = live_bytes(step);
+  ASSERT_EQ(bytes.size(), step.kernels.size());
   Bytes peak = 0;
   for (std::uint32_t i = 0; i < step.kernels.size(); ++i) {
     Bytes live = 0;
     for (const LiveTensor& tensor : step.live_tensors) {
       if (tensor.first_kernel <= i && i <= tensor.last_kernel) live += tensor.bytes;
     }
+    EXPECT_EQ(bytes[i], live) << step.kernels[i].name;
     peak = std::max(peak, live);
   }
   EXPECT_EQ(peak_live_bytes(step), peak);

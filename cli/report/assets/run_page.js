@@ -1,0 +1,244 @@
+// The page of a training step (run_page.cpp tells what the data hold).
+
+function runCards(data) {
+  const { result, memory } = data;
+  const advice = result.advice;
+  const range = advice && advice.low_links_step_s
+    ? `${milliseconds(advice.high_links_step_s)} to ${milliseconds(advice.low_links_step_s)} over the link ranges` : "";
+  const exposed = result.exposed_communication_s;
+  const cards = [
+    card("Step time", milliseconds(result.step_time_s), "ms", range),
+    card("Throughput", fixed(result.images_per_s, 1), "samples/s", `batch ${result.batch} on each of ${result.npus} NPUs`),
+    card("Exposed communication", milliseconds(exposed), "ms", `${percentWords(exposed / result.step_time_s)} of the step`),
+    card("Computing", milliseconds(result.compute_s), "ms", `${percentWords(result.compute_s / result.step_time_s)} of the step`),
+  ];
+  if (advice && advice.one_npu_step_s) {
+    cards.push(card("Efficiency", percentWords(advice.one_npu_step_s / result.step_time_s), "",
+                    `of ${result.npus} × one NPU, ${milliseconds(advice.one_npu_step_s)} ms`));
+  }
+  cards.push(card("HBM peak", fixed(memory.peak / 2 ** 30, 2), "GiB",
+                  `${percentWords(memory.peak / memory.capacity)} of ${memoryWords(memory.capacity)}`));
+  return cards;
+}
+
+const kindWords = {
+  forward: "forward", backward: "backward", check: "gradient checks", update: "update", allreduce: "allreduce",
+  flag: "overflow flag", copy: "copy", reduce: "transfer that reduces", local_reduce: "reduction on a core",
+  post: "notify", wait: "wait for notify",
+};
+
+// A lane of the data as timeline.js takes it.
+function timelineLane(lane, timeline) {
+  const kind = lane.kind.map((number) => timeline.kinds[number]);
+  const text = (i) => {
+    if (!lane.tasks) return timeline.names[lane.label[i]];
+    return lane.label[i] < 0 ? kindWords[kind[i]] : `${kindWords[kind[i]]}, NPU ${lane.label[i]}`;
+  };
+  const facts = (i) => {
+    const seconds = lane.duration[i] / 1e9;
+    const rows = [["what", kindWords[kind[i]]], ["from", `${milliseconds(lane.start[i] / 1e9)} ms`],
+                  ["to", `${milliseconds((lane.start[i] + lane.duration[i]) / 1e9)} ms`], ["takes", timeWords(seconds)]];
+    if (lane.bytes && lane.bytes[i] > 0) {
+      rows.push(["bytes", byteWords(lane.bytes[i])]);
+      if (seconds > 0) rows.push(["at", rateWords(lane.bytes[i] / seconds)]);
+    }
+    return rows;
+  };
+  return { ...lane, group: `NPU ${lane.rank}`, kind, text, facts };
+}
+
+// The step in four words, above the lanes of the NPUs.
+function phaseLane(timeline, rank) {
+  const dates = Object.fromEntries(timeline.points);
+  const phases = [["forward", "Forward (FP)", dates.fp_start, dates.bp_start],
+                  ["backward", "Backward (BP)", dates.bp_start, dates.bp_end],
+                  ["allreduce", "Hang-over", dates.bp_end, dates.iteration_end]].filter(([, , from, to]) => to > from);
+  return {
+    group: "Step", name: `NPU ${rank}`, tasks: false,
+    start: phases.map((phase) => phase[2]),
+    duration: phases.map((phase) => phase[3] - phase[2]),
+    kind: phases.map((phase) => phase[0]),
+    text: (i) => phases[i][1],
+    facts: (i) => [["from", `${milliseconds(phases[i][2] / 1e9)} ms`], ["to", `${milliseconds(phases[i][3] / 1e9)} ms`],
+                   ["takes", timeWords((phases[i][3] - phases[i][2]) / 1e9)]],
+  };
+}
+
+function timelineSection(data) {
+  const { timeline } = data;
+  const lanes = [phaseLane(timeline, data.rank), ...timeline.lanes.map((lane) => timelineLane(lane, timeline))];
+  const used = new Set(timeline.lanes.flatMap((lane) => lane.kind));
+  const kinds = timeline.kinds.filter((_, number) => used.has(number)).map((kind) => [kind, kindWords[kind]]);
+  const groups = [...new Set(timeline.lanes.map((lane) => `NPU ${lane.rank}`))];
+  const view = new TimelineView(lanes, timeline.points, "Timeline of the last training step");
+  const rows = timeline.points.map(([name, date]) => [name, milliseconds(date / 1e9)]);
+  const left = timeline.tasks_left_out;
+  return section("timeline", "Timeline of the last step", 
+    ...timelineTools(view, groups, kinds, timeline.lanes.some((lane) => lane.tasks)),
+    groups.length < data.result.npus
+      ? element("p", { class: "quiet" }, `${groups.length} of ${data.result.npus} NPUs; --trace-ranks chooses others.`) : null,
+    left > 0 ? element("p", { class: "quiet" }, `Tasks inside allreduces are left out for ${left} of them: there are too many.`) : null,
+    folded("Trace points as a table", table(`NPU ${data.rank}, since fp_start`, [{ title: "Point" }, { title: "ms", number: true }], rows)));
+}
+
+function splitSection(result) {
+  const columns = [{ title: "AR", number: true }, { title: "Gradients" }, { title: "Parameters" }, { title: "Tensors", number: true },
+                   { title: "Bytes", number: true }, { title: "Share", number: true }, { title: "Ready ms", number: true },
+                   { title: "Start ms", number: true }, { title: "End ms", number: true }, { title: "Hidden", number: true },
+                   { title: "algbw GB/s", number: true }, { title: "busbw GB/s", number: true }, { title: "Algorithm" },
+                   { title: "Limited by" }];
+  const runs = (ranges) => ranges.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ");
+  const rows = result.segments.map((one, i) => [
+    i + 1, `${one.first}–${one.last}`, runs(one.parameters.slice(0, 4)) + (one.parameters.length > 4 ? ", …" : ""),
+    one.tensors, byteWords(one.bytes), percentWords(one.share, 2),
+    milliseconds(one.ready_s), milliseconds(one.start_s), milliseconds(one.end_s), percentWords(one.hidden),
+    fixed(one.algbw_Bps / 1e9, 2), fixed(one.busbw_Bps / 1e9, 2), one.algorithm, one.limited_by].map(String));
+  return section("split", "Gradient split", element("p", { class: "quiet" },
+                 "Gradients in production order, parameters in forward order; dates since fp_start."),
+                 table(result.segment_log, columns, rows), gradientChart(result));
+}
+
+// Bytes of gradients that are there, and that have been reduced, over the step.
+function gradientChart(result) {
+  const ready = [[0, 0]];
+  let sum = 0;
+  for (const gradient of [...result.gradients].sort((a, b) => a.ready_s - b.ready_s)) {
+    sum += gradient.bytes;
+    ready.push([gradient.ready_s * 1e3, sum / 1e6]);
+  }
+  const end = result.trace.iteration_end_s * 1e3;
+  ready.push([end, sum / 1e6]);
+  const reduced = [[0, 0]];
+  sum = 0;
+  for (const one of result.segments) {
+    reduced.push([one.start_s * 1e3, sum / 1e6]);
+    sum += one.bytes;
+    reduced.push([one.end_s * 1e3, sum / 1e6]);
+  }
+  reduced.push([end, sum / 1e6]);
+  return element("div", {}, element("h3", {}, "Gradients ready and reduced"), lineChart(
+    "Bytes of gradients ready and reduced over time",
+    [{ name: "ready", points: ready, stepped: true, colour: "backward" },
+     { name: "reduced (mean rate of each allreduce)", points: reduced, plain: true, colour: "allreduce" }],
+    axis("ms since fp_start", short, { min: 0, max: end }), axis("MB", short, { min: 0 }),
+    { x: (ms) => `${fixed(ms, 3)} ms`, y: (megabytes) => `${fixed(megabytes, 2)} MB` }));
+}
+
+function comparisonSection(data) {
+  const { result } = data;
+  const advice = result.advice;
+  if (!advice) return null;
+  const mode = data.parallel ? "on" : "off";
+  const entries = [[`this run (hcom_parallel ${mode})`, result.step_time_s]];
+  const add = (name, time) => { if (time) entries.push([name, time]); };
+  add(`hcom_parallel ${advice.other_hcom_parallel}`, advice.other_hcom_parallel_step_s);
+  for (const trial of advice.trials) {
+    add(`${data.parallel ? "" : "hcom_parallel on, "}split by size ${trial.split_by_size.join(",")}`, trial.step_time_s);
+  }
+  add("all links at the high end of their range", advice.high_links_step_s);
+  add("all links at the low end", advice.low_links_step_s);
+  add("one NPU alone", advice.one_npu_step_s);
+  const scenario = advice.scenario > 0 ? `Scenario ${advice.scenario} of the split guide` : "No scenario of the split guide";
+  const columns = [{ title: "Run" }, { title: "Step ms", number: true }, { title: "Change", number: true }];
+  return section("comparison", "What else was simulated",
+    element("p", {}, `${scenario}${data.parallel ? "" : " with hcom_parallel on"}: ${advice.sentence}.`),
+    barChart("Step time of every run", entries.map(([name]) => name),
+             [{ name: "step", values: entries.map(([, time]) => time * 1e3) }], axis("step time, ms", short, { min: 0 }),
+             (ms) => `${fixed(ms, 3)} ms`),
+    folded("As a table", table("", columns, entries.map(([name, time], i) =>
+      [name, milliseconds(time), i === 0 ? "" : changeWords(time, result.step_time_s)]))));
+}
+
+function memorySection(data) {
+  const { memory, result } = data;
+  const gib = (bytes) => bytes / 2 ** 30;
+  const end = result.trace.iteration_end_s * 1e3;
+  const fixedParts = Object.entries(memory.fixed).filter(([, bytes]) => bytes > 0);
+  const colours = ["forward", "check", "update", "flag"];
+  let below = 0;
+  const series = fixedParts.map(([name, bytes], i) => {
+    below += bytes;
+    return { name, points: [[0, gib(below)], [end, gib(below)]], plain: true, fill: i === 0 ? "origin" : "-1",
+             colour: colours[i] };
+  });
+  const dates = memory.date.map((date) => Math.max(0, date * 1e3));
+  if (dates.length) {
+    const points = memory.activations.map((bytes, i) => [dates[i], gib(below + bytes)]);
+    points.push([end, gib(below)]);
+    series.push({ name: "activations", points, stepped: true, fill: series.length ? "-1" : "origin", colour: "backward" });
+  }
+  const most = Math.max(below, ...memory.activations.map((bytes) => below + bytes));
+  if (most > 0.4 * memory.capacity) {
+    series.push({ name: "capacity", points: [[0, gib(memory.capacity)], [end, gib(memory.capacity)]], dashed: true, plain: true,
+                  colour: "local_reduce" });
+  }
+  const rows = [...fixedParts, ["activations, at the peak", most - below], ["peak", most], ["capacity", memory.capacity]];
+  return section("memory", "HBM of an NPU over the step",
+    element("p", { class: "quiet" }, dates.length
+      ? `Peak ${memoryWords(memory.peak)} of ${memoryWords(memory.capacity)}. Weights, gradients, optimizer state and buffers are there for the whole step; activations come and go with the kernels.`
+      : `Peak ${memoryWords(memory.peak)} of ${memoryWords(memory.capacity)}. A profile tells nothing of activations.`),
+    lineChart("HBM in use over the step", series, axis("ms since fp_start", short, { min: 0, max: end }),
+              axis("GiB", short, { min: 0 }),
+              { x: (ms) => `${fixed(ms, 3)} ms`, y: (value) => `up to ${fixed(value, 3)} GiB` }),
+    folded("As a table", table("", [{ title: "Purpose" }, { title: "GiB", number: true }],
+                               rows.map(([name, bytes]) => [name, fixed(gib(bytes), 3)]))));
+}
+
+function linksSection(data) {
+  const { links, result } = data;
+  if (links.kinds.length === 0) return null;
+  const end = result.trace.iteration_end_s * 1e3;
+  const steps = (shares) => {
+    const points = [[0, 0]];
+    result.segments.forEach((one, i) => points.push([one.start_s * 1e3, shares[i] * 100], [one.end_s * 1e3, 0]));
+    points.push([end, 0]);
+    return points;
+  };
+  const series = links.kinds.flatMap((kind, i) => [
+    { name: `${kind.kind}, busiest link`, points: steps(kind.segments.map((one) => one.busiest)), stepped: true,
+      colour: seriesColours[i] },
+    { name: `${kind.kind}, mean`, points: steps(kind.segments.map((one) => one.mean)), stepped: true, dashed: true,
+      colour: seriesColours[i] }]);
+  const kindColumns = [{ title: "Kind" }, { title: "Links used", number: true }, { title: "Capacity", number: true },
+                       { title: "Bytes in a step", number: true }, { title: "Busiest, share of its allreduces", number: true }];
+  const busiest = (kind) => Math.max(...kind.segments.map((one) => one.busiest));
+  const segments = result.segments.map((_, i) => `AR${i + 1}`);
+  const map = segments.length > 1 && segments.length <= 40
+    ? heatMap("Share of each allreduce for which a link is busy: the busiest links of each kind", "", links.links.map((link) => link.name),
+              segments, (r, c) => links.links[r].segments[c], (share) => fixed(share * 100, 0)) : null;
+  return section("links", "Link utilisation",
+    element("p", { class: "quiet" },
+      "The time for which what a link carries needs all of it, over the time of the allreduce: its mean during that allreduce."),
+    lineChart("Utilisation of links over the step", series, axis("ms since fp_start", short, { min: 0, max: end }),
+              axis("% of capacity", short, { min: 0, suggestedMax: 100 }),
+              { x: (ms) => `${fixed(ms, 3)} ms`, y: (share) => `${fixed(share, 1)} %` }),
+    table("", kindColumns, links.kinds.map((kind) => [kind.kind, String(kind.links), rateWords(kind.capacity_Bps),
+                                                     byteWords(kind.bytes), percentWords(busiest(kind))])),
+    map ? folded("The busiest links", map) : null,
+    folded("Bytes of the busiest links", table("", [{ title: "Link" }, { title: "Kind" }, { title: "Capacity", number: true },
+           { title: "Bytes in a step", number: true }],
+           links.links.map((link) => [link.name, link.kind, rateWords(link.capacity_Bps), byteWords(link.bytes)]))));
+}
+
+// Loss and accuracy of --numerics.
+function numericsSection(numerics) {
+  if (!numerics) return null;
+  const points = (key) => numerics.iterations.map((one) => [one.iteration, one[key]]);
+  const chart = (name, key, words) => lineChart(`${name} over iterations`, [{ name, points: points(key) }],
+    axis("iteration", short), axis(name, short), { x: (iteration) => `iteration ${iteration}`, y: words });
+  return section("numerics", "Real gradients",
+    element("div", { class: "columns" }, chart("loss", "loss", (value) => fixed(value, 5)),
+            chart("gradient norm", "gradient_norm", short)));
+}
+
+function runSections(data) {
+  const { result } = data;
+  const many = result.npus > 1;
+  return {
+    lead: `${data.set_up.find(([name]) => name === "Split")[1]}, hcom_parallel ${data.parallel ? "on" : "off"}, ${result.platform}`,
+    cards: runCards(data),
+    sections: [timelineSection(data), many ? splitSection(result) : null, comparisonSection(data), memorySection(data),
+               linksSection(data), explanationSection(result.explain), numericsSection(result.numerics),
+               setUpSection(data), notesSection(data)],
+  };
+}

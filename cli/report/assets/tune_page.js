@@ -1,0 +1,88 @@
+// The page of a gradient split (tune_page.cpp tells what the data hold).
+
+function tuneTimeline(data) {
+  const { result, segments } = data;
+  const end = Math.max(result.backward_end_s, result.best.finish_s);
+  const nanoseconds = (seconds) => Math.round(seconds * 1e9);
+  const span = (group, name, spans) => ({
+    group, name, tasks: false,
+    start: spans.map((one) => nanoseconds(one.start)),
+    duration: spans.map((one) => nanoseconds(one.end) - nanoseconds(one.start)),
+    kind: spans.map((one) => one.kind),
+    text: (i) => spans[i].text,
+    facts: (i) => [["from", `${milliseconds(spans[i].start)} ms`], ["to", `${milliseconds(spans[i].end)} ms`],
+                   ["takes", timeWords(spans[i].end - spans[i].start)], ...spans[i].more],
+  });
+  const lanes = [
+    span("Step", "Computing", [{ start: 0, end: result.backward_end_s, kind: "backward", text: "Forward and backward", more: [] }]),
+    span("Step", "Allreduces", segments.map((one, i) => ({
+      start: one.start_s, end: one.end_s, kind: "allreduce", text: `AR${i + 1} [${one.first},${one.last}]`,
+      more: [["bytes", byteWords(one.bytes)], ["begins when", one.waits_for_gradient ? `gradient ${one.last} is ready` : "the stream is free"]],
+    }))),
+  ];
+  const view = new TimelineView(lanes, [["fp_start", 0], ["bp_end", nanoseconds(result.backward_end_s)], ["end", nanoseconds(end)]],
+                                "Timeline of the best split");
+  return timelineTools(view, [], [["backward", "computing"], ["allreduce", "allreduce"]], false);
+}
+
+function tuneCards(result) {
+  const { best } = result;
+  return [
+    card("Best split", String(best.segments), best.segments === 1 ? "segment" : "segments", `last gradients ${best.by_idx.slice(0, 8).join(", ")}${best.by_idx.length > 8 ? ", …" : ""}`),
+    card("Last allreduce ends", milliseconds(best.finish_s), "ms", `${milliseconds(best.exposed_s)} ms behind the backward pass`),
+    card("No schedule before", milliseconds(best.bound_s), "ms", `gap ${percentWords(best.gap, 2)}`),
+    card("Gradients", String(result.gradients), "", byteWords(result.bytes)),
+  ];
+}
+
+function tuneStrategies(result) {
+  const columns = [{ title: "Split" }, { title: "Segments", number: true }, { title: "Ends ms", number: true },
+                   { title: "Exposed ms", number: true }, { title: "Simulated end ms", number: true },
+                   { title: "Simulated step ms", number: true }, { title: "Last gradients" }];
+  const all = [...result.strategies, ...result.by_segments.map((one) => ({
+    ...one, name: `best of at most ${one.k}`, exposed_s: one.finish_s - result.backward_end_s }))];
+  const time = (seconds) => (seconds === null ? "–" : milliseconds(seconds));
+  const list = (cuts) => (cuts ? `${cuts.slice(0, 10).join(", ")}${cuts.length > 10 ? ", …" : ""}` : "–");
+  const least = Math.min(...all.map((one) => one.finish_s));
+  const millis = (key) => result.strategies.map((one) => (one[key] === null ? null : one[key] * 1e3));
+  return section("strategies", "What others would choose",
+    barChart("End of communication and step time of every strategy", result.strategies.map((one) => one.name),
+             [{ name: "end of the last allreduce, by the cost", values: millis("finish_s"), colour: "forward" },
+              { name: "the same, simulated", values: millis("simulated_finish_s"), colour: "allreduce" },
+              { name: "step, simulated", values: millis("simulated_step_s"), colour: "backward" }],
+             axis("ms since fp_start", short), (ms) => `${fixed(ms, 3)} ms`),
+    table(`No schedule ends before ${milliseconds(result.best.bound_s)} ms`, columns, all.map((one) => ({
+      class: one.finish_s === least ? "best" : null,
+      cells: [one.name, one.by_idx ? String(one.by_idx.length) : "–", time(one.finish_s), time(one.exposed_s),
+              time(one.simulated_finish_s), time(one.simulated_step_s), list(one.by_idx)] }))));
+}
+
+function tuneBySegments(result) {
+  const points = (key) => result.by_segments.filter((one) => one[key] !== null).map((one) => [one.k, one[key] * 1e3]);
+  const most = result.by_segments.length;
+  const bound = [[1, result.best.bound_s * 1e3], [most, result.best.bound_s * 1e3]];
+  return section("segments", "How many segments", lineChart("End of communication over the number of segments",
+    [{ name: "end of the last allreduce, by the cost", points: points("finish_s"), colour: "forward" },
+     { name: "the same, simulated", points: points("simulated_finish_s"), colour: "allreduce" },
+     { name: "step, simulated", points: points("simulated_step_s"), colour: "backward" },
+     { name: "no schedule before", points: bound, dashed: true, colour: "post" }],
+    axis("segments at most", short, { ticks: { stepSize: 1 } }), axis("ms since fp_start", short),
+    { x: (k) => `at most ${k}`, y: (ms) => `${fixed(ms, 3)} ms` }, { mode: "index" }));
+}
+
+function tuneSections(data) {
+  const { result } = data;
+  const { best, cost } = result;
+  const lines = [`set_split_strategy_by_idx([${best.by_idx.join(",")}])`];
+  if (best.by_size) lines.push(`set_split_strategy_by_size([${best.by_size.join(",")}])`);
+  lines.push(`all_reduce_fusion_config=[${best.all_reduce_fusion_config.join(",")}]`);
+  const speed = cost.beta_s_per_byte > 0 ? ` + n / ${rateWords(1 / cost.beta_s_per_byte)}` : "";
+  return {
+    lead: `The split whose last allreduce ends first, on ${result.platform}`,
+    cards: tuneCards(result),
+    sections: [
+      section("best", "The best split", ...lines.map(copied), ...tuneTimeline(data),
+        element("p", {}, `An allreduce of n bytes costs ${timeWords(cost.alpha_s)}${speed}, with an error of at most ${percentWords(cost.largest_error)}. Premises: ready times do not depend on the split; segments are runs of gradients in production order; one stream.`)),
+      tuneStrategies(result), tuneBySegments(result), setUpSection(data), notesSection(data)],
+  };
+}

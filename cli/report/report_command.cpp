@@ -1,0 +1,41 @@
+#include "cli/report/report_command.hpp"
+
+#include <memory>
+
+#include "cli/collective.hpp"
+#include "cli/report/html_report.hpp"
+#include "cli/run.hpp"
+#include "cli/tune.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  hcclsim report run --hcom-parallel on -o step.html\n"
+    "  hcclsim report tune --model bert-base -o split.html\n"
+    "  hcclsim report collective allreduce -b 8K -e 64M -f 2 --output allreduce.html\n\n";
+
+/// The sub-command that works as `name` and writes a report. In hccl_test's options -o is the reduction.
+CLI::App* add_reported(CLI::App& report, const char* name, const char* description, const char* output,
+                       const std::shared_ptr<HtmlReport>& html) {
+  CLI::App* const command = report.add_subcommand(name, description);
+  command->add_option(output, html->path, "HTML file to write")->required()->type_name("FILE")->group("Report");
+  command->add_option("--title", html->title, "Title of the report")->type_name("TEXT")->group("Report");
+  return command;
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, const std::string& command_line) {
+  CLI::App* const report = app.add_subcommand("report", "One HTML file that shows what another command finds");
+  report->require_subcommand(1);
+  report->footer(examples);
+  const auto html = std::make_shared<HtmlReport>();
+  html->command = command_line;
+  set_up_run(add_reported(*report, "run", "Of a training step", "-o,--output", html), html);
+  set_up_tune(add_reported(*report, "tune", "Of the best gradient split", "-o,--output", html), html);
+  set_up_collective(add_reported(*report, "collective", "Of a collective over sizes", "--output", html), html);
+}
+
+}  // namespace hcclsim::cli

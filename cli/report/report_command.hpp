@@ -1,0 +1,13 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+/// `hcclsim report`: what another command finds, as one HTML file to look at, to print and to send. `report run` and
+/// its like take all that the command takes, print what it prints and write the file besides.
+namespace hcclsim::cli {
+
+/// `command_line`: the command as it was given, for a shell.
+void add_report_command(CLI::App& app, const std::string& command_line);
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,18 @@
+# Writes a C++ file that defines texts: cmake -DOUTPUT=FILE -DHEADER=HEADER -DNAMESPACE=NS -DTEXTS=NAME:FILE+FILE;… -P
+# The text NAME is that of its files, one behind the other.
+set(source "#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n")
+foreach(text IN LISTS TEXTS)
+  string(FIND "${text}" ":" colon)
+  string(SUBSTRING "${text}" 0 ${colon} name)
+  math(EXPR behind "${colon} + 1")
+  string(SUBSTRING "${text}" ${behind} -1 files)
+  string(REPLACE "+" ";" files "${files}")
+  string(APPEND source "const std::string_view ${name} =")
+  foreach(file IN LISTS files)
+    file(READ "${file}" content)
+    string(APPEND source " R\"==embed==(${content})==embed==\"")
+  endforeach()
+  string(APPEND source ";\n")
+endforeach()
+string(APPEND source "}\n")
+file(WRITE "${OUTPUT}" "${source}")

@@ -1,0 +1,125 @@
+#include "cli/report/run_page.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/report/link_data.hpp"
+#include "cli/report/memory_data.hpp"
+#include "cli/report/timeline_data.hpp"
+#include "tests/cli/sample_run.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using testing::ElementsAre;
+
+RunOptions options_of_rank(Rank rank) {
+  RunOptions options;
+  options.rank = rank;
+  return options;
+}
+
+TEST(RunPage, ShowsAllRanksOfAFewAndSomeOfMany) {
+  EXPECT_THAT(ranks_of_page(options_of_rank(0), 1), ElementsAre(0));
+  EXPECT_THAT(ranks_of_page(options_of_rank(2), 4), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(ranks_of_page(options_of_rank(0), 8), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(ranks_of_page(options_of_rank(0), 4096), ElementsAre(0, 585, 1170, 1755, 2340, 2925, 3510, 4095));
+  EXPECT_THAT(ranks_of_page(options_of_rank(7), 4096), ElementsAre(0, 7, 585, 1170, 1755, 2340, 2925, 3510));
+}
+
+TEST(RunPage, ShowsTheRanksThatAreAskedForButNotTooMany) {
+  RunOptions options = options_of_rank(0);
+  options.trace_ranks = {3, 5};
+  EXPECT_THAT(ranks_of_page(options, 8), ElementsAre(3, 5));
+  options.trace_ranks.clear();
+  for (Rank rank = 0; rank < 100; ++rank) options.trace_ranks.push_back(rank);
+  EXPECT_EQ(ranks_of_page(options, 4096).size(), 32U);
+  options.trace_ranks.clear();
+  options.trace_all_ranks = true;
+  EXPECT_EQ(ranks_of_page(options, 4096).size(), 8U);
+}
+
+TEST(TimelineData, HasTheLastIterationInNanosecondsSinceItsBegin) {
+  const ordered_json data = timeline_data(sample_run(), {0});
+  ASSERT_EQ(data["lanes"].size(), 3U);
+  const ordered_json& compute = data["lanes"][0];
+  EXPECT_EQ(compute["name"], "Compute");
+  EXPECT_EQ(compute["start"], (ordered_json{0, 2'000'000, 4'000'000, 9'000'000}));
+  EXPECT_EQ(compute["duration"], (ordered_json{2'000'000, 2'000'000, 2'000'000, 1'000'000}));
+  std::vector<std::string> kinds;
+  for (const ordered_json& kind : compute["kind"]) kinds.push_back(data["kinds"][kind.get<std::size_t>()]);
+  EXPECT_THAT(kinds, ElementsAre("forward", "backward", "backward", "update"));
+  EXPECT_EQ(data["names"][compute["label"][3].get<std::size_t>()], "momentum");
+  EXPECT_EQ(data["lanes"][1]["name"], "Communication");
+  EXPECT_EQ(data["lanes"][1]["bytes"], (ordered_json{10'000'000, 10'000'000}));
+  const ordered_json& plane = data["lanes"][2];
+  EXPECT_EQ(plane["name"], "Plane 2");
+  EXPECT_EQ(plane["tasks"], true);
+  EXPECT_EQ(plane["label"], ordered_json::array({1}));  // the peer
+  EXPECT_EQ(data["points"][1], (ordered_json{"bp_start", 2'000'000}));
+  EXPECT_EQ(data["points"].back(), (ordered_json{"iteration_end", 10'000'000}));
+  EXPECT_EQ(data["tasks_left_out"], 0);
+}
+
+TEST(TimelineData, LeavesOutTasksThatAreTooManyForAPage) {
+  RunReport report = sample_run();
+  for (int i = 0; i < 60'000; ++i) {
+    report.result.trace.add({.stream = 1, .kind = sim::SpanKind::copy, .start = 0.016, .end = 0.017, .iteration = 1});
+  }
+  const ordered_json data = timeline_data(report, {0});
+  EXPECT_EQ(data["lanes"].size(), 2U);
+  EXPECT_EQ(data["tasks_left_out"], 1);
+}
+
+TEST(MemoryData, FollowsTheActivationsFromKernelToKernel) {
+  RunReport report = sample_run();
+  report.workload.activations = {700'000'000, 1'000'000'000, 1'000'000'000};
+  const ordered_json data = memory_data(report);
+  EXPECT_EQ(data["date"].size(), 3U);  // equal neighbours are one step
+  EXPECT_EQ(data["activations"], (ordered_json{700'000'000, 1'000'000'000, 0}));
+  EXPECT_DOUBLE_EQ(data["date"][1], 2e-3);
+  EXPECT_DOUBLE_EQ(data["date"][2], 6e-3);
+  Bytes fixed = 0;
+  for (const auto& [purpose, bytes] : data["fixed"].items()) fixed += bytes.get<Bytes>();
+  EXPECT_EQ(fixed + 1'000'000'000, data["peak"].get<Bytes>());
+}
+
+TEST(MemoryData, KnowsNothingOfTheActivationsOfAProfile) {
+  const ordered_json data = memory_data(sample_run());
+  EXPECT_TRUE(data["date"].empty());
+  EXPECT_TRUE(data["activations"].empty());
+}
+
+TEST(LinkData, SumsUpByKindAndNamesTheBusiest) {
+  RunReport report = sample_run();  // allreduces of 2 ms and 1 ms
+  report.links = {{"h0", "HCCS", 10e9, {{10e6, 1e-3}, {5e6, 0.5e-3}}},
+                  {"h1", "HCCS", 10e9, {{20e6, 2e-3}, {0, 0}}},
+                  {"p0", "PCIe", 20e9, {{10e6, 0.5e-3}, {0, 0}}}};
+  const ordered_json data = link_data(report);
+  ASSERT_EQ(data["kinds"].size(), 2U);
+  const ordered_json& hccs = data["kinds"][0];
+  EXPECT_EQ(hccs["links"], 2);
+  EXPECT_DOUBLE_EQ(hccs["bytes"], 35e6);
+  EXPECT_DOUBLE_EQ(hccs["segments"][0]["busiest"], 1);
+  EXPECT_DOUBLE_EQ(hccs["segments"][0]["mean"], 0.75);
+  EXPECT_NEAR(hccs["segments"][1]["busiest"].get<double>(), 0.5, 1e-12);
+  ASSERT_EQ(data["links"].size(), 3U);
+  EXPECT_EQ(data["links"][0]["name"], "h1");  // 2 ms before 1.5 ms
+  EXPECT_DOUBLE_EQ(data["links"][2]["segments"][0], 0.25);
+}
+
+TEST(LinkData, NamesOnlySomeOfManyLinks) {
+  RunReport report = sample_run();
+  for (int i = 0; i < 1000; ++i) {
+    report.links.push_back({fmt::format("h{}", i), "HCCS", 10e9, {{10e6, 1e-3}, {0, 0}}});
+  }
+  const ordered_json data = link_data(report);
+  EXPECT_EQ(data["kinds"][0]["links"], 1000);
+  EXPECT_EQ(data["links"].size(), 16U);
+}
+
+}  // namespace
+}  // namespace hcclsim::cli
