@@ -6,6 +6,8 @@
 
 #include "base/units.hpp"
 #include "cli/profile_report.hpp"
+#include "sim/cluster.hpp"
+#include "study/split/robustness.hpp"
 #include "study/split/tuning.hpp"
 
 /// What `hcclsim tune` prints, as text and JSON (docs/formats.md). Nothing here simulates. Dates are seconds since
@@ -16,6 +18,28 @@ namespace hcclsim::cli {
 struct ConfirmedSplit {
   Seconds finish = 0;  ///< end of the last allreduce
   Seconds step = 0;    ///< step time
+};
+
+/// How the best split fares in steps with jitter.
+struct JitterReport {
+  double jitter = 0;  ///< relative standard deviation of a kernel's time
+  std::uint64_t seed = 1;
+  study::JitterOutcome outcome;
+};
+
+/// Where which split is the best, over factors on the bandwidth.
+struct BandwidthReport {
+  std::optional<sim::LinkKind> kind{};  ///< of the links that have the factor; none: all
+  std::uint32_t simulated = 0;          ///< factors at which costs were simulated
+  std::vector<study::BandwidthInterval> intervals;
+  study::Regret at_lowest;  ///< of the best split, at the ends of the range
+  study::Regret at_highest;
+};
+
+/// How the best split fares where the backward pass takes its time in proportion to something.
+struct Sensitivity {
+  std::string quantity;  ///< "FLOPs", "bytes"
+  study::Regret regret;
 };
 
 struct TuneReport {
@@ -30,19 +54,36 @@ struct TuneReport {
 
   study::CostModel cost_model = study::CostModel::affine;
   study::AffineFit fit;
-  std::size_t cost_points = 0;  ///< simulated allreduces behind the cost
-  study::TuningOptions options;
+  std::size_t cost_points = 0;  ///< simulated allreduces behind the line
+  std::uint32_t most_segments = 8;
+  std::vector<study::Strategy> compare;  ///< what the table holds
 
   study::Tuning tuning;
   std::vector<double> percentages;                         ///< of the best split; empty: HCCL's rule makes none
   std::vector<std::uint32_t> mindspore;                    ///< all_reduce_fusion_config of the best split
   bool mindspore_exact = false;                            ///< its segments hold the same gradients
-  std::vector<std::optional<ConfirmedSplit>> strategies;   ///< as tuning.strategies
-  std::vector<std::optional<ConfirmedSplit>> by_segments;  ///< as tuning.by_segments
+  ConfirmedSplit best;
+  std::vector<std::optional<ConfirmedSplit>> strategies;  ///< as tuning.strategies
+  std::vector<ConfirmedSplit> by_segments;                ///< as tuning.by_segments; empty: the table has none
+
+  std::optional<JitterReport> jitter;
+  std::optional<BandwidthReport> bandwidth;
+  std::vector<Sensitivity> sensitivity;
 
   std::optional<ProfileReport> profile;  ///< of --profile
   std::vector<std::string> notes;
   bool explain = false;
+
+  /// How far the best split's end lies behind the bound, as a fraction.
+  [[nodiscard]] double gap() const;
+  /// Of the splits that were simulated and have at most so many segments, that with the shortest step, if that is
+  /// shorter than the best one's: updates are part of a step, but not of what is optimised.
+  struct ShorterStep {
+    std::string name;
+    study::Cuts cuts;
+    Seconds step = 0;
+  };
+  [[nodiscard]] std::optional<ShorterStep> shorter_step(std::size_t most_segments) const;
 };
 
 [[nodiscard]] std::string tune_text(const TuneReport& report);

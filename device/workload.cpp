@@ -17,7 +17,7 @@ void check_gradient_type(DataType type, const Soc& soc) {
 }
 
 TimedKernel timed(std::string name, const models::Kernel& kernel, const Soc& soc) {
-  return {.name = std::move(name), .phase = kernel.phase, .duration = kernel_time(kernel, soc)};
+  return {.name = std::move(name), .phase = kernel.phase, .duration = kernel_time(kernel, soc), .flops = kernel.flops};
 }
 
 std::vector<TimedKernel> timed_update(const std::string& gradient, std::uint64_t elements, const Soc& soc,

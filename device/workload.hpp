@@ -24,6 +24,7 @@ struct TimedKernel {
   std::string name;
   models::Phase phase = models::Phase::forward;
   Seconds duration = 0;
+  Flops flops = 0;  ///< useful operations; 0 if a profile does not tell
 };
 
 /// A gradient in production order (the order in which back-propagation finishes them; index 0 comes first).

@@ -43,6 +43,7 @@ Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
     bad_input("platform", "{}: {}", path_, error.what());
   }
   read_links();
+  scale_.assign(links_.size(), 1);
   read_npus();
   find_bypass_zones();
 }
@@ -80,16 +81,20 @@ void Cluster::use(LinkValues values) {
   route_index_.clear();
 }
 
-BytesPerSecond Cluster::capacity(LinkId link) const {
-  switch (values_) {
-    case LinkValues::low:
-      return links_[link].low;
-    case LinkValues::high:
-      return links_[link].high;
-    case LinkValues::used:
-      break;
+void Cluster::scale_bandwidth(double factor, std::optional<LinkKind> kind) {
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    if (!kind.has_value() || links_[link].kind == *kind) scale_[link] *= factor;
   }
-  return links_[link].bandwidth;
+  routes_.clear();
+  route_index_.clear();
+}
+
+BytesPerSecond Cluster::capacity(LinkId link) const {
+  const Link& values = links_[link];
+  const BytesPerSecond bandwidth = values_ == LinkValues::low    ? values.low
+                                   : values_ == LinkValues::high ? values.high
+                                                                 : values.bandwidth;
+  return bandwidth * scale_[link];
 }
 
 const Route& Cluster::route(Rank source, Rank destination) {

@@ -104,11 +104,14 @@ class Cluster {
 
   /// Chooses the links' values for the networks to be made; the default is `used`. Routes found before are void.
   void use(LinkValues values);
+  /// Multiplies the bandwidths of all links, or of those of a kind, for the networks to be made: their used values and
+  /// both ends of their ranges. Routes found before are void.
+  void scale_bandwidth(double factor, std::optional<LinkKind> kind = std::nullopt);
   /// Capacity of a link under the values in use.
   [[nodiscard]] BytesPerSecond capacity(LinkId link) const;
 
-  /// The route from one NPU to another, kept once found: the reference is good until use() is called. Throws
-  /// Error(bad_input, "platform") naming the NPUs if there is none.
+  /// The route from one NPU to another, kept once found: the reference is good until use() or scale_bandwidth() is
+  /// called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
   [[nodiscard]] const Route& route(Rank source, Rank destination);
 
   /// SimGrid's objects, for the networks of this folder.
@@ -134,6 +137,7 @@ class Cluster {
   std::vector<std::pair<const simgrid::s4u::Link*, LinkId>> link_ids_;  // sorted
   std::vector<const simgrid::s4u::NetZone*> bypass_zones_;              // zones with properties `route:…`
   LinkValues values_ = LinkValues::used;
+  std::vector<double> scale_;  // of bandwidths, by LinkId
   std::deque<Route> routes_;
   FlatMap route_index_;  // source << 32 | destination -> index in routes_
   FlatMap declared_;     // the same keys: pairs whose bypass route SimGrid knows

@@ -19,6 +19,7 @@ std::vector<CostPoint> simulate_costs(sim::Cluster& cluster, const device::Soc& 
     const std::uint64_t elements = (size + size_of(type) - 1) / size_of(type);
     const hccl::CollectiveRequest request{.operation = {.ranks = training.npus, .elements = elements, .type = type},
                                           .algorithm = training.allreduce,
+                                          .launch = training.launch,
                                           .config = training.config};
     calls.push_back({{.name = "allreduce", .schedule = make_collective(request, topology, soc)}});
   }

@@ -37,7 +37,7 @@ std::string tune_page(const TuneReport& report, const HtmlReport& html) {
                     {"Platform", report.platform},
                     {"Gradients", report.gradients},
                     {"hcom_parallel", report.hcom_parallel ? "on" : "off"},
-                    {"Most segments", report.options.most_segments},
+                    {"Most segments", report.most_segments},
                     {"Simulated sizes behind the cost", report.cost_points}};
   data["text"] = tune_text(report);
   return html_page(data);

@@ -144,6 +144,11 @@ std::vector<Split> best_splits(const SplitProblem& problem, const Cost& cost, st
   return find_best(problem, cost, most_segments);
 }
 
+std::vector<Split> best_splits(const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments) {
+  return cost.affine.has_value() ? best_splits(problem, *cost.affine, most_segments)
+                                 : best_splits(problem, cost.cost, most_segments);
+}
+
 Split fewest_segments(const SplitProblem& problem, const AffineCost& cost, Seconds finish) {
   // Sums in another order may differ in their last digits.
   Seconds deadline = finish + rounding * std::max(finish, problem.backward_end());
@@ -161,6 +166,15 @@ Split fewest_segments(const SplitProblem& problem, const AffineCost& cost, Secon
   }
   std::reverse(cuts.begin(), cuts.end());
   return timed(problem, cost, std::move(cuts));
+}
+
+Split with_fewest_segments(const SplitProblem& problem, const SegmentCost& cost,
+                           const std::vector<Split>& by_segments) {
+  const Seconds finish = by_segments.back().finish;
+  if (cost.affine.has_value()) return fewest_segments(problem, *cost.affine, finish);
+  // Fewer always come first.
+  return *std::find_if(by_segments.begin(), by_segments.end(),
+                       [&](const Split& split) { return same_time(split.finish, finish); });
 }
 
 Split brute_force(const SplitProblem& problem, const Cost& cost, std::optional<std::uint32_t> most_segments) {

@@ -34,10 +34,19 @@ namespace hcclsim::study {
 [[nodiscard]] std::vector<Split> best_splits(const SplitProblem& problem, const Cost& cost,
                                              std::uint32_t most_segments);
 
+/// The same by the faster of the two ways.
+[[nodiscard]] std::vector<Split> best_splits(const SplitProblem& problem, const SegmentCost& cost,
+                                             std::uint32_t most_segments);
+
 /// The fewest segments with which the last one ends at `finish` at the latest; O(n). Each segment, from the last one
 /// back, takes all the gradients that its deadline allows: what is taken from the segments before it only helps them.
 /// Throws Error(internal) if no split ends by then.
 [[nodiscard]] Split fewest_segments(const SplitProblem& problem, const AffineCost& cost, Seconds finish);
+
+/// Of the splits that end earliest, what best_splits gave being the best for each number of segments, the one with the
+/// fewest.
+[[nodiscard]] Split with_fewest_segments(const SplitProblem& problem, const SegmentCost& cost,
+                                         const std::vector<Split>& by_segments);
 
 /// Calls visit(cuts) for each of the 2^(n−1) splits of `gradients`; of those of at most `most_segments` segments, if
 /// that is given. For up to 31 gradients.

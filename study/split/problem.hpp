@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -49,6 +50,14 @@ struct AffineCost {
 
 /// Seconds that a segment of so many bytes takes.
 using Cost = std::function<Seconds(Bytes)>;
+
+/// A cost by which splits are chosen. Where it is affine, optima take O(n) instead of O(n²).
+struct SegmentCost {
+  Cost cost;
+  std::optional<AffineCost> affine{};  ///< the same cost, or none
+
+  [[nodiscard]] static SegmentCost of(const AffineCost& affine) { return {affine, affine}; }
+};
 
 /// Index of the last gradient of each segment, ascending, the last one size−1: what set_split_strategy_by_idx takes.
 using Cuts = std::vector<std::uint32_t>;

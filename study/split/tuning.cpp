@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "study/split/optimum.hpp"
-#include "study/split/strategies.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -23,36 +22,6 @@ Enum parse(std::string_view what, std::string_view name, const std::array<std::s
     accepted += fmt::format("{}{}", accepted.empty() ? "" : " | ", names.at(i));
   }
   bad_input("option", "unknown {} '{}'; accepted: {}", what, name, accepted);
-}
-
-std::vector<Split> splits_by_segments(const TuningInput& input, std::uint32_t most_segments) {
-  return input.is_affine ? best_splits(input.problem, input.affine, most_segments)
-                         : best_splits(input.problem, input.cost, most_segments);
-}
-
-/// Of ends that are the same: the fewest segments, as fewer always come first.
-Split with_fewest_segments(const TuningInput& input, const std::vector<Split>& by_segments) {
-  const Seconds finish = by_segments.back().finish;
-  if (input.is_affine) return fewest_segments(input.problem, input.affine, finish);
-  return *std::find_if(by_segments.begin(), by_segments.end(),
-                       [&](const Split& split) { return same_time(split.finish, finish); });
-}
-
-std::vector<NamedSplit> compared(const TuningInput& input) {
-  constexpr Bytes megabyte = 1'000'000;
-  const SplitProblem& problem = input.problem;
-  std::vector<NamedSplit> all = input.given;
-  all.push_back({"one segment", one_segment(problem)});
-  all.push_back({"one per tensor", one_per_gradient(problem)});
-  all.push_back({"threshold 25 MB", by_threshold(problem, 25 * megabyte)});
-  all.push_back({"threshold 64 MB", by_threshold(problem, 64 * megabyte)});
-  all.push_back({"MG-WFBP", mg_wfbp(problem, input.affine)});
-  all.push_back({"ASC-WFBP", asc_wfbp(problem, input.affine)});
-  for (NamedSplit& split : all) split.finish = timeline(problem, input.cost, split.cuts).back().end;
-  if (!input.forward.empty()) {
-    all.push_back({"DeAR", {}, problem.backward_end() + dear(problem, input.affine, input.forward).exposed});
-  }
-  return all;
 }
 
 }  // namespace
@@ -95,22 +64,28 @@ AffineFit fit_affine(std::span<const CostPoint> points) {
 
 Tuning tune(const TuningInput& input, const TuningOptions& options) {
   if (options.most_segments == 0) bad_input("split", "at least one segment is needed");
+  const SplitProblem& problem = input.problem;
   Tuning tuning;
-  tuning.by_segments = splits_by_segments(input, options.most_segments);
+  tuning.by_segments = best_splits(problem, input.cost, options.most_segments);
   tuning.best = options.objective == Objective::time ? tuning.by_segments.back()
-                                                     : with_fewest_segments(input, tuning.by_segments);
-  tuning.bound = lower_bound(input.problem, input.minorants);
-  tuning.timeline = timeline(input.problem, input.cost, tuning.best.cuts);
+                                                     : with_fewest_segments(problem, input.cost, tuning.by_segments);
+  tuning.bound = lower_bound(problem, input.minorants);
+  tuning.timeline = timeline(problem, input.cost.cost, tuning.best.cuts);
   tuning.chain = critical_chain(tuning.timeline);
-  tuning.strategies = compared(input);
-  tuning.strategies.push_back({"best", tuning.best.cuts, tuning.best.finish});
+  tuning.strategies = contestants({.problem = problem,
+                                   .cost = input.cost.cost,
+                                   .affine = input.affine,
+                                   .forward = input.forward,
+                                   .given = input.given,
+                                   .vendor_default = input.vendor_default,
+                                   .optimal = tuning.best},
+                                  options.compare);
   if (options.streams == Streams::two_disjoint) {
-    tuning.two_links =
-        best_split_on_two_links(input.problem, {input.affine, options.second_link.value_or(input.affine)});
+    tuning.two_links = best_split_on_two_links(problem, {input.affine, input.affine}, options.most_segments);
   } else if (options.streams == Streams::two_shared) {
-    tuning.shared_link = bracket_on_shared_link(input.problem, input.affine, options.most_segments);
+    tuning.shared_link = bracket_on_shared_link(problem, input.affine, options.most_segments);
   }
-  if (options.verify) tuning.verified = brute_force(input.problem, input.cost, options.most_segments);
+  if (options.verify) tuning.verified = brute_force(problem, input.cost.cost, options.most_segments);
   return tuning;
 }
 

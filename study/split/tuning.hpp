@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "study/split/bound.hpp"
+#include "study/split/comparison.hpp"
 #include "study/split/problem.hpp"
 #include "study/split/two_streams.hpp"
 
@@ -44,30 +45,23 @@ struct AffineFit {
 };
 [[nodiscard]] AffineFit fit_affine(std::span<const CostPoint> points);
 
-/// A split that somebody would choose.
-struct NamedSplit {
-  std::string name;
-  Cuts cuts;           ///< empty: it is no list of segments, such as DeAR's two phases
-  Seconds finish = 0;  ///< of the last segment
-};
-
 struct TuningInput {
   SplitProblem problem;
   std::vector<Bytes> bytes;           ///< of the gradients
   std::vector<Seconds> forward;       ///< forward pass of what each gradient belongs to; empty: unknown, no DeAR
-  AffineCost affine;                  ///< of MG-WFBP and its like, and of the optimum with CostModel::affine
+  AffineCost affine;                  ///< of MG-WFBP and its like
   std::vector<AffineCost> minorants;  ///< nowhere above `cost`
-  Cost cost;                          ///< by which all ends are computed
-  bool is_affine = true;              ///< `cost` is `affine`
-  std::vector<NamedSplit> given;      ///< cuts to compare with: the vendor's default, the user's; ends are filled in
+  SegmentCost cost;                   ///< by which all ends are computed
+  Cuts given;                         ///< the user's split
+  Cuts vendor_default;
 };
 
 struct TuningOptions {
   std::uint32_t most_segments = 8;
   Objective objective = Objective::time_segments;
   Streams streams = Streams::one;
-  std::optional<AffineCost> second_link{};  ///< two_disjoint: cost on the second stream's links; none: as the first
-  bool verify = false;                      ///< try all splits, n ≤ 24
+  bool verify = false;  ///< try all splits, n ≤ 24
+  std::vector<Strategy> compare = all_strategies();
 };
 
 struct Tuning {
@@ -75,7 +69,7 @@ struct Tuning {
   LowerBound bound;
   std::vector<SegmentTime> timeline;   ///< of the best
   std::vector<SegmentTime> chain;      ///< its critical chain
-  std::vector<NamedSplit> strategies;  ///< given ones first, then one segment, one per gradient, …; the best last
+  std::vector<NamedSplit> strategies;  ///< those of the options that are splits
   std::vector<Split> by_segments;      ///< with at most 1, 2, …, most_segments segments
   std::optional<StreamedSplit> two_links;
   std::optional<Bracket> shared_link;

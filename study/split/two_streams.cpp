@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/error.hpp"
 #include "study/split/optimum.hpp"
 
 namespace hcclsim::study {
@@ -28,6 +29,28 @@ void keep_best(std::vector<State>& states) {
     least = state.ends[1];
     return false;
   });
+}
+
+Seconds finish_of(const State& state) { return std::max(state.ends[0], state.ends[1]); }
+
+/// By number of gradients, the states that matter after one more segment, on either stream, and end by `limit`.
+std::vector<std::vector<State>> one_segment_more(const SplitProblem& problem, const std::array<AffineCost, 2>& costs,
+                                                 const std::vector<std::vector<State>>& before, Seconds limit) {
+  std::vector<std::vector<State>> states(before.size());
+  for (std::uint32_t b = 1; b < before.size(); ++b) {
+    for (std::uint32_t a = 0; a < b; ++a) {
+      for (std::uint32_t number = 0; number < before[a].size(); ++number) {
+        for (std::uint8_t stream = 0; stream < 2; ++stream) {
+          State state{before[a][number].ends, a, number, stream};
+          Seconds& end = state.ends.at(stream);
+          end = std::max(end, problem.ready(b)) + costs.at(stream)(problem.bytes(a, b));
+          if (end <= limit || same_time(end, limit)) states[b].push_back(state);
+        }
+      }
+    }
+    keep_best(states[b]);
+  }
+  return states;
 }
 
 /// Up to two segments on a link that they share.
@@ -157,33 +180,35 @@ Split try_all_on_shared_link(const SplitProblem& problem, const AffineCost& cost
 
 }  // namespace
 
-StreamedSplit best_split_on_two_links(const SplitProblem& problem, const std::array<AffineCost, 2>& costs) {
+StreamedSplit best_split_on_two_links(const SplitProblem& problem, const std::array<AffineCost, 2>& costs,
+                                      std::uint32_t most_segments) {
   const std::uint32_t n = problem.size();
-  const Seconds limit = std::min(best_split(problem, costs[0]).finish, best_split(problem, costs[1]).finish);
-  std::vector<std::vector<State>> states(n + 1);
-  states[0].push_back({});
-  for (std::uint32_t b = 1; b <= n; ++b) {
-    for (std::uint32_t a = 0; a < b; ++a) {
-      for (std::uint32_t number = 0; number < states[a].size(); ++number) {
-        for (std::uint8_t stream = 0; stream < 2; ++stream) {
-          State state{states[a][number].ends, a, number, stream};
-          Seconds& end = state.ends.at(stream);
-          end = std::max(end, problem.ready(b)) + costs.at(stream)(problem.bytes(a, b));
-          if (end <= limit || same_time(end, limit)) states[b].push_back(state);
-        }
+  const auto alone = [&](const AffineCost& cost) { return best_splits(problem, cost, most_segments).back().finish; };
+  const Seconds limit = std::min(alone(costs[0]), alone(costs[1]));
+  // states[k][b]: of the first b gradients in k segments
+  std::vector<std::vector<std::vector<State>>> states(1);
+  states[0].resize(n + 1);
+  states[0][0].push_back({});
+  std::size_t best_row = 0;
+  const State* best = nullptr;
+  for (std::size_t k = 1; k <= std::min(most_segments, n); ++k) {
+    states.push_back(one_segment_more(problem, costs, states.back(), limit));
+    for (const State& state : states[k][n]) {
+      if (best != nullptr && (finish_of(state) >= finish_of(*best) || same_time(finish_of(state), finish_of(*best)))) {
+        continue;
       }
+      best = &state;
+      best_row = k;
     }
-    keep_best(states[b]);
   }
-  const auto finish_of = [](const State& state) { return std::max(state.ends[0], state.ends[1]); };
-  const auto best = std::min_element(states[n].begin(), states[n].end(),
-                                     [&](const State& a, const State& b) { return finish_of(a) < finish_of(b); });
+  if (best == nullptr) internal_error("two streams end later than one");
   StreamedSplit split{{}, {}, finish_of(*best)};
   std::uint32_t b = n;
-  for (const State* state = &*best; b > 0; state = &states[b][state->number]) {
+  for (std::size_t k = best_row; b > 0; --k) {
     split.cuts.push_back(b - 1);
-    split.streams.push_back(state->stream);
-    b = state->gradients;
+    split.streams.push_back(best->stream);
+    b = best->gradients;
+    best = &states[k - 1][b][best->number];
   }
   std::reverse(split.cuts.begin(), split.cuts.end());
   std::reverse(split.streams.begin(), split.streams.end());

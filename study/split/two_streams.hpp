@@ -24,9 +24,10 @@ struct StreamedSplit {
   Seconds finish = 0;
 };
 
-/// The earliest end on two streams with links and costs of their own; O(n² · number of states that matter).
-[[nodiscard]] StreamedSplit best_split_on_two_links(const SplitProblem& problem,
-                                                    const std::array<AffineCost, 2>& costs);
+/// The earliest end on two streams with links and costs of their own, with up to `most_segments` segments on both
+/// together; of equal ends the fewest. O(n² · most_segments · number of states that matter).
+[[nodiscard]] StreamedSplit best_split_on_two_links(const SplitProblem& problem, const std::array<AffineCost, 2>& costs,
+                                                    std::uint32_t most_segments);
 
 /// When the last segment ends with up to two segments in flight on one link, in order: a segment begins when its
 /// gradients are ready and one of the two before it has ended.

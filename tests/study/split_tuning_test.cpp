@@ -18,8 +18,9 @@ TuningInput input() {
           .forward = {1, 1, 1},
           .affine = cost,
           .minorants = {cost},
-          .cost = cost,
-          .given = {{"vendor", {1, 2}}}};
+          .cost = SegmentCost::of(cost),
+          .given = {0, 1, 2},
+          .vendor_default = {1, 2}};
 }
 
 TEST(SplitTuning, ComparesWhatOthersDo) {
@@ -38,12 +39,47 @@ TEST(SplitTuning, ComparesWhatOthersDo) {
     }
     return -1.0;
   };
-  EXPECT_DOUBLE_EQ(finish_of("vendor"), 12);
+  EXPECT_DOUBLE_EQ(finish_of("default"), 12);
+  EXPECT_DOUBLE_EQ(finish_of("as given"), 13);
   EXPECT_DOUBLE_EQ(finish_of("MG-WFBP"), 12);
   EXPECT_DOUBLE_EQ(finish_of("one segment"), 12);
   EXPECT_DOUBLE_EQ(finish_of("one per tensor"), 13);
   EXPECT_DOUBLE_EQ(finish_of("best"), 10);
   EXPECT_GT(finish_of("DeAR"), 0);
+}
+
+TEST(SplitTuning, TheTableHoldsWhatIsAskedFor) {
+  const auto names = [](const std::string& list) {
+    std::string text;
+    for (const NamedSplit& split : tune(input(), {.compare = parse_strategies(list)}).strategies) {
+      text += split.name + ';';
+    }
+    return text;
+  };
+  EXPECT_EQ(names("optimal,threshold:2B,threshold:3MB,lb,dear"), "best;threshold 2 B;threshold 3 MB;DeAR;");
+  EXPECT_EQ(names("lb"), "");
+  EXPECT_TRUE(holds(parse_strategies("lb"), Strategy::Kind::bound));
+  EXPECT_FALSE(holds(parse_strategies("lb"), Strategy::Kind::by_segments));
+  TuningInput blind = input();
+  blind.forward.clear();
+  EXPECT_TRUE(tune(blind, {.compare = parse_strategies("dear")}).strategies.empty());
+  const auto message = [](const std::string& list) {
+    try {
+      static_cast<void>(parse_strategies(list));
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(message("mgwfbp,wfbp"),
+            "unknown strategy 'wfbp'; accepted: given, default, single, each, threshold:SIZE, mgwfbp, asc, dear, "
+            "optimal, by-segments, lb");
+  EXPECT_THAT(message(""), testing::HasSubstr("unknown strategy ''"));
+  EXPECT_THAT(message("lb,"), testing::HasSubstr("unknown strategy ''"));
+  EXPECT_THAT(message("threshold"), testing::HasSubstr("threshold:SIZE"));
+  EXPECT_THAT(message("threshold:0B"), testing::HasSubstr("must be more than 0"));
+  EXPECT_THAT(message("threshold:many"), testing::HasSubstr("many"));
+  EXPECT_EQ(message("lb,optimal,lb"), "'lb' is listed twice");
 }
 
 TEST(SplitTuning, FewestSegmentsIsASecondObjective) {
@@ -52,7 +88,7 @@ TEST(SplitTuning, FewestSegmentsIsASecondObjective) {
   TuningInput free = input();
   free.problem = SplitProblem(std::vector<Seconds>{4, 4, 4}, bytes);
   free.affine = {0, 1};
-  free.cost = free.affine;
+  free.cost = SegmentCost::of(free.affine);
   EXPECT_EQ(tune(free, {.objective = Objective::time_segments}).best.cuts.size(), 1U);
 }
 

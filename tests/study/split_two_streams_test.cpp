@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <limits>
 #include <random>
 
@@ -30,11 +31,12 @@ Instance random_instance(std::mt19937_64& random, std::uint32_t most_gradients) 
   return {SplitProblem(ready, bytes), {cost(), cost()}};
 }
 
-/// Every split and every assignment.
-Seconds best_of_all(const SplitProblem& problem, const std::array<AffineCost, 2>& costs) {
+/// Every split of up to so many segments, and every assignment.
+Seconds best_of_all(const SplitProblem& problem, const std::array<AffineCost, 2>& costs, std::uint32_t most_segments) {
   Seconds best = std::numeric_limits<Seconds>::infinity();
   const std::uint32_t n = problem.size();
   for (std::uint32_t mask = 0; mask < 1U << (n - 1); ++mask) {
+    if (std::popcount(mask) + 1U > most_segments) continue;
     for (std::uint32_t streams = 0; streams < 1U << n; ++streams) {
       std::array<Seconds, 2> ends{0, 0};
       std::uint32_t begin = 0;
@@ -55,8 +57,10 @@ TEST(TwoStreams, OnLinksOfTheirOwnEqualsBruteForce) {
   std::mt19937_64 random(11);
   for (int i = 0; i < 20'000; ++i) {
     const Instance instance = random_instance(random, 6);
-    const StreamedSplit split = best_split_on_two_links(instance.problem, instance.costs);
-    ASSERT_NEAR(split.finish, best_of_all(instance.problem, instance.costs), 1e-9) << i;
+    const auto most_segments = static_cast<std::uint32_t>(1 + random() % 6);
+    const StreamedSplit split = best_split_on_two_links(instance.problem, instance.costs, most_segments);
+    ASSERT_NEAR(split.finish, best_of_all(instance.problem, instance.costs, most_segments), 1e-9) << i;
+    ASSERT_LE(split.cuts.size(), most_segments);
     // The split that is returned ends then.
     std::array<Seconds, 2> ends{0, 0};
     std::uint32_t begin = 0;

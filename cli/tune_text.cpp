@@ -1,16 +1,13 @@
-#include "cli/tune_report.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/output.hpp"
+#include "cli/tune_report.hpp"
+
+// The form of tune_report.hpp for people.
 
 namespace hcclsim::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 std::string milliseconds(Seconds time) { return fmt::format("{:.3f}", time * 1e3); }
 
@@ -18,10 +15,6 @@ std::string list(const std::vector<std::uint32_t>& numbers) {
   constexpr std::size_t most = 12;
   if (numbers.size() <= most) return fmt::format("{}", fmt::join(numbers, ","));
   return fmt::format("{},…,{}", fmt::join(numbers.begin(), numbers.begin() + most - 2, ","), numbers.back());
-}
-
-double gap_of(const study::Tuning& tuning) {
-  return tuning.bound.finish > 0 ? tuning.best.finish / tuning.bound.finish - 1 : 0;
 }
 
 std::string cost_text(const TuneReport& report) {
@@ -42,10 +35,9 @@ std::string certificate(const TuneReport& report) {
   const study::Tuning& tuning = report.tuning;
   std::string text = fmt::format(
       "The last allreduce ends at {} ms, {} ms behind the backward pass. No schedule ends before {} ms (gradients from "
-      "{} "
-      "on, ready at the earliest then, need the link): gap {:.2f} %.\n",
+      "{} on, ready at the earliest then, need the link): gap {:.2f} %.\n",
       milliseconds(tuning.best.finish), milliseconds(tuning.best.finish - report.backward_end),
-      milliseconds(tuning.bound.finish), tuning.bound.gradient, gap_of(tuning) * 100);
+      milliseconds(tuning.bound.finish), tuning.bound.gradient, report.gap() * 100);
   const study::SegmentTime& first = tuning.chain.front();
   text += fmt::format("Critical: segment [{},{}] begins at {} ms, when {}; {} follow{} it without a gap.\n",
                       first.first, first.last, milliseconds(first.start),
@@ -53,8 +45,17 @@ std::string certificate(const TuneReport& report) {
                       tuning.chain.size() == 1 ? "nothing" : fmt::format("{} more", tuning.chain.size() - 1),
                       tuning.chain.size() <= 2 ? "s" : "");
   text +=
-      "Premises: ready times do not depend on the split; segments are runs of gradients in production order; one "
-      "stream.\n";
+      "Premises: fixed ready times, the same for every split; contiguous cuts, runs of gradients in production order; "
+      "one stream.\n";
+  if (!report.hcom_parallel) {
+    text += fmt::format(
+        "hcom_parallel is off: allreduces begin when the backward pass has ended and follow each other, so that no cut "
+        "hides anything{}\n",
+        tuning.best.cuts.size() == 1
+            ? fmt::format(" and each further segment costs alpha, {:.2f} us more: one segment is optimal.",
+                          report.fit.cost.alpha / microsecond)
+            : "; these simulated costs have a step above which several segments are cheaper than one.");
+  }
   if (tuning.verified.has_value()) {
     const bool agrees = tuning.verified->finish >= tuning.best.finish * (1 - 1e-12);
     text +=
@@ -82,33 +83,87 @@ std::string comparison(const TuneReport& report) {
     const study::NamedSplit& split = report.tuning.strategies[i];
     add(split.name, split.cuts, split.finish, report.strategies[i]);
   }
-  for (std::size_t k = 0; k < report.tuning.by_segments.size(); ++k) {
+  for (std::size_t k = 0; k < report.by_segments.size(); ++k) {
     const study::Split& split = report.tuning.by_segments[k];
     add(fmt::format("best of {}", k + 1), split.cuts, split.finish, report.by_segments[k]);
   }
-  add("no schedule before", {}, report.tuning.bound.finish, {});
+  if (holds(report.compare, study::Strategy::Kind::bound)) {
+    add("no schedule before", {}, report.tuning.bound.finish, {});
+  }
   return table.to_string();
 }
 
-/// The shortest step of all that were simulated: what the update of the parameters adds is not part of the problem.
-std::string shortest_step(const TuneReport& report) {
-  const std::string* name = nullptr;
-  Seconds least = 0;
-  Seconds of_best = 0;
-  for (std::size_t i = 0; i < report.tuning.strategies.size(); ++i) {
-    if (!report.strategies[i].has_value()) continue;
-    const Seconds step = report.strategies[i]->step;
-    of_best = step;  // the best split stands last
-    if (name != nullptr && step >= least) continue;
-    name = &report.tuning.strategies[i].name;
-    least = step;
+/// What the update of the parameters adds is not part of the problem.
+std::string shorter_steps(const TuneReport& report) {
+  const auto describe = [&](const TuneReport::ShorterStep& shorter) {
+    return fmt::format("'{}', {} segment{}{}: {} ms, {:.2f} % less", shorter.name, shorter.cuts.size(),
+                       shorter.cuts.size() == 1 ? "" : "s",
+                       shorter.cuts.size() <= report.most_segments
+                           ? fmt::format(" [{}]", fmt::join(shorter.cuts, ","))
+                           : "",
+                       milliseconds(shorter.step), (1 - shorter.step / report.best.step) * 100);
+  };
+  const auto shortest = report.shorter_step(report.gradients);
+  if (!shortest.has_value()) return {};
+  std::string text = fmt::format(
+      "The optimum is that of communication. Counting the updates, each of which follows its allreduce, the shortest "
+      "step of these is that of {}",
+      describe(*shortest));
+  if (shortest->cuts.size() > report.most_segments) {
+    const auto allowed = report.shorter_step(report.most_segments);
+    text += fmt::format("; with at most {}, {}", report.most_segments,
+                        allowed.has_value() ? "that of " + describe(*allowed) : "none is shorter than the best split's");
   }
-  if (name == nullptr || least >= of_best) return {};
+  return text + ".\n";
+}
+
+/// "ends 0.012 ms (0.1 %) later than …" or that nothing ends earlier.
+std::string regret_text(const study::Regret& regret) {
+  if (regret.none()) return "stays the best";
+  return fmt::format("ends {} ms ({:.2f} %) later than the best, [{}]", milliseconds(regret.time()),
+                     regret.fraction() * 100, list(regret.best.cuts));
+}
+
+std::string jitter_text(const JitterReport& jitter) {
+  const study::JitterOutcome& outcome = jitter.outcome;
   return fmt::format(
-      "The optimum is that of communication. Counting the updates, which each follow their allreduce, the shortest "
-      "step of "
-      "these is that of '{}': {} ms, {:.2f} % less.\n",
-      *name, milliseconds(least), (1 - least / of_best) * 100);
+      "Kernel times with a relative standard deviation of {:g}, {} draws (seed {}): the split is the best in {:.1f} % of "
+      "them; it ends {} ms later than the best on average, {} ms at worst ({:.2f} % of an end at most).\n",
+      jitter.jitter, outcome.draws, jitter.seed, 100.0 * outcome.optimal / outcome.draws,
+      milliseconds(outcome.mean_regret), milliseconds(outcome.worst_regret), outcome.worst_fraction * 100);
+}
+
+std::string bandwidth_text(const BandwidthReport& bandwidth) {
+  const std::string links = bandwidth.kind.has_value() ? fmt::format("{} links", name_of(*bandwidth.kind)) : "all links";
+  std::string text = fmt::format(
+      "Bandwidth of {} times {:g} to {:g}, costs simulated at {} factors: at {:g} the split {}, at {:g} it {}.\n", links,
+      bandwidth.intervals.front().from, bandwidth.intervals.back().to, bandwidth.simulated,
+      bandwidth.intervals.front().from, regret_text(bandwidth.at_lowest), bandwidth.intervals.back().to,
+      regret_text(bandwidth.at_highest));
+  Table table({{"from factor"}, {"to"}, {"segments"}, {"best split", Table::Align::left}});
+  for (const study::BandwidthInterval& interval : bandwidth.intervals) {
+    table.add_row({fmt::format("{:.4f}", interval.from), fmt::format("{:.4f}", interval.to),
+                   std::to_string(interval.cuts.size()), list(interval.cuts)});
+  }
+  return text + table.to_string("  ");
+}
+
+std::string sensitivity_text(const std::vector<Sensitivity>& all) {
+  if (all.empty()) return {};
+  std::string text = "Sensitivity, with ready times of the same backward pass";
+  const char* separator = " in proportion to ";
+  for (const Sensitivity& sensitivity : all) {
+    text += fmt::format("{}{}: the split {}", separator, sensitivity.quantity, regret_text(sensitivity.regret));
+    separator = "; to ";
+  }
+  return text + ".\n";
+}
+
+std::string robustness(const TuneReport& report) {
+  std::string text;
+  if (report.jitter.has_value()) text += jitter_text(*report.jitter);
+  if (report.bandwidth.has_value()) text += bandwidth_text(*report.bandwidth);
+  return text + sensitivity_text(report.sensitivity);
 }
 
 std::string two_streams(const study::Tuning& tuning) {
@@ -137,10 +192,6 @@ std::string timeline_text(const study::Tuning& tuning) {
   return table.to_string();
 }
 
-ordered_json json_of(const std::optional<ConfirmedSplit>& confirmed, Seconds ConfirmedSplit::*figure) {
-  return confirmed.has_value() ? ordered_json((*confirmed).*figure) : ordered_json(nullptr);
-}
-
 }  // namespace
 
 std::string tune_text(const TuneReport& report) {
@@ -154,71 +205,10 @@ std::string tune_text(const TuneReport& report) {
   }
   text += fmt::format("  all_reduce_fusion_config=[{}]{}\n\n", fmt::join(report.mindspore, ","),
                       report.mindspore_exact ? "" : "  # nearest: some segments are no runs in parameter order");
-  text += certificate(report) + two_streams(report.tuning) + '\n' + comparison(report) + shortest_step(report);
+  text += certificate(report) + two_streams(report.tuning) + '\n' + comparison(report) + shorter_steps(report) + robustness(report);
   if (report.explain) text += '\n' + timeline_text(report.tuning);
   for (const std::string& note : report.notes) text += fmt::format("note: {}\n", note);
   return text;
-}
-
-std::string tune_json(const TuneReport& report) {
-  const study::Tuning& tuning = report.tuning;
-  ordered_json best{{"by_idx", tuning.best.cuts},
-                    {"by_size", report.percentages.empty() ? ordered_json(nullptr) : ordered_json(report.percentages)},
-                    {"all_reduce_fusion_config", report.mindspore},
-                    {"segments", tuning.best.cuts.size()},
-                    {"finish_s", tuning.best.finish},
-                    {"exposed_s", tuning.best.finish - report.backward_end},
-                    {"bound_s", tuning.bound.finish},
-                    {"gap", gap_of(tuning)},
-                    {"witness", tuning.bound.gradient}};
-  ordered_json strategies = ordered_json::array();
-  for (std::size_t i = 0; i < tuning.strategies.size(); ++i) {
-    const study::NamedSplit& split = tuning.strategies[i];
-    strategies.push_back({{"name", split.name},
-                          {"by_idx", split.cuts.empty() ? ordered_json(nullptr) : ordered_json(split.cuts)},
-                          {"finish_s", split.finish},
-                          {"exposed_s", split.finish - report.backward_end},
-                          {"simulated_finish_s", json_of(report.strategies[i], &ConfirmedSplit::finish)},
-                          {"simulated_step_s", json_of(report.strategies[i], &ConfirmedSplit::step)}});
-  }
-  ordered_json by_segments = ordered_json::array();
-  for (std::size_t k = 0; k < tuning.by_segments.size(); ++k) {
-    const study::Split& split = tuning.by_segments[k];
-    by_segments.push_back({{"k", k + 1},
-                           {"by_idx", split.cuts},
-                           {"finish_s", split.finish},
-                           {"simulated_finish_s", json_of(report.by_segments[k], &ConfirmedSplit::finish)},
-                           {"simulated_step_s", json_of(report.by_segments[k], &ConfirmedSplit::step)}});
-  }
-  ordered_json json{{"format_version", 1},
-                    {"model", report.model},
-                    {"platform", report.platform},
-                    {"npus", report.npus},
-                    {"gradients", report.gradients},
-                    {"bytes", report.bytes},
-                    {"backward_end_s", report.backward_end},
-                    {"cost",
-                     {{"model", name_of(report.cost_model)},
-                      {"alpha_s", report.fit.cost.alpha},
-                      {"beta_s_per_byte", report.fit.cost.beta},
-                      {"largest_error", report.fit.largest_error}}},
-                    {"best", std::move(best)},
-                    {"strategies", std::move(strategies)},
-                    {"by_segments", std::move(by_segments)}};
-  if (tuning.two_links.has_value()) {
-    json["two_links"] = {{"by_idx", tuning.two_links->cuts},
-                         {"streams", tuning.two_links->streams},
-                         {"finish_s", tuning.two_links->finish}};
-  }
-  if (tuning.shared_link.has_value()) {
-    json["shared_link"] = {{"bound_s", tuning.shared_link->bound},
-                           {"by_idx", tuning.shared_link->best_found.cuts},
-                           {"best_found_s", tuning.shared_link->best_found.finish},
-                           {"exact", tuning.shared_link->exact}};
-  }
-  if (report.profile.has_value()) json["profile"] = profile_json(*report.profile);
-  json["notes"] = report.notes;
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace hcclsim::cli

@@ -1,0 +1,210 @@
+#include "cli/tuner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "cli/loaded_run.hpp"
+#include "cli/tune_robustness.hpp"
+#include "cli/tune_simulations.hpp"
+#include "hccl/gradient/split.hpp"
+#include "study/ready_times.hpp"
+#include "study/split/percentages.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+study::Cuts cuts_of(const std::vector<hccl::Segment>& segments) {
+  study::Cuts cuts;
+  for (const hccl::Segment& segment : segments) cuts.push_back(segment.last);
+  return cuts;
+}
+
+/// The run's options without jitter, which is not part of the problem: it is what the split is tried under.
+RunOptions without_jitter(RunOptions options) {
+  options.skew.jitter = 0;
+  return options;
+}
+
+/// Last indices in parameter order of the segments from the last one back, and whether they hold the same gradients.
+void add_mindspore(TuneReport& report, const device::Workload& workload) {
+  const std::uint32_t n = report.gradients;
+  const study::Cuts& cuts = report.tuning.best.cuts;
+  report.mindspore_exact = true;
+  for (std::size_t i = cuts.size(); i-- > 0;) {
+    const std::uint32_t begin = i == 0 ? 0 : cuts[i - 1] + 1;
+    report.mindspore.push_back(n - 1 - begin);
+    for (std::uint32_t gradient = begin; gradient <= cuts[i]; ++gradient) {
+      const std::uint32_t parameter = workload.gradients[gradient].parameter;
+      report.mindspore_exact = report.mindspore_exact && parameter <= n - 1 - begin && parameter + cuts[i] + 1 >= n;
+    }
+  }
+}
+
+class Tuner {
+ public:
+  Tuner(const TuneOptions& options, const std::string& platform)
+      : options_(options),
+        cluster_(platform, options.run.platform_edits),
+        run_(without_jitter(options.run), cluster_) {
+    if (run_.npus == 1) {
+      bad_input("option", "{} NPU has nothing to reduce, so that any split will do; tune needs two or more", run_.npus);
+    }
+  }
+
+  TuneReport tune() {
+    TuneReport report = described();
+    const study::TuningInput input = input_for(report);
+    report.backward_end = input.problem.backward_end();
+    report.tuning = study::tune(input, tuning_options(input));
+    report.percentages =
+        study::percentages_of(report.tuning.best.cuts, run_.gradient_sizes).value_or(std::vector<double>{});
+    if (report.percentages.empty()) {
+      report.notes.emplace_back("HCCL's percent rule makes no such cuts; use the indices");
+    }
+    add_mindspore(report, run_.workload);
+    confirm(report);
+    add_robustness(report, {input.problem, input.cost, report.tuning.best.cuts});
+    report.notes.insert(report.notes.end(), run_.notes.begin(), run_.notes.end());
+    return report;
+  }
+
+ private:
+  [[nodiscard]] TuneReport described() const {
+    TuneReport report;
+    report.model = run_.model;
+    report.platform = std::filesystem::path(run_.cluster.path()).filename().string();
+    report.npu = run_.soc.name;
+    report.npus = run_.npus;
+    report.hcom_parallel = run_.training.hcom_parallel;
+    report.gradients = static_cast<std::uint32_t>(run_.gradient_sizes.size());
+    report.bytes = std::accumulate(run_.gradient_sizes.begin(), run_.gradient_sizes.end(), Bytes{0});
+    report.cost_model = options_.cost;
+    report.most_segments = options_.most_segments;
+    report.compare = options_.compare.value_or(study::all_strategies());
+    report.explain = options_.run.explain;
+    return report;
+  }
+
+  /// The rank whose gradients are ready last.
+  [[nodiscard]] Rank slowest_rank() const {
+    const device::Skew& skew = run_.training.skew;
+    Rank slowest = run_.training.rank;
+    for (Rank rank = 0; rank < run_.npus; ++rank) {
+      if (skew.speed(rank) < skew.speed(slowest)) slowest = rank;
+    }
+    return slowest;
+  }
+
+  /// Simulates the step as it is given and what allreduces cost.
+  study::TuningInput input_for(TuneReport& report) {
+    hccl::TrainingOptions base = run_.training;
+    base.rank = slowest_rank();
+    if (base.rank != run_.training.rank) {
+      report.notes.push_back(
+          fmt::format("NPUs differ in speed: gradients are ready when those of rank {}, the slowest, are", base.rank));
+    }
+    Child step = start_step(run_, base);
+    // The fitted line is that of the curve under each cost model.
+    const study::SplitProblem sizes_only(std::vector<Seconds>(run_.gradient_sizes.size(), 0), run_.gradient_sizes);
+    const std::vector<Bytes> sizes = cost_sizes(study::CostModel::affine, sizes_only);
+    Child costs = start_costs(run_, sizes);
+    const SimulatedStep simulated = result_of(step);
+    if (run_.profile.has_value()) report.profile.emplace(*run_.profile, simulated.phases);
+    const std::vector<study::CostPoint> curve = result_of(costs, sizes);
+    report.fit = study::fit_affine(curve);
+    report.cost_points = curve.size();
+
+    std::vector<Seconds> ready = simulated.ready;
+    if (!report.hcom_parallel) std::fill(ready.begin(), ready.end(), simulated.backward_end);
+    study::TuningInput input{.problem = study::SplitProblem(ready, run_.gradient_sizes),
+                             .bytes = run_.gradient_sizes,
+                             .forward = study::forward_times(run_.workload, simulated.ready),
+                             .affine = report.fit.cost,
+                             .minorants = {report.fit.cost},
+                             .cost = {},
+                             .given = cuts_of(run_.training.segments),
+                             .vendor_default = vendor_default()};
+    if (options_.cost == study::CostModel::simulated) {
+      const std::vector<Bytes> all_sizes = cost_sizes(options_.cost, input.problem);
+      Child all_costs = start_costs(run_, all_sizes);
+      const std::vector<study::CostPoint> all = result_of(all_costs, all_sizes);
+      input.cost = segment_cost(options_.cost, all);
+      input.minorants = study::affine_minorants(all);
+    } else {
+      input.cost = segment_cost(options_.cost, curve);
+      if (options_.cost == study::CostModel::table) input.minorants = study::affine_minorants(curve);
+    }
+    return input;
+  }
+
+  [[nodiscard]] study::Cuts vendor_default() const {
+    return cuts_of(hccl::SplitStrategies(0, run_.npus).resolve(hccl::world_group, run_.gradient_sizes));
+  }
+
+  /// Without a list, the table does not hold the given split where that is the default one.
+  [[nodiscard]] study::TuningOptions tuning_options(const study::TuningInput& input) const {
+    study::TuningOptions tuning{.most_segments = options_.most_segments,
+                                .objective = options_.objective,
+                                .streams = options_.streams,
+                                .verify = options_.verify,
+                                .compare = options_.compare.value_or(study::all_strategies())};
+    if (!options_.compare.has_value() && input.given == input.vendor_default) {
+      std::erase(tuning.compare, study::Strategy{study::Strategy::Kind::given});
+    }
+    return tuning;
+  }
+
+  /// Simulates every split that `run` can express, each once.
+  void confirm(TuneReport& report) {
+    std::map<study::Cuts, Child> children;
+    const auto start = [&](const study::Cuts& cuts) {
+      if (cuts.empty() || children.contains(cuts)) return;
+      hccl::TrainingOptions training = run_.training;
+      training.segments = hccl::segments_from_last_indices(cuts);
+      children.emplace(cuts, start_step(run_, std::move(training)));
+    };
+    const bool by_segments = holds(report.compare, study::Strategy::Kind::by_segments);
+    start(report.tuning.best.cuts);
+    for (const study::NamedSplit& split : report.tuning.strategies) start(split.cuts);
+    if (by_segments) {
+      for (const study::Split& split : report.tuning.by_segments) start(split.cuts);
+    }
+    std::map<study::Cuts, ConfirmedSplit> confirmed;
+    for (auto& [cuts, child] : children) {
+      const SimulatedStep step = result_of(child);
+      confirmed[cuts] = {step.finish, step.step};
+    }
+    report.best = confirmed.at(report.tuning.best.cuts);
+    for (const study::NamedSplit& split : report.tuning.strategies) {
+      const auto found = confirmed.find(split.cuts);
+      report.strategies.push_back(found == confirmed.end() ? std::nullopt : std::optional(found->second));
+    }
+    if (!by_segments) return;
+    for (const study::Split& split : report.tuning.by_segments) report.by_segments.push_back(confirmed.at(split.cuts));
+  }
+
+  void add_robustness(TuneReport& report, const Choice& choice) {
+    if (options_.run.skew.jitter > 0) report.jitter = under_jitter(options_, run_, choice);
+    if (options_.bandwidth_range.has_value()) {
+      report.bandwidth = over_bandwidth(options_, *options_.bandwidth_range, run_, choice);
+    }
+    if (report.hcom_parallel) report.sensitivity = under_proportions(options_, run_, choice);
+  }
+
+  const TuneOptions& options_;
+  sim::Cluster cluster_;
+  LoadedRun run_;
+};
+
+}  // namespace
+
+TuneReport tune(const TuneOptions& options, const std::string& platform) { return Tuner(options, platform).tune(); }
+
+}  // namespace hcclsim::cli
