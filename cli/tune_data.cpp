@@ -119,9 +119,7 @@ void add_streams(const study::Tuning& tuning, Json& json) {
 
 }  // namespace
 
-double TuneReport::gap() const {
-  return tuning.bound.finish > 0 ? tuning.best.finish / tuning.bound.finish - 1 : 0;
-}
+double TuneReport::gap() const { return tuning.bound.finish > 0 ? tuning.best.finish / tuning.bound.finish - 1 : 0; }
 
 std::optional<TuneReport::ShorterStep> TuneReport::shorter_step(std::size_t most_segments) const {
   std::optional<ShorterStep> shortest;

@@ -38,10 +38,11 @@ BandwidthRange parse_bandwidth_range(std::string_view text) {
   const std::optional<double> low = parse_factor(text.substr(0, colon));
   const std::optional<double> high = colon < text.size() ? parse_factor(text.substr(colon + 1)) : std::nullopt;
   if (!low.has_value() || !high.has_value() || *low >= *high) {
-    bad_input("option",
-              "'{}' is no range: give factors LOW:HIGH from 0.001 to 1000, such as 0.5:2, or a kind of link whose range "
-              "the platform gives: hccs, pcie, sio, ub, roce, other",
-              text);
+    bad_input(
+        "option",
+        "'{}' is no range: give factors LOW:HIGH from 0.001 to 1000, such as 0.5:2, or a kind of link whose range "
+        "the platform gives: hccs, pcie, sio, ub, roce, other",
+        text);
   }
   return {.low = *low, .high = *high};
 }

@@ -59,9 +59,9 @@ struct TuneReport {
   std::vector<study::Strategy> compare;  ///< what the table holds
 
   study::Tuning tuning;
-  std::vector<double> percentages;                         ///< of the best split; empty: HCCL's rule makes none
-  std::vector<std::uint32_t> mindspore;                    ///< all_reduce_fusion_config of the best split
-  bool mindspore_exact = false;                            ///< its segments hold the same gradients
+  std::vector<double> percentages;       ///< of the best split; empty: HCCL's rule makes none
+  std::vector<std::uint32_t> mindspore;  ///< all_reduce_fusion_config of the best split
+  bool mindspore_exact = false;          ///< its segments hold the same gradients
   ConfirmedSplit best;
   std::vector<std::optional<ConfirmedSplit>> strategies;  ///< as tuning.strategies
   std::vector<ConfirmedSplit> by_segments;                ///< as tuning.by_segments; empty: the table has none

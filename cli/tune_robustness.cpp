@@ -76,9 +76,9 @@ JitterReport under_jitter(const TuneOptions& options, const LoadedRun& run, cons
     if (!overlapped) std::fill(dates.begin(), dates.end(), dates.back());
     return dates;
   };
-  return {options.run.skew.jitter, options.run.skew.seed,
-          study::under_jitter(choice.cuts, run.gradient_sizes, choice.cost, options.most_segments, draws_for(run),
-                              ready)};
+  return {
+      options.run.skew.jitter, options.run.skew.seed,
+      study::under_jitter(choice.cuts, run.gradient_sizes, choice.cost, options.most_segments, draws_for(run), ready)};
 }
 
 BandwidthReport over_bandwidth(const TuneOptions& options, const BandwidthRange& range, LoadedRun& run,

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "cli/output.hpp"
 #include "cli/tune_report.hpp"
 
@@ -93,15 +96,35 @@ std::string comparison(const TuneReport& report) {
   return table.to_string();
 }
 
+/// The largest distance of an end that the cost predicts to the simulated one.
+std::string prediction_text(const TuneReport& report) {
+  double largest = 0;
+  std::string name;
+  const auto consider = [&](const std::string& split, Seconds predicted, Seconds simulated) {
+    const double difference = std::abs(predicted / simulated - 1);
+    if (name.empty() || difference > largest) name = split;
+    largest = std::max(largest, difference);
+  };
+  for (std::size_t i = 0; i < report.strategies.size(); ++i) {
+    const study::NamedSplit& split = report.tuning.strategies[i];
+    if (report.strategies[i].has_value()) consider(split.name, split.finish, report.strategies[i]->finish);
+  }
+  for (std::size_t k = 0; k < report.by_segments.size(); ++k) {
+    consider(fmt::format("best of {}", k + 1), report.tuning.by_segments[k].finish, report.by_segments[k].finish);
+  }
+  if (name.empty()) return {};
+  return fmt::format("Predicted ends are within {:.2f} % of the simulated ones ('{}').\n",
+                     std::ceil(largest * 1e4 - 1e-6) / 100, name);
+}
+
 /// What the update of the parameters adds is not part of the problem.
 std::string shorter_steps(const TuneReport& report) {
   const auto describe = [&](const TuneReport::ShorterStep& shorter) {
-    return fmt::format("'{}', {} segment{}{}: {} ms, {:.2f} % less", shorter.name, shorter.cuts.size(),
-                       shorter.cuts.size() == 1 ? "" : "s",
-                       shorter.cuts.size() <= report.most_segments
-                           ? fmt::format(" [{}]", fmt::join(shorter.cuts, ","))
-                           : "",
-                       milliseconds(shorter.step), (1 - shorter.step / report.best.step) * 100);
+    return fmt::format(
+        "'{}', {} segment{}{}: {} ms, {:.2f} % less", shorter.name, shorter.cuts.size(),
+        shorter.cuts.size() == 1 ? "" : "s",
+        shorter.cuts.size() <= report.most_segments ? fmt::format(" [{}]", fmt::join(shorter.cuts, ",")) : "",
+        milliseconds(shorter.step), (1 - shorter.step / report.best.step) * 100);
   };
   const auto shortest = report.shorter_step(report.gradients);
   if (!shortest.has_value()) return {};
@@ -111,8 +134,9 @@ std::string shorter_steps(const TuneReport& report) {
       describe(*shortest));
   if (shortest->cuts.size() > report.most_segments) {
     const auto allowed = report.shorter_step(report.most_segments);
-    text += fmt::format("; with at most {}, {}", report.most_segments,
-                        allowed.has_value() ? "that of " + describe(*allowed) : "none is shorter than the best split's");
+    text +=
+        fmt::format("; with at most {}, {}", report.most_segments,
+                    allowed.has_value() ? "that of " + describe(*allowed) : "none is shorter than the best split's");
   }
   return text + ".\n";
 }
@@ -127,17 +151,18 @@ std::string regret_text(const study::Regret& regret) {
 std::string jitter_text(const JitterReport& jitter) {
   const study::JitterOutcome& outcome = jitter.outcome;
   return fmt::format(
-      "Kernel times with a relative standard deviation of {:g}, {} draws (seed {}): the split is the best in {:.1f} % of "
-      "them; it ends {} ms later than the best on average, {} ms at worst ({:.2f} % of an end at most).\n",
+      "Kernel times with a relative standard deviation of {:g}, {} draws (seed {}): the split is the best in {:.1f} % "
+      "of them; it ends {} ms later than the best on average, {} ms at worst ({:.2f} % of an end at most).\n",
       jitter.jitter, outcome.draws, jitter.seed, 100.0 * outcome.optimal / outcome.draws,
       milliseconds(outcome.mean_regret), milliseconds(outcome.worst_regret), outcome.worst_fraction * 100);
 }
 
 std::string bandwidth_text(const BandwidthReport& bandwidth) {
-  const std::string links = bandwidth.kind.has_value() ? fmt::format("{} links", name_of(*bandwidth.kind)) : "all links";
+  const std::string links =
+      bandwidth.kind.has_value() ? fmt::format("{} links", name_of(*bandwidth.kind)) : "all links";
   std::string text = fmt::format(
-      "Bandwidth of {} times {:g} to {:g}, costs simulated at {} factors: at {:g} the split {}, at {:g} it {}.\n", links,
-      bandwidth.intervals.front().from, bandwidth.intervals.back().to, bandwidth.simulated,
+      "Bandwidth of {} times {:g} to {:g}, costs simulated at {} factors: at {:g} the split {}, at {:g} it {}.\n",
+      links, bandwidth.intervals.front().from, bandwidth.intervals.back().to, bandwidth.simulated,
       bandwidth.intervals.front().from, regret_text(bandwidth.at_lowest), bandwidth.intervals.back().to,
       regret_text(bandwidth.at_highest));
   Table table({{"from factor"}, {"to"}, {"segments"}, {"best split", Table::Align::left}});
@@ -205,7 +230,8 @@ std::string tune_text(const TuneReport& report) {
   }
   text += fmt::format("  all_reduce_fusion_config=[{}]{}\n\n", fmt::join(report.mindspore, ","),
                       report.mindspore_exact ? "" : "  # nearest: some segments are no runs in parameter order");
-  text += certificate(report) + two_streams(report.tuning) + '\n' + comparison(report) + shorter_steps(report) + robustness(report);
+  text += certificate(report) + two_streams(report.tuning) + '\n' + comparison(report) + prediction_text(report) +
+          shorter_steps(report) + robustness(report);
   if (report.explain) text += '\n' + timeline_text(report.tuning);
   for (const std::string& note : report.notes) text += fmt::format("note: {}\n", note);
   return text;

@@ -14,7 +14,8 @@
 namespace hcclsim::study {
 
 /// Times for these sizes, in their order. A size that is no whole number of elements is rounded up. `training`: NPUs,
-/// algorithm, launch mode and settings of HCCL. The network is `fluid`, which runs any number of simulations in a process.
+/// algorithm, launch mode and settings of HCCL. The network is `fluid`, which runs any number of simulations in a
+/// process.
 [[nodiscard]] std::vector<CostPoint> simulate_costs(sim::Cluster& cluster, const device::Soc& soc,
                                                     const device::TaskCosts& costs,
                                                     const hccl::TrainingOptions& training, DataType type,

@@ -20,8 +20,8 @@ namespace hcclsim::study {
 [[nodiscard]] std::vector<Seconds> jittered_ready(const device::Workload& workload, const device::Skew& skew, Rank npus,
                                                   std::uint32_t draw);
 
-/// The backward pass in proportion to weights, of which gradient i is the cause of weights[i]: it takes the same time in
-/// all, the last gradient is ready at `end`. It begins at `begin`. Empty if all weights are 0.
+/// The backward pass in proportion to weights, of which gradient i is the cause of weights[i]: it takes the same time
+/// in all, the last gradient is ready at `end`. It begins at `begin`. Empty if all weights are 0.
 [[nodiscard]] std::vector<Seconds> ready_in_proportion(std::span<const double> weights, Seconds begin, Seconds end);
 
 /// Floating-point operations of the backward pass between the gradient before and each gradient; zeros if the workload,

@@ -16,7 +16,7 @@ namespace {
 using Kind = Strategy::Kind;
 
 /// Names of the kinds, in their order.
-constexpr std::array<std::string_view, 11> words{"given", "default", "single", "each",        "threshold", "mgwfbp",
+constexpr std::array<std::string_view, 11> words{"given", "default", "single",  "each",        "threshold", "mgwfbp",
                                                  "asc",   "dear",    "optimal", "by-segments", "lb"};
 constexpr Bytes megabyte = 1'000'000;
 
@@ -66,8 +66,7 @@ std::optional<NamedSplit> contestant(const Contest& contest, const Strategy& str
       return split("ASC-WFBP", asc_wfbp(problem, contest.affine));
     case Kind::dear:
       if (contest.forward.empty()) return std::nullopt;
-      return NamedSplit{
-          "DeAR", {}, problem.backward_end() + dear(problem, contest.affine, contest.forward).exposed};
+      return NamedSplit{"DeAR", {}, problem.backward_end() + dear(problem, contest.affine, contest.forward).exposed};
     case Kind::optimal:
       return NamedSplit{"best", contest.optimal.cuts, contest.optimal.finish};
     case Kind::by_segments:
@@ -95,10 +94,18 @@ std::vector<Strategy> parse_strategies(std::string_view list) {
 }
 
 std::vector<Strategy> all_strategies() {
-  return {{Kind::given},          {Kind::vendor_default},          {Kind::single},
-          {Kind::each},           {Kind::threshold, 25 * megabyte}, {Kind::threshold, 64 * megabyte},
-          {Kind::mg_wfbp},        {Kind::asc_wfbp},                {Kind::dear},
-          {Kind::optimal},        {Kind::by_segments},             {Kind::bound}};
+  return {{Kind::given},
+          {Kind::vendor_default},
+          {Kind::single},
+          {Kind::each},
+          {Kind::threshold, 25 * megabyte},
+          {Kind::threshold, 64 * megabyte},
+          {Kind::mg_wfbp},
+          {Kind::asc_wfbp},
+          {Kind::dear},
+          {Kind::optimal},
+          {Kind::by_segments},
+          {Kind::bound}};
 }
 
 bool holds(std::span<const Strategy> strategies, Strategy::Kind kind) {

@@ -72,7 +72,8 @@ class BandwidthSearch {
     return same_time(finish, optima(factor).back().finish);
   }
 
-  /// Splits that are the best there: with the fewest segments, with each number of them, and what is the best further on.
+  /// Splits that are the best there: with the fewest segments, with each number of them, and what is the best further
+  /// on.
   std::set<Cuts> candidates_at(double at) {
     std::set<Cuts> all{with_fewest_segments(problem_, costs_.at(at), optima(at)).cuts};
     for (const Split& split : optima(at)) all.insert(split.cuts);
@@ -154,8 +155,8 @@ CostOverBandwidth::CostOverBandwidth(std::vector<Point> points) : points_(std::m
   if (points_.size() < 2) bad_input("split", "costs at {} bandwidths; at least two are needed", points_.size());
   for (std::size_t i = 0; i < points_.size(); ++i) {
     const double before = i == 0 ? 0 : points_[i - 1].factor;
-    if (!(points_[i].factor > before)) bad_input("split", "bandwidth factors must ascend from above 0; {} follows {}",
-                                                 points_[i].factor, before);
+    if (!(points_[i].factor > before))
+      bad_input("split", "bandwidth factors must ascend from above 0; {} follows {}", points_[i].factor, before);
     if (points_[i].cost.affine.has_value() == points_[0].cost.affine.has_value()) continue;
     bad_input("split", "costs over the bandwidth must be affine at all factors or at none");
   }

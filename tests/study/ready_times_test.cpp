@@ -53,7 +53,8 @@ TEST(ReadyTimes, InProportionToFlopsOrBytes) {
 
 TEST(ReadyTimes, TheForwardPassFollowsTheBackwardPass) {
   const device::Workload step = workload();
-  EXPECT_THAT(forward_times(step, std::vector<Seconds>{5, 9}), ElementsAre(DoubleEq(2 * 3.0 / 7), DoubleEq(2 * 4.0 / 7)));
+  EXPECT_THAT(forward_times(step, std::vector<Seconds>{5, 9}),
+              ElementsAre(DoubleEq(2 * 3.0 / 7), DoubleEq(2 * 4.0 / 7)));
   device::Workload profile = step;
   profile.kernels.erase(profile.kernels.begin());
   EXPECT_THAT(forward_times(profile, std::vector<Seconds>{3, 7}), IsEmpty());
