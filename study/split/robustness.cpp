@@ -177,14 +177,12 @@ SegmentCost CostOverBandwidth::at(double factor) const {
 std::vector<BandwidthInterval> best_over_bandwidth(const SplitProblem& problem, const CostOverBandwidth& costs,
                                                    std::uint32_t most_segments, const Cuts& chosen, double at) {
   BandwidthSearch search(problem, costs, most_segments);
-  std::vector<BandwidthInterval> down = search.cover(at, costs.lowest(), chosen);
+  std::vector<BandwidthInterval> all = search.cover(at, costs.lowest(), chosen);
   std::vector<BandwidthInterval> up = search.cover(at, costs.highest(), chosen);
-  std::vector<BandwidthInterval> all;
-  for (auto interval = down.rbegin(); interval != down.rend(); ++interval) {
-    all.push_back({interval->to, interval->from, interval->cuts});
-  }
+  std::reverse(all.begin(), all.end());
+  for (BandwidthInterval& interval : all) std::swap(interval.from, interval.to);
   // Both ways begin with the same split where that is the chosen one: one interval.
-  if (!all.empty() && all.back().cuts == up.front().cuts) {
+  if (all.back().cuts == up.front().cuts) {
     all.back().to = up.front().to;
     up.erase(up.begin());
   }
