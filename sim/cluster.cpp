@@ -35,6 +35,7 @@ Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
   if (!edits.empty()) edited.emplace(path_, edits);
   try {
     engine().load_platform(edited.has_value() ? edited->path() : path_);
+    make_port_hosts();
     // Gives routers of star zones their empty way to the centre, without which routes through them are not found.
     engine().seal_platform();
   } catch (const simgrid::Exception& error) {
@@ -49,7 +50,9 @@ Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
 }
 
 void Cluster::renumber(std::span<const Rank> first) {
-  if (!routes_.empty()) internal_error("{}: NPUs are renumbered after routes were asked for", path_);
+  if (!routes_.empty() || !port_hosts_.empty()) {
+    internal_error("{}: NPUs are renumbered after routes were chosen or asked for", path_);
+  }
   std::vector<Rank> order(first.begin(), first.end());
   std::vector<bool> named(size(), false);
   for (const Rank npu : first) {
@@ -115,19 +118,20 @@ std::optional<LinkId> Cluster::id_of(const simgrid::s4u::Link* link) const {
 }
 
 Route Cluster::find_route(Rank source, Rank destination) {
-  declare_bypass(source, destination);
+  Route route;
+  route.source = source;
+  route.destination = destination;
+  route.between_ports = way_between_ports(source, destination).has_value();
+  declare_bypass(route);
   std::vector<simgrid::s4u::Link*> way;
   try {
-    hosts_[source]->route_to(hosts_[destination], way, nullptr);
+    simgrid_source(route).route_to(&simgrid_destination(route), way, nullptr);
   } catch (const std::exception&) {
     way.clear();  // SimGrid has no exception for it: a gateway without a route, for example, is an std::out_of_range
   }
   if (way.empty()) {
     bad_input("platform", "{}: no route from NPU '{}' to NPU '{}'", path_, npus_[source].name, npus_[destination].name);
   }
-  Route route;
-  route.source = source;
-  route.destination = destination;
   double least = std::numeric_limits<double>::infinity();
   double slowest_write = least;
   double slowest_read = least;
@@ -153,18 +157,22 @@ Route Cluster::find_route(Rank source, Rank destination) {
   return route;
 }
 
-void Cluster::declare_bypass(Rank source, Rank destination) {
-  if (bypass_zones_.empty() || declared_.find(pair_key(source, destination)) != FlatMap::none) return;
-  const std::optional<std::vector<LinkId>> way = bypass(source, destination);
+void Cluster::declare_bypass(const Route& route) {
+  const Rank source = route.source;
+  const Rank destination = route.destination;
+  if (declared_.find(pair_key(source, destination)) != FlatMap::none) return;
+  const auto way = route.between_ports ? way_between_ports(source, destination) : bypass(source, destination);
   if (!way) return;
-  auto* const zone = hosts_[source]->get_englobing_zone();
-  if (zone != hosts_[destination]->get_englobing_zone()) {
+  simgrid::s4u::Host& from = simgrid_source(route);
+  simgrid::s4u::Host& to = simgrid_destination(route);
+  auto* const zone = from.get_englobing_zone();
+  if (zone != to.get_englobing_zone()) {
     bad_input("platform", "{}: property route:{}:{} joins NPUs of different zones; only NPUs of one zone can be joined",
               path_, npus_[source].name, npus_[destination].name);
   }
   std::vector<simgrid::s4u::LinkInRoute> links;
   for (const LinkId link : *way) links.emplace_back(simgrid_links_[link]);
-  zone->add_bypass_route(hosts_[source]->get_netpoint(), hosts_[destination]->get_netpoint(), nullptr, nullptr, links);
+  zone->add_bypass_route(from.get_netpoint(), to.get_netpoint(), nullptr, nullptr, links);
   declared_.insert(pair_key(source, destination), 1);
 }
 

@@ -69,6 +69,7 @@ struct Route {
   double write_factor = 1;
   double read_factor = 1;
   LinkId slowest = 0;  ///< the link with the least capacity
+  bool between_ports = false;  ///< from RoCE port to RoCE port, not on the way that the file has
 };
 
 struct Npu {
@@ -96,6 +97,10 @@ class Cluster {
   /// Numbers the NPUs anew: the one that is now number first[r] becomes rank r; those that are not named follow in
   /// their order. Before any route is asked for.
   void renumber(std::span<const Rank> first);
+  /// From now on NPUs of different servers reach each other over RoCE, from port to port (property `roce` of their
+  /// hosts), whatever way the file has between them. Before any route is asked for. Throws Error(bad_input, "platform")
+  /// if an NPU has no port.
+  void use_roce_between_servers();
   /// Number of servers; server numbers are 0 … servers() − 1 in the order of the file's `server` properties.
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
   [[nodiscard]] std::span<const Link> links() const { return links_; }
@@ -114,23 +119,33 @@ class Cluster {
   /// called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
   [[nodiscard]] const Route& route(Rank source, Rank destination);
 
-  /// SimGrid's objects, for the networks of this folder.
-  [[nodiscard]] simgrid::s4u::Host& simgrid_host(Rank rank) const { return *hosts_[rank]; }
+  /// SimGrid's objects, for the networks of this folder: the hosts between which SimGrid has the route.
+  [[nodiscard]] simgrid::s4u::Host& simgrid_source(const Route& route) const { return *ends(route)[route.source]; }
+  [[nodiscard]] simgrid::s4u::Host& simgrid_destination(const Route& route) const {
+    return *ends(route)[route.destination];
+  }
   [[nodiscard]] simgrid::s4u::Link& simgrid_link(LinkId link) const { return *simgrid_links_[link]; }
 
  private:
   void read_links();
   void read_npus();
   void find_bypass_zones();
+  void make_port_hosts();
+  [[nodiscard]] const std::vector<simgrid::s4u::Host*>& ends(const Route& route) const {
+    return route.between_ports ? port_hosts_ : hosts_;
+  }
   [[nodiscard]] std::optional<LinkId> id_of(const simgrid::s4u::Link* link) const;
   [[nodiscard]] Route find_route(Rank source, Rank destination);
-  void declare_bypass(Rank source, Rank destination);
+  void declare_bypass(const Route& route);
   [[nodiscard]] std::optional<std::vector<LinkId>> bypass(Rank source, Rank destination) const;
+  /// The way from port to port; nothing if these NPUs take the file's.
+  [[nodiscard]] std::optional<std::vector<LinkId>> way_between_ports(Rank source, Rank destination) const;
 
   std::string path_;
   std::vector<PlatformEdit> edits_;
   std::vector<Npu> npus_;
-  std::vector<simgrid::s4u::Host*> hosts_;  // by rank
+  std::vector<simgrid::s4u::Host*> hosts_;       // by rank
+  std::vector<simgrid::s4u::Host*> port_hosts_;  // by rank; empty unless RoCE is used between servers
   std::uint32_t servers_ = 0;
   std::vector<Link> links_;
   std::vector<simgrid::s4u::Link*> simgrid_links_;                      // by LinkId

@@ -180,6 +180,7 @@ void Cluster::find_bypass_zones() {
 }
 
 std::optional<std::vector<LinkId>> Cluster::bypass(Rank source, Rank destination) const {
+  if (bypass_zones_.empty()) return std::nullopt;
   const auto& from = npus_[source].name;
   const auto& to = npus_[destination].name;
   const auto find = [&](const std::string& key) -> const char* {

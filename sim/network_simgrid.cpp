@@ -54,8 +54,8 @@ void SimgridNetwork::transfer(const Route& route, Access access, Bytes bytes, Se
     slot = free_.back();
     free_.pop_back();
   }
-  transfers_[slot] = {&cluster_.simgrid_host(route.source),
-                      &cluster_.simgrid_host(route.destination),
+  transfers_[slot] = {&cluster_.simgrid_source(route),
+                      &cluster_.simgrid_destination(route),
                       static_cast<std::uint64_t>(std::llround(payload)),
                       order,
                       &handler,

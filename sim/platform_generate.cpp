@@ -246,6 +246,8 @@ class Writer {
       line("    <host id=\"npu-{}\" speed=\"{}Gf\">", first_npu(server) + device, peak_gflops());
       write_property("      ", "npu", soc_.name);
       line("      <prop id=\"server\" value=\"{}\"/><prop id=\"device\" value=\"{}\"/>", server, device);
+      // Other servers are joined at their RoCE ports anyway.
+      if (super_pod()) write_property("      ", "roce", fmt::format("roce-{}", first_npu(server) + device));
       line("    </host>");
     }
     line("    <host id=\"cpu-{}\" speed=\"{}Gf\" core=\"{}\"><prop id=\"cpu\" value=\"{}\"/></host>", server,

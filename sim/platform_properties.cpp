@@ -240,9 +240,10 @@ class PropertyCheck {
     NpuKind kind{check_soc(soc), {}};
     for (const pugi::xml_node& prop : point.element.children("prop")) {
       const std::string_view key = prop.attribute("id").value();
+      const std::string_view value = prop.attribute("value").value();
+      if (key == "roce") report(prop, port_fault(value));
       const NpuProperty* const known = find_npu_property(key);
       if (known == nullptr) continue;
-      const std::string_view value = prop.attribute("value").value();
       report(prop, npu_fault(*known, value));
       kind.own.try_emplace(key, value);
     }
@@ -258,6 +259,17 @@ class PropertyCheck {
                      soc.attribute("value").value(), first_npu_->name, first_soc.attribute("value").value(),
                      problems_.line(place(first_npu_->element)), types_differ ? "" : " in their properties");
     }
+  }
+
+  /// What is wrong with a link as an NPU's RoCE port; empty if nothing.
+  [[nodiscard]] std::string port_fault(std::string_view name) const {
+    std::string fault = names_.link_fault(name, "UP", PTRDIFF_MAX);
+    if (!fault.empty()) return fault;
+    const PlatformLink* const link = names_.find_link(std::string(name));
+    const bool roce = link != nullptr && link->element.find_child_by_attribute("prop", "id", "kind")
+                                             .attribute("value")
+                                             .value() == std::string_view("roce");
+    return roce ? std::string() : fmt::format("link '{}' is not of kind roce", name);
   }
 
   /// The type of an NPU; nullptr if it is not known, which is reported once for a run of equal ones.

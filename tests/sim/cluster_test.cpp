@@ -216,22 +216,61 @@ TEST(Cluster, RenumberedNpusKeepTheirRoutes) {
   EXPECT_EQ(way(tree, 0, 1, {5, 4}), way(tree, 5, 4, {}));
 }
 
+/// The message of the Error that using a cluster of a shipped platform ends with.
+std::string error_of_use(const std::string& name, const std::function<void(Cluster&)>& use) {
+  return describe(std::string(HCCLSIM_PLATFORM_DIR) + name, [&](Cluster& cluster) -> std::string {
+    try {
+      use(cluster);
+      return "none";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  });
+}
+
+TEST(Cluster, RoceBetweenServersGoesFromPortToPort) {
+  const auto way = [](Rank from, Rank to, const std::vector<Rank>& order) {
+    return describe(std::string(HCCLSIM_PLATFORM_DIR) + "/atlas900-a3-superpod.xml", [&](Cluster& cluster) {
+      cluster.renumber(order);
+      cluster.use_roce_between_servers();
+      return text_of(cluster, cluster.route(from, to));
+    });
+  };
+  // Ports of 22.65 GB/s, of which a read task reaches 22.61.
+  EXPECT_EQ(way(0, 16, {}), "0>16: roce-0_UP roce-16_DOWN 0us rdma w1 r1.00177 slowest roce-0_UP");
+  EXPECT_EQ(way(17, 3, {}), "17>3: roce-17_UP roce-3_DOWN 0us rdma w1 r1.00177 slowest roce-17_UP");
+  EXPECT_THAT(way(1, 0, {16, 0}), HasSubstr(": roce-0_UP roce-16_DOWN 0us rdma"));
+  // In a server nothing changes: the port of a die reads at 148.1 GB/s and writes at 123.5.
+  EXPECT_EQ(way(0, 1, {}), "0>1: sio-0-1_UP 0us sdma w1 r1 slowest sio-0-1_UP");
+  EXPECT_EQ(way(16, 18, {}), "16>18: ub-16_UP ub-18_DOWN 0us sdma w1.19919 r1 slowest ub-16_UP");
+}
+
+TEST(Cluster, RoceBetweenServersNeedsPortsAndComesBeforeRoutes) {
+  EXPECT_THAT(error_of_use("/atlas900-a3.xml", [](Cluster& cluster) { cluster.use_roce_between_servers(); }),
+              AllOf(HasSubstr("atlas900-a3.xml: NPU 'npu-0' has no property roce"), HasSubstr("platform generate")));
+  EXPECT_THAT(error_of_use("/atlas900-a3-superpod.xml",
+                           [](Cluster& cluster) {
+                             static_cast<void>(cluster.route(0, 1));
+                             cluster.use_roce_between_servers();
+                           }),
+              HasSubstr("after routes were asked for"));
+  EXPECT_THAT(error_of_use("/atlas900-a3-superpod.xml",
+                           [](Cluster& cluster) {
+                             cluster.use_roce_between_servers();
+                             cluster.renumber(std::vector<Rank>{1, 0});
+                           }),
+              HasSubstr("renumbered after routes were chosen"));
+}
+
 TEST(Cluster, NpusAreRenumberedBeforeRoutes) {
   const auto error = [](const std::function<void(Cluster&)>& use) {
-    return describe(std::string(HCCLSIM_PLATFORM_DIR) + "/atlas800-9000.xml", [&](Cluster& cluster) -> std::string {
-      try {
-        use(cluster);
-        return "none";
-      } catch (const Error& error) {
-        return error.what();
-      }
-    });
+    return error_of_use("/atlas800-9000.xml", use);
   };
   EXPECT_THAT(error([](Cluster& cluster) {
                 static_cast<void>(cluster.route(0, 1));
                 cluster.renumber(std::vector<Rank>{1, 0});
               }),
-              HasSubstr("after routes were asked for"));
+              HasSubstr("after routes were chosen or asked for"));
   EXPECT_THAT(error([](Cluster& cluster) { cluster.renumber(std::vector<Rank>{1, 1}); }), HasSubstr("NPU 1"));
   EXPECT_THAT(error([](Cluster& cluster) { cluster.renumber(std::vector<Rank>{8}); }), HasSubstr("NPU 8"));
 }

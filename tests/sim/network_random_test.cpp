@@ -102,11 +102,11 @@ std::vector<Seconds> plain_simulation(const Plain& plain, const std::vector<Job>
   }
 }
 
-Plain plain_of(const std::string& path, const std::vector<Job>& jobs, LinkValues values) {
+Plain plain_of(const std::string& path, const std::vector<Job>& jobs, const Prepare& prepare) {
   Plain plain;
   const auto numbers = numbers_of_child([&] {
     Cluster cluster(path);
-    cluster.use(values);
+    prepare(cluster);
     std::vector<double> all{static_cast<double>(cluster.links().size())};
     for (LinkId link = 0; link < cluster.links().size(); ++link) {
       all.push_back(cluster.capacity(link));
@@ -149,10 +149,10 @@ std::vector<Job> random_jobs(std::uint64_t seed, std::size_t count, Rank size) {
   return jobs;
 }
 
-void expect_agreement(const std::string& path, const std::vector<Job>& jobs, LinkValues values) {
-  const auto simgrid = simulate(path, NetworkKind::simgrid, jobs, values);
-  const auto fluid = simulate(path, NetworkKind::fluid, jobs, values);
-  const auto plain = plain_simulation(plain_of(path, jobs, values), jobs);
+void expect_agreement(const std::string& path, const std::vector<Job>& jobs, const Prepare& prepare) {
+  const auto simgrid = simulate(path, NetworkKind::simgrid, jobs, prepare);
+  const auto fluid = simulate(path, NetworkKind::fluid, jobs, prepare);
+  const auto plain = plain_simulation(plain_of(path, jobs, prepare), jobs);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     ASSERT_GE(plain[i], 0);
     EXPECT_NEAR(fluid[i], plain[i], 1e-9 * plain[i]) << path << " job " << i;
@@ -180,8 +180,8 @@ TEST_P(RandomTraffic, BothNetworksAgreeWithThePlainSimulation) {
   const auto& [name, seed] = GetParam();
   const std::string path = platform(name + ".xml");
   const std::vector<Job> jobs = random_jobs(seed, 120, size_of_cluster(path));
-  expect_agreement(path, jobs, LinkValues::used);
-  expect_agreement(path, jobs, LinkValues::low);
+  expect_agreement(path, jobs, use(LinkValues::used));
+  expect_agreement(path, jobs, use(LinkValues::low));
 }
 
 TEST_P(RandomTraffic, ASecondRunGivesTheSameBits) {
@@ -198,10 +198,15 @@ TEST(ShippedPlatforms, BothNetworksAgreeWithThePlainSimulation) {
     if (file.path().extension() != ".xml") continue;
     ++files;
     const std::string path = file.path();
-    expect_agreement(path, random_jobs(7, 150, size_of_cluster(path)), LinkValues::used);
-    expect_agreement(path, random_jobs(8, 150, size_of_cluster(path)), LinkValues::high);
+    expect_agreement(path, random_jobs(7, 150, size_of_cluster(path)), use(LinkValues::used));
+    expect_agreement(path, random_jobs(8, 150, size_of_cluster(path)), use(LinkValues::high));
   }
   EXPECT_GE(files, 7);
+}
+
+TEST(ShippedPlatforms, BothNetworksAgreeOverRoceBetweenServers) {
+  const std::string path = std::string(HCCLSIM_PLATFORM_DIR) + "/atlas900-a3-superpod.xml";
+  expect_agreement(path, random_jobs(10, 400, 64), [](Cluster& cluster) { cluster.use_roce_between_servers(); });
 }
 
 TEST(GeneratedPlatforms, BothNetworksAgreeWithThePlainSimulation) {
@@ -213,7 +218,7 @@ TEST(GeneratedPlatforms, BothNetworksAgreeWithThePlainSimulation) {
     const std::filesystem::path path =
         std::filesystem::temp_directory_path() / fmt::format("hcclsim_random_traffic_{}.xml", ::getpid());
     std::ofstream(path) << generate_platform(options);
-    expect_agreement(path, random_jobs(9, 400, 64), LinkValues::used);
+    expect_agreement(path, random_jobs(9, 400, 64), use(LinkValues::used));
     std::filesystem::remove(path);
   }
 }

@@ -16,7 +16,7 @@ class NetworkTest : public ::testing::TestWithParam<NetworkKind> {
  protected:
   static std::vector<Seconds> run(const std::string& file, const std::vector<Job>& jobs,
                                   LinkValues values = LinkValues::used) {
-    return simulate(platform(file), GetParam(), jobs, values);
+    return simulate(platform(file), GetParam(), jobs, use(values));
   }
   static void expect_near(const std::vector<Seconds>& dates, const std::vector<Seconds>& expected, double relative) {
     ASSERT_EQ(dates.size(), expected.size());

@@ -50,12 +50,18 @@ class Completions final : public EventHandler {
   EventLoop& loop_;
 };
 
+/// What is done to a cluster before its routes are asked for.
+using Prepare = std::function<void(Cluster&)>;
+inline Prepare use(LinkValues values) {
+  return [values](Cluster& cluster) { cluster.use(values); };
+}
+
 /// Runs all jobs in one simulation; returns the date at which each was complete, −1 if it never was.
 inline std::vector<Seconds> simulate(const std::string& path, NetworkKind kind, const std::vector<Job>& jobs,
-                                     LinkValues values = LinkValues::used) {
+                                     const Prepare& prepare = use(LinkValues::used)) {
   return numbers_of_child([&] {
     Cluster cluster(path);
-    cluster.use(values);
+    prepare(cluster);
     EventLoop loop;
     const auto network = make_network(kind, cluster, loop);
     Completions completions(loop, jobs.size());
