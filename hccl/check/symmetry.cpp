@@ -118,7 +118,7 @@ class Reading {
   /// A pick of the parts that the rotation turns by one.
   [[nodiscard]] bool is_turned(const Cut& cut) const {
     const Cut::Kind turned = schedule_.blocks() > 1 ? Cut::Kind::block : Cut::Kind::slice;
-    return cut.kind == turned && cut.parts == schedule_.ranks && cut.index.position == 1;
+    return cut.kind == turned && cut.parts == schedule_.ranks && cut.neighbours == 1 && cut.index.position == 1;
   }
 
   const Schedule& schedule_;

@@ -93,6 +93,8 @@ class Unroller {
       if (cut.group >= schedule_.groups.size()) {
         find("group", "stage '{}': a range is cut by group {}; the schedule has {}", stage.name, cut.group,
              schedule_.groups.size());
+      } else if (cut.neighbours == 0) {
+        find("range", "stage '{}': the parts of a range are made of 0 slices", stage.name);
       } else if (cut.parts == 0 || (cut.kind == Cut::Kind::halving && !std::has_single_bit(cut.parts))) {
         find("range", "stage '{}': a range is cut into {} parts; at least 1, and a power of two for halving",
              stage.name, cut.parts);

@@ -22,26 +22,27 @@ std::uint16_t Builder::add_group(Group group) {
 }
 
 std::int32_t Builder::reserve_notifies(std::uint32_t count) {
-  const auto first = static_cast<std::int32_t>(schedule_.notifies);
-  schedule_.notifies += count;
+  const std::int32_t first = next_notify_;
+  next_notify_ += static_cast<std::int32_t>(count);
+  schedule_.notifies = std::max(schedule_.notifies, static_cast<std::uint32_t>(next_notify_));
   return first;
 }
 
 std::vector<Cut> Builder::share(const Level& level, Linear index, std::uint32_t count, std::uint32_t step) const {
   const Group& group = schedule_.groups[level.group];
-  if (level.neighbours != 1) {
-    if (has_blocks() || step != 1) internal_error("only shares that are slices side by side may be several each");
-    const auto neighbours = static_cast<std::int32_t>(level.neighbours);
-    for (std::int32_t* const factor : {&index.base, &index.position, &index.round, &index.queue}) *factor *= neighbours;
-    count *= level.neighbours;
-  }
-  return append(level.parent, {.kind = has_blocks() ? Cut::Kind::block : Cut::Kind::slice,
-                               .ordered = !group.order().empty() && group.size() == group.span(),
-                               .group = level.group,
-                               .parts = group.size() * level.neighbours,
-                               .count = count,
-                               .step = step,
-                               .index = index});
+  const bool blocks = has_blocks() && !level.slices_of_blocks;
+  const Cut share{.kind = blocks ? Cut::Kind::block : Cut::Kind::slice,
+                  .ordered = !group.order().empty() && group.size() == group.span(),
+                  .group = level.group,
+                  .parts = group.size(),
+                  .count = count,
+                  .step = step,
+                  .index = index,
+                  .neighbours = blocks ? 1 : level.neighbours};
+  std::vector<Cut> cuts = level.parent;
+  const auto is_slice = [](const Cut& cut) { return cut.kind != Cut::Kind::block; };
+  cuts.insert(blocks ? std::find_if(cuts.begin(), cuts.end(), is_slice) : cuts.end(), share);
+  return cuts;
 }
 
 Bytes Builder::reserve_scratch(std::uint32_t slots, const std::vector<Cut>& cuts) {
@@ -63,8 +64,10 @@ Bytes Builder::reserve_scratch(std::uint32_t slots, const std::vector<Cut>& cuts
 Bytes Builder::most_left(std::span<const Cut> cuts, Bytes length) const {
   if (cuts.empty()) return length;
   const Cut& cut = cuts.front();
-  const Bytes even = (length + cut.parts - 1) / cut.parts;
-  const Bytes slice = std::min((even + schedule_.alignment - 1) / schedule_.alignment * schedule_.alignment, length);
+  const Bytes finer = Bytes{cut.parts} * cut.neighbours;
+  const Bytes even = (length + finer - 1) / finer;
+  const Bytes rounded = (even + schedule_.alignment - 1) / schedule_.alignment * schedule_.alignment;
+  const Bytes slice = std::min(rounded * cut.neighbours, length);
   const std::span<const Cut> further = cuts.subspan(1);
   // Half of all slices is the largest window that halving leaves; it is cut as a whole.
   if (cut.kind == Cut::Kind::halving) return most_left(further, std::min(length, cut.parts / 2 * slice));

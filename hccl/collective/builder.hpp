@@ -18,7 +18,9 @@ struct Level {
   std::vector<Cut> parent{};
   /// Transfers reduce on their way; otherwise they go to scratch memory and an AI core reduces.
   bool inline_reduce = true;
-  /// The share of a position is so many neighbouring slices.
+  /// Where the payload has blocks: shares are slices of every block all the same.
+  bool slices_of_blocks = false;
+  /// Shares that are slices lie at multiples of a finer slice (Cut::neighbours).
   std::uint32_t neighbours = 1;
 };
 
@@ -37,13 +39,19 @@ class Builder {
 
   /// What position `index` of the level's group is responsible for: `count` shares, `step` apart. If the payload has a
   /// block for every rank, the shares are blocks of those that the level's parent picks, a run of them each if there
-  /// are more than positions; otherwise they are slices. In a group of all ranks of its span in an order of its own,
-  /// the share of a position is that of its place.
+  /// are more than positions, with the slices of them that the parent picks; otherwise they are slices. In a group of
+  /// all ranks of its span in an order of its own, the share of a position is that of its place.
   [[nodiscard]] std::vector<Cut> share(const Level& level, Linear index, std::uint32_t count = 1,
                                        std::uint32_t step = 1) const;
 
   /// Reserves `count` notify slots of every rank; returns the first.
   std::int32_t reserve_notifies(std::uint32_t count);
+  /// The slot that is reserved next. Going back to an earlier one is for other ranks, or ranks that meet the same
+  /// peers.
+  [[nodiscard]] std::int32_t next_notify() const { return next_notify_; }
+  void reserve_again_from(std::int32_t slot) { next_notify_ = slot; }
+  /// Behind all that were reserved.
+  void reserve_behind_all() { next_notify_ = static_cast<std::int32_t>(schedule_.notifies); }
   /// Reserves `slots` slots of scratch memory, each for the largest slice that `cuts` give; returns the stride. Stages
   /// use the same memory one after the other.
   Bytes reserve_scratch(std::uint32_t slots, const std::vector<Cut>& cuts);
@@ -57,6 +65,7 @@ class Builder {
   [[nodiscard]] Bytes most_left(std::span<const Cut> cuts, Bytes length) const;
 
   Schedule schedule_;
+  std::int32_t next_notify_ = 0;
 };
 
 // Tasks and ranges in the words of the algorithms.

@@ -33,7 +33,8 @@ std::vector<CollectiveRequest> requests_of_all(const CollectiveRequest& request,
   for (const Algorithm algorithm : algorithms_of(collective)) {
     CollectiveRequest other = request;
     other.algorithm = algorithm;
-    if (algorithm != Algorithm::hierarchical || topology.servers == 1 || topology.ranks_per_server == 0) {
+    const bool has_outers = collective != Collective::alltoall && topology.servers > 1 && topology.ranks_per_server > 0;
+    if (algorithm != Algorithm::hierarchical || !has_outers) {
       requests.push_back(other);
       continue;
     }

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace hcclsim::hccl {
 namespace {
@@ -160,17 +161,22 @@ std::string_view name_on_level(Algorithm algorithm, Collective collective) {
   return name_of(algorithm == Algorithm::multi_ring && is_rooted(collective) ? Algorithm::ring : algorithm);
 }
 
+/// What a level of groups that span so many ranks, of groups that span `inside`, works on.
+double bytes_of_level(const Operation& operation, std::uint64_t inside, std::uint64_t span) {
+  const auto payload = static_cast<double>(operation.payload());
+  if (operation.collective == Collective::alltoall) return payload;
+  if (operation.blocks() == 1) return payload / static_cast<double>(inside);
+  return payload / operation.ranks * static_cast<double>(span);
+}
+
 std::optional<Formula> formula_of_levels(const Operation& operation, const Topology& topology,
                                          const std::vector<HierarchyLevel>& levels, std::uint32_t rings) {
-  const bool blocks = operation.blocks() > 1;
   const auto outermost = std::find_if(levels.rbegin(), levels.rend(), [](const auto& level) { return level.size > 1; });
   Formula formula;
   std::uint64_t inside = 1;
   for (const HierarchyLevel& level : levels) {
     const std::uint64_t span = inside * level.size;
-    const double bytes = static_cast<double>(operation.payload()) /
-                         static_cast<double>(blocks ? operation.ranks : inside) *
-                         static_cast<double>(blocks ? span : 1);
+    const double bytes = bytes_of_level(operation, inside, span);
     inside = span;
     if (level.size == 1) continue;
     FormulaTerms terms;
@@ -184,6 +190,56 @@ std::optional<Formula> formula_of_levels(const Operation& operation, const Topol
   return formula;
 }
 
+FormulaTerms with_reductions(FormulaTerms terms) {
+  terms.reduced = terms.bytes;
+  return terms;
+}
+
+/// HCCL's formula of the allreduce; those of its phases are derived (ahc.hpp). Groups are super-pods, or servers.
+std::optional<Formula> formula_of_ahc(const Operation& operation, const Topology& topology) {
+  const bool pods = !topology.super_pods.empty();
+  const std::vector<Rank> groups = pods ? topology.super_pod_sizes() : topology.server_sizes();
+  if (groups.empty()) return std::nullopt;
+  const auto [smallest, largest] = std::minmax_element(groups.begin(), groups.end());
+  const auto count = static_cast<double>(groups.size());
+  const double ranks = operation.ranks;
+  const auto payload = static_cast<double>(operation.payload());
+  const auto rounds = [](std::size_t size) { return static_cast<double>(std::bit_width(size - 1)); };
+  const FormulaTerms gather{.steps = rounds(*largest), .bytes = (*largest - 1.0) / *largest * payload};
+  Rank readers = *largest;  // of the smallest group that has slices to read
+  for (const Rank size : groups) readers = size > 1 ? std::min(readers, size) : readers;
+  const FormulaTerms read{.steps = 1, .bytes = payload / (ranks * readers), .access = sim::Access::read};
+  FormulaTerms owners{.steps = rounds(groups.size()), .bytes = (count - 1) / (count * *smallest) * payload};
+  if (operation.collective != Collective::allreduce && *smallest != *largest) {
+    owners = {.steps = count - 1, .bytes = (ranks - *smallest) / (ranks * *smallest) * payload};
+  }
+  Formula formula;
+  const auto inside = [&](const FormulaTerms& terms) {
+    if (*largest > 1) formula.push_back({pods ? Extent::super_pod : Extent::server, terms});
+  };
+  const auto between = [&](const FormulaTerms& terms) {
+    if (groups.size() > 1) formula.push_back({pods ? Extent::cluster : Extent::super_pod, terms});
+  };
+  switch (operation.collective) {
+    case Collective::allreduce:
+      inside(with_reductions(gather) + gather);
+      between(with_reductions(owners) + owners);
+      return formula;
+    case Collective::reduce_scatter:
+      inside(with_reductions(gather));
+      between(with_reductions(owners));
+      inside(read);
+      return formula;
+    case Collective::allgather:
+      inside(read);
+      between(owners);
+      inside(gather);
+      return formula;
+    default:
+      return std::nullopt;
+  }
+}
+
 /// Makes the level as slow as the route.
 void slow_down(LevelCosts& level, const sim::Route& route, const sim::Cluster& cluster) {
   const BytesPerSecond capacity = cluster.capacity(route.slowest);
@@ -191,6 +247,19 @@ void slow_down(LevelCosts& level, const sim::Route& route, const sim::Cluster& c
   level.latency = std::max(level.latency, route.latency);
   level.write = std::min(level.write, capacity / route.write_factor);
   level.read = std::min(level.read, capacity / route.read_factor);
+}
+
+/// Position of the first rank of the largest group.
+Rank first_of_largest(const std::vector<Rank>& sizes) {
+  const auto largest = std::max_element(sizes.begin(), sizes.end());
+  return std::accumulate(sizes.begin(), largest, Rank{0});
+}
+
+/// Number of the group with a position.
+std::size_t group_of(Rank position, const std::vector<Rank>& sizes) {
+  std::size_t group = 0;
+  for (Rank end = 0; group < sizes.size() && (end += sizes[group]) <= position;) ++group;
+  return group;
 }
 
 }  // namespace
@@ -215,6 +284,7 @@ std::optional<Formula> formula_of(std::string_view algorithm, const Operation& o
   if (!operation.counts.empty()) return std::nullopt;
   const std::uint32_t rings = soc.generation == device::Generation::a1 ? 4 : 2;
   if (algorithm.starts_with("hierarchical(")) return formula_of_levels(operation, topology, levels, rings);
+  if (algorithm == "ahc") return formula_of_ahc(operation, topology);
   const auto terms =
       formula_terms(algorithm, operation.collective, topology.ranks, static_cast<double>(operation.payload()), rings);
   if (!terms.has_value()) return std::nullopt;
@@ -237,15 +307,18 @@ FormulaCosts formula_costs(const Communicator& communicator, sim::Cluster& clust
   constexpr BytesPerSecond unlimited = std::numeric_limits<BytesPerSecond>::infinity();
   FormulaCosts costs{.levels = {}, .tasks = tasks};
   for (LevelCosts& level : costs.levels) level = {.write = unlimited, .read = unlimited};
-  const std::vector<Rank> pods = topology_of(communicator, cluster).super_pod_sizes();
-  const Rank first = communicator.ranks.front();
+  const Topology topology = topology_of(communicator, cluster);
+  const std::vector<Rank> pods = topology.super_pod_sizes();
+  const Rank center = first_of_largest(topology.uneven_servers);
+  const Rank first = communicator.ranks[center];
   std::array<bool, 3> is_known{};
-  for (Rank position = 1; position < communicator.ranks.size(); ++position) {
+  for (Rank position = 0; position < communicator.ranks.size(); ++position) {
     const Rank rank = communicator.ranks[position];
+    if (rank == first) continue;
     const bool same_server = cluster.npu(rank).server == cluster.npu(first).server;
-    const Extent extent = same_server                               ? Extent::server
-                          : pods.empty() || position < pods.front() ? Extent::super_pod
-                                                                    : Extent::cluster;
+    const Extent extent = same_server                                          ? Extent::server
+                          : group_of(position, pods) == group_of(center, pods) ? Extent::super_pod
+                                                                               : Extent::cluster;
     // The first of the ranks beyond the server stands for all of them.
     bool& known = is_known[static_cast<std::size_t>(extent)];
     if (known) continue;

@@ -28,8 +28,8 @@
 ///
 /// Halving-doubling of other numbers, its broadcast and its reduce are in halving_doubling.hpp. With a root, NHR and NB
 /// scatter as they gather, and broadcast in both phases. A hierarchy adds what its levels do on their parts of the
-/// payload (hierarchical.hpp). All of it holds where no two transfers share a link; what the simulation gives beyond
-/// that is contention.
+/// payload (hierarchical.hpp); AHC is in ahc.hpp. All of it holds where no two transfers share a link; what the
+/// simulation gives beyond that is contention.
 namespace hcclsim::hccl {
 
 /// What a formula counts on one level, of the rank that has most.
@@ -81,7 +81,8 @@ struct FormulaCosts {
   [[nodiscard]] const LevelCosts& over(Extent extent) const { return levels[static_cast<std::size_t>(extent)]; }
 };
 
-/// Speeds between the communicator's first rank and the others, for reductions of this type and operator.
+/// Speeds between the first rank of the communicator's first server, or its largest, and the others, for reductions of
+/// this type and operator.
 [[nodiscard]] FormulaCosts formula_costs(const Communicator& communicator, sim::Cluster& cluster,
                                          const device::Soc& soc, const device::TaskCosts& tasks, DataType type,
                                          ReduceOp op);

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -31,7 +33,10 @@ std::string place_of(std::size_t level) {
 class Hierarchy {
  public:
   Hierarchy(const Operation& operation, const std::vector<HierarchyLevel>& levels)
-      : builder_(operation, name_of(levels)), ranks_(operation.ranks), root_(operation.root) {
+      : builder_(operation, name_of(levels)),
+        ranks_(operation.ranks),
+        root_(operation.root),
+        counts_(operation.counts.counts()) {
     Rank stride = 1;
     for (const HierarchyLevel& level : levels) {
       if (level.size > 1) make_level(level, stride, place_of(static_cast<std::size_t>(&level - levels.data())));
@@ -87,12 +92,59 @@ class Hierarchy {
     return std::move(builder_).finish();
   }
 
+  /// A block goes first to the rank in the receiver's place, then to the receiver's server.
+  Schedule alltoall() && {
+    require_alltoall();
+    if (levels_.empty()) {
+      builder_.add_stage("copy").strands = {
+          {.group = builder_.add_group(Group::block(ranks_)), .loops = {{.tasks = {copy(input({}), output({}))}}}}};
+    } else if (levels_.size() == 1) {
+      levels_[0].exchange = exchange_of_blocks(builder_, levels_[0].level);
+      add(Collective::alltoall, levels_[0]);
+    } else {
+      LevelStages& inner = levels_[0];
+      LevelStages& outer = levels_[1];
+      builder_.reserve_scratch(1, {});
+      const auto parts_in = [this](Range (*in)(std::vector<Cut>), std::uint16_t group) {
+        return [=, parts = builder_.size(group)](Linear part) {
+          return in({{.kind = Cut::Kind::block, .group = group, .parts = parts, .index = part}});
+        };
+      };
+      inner.exchange = {input({one_of_each(outer, inner)}), parts_in(in_scratch, inner.level.group)};
+      outer.exchange = {in_scratch({one_of_each(inner, outer)}), parts_in(output, outer.level.group)};
+      add(Collective::alltoall, inner);
+      add(Collective::alltoall, outer);
+    }
+    return std::move(builder_).finish();
+  }
+
   Schedule gather() && {
     for (const LevelStages& level : levels_) add_at_root_inside(Collective::gather, level);
     return std::move(builder_).finish();
   }
 
  private:
+  void require_alltoall() const {
+    if (levels_.size() > 2) bad_input("hierarchical", "alltoall over {} levels; there are two at most", levels_.size());
+    const std::vector<std::uint64_t>& counts = counts_;
+    if (std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) != counts.end()) {
+      bad_input("hierarchical", "alltoall over levels has blocks of one size; here they differ: use pairwise");
+    }
+  }
+
+  static Range in_scratch(std::vector<Cut> cuts) { return scratch(std::move(cuts), {}, 0); }
+
+  /// Of as many rows of blocks as `rows` has members, each with one for every member of `stages`, the blocks for the
+  /// rank's own position there.
+  [[nodiscard]] Cut one_of_each(const LevelStages& rows, const LevelStages& stages) const {
+    return {.kind = Cut::Kind::block,
+            .group = stages.level.group,
+            .parts = ranks_,
+            .count = builder_.size(rows.level.group),
+            .step = builder_.size(stages.level.group),
+            .index = {0, 1, 0, 0}};
+  }
+
   void add(Collective collective, const LevelStages& stages) { add_level(builder_, collective, stages); }
 
   /// For the ranks alone that have the root's digits on all levels outside of this one.
@@ -175,7 +227,8 @@ class Hierarchy {
   Builder builder_;
   Rank ranks_;
   Rank root_;
-  std::vector<LevelStages> levels_;  // those of more than one rank
+  std::vector<std::uint64_t> counts_;  // of blocks, if they are given
+  std::vector<LevelStages> levels_;    // those of more than one rank
 };
 
 }  // namespace
@@ -197,6 +250,8 @@ Schedule hierarchical(const Operation& operation, const std::vector<HierarchyLev
       return std::move(hierarchy).scatter();
     case Collective::gather:
       return std::move(hierarchy).gather();
+    case Collective::alltoall:
+      return std::move(hierarchy).alltoall();
     default:
       bad_input("hierarchical", "there is no {} over several levels", name_of(operation.collective));
   }

@@ -18,6 +18,7 @@
 ///     reduce          reduce-scatter 0, 1, …; reduce of the outermost; gather …, 1, 0
 ///     scatter         scatter from the outermost to 0
 ///     gather          gather from 0 to the outermost
+///     alltoall        alltoall 0; alltoall 1
 ///
 /// (HCCL's documentation, "hierarchical communication principles".) An allreduce cuts its payload anew on every level,
 /// so that most bytes move inside, where links are fast: level l works on n / d(l) bytes, slice x(0) of s(0), of that
@@ -34,10 +35,15 @@
 /// root, or comes to it, a broadcast scatters in the root's server alone, then in its super-pod, between the ranks of
 /// each place, and a scatter between servers is between the ranks at the root's place. All this the algorithms'
 /// formulas on each level's links. The steps and the bytes of the levels add up in the same way.
+///
+/// An alltoall moves all of n on each of its two levels (table of HCCL's documentation in the same place). Of servers
+/// of m ranks, rank x reads of every rank y of its server the blocks x, x+m, x+2m, …, those for the ranks in its place
+/// everywhere, into part y of its scratch memory; then it reads of the rank in its place of every server block x' of
+/// all parts, x' being its own server, which are what that server has for it. Blocks have to be alike.
 namespace hcclsim::hccl {
 
-/// Of any collective but alltoall, send-recv and barrier. Throws Error(bad_input, "hierarchical") if the algorithm of a
-/// level does not do its part.
+/// Of any collective but send-recv and barrier. Throws Error(bad_input, "hierarchical") if the algorithm of a level
+/// does not do its part, or for an alltoall over more than two levels or of blocks that differ.
 [[nodiscard]] Schedule hierarchical(const Operation& operation, const std::vector<HierarchyLevel>& levels);
 
 }  // namespace hcclsim::hccl

@@ -12,6 +12,7 @@
 #include "hccl/collective/nb.hpp"
 #include "hccl/collective/nhr.hpp"
 #include "hccl/collective/nhr_v1.hpp"
+#include "hccl/collective/pairwise.hpp"
 #include "hccl/collective/ring.hpp"
 #include "hccl/collective/ring_rooted.hpp"
 #include "hccl/collective/rooted.hpp"
@@ -55,6 +56,12 @@ void add_rooted(Builder& builder, const LevelStages& stages) {
 template <void (*add)(Builder&, const Level&, Rank root)>
 void add_with_root(Builder& builder, const LevelStages& stages) {
   add(builder, stages.level, stages.root);
+}
+
+template <std::vector<Strand> (*exchange)(Builder&, const Level&, const Exchange&)>
+void add_exchange(Builder& builder, const LevelStages& stages) {
+  std::vector<Strand> strands = exchange(builder, stages.level, stages.exchange);
+  builder.add_stage(fmt::format("alltoall {}", stages.place)).strands = std::move(strands);
 }
 
 struct Row {
@@ -106,6 +113,8 @@ constexpr std::array rows{
     Row{Algorithm::nhr, Collective::scatter, add_with_root<nhr_scatter_stages>},
     Row{Algorithm::nb, Collective::broadcast, add_with_root<nb_broadcast_stages>},
     Row{Algorithm::nb, Collective::scatter, add_with_root<nb_scatter_stages>},
+    Row{Algorithm::mesh, Collective::alltoall, add_exchange<mesh_exchange>},
+    Row{Algorithm::pairwise, Collective::alltoall, add_exchange<pairwise_exchange>},
 };
 
 const Row* find(Algorithm algorithm, Collective collective) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "hccl/collective/algorithm.hpp"
-#include "hccl/collective/builder.hpp"
+#include "hccl/collective/exchange.hpp"
 
 /// One level of a hierarchy (hierarchical.hpp): the same algorithms as over all ranks, among the ranks of every group
 /// of the level, on what the other levels leave of the payload. Which of them does which collective is a table in
@@ -18,6 +18,7 @@ struct LevelStages {
   std::vector<std::uint16_t> rings{};  ///< ring and multi-ring: the groups of the rings
   Rank root = 0;                       ///< place of the root in its group; of collectives with a root
   std::string place{};                 ///< of stage names: "in the server"
+  Exchange exchange{};                 ///< of alltoall
 };
 
 /// Whether the algorithm does a collective on a level.

@@ -32,14 +32,13 @@ Pairing pair_all(Builder& builder, std::uint16_t group) {
   return {group, queues, builder.reserve_notifies(2 * queues)};
 }
 
-/// A strand on p−1 queues in which queue q reads `source` of position x+1+q into `destination`.
+}  // namespace
+
 Strand read_from_all(Builder& builder, std::uint16_t group, const Range& source, const Range& destination) {
   const Linear offset{1, 0, 0, 1};
   return pair_all(builder, group)
       .strand(group, offset, {transfer(TaskKind::read, peer_at(group, offset), source, destination)});
 }
-
-}  // namespace
 
 void mesh_reduce_scatter(Builder& builder, const Level& level) {
   const Rank others = builder.size(level.group) - 1;
@@ -140,18 +139,21 @@ Schedule mesh_scatter(const Operation& operation) { return build(operation, "mes
 
 Schedule mesh_gather(const Operation& operation) { return build(operation, "mesh", true, {star_gather}); }
 
+std::vector<Strand> mesh_exchange(Builder& builder, const Level& level, const Exchange& exchange) {
+  const Rank size = builder.size(level.group);
+  std::vector<Strand> strands;
+  if (size > 1) {
+    strands.push_back(read_from_all(builder, level.group, exchange.source, exchange.destination({1, 1, 0, 1})));
+  }
+  // A queue more copies what a rank has for itself.
+  strands.push_back({.group = level.group, .first_queue = size - 1, .loops = {{.tasks = {exchange.own_copy()}}}});
+  return strands;
+}
+
 Schedule mesh_alltoall(const Operation& operation) {
   Builder builder(operation, "mesh");
   const Level level{builder.add_group(Group::block(operation.ranks)), {}, true};
-  const std::vector<Cut> own = builder.share(level, {0, 1, 0, 0});
-  // A queue more copies what a rank sends to itself.
-  Strand itself{
-      .group = level.group, .first_queue = operation.ranks - 1, .loops = {{.tasks = {copy(input(own), output(own))}}}};
-  std::vector<Strand> strands;
-  if (operation.ranks > 1) {
-    strands.push_back(read_from_all(builder, level.group, input(own), output(builder.share(level, {1, 1, 0, 1}))));
-  }
-  strands.push_back(std::move(itself));
+  std::vector<Strand> strands = mesh_exchange(builder, level, exchange_of_blocks(builder, level));
   builder.add_stage("mesh alltoall").strands = std::move(strands);
   return std::move(builder).finish();
 }

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "hccl/collective/builder.hpp"
+#include <vector>
+
+#include "hccl/collective/exchange.hpp"
 
 /// Mesh: every rank works with all others at the same time, one queue for each. Needs a direct link between every pair
 /// to be worth it. Queue q of position x works with position x+1+q, whose queue p−2−q works with x.
@@ -29,9 +31,15 @@ namespace hcclsim::hccl {
 /// reduction, or everybody all shares (Builder::share).
 void mesh_reduce_scatter(Builder& builder, const Level& level);
 void mesh_all_gather(Builder& builder, const Level& level);
+/// A strand on p−1 queues in which queue q of a position x reads `source` of position x+1+q into `destination`.
+[[nodiscard]] Strand read_from_all(Builder& builder, std::uint16_t group, const Range& source,
+                                   const Range& destination);
 /// Position 0 of level.group is the root.
 void mesh_broadcast(Builder& builder, const Level& level);
 void mesh_reduce(Builder& builder, const Level& level);
+
+/// Alltoall of the members of a level, to be done at the same time.
+[[nodiscard]] std::vector<Strand> mesh_exchange(Builder& builder, const Level& level, const Exchange& exchange);
 
 [[nodiscard]] Schedule mesh_one_shot_allreduce(const Operation& operation, bool inline_reduce);
 [[nodiscard]] Schedule mesh_two_shot_allreduce(const Operation& operation, bool inline_reduce);

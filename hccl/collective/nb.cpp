@@ -7,7 +7,7 @@
 namespace hcclsim::hccl {
 namespace {}  // namespace
 
-void nb_reduce_scatter_stages(Builder& builder, const Level& level) {
+std::vector<Loop> nb_reduce_scatter_loops(Builder& builder, const Level& level) {
   const Rank size = builder.size(level.group);
   std::vector<Loop> loops;
   for (std::int32_t k = 0; k < steps_to_all(size); ++k) {
@@ -18,10 +18,10 @@ void nb_reduce_scatter_stages(Builder& builder, const Level& level) {
     };
     loops.push_back(shift_and_reduce(builder, level, distance, slices(distance), slices(0)));
   }
-  add_loops(builder, level, "NB reduce-scatter", std::move(loops));
+  return loops;
 }
 
-void nb_all_gather_stages(Builder& builder, const Level& level) {
+std::vector<Loop> nb_all_gather_loops(Builder& builder, const Level& level) {
   const Rank size = builder.size(level.group);
   std::vector<Loop> loops;
   for (std::int32_t k = 0; k < steps_to_all(size); ++k) {
@@ -30,7 +30,15 @@ void nb_all_gather_stages(Builder& builder, const Level& level) {
     loops.push_back(
         shift(builder, level, distance, builder.share(level, {1 - count, 1, 0, 0}, static_cast<std::uint32_t>(count))));
   }
-  add_loops(builder, level, "NB all-gather", std::move(loops));
+  return loops;
+}
+
+void nb_reduce_scatter_stages(Builder& builder, const Level& level) {
+  add_loops(builder, level, "NB reduce-scatter", nb_reduce_scatter_loops(builder, level));
+}
+
+void nb_all_gather_stages(Builder& builder, const Level& level) {
+  add_loops(builder, level, "NB all-gather", nb_all_gather_loops(builder, level));
 }
 
 void nb_scatter_stages(Builder& builder, const Level& level, Rank root) {

@@ -23,7 +23,10 @@
 /// and no gather of this kind; the recurrences of reduce-scatter and all-gather are those of its documentation.
 namespace hcclsim::hccl {
 
-/// Stages among the members of a level; afterwards position x holds share x complete, or all of them.
+/// What the members of a level do; afterwards position x holds share x complete, or all of them.
+[[nodiscard]] std::vector<Loop> nb_reduce_scatter_loops(Builder& builder, const Level& level);
+[[nodiscard]] std::vector<Loop> nb_all_gather_loops(Builder& builder, const Level& level);
+/// The same as stages.
 void nb_reduce_scatter_stages(Builder& builder, const Level& level);
 void nb_all_gather_stages(Builder& builder, const Level& level);
 /// The same from the rank at `root`, a position of the level's group, whose order must be the identity.

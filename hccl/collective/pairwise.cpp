@@ -4,27 +4,31 @@
 
 namespace hcclsim::hccl {
 
-Schedule pairwise_alltoall(const Operation& operation) {
-  Builder builder(operation, "pairwise");
-  const Level level{builder.add_group(Group::block(operation.ranks)), {}, true};
-  const std::vector<Cut> own = builder.share(level, {0, 1, 0, 0});
-  Stage& stage = builder.add_stage("pairwise alltoall");
-
-  const std::uint32_t steps = operation.ranks - 1;
+std::vector<Strand> pairwise_exchange(Builder& builder, const Level& level, const Exchange& exchange) {
+  std::vector<Strand> strands;
+  const std::uint32_t steps = builder.size(level.group) - 1;
   if (steps > 0) {
     const std::int32_t first = builder.reserve_notifies(steps + 1);
     const Linear have_read{first};
     const Linear ready{first + 1, 0, 1, 0};
     const Peer reader = peer_at(level.group, {1, 0, 1, 0});
     const Peer source = peer_at(level.group, {-1, 0, -1, 0});
-    const Range theirs = output(builder.share(level, {-1, 1, -1, 0}));
     Loop loop{.rounds = {static_cast<std::int32_t>(steps)}};
-    loop.tasks = {post(reader, ready), wait(ready), transfer(TaskKind::read, source, input(own), theirs),
+    loop.tasks = {post(reader, ready), wait(ready),
+                  transfer(TaskKind::read, source, exchange.source, exchange.destination({-1, 1, -1, 0})),
                   post(source, have_read), wait(have_read)};
-    stage.strands.push_back({.group = level.group, .loops = {loop}});
+    strands.push_back({.group = level.group, .loops = {loop}});
   }
-  const Loop itself{.tasks = {copy(input(own), output(own))}};
-  stage.strands.push_back({.group = level.group, .first_queue = steps > 0 ? 1U : 0U, .loops = {itself}});
+  strands.push_back(
+      {.group = level.group, .first_queue = steps > 0 ? 1U : 0U, .loops = {{.tasks = {exchange.own_copy()}}}});
+  return strands;
+}
+
+Schedule pairwise_alltoall(const Operation& operation) {
+  Builder builder(operation, "pairwise");
+  const Level level{builder.add_group(Group::block(operation.ranks)), {}, true};
+  std::vector<Strand> strands = pairwise_exchange(builder, level, exchange_of_blocks(builder, level));
+  builder.add_stage("pairwise alltoall").strands = std::move(strands);
   return std::move(builder).finish();
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "hccl/collective/builder.hpp"
+#include <vector>
+
+#include "hccl/collective/exchange.hpp"
 
 /// Pairwise alltoall: p−1 steps; in step k rank x reads its block of x−k while x+k reads its block of x, so that every
 /// link carries one block at a time. From `input` to `output`; the own block is copied meanwhile, on a queue of its
@@ -15,6 +17,9 @@
 /// wait, read, post "I have read" to x−k, wait. "You may read" has a notify slot for every step, as ranks may be
 /// several steps apart: p slots in all.
 namespace hcclsim::hccl {
+
+/// Of the members of a level, to be done at the same time.
+[[nodiscard]] std::vector<Strand> pairwise_exchange(Builder& builder, const Level& level, const Exchange& exchange);
 
 [[nodiscard]] Schedule pairwise_alltoall(const Operation& operation);
 

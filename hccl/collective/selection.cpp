@@ -93,12 +93,39 @@ Selection allreduce_in_server(const CollectiveRequest& request, const Topology& 
           .rule = rule_in_server(algorithm, ranks, soc)};
 }
 
-Selection alltoall_of(const Topology& topology, const device::Soc& soc) {
-  const bool linked = topology.servers == 1 && soc.generation != device::Generation::a1;
-  if (linked && has_algorithm(Collective::alltoall, Algorithm::mesh)) {
+/// HCCL's two levels, and the algorithms in each.
+Selection alltoall_in_levels(const Topology& topology, const device::Soc& soc, std::string rule) {
+  const bool linked = soc.generation != device::Generation::a1;
+  return {.algorithm = Algorithm::hierarchical,
+          .rule = std::move(rule),
+          .levels = {{.size = topology.ranks_per_server, .algorithm = linked ? Algorithm::mesh : Algorithm::pairwise},
+                     {.size = topology.servers, .algorithm = Algorithm::pairwise}}};
+}
+
+bool blocks_differ(const Operation& operation) {
+  const std::vector<std::uint64_t>& counts = operation.counts.counts();
+  return std::any_of(counts.begin(), counts.end(), [&](std::uint64_t count) { return count != counts.front(); });
+}
+
+Selection alltoall_of(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc) {
+  if (topology.servers == 1 && soc.generation != device::Generation::a1) {
     return {.algorithm = Algorithm::mesh, .rule = "all pairs of the server have links"};
   }
-  return {.algorithm = Algorithm::pairwise, .rule = "one partner at a time where pairs share links"};
+  const auto pairwise = [](std::string rule) {
+    return Selection{.algorithm = Algorithm::pairwise, .rule = std::move(rule)};
+  };
+  const LevelAlgorithm setting = asked_levels(Collective::alltoall, request.config).level1;
+  if (topology.servers > 1 && setting != LevelAlgorithm::automatic) {
+    return pairwise(asked_for(Collective::alltoall, setting, 1).rule);
+  }
+  const bool alike = topology.ranks_per_server > 1;
+  if (topology.servers == 1 || !alike || soc.generation == device::Generation::a3) {
+    return pairwise("one partner at a time where pairs share links");
+  }
+  if (blocks_differ(request.operation)) {
+    return pairwise("one partner at a time: blocks differ, of which two levels are not simulated");
+  }
+  return alltoall_in_levels(topology, soc, "HCCL exchanges in the servers, then between them");
 }
 
 Selection choose_in_server(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc) {
@@ -169,7 +196,7 @@ Selection choose_in_levels(const CollectiveRequest& request, const Topology& top
 Selection choose(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc) {
   switch (request.operation.collective) {
     case Collective::alltoall:
-      return alltoall_of(topology, soc);
+      return alltoall_of(request, topology, soc);
     case Collective::gather:
       return {.algorithm = Algorithm::star, .rule = "all ranks have the root alone to talk to"};
     case Collective::send_recv:
@@ -303,6 +330,9 @@ Selection select(const CollectiveRequest& request, const Topology& topology, con
   }
   if (request.algorithm != Algorithm::hierarchical) {
     return {.algorithm = request.algorithm, .rule = "it was asked for", .levels = two_levels(topology)};
+  }
+  if (request.operation.collective == Collective::alltoall) {
+    return alltoall_in_levels(topology, soc, "it was asked for");
   }
   return choose_in_levels(request, topology, soc);
 }

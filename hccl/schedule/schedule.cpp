@@ -6,6 +6,12 @@
 #include "base/error.hpp"
 
 namespace hcclsim::hccl {
+namespace {
+
+/// Groups of less than this part of their span are searched: many of them would fill the memory.
+constexpr Rank few_members = 8;
+
+}  // namespace
 
 std::string_view name_of(TaskKind kind) {
   static constexpr std::array<std::string_view, 8> names{"copy",         "reduce",      "write", "read",
@@ -16,13 +22,23 @@ std::string_view name_of(TaskKind kind) {
 Group::Group(Rank span, Rank stride, std::vector<Rank> order) : span_(span), stride_(stride), order_(std::move(order)) {
   if (span_ == 0 || stride_ == 0) internal_error("a group needs a span and a stride of at least 1");
   if (order_.empty()) return;
-  position_.assign(span_, not_a_member);
-  for (Rank i = 0; i < order_.size(); ++i) {
-    if (order_[i] >= span_ || position_[order_[i]] != not_a_member) {
-      internal_error("place {} of a group's order is outside its span {} or named twice", order_[i], span_);
+  for (Rank i = 0; i < order_.size(); ++i) sorted_.emplace_back(order_[i], i);
+  std::sort(sorted_.begin(), sorted_.end());
+  for (std::size_t i = 0; i < sorted_.size(); ++i) {
+    const Rank place = sorted_[i].first;
+    if (place >= span_ || (i > 0 && sorted_[i - 1].first == place)) {
+      internal_error("place {} of a group's order is outside its span {} or named twice", place, span_);
     }
-    position_[order_[i]] = i;
   }
+  if (sorted_.size() < span_ / few_members) return;
+  position_.assign(span_, not_a_member);
+  for (const auto& [place, position] : sorted_) position_[place] = position;
+  sorted_ = {};
+}
+
+Rank Group::search(Rank place) const {
+  const auto found = std::lower_bound(sorted_.begin(), sorted_.end(), std::pair{place, Rank{0}});
+  return found != sorted_.end() && found->first == place ? found->second : not_a_member;
 }
 
 Group Group::block(Rank span, Rank stride) { return {span, stride, {}}; }

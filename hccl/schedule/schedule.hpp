@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -70,7 +71,8 @@ class Group {
   /// Position of a rank, or not_a_member.
   [[nodiscard]] Rank position(Rank rank) const {
     const Rank place = (rank / stride_) % span_;
-    return order_.empty() ? place : position_[place];
+    if (order_.empty()) return place;
+    return position_.empty() ? search(place) : position_[place];
   }
   /// Rank at `position` in the block of `rank`.
   [[nodiscard]] Rank member(Rank rank, Rank position) const {
@@ -84,11 +86,14 @@ class Group {
 
  private:
   Group(Rank span, Rank stride, std::vector<Rank> order);
+  [[nodiscard]] Rank search(Rank place) const;
 
   Rank span_;
   Rank stride_;
-  std::vector<Rank> order_;     // empty: identity
-  std::vector<Rank> position_;  // inverse of order_
+  std::vector<Rank> order_;  // empty: identity
+  // The inverse of order_: by place, or of few members as pairs (place, position), sorted.
+  std::vector<Rank> position_;
+  std::vector<std::pair<Rank, Rank>> sorted_;
 };
 
 /// What a closed form may depend on: the rank's position in the strand's group, the round of the loop, the queue.
@@ -144,6 +149,8 @@ struct Cut {
   std::uint32_t count = 1;
   std::uint32_t step = 1;
   Linear index;  ///< first part; halving: number of halvings
+  /// slice: a part is so many neighbouring slices of a cut into parts · neighbours, whose places it keeps.
+  std::uint32_t neighbours = 1;
 
   bool operator==(const Cut&) const = default;
 };

@@ -295,6 +295,10 @@ class Validator {
 
   void check_cut(const std::string& field, const Cut& cut, const Group& group, const Domain& domain) const {
     if (cut.parts == 0 || cut.parts > most_parts) fail(field, "{} parts; accepted: 1 to {}", cut.parts, most_parts);
+    const std::uint32_t most_neighbours = cut.kind == Cut::Kind::slice ? most_parts : 1;
+    if (cut.neighbours == 0 || cut.neighbours > most_neighbours) {
+      fail(field, "{} slices make a part; accepted: 1 to {}", cut.neighbours, most_neighbours);
+    }
     if (cut.kind != Cut::Kind::halving) {
       if (cut.count == 0 || cut.count > cut.parts) {
         fail(field, "{} parts of {}; accepted: 1 to {}", cut.count, cut.parts, cut.parts);

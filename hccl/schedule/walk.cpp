@@ -86,8 +86,9 @@ class Evaluation {
   /// Length of the slices of so many bytes. They begin at multiples of the alignment, so the last ones may be short or
   /// empty.
   [[nodiscard]] Bytes slice_of(const Cut& cut, Bytes length) const {
-    const Bytes even = (length + cut.parts - 1) / cut.parts;
-    return (even + schedule_.alignment - 1) / schedule_.alignment * schedule_.alignment;
+    const Bytes slices = Bytes{cut.parts} * cut.neighbours;
+    const Bytes even = (length + slices - 1) / slices;
+    return (even + schedule_.alignment - 1) / schedule_.alignment * schedule_.alignment * cut.neighbours;
   }
   /// First slice and number of slices of a cut of kind halving.
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> halved(const Cut& cut) const {

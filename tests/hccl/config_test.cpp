@@ -294,15 +294,9 @@ TEST(HcclConfig, AhcIsForUnevenServersToo) {
   EXPECT_EQ(chosen("", Collective::allreduce), "ring");
   EXPECT_EQ(chosen("level1:NHR", Collective::allreduce), "ring");
   EXPECT_EQ(chosen("level1:AHC", Collective::allreduce), "ahc");
-  try {
-    static_cast<void>(chosen("level1:AHC", Collective::allgather));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::bad_input);
-    EXPECT_STREQ(
-        error.what(),
-        "HCCL_ALGO level1:AHC is not simulated for allgather; use ring or H-D_R or NHR or NHR_V1 or NB or pipeline");
-  }
+  EXPECT_EQ(chosen("level1:AHC", Collective::reduce_scatter), "ahc");
+  EXPECT_EQ(chosen("level1:AHC", Collective::allgather), "ahc");
+  EXPECT_EQ(chosen("level1:AHC", Collective::broadcast), "ring");
 }
 
 }  // namespace

@@ -191,6 +191,44 @@ TEST(Hierarchical, RefusesSlicesOfAlgorithmsOfBlocksInside) {
   }
 }
 
+std::string refusal(const Operation& operation, const std::vector<HierarchyLevel>& levels) {
+  try {
+    static_cast<void>(hierarchical(operation, levels));
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Hierarchical, AnAlltoallHasTwoLevelsAndBlocksThatAreAlike) {
+  Operation operation{.ranks = 8, .elements = 5, .collective = Collective::alltoall, .in_place = false};
+  const HierarchyLevel two{2, Algorithm::pairwise};
+  EXPECT_EQ(refusal(operation, {two, two, two}), "alltoall over 3 levels; there are two at most");
+  EXPECT_EQ(refusal(operation, {two, {1, Algorithm::pairwise}, {4, Algorithm::mesh}}), "");
+  std::vector<std::uint64_t> counts(64, 7);
+  operation.counts = BlockCounts::of_pairs(8, counts);
+  const Schedule alike = hierarchical(operation, {{4, Algorithm::mesh}, two});
+  EXPECT_TRUE(check(alike).ok);
+  const std::vector<test::Values> input = test::make_input(operation, 5);
+  EXPECT_EQ(test::problem_of_result(operation, input, test::execute(alike, input, 5).output), "");
+  counts.back() = 8;
+  operation.counts = BlockCounts::of_pairs(8, counts);
+  EXPECT_EQ(refusal(operation, {{4, Algorithm::mesh}, two}),
+            "alltoall over levels has blocks of one size; here they differ: use pairwise");
+}
+
+// Every rank sends n (m − 1)/m in its server, and n (S − 1)/S to the ranks in its place alone.
+TEST(Hierarchical, AnAlltoallMovesAllOnBothLevels) {
+  for (const Sizes& sizes : {Sizes{4, 2}, Sizes{2, 3}, Sizes{3, 3}}) {
+    const Rank ranks = ranks_of(sizes);
+    const Operation operation{.ranks = ranks, .elements = 96, .collective = Collective::alltoall, .in_place = false};
+    const Bytes all = operation.payload();
+    const Schedule schedule = hierarchical(operation, {{sizes[0], Algorithm::mesh}, {sizes[1], Algorithm::pairwise}});
+    EXPECT_EQ(sent_of(schedule, sizes),
+              (std::vector<Bytes>{all / sizes[0] * (sizes[0] - 1), all / sizes[1] * (sizes[1] - 1)}));
+  }
+}
+
 TEST(Hierarchical, RefusesWhatAnAlgorithmDoesNotDoOnALevel) {
   const Operation operation{.ranks = 4, .elements = 1, .collective = Collective::reduce_scatter};
   try {

@@ -131,6 +131,23 @@ TEST_P(HierarchicalTime, OfThreeLevelsIsTheirSum) {
   }
 }
 
+// All of n on both levels: in the server all pairs at once, between servers one after the other.
+TEST_P(HierarchicalTime, OfAnAlltoallIsTheSumOfItsTwoLevels) {
+  const auto [servers, inside, network] = GetParam();
+  const std::string path = test::write_platform(test::two_level_platform(servers, inside));
+  const std::vector<HierarchyLevel> levels{{.size = inside, .algorithm = Algorithm::mesh},
+                                           {.size = servers, .algorithm = Algorithm::pairwise}};
+  const Rank ranks = servers * inside;
+  const Operation operation{
+      .ranks = ranks, .elements = 1U << 18U, .collective = Collective::alltoall, .in_place = false};
+  const std::vector<double> times = simulated_and_formula(path, network, hierarchical(operation, levels), levels);
+  const double n = static_cast<double>(operation.payload());
+  const double in_server = inside == 1 ? 0 : inner_costs.alpha + n / inside * inner_costs.beta;
+  const double expected = in_server + (servers - 1) * (outer_costs.alpha + n / servers * outer_costs.beta);
+  EXPECT_NEAR(times[0] / expected, 1, 1e-9);
+  EXPECT_NEAR(times[1] / expected, 1, 1e-12);
+}
+
 // The larger of the two levels' steps counts, whichever it is.
 TEST_P(HierarchicalTime, PipelineIsThePublishedFormula) {
   const auto [servers, inside, network] = GetParam();

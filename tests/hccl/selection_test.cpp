@@ -154,6 +154,26 @@ TEST(Selection, SuperPodsOfDifferentSizesFormGroupsOfTheirCommonDivisor) {
   EXPECT_EQ(levels_of(super_pods({2, 3}, 16), Collective::allreduce), "16:multi-ring,5:ring");
 }
 
+TEST(Selection, AnAlltoallGoesOverTwoLevelsWhereHcclStagesIt) {
+  const auto of = [](const std::string& name, const Topology& topology, const char* algo = "") {
+    CollectiveRequest request{.operation = {.ranks = topology.ranks, .elements = 64}};
+    request.operation.collective = Collective::alltoall;
+    request.operation.in_place = false;
+    request.config.algo = parse_algo_setting(algo);
+    return make_collective(request, topology, soc(name))->algorithm;
+  };
+  EXPECT_EQ(of("910B1", whole_servers(2, 8)), "hierarchical(mesh, pairwise)");
+  EXPECT_EQ(of("910A", whole_servers(2, 8)), "hierarchical(pairwise, pairwise)");
+  EXPECT_EQ(of("910B1", whole_servers(2, 8), "alltoall=level1:pairwise"), "pairwise");
+  EXPECT_EQ(of("910B1", whole_servers(8, 1)), "pairwise");
+  EXPECT_EQ(of("910B1", {.ranks = 5, .servers = 2}), "pairwise");
+  EXPECT_EQ(of("Ascend910_9391", whole_servers(2, 16)), "pairwise");
+  EXPECT_EQ(of("910B1", whole_servers(1, 8), "alltoall=level1:pairwise"), "mesh");
+  EXPECT_THAT([&] { (void)of("910B1", whole_servers(2, 8), "level1:pipeline"); },
+              testing::ThrowsMessage<Error>(
+                  testing::StrEq("HCCL_ALGO level1:pipeline is not simulated for alltoall; use pairwise")));
+}
+
 TEST(Selection, HcclAlgoDecidesOnBothLevels) {
   const Topology pods = super_pods({2, 2, 2}, 4);
   EXPECT_EQ(levels_of(pods, Collective::allreduce, "level1:NHR;level2:NB"), "4:multi-ring,2:nhr,3:nb");
@@ -212,7 +232,7 @@ TEST(Selection, TheWayOutIsOneOfTheCollective) {
     (void)make_collective(request, whole_servers(100, 8), soc("910A"));
     ADD_FAILURE() << "accepted";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::EndsWith("; use pairwise"));
+    EXPECT_THAT(error.what(), testing::EndsWith("; use pairwise or hierarchical"));
   }
 }
 

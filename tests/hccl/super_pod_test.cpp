@@ -9,29 +9,19 @@
 
 #include "hccl/collective/formula.hpp"
 #include "hccl/collective/selection.hpp"
+#include "tests/support/formula_platform.hpp"
 #include "tests/support/rig.hpp"
-#include "tests/support/simulation.hpp"
 
 /// Super-pods as a platform shows them, and collectives over the three levels that they make.
 namespace hcclsim::hccl {
 namespace {
 
 test::TestPlatform pods_of(Rank servers, Rank servers_per_pod, Rank npus) {
-  return {.servers = servers,
-          .npus_per_server = npus,
-          .soc = "Ascend910_9391",
-          .inner_kind = "ub",
-          .inner_latency = "300ns",
-          .outer_latency = "500ns",
-          .servers_per_pod = servers_per_pod,
-          .properties = {{"notify.record_us", "1"},
-                         {"notify.record_local_us", "0"},
-                         {"notify.wait_us", "0"},
-                         {"sdma.setup_us", "0.6"},
-                         {"sdma.setup_large_us", "0.6"},
-                         {"rdma.setup_us", "7"},
-                         {"reduce.setup_us", "0"},
-                         {"reduce.bandwidth", "4GBps"}}};
+  test::TestPlatform platform = test::two_level_platform(servers, npus);
+  platform.soc = "Ascend910_9391";
+  platform.inner_kind = "ub";
+  platform.servers_per_pod = servers_per_pod;
+  return platform;
 }
 
 struct Found {

@@ -15,6 +15,7 @@ struct CollectiveAlgorithm {
   std::string name;                                             ///< with its options, for people
   std::function<hccl::Schedule(const hccl::Operation&)> build;  ///< of the collective above
   std::function<bool(Rank ranks)> fits;
+  bool takes_counts = true;  ///< of collectives that may have blocks that differ
 };
 
 /// Over several levels (hccl/collective/hierarchical.hpp).

@@ -79,6 +79,10 @@ std::vector<CollectiveAlgorithm> hierarchical_algorithms() {
     all.push_back(overlapped(collective, 4, false));
     all.push_back(overlapped(collective, 3, false));
   }
+  for (const Rank inside : {2U, 3U, 4U}) {
+    all.push_back(over_levels(Collective::alltoall, {inside}, {inside == 3 ? pairwise : mesh, pairwise}, true));
+    all.back().takes_counts = false;
+  }
   for (const Algorithm outer : {nhr, nb, halving_doubling}) {
     all.push_back(over_levels(Collective::broadcast, {4}, {mesh, outer}, true));
   }

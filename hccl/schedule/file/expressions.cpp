@@ -141,6 +141,7 @@ std::string text_of(const Cut& cut, std::uint16_t strand_group) {
       fmt::format("[{}{} of {}", kinds[static_cast<std::size_t>(cut.kind)], text_of(cut.index), cut.parts);
   if (cut.count != 1) text += fmt::format(" count {}", cut.count);
   if (cut.step != 1) text += fmt::format(" step {}", cut.step);
+  if (cut.neighbours != 1) text += fmt::format(" by {}", cut.neighbours);
   if (cut.ordered) text += " ordered";
   if (cut.peer) text += " peer";
   if (cut.group != strand_group) text += fmt::format(" group {}", cut.group);
@@ -163,12 +164,16 @@ Cut parse_cut(Reader& reader, std::uint16_t strand_group) {
       cut.step = reader.number<std::uint32_t>("a distance of parts");
     } else if (!halving && reader.take(std::string_view("ordered"))) {
       cut.ordered = true;
+    } else if (cut.kind == Cut::Kind::slice && reader.take(std::string_view("by"))) {
+      cut.neighbours = reader.number<std::uint32_t>("a number of slices");
     } else if (halving && reader.take(std::string_view("peer"))) {
       cut.peer = true;
     } else if (reader.take(std::string_view("group"))) {
       cut.group = reader.number<std::uint16_t>("the number of a group");
     } else {
-      reader.fail(halving ? "']', peer or group" : "']', count, step, ordered or group");
+      reader.fail(halving                        ? "']', peer or group"
+                  : cut.kind == Cut::Kind::block ? "']', count, step, ordered or group"
+                                                 : "']', count, step, by, ordered or group");
     }
   }
   return cut;

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+
+#include "hccl/collective/builder.hpp"
+
+/// What an alltoall among the members of a group moves; shared by the algorithms that do it.
+namespace hcclsim::hccl {
+
+struct Exchange {
+  /// What a reader takes of each member, itself too, in that member's memory.
+  Range source;
+  /// Where it puts what it has from the member at a position.
+  std::function<Range(Linear position)> destination;
+
+  /// The part that a rank has for itself.
+  [[nodiscard]] Task own_copy() const { return copy(source, destination({0, 1, 0, 0})); }
+};
+
+/// From `input` to `output`, of all ranks.
+[[nodiscard]] Exchange exchange_of_blocks(const Builder& builder, const Level& level);
+
+}  // namespace hcclsim::hccl
