@@ -82,7 +82,7 @@ ordered_json json_of(const hccl::TimedCheck& timing) {
                     {"bound_s", timing.bound},
                     {"efficiency", timing.efficiency()},
                     {"transfers", timing.transfers},
-                    {"bytes", timing.carried}};
+                    {"bytes", timing.conservation.carried}};
   if (timing.path) {
     json["critical_path"] = {{"alpha_s", timing.path->alpha},
                              {"beta_s", timing.path->beta},
@@ -138,7 +138,7 @@ std::string check_text(const CheckResult& result) {
     if (level.level == "L8" && result.timing) text += time_text(*result.timing);
     if (level.level == "L9" && result.timing) {
       text += fmt::format("    {} transfers, {} bytes between NPUs\n", with_thousands(result.timing->transfers),
-                          with_thousands(result.timing->carried));
+                          with_thousands(result.timing->conservation.carried));
     }
   }
   text += report.verdict + '\n';

@@ -19,7 +19,7 @@
 #include "hccl/runtime/bandwidth.hpp"
 #include "hccl/runtime/limit.hpp"
 #include "hccl/runtime/simulate_each.hpp"
-#include "hccl/runtime/time_bound.hpp"
+#include "hccl/runtime/topology_cuts.hpp"
 #include "hccl/runtime/value_check.hpp"
 
 namespace hcclsim::cli {
@@ -105,6 +105,19 @@ void note_overlap(Sweep& sweep, const std::vector<hccl::SimulatedCollectives>& r
   }
 }
 
+/// Says what the formulas suppose, of the largest size whose formula is below the bound.
+void note_shared_links(Sweep& sweep) {
+  constexpr double rounding = 1e-9;
+  for (auto row = sweep.rows.rbegin(); row != sweep.rows.rend(); ++row) {
+    if (!row->formula.has_value() || *row->formula >= row->bound * (1 - rounding)) continue;
+    sweep.notes.push_back(
+        fmt::format("HCCL's formulas suppose that no two transfers share a link; of {} bytes the formula gives {:.2f} "
+                    "us, but the links that are shared take at least {:.2f} us",
+                    row->size, *row->formula / microsecond, row->bound / microsecond));
+    return;
+  }
+}
+
 }  // namespace
 
 Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster) {
@@ -147,6 +160,8 @@ Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster) {
 
   const hccl::FormulaCosts formula_costs =
       hccl::formula_costs(communicator, cluster, soc, costs, options.operation.type, options.operation.op);
+  constexpr Rank most_ranks = 128;  // more would take a good part of the time of small sweeps
+  const hccl::TopologyBounds bounds = hccl::topology_bounds(cluster, communicator.ranks, costs, most_ranks);
   device::WorkerPool workers(1);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const hccl::Schedule& schedule = *points[i].front().schedule;
@@ -157,7 +172,7 @@ Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster) {
                  .time = time,
                  .algbw = speed.algbw,
                  .busbw = speed.busbw,
-                 .bound = time_bound(schedule, communicator, cluster),
+                 .bound = least_time(schedule, bounds),
                  .limited_by = limit_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name};
     request.operation.elements = schedule.elements;
     const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
@@ -173,6 +188,7 @@ Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster) {
     sweep.rows.push_back(std::move(row));
   }
   note_overlap(sweep, results);
+  note_shared_links(sweep);
   return sweep;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -105,21 +106,31 @@ Outcome check_on_platform(const CheckCommand& command, const std::shared_ptr<con
   const device::Soc soc = device::resolve_soc(cluster, 0, of_kernels);
   const device::TaskCosts costs = device::read_task_costs(cluster, result.notes);
   take_limits(soc, options);
-  // Bounds look at the routes between all ranks.
-  constexpr Rank most_ranks = 1024;
-  const bool with_bounds = schedule->ranks <= most_ranks && options.last_level >= 7;
-  if (with_bounds) {
-    hccl::TopologyBounds bounds = hccl::topology_bounds(cluster, schedule->ranks, costs);
+  const bool to_the_end = options.last_level >= 7;
+  if (to_the_end) {
+    constexpr Rank most_ranks = 1024;
+    std::vector<Rank> npus(schedule->ranks);
+    std::iota(npus.begin(), npus.end(), Rank{0});
+    hccl::TopologyBounds bounds = hccl::topology_bounds(cluster, npus, costs, most_ranks);
     options.cuts = std::move(bounds.cuts);
     options.least_step = bounds.least_step;
-  } else if (options.last_level >= 7) {
-    result.notes.push_back(fmt::format("bounds of the platform, L8 and L9 are for up to {} ranks", most_ranks));
+    if (!bounds.all_routes) {
+      result.notes.push_back(fmt::format(
+          "of more than {} ranks L7 and L8 look at routes to a few other servers, and suppose that the routes to all "
+          "others begin and end at the same links",
+          most_ranks));
+    }
   }
   result.report = check_with(command, *schedule, options);
-  if (with_bounds && result.report.ok) {
+  if (!to_the_end || !result.report.ok) return outcome_of(command, result);
+  const std::uint64_t tasks = task_count(*schedule);
+  if (tasks <= hccl::most_timed_tasks) {
     result.timing = check_timing(schedule, *result.report.distances, cluster, soc, costs);
     add_level(result.report, result.timing->l8);
-    add_level(result.report, result.timing->l9);
+    add_level(result.report, result.timing->conservation.l9);
+  } else {
+    result.notes.push_back(fmt::format("L8 and L9 were not checked: {} tasks, up to {} are simulated",
+                                       with_thousands(tasks), with_thousands(hccl::most_timed_tasks)));
   }
   return outcome_of(command, result);
 }

@@ -27,15 +27,6 @@ std::vector<Bytes> bytes_of_blocks(const Operation& operation, const Groups& gro
   return bytes;
 }
 
-/// Bytes that rank `from` has for rank `to`, of alltoall and send-recv.
-Bytes bytes_between(const Operation& operation, Rank from, Rank to) {
-  const BlockCounts& counts = operation.counts;
-  const Bytes element = size_of(operation.type);
-  if (!counts.empty()) return (counts.offset(from, to + 1) - counts.offset(from, to)) * element;
-  const bool to_next = operation.collective == Collective::send_recv;
-  return !to_next || to == (from + 1) % operation.ranks ? operation.elements * element : 0;
-}
-
 /// Of a group whose ranks have blocks of `own` bytes in all; not of alltoall and send-recv.
 GroupBytes least_of(const Operation& operation, bool has_root, Bytes own) {
   const Bytes payload = operation.payload();
@@ -67,6 +58,28 @@ void add(std::vector<GroupBytes>& all, const Groups& group, Rank from, Rank to, 
   all[group[to]].in += bytes;
 }
 
+/// What alltoall and send-recv have to carry between groups.
+void add_pairs(const Operation& operation, const Groups& group, std::vector<GroupBytes>& all) {
+  const Rank ranks = operation.ranks;
+  const BlockCounts& counts = operation.counts;
+  const Bytes element = size_of(operation.type);
+  if (!counts.empty()) {
+    for (Rank from = 0; from < ranks; ++from) {
+      for (Rank to = 0; to < ranks; ++to) {
+        add(all, group, from, to, (counts.offset(from, to + 1) - counts.offset(from, to)) * element);
+      }
+    }
+  } else if (operation.collective == Collective::send_recv) {
+    for (Rank from = 0; from < ranks; ++from) add(all, group, from, (from + 1) % ranks, operation.elements * element);
+  } else {
+    std::vector<Rank> members(all.size(), 0);
+    for (const std::uint32_t number : group) ++members[number];
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i].out = all[i].in = Bytes{members[i]} * (ranks - members[i]) * operation.elements * element;
+    }
+  }
+}
+
 /// Bytes that transfers of the program carry, by source and destination.
 std::map<std::pair<Rank, Rank>, Bytes> carried(const TaskProgram& program) {
   std::map<std::pair<Rank, Rank>, Bytes> bytes;
@@ -84,37 +97,13 @@ BytesPerSecond sum_of(const std::vector<BytesPerSecond>& speeds) {
   return sum;
 }
 
-CutDistance distance_of(const TaskProgram& program, const CutLevel& level) {
-  CutDistance distance{.name = level.name, .groups = static_cast<std::uint32_t>(level.out.size())};
-  const std::vector<GroupBytes> needed = least_crossing(program, level.group);
-  GroupBytes in_all;
-  for (std::size_t i = 0; i < needed.size(); ++i) {
-    in_all.out += needed[i].out;
-    in_all.in += needed[i].in;
-    distance.least_time =
-        std::max({distance.least_time, time_of(needed[i].out, level.out[i]), time_of(needed[i].in, level.in[i])});
-  }
-  distance.least = std::max(in_all.out, in_all.in);
-  if (program.collective == Collective::allreduce && needed.size() > 1) {
-    distance.least = std::max(distance.least, 2 * (needed.size() - 1) * program.payload());
-  }
-  distance.least_time = std::max(
-      {distance.least_time, time_of(distance.least, sum_of(level.out)), time_of(distance.least, sum_of(level.in))});
-  for (const GroupBytes& bytes : crossing(program, level.group)) distance.crossing += bytes.out;
-  return distance;
-}
-
 }  // namespace
 
 std::vector<GroupBytes> least_crossing(const Operation& operation, const Groups& group) {
   std::vector<GroupBytes> least(count_of(group));
   if (least.size() < 2) return least;
   if (operation.collective == Collective::alltoall || operation.collective == Collective::send_recv) {
-    for (Rank from = 0; from < operation.ranks; ++from) {
-      for (Rank to = 0; to < operation.ranks; ++to) {
-        add(least, group, from, to, from == to ? 0 : bytes_between(operation, from, to));
-      }
-    }
+    add_pairs(operation, group, least);
     return least;
   }
   std::vector<Bytes> own(least.size(), 0);
@@ -138,15 +127,35 @@ std::vector<GroupBytes> crossing(const TaskProgram& program, const Groups& group
   return found;
 }
 
+CutDistance least_of(const Operation& operation, const CutLevel& level) {
+  CutDistance distance{.name = level.name, .groups = static_cast<std::uint32_t>(level.out.size())};
+  const std::vector<GroupBytes> needed = least_crossing(operation, level.group);
+  GroupBytes in_all;
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    in_all.out += needed[i].out;
+    in_all.in += needed[i].in;
+    distance.least_time =
+        std::max({distance.least_time, time_of(needed[i].out, level.out[i]), time_of(needed[i].in, level.in[i])});
+  }
+  distance.least = std::max(in_all.out, in_all.in);
+  if (operation.collective == Collective::allreduce && needed.size() > 1) {
+    distance.least = std::max(distance.least, 2 * (needed.size() - 1) * operation.payload());
+  }
+  distance.least_time = std::max(
+      {distance.least_time, time_of(distance.least, sum_of(level.out)), time_of(distance.least, sum_of(level.in))});
+  return distance;
+}
+
 void add_cuts(const TaskProgram& program, const CheckOptions& options, Distances& distances) {
   // The steps of a barrier are no transfers.
   if (program.collective != Collective::barrier) distances.least_time = distances.least_steps * options.least_step;
   if (distances.least_time > 0) distances.least_time_of = "steps";
   for (const CutLevel& level : options.cuts) {
     if (level.group.size() != program.ranks) internal_error("cut '{}' is for {} ranks", level.name, level.group.size());
-    distances.cuts.push_back(distance_of(program, level));
-    if (distances.cuts.back().least_time <= distances.least_time) continue;
-    distances.least_time = distances.cuts.back().least_time;
+    CutDistance& distance = distances.cuts.emplace_back(least_of(program, level));
+    for (const GroupBytes& bytes : crossing(program, level.group)) distance.crossing += bytes.out;
+    if (distance.least_time <= distances.least_time) continue;
+    distances.least_time = distance.least_time;
     distances.least_time_of = level.name;
   }
 }

@@ -37,6 +37,9 @@ struct GroupBytes {
 /// What leaves and enters each group in the program.
 [[nodiscard]] std::vector<GroupBytes> crossing(const TaskProgram& program, const std::vector<std::uint32_t>& group);
 
+/// What has to cross a level at least, and how long that takes; `crossing` is left 0.
+[[nodiscard]] CutDistance least_of(const Operation& operation, const CutLevel& level);
+
 /// Adds the cuts of the options and the least time to what distances_of found.
 void add_cuts(const TaskProgram& program, const CheckOptions& options, Distances& distances);
 

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "hccl/check/task_program.hpp"
-#include "hccl/runtime/simulate.hpp"
+#include "hccl/schedule/walk.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -24,12 +23,37 @@ struct Sent {
   double on_links = 0;
 };
 
-Sent sent_by(const TaskProgram& program, sim::Cluster& cluster) {
+/// Calls visit(task, source, destination, bytes) for every transfer that carries bytes. They are added up piece by
+/// piece, while the simulation asks for the length of a range.
+template <typename Visit>
+void visit_transfers(const Schedule& schedule, const Visit& visit) {
+  Movements movements;
+  for (std::uint32_t stage = 0; stage < schedule.stage_count(); ++stage) {
+    for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+      for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
+        QueueWalk walk;
+        if (!walk.enter(schedule, stage, rank, queue)) continue;
+        for (; walk.task() != nullptr; walk.next()) {
+          const Task& task = *walk.task();
+          if (!is_transfer(task.kind)) continue;
+          Bytes bytes = 0;
+          walk.movements(schedule, rank, movements);
+          for (const Movement& movement : movements) bytes += movement.source.length;
+          const Rank peer = walk.peer(schedule, rank);
+          if (bytes > 0) visit(task, reads(task.kind) ? peer : rank, reads(task.kind) ? rank : peer, bytes);
+        }
+      }
+    }
+  }
+}
+
+/// By source and destination only if that is wanted.
+Sent sent_by(const Schedule& schedule, sim::Cluster& cluster, bool by_pair) {
   Sent sent;
-  visit_transfers(program, [&](const ProgramTask& task, Rank source, Rank destination, Bytes bytes) {
+  visit_transfers(schedule, [&](const Task& task, Rank source, Rank destination, Bytes bytes) {
     const sim::Route& route = cluster.route(source, destination);
     const double factor = reads(task.kind) ? route.read_factor : route.write_factor;
-    sent.bytes[{source, destination}] += bytes;
+    if (by_pair) sent.bytes[{source, destination}] += bytes;
     ++sent.transfers;
     sent.total += bytes;
     sent.on_links += static_cast<double>(bytes) * factor * static_cast<double>(route.links.size());
@@ -74,38 +98,44 @@ void compare(const Traffic& sent, const Traffic& received, LevelReport& level) {
   }
 }
 
+constexpr double rounding = 1e-9;
+
 }  // namespace
+
+Conservation check_conservation(const Schedule& schedule, sim::Cluster& cluster, const SimulatedCollectives& simulated,
+                                bool traced) {
+  const Sent sent = sent_by(schedule, cluster, traced);
+  const CollectiveStats& stats = simulated.calls.front().stats;
+  Conservation check{.carried = sent.total};
+  if (sent.transfers != stats.transfers || simulated.transfers != sent.transfers) {
+    find(check.l9, {"transfers", fmt::format("the schedule has {} transfers, {} were started and {} completed",
+                                             sent.transfers, stats.transfers, simulated.transfers)});
+  }
+  if (std::abs(sent.on_links - stats.on_links) > rounding * sent.on_links) {
+    find(check.l9, {"links-differ", fmt::format("links should have carried {:.6g} bytes in all, and count {:.6g}",
+                                                sent.on_links, stats.on_links)});
+  }
+  if (traced) compare(sent.bytes, received_in(simulated.trace), check.l9);
+  return check;
+}
 
 TimedCheck check_timing(const std::shared_ptr<const Schedule>& schedule, const Distances& distances,
                         sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs) {
-  Findings none(1);
-  const TaskProgram program = unroll(*schedule, none);
   constexpr std::size_t most_traced = 1'000'000;
   const std::vector<CollectiveCall> calls{{.name = "schedule", .schedule = schedule}};
-  const SimulateOptions options{.network = automatic_network(calls), .trace = program.tasks.size() <= most_traced};
+  const SimulateOptions options{.network = automatic_network(calls), .trace = task_count(*schedule) <= most_traced};
   const SimulatedCollectives result = simulate_collectives(cluster, soc, costs, options, calls);
   const CollectiveTime& call = result.calls.front();
-  const Sent sent = sent_by(program, cluster);
 
-  TimedCheck check{
-      .time = call.duration, .bound = distances.least_time, .transfers = call.stats.transfers, .carried = sent.total};
-  constexpr double rounding = 1e-9;
+  TimedCheck check{.time = call.duration,
+                   .bound = distances.least_time,
+                   .transfers = call.stats.transfers,
+                   .conservation = check_conservation(*schedule, cluster, result, options.trace)};
   if (check.bound > check.time * (1 + rounding)) {
     find(check.l8, {"faster-than-bound", fmt::format("simulated {:.6g} s, but no schedule can take less than {:.6g} s",
                                                      check.time, check.bound)});
   }
-  if (sent.transfers != call.stats.transfers || result.transfers != sent.transfers) {
-    find(check.l9, {"transfers", fmt::format("the schedule has {} transfers, {} were started and {} completed",
-                                             sent.transfers, call.stats.transfers, result.transfers)});
-  }
-  if (std::abs(sent.on_links - call.stats.on_links) > rounding * sent.on_links) {
-    find(check.l9, {"links-differ", fmt::format("links should have carried {:.6g} bytes in all, and count {:.6g}",
-                                                sent.on_links, call.stats.on_links)});
-  }
-  if (options.trace) {
-    compare(sent.bytes, received_in(result.trace), check.l9);
-    check.path = critical_path(result.trace, cluster, costs, call.start, call.end);
-  }
+  if (options.trace) check.path = critical_path(result.trace, cluster, costs, call.start, call.end);
   return check;
 }
 

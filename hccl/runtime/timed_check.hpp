@@ -10,6 +10,7 @@
 #include "device/task_cost.hpp"
 #include "hccl/check/report.hpp"
 #include "hccl/runtime/critical_path.hpp"
+#include "hccl/runtime/simulate.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"
 
@@ -23,18 +24,30 @@
 /// bytes of all routes ("links-differ").
 namespace hcclsim::hccl {
 
+struct Conservation {
+  Bytes carried = 0;  ///< between NPUs, as the schedule says
+  LevelReport l9{"L9"};
+};
+
 struct TimedCheck {
   Seconds time = 0;   ///< of the slowest rank
   Seconds bound = 0;  ///< Distances::least_time
   std::uint64_t transfers = 0;
-  Bytes carried = 0;                   ///< between NPUs
   std::optional<CriticalPath> path{};  ///< nothing if there are too many tasks to keep them
   LevelReport l8{"L8"};
-  LevelReport l9{"L9"};
+  Conservation conservation;
 
   /// Share of the time that any schedule needs.
   [[nodiscard]] double efficiency() const { return time > 0 ? bound / time : 1; }
 };
+
+/// What the schedule sends against what a simulation of one call has carried, whose ranks are the first NPUs; between
+/// every two ranks only if its trace has all tasks.
+[[nodiscard]] Conservation check_conservation(const Schedule& schedule, sim::Cluster& cluster,
+                                              const SimulatedCollectives& simulated, bool traced);
+
+/// More tasks take minutes, to simulate and to walk again (task_count).
+inline constexpr std::uint64_t most_timed_tasks = 100'000'000;
 
 /// The schedule runs on the first NPUs of the cluster; in graph mode, without a launch by the host.
 [[nodiscard]] TimedCheck check_timing(const std::shared_ptr<const Schedule>& schedule, const Distances& distances,

@@ -211,7 +211,32 @@ class LengthCount : Evaluation {
   }
 };
 
+/// Negative means none.
+std::int64_t rounds_of(const Loop& loop, const Place& place) {
+  const std::int64_t rounds = loop.rounds.at(place);
+  return loop.most_rounds >= 0 ? std::min<std::int64_t>(rounds, loop.most_rounds) : rounds;
+}
+
 }  // namespace
+
+std::uint64_t task_count(const Schedule& schedule) {
+  std::uint64_t tasks = 0;
+  for (const Stage& stage : schedule.stages) {
+    for (const Strand& strand : stage.strands) {
+      for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+        const Rank position = schedule.groups[strand.group].position(rank);
+        if (position == Group::not_a_member) continue;
+        for (std::uint32_t queue = strand.first_queue; queue < strand.first_queue + strand.queues; ++queue) {
+          for (const Loop& loop : strand.loops) {
+            const std::int64_t rounds = rounds_of(loop, {position, 0, queue});
+            if (rounds > 0) tasks += static_cast<std::uint64_t>(rounds) * loop.tasks.size();
+          }
+        }
+      }
+    }
+  }
+  return tasks * schedule.windows();
+}
 
 void resolve(const Schedule& schedule, const Range& range, const Viewer& viewer, std::vector<ByteRange>& pieces) {
   pieces.clear();
@@ -257,8 +282,7 @@ void QueueWalk::start_loop() {
   for (; loop_ < strand_->loops.size(); ++loop_) {
     const Loop& loop = strand_->loops[loop_];
     place_.round = 0;
-    std::int64_t rounds = loop.rounds.at(place_);
-    if (loop.most_rounds >= 0) rounds = std::min<std::int64_t>(rounds, loop.most_rounds);
+    const std::int64_t rounds = rounds_of(loop, place_);
     if (rounds <= 0 || loop.tasks.empty()) continue;
     rounds_ = static_cast<std::uint32_t>(rounds);
     task_ = loop.tasks.data();

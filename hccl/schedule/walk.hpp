@@ -32,6 +32,9 @@ struct Viewer {
   std::uint16_t strand_group = 0;
 };
 
+/// Tasks of all ranks, posts and waits among them.
+[[nodiscard]] std::uint64_t task_count(const Schedule& schedule);
+
 /// The pieces of a range in their order, neighbours joined; none has length 0.
 void resolve(const Schedule& schedule, const Range& range, const Viewer& viewer, std::vector<ByteRange>& pieces);
 /// Bytes of all pieces.

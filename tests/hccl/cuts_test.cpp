@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
 #include "hccl/check/check.hpp"
@@ -115,7 +116,9 @@ std::vector<double> speeds(const test::TestPlatform& platform, Rank ranks) {
   const std::string path = test::write_platform(platform);
   return test::in_child([&] {
     sim::Cluster cluster(path);
-    const TopologyBounds bounds = topology_bounds(cluster, ranks, {});
+    std::vector<Rank> npus(ranks);
+    std::iota(npus.begin(), npus.end(), Rank{0});
+    const TopologyBounds bounds = topology_bounds(cluster, npus, {}, ranks);
     std::vector<double> found{static_cast<double>(bounds.cuts.size()), bounds.least_step / microsecond};
     for (const CutLevel& level : bounds.cuts) {
       for (const BytesPerSecond speed : level.out) found.push_back(speed / giga);
