@@ -80,9 +80,8 @@ Child start_step(LoadedRun& run, hccl::TrainingOptions training) {
 
 SimulatedStep result_of(Child& child) {
   const Json result = Json::parse(child.result());
-  return {result["ready"].get<std::vector<Seconds>>(), result["bp_end"].get<Seconds>(),
-          result["finish"].get<Seconds>(), result["step"].get<Seconds>(),
-          phases_of(result["phases"])};
+  return {result["ready"].get<std::vector<Seconds>>(), result["bp_end"].get<Seconds>(), result["finish"].get<Seconds>(),
+          result["step"].get<Seconds>(), phases_of(result["phases"])};
 }
 
 Child start_costs(LoadedRun& run, std::vector<Bytes> sizes, BandwidthFactor bandwidth) {

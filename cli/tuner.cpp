@@ -50,9 +50,7 @@ void add_mindspore(TuneReport& report, const device::Workload& workload) {
 class Tuner {
  public:
   Tuner(const TuneOptions& options, const std::string& platform)
-      : options_(options),
-        cluster_(platform, options.run.platform_edits),
-        run_(without_jitter(options.run), cluster_) {
+      : options_(options), cluster_(platform, options.run.platform_edits), run_(without_jitter(options.run), cluster_) {
     if (run_.npus == 1) {
       bad_input("option", "{} NPU has nothing to reduce, so that any split will do; tune needs two or more", run_.npus);
     }

@@ -68,7 +68,7 @@ struct Route {
   /// while flows of both kinds share the links' capacity: min(capacity) / min(task speed).
   double write_factor = 1;
   double read_factor = 1;
-  LinkId slowest = 0;  ///< the link with the least capacity
+  LinkId slowest = 0;          ///< the link with the least capacity
   bool between_ports = false;  ///< from RoCE port to RoCE port, not on the way that the file has
 };
 

@@ -266,9 +266,9 @@ class PropertyCheck {
     std::string fault = names_.link_fault(name, "UP", PTRDIFF_MAX);
     if (!fault.empty()) return fault;
     const PlatformLink* const link = names_.find_link(std::string(name));
-    const bool roce = link != nullptr && link->element.find_child_by_attribute("prop", "id", "kind")
-                                             .attribute("value")
-                                             .value() == std::string_view("roce");
+    const bool roce =
+        link != nullptr && link->element.find_child_by_attribute("prop", "id", "kind").attribute("value").value() ==
+                               std::string_view("roce");
     return roce ? std::string() : fmt::format("link '{}' is not of kind roce", name);
   }
 

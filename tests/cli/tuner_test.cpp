@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "cli/loaded_run.hpp"
 #include "cli/platform_path.hpp"
+#include "sim/cluster.hpp"
 #include "study/ready_times.hpp"
 
 namespace hcclsim::cli {
@@ -36,7 +37,8 @@ TuneOptions options_of(const RoundTrip& trip) {
 /// End of the last allreduce and step time of a run.
 json simulated(const RunOptions& options, const std::string& platform) {
   return json::parse(run_in_child([&] {
-    LoadedRun run(options, platform);
+    sim::Cluster cluster(platform);
+    LoadedRun run(options, cluster);
     const auto result = simulate_training(run.cluster, run.workload, run.soc, run.costs, run.training);
     return json{{"finish", result.segments.back().end}, {"step", result.step_time}}.dump();
   }));
@@ -81,7 +83,8 @@ TEST(Tuner, ReadyTimesUnderJitterAreThoseOfTheRun) {
   options.skew.jitter = 0.1;
   const std::string platform = find_platform("atlas800-9000");
   const json both = json::parse(run_in_child([&] {
-    LoadedRun run(options, platform);
+    sim::Cluster cluster(platform);
+    LoadedRun run(options, cluster);
     const std::vector<Seconds> drawn = study::jittered_ready(run.workload, run.training.skew, 1, 0);
     const auto result = simulate_training(run.cluster, run.workload, run.soc, run.costs, run.training);
     return json{{"drawn", drawn}, {"simulated", result.gradient_ready}}.dump();

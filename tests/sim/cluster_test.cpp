@@ -263,9 +263,7 @@ TEST(Cluster, RoceBetweenServersNeedsPortsAndComesBeforeRoutes) {
 }
 
 TEST(Cluster, NpusAreRenumberedBeforeRoutes) {
-  const auto error = [](const std::function<void(Cluster&)>& use) {
-    return error_of_use("/atlas800-9000.xml", use);
-  };
+  const auto error = [](const std::function<void(Cluster&)>& use) { return error_of_use("/atlas800-9000.xml", use); };
   EXPECT_THAT(error([](Cluster& cluster) {
                 static_cast<void>(cluster.route(0, 1));
                 cluster.renumber(std::vector<Rank>{1, 0});

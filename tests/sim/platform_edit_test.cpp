@@ -106,8 +106,9 @@ TEST(PlatformEdit, SaysWhatMatchesNothingAndWhatCannotBe) {
 
 TEST(PlatformEdit, LinksOfACluster) {
   const std::string path = testing::TempDir() + "platform_edit_cluster.xml";
-  std::ofstream(path) << R"(<?xml version='1.0'?><platform version="4.1">
-<cluster id="tree" prefix="npu-" suffix="" radical="0-3" speed="1Tf" bw="10GBps" lat="1us" topology="FAT_TREE"
+  std::ofstream(path) << R"(<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1"><cluster id="tree" prefix="npu-" suffix="" radical="0-3" speed="1Tf" bw="10GBps" lat="1us" topology="FAT_TREE"
  topo_parameters="2;2,2;1,2;1,1"><prop id="npu" value="Ascend910A"/></cluster></platform>)";
   const std::vector<PlatformEdit> edits{{"cluster[tree].bandwidth", "3GBps"}, {"cluster[t*].latency", "2us"}};
   const EditedPlatform edited(path, edits);
