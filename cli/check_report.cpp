@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cli/hccl_options.hpp"
 #include "cli/output.hpp"
 
 namespace hcclsim::cli {
@@ -119,6 +120,7 @@ std::string check_json(const CheckResult& result) {
   if (report.order) json["order"] = json_of(*report.order);
   if (report.distances) json["distances"] = json_of(*report.distances);
   if (result.timing) json["timing"] = json_of(*result.timing);
+  if (!result.unmodelled.empty()) json["not_modelled"] = result.unmodelled;
   if (!result.notes.empty()) json["notes"] = result.notes;
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
 }
@@ -142,6 +144,7 @@ std::string check_text(const CheckResult& result) {
     }
   }
   text += report.verdict + '\n';
+  text += unmodelled_line(result.unmodelled);
   for (const std::string& note : result.notes) text += fmt::format("Note: {}\n", note);
   return text;
 }

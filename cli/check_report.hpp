@@ -13,6 +13,7 @@ namespace hcclsim::cli {
 struct CheckResult {
   hccl::CheckReport report;
   std::optional<hccl::TimedCheck> timing{};  ///< with a platform
+  std::vector<std::string> unmodelled{};     ///< settings of HCCL without effect
   std::vector<std::string> notes{};          ///< what the user should know about the options and the platform
 };
 

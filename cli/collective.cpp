@@ -33,12 +33,15 @@ std::string measure(const CollectiveOptions& command, const SweepOptions& option
   std::string report = command.format == "json"  ? collective_json(sweep, options, command.op)
                        : command.format == "csv" ? collective_csv(sweep, command.op)
                                                  : collective_text(sweep, command.extended);
+  if (command.format == "csv") print_remarks_apart(sweep.unmodelled, sweep.notes);
   const std::string plot = command.plot.empty() ? "" : collective_plot(sweep, command.op);
   return fmt::format("{}{:020}{}{}", all_right(sweep) ? '1' : '0', report.size(), report, plot);
 }
 
 void run(const CollectiveOptions& command, const SweepOptions& options) {
   const std::string platform = find_platform(command.platform);
+  std::optional<OutputFile> plot;  // opened before the sweep, which may take long
+  if (!command.plot.empty()) plot.emplace(command.plot);
   std::optional<OutputFile> html;  // opened here, written by the child, which shares it
   if (!command.html.path.empty()) html.emplace(command.html.path);
   const std::string sent = run_in_child([&] { return measure(command, options, platform, html); });
@@ -46,7 +49,10 @@ void run(const CollectiveOptions& command, const SweepOptions& options) {
   const std::size_t length = std::stoull(sent.substr(1, digits));
   print(std::string_view(sent).substr(1 + digits, length));
   if (html.has_value()) html->commit();
-  if (!command.plot.empty()) write_file_atomically(command.plot, std::string_view(sent).substr(1 + digits + length));
+  if (plot.has_value()) {
+    plot->write(std::string_view(sent).substr(1 + digits + length));
+    plot->commit();
+  }
   if (sent.front() == '0') throw Error(ErrorCode::check_failed, "collective", command.op + " gives wrong results");
 }
 

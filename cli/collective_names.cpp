@@ -41,18 +41,23 @@ std::string letters_of(std::string_view name) {
   return letters;
 }
 
-}  // namespace
-
-NamedCollective parse_collective_name(std::string_view name) {
+NamedCollective parse(std::string_view name, bool with_barrier) {
   const std::string letters = letters_of(name);
   std::vector<std::string> names;
   for (const Spelling& spelling : spellings) {
+    if (spelling.collective.collective == Collective::barrier && !with_barrier) continue;
     if (letters_of(spelling.name) == letters) return spelling.collective;
     names.emplace_back(spelling.name);
   }
   bad_input("option", "unknown collective '{}'; accepted: {}{}", name, fmt::join(names, ", "),
             did_you_mean(name, names));
 }
+
+}  // namespace
+
+NamedCollective parse_collective_name(std::string_view name) { return parse(name, true); }
+
+NamedCollective parse_collective_with_payload(std::string_view name) { return parse(name, false); }
 
 Bytes parse_size(std::string_view text) {
   double number = 0;

@@ -18,6 +18,8 @@ struct NamedCollective {
 /// "reduce-scatter", also as hccl_test has it: "reducescatter", "reduce_scatter", "alltoallv", "sendrecv"; throws
 /// Error(bad_input, "option") that lists the names.
 [[nodiscard]] NamedCollective parse_collective_name(std::string_view name);
+/// The same of one with a payload: all but the barrier.
+[[nodiscard]] NamedCollective parse_collective_with_payload(std::string_view name);
 
 /// A size of hccl_test in bytes: "8K", "64M", "1.5G", powers of two, or a number; throws Error(bad_input, "option").
 [[nodiscard]] Bytes parse_size(std::string_view text);

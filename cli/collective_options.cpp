@@ -13,11 +13,8 @@
 namespace hcclsim::cli {
 namespace {
 
-hccl::Collective collective_of(const std::string& op) {
-  const hccl::Collective collective = parse_collective_name(op).collective;
-  if (collective == hccl::Collective::barrier) bad_input("option", "a barrier has no size to measure");
-  return collective;
-}
+/// Forms with counts have equal ones, as in hccl_test.
+hccl::Collective collective_of(const std::string& op) { return parse_collective_with_payload(op).collective; }
 
 /// hccl_test calls bf16 bfp16.
 DataType parse_type(std::string_view name) { return name == "bfp16" ? DataType::bf16 : parse_data_type(name); }
@@ -84,20 +81,8 @@ void add_collective_options(CLI::App& command, CollectiveOptions& options) {
       ->check(parsed_by(collective_of, ""))
       ->required();
   add_test_options(command, options);
-  command.add_option("--ranks", options.sweep.ranks, "How many NPUs in all [all]")->check(whole_number(1, 1U << 20U));
-  command.add_option("--platform", options.platform, "A platform file, or the name of a shipped one")
-      ->capture_default_str();
+  add_collective_choice(command, "op", options);
   add_platform_edits(command, options.platform_edits);
-  command.add_option("--algorithm", options.algorithm, "ring, mesh, …; auto chooses as HCCL does")
-      ->capture_default_str();
-  command
-      .add_option("--levels", options.levels,
-                  "Levels of a hierarchy from the innermost on, such as 2:ring,8:mesh,4:nhr")
-      ->check(parsed_by(hccl::parse_levels, ""))
-      ->type_name("LIST");
-  command.add_option("--launch", options.launch, "op: each call by itself; graph: tasks are loaded in advance")
-      ->check(one_of({"graph", "op"}))
-      ->capture_default_str();
   command.add_option("--network", options.network, "Network model; the two agree to 1e-9")
       ->check(one_of({"fluid", "simgrid"}))
       ->capture_default_str();
@@ -107,12 +92,15 @@ void add_collective_options(CLI::App& command, CollectiveOptions& options) {
       ->check(one_of({"text", "json", "csv"}))
       ->capture_default_str();
   command.add_option("--plot", options.plot, "Time and bandwidth over the size as an SVG file")->type_name("FILE");
-  add_hccl_options(command, options.hccl_options);
 }
 
 SweepOptions sweep_of(CLI::App& command, const CollectiveOptions& given) {
   SweepOptions options = given.sweep;
-  options.hccl_settings = hccl_settings(OptionOrigins(command, {}), given.hccl_options);
+  PlatformChoice platform = given;
+  finish_platform_options(OptionOrigins(command, {}), {"ranks", "npus"}, platform);
+  options.rank_table = platform.rank_table;
+  options.hccl_settings = platform.hccl_settings;
+  options.ranks = given.ranks;
   hccl::Operation& operation = options.operation;
   operation.collective = collective_of(given.op);
   operation.type = parse_type(given.type);

@@ -4,23 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "cli/collective_choice.hpp"
 #include "cli/collective_sweep.hpp"
-#include "cli/hccl_options.hpp"
 #include "cli/report/html_report.hpp"
 #include "sim/platform_edit.hpp"
 
 /// The options of `hcclsim collective`: those of hccl_test, and where and how it is simulated.
 namespace hcclsim::cli {
 
-struct CollectiveOptions {
+struct CollectiveOptions : CollectiveChoice {
   std::string op;
-  std::string platform = "atlas800-9000";
   std::vector<sim::PlatformEdit> platform_edits{};  ///< of what the file says
-  std::string algorithm = "auto";
-  std::string levels;
   std::string reduction = "sum";
   std::string type = "fp32";
-  std::string launch = "op";
   std::string network = "fluid";
   std::string format = "text";
   std::string plot;
@@ -29,7 +25,6 @@ struct CollectiveOptions {
   unsigned check = 1;
   unsigned zero_copy = 0;
   SweepOptions sweep{};  ///< without what the members above say
-  HcclOptions hccl_options{};
 };
 
 /// Adds all options to the command. After parsing, sweep_of() says what they mean.

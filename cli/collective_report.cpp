@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "cli/hccl_options.hpp"
 #include "cli/output.hpp"
 #include "cli/svg_chart.hpp"
 
@@ -83,9 +84,7 @@ std::string collective_text(const Sweep& sweep, bool extended) {
     text += '\n';
   }
   text += check_line(sweep) + explanation_text(sweep.explanation);
-  if (!sweep.unmodelled.empty()) {
-    text += fmt::format("Set but not modelled, without effect: {}\n", fmt::join(sweep.unmodelled, ", "));
-  }
+  text += unmodelled_line(sweep.unmodelled);
   for (const std::string& note : sweep.notes) text += fmt::format("Note: {}\n", note);
   return text;
 }
@@ -99,6 +98,7 @@ std::string collective_json(const Sweep& sweep, const SweepOptions& options, con
                     {"iterations", options.iterations},
                     {"rows", ordered_json::array()},
                     {"checked", {{"real_data", ordered_json::array()}, {"proof", ordered_json::array()}}}};
+  if (!sweep.rank_table.empty()) json["rank_table"] = sweep.rank_table;
   for (const SweepRow& row : sweep.rows) {
     json["rows"].push_back(json_of(row, sweep, op));
     if (row.check.has_value()) json["checked"][row.check->proved ? "proof" : "real_data"].push_back(row.size);
@@ -128,6 +128,7 @@ std::string collective_plot(const Sweep& sweep, const std::string& op) {
   ChartSeries algbw{"algorithm bandwidth", {}};
   ChartSeries busbw{"bus bandwidth", {}};
   for (const SweepRow& row : sweep.rows) {
+    if (row.size == 0) continue;  // the axes are logarithmic
     const auto size = static_cast<double>(row.size);
     time.points.emplace_back(size, row.time / microsecond);
     bound.points.emplace_back(size, row.bound / microsecond);

@@ -21,16 +21,18 @@ std::uint64_t round_up(std::uint64_t number, std::uint64_t unit) { return (numbe
 
 Bytes round_down(Bytes size, Rank ranks) {
   const Bytes unit = size > coarse_from ? ranks * coarse_unit : ranks;
-  return std::max<Bytes>(size, ranks) / unit * unit;
+  return size == 0 ? 0 : std::max<Bytes>(size, ranks) / unit * unit;
 }
 
 }  // namespace
 
 std::vector<Bytes> sizes_of(const SizeRange& range, hccl::Collective collective, Rank ranks) {
-  if (range.first == 0) bad_input("option", "-b 0: the least size is 1");
   if (range.last < range.first) bad_input("option", "-e {}: less than -b {}", range.last, range.first);
   if (range.factor.has_value() && !(*range.factor > 1)) {
     bad_input("option", "-f {}: sizes grow by a factor above 1", *range.factor);
+  }
+  if (range.factor.has_value() && range.first == 0 && range.last > 0) {
+    bad_input("option", "-b 0: no factor (-f) leads from 0 to another size; give a step (-i) or -b 1");
   }
   Bytes first = range.first;
   Bytes last = range.last;

@@ -19,7 +19,8 @@ struct SizeRange {
   std::optional<double> factor{};  ///< instead of a step
 };
 
-/// Ascending. Throws Error(bad_input, "option") for a range that is empty, starts at 0 or has more than 10000 sizes.
+/// Ascending. 0 stays 0. Throws Error(bad_input, "option") for a range that is empty, that no factor leads through, as
+/// it starts at 0, or that has more than 10000 sizes.
 [[nodiscard]] std::vector<Bytes> sizes_of(const SizeRange& range, hccl::Collective collective, Rank ranks);
 
 /// Elements of a block of the operation of that size.

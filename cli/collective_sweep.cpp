@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "cli/explained_collective.hpp"
-#include "cli/option_checks.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
@@ -29,20 +28,21 @@ namespace {
 constexpr Bytes most_real_data = Bytes{64} << 20U;
 constexpr std::uint64_t check_seed = 1;
 
-/// The first NPUs of every server, server by server, as far as they are needed.
-hccl::Communicator communicator_of(const SweepOptions& options, const sim::Cluster& cluster) {
+/// The ranks of the rank table; without one the first NPUs of every server, server by server, as far as they are
+/// needed.
+hccl::Communicator communicator_of(const SweepOptions& options, const LoadedPlatform& platform) {
+  const sim::Cluster& cluster = platform.cluster;
+  if (options.npus_per_server == 0) return hccl::world_communicator(platform.participating(options.ranks));
   std::vector<Rank> of_server(cluster.servers(), 0);
   std::vector<Rank> ranks;
   for (Rank npu = 0; npu < cluster.size(); ++npu) {
-    const bool wanted = options.npus_per_server == 0 || of_server[cluster.npu(npu).server]++ < options.npus_per_server;
-    if (wanted) ranks.push_back(npu);
+    if (of_server[cluster.npu(npu).server]++ < options.npus_per_server) ranks.push_back(npu);
   }
-  if (options.npus_per_server > 0 && ranks.size() < std::size_t{cluster.servers()} * options.npus_per_server) {
+  if (ranks.size() < std::size_t{cluster.servers()} * options.npus_per_server) {
     bad_input("option", "-p {}: not every server of {} has so many NPUs", options.npus_per_server, cluster.path());
   }
   if (options.ranks > ranks.size()) {
-    bad_input("option", "--ranks {}: {} has {} NPUs{}", options.ranks, cluster.path(), ranks.size(),
-              options.npus_per_server > 0 ? " with this -p" : "");
+    bad_input("option", "--ranks {}: {} has {} NPUs with this -p", options.ranks, cluster.path(), ranks.size());
   }
   if (options.ranks > 0) ranks.resize(options.ranks);
   hccl::Communicator communicator = hccl::world_communicator(static_cast<Rank>(ranks.size()));
@@ -90,17 +90,27 @@ ExplainedCollective explain_size(const Setting& setting, const hccl::CollectiveR
   return result;
 }
 
+/// HCCL's calls return at once if there is nothing to communicate, and start nothing on the device.
+void add_empty_row(Sweep& sweep, bool check) {
+  SweepRow row{.algorithm = "none", .limited_by = "nothing"};
+  if (check) row.check.emplace();
+  sweep.rows.push_back(std::move(row));
+  sweep.notes.emplace_back("of 0 bytes HCCL starts nothing: its calls return at once");
+}
+
 /// Says of the largest size whose iterations overlap much that they do: ranks that are done begin the next one, as
 /// HCCL's do between the events that hccl_test takes the time between.
 void note_overlap(Sweep& sweep, const std::vector<hccl::SimulatedCollectives>& results) {
   constexpr double much = 2;
-  for (std::size_t i = sweep.rows.size(); i-- > 0;) {
+  const std::size_t empty_rows = sweep.rows.size() - results.size();
+  for (std::size_t i = results.size(); i-- > 0;) {
     const hccl::CollectiveTime& last = results[i].calls.front();
     if (last.end - last.start <= much * last.per_iteration) continue;
     sweep.notes.push_back(
-        fmt::format("iterations overlap, since ranks that are done begin the next: of {} bytes the last one takes "
-                    "{:.2f} us from its first rank to its last; -n 1 -w 0 measures one alone",
-                    sweep.rows[i].size, (last.end - last.start) / microsecond));
+        fmt::format("iterations overlap: the average is that of the loop, as hccl_test measures it, in which ranks "
+                    "that are done begin the next one; of {} bytes the last one takes {:.2f} us from its first rank "
+                    "to its last; -n 1 -w 0 measures one alone",
+                    sweep.rows[empty_rows + i].size, (last.end - last.start) / microsecond));
     return;
   }
 }
@@ -118,30 +128,43 @@ void note_shared_links(Sweep& sweep) {
   }
 }
 
+/// Without the communicator's buffer there are no windows.
+std::vector<std::string_view> obeyed_variables(const SweepOptions& options) {
+  std::vector<std::string_view> obeyed{"HCCL_ALGO", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
+                                       "HCCL_INTER_HCCS_DISABLE"};
+  if (options.launch == hccl::LaunchMode::op && !options.zero_copy) obeyed.emplace_back("HCCL_BUFFSIZE");
+  return obeyed;
+}
+
 }  // namespace
 
 Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster) {
-  Sweep sweep;
-  add_edit_notes(cluster, sweep.notes);
-  std::vector<std::string> of_kernels;  // nothing that matters here
-  const device::Soc soc = device::resolve_soc(cluster, 0, of_kernels);
-  const device::TaskCosts costs = device::read_task_costs(cluster, sweep.notes);
-  const hccl::Communicator communicator = communicator_of(options, cluster);
+  const LoadedPlatform platform(options.rank_table, options.hccl_settings, obeyed_variables(options), cluster);
+  const device::Soc& soc = platform.soc;
+  const device::TaskCosts& costs = platform.costs;
+  Sweep sweep{.platform = std::filesystem::path(cluster.path()).filename().string(),
+              .rank_table = platform.rank_table,
+              .npu = soc.name,
+              .operation = {},
+              .rows = {},
+              .explanation = {},
+              .unmodelled = platform.unmodelled,
+              .notes = platform.notes};
+  const hccl::Communicator communicator = communicator_of(options, platform);
   const hccl::Topology topology = hccl::topology_of(communicator, cluster);
   hccl::CollectiveRequest request{.operation = options.operation,
                                   .algorithm = options.algorithm,
                                   .launch = options.launch,
                                   .zero_copy = options.zero_copy};
-  request.config = read_hccl_config(options.hccl_settings, soc.generation, sweep.notes);
+  request.config = platform.config;
   request.levels = options.levels;
-  constexpr std::array<std::string_view, 4> modelled{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
-                                                     "HCCL_EXEC_TIMEOUT"};
-  sweep.unmodelled = unmodelled(options.hccl_settings, modelled);
-  sweep.platform = std::filesystem::path(cluster.path()).filename().string();
-  sweep.npu = soc.name;
 
   request.operation.ranks = topology.ranks;
-  const std::vector<Bytes> sizes = sizes_of(options.sizes, request.operation.collective, topology.ranks);
+  std::vector<Bytes> sizes = sizes_of(options.sizes, request.operation.collective, topology.ranks);
+  if (sizes.front() == 0) {
+    add_empty_row(sweep, options.check);
+    sizes.erase(sizes.begin());
+  }
   std::vector<std::vector<hccl::CollectiveCall>> points;
   for (const Bytes size : sizes) {
     request.operation.elements =

@@ -6,6 +6,7 @@
 
 #include "cli/collective_sizes.hpp"
 #include "cli/explanation.hpp"
+#include "cli/loaded_platform.hpp"
 #include "hccl/collective/selection.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "sim/cluster.hpp"
@@ -29,6 +30,7 @@ struct SweepOptions {
   bool check = true;
   bool explain = false;
   sim::NetworkKind network = sim::NetworkKind::fluid;
+  RankTableChoice rank_table{};
   std::vector<hccl::HcclSetting> hccl_settings{};  ///< of environment and options
 };
 
@@ -53,7 +55,8 @@ struct SweepRow {
 };
 
 struct Sweep {
-  std::string platform;  ///< name of the file
+  std::string platform;    ///< name of the file
+  std::string rank_table;  ///< its file; empty: none
   std::string npu;
   hccl::Operation operation;  ///< of the last size
   std::vector<SweepRow> rows;

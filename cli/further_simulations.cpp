@@ -100,7 +100,8 @@ FurtherSimulations::FurtherSimulations(const Setting& setting) : setting_(settin
   alone.npus = 1;
   alone.rank = 0;
   alone.allreduce = hccl::Algorithm::automatic;  // one NPU has nothing to reduce
-  alone.skew = {};                               // an NPU as it should be
+  alone.levels.clear();
+  alone.skew = {};  // an NPU as it should be
   one_npu_.emplace(step_in_child(setting, alone));
   if (setting.options.hcom_parallel) {
     hccl::TrainingOptions serial = setting.options;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -92,6 +93,12 @@ std::vector<hccl::HcclSetting> hccl_settings(const OptionOrigins& origins, const
 std::string unmodelled_line(const std::vector<std::string>& origins) {
   if (origins.empty()) return {};
   return fmt::format("Set but not modelled, without effect: {}\n", fmt::join(origins, ", "));
+}
+
+void print_remarks_apart(const std::vector<std::string>& unmodelled, const std::vector<std::string>& notes) {
+  std::string text = unmodelled_line(unmodelled);
+  for (const std::string& note : notes) text += fmt::format("Note: {}\n", note);
+  std::fputs(text.c_str(), stderr);
 }
 
 }  // namespace hcclsim::cli

@@ -24,5 +24,7 @@ void add_hccl_options(CLI::App& command, HcclOptions& options);
 
 /// Line of a report that names settings without effect; nothing if there are none.
 [[nodiscard]] std::string unmodelled_line(const std::vector<std::string>& origins);
+/// That line and a line for each note, to standard error: where standard output has no place for them.
+void print_remarks_apart(const std::vector<std::string>& unmodelled, const std::vector<std::string>& notes);
 
 }  // namespace hcclsim::cli

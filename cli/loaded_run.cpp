@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <array>
 #include <string_view>
 
 #include "base/error.hpp"
-#include "cli/option_checks.hpp"
 #include "hccl/comm/groups.hpp"
-#include "hccl/comm/placement.hpp"
-#include "hccl/comm/rank_table.hpp"
 #include "models/profile.hpp"
 #include "models/zoo.hpp"
 #include "sim/platform_catalog.hpp"
@@ -40,29 +37,10 @@ bool alike(const sim::Npu& a, const sim::Npu& b) {
                      [&](const sim::NpuProperty& property) { return value(a, property) == value(b, property); });
 }
 
-/// Places the ranks of the rank table, if there is one, and returns their number.
-std::optional<Rank> place(const RunOptions& options, sim::Cluster& cluster, std::vector<std::string>& notes) {
-  if (options.rank_table_of_environment == RankTableOfEnvironment::not_used) {
-    notes.emplace_back("RANK_TABLE_FILE is set but not used: --npus says which NPUs take part");
-  }
-  if (options.rank_table.empty()) return std::nullopt;
-  const bool environment = options.rank_table_of_environment == RankTableOfEnvironment::used;
-  const std::string origin = environment ? "RANK_TABLE_FILE: " : "";
-  try {
-    const hccl::RankTable table = hccl::read_rank_table(options.rank_table);
-    hccl::place_ranks(table, cluster);
-    for (const std::string& note : table.notes) notes.push_back(fmt::format("{}: {}", table.file, note));
-    notes.push_back(fmt::format("{}ranks placed as in {}, {} on {} server{}", origin, table.file, table.ranks(),
-                                table.servers.size(), table.servers.size() == 1 ? "" : "s"));
-    return table.ranks();
-  } catch (const Error& error) {
-    throw Error(error.code(), error.kind(), origin + error.what());
-  }
-}
-
 /// The number of NPUs that take part, all of one kind: those of the rank table, or as the options say.
-Rank participating(const RunOptions& options, std::optional<Rank> placed, const sim::Cluster& cluster) {
-  const Rank npus = placed.value_or(options.npus.value_or(cluster.size()));
+Rank npus_of_run(const RunOptions& options, const LoadedPlatform& platform) {
+  const sim::Cluster& cluster = platform.cluster;
+  const Rank npus = platform.placed.value_or(options.npus.value_or(cluster.size()));
   if (npus > cluster.size()) {
     bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, cluster.path(), cluster.size(),
               cluster.size());
@@ -83,10 +61,15 @@ Rank participating(const RunOptions& options, std::optional<Rank> placed, const 
               "{}: NPU 0 ({}, {}) and NPU {} ({}, {}) differ{}; NPUs that train together must be of one kind{}",
               cluster.path(), first.name, first.soc, rank, other.name, other.soc,
               first.soc == other.soc ? " in their properties" : "",
-              placed.has_value() ? "" : fmt::format(": --npus {} takes those before", rank));
+              platform.placed.has_value() ? "" : fmt::format(": --npus {} takes those before", rank));
   }
   return npus;
 }
+
+/// Variables of HCCL that change what a run does: what it costs, or the memory that it takes. All of its reductions are
+/// deterministic, as HCCL_DETERMINISTIC asks.
+constexpr std::array<std::string_view, 5> obeyed_variables{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
+                                                           "HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
 
 /// What HCCL has against the NPUs that take part; empty if nothing.
 std::string group_note(const sim::Cluster& cluster, const device::Soc& soc, Rank npus) {
@@ -99,13 +82,11 @@ std::string group_note(const sim::Cluster& cluster, const device::Soc& soc, Rank
 
 }  // namespace
 
-LoadedRun::LoadedRun(const RunOptions& options, sim::Cluster& on) : cluster(on) {
-  add_edit_notes(cluster, notes);
-  const std::optional<Rank> placed = place(options, cluster, notes);
-  npus = participating(options, placed, cluster);
-  soc = device::resolve_soc(cluster, 0, notes);
-  costs = device::read_task_costs(cluster, notes);
-  training.config = read_hccl_config(options.hccl_settings, soc.generation, notes);
+LoadedRun::LoadedRun(const RunOptions& options, sim::Cluster& on)
+    : LoadedPlatform(options.rank_table, options.hccl_settings, obeyed_variables, on),
+      npus(npus_of_run(options, *this)) {
+  notes.insert(notes.end(), soc_notes.begin(), soc_notes.end());
+  training.config = config;
   training.skew = device::Skew(options.skew, npus);
   load_workload(options);
   const auto hbm_check = options.hbm_overflow_is_error ? device::HbmCheck::error : device::HbmCheck::warn;
@@ -120,6 +101,7 @@ LoadedRun::LoadedRun(const RunOptions& options, sim::Cluster& on) : cluster(on) 
   training.segments = strategies.resolve(hccl::world_group, gradient_sizes);
   training.hcom_parallel = options.hcom_parallel;
   training.allreduce = options.allreduce;
+  if (!options.levels.empty()) training.levels = hccl::parse_levels(options.levels);
   training.launch = options.launch;
   training.iterations = options.iterations;
   training.rank = options.rank;

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/loaded_platform.hpp"
 #include "cli/run_options.hpp"
-#include "device/soc.hpp"
-#include "device/task_cost.hpp"
 #include "device/workload.hpp"
 #include "hccl/parallel/training.hpp"
 #include "sim/cluster.hpp"
@@ -17,17 +16,13 @@ namespace hcclsim::cli {
 /// What the options of a run name on a loaded platform, checked: NPUs and costs, the workload, and the options of the
 /// simulation. Everything that simulates a training step begins with it. The platform comes apart, since SimGrid loads
 /// one per process (in a child), while many runs can start from it, each in a child of that process.
-struct LoadedRun {
+struct LoadedRun : LoadedPlatform {
   /// Throws what is wrong with the options, the rank table or the workload, and places the ranks of a rank table on the
   /// cluster, which must outlive the object.
   LoadedRun(const RunOptions& options, sim::Cluster& cluster);
 
-  std::vector<std::string> notes;  ///< sentences: ignored settings, fall-backs, warnings
-  std::string model;               ///< as given to --model, or the file that replaces it
-  sim::Cluster& cluster;
+  std::string model;  ///< as given to --model, or the file that replaces it
   Rank npus = 0;
-  device::Soc soc;
-  device::TaskCosts costs;
   std::optional<study::ImportedProfile> profile;  ///< of --profile
   device::Workload workload;
   std::vector<Bytes> gradient_sizes;  ///< production order, as they are sent

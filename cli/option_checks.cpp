@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/nearest.hpp"
+#include "hccl/collective/algorithm.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -62,6 +63,12 @@ CLI::Validator one_of(std::vector<std::string> words) {
                            did_you_mean(text, words));
       },
       std::move(description));
+}
+
+CLI::Option* add_levels_option(CLI::App& command, std::string& levels) {
+  return command
+      .add_option("--levels", levels, "Levels of a hierarchy from the innermost on, such as 2:ring,8:mesh,4:nhr")
+      ->check(parsed_by(hccl::parse_levels, ""));
 }
 
 CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {

@@ -21,6 +21,9 @@ namespace hcclsim::cli {
 /// One of the words; a near miss is suggested.
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
 
+/// Adds --levels, the levels of a hierarchy as hccl::parse_levels takes them.
+CLI::Option* add_levels_option(CLI::App& command, std::string& levels);
+
 /// Adds an option of the values on and off.
 CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description);
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
+
 namespace hcclsim::cli {
 
 void OptionOrigins::apply(const std::vector<ConfigEntry>& entries) {
@@ -26,6 +28,11 @@ bool OptionOrigins::given(const std::string& key) const {
 std::string OptionOrigins::name(const std::string& key) const {
   const auto place = places_.find(key);
   return place == places_.end() ? "--" + key : fmt::format("{}: {}", place->second, key);
+}
+
+void OptionOrigins::require_one_of(const std::string& one, const std::string& other) const {
+  if (!given(one) || !given(other)) return;
+  bad_input("option", "{} and {} exclude each other; give one of them", name(one), name(other));
 }
 
 bool OptionOrigins::excluded(const std::string& key) const {

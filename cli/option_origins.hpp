@@ -27,6 +27,8 @@ class OptionOrigins {
   [[nodiscard]] bool given(const std::string& key) const;
   /// "--split", or "run.toml:3: split" for an option of the file.
   [[nodiscard]] std::string name(const std::string& key) const;
+  /// Throws Error(bad_input, "option") if both are given.
+  void require_one_of(const std::string& one, const std::string& other) const;
 
  private:
   /// Whether the command line has an option that does not go with this one.

@@ -95,6 +95,7 @@ void check(const CheckOptions& options) {
       sim::Cluster cluster(platform);
       report(hccl::find_npus(checked.table, cluster).problems, options.file);
       hccl::place_ranks(checked.table, cluster);
+      hccl::require_joined_as_in(checked.table, cluster);
       return std::string();
     }));
   }

@@ -108,6 +108,7 @@ void run_and_print(const RunOptions& options, const std::string& platform, Numer
   for (OutputFile& file : html) file.write(run_page(report, shown, options.html));
   // Files appear when all has succeeded, printing included.
   print(write_report(report, options.format));
+  if (options.format == OutputFormat::csv) print_remarks_apart(report.unmodelled, report.notes);
   for (Timeline& timeline : timelines) timeline.file.commit();
   for (OutputFile& file : step_trace) file.commit();
   for (OutputFile& file : html) file.commit();

@@ -33,9 +33,7 @@ Bytes bytes_of(const hccl::Segment& segment, const device::Workload& workload) {
 
 hccl::CollectiveRequest request_of(const Setting& setting, Bytes bytes) {
   const DataType type = setting.workload.gradient_type;
-  return {.operation = {.ranks = setting.options.npus, .elements = bytes / size_of(type), .type = type},
-          .algorithm = setting.options.allreduce,
-          .config = setting.options.config};
+  return setting.options.allreduce_request(bytes / size_of(type), type);
 }
 
 std::map<std::string, Alike> alike_segments(const Setting& setting, const hccl::Topology& topology) {
@@ -71,7 +69,7 @@ RunExplanation::RunExplanation(const Setting& setting) {
   child_.emplace([&setting, points = std::move(points)] {
     Json times = Json::array();
     for (const hccl::SimulatedCollectives& result :
-         simulate_each(setting.cluster, setting.soc, setting.costs, {}, points)) {
+         simulate_each(setting.cluster, setting.soc, setting.costs, {.launch = setting.options.launch}, points)) {
       times.push_back(result.calls.front().duration);
     }
     return times.dump();

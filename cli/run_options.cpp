@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "base/error.hpp"
 #include "cli/config_file.hpp"
@@ -17,6 +16,15 @@ namespace {
 
 hccl::Algorithm parse_allreduce(std::string_view name) {
   return hccl::parse_algorithm(hccl::Collective::allreduce, name);
+}
+
+/// "auto|ring|…|mesh|hd": the algorithms, then the short names.
+std::string allreduce_names() {
+  std::string names(name_of(hccl::Algorithm::automatic));
+  for (const hccl::Algorithm algorithm : hccl::algorithms_of(hccl::Collective::allreduce)) {
+    names += fmt::format("|{}", name_of(algorithm));
+  }
+  return names + "|mesh|hd";
 }
 
 /// Largest cluster that `platform generate` writes.
@@ -94,11 +102,7 @@ void add_cluster_options(CLI::App& command, RunOptions& options) {
       ->check(whole_number(1, max_npus))
       ->type_name("")
       ->group(group);
-  command
-      .add_option("--rank-table", options.rank_table,
-                  "HCCL rank table: which NPU each rank is (default: that of RANK_TABLE_FILE)")
-      ->type_name("FILE")
-      ->group(group);
+  add_rank_table_option(command, options.rank_table)->group(group);
   command
       .add_option_function<std::string>(
           "--hbm-check", [&options](const std::string& text) { options.hbm_overflow_is_error = text == "error"; },
@@ -169,10 +173,11 @@ void add_communication_options(CLI::App& command, RunOptions& options) {
       .add_option_function<std::string>(
           "--allreduce", [&options](const std::string& name) { options.allreduce = parse_allreduce(name); },
           "Algorithm; auto chooses as HCCL does")
-      ->check(parsed_by(parse_allreduce, "auto|ring|multi-ring|mesh|mesh-one-shot|hd|hierarchical"))
+      ->check(parsed_by(parse_allreduce, allreduce_names()))
       ->default_str("auto")
       ->type_name("")
       ->group(group);
+  add_levels_option(command, options.levels)->group(group);
   add_launch_option(command, options, group);
 }
 
@@ -297,11 +302,7 @@ constexpr std::array<OptionPair, exclusive.size() + 1> droppable = [] {
 }();
 
 void check_against_each_other(const OptionOrigins& origins, const RunOptions& options) {
-  for (const auto& [one, other] : exclusive) {
-    if (origins.given(one) && origins.given(other)) {
-      bad_input("option", "{} and {} exclude each other; give one of them", origins.name(one), origins.name(other));
-    }
-  }
+  for (const auto& [one, other] : exclusive) origins.require_one_of(one, other);
   if (origins.given("trace-ranks") && !origins.given("trace") && options.html.path.empty()) {
     bad_input("option", "{} needs --trace FILE, which says where the timeline goes", origins.name("trace-ranks"));
   }
@@ -325,15 +326,6 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
     bad_input("option", "{} {} is not one of the {} NPUs of {}; accepted: 0 to {}", origins.name("rank"), options.rank,
               *options.npus, origins.name("npus"), *options.npus - 1);
   }
-}
-
-/// The rank table of the environment, where no option says which NPUs take part. `--rank-table ""` is none.
-void take_rank_table_of_environment(const OptionOrigins& origins, RunOptions& options) {
-  const char* const file = std::getenv("RANK_TABLE_FILE");  // NOLINT(concurrency-mt-unsafe): nobody sets it
-  if (file == nullptr || *file == '\0' || origins.given("rank-table")) return;
-  options.rank_table_of_environment =
-      origins.given("npus") ? RankTableOfEnvironment::not_used : RankTableOfEnvironment::used;
-  if (options.rank_table_of_environment == RankTableOfEnvironment::used) options.rank_table = file;
 }
 
 /// Lists that HCCL would refuse, named as they were given.
@@ -392,7 +384,7 @@ void finish_run_options(CLI::App& command, RunOptions& options) {
   options.fallback_split = options.split == "none"   ? FallbackSplit::none
                            : options.split == "each" ? FallbackSplit::each
                                                      : FallbackSplit::vendor_default;
-  take_rank_table_of_environment(origins, options);
+  finish_rank_table_option(origins, {"npus"}, options.rank_table);
   options.hccl_settings = hccl_settings(origins, options.hccl_options);
   check_against_each_other(origins, options);
   finish_numerics_options(origins, options.optimizer, options.numerics);

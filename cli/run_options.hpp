@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "cli/hccl_options.hpp"
 #include "cli/numerics_options.hpp"
+#include "cli/rank_table_option.hpp"
 #include "cli/report/html_report.hpp"
 #include "device/skew.hpp"
 #include "hccl/collective/config.hpp"
@@ -24,13 +25,6 @@
 namespace hcclsim::cli {
 
 enum class OutputFormat : std::uint8_t { text, json, csv };
-
-/// What RANK_TABLE_FILE is to a run.
-enum class RankTableOfEnvironment : std::uint8_t {
-  none,      ///< not set, or --rank-table was given
-  used,      ///< its file is the run's rank table
-  not_used,  ///< --npus says which NPUs take part
-};
 
 struct RunOptions {
   // What is trained
@@ -50,8 +44,7 @@ struct RunOptions {
   std::string platform = "atlas800-9000";
   std::vector<sim::PlatformEdit> platform_edits;  ///< of what the file says
   std::optional<Rank> npus;                       ///< the first so many; none: all, or those of the rank table
-  std::string rank_table;  ///< file that says which NPU each rank is; empty: the platform's order
-  RankTableOfEnvironment rank_table_of_environment = RankTableOfEnvironment::none;
+  RankTableChoice rank_table;
   bool hbm_overflow_is_error = true;
 
   // How it communicates
@@ -65,6 +58,7 @@ struct RunOptions {
   bool hcom_parallel = false;
   hccl::LaunchMode launch = hccl::LaunchMode::graph;
   hccl::Algorithm allreduce = hccl::Algorithm::automatic;
+  std::string levels;                              ///< of a hierarchy, as hccl::parse_levels takes them; empty: HCCL's
   HcclOptions hccl_options;                        ///< as given; what counts are the settings
   std::vector<hccl::HcclSetting> hccl_settings{};  ///< of environment and options
 

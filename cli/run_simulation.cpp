@@ -77,10 +77,6 @@ std::vector<LinkUse> link_uses(const sim::Cluster& cluster, const std::vector<hc
   return list;
 }
 
-/// Variables of HCCL that change what a run does. All of its reductions are deterministic, as HCCL_DETERMINISTIC asks.
-constexpr std::array<std::string_view, 4> modelled_variables{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
-                                                             "HCCL_EXEC_TIMEOUT"};
-
 }  // namespace
 
 RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Rank> traced) {
@@ -103,7 +99,7 @@ RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Ra
   report.model = run.model;
   if (run.profile.has_value()) report.profile.emplace(*run.profile, study::simulated_phases(report.result));
   report.platform = std::filesystem::path(run.cluster.path()).filename().string();
-  report.rank_table = options.rank_table;
+  report.rank_table = run.rank_table;
   report.npu = run.soc.name;
   report.npus = run.npus;
   report.rank = options.rank;
@@ -119,7 +115,7 @@ RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Ra
   report.iterations = iteration_points(report.result.trace, options.rank, report.workload);
   report.links = link_uses(run.cluster, report.result.segments);
   report.link_sources = link_sources(run.cluster, run.npus);
-  report.unmodelled = unmodelled(options.hccl_settings, modelled_variables);
+  report.unmodelled = run.unmodelled;
   report.notes = std::move(run.notes);
   return report;
 }

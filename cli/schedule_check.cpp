@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -16,13 +17,11 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "cli/check_report.hpp"
-#include "cli/collective_names.hpp"
+#include "cli/loaded_platform.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/schedule_run.hpp"
-#include "device/soc.hpp"
-#include "device/task_cost.hpp"
 #include "hccl/check/check.hpp"
 #include "hccl/runtime/timed_check.hpp"
 #include "hccl/runtime/topology_cuts.hpp"
@@ -33,12 +32,12 @@
 namespace hcclsim::cli {
 namespace {
 
-struct CheckCommand {
+constexpr std::string_view buffer_size = "HCCL_BUFFSIZE";
+
+struct CheckCommand : PlatformChoice {
   std::string file;
   std::string format = "text";
   std::string soc;
-  std::string platform;
-  std::string ccl_buffer;
   std::uint32_t queue_depth = 0;
   std::string order;
   std::string levels = "L7";
@@ -77,6 +76,15 @@ void take_limits(const device::Soc& soc, hccl::CheckOptions& options) {
   options.streams = soc.streams;
 }
 
+/// The communicator's buffers, one for the payload and one for scratch memory. Schedules that do not go through them
+/// have their scratch memory from the graph.
+void take_buffers(const CheckCommand& command, const hccl::Schedule& schedule, const hccl::HcclConfig& config,
+                  hccl::CheckOptions& options) {
+  if (!is_set(command.hccl_settings, buffer_size) || schedule.ccl == 0) return;
+  options.ccl = config.buffer_bytes;
+  options.scratch = config.buffer_bytes;
+}
+
 /// The levels up to L7, and L6 if it is asked for.
 hccl::CheckReport check_with(const CheckCommand& command, const hccl::Schedule& schedule,
                              const hccl::CheckOptions& options) {
@@ -96,22 +104,20 @@ Outcome outcome_of(const CheckCommand& command, const CheckResult& result) {
 
 /// Also L8 and L9.
 Outcome check_on_platform(const CheckCommand& command, const std::shared_ptr<const hccl::Schedule>& schedule,
-                          const std::string& platform, hccl::CheckOptions options) {
-  sim::Cluster cluster(platform);
-  if (schedule->ranks > cluster.size()) {
-    bad_input("option", "{} is for {} ranks, {} has {} NPUs", command.file, schedule->ranks, platform, cluster.size());
-  }
-  CheckResult result;
-  std::vector<std::string> of_kernels;  // nothing that matters here
-  const device::Soc soc = device::resolve_soc(cluster, 0, of_kernels);
-  const device::TaskCosts costs = device::read_task_costs(cluster, result.notes);
-  take_limits(soc, options);
+                          const std::string& path, hccl::CheckOptions options) {
+  constexpr std::array<std::string_view, 2> obeyed{buffer_size, "HCCL_INTER_HCCS_DISABLE"};
+  sim::Cluster cluster(path);
+  const LoadedPlatform platform(command.rank_table, command.hccl_settings, obeyed, cluster);
+  platform.require_ranks(command.file, schedule->ranks);
+  CheckResult result{.report = {}, .unmodelled = platform.unmodelled, .notes = platform.notes};
+  take_limits(platform.soc, options);
+  take_buffers(command, *schedule, platform.config, options);
   const bool to_the_end = options.last_level >= 7;
   if (to_the_end) {
     constexpr Rank most_ranks = 1024;
     std::vector<Rank> npus(schedule->ranks);
     std::iota(npus.begin(), npus.end(), Rank{0});
-    hccl::TopologyBounds bounds = hccl::topology_bounds(cluster, npus, costs, most_ranks);
+    hccl::TopologyBounds bounds = hccl::topology_bounds(cluster, npus, platform.costs, most_ranks);
     options.cuts = std::move(bounds.cuts);
     options.least_step = bounds.least_step;
     if (!bounds.all_routes) {
@@ -125,7 +131,7 @@ Outcome check_on_platform(const CheckCommand& command, const std::shared_ptr<con
   if (!to_the_end || !result.report.ok) return outcome_of(command, result);
   const std::uint64_t tasks = task_count(*schedule);
   if (tasks <= hccl::most_timed_tasks) {
-    result.timing = check_timing(schedule, *result.report.distances, cluster, soc, costs);
+    result.timing = check_timing(schedule, *result.report.distances, cluster, platform.soc, platform.costs);
     add_level(result.report, result.timing->l8);
     add_level(result.report, result.timing->conservation.l9);
   } else {
@@ -135,10 +141,22 @@ Outcome check_on_platform(const CheckCommand& command, const std::shared_ptr<con
   return outcome_of(command, result);
 }
 
+/// Without a chip HCCL_BUFFSIZE alone is read, whose values are the same for all.
 Outcome check_alone(const CheckCommand& command, const hccl::Schedule& schedule, hccl::CheckOptions options) {
   CheckResult result;
-  std::vector<std::string> of_kernels;
-  if (!command.soc.empty()) take_limits(device::find_soc(command.soc, of_kernels), options);
+  constexpr std::array<std::string_view, 1> obeyed{buffer_size};
+  std::vector<hccl::HcclSetting> settings = command.hccl_settings;
+  result.unmodelled = unmodelled(settings, obeyed);
+  device::Generation generation = device::Generation::a1;
+  if (!command.soc.empty()) {
+    std::vector<std::string> of_kernels;
+    const device::Soc soc = device::find_soc(command.soc, of_kernels);
+    take_limits(soc, options);
+    generation = soc.generation;
+  } else {
+    std::erase_if(settings, [](const hccl::HcclSetting& setting) { return setting.variable != buffer_size; });
+  }
+  take_buffers(command, schedule, read_hccl_config(settings, generation, result.notes), options);
   result.report = check_with(command, schedule, options);
   return outcome_of(command, result);
 }
@@ -148,10 +166,6 @@ void check(const CheckCommand& command) {
   hccl::CheckOptions options{.queue_depth = command.queue_depth,
                              .last_level = static_cast<std::uint32_t>(command.levels.back() - '0')};
   if (!command.order.empty()) options.recorded_order = parse_signature(command.order);
-  if (!command.ccl_buffer.empty()) {
-    options.ccl = parse_size(command.ccl_buffer);
-    options.scratch = options.ccl;
-  }
   Outcome outcome;
   if (command.platform.empty()) {
     outcome = check_alone(command, *schedule, options);
@@ -173,17 +187,12 @@ void add_schedule_check(CLI::App& schedule) {
   CLI::App* const command = schedule.add_subcommand("check", "Prove a schedule, or say what is wrong: docs/checker.md");
   const auto options = std::make_shared<CheckCommand>();
   command->add_option("FILE", options->file, "A schedule in either form")->required();
-  CLI::Option* const soc =
-      command->add_option("--soc", options->soc, "Chip whose streams and notifies a rank has, such as 910B2");
-  command
-      ->add_option("--platform", options->platform,
-                   "The same of a platform (file, or name of a shipped one); also its bounds (L7), time (L8) and "
-                   "conservation (L9)")
-      ->excludes(soc);
-  command
-      ->add_option("--ccl-buffer", options->ccl_buffer,
-                   "HCCL_BUFFSIZE in bytes (200M): of the communicator's buffer, and of scratch memory")
-      ->check(parsed_by(parse_size, ""));
+  command->add_option("--soc", options->soc, "Chip whose streams and notifies a rank has, such as 910B2");
+  add_platform_options(*command,
+                       "The same of a platform (file, or name of a shipped one); also its bounds (L7), time (L8) and "
+                       "conservation (L9)",
+                       *options);
+  command->get_option("--platform")->excludes("--soc");
   command->add_option("--queue-depth", options->queue_depth, "Tasks that a stream takes in advance; 0: any number")
       ->check(whole_number(0, std::numeric_limits<std::uint32_t>::max()))
       ->capture_default_str();
@@ -200,7 +209,10 @@ void add_schedule_check(CLI::App& schedule) {
       "Examples:\n"
       "  hcclsim schedule check ring.txt --run\n"
       "  hcclsim schedule check ring.txt --platform atlas800-9000 --format json");
-  command->callback([options] { check(*options); });
+  command->callback([command, options] {
+    finish_platform_options(OptionOrigins(*command, {}), {}, *options);
+    check(*options);
+  });
 }
 
 }  // namespace hcclsim::cli

@@ -14,15 +14,13 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "cli/loaded_platform.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
-#include "device/soc.hpp"
-#include "device/task_cost.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/schedule/difference.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
-#include "sim/cluster.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -30,16 +28,17 @@ namespace {
 using hccl::ChangeKind;
 using nlohmann::ordered_json;
 
-struct DiffCommand {
+struct DiffCommand : PlatformChoice {  // without a platform times are not compared
   std::string first;
   std::string second;
-  std::string platform;  // empty: times are not compared
   std::string format = "text";
 };
 
 struct Times {
   std::string platform;
   std::array<Seconds, 2> times{};
+  std::vector<std::string> unmodelled{};  ///< settings of HCCL without effect
+  std::vector<std::string> notes{};
 
   [[nodiscard]] bool equal() const {
     constexpr double tolerance = 1e-9;  // as far as the two networks agree
@@ -49,24 +48,32 @@ struct Times {
 
 /// Simulates both, each alone.
 Times times_of(const DiffCommand& command, const std::array<std::shared_ptr<const hccl::Schedule>, 2>& schedules) {
-  const std::string platform = find_platform(command.platform);
+  const std::string path = find_platform(command.platform);
   const std::string sent = run_in_child([&] {
-    sim::Cluster cluster(platform);
-    std::vector<std::string> notes;
-    const device::Soc soc = device::resolve_soc(cluster, 0, notes);
-    const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+    constexpr std::array<std::string_view, 2> obeyed{"HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
+    sim::Cluster cluster(path);
+    const LoadedPlatform platform(command.rank_table, command.hccl_settings, obeyed, cluster);
     const std::vector<std::vector<hccl::CollectiveCall>> points{{{.name = command.first, .schedule = schedules[0]}},
                                                                 {{.name = command.second, .schedule = schedules[1]}}};
+    for (const auto& calls : points) platform.require_ranks(calls.front().name, calls.front().schedule->ranks);
     // One network for both, so that equal schedules take the same time.
     const bool simgrid = std::all_of(points.begin(), points.end(), [](const auto& calls) {
       return hccl::automatic_network(calls) == sim::NetworkKind::simgrid;
     });
-    const hccl::SimulateOptions options{.network = simgrid ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid};
+    const hccl::SimulateOptions options{.network = simgrid ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid,
+                                        .exec_timeout = platform.config.exec_timeout};
     ordered_json times = ordered_json::array();
-    for (const auto& result : simulate_each(cluster, soc, costs, options, points)) times.push_back(result.makespan);
-    return times.dump();
+    for (const auto& result : simulate_each(cluster, platform.soc, platform.costs, options, points)) {
+      times.push_back(result.makespan);
+    }
+    return ordered_json{{"times", times}, {"unmodelled", platform.unmodelled}, {"notes", platform.notes}}.dump(
+        -1, ' ', false, ordered_json::error_handler_t::replace);
   });
-  return {std::filesystem::path(platform).filename().string(), ordered_json::parse(sent).get<std::array<Seconds, 2>>()};
+  const ordered_json json = ordered_json::parse(sent);
+  return {.platform = std::filesystem::path(path).filename().string(),
+          .times = json["times"].get<std::array<Seconds, 2>>(),
+          .unmodelled = json["unmodelled"].get<std::vector<std::string>>(),
+          .notes = json["notes"].get<std::vector<std::string>>()};
 }
 
 std::string counts_text(const char* what, const std::array<std::uint64_t, hccl::change_kinds>& counts) {
@@ -116,6 +123,8 @@ std::string text_of(const DiffCommand& command, const hccl::ScheduleDifference& 
       text += fmt::format(" ({:+.3f} us", (second - first) / microsecond);
       text += first > 0 ? fmt::format(", {:+.2f} %)\n", (second / first - 1) * 100) : ")\n";
     }
+    text += unmodelled_line(times->unmodelled);
+    for (const std::string& note : times->notes) text += fmt::format("Note: {}\n", note);
   }
   return text;
 }
@@ -162,6 +171,8 @@ std::string json_of(const DiffCommand& command, const hccl::ScheduleDifference& 
   if (times.has_value()) {
     const auto [first, second] = times->times;
     json["time"] = {{"platform", times->platform}, {"a_s", first}, {"b_s", second}, {"difference_s", second - first}};
+    if (!times->unmodelled.empty()) json["not_modelled"] = times->unmodelled;
+    json["notes"] = times->notes;
   }
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
 }
@@ -188,8 +199,7 @@ void add_schedule_diff(CLI::App& schedule) {
   const auto options = std::make_shared<DiffCommand>();
   command->add_option("A", options->first, "A schedule in either form")->required();
   command->add_option("B", options->second, "Another one")->required();
-  command->add_option("--platform", options->platform,
-                      "Also compare their times on a platform file, or a shipped one by name");
+  add_platform_options(*command, "Also compare their times on a platform file, or a shipped one by name", *options);
   command->add_option("--format", options->format, "text or json")
       ->check(one_of({"text", "json"}))
       ->capture_default_str();
@@ -197,7 +207,10 @@ void add_schedule_diff(CLI::App& schedule) {
       "Examples:\n"
       "  hcclsim schedule diff golden.txt ring.txt\n"
       "  hcclsim schedule diff ring.txt hd.txt --platform atlas800-9000");
-  command->callback([options] { diff(*options); });
+  command->callback([command, options] {
+    finish_platform_options(OptionOrigins(*command, {}), {}, *options);
+    diff(*options);
+  });
 }
 
 }  // namespace hcclsim::cli

@@ -3,43 +3,35 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "cli/collective_choice.hpp"
 #include "cli/collective_names.hpp"
-#include "cli/hccl_options.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
-#include "device/soc.hpp"
 #include "hccl/collective/selection.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
-#include "sim/cluster.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
-struct GenerateOptions {
+struct GenerateOptions : CollectiveChoice {
   std::string collective = "allreduce";
-  std::string algorithm = "auto";
-  std::string levels;
-  std::string platform = "atlas800-9000";
-  Rank ranks = 0;  // 0: all of the platform
   std::optional<std::uint64_t> elements;
   std::string bytes;
   std::string counts;
   std::string type = "fp32";
   std::string op = "sum";
   Rank root = 0;
-  std::string launch = "graph";
   std::optional<bool> in_place;
   bool binary = false;
   std::string output = "-";
-  HcclOptions hccl_options;
-  std::vector<hccl::HcclSetting> hccl_settings{};  // of environment and options
 };
 
 /// Elements of a block, by whichever option gives them.
@@ -81,22 +73,28 @@ hccl::CollectiveRequest request_of(const GenerateOptions& options, Rank ranks) {
           .levels = options.levels.empty() ? std::vector<hccl::HierarchyLevel>{} : hccl::parse_levels(options.levels)};
 }
 
+/// A schedule has no dates, and without the communicator's buffer no windows.
+std::vector<std::string_view> obeyed_variables(const GenerateOptions& options) {
+  std::vector<std::string_view> obeyed{"HCCL_ALGO", "HCCL_DETERMINISTIC", "HCCL_INTER_HCCS_DISABLE"};
+  if (hccl::parse_launch_mode(options.launch) == hccl::LaunchMode::op) obeyed.emplace_back("HCCL_BUFFSIZE");
+  return obeyed;
+}
+
 void generate(const GenerateOptions& options) {
   const std::string path = find_platform(options.platform);
-  write_output(options.output, run_in_child([&] {
-                 sim::Cluster cluster(path);
-                 const Rank ranks = options.ranks == 0 ? cluster.size() : options.ranks;
-                 if (ranks > cluster.size()) {
-                   bad_input("option", "--ranks {}: {} has {} NPUs", ranks, path, cluster.size());
-                 }
-                 std::vector<std::string> notes;
-                 const device::Soc soc = device::resolve_soc(cluster, 0, notes);
-                 hccl::CollectiveRequest request = request_of(options, ranks);
-                 request.config = read_hccl_config(options.hccl_settings, soc.generation, notes);
-                 const hccl::Topology topology = hccl::topology_of(hccl::world_communicator(ranks), cluster);
-                 return contents_of(*hccl::make_collective(request, topology, soc),
-                                    options.binary ? hccl::ScheduleForm::binary : hccl::ScheduleForm::text);
-               }));
+  write_output(
+      options.output, run_in_child([&] {
+        sim::Cluster cluster(path);
+        const LoadedPlatform platform(options.rank_table, options.hccl_settings, obeyed_variables(options), cluster);
+        const Rank ranks = platform.participating(options.ranks);
+        hccl::CollectiveRequest request = request_of(options, ranks);
+        request.config = platform.config;
+        const hccl::Topology topology = hccl::topology_of(hccl::world_communicator(ranks), cluster);
+        std::string schedule = contents_of(*hccl::make_collective(request, topology, platform.soc),
+                                           options.binary ? hccl::ScheduleForm::binary : hccl::ScheduleForm::text);
+        print_remarks_apart(platform.unmodelled, platform.notes);
+        return schedule;
+      }));
 }
 
 }  // namespace
@@ -107,16 +105,7 @@ void add_schedule_generate(CLI::App& schedule) {
   command->add_option("--collective", options->collective, "allreduce, reduce-scatter, alltoallv, …")
       ->check(parsed_by(parse_collective_name, ""))
       ->capture_default_str();
-  command->add_option("--algorithm", options->algorithm, "ring, mesh, …; auto chooses as HCCL does")
-      ->capture_default_str();
-  command
-      ->add_option("--levels", options->levels,
-                   "Levels of a hierarchy from the innermost on, such as 2:ring,8:mesh,4:nhr")
-      ->check(parsed_by(hccl::parse_levels, ""));
-  command->add_option("--platform", options->platform, "A platform file, or the name of a shipped one")
-      ->capture_default_str();
-  command->add_option("--ranks", options->ranks, "The first NPUs of the platform [all]")
-      ->check(whole_number(1, 1U << 20U));
+  add_collective_choice(*command, "graph", *options);
   command
       ->add_option("--elements", options->elements,
                    "Of a block: what a rank contributes, gets, or sends to each other one; of allreduce, broadcast and "
@@ -135,9 +124,6 @@ void add_schedule_generate(CLI::App& schedule) {
   command->add_option("--root", options->root, "Of broadcast, reduce, scatter and gather")
       ->check(whole_number(0, (1U << 20U) - 1))
       ->capture_default_str();
-  command->add_option("--launch", options->launch, "graph: on the user's buffers; op: through the communicator's")
-      ->check(one_of({"graph", "op"}))
-      ->capture_default_str();
   command
       ->add_option_function<std::string>(
           "--in-place", [options](const std::string& word) { options->in_place = word == "on"; },
@@ -147,13 +133,12 @@ void add_schedule_generate(CLI::App& schedule) {
       ->type_name("");
   command->add_flag("--binary", options->binary, "The binary form instead of the text form");
   command->add_option("-o,--output", options->output, "File to write, - for standard output")->capture_default_str();
-  add_hccl_options(*command, options->hccl_options);
   command->footer(
       "Examples:\n"
       "  hcclsim schedule generate --algorithm ring --bytes 64M -o ring.txt\n"
       "  hcclsim schedule generate --collective alltoall --platform atlas800t-a2-x2 --bytes 1M --binary -o a2a.bin");
   command->callback([command, options] {
-    options->hccl_settings = hccl_settings(OptionOrigins(*command, {}), options->hccl_options);
+    finish_platform_options(OptionOrigins(*command, {}), {"ranks"}, *options);
     generate(*options);
   });
 }

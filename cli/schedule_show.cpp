@@ -2,25 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <string_view>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/output_file.hpp"
+#include "cli/loaded_platform.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/space_time.hpp"
-#include "device/soc.hpp"
-#include "device/task_cost.hpp"
 #include "hccl/runtime/simulate.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
 #include "hccl/schedule/walk.hpp"
-#include "sim/cluster.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -29,12 +29,11 @@ using nlohmann::ordered_json;
 
 constexpr Rank most_summary_rows = 64;
 
-struct ShowCommand {
+struct ShowCommand : PlatformChoice {
   std::string file;
   std::string ranks;  ///< list, "all", or empty: a summary
   std::string format = "text";
   std::string svg;
-  std::string platform = "atlas800-9000";
 };
 
 /// The ranks of a list, all of which must be ranks of the schedule.
@@ -207,13 +206,16 @@ std::string diagram(const ShowCommand& command, const std::shared_ptr<const hccl
                     const std::vector<Rank>& ranks) {
   const std::string path = find_platform(command.platform);
   return run_in_child([&] {
+    constexpr std::array<std::string_view, 2> obeyed{"HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
     sim::Cluster cluster(path);
-    std::vector<std::string> notes;
-    const device::Soc soc = device::resolve_soc(cluster, 0, notes);
-    const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+    const LoadedPlatform platform(command.rank_table, command.hccl_settings, obeyed, cluster);
+    platform.require_ranks(command.file, schedule->ranks);
     const std::vector<hccl::CollectiveCall> calls{{.name = schedule->algorithm, .schedule = schedule}};
-    const hccl::SimulateOptions options{.network = hccl::automatic_network(calls), .trace = true};
-    const hccl::SimulatedCollectives result = simulate_collectives(cluster, soc, costs, options, calls);
+    const hccl::SimulateOptions options{
+        .network = hccl::automatic_network(calls), .trace = true, .exec_timeout = platform.config.exec_timeout};
+    const hccl::SimulatedCollectives result =
+        simulate_collectives(cluster, platform.soc, platform.costs, options, calls);
+    print_remarks_apart(platform.unmodelled, platform.notes);
     return space_time_diagram(headline(*schedule) + " on " + std::filesystem::path(path).stem().string(), ranks,
                               result.trace);
   });
@@ -250,6 +252,7 @@ void add_schedule_show(CLI::App& schedule) {
   CLI::App* const command =
       schedule.add_subcommand("show", "What each rank does; tasks one by one; a space-time diagram");
   const auto options = std::make_shared<ShowCommand>();
+  options->platform = "atlas800-9000";
   command->add_option("FILE", options->file, "A schedule in either form")->required();
   command->add_option("--rank,--ranks", options->ranks, "Ranks whose tasks are listed, such as 0,2,4-7 or all")
       ->check(parsed_by([](const std::string& text) { return text == "all" || !parse_rank_list(text).empty(); }, ""));
@@ -257,13 +260,15 @@ void add_schedule_show(CLI::App& schedule) {
       ->check(one_of({"text", "json"}))
       ->capture_default_str();
   command->add_option("--svg", options->svg, "File for the space-time diagram on a platform");
-  command->add_option("--platform", options->platform, "Of the diagram: a platform file, or the name of a shipped one")
-      ->capture_default_str();
+  add_platform_options(*command, "Of the diagram: a platform file, or the name of a shipped one", *options);
   command->footer(
       "Examples:\n"
       "  hcclsim schedule show ring.txt --rank 3\n"
       "  hcclsim schedule show ring.txt --svg ring.svg --platform atlas800t-a2");
-  command->callback([options] { show(*options); });
+  command->callback([command, options] {
+    finish_platform_options(OptionOrigins(*command, {}), {}, *options);
+    show(*options);
+  });
 }
 
 }  // namespace hcclsim::cli

@@ -14,34 +14,28 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
-#include "cli/hccl_options.hpp"
+#include "cli/loaded_platform.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
-#include "device/soc.hpp"
-#include "device/task_cost.hpp"
 #include "hccl/runtime/bandwidth.hpp"
 #include "hccl/runtime/limit.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
-#include "sim/cluster.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
 using nlohmann::ordered_json;
 
-struct TimeCommand {
+struct TimeCommand : PlatformChoice {
   std::vector<std::string> files;
-  std::string platform = "atlas800-9000";
   std::string format = "text";
   std::string network = "auto";
   std::string launch = "graph";
   std::uint32_t iterations = 1;
   std::uint32_t warmups = 0;
   bool together = false;
-  HcclOptions hccl_options;
-  std::vector<hccl::HcclSetting> hccl_settings{};  // of environment and options
 };
 
 /// What one simulation says of one schedule.
@@ -62,6 +56,7 @@ struct Row {
 /// Everything that is printed.
 struct Report {
   std::string platform;
+  std::string rank_table;  ///< its file; empty: none
   std::string npu;
   Rank npus = 0;
   std::string network;
@@ -81,37 +76,36 @@ Timing timing_of(const hccl::SimulatedCollectives& result, std::size_t call, con
           .limit = limit_of(time, cluster, launch, others).name};
 }
 
-Report simulate(const TimeCommand& command, const std::string& platform,
-                const std::vector<hccl::CollectiveCall>& calls) {
-  sim::Cluster cluster(platform);
-  Report report;
-  std::vector<std::string> of_kernels;  // nothing that matters here
-  const device::Soc soc = device::resolve_soc(cluster, 0, of_kernels);
-  const device::TaskCosts costs = device::read_task_costs(cluster, report.notes);
+Report simulate(const TimeCommand& command, const std::string& path, const std::vector<hccl::CollectiveCall>& calls) {
+  // The schedules are made; what is left is how their bytes go and how long their ranks wait for each other.
+  constexpr std::array<std::string_view, 2> obeyed{"HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
+  sim::Cluster cluster(path);
+  const LoadedPlatform platform(command.rank_table, command.hccl_settings, obeyed, cluster);
+  for (const hccl::CollectiveCall& call : calls) platform.require_ranks(call.name, call.schedule->ranks);
   const bool together = command.together && calls.size() > 1;
-  const hccl::HcclConfig config = read_hccl_config(command.hccl_settings, soc.generation, report.notes);
-  // The schedules are made; what is left is how long their ranks wait for each other.
-  constexpr std::array<std::string_view, 1> modelled{"HCCL_EXEC_TIMEOUT"};
-  report.unmodelled = unmodelled(command.hccl_settings, modelled);
-
   hccl::SimulateOptions options{.network = hccl::automatic_network(calls),
                                 .launch = hccl::parse_launch_mode(command.launch),
                                 .iterations = command.iterations,
                                 .warmups = command.warmups,
-                                .exec_timeout = config.exec_timeout};
+                                .exec_timeout = platform.config.exec_timeout};
   if (command.network != "auto") {
     options.network = command.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
   }
-  const Seconds launch = launch_of(costs, options.launch);
+  const Seconds launch = launch_of(platform.costs, options.launch);
   std::vector<std::vector<hccl::CollectiveCall>> points;
   for (const hccl::CollectiveCall& call : calls) points.push_back({call});
   if (together) points.push_back(calls);
-  const std::vector<hccl::SimulatedCollectives> results = simulate_each(cluster, soc, costs, options, points);
+  const std::vector<hccl::SimulatedCollectives> results =
+      simulate_each(cluster, platform.soc, platform.costs, options, points);
 
-  report.platform = std::filesystem::path(platform).filename().string();
-  report.npu = soc.name;
-  report.npus = cluster.size();
+  Report report;
+  report.platform = std::filesystem::path(cluster.path()).filename().string();
+  report.rank_table = platform.rank_table;
+  report.npu = platform.soc.name;
+  report.npus = platform.placed.value_or(cluster.size());
   report.network = name_of(options.network);
+  report.unmodelled = platform.unmodelled;
+  report.notes = platform.notes;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     Row row{calls[i], timing_of(results[i], 0, cluster, 0, launch), {}};
     if (together) {
@@ -207,6 +201,7 @@ std::string json_of(const Report& report, const TimeCommand& command) {
       {"format_version", 1},        {"platform", report.platform},      {"npu", report.npu},
       {"npus", report.npus},        {"launch", command.launch},         {"network", report.network},
       {"warmups", command.warmups}, {"iterations", command.iterations}, {"schedules", ordered_json::array()}};
+  if (!report.rank_table.empty()) json["rank_table"] = report.rank_table;
   for (const Row& row : report.rows) json["schedules"].push_back(json_of(row));
   if (report.rows.front().together.has_value()) json["makespan_s"] = report.makespan;
   if (!report.unmodelled.empty()) json["not_modelled"] = report.unmodelled;
@@ -244,7 +239,9 @@ void time_schedules(const TimeCommand& command) {
   print(run_in_child([&] {
     const Report report = simulate(command, platform, calls);
     if (command.format == "json") return json_of(report, command);
-    return command.format == "csv" ? csv_of(report) : text_of(report, command);
+    if (command.format == "text") return text_of(report, command);
+    print_remarks_apart(report.unmodelled, report.notes);
+    return csv_of(report);
   }));
 }
 
@@ -253,10 +250,10 @@ void time_schedules(const TimeCommand& command) {
 void add_schedule_time(CLI::App& schedule) {
   CLI::App* const command = schedule.add_subcommand("time", "Simulate schedules on a platform");
   const auto options = std::make_shared<TimeCommand>();
+  options->platform = "atlas800-9000";
   constexpr std::uint64_t most_iterations = 1'000'000;
   command->add_option("FILE", options->files, "Schedules in either form")->required();
-  command->add_option("--platform", options->platform, "A platform file, or the name of a shipped one")
-      ->capture_default_str();
+  add_platform_options(*command, "A platform file, or the name of a shipped one", *options);
   command->add_flag("--together", options->together, "Also all at the same time, sharing the links");
   command->add_option("--iterations", options->iterations, "How often, back to back")
       ->check(whole_number(1, most_iterations))
@@ -273,13 +270,12 @@ void add_schedule_time(CLI::App& schedule) {
   command->add_option("--format", options->format, "text, json or csv")
       ->check(one_of({"text", "json", "csv"}))
       ->capture_default_str();
-  add_hccl_options(*command, options->hccl_options);
   command->footer(
       "Examples:\n"
       "  hcclsim schedule time ring.txt hd.txt --platform atlas800-9000\n"
       "  hcclsim schedule time a.txt b.txt --together --iterations 20 --warmups 10 --launch op");
   command->callback([command, options] {
-    options->hccl_settings = hccl_settings(OptionOrigins(*command, {}), options->hccl_options);
+    finish_platform_options(OptionOrigins(*command, {}), {}, *options);
     time_schedules(*options);
   });
 }

@@ -165,6 +165,7 @@ std::string tune_json(const TuneReport& report) {
     json["sensitivity"].push_back(std::move(entry));
   }
   if (report.profile.has_value()) json["profile"] = profile_json(*report.profile);
+  if (!report.unmodelled.empty()) json["not_modelled"] = report.unmodelled;
   json["notes"] = report.notes;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }

@@ -71,6 +71,7 @@ struct TuneReport {
   std::vector<Sensitivity> sensitivity;
 
   std::optional<ProfileReport> profile;  ///< of --profile
+  std::vector<std::string> unmodelled;   ///< settings of HCCL that have no effect, as they were given
   std::vector<std::string> notes;
   bool explain = false;
 

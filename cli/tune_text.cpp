@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/hccl_options.hpp"
 #include "cli/output.hpp"
 #include "cli/tune_report.hpp"
 
@@ -233,6 +234,7 @@ std::string tune_text(const TuneReport& report) {
   text += certificate(report) + two_streams(report.tuning) + '\n' + comparison(report) + prediction_text(report) +
           shorter_steps(report) + robustness(report);
   if (report.explain) text += '\n' + timeline_text(report.tuning);
+  text += unmodelled_line(report.unmodelled);
   for (const std::string& note : report.notes) text += fmt::format("note: {}\n", note);
   return text;
 }

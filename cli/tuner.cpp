@@ -69,6 +69,7 @@ class Tuner {
     add_mindspore(report, run_.workload);
     confirm(report);
     add_robustness(report, {input.problem, input.cost, report.tuning.best.cuts});
+    report.unmodelled = run_.unmodelled;
     report.notes.insert(report.notes.end(), run_.notes.begin(), run_.notes.end());
     return report;
   }

@@ -21,6 +21,9 @@ constexpr std::array<std::string_view, 6> kind_names{"hccs", "pcie", "sio", "ub"
 
 const simgrid::s4u::NetZone& root_zone() { return *engine().get_netzone_root(); }
 
+/// Beside a pair's key: the pair of their ports.
+constexpr std::uint64_t port_bit = std::uint64_t{1} << 63U;
+
 std::uint64_t pair_key(Rank source, Rank destination) { return std::uint64_t{source} << 32 | destination; }
 
 }  // namespace
@@ -46,13 +49,12 @@ Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
   read_links();
   scale_.assign(links_.size(), 1);
   read_npus();
+  find_port_hosts();
   find_bypass_zones();
 }
 
 void Cluster::renumber(std::span<const Rank> first) {
-  if (!routes_.empty() || !port_hosts_.empty()) {
-    internal_error("{}: NPUs are renumbered after routes were chosen or asked for", path_);
-  }
+  if (!routes_.empty()) internal_error("{}: NPUs are renumbered after routes were asked for", path_);
   std::vector<Rank> order(first.begin(), first.end());
   std::vector<bool> named(size(), false);
   for (const Rank npu : first) {
@@ -64,12 +66,15 @@ void Cluster::renumber(std::span<const Rank> first) {
   }
   std::vector<Npu> npus;
   std::vector<simgrid::s4u::Host*> hosts;
+  std::vector<simgrid::s4u::Host*> port_hosts;
   for (const Rank npu : order) {
     npus.push_back(std::move(npus_[npu]));
     hosts.push_back(hosts_[npu]);
+    port_hosts.push_back(port_hosts_[npu]);
   }
   npus_ = std::move(npus);
   hosts_ = std::move(hosts);
+  port_hosts_ = std::move(port_hosts);
 }
 
 std::optional<std::string> Cluster::property(std::string_view key) const {
@@ -118,10 +123,16 @@ std::optional<LinkId> Cluster::id_of(const simgrid::s4u::Link* link) const {
 }
 
 Route Cluster::find_route(Rank source, Rank destination) {
+  const Route route = find_route(source, destination, false);
+  const bool roce = roce_between_servers_ && npus_[source].server != npus_[destination].server;
+  return roce && route.transport != Transport::rdma ? find_route(source, destination, true) : route;
+}
+
+Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
   Route route;
   route.source = source;
   route.destination = destination;
-  route.between_ports = way_between_ports(source, destination).has_value();
+  route.between_ports = between_ports;
   declare_bypass(route);
   std::vector<simgrid::s4u::Link*> way;
   try {
@@ -160,7 +171,8 @@ Route Cluster::find_route(Rank source, Rank destination) {
 void Cluster::declare_bypass(const Route& route) {
   const Rank source = route.source;
   const Rank destination = route.destination;
-  if (declared_.find(pair_key(source, destination)) != FlatMap::none) return;
+  const std::uint64_t key = pair_key(source, destination) | (route.between_ports ? port_bit : 0);
+  if (declared_.find(key) != FlatMap::none) return;
   const auto way = route.between_ports ? way_between_ports(source, destination) : bypass(source, destination);
   if (!way) return;
   simgrid::s4u::Host& from = simgrid_source(route);
@@ -173,7 +185,7 @@ void Cluster::declare_bypass(const Route& route) {
   std::vector<simgrid::s4u::LinkInRoute> links;
   for (const LinkId link : *way) links.emplace_back(simgrid_links_[link]);
   zone->add_bypass_route(from.get_netpoint(), to.get_netpoint(), nullptr, nullptr, links);
-  declared_.insert(pair_key(source, destination), 1);
+  declared_.insert(key, 1);
 }
 
 }  // namespace hcclsim::sim

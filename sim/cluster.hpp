@@ -97,9 +97,9 @@ class Cluster {
   /// Numbers the NPUs anew: the one that is now number first[r] becomes rank r; those that are not named follow in
   /// their order. Before any route is asked for.
   void renumber(std::span<const Rank> first);
-  /// From now on NPUs of different servers reach each other over RoCE, from port to port (property `roce` of their
-  /// hosts), whatever way the file has between them. Before any route is asked for. Throws Error(bad_input, "platform")
-  /// if an NPU has no port.
+  /// From now on NPUs of different servers reach each other over RoCE: where the file's way is another, from port to
+  /// port (property `roce` of their hosts), without which asking for a route throws Error(bad_input, "platform").
+  /// Before any route is asked for.
   void use_roce_between_servers();
   /// Number of servers; server numbers are 0 … servers() − 1 in the order of the file's `server` properties.
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
@@ -131,21 +131,23 @@ class Cluster {
   void read_npus();
   void find_bypass_zones();
   void make_port_hosts();
+  void find_port_hosts();
   [[nodiscard]] const std::vector<simgrid::s4u::Host*>& ends(const Route& route) const {
     return route.between_ports ? port_hosts_ : hosts_;
   }
   [[nodiscard]] std::optional<LinkId> id_of(const simgrid::s4u::Link* link) const;
   [[nodiscard]] Route find_route(Rank source, Rank destination);
+  [[nodiscard]] Route find_route(Rank source, Rank destination, bool between_ports);
   void declare_bypass(const Route& route);
   [[nodiscard]] std::optional<std::vector<LinkId>> bypass(Rank source, Rank destination) const;
-  /// The way from port to port; nothing if these NPUs take the file's.
-  [[nodiscard]] std::optional<std::vector<LinkId>> way_between_ports(Rank source, Rank destination) const;
+  [[nodiscard]] std::vector<LinkId> way_between_ports(Rank source, Rank destination) const;
 
   std::string path_;
   std::vector<PlatformEdit> edits_;
   std::vector<Npu> npus_;
   std::vector<simgrid::s4u::Host*> hosts_;       // by rank
-  std::vector<simgrid::s4u::Host*> port_hosts_;  // by rank; empty unless RoCE is used between servers
+  std::vector<simgrid::s4u::Host*> port_hosts_;  // by rank; null without a port
+  bool roce_between_servers_ = false;
   std::uint32_t servers_ = 0;
   std::vector<Link> links_;
   std::vector<simgrid::s4u::Link*> simgrid_links_;                      // by LinkId
@@ -155,7 +157,7 @@ class Cluster {
   std::vector<double> scale_;  // of bandwidths, by LinkId
   std::deque<Route> routes_;
   FlatMap route_index_;  // source << 32 | destination -> index in routes_
-  FlatMap declared_;     // the same keys: pairs whose bypass route SimGrid knows
+  FlatMap declared_;     // such keys: pairs whose bypass route SimGrid knows
 };
 
 }  // namespace hcclsim::sim

@@ -28,33 +28,34 @@ void Cluster::make_port_hosts() {
       ports = simgrid::s4u::create_empty_zone("RoCE ports");
       ports->set_parent(engine().get_netzone_root());
     }
-    ports->create_host(port_host_of(host->get_name()), 1);  // transfers alone use it; its speed does not matter
+    ports->create_host(port_host_of(host->get_name()), 1);  // transfers alone use it: any speed will do
   }
+}
+
+void Cluster::find_port_hosts() {
+  for (const Npu& npu : npus_) port_hosts_.push_back(engine().host_by_name_or_null(port_host_of(npu.name)));
 }
 
 void Cluster::use_roce_between_servers() {
   if (!routes_.empty()) internal_error("{}: RoCE is chosen after routes were asked for", path_);
-  std::vector<simgrid::s4u::Host*> hosts;
-  for (const Npu& npu : npus_) {
-    hosts.push_back(engine().host_by_name_or_null(port_host_of(npu.name)));
-    if (hosts.back() != nullptr) continue;
-    bad_input("platform",
-              "{}: NPU '{}' has no property {}, the link that is its RoCE port, so that servers cannot talk over RoCE; "
-              "'hcclsim platform generate' writes it for servers that the unified bus joins",
-              path_, npu.name, port_property);
-  }
-  port_hosts_ = std::move(hosts);
+  roce_between_servers_ = true;
 }
 
-std::optional<std::vector<LinkId>> Cluster::way_between_ports(Rank source, Rank destination) const {
-  if (port_hosts_.empty() || npus_[source].server == npus_[destination].server) return std::nullopt;
+std::vector<LinkId> Cluster::way_between_ports(Rank source, Rank destination) const {
   const auto port = [&](Rank rank, const char* direction) {
-    const std::string& name = npus_[rank].properties.at(port_property);
-    const std::optional<LinkId> link = id_of(engine().link_by_name_or_null(name + direction));
-    if (!link) internal_error("{}: port '{}' passed the check of the platform", path_, name);
+    const auto name = npus_[rank].properties.find(port_property);
+    if (port_hosts_[rank] == nullptr || name == npus_[rank].properties.end()) {
+      bad_input(
+          "platform",
+          "{}: NPU '{}' has no property {}, the link that is its RoCE port, so that it cannot reach other servers "
+          "over RoCE; 'hcclsim platform generate' writes it for servers that the unified bus joins",
+          path_, npus_[rank].name, port_property);
+    }
+    const std::optional<LinkId> link = id_of(engine().link_by_name_or_null(name->second + direction));
+    if (!link) internal_error("{}: port '{}' passed the check of the platform", path_, name->second);
     return *link;
   };
-  return std::vector<LinkId>{port(source, "_UP"), port(destination, "_DOWN")};
+  return {port(source, "_UP"), port(destination, "_DOWN")};
 }
 
 }  // namespace hcclsim::sim

@@ -17,11 +17,8 @@ std::vector<CostPoint> simulate_costs(sim::Cluster& cluster, const device::Soc& 
   std::vector<std::vector<hccl::CollectiveCall>> calls;
   for (const Bytes size : sizes) {
     const std::uint64_t elements = (size + size_of(type) - 1) / size_of(type);
-    const hccl::CollectiveRequest request{.operation = {.ranks = training.npus, .elements = elements, .type = type},
-                                          .algorithm = training.allreduce,
-                                          .launch = training.launch,
-                                          .config = training.config};
-    calls.push_back({{.name = "allreduce", .schedule = make_collective(request, topology, soc)}});
+    const auto schedule = make_collective(training.allreduce_request(elements, type), topology, soc);
+    calls.push_back({{.name = "allreduce", .schedule = schedule}});
   }
   const std::vector<hccl::SimulatedCollectives> results =
       simulate_each(cluster, soc, costs, {.network = sim::NetworkKind::fluid}, calls);

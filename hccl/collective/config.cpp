@@ -67,7 +67,9 @@ void drop_what_hccl_lacks(AlgoSetting& algo, const HcclSetting& setting, Generat
   for (std::size_t number = 0; number < algo_operators; ++number) {
     const auto op = static_cast<AlgoOperator>(number);
     AlgoLevels& levels = algo.of(op);
+    const bool level2_follows = levels.level1 == LevelAlgorithm::ahc;  // AHC is on both levels, and was said of one
     check(op, levels.level1, has_level1(generation, op, levels.level1), 1);
+    if (level2_follows && levels.level1 == LevelAlgorithm::automatic) levels.level2 = LevelAlgorithm::automatic;
     check(op, levels.level2, has_level2(generation, op, levels.level2), 2);
   }
   for (const auto& [choice, operators] : dropped) {
@@ -230,6 +232,10 @@ HcclConfig read_hccl_config(std::span<const HcclSetting> given, Generation gener
     }
   }
   return config;
+}
+
+bool is_set(std::span<const HcclSetting> settings, std::string_view variable) {
+  return Settings(settings).find(variable) != nullptr;
 }
 
 std::vector<std::string> unmodelled(std::span<const HcclSetting> settings, std::span<const std::string_view> modelled) {

@@ -57,6 +57,9 @@ struct HcclConfig {
 [[nodiscard]] HcclConfig read_hccl_config(std::span<const HcclSetting> settings, device::Generation generation,
                                           std::vector<std::string>& notes);
 
+/// Whether the settings have a value of the variable that is not blank.
+[[nodiscard]] bool is_set(std::span<const HcclSetting> settings, std::string_view variable);
+
 /// Origins of the settings that have no effect: those of variables that are not among `modelled`, in their order.
 [[nodiscard]] std::vector<std::string> unmodelled(std::span<const HcclSetting> settings,
                                                   std::span<const std::string_view> modelled);

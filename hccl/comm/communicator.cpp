@@ -95,8 +95,8 @@ bool is_a3(const Communicator& communicator, const sim::Cluster& cluster) {
 /// Transports of neighbours in rank on one server, and of those on two.
 void set_transports(Topology& topology, const Communicator& communicator, const std::vector<Rank>& runs,
                     sim::Cluster& cluster) {
-  const auto transport = [&](Rank position) {
-    return cluster.route(communicator.ranks[position - 1], communicator.ranks[position]).transport;
+  const auto route = [&](Rank position) -> const sim::Route& {
+    return cluster.route(communicator.ranks[position - 1], communicator.ranks[position]);
   };
   const bool has_pods = is_a3(communicator, cluster);
   std::optional<sim::Transport> inside;
@@ -105,15 +105,17 @@ void set_transports(Topology& topology, const Communicator& communicator, const 
   Rank first = 0;
   for (const Rank run : runs) {
     if (first > 0 && (has_pods || !between.has_value())) {
-      const sim::Transport border = transport(first);
-      if (!between.has_value() || border == sim::Transport::sdma) between = border;
-      if (border == sim::Transport::sdma) {
+      const sim::Route& border = route(first);
+      // Where RoCE takes the place of the bus, the bus joins the servers all the same.
+      const bool in_pod = border.transport == sim::Transport::sdma || border.between_ports;
+      if (!between.has_value() || in_pod) between = border.transport;
+      if (in_pod) {
         ++pods.back();
       } else {
         pods.push_back(1);
       }
     }
-    if (run > 1 && !inside.has_value()) inside = transport(first + 1);
+    if (run > 1 && !inside.has_value()) inside = route(first + 1).transport;
     first += run;
   }
   topology.inside = inside.value_or(topology.inside);

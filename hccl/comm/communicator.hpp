@@ -39,8 +39,8 @@ struct Topology {
   /// Ranks on each server, in the order of ranks, if the numbers differ and ranks are numbered server by server; empty
   /// otherwise.
   std::vector<Rank> uneven_servers{};
-  /// Servers of each super-pod, in the order of ranks, where A3 servers lie in several: a stretch of servers without
-  /// RoCE between neighbours. Empty otherwise, and if ranks are not numbered server by server.
+  /// Servers of each super-pod, in the order of ranks, where A3 servers lie in several: a stretch of servers that
+  /// the file joins without RoCE between neighbours. Empty otherwise, and if ranks are not numbered server by server.
   std::vector<Rank> super_pods{};
 
   /// Ranks on each server in the order of ranks; empty if ranks are not numbered server by server.

@@ -26,33 +26,16 @@ std::vector<std::uint32_t> super_pods_of(const RankTable& table) {
   return pods;
 }
 
-/// Whether two NPUs reach each other over the unified bus alone.
+/// Whether two NPUs reach each other over the unified bus alone, or would if RoCE had not been chosen in its place.
 bool on_one_bus(sim::Cluster& cluster, Rank from, Rank to) {
+  const sim::Route& route = cluster.route(from, to);
+  if (route.between_ports) return true;
   bool bus = false;
-  for (const sim::LinkId link : cluster.route(from, to).links) {
+  for (const sim::LinkId link : route.links) {
     if (cluster.links()[link].kind == sim::LinkKind::roce) return false;
     bus = bus || cluster.links()[link].kind == sim::LinkKind::ub;
   }
   return bus;
-}
-
-/// Servers of different super-pods must not be joined by the unified bus.
-void check_super_pods(const RankTable& table, sim::Cluster& cluster) {
-  const std::vector<std::uint32_t> pods = super_pods_of(table);
-  std::map<std::uint32_t, std::size_t> first_of;  // super-pod -> place of its first server
-  for (std::size_t server = 0; server < pods.size(); ++server) first_of.try_emplace(pods[server], server);
-  for (const auto& [pod, server] : first_of) {
-    if (pod == 0) continue;
-    const std::size_t other = first_of.at(0);
-    if (!on_one_bus(cluster, table.servers[other].devices.front().rank, table.servers[server].devices.front().rank)) {
-      continue;
-    }
-    bad_input("rank-table",
-              "{}: {} and {} are {}, between which HCCL uses RoCE, but {} joins them over the unified bus; use a "
-              "platform that joins them over RoCE, or put them into one super-pod (version 1.2, super_pod_list)",
-              table.file, table.servers[other].path, table.servers[server].path,
-              table.super_pods.empty() ? "servers without super-pod" : "in different super-pods", cluster.path());
-  }
 }
 
 }  // namespace
@@ -92,7 +75,35 @@ void place_ranks(const RankTable& table, sim::Cluster& cluster) {
   const Placement placement = find_npus(table, cluster);
   require_none(placement.problems, table.file);
   cluster.renumber(placement.npus);
-  check_super_pods(table, cluster);
+}
+
+void require_joined_as_in(const RankTable& table, sim::Cluster& cluster) {
+  const std::vector<std::uint32_t> pods = super_pods_of(table);
+  std::map<std::uint32_t, std::size_t> first_of;  // super-pod -> place of its first server
+  for (std::size_t server = 0; server < pods.size(); ++server) first_of.try_emplace(pods[server], server);
+  for (const auto& [pod, server] : first_of) {
+    if (pod == 0) continue;
+    const std::size_t other = first_of.at(0);
+    if (!on_one_bus(cluster, table.servers[other].devices.front().rank, table.servers[server].devices.front().rank)) {
+      continue;
+    }
+    bad_input("rank-table",
+              "{}: {} and {} are {}, between which HCCL uses RoCE, but {} joins them over the unified bus; use a "
+              "platform that joins them over RoCE, or put them into one super-pod (version 1.2, super_pod_list)",
+              table.file, table.servers[other].path, table.servers[server].path,
+              table.super_pods.empty() ? "servers without super-pod" : "in different super-pods", cluster.path());
+  }
+}
+
+void require_roce_addresses(const RankTable& table) {
+  if (table.servers.size() < 2) return;
+  for (const RankTableServer& server : table.servers) {
+    for (const RankTableDevice& device : server.devices) {
+      if (!device.device_ip.empty()) continue;
+      bad_input("rank-table", "{}: {} is missing: HCCL needs it where RoCE joins the servers (HCCL_INTER_HCCS_DISABLE)",
+                table.file, path_of(device.path, "device_ip"));
+    }
+  }
 }
 
 RankTable rank_table_of(sim::Cluster& cluster, device::Generation generation, Rank npus) {

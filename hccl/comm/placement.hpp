@@ -20,10 +20,15 @@ struct Placement {
 [[nodiscard]] Placement find_npus(const RankTable& table, const sim::Cluster& cluster);
 
 /// Numbers the NPUs of the cluster as the table says: rank 0 of the table is rank 0 of the cluster; NPUs that the table
-/// does not name come last. Throws Error(bad_input, "rank-table") if the platform lacks one, or if it joins servers
-/// over the unified bus between which HCCL would use RoCE by this table, as they are in different super-pods or in
-/// none.
+/// does not name come last. Throws Error(bad_input, "rank-table") if the platform lacks one.
 void place_ranks(const RankTable& table, sim::Cluster& cluster);
+
+/// Once the ranks are placed: throws Error(bad_input, "rank-table") if the platform joins servers over the unified bus
+/// between which HCCL would use RoCE by this table, as they are in different super-pods or in none.
+void require_joined_as_in(const RankTable& table, sim::Cluster& cluster);
+/// Throws Error(bad_input, "rank-table") if a device of a table of several servers has no device_ip, which HCCL needs
+/// if RoCE joins the servers of a super-pod.
+void require_roce_addresses(const RankTable& table);
 
 /// The table of the first `npus` NPUs of a cluster in its order: version 1.2 for A3, whose super-pods are the servers
 /// that reach each other without RoCE, else 1.0. Addresses are of the private range 10.0.0.0/8. Throws Error(bad_input,

@@ -26,11 +26,7 @@ StepSchedules make_schedules(sim::Cluster& cluster, const device::Workload& work
   StepSchedules schedules;
   const Topology topology = topology_of(world, cluster);
   const auto allreduce = [&](std::uint64_t elements, DataType type) {
-    const CollectiveRequest request{.operation = {.ranks = topology.ranks, .elements = elements, .type = type},
-                                    .algorithm = options.allreduce,
-                                    .launch = options.launch,
-                                    .config = options.config};
-    return make_collective(request, topology, soc);
+    return make_collective(options.allreduce_request(elements, type), topology, soc);
   };
   for (const Segment& segment : options.segments) {
     const std::uint64_t elements = segment_bytes(workload, segment) / size_of(workload.gradient_type);
@@ -150,6 +146,14 @@ void check_options(const device::Workload& workload, const sim::Cluster& cluster
 }
 
 }  // namespace
+
+CollectiveRequest TrainingOptions::allreduce_request(std::uint64_t elements, DataType type) const {
+  return {.operation = {.ranks = npus, .elements = elements, .type = type},
+          .algorithm = allreduce,
+          .launch = launch,
+          .config = config,
+          .levels = levels};
+}
 
 TrainingResult simulate_training(sim::Cluster& cluster, const device::Workload& workload, const device::Soc& soc,
                                  const device::TaskCosts& costs, const TrainingOptions& options) {

@@ -27,6 +27,7 @@ struct TrainingOptions {
   std::vector<Segment> segments{};  ///< cover the workload's gradients
   bool hcom_parallel = false;
   Algorithm allreduce = Algorithm::automatic;
+  std::vector<HierarchyLevel> levels{};  ///< of a hierarchical allreduce that is asked for; empty: HCCL's
   HcclConfig config{};
   /// graph: tasks are loaded in advance. op: collectives go through the communicator's buffer, HCCL chooses as for
   /// single operations, and the host issues each.
@@ -38,6 +39,9 @@ struct TrainingOptions {
   bool link_loads = false;     ///< results of segments tell what each link carried
   sim::NetworkKind network = sim::NetworkKind::simgrid;
   device::Skew skew{};
+
+  /// The allreduce of so many elements that these options ask for.
+  [[nodiscard]] CollectiveRequest allreduce_request(std::uint64_t elements, DataType type) const;
 };
 
 struct SegmentResult {

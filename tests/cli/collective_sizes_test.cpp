@@ -52,6 +52,14 @@ TEST(CollectiveSizes, ElementsAreRoundedUp) {
   EXPECT_EQ(elements(4 * 8 * 129, Collective::scatter, 8), 129U);
 }
 
+TEST(CollectiveSizes, ZeroStaysZero) {
+  using ::testing::ElementsAre;
+  EXPECT_THAT(sizes_of({.first = 0, .last = 0, .factor = 2}, Collective::allreduce, 8), ElementsAre(0));
+  EXPECT_THAT(sizes_of({.first = 0, .last = 20, .step = 10}, Collective::allreduce, 8), ElementsAre(0, 10, 20));
+  // Of blocks: the step is rounded up to a multiple of the ranks, the last size down.
+  EXPECT_THAT(sizes_of({.first = 0, .last = 20, .step = 10}, Collective::allgather, 8), ElementsAre(0, 16));
+}
+
 TEST(CollectiveSizes, RangesThatCannotBe) {
   const auto error = [](const SizeRange& range) -> std::string {
     try {
@@ -61,7 +69,7 @@ TEST(CollectiveSizes, RangesThatCannotBe) {
     }
     return "accepted";
   };
-  EXPECT_THAT(error({.first = 0}), HasSubstr("-b 0"));
+  EXPECT_THAT(error({.first = 0, .factor = 2}), HasSubstr("-b 0: no factor (-f) leads from 0"));
   EXPECT_THAT(error({.first = 9, .last = 8}), HasSubstr("less than -b 9"));
   EXPECT_THAT(error({.factor = 1}), HasSubstr("above 1"));
   EXPECT_EQ(error({.first = 1, .last = 10000, .step = 1}), "accepted");

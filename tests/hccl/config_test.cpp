@@ -170,6 +170,9 @@ TEST(HcclConfig, AlgorithmsThatTheProductLacksStayWithHccl) {
   EXPECT_EQ(a1.config.algo.of(AlgoOperator::allreduce).level1, LevelAlgorithm::ring);
   EXPECT_THAT(a1.notes, ElementsAre("HCCL_ALGO: HCCL on 910A does not have level2:ring for allreduce and chooses "
                                     "itself"));
+  // AHC is on both levels.
+  EXPECT_THAT(read({{"HCCL_ALGO", "level1:AHC"}}, Generation::a1).notes,
+              ElementsAre("HCCL_ALGO: HCCL on 910A does not have level1:AHC and chooses itself"));
 }
 
 struct BadValue {
@@ -262,6 +265,8 @@ TEST(HcclConfig, WhatHasNoEffectIsNamedUnlessItIsBlank) {
   constexpr std::array<std::string_view, 1> modelled{"HCCL_ALGO"};
   EXPECT_THAT(unmodelled(settings, modelled), ElementsAre("--hccl-connect-timeout", "HCCL_NEW", "HCCL_RDMA_TC"));
   EXPECT_THAT(unmodelled({}, modelled), IsEmpty());
+  EXPECT_TRUE(is_set(settings, "HCCL_NEW"));
+  EXPECT_FALSE(is_set(settings, "HCCL_IF_IP"));
 }
 
 TEST(HcclConfig, TheAlgorithmBetweenServersIsTheOneOfHcclAlgo) {

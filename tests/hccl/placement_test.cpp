@@ -68,6 +68,7 @@ std::string with_cluster(const std::string& path, const std::function<std::strin
 std::string place(const std::string& path, const RankTable& table) {
   return with_cluster(path, [&](sim::Cluster& cluster) {
     place_ranks(table, cluster);
+    require_joined_as_in(table, cluster);
     std::string text;
     for (Rank rank = 0; rank < cluster.size(); ++rank) {
       text += fmt::format("{}{}.{}", rank == 0 ? "" : " ", cluster.npu(rank).server, cluster.npu(rank).device);
@@ -102,6 +103,25 @@ TEST(Placement, SuperPodsAreNotJoinedByTheUnifiedBus) {
   EXPECT_THAT(place(bus, table_of(identity(4, 2))), HasSubstr("are servers without super-pod"));
   const std::string roce = test::write_platform({.servers = 4, .soc = "Ascend910_9391", .outer_kind = "roce"});
   EXPECT_EQ(place(roce, table_of(identity(4, 2), 2)), "0.0 0.1 1.0 1.1 2.0 2.1 3.0 3.1");
+}
+
+TEST(Placement, RoceNeedsAddressesOfSeveralServers) {
+  const auto error = [](const RankTable& table) -> std::string {
+    try {
+      require_roce_addresses(table);
+      return "none";
+    } catch (const Error& refused) {
+      return refused.what();
+    }
+  };
+  const RankTable one = table_of(identity(1, 4));
+  RankTable two = table_of(identity(2, 2));
+  two.servers[0].devices[0].device_ip = two.servers[0].devices[1].device_ip = "10.0.0.1";
+  two.servers[1].devices[0].device_ip = "10.0.1.1";
+  EXPECT_EQ(error(one), "none");
+  EXPECT_THAT(error(two), HasSubstr("FILE: server_list[1].device[1].device_ip is missing"));
+  two.servers[1].devices[1].device_ip = "10.0.1.2";
+  EXPECT_EQ(error(two), "none");
 }
 
 /// The platform's own table, placed on it, changes nothing.

@@ -1,0 +1,105 @@
+#include "cli/loaded_platform.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "cli/option_checks.hpp"
+#include "hccl/comm/placement.hpp"
+#include "hccl/comm/rank_table.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+constexpr std::string_view inter_hccs_disable = "HCCL_INTER_HCCS_DISABLE";
+
+/// Names RANK_TABLE_FILE in the message of an Error that `work` throws on account of its file.
+template <typename Work>
+void naming_origin(const RankTableChoice& choice, const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    throw Error(error.code(), error.kind(),
+                (choice.of_environment ? "RANK_TABLE_FILE: " : "") + std::string(error.what()));
+  }
+}
+
+std::string placement_note(const RankTableChoice& choice, const hccl::RankTable& table) {
+  return fmt::format("{}ranks placed as in {}, {} on {} server{}", choice.of_environment ? "RANK_TABLE_FILE: " : "",
+                     table.file, table.ranks(), table.servers.size(), table.servers.size() == 1 ? "" : "s");
+}
+
+std::vector<std::string> without_effect(std::span<const hccl::HcclSetting> settings,
+                                        std::span<const std::string_view> obeyed, device::Generation generation) {
+  std::vector<std::string_view> modelled(obeyed.begin(), obeyed.end());
+  if (generation != device::Generation::a3) std::erase(modelled, inter_hccs_disable);
+  return unmodelled(settings, modelled);
+}
+
+}  // namespace
+
+void add_platform_options(CLI::App& command, const std::string& description, PlatformChoice& choice) {
+  command.add_option("--platform", choice.platform, description)->capture_default_str();
+  add_rank_table_option(command, choice.rank_table);
+  add_hccl_options(command, choice.hccl_options);
+}
+
+void finish_platform_options(const OptionOrigins& origins, std::initializer_list<const char*> selecting,
+                             PlatformChoice& choice) {
+  choice.hccl_settings = hccl_settings(origins, choice.hccl_options);
+  if (!choice.platform.empty()) {
+    finish_rank_table_option(origins, selecting, choice.rank_table);
+  } else if (!choice.rank_table.file.empty()) {
+    bad_input("option", "--rank-table needs --platform, on which it places the ranks");
+  }
+}
+
+LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hccl::HcclSetting> settings,
+                               std::span<const std::string_view> obeyed, sim::Cluster& on)
+    : rank_table(choice.file), cluster(on) {
+  add_edit_notes(cluster, notes);
+  std::optional<hccl::RankTable> table;
+  if (!choice.not_used_beside.empty()) {
+    notes.push_back(
+        fmt::format("RANK_TABLE_FILE is set but not used: {} says which NPUs take part", choice.not_used_beside));
+  }
+  if (!rank_table.empty()) {
+    naming_origin(choice, [&] {
+      table = hccl::read_rank_table(rank_table);
+      place_ranks(*table, cluster);
+    });
+    placed = table->ranks();
+    for (const std::string& note : table->notes) notes.push_back(fmt::format("{}: {}", table->file, note));
+    notes.push_back(placement_note(choice, *table));
+  }
+  soc = device::resolve_soc(cluster, 0, soc_notes);
+  costs = device::read_task_costs(cluster, notes);
+  config = read_hccl_config(settings, soc.generation, notes);
+  unmodelled = without_effect(settings, obeyed, soc.generation);
+  const bool roce = config.inter_hccs_disabled && soc.generation == device::Generation::a3 && cluster.servers() > 1;
+  if (roce) cluster.use_roce_between_servers();
+  if (!table.has_value()) return;
+  naming_origin(choice, [&] {
+    if (roce) require_roce_addresses(*table);
+    require_joined_as_in(*table, cluster);
+  });
+}
+
+Rank LoadedPlatform::participating(Rank asked_for) const {
+  if (asked_for > cluster.size()) {
+    bad_input("option", "--ranks {}: {} has {} NPUs", asked_for, cluster.path(), cluster.size());
+  }
+  return placed.value_or(asked_for == 0 ? cluster.size() : asked_for);
+}
+
+void LoadedPlatform::require_ranks(const std::string& what, Rank ranks) const {
+  if (placed.has_value() && ranks > *placed) {
+    bad_input("option", "{} is for {} ranks, the rank table {} has {}", what, ranks, rank_table, *placed);
+  }
+  if (ranks > cluster.size()) {
+    bad_input("option", "{} is for {} ranks, {} has {} NPUs", what, ranks, cluster.path(), cluster.size());
+  }
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,28 @@
+#include "cli/rank_table_option.hpp"
+
+#include <cstdlib>
+
+namespace hcclsim::cli {
+
+CLI::Option* add_rank_table_option(CLI::App& command, RankTableChoice& choice) {
+  return command
+      .add_option("--rank-table", choice.file,
+                  "HCCL rank table: which NPU each rank is (default: that of RANK_TABLE_FILE)")
+      ->type_name("FILE");
+}
+
+void finish_rank_table_option(const OptionOrigins& origins, std::initializer_list<const char*> selecting,
+                              RankTableChoice& choice) {
+  for (const char* const option : selecting) origins.require_one_of("rank-table", option);
+  const char* const file = std::getenv("RANK_TABLE_FILE");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  if (file == nullptr || *file == '\0' || origins.given("rank-table")) return;
+  for (const char* const option : selecting) {
+    if (!origins.given(option)) continue;
+    choice.not_used_beside = origins.name(option);
+    return;
+  }
+  choice.file = file;
+  choice.of_environment = true;
+}
+
+}  // namespace hcclsim::cli
