@@ -23,6 +23,7 @@
 #include "cli/report/report_command.hpp"
 #include "cli/run.hpp"
 #include "cli/schedule.hpp"
+#include "cli/sweep.hpp"
 #include "cli/tune.hpp"
 #include "cli/version.hpp"
 
@@ -159,6 +160,7 @@ int run_command(int argc, char** argv) {
     app.formatter(std::make_shared<HelpFormatter>());
     add_run_command(app);
     add_tune_command(app);
+    add_sweep_command(app);
     add_platform_command(app);
     add_rank_table_command(app);
     add_models_command(app);

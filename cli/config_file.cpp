@@ -85,11 +85,22 @@ class TomlReader {
     std::string joined;
     std::string_view rest = trimmed(std::string_view(text).substr(1, text.size() - 2));
     while (!rest.empty()) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
+      const std::size_t comma = end_of_item(rest);
       joined += (joined.empty() ? "" : ",") + unquoted(trimmed(rest.substr(0, comma)));
       rest.remove_prefix(std::min(comma + 1, rest.size()));
     }
     return joined;
+  }
+
+  /// The place of the first comma outside a string; the text's size if there is none.
+  static std::size_t end_of_item(std::string_view text) {
+    char quote = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const char c = text[i];
+      if (c == ',' && quote == 0) return i;
+      if (quote != 0 ? c == quote : c == '"' || c == '\'') quote = quote != 0 ? '\0' : c;
+    }
+    return text.size();
   }
 
   [[nodiscard]] std::string unquoted(std::string_view text) const {

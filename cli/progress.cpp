@@ -32,11 +32,14 @@ std::string duration_text(double seconds) {
 }  // namespace
 
 std::string progress_line(std::uint64_t done, std::uint64_t total, double loss, double seconds) {
-  std::string line = fmt::format("iteration {}/{}, loss {:.4f}", done, total, loss);
-  if (done == 0 || seconds <= 0) return line;
+  return fmt::format("iteration {}/{}, loss {:.4f}{}", done, total, loss,
+                     rate_text(done, total, seconds, "iterations"));
+}
+
+std::string rate_text(std::uint64_t done, std::uint64_t total, double seconds, std::string_view unit) {
+  if (done == 0 || seconds <= 0) return {};
   const double rate = static_cast<double>(done) / seconds;
-  return line +
-         fmt::format(", {:.3g} iterations/s, {} left", rate, duration_text(static_cast<double>(total - done) / rate));
+  return fmt::format(", {:.3g} {}/s, {} left", rate, unit, duration_text(static_cast<double>(total - done) / rate));
 }
 
 Progress::Progress() {
@@ -50,12 +53,11 @@ Progress::~Progress() {
 
 void Progress::start() { start_ = Clock::now(); }
 
-void Progress::update(std::uint64_t done, std::uint64_t total, double loss) {
+void Progress::update(const std::function<std::string(double seconds)>& line) {
   if (terminal_ < 0) return;
   const Clock::time_point now = Clock::now();
   if (visible_ && now - shown_ < least_distance) return;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
-  write_text(terminal_, fmt::format("{}{}", erase_line, progress_line(done, total, loss, seconds)));
+  write_text(terminal_, fmt::format("{}{}", erase_line, line(std::chrono::duration<double>(now - start_).count())));
   shown_ = now;
   visible_ = true;
 }

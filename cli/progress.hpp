@@ -2,15 +2,21 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 
-/// A line on the terminal that tells how far training is, rewritten in place and erased at the end. A simulation runs
-/// in a child whose standard error is a pipe that is read at its end (base/child_process.hpp), so the line goes to a
-/// duplicate of the standard error that the command was started with: a Progress is made before the child.
+/// A line on the terminal that tells how far training or a sweep is, rewritten in place and erased at the end. A
+/// simulation runs in a child whose standard error is a pipe that is read at its end (base/child_process.hpp), so the
+/// line goes to a duplicate of the standard error that the command was started with: a Progress is made before the
+/// child.
 namespace hcclsim::cli {
 
 /// "iteration 12/100, loss 2.3012, 3.4 iterations/s, 26 s left".
 [[nodiscard]] std::string progress_line(std::uint64_t done, std::uint64_t total, double loss, double seconds);
+
+/// ", 3.4 points/s, 26 s left" for so many of so many done in so many seconds; empty before the first is done.
+[[nodiscard]] std::string rate_text(std::uint64_t done, std::uint64_t total, double seconds, std::string_view unit);
 
 class Progress {
  public:
@@ -24,8 +30,8 @@ class Progress {
 
   /// The clock of iterations/s starts.
   void start();
-  /// Shows the line, a few times per second at most.
-  void update(std::uint64_t done, std::uint64_t total, double loss);
+  /// Shows the line for so many seconds since start(), a few times per second at most.
+  void update(const std::function<std::string(double seconds)>& line);
   /// Removes the line; to be called before anything else is printed.
   void erase();
 

@@ -11,7 +11,8 @@ std::vector<NumericsIteration> run_training(const TrainingLoop& loop, Progress& 
   progress.start();
   while (done.size() < loop.iterations && interruption.signal() == 0) {
     done.push_back(loop.step(done.empty() || done.size() + 1 == loop.iterations));
-    progress.update(done.size(), loop.iterations, done.back().loss);
+    progress.update(
+        [&](double seconds) { return progress_line(done.size(), loop.iterations, done.back().loss, seconds); });
     if (loop.save && loop.save_every > 0 && done.size() % loop.save_every == 0) {
       loop.save();
       saved = done.size();

@@ -1,0 +1,148 @@
+#include "cli/point_command.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+#include "cli/collective_options.hpp"
+#include "cli/collective_report.hpp"
+#include "cli/run_options.hpp"
+#include "cli/run_simulation.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// JSON on one line, as the database keeps it.
+std::string compact(const std::string& json) {
+  return study::Json::parse(json).dump(-1, ' ', false, study::Json::error_handler_t::replace);
+}
+
+class RunPoint : public PointCommand {
+ public:
+  RunPoint() : PointCommand("run") { add_run_options(app(), options_); }
+  [[nodiscard]] const std::string& platform() const override { return options_.platform; }
+  [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
+    return options_.platform_edits;
+  }
+
+  [[nodiscard]] study::Computed compute(sim::Cluster& cluster) override {
+    finish_run_options(app(), options_);
+    options_.format = OutputFormat::json;
+    LoadedRun run(options_, cluster);
+    const RunReport report = simulate_run(options_, run, {});
+    return {compact(json_report(report)),
+            {{"step_time_s", report.result.step_time},
+             {"images_per_s", report.images_per_second()},
+             {"exposed_communication_s", report.result.exposed_communication},
+             {"hbm_peak_bytes", static_cast<double>(report.workload.hbm.peak())}}};
+  }
+
+ private:
+  RunOptions options_;
+};
+
+class CollectivePoint : public PointCommand {
+ public:
+  CollectivePoint() : PointCommand("collective") { add_collective_options(app(), options_); }
+  [[nodiscard]] const std::string& platform() const override { return options_.platform; }
+  [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
+    return options_.platform_edits;
+  }
+
+  [[nodiscard]] study::Computed compute(sim::Cluster& cluster) override {
+    const SweepOptions options = sweep_of(app(), options_);
+    const Sweep sweep = run_sweep(options, cluster);
+    if (!all_right(sweep)) throw Error(ErrorCode::check_failed, "collective", options_.op + " gives wrong results");
+    const SweepRow& largest = sweep.rows.back();
+    return {compact(collective_json(sweep, options, options_.op)),
+            {{"time_s", largest.time}, {"algbw_Bps", largest.algbw}, {"busbw_Bps", largest.busbw}}};
+  }
+
+ private:
+  CollectiveOptions options_;
+};
+
+/// As a shell takes it.
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+:,./%@";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);
+  std::string in_quotes = "'";
+  for (const char c : text) in_quotes += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return in_quotes + '\'';
+}
+
+}  // namespace
+
+std::unique_ptr<PointCommand> PointCommand::make(const std::string& name) {
+  if (name == "run") return std::make_unique<RunPoint>();
+  if (name == "collective") return std::make_unique<CollectivePoint>();
+  bad_input("option", "'{}' cannot be swept; commands that can: run, collective", name);
+}
+
+void PointCommand::set(const std::string& name, const std::string& value) {
+  CLI::Option* const option = app_.get_option(name == collective_axis ? "OP" : "--" + name);
+  const bool is_flag = option->get_expected_max() == 0;
+  if (is_flag && value != "true" && value != "false") {
+    bad_input("option", "--{}: '{}' is neither true nor false", name, value);
+  }
+  option->clear();
+  if (is_flag && value == "false") return;
+  try {
+    option->add_result(value);
+    option->run_callback();
+  } catch (const CLI::ParseError& error) {
+    bad_input("option", "{}", error.what());
+  }
+}
+
+void PointCommand::set(const study::Json& inputs) {
+  std::string edits;
+  for (const auto& [name, value] : inputs.items()) {
+    if (is_variable(name)) continue;  // it is in the environment
+    if (is_edit(name)) {
+      edits += fmt::format("{}{}={}", edits.empty() ? "" : ",", name, value.get<std::string>());
+    } else {
+      set(name, value.get<std::string>());
+    }
+  }
+  if (!edits.empty()) set("set", edits);
+}
+
+bool is_edit(const std::string& axis) { return axis.find('[') != std::string::npos || axis.starts_with("platform."); }
+
+bool is_variable(const std::string& axis) { return axis.starts_with("HCCL_") || axis == "RANK_TABLE_FILE"; }
+
+study::ComputePoint load_points(const study::Point& first) {
+  const std::unique_ptr<PointCommand> command = PointCommand::make(first.command);
+  command->set(first.inputs);
+  auto cluster = std::make_shared<sim::Cluster>(first.files.at("platform"), command->platform_edits());
+  return [cluster = std::move(cluster)](const study::Point& point) {
+    const std::unique_ptr<PointCommand> one = PointCommand::make(point.command);
+    one->set(point.inputs);
+    return one->compute(*cluster);
+  };
+}
+
+std::string command_line(const std::string& command, const study::Json& inputs) {
+  std::string variables;
+  std::string arguments;
+  for (const auto& [name, json] : inputs.items()) {
+    const auto value = json.get<std::string>();
+    if (is_variable(name)) {
+      variables += fmt::format("{}={} ", name, shell_word(value));
+    } else if (name == collective_axis) {
+      arguments = fmt::format(" {}", value) + arguments;
+    } else if (is_edit(name)) {
+      arguments += fmt::format(" --set {}", shell_word(fmt::format("{}={}", name, value)));
+    } else if (value == "true") {
+      arguments += fmt::format(" --{}", name);
+    } else if (value != "false") {
+      arguments += fmt::format(" --{} {}", name, shell_word(value));
+    }
+  }
+  return fmt::format("{}hcclsim {}{}", variables, command, arguments);
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/cluster.hpp"
+#include "sim/platform_edit.hpp"
+#include "study/sweep/loader.hpp"
+#include "study/sweep/point.hpp"
+
+/// A command whose options a sweep varies: `run` or `collective`, with its own parser, so that a point means exactly
+/// what the command line with the same options means.
+namespace hcclsim::cli {
+
+class PointCommand {
+ public:
+  /// Throws Error(bad_input, "option") for the name of another command.
+  [[nodiscard]] static std::unique_ptr<PointCommand> make(const std::string& name);
+  explicit PointCommand(const std::string& name) : app_("", name) {}
+  PointCommand(const PointCommand&) = delete;
+  PointCommand(PointCommand&&) = delete;
+  PointCommand& operator=(const PointCommand&) = delete;
+  PointCommand& operator=(PointCommand&&) = delete;
+  virtual ~PointCommand() = default;
+
+  [[nodiscard]] CLI::App& app() { return app_; }
+  /// Gives an option its value; `name` is that of an axis. Throws Error(bad_input) for a value that it does not take.
+  void set(const std::string& name, const std::string& value);
+  /// All inputs of a point.
+  void set(const study::Json& inputs);
+
+  [[nodiscard]] virtual const std::string& platform() const = 0;
+  [[nodiscard]] virtual const std::vector<sim::PlatformEdit>& platform_edits() const = 0;
+  /// What the command prints with --format json, and its figures.
+  [[nodiscard]] virtual study::Computed compute(sim::Cluster& cluster) = 0;
+
+ private:
+  CLI::App app_;
+};
+
+/// The axis of the collective's name, which is no option of `collective` but an argument.
+inline constexpr const char* collective_axis = "collective";
+
+/// Whether an axis is an edit of the platform, such as link[hccs*].bandwidth, or an environment variable of HCCL.
+[[nodiscard]] bool is_edit(const std::string& axis);
+[[nodiscard]] bool is_variable(const std::string& axis);
+
+/// Loads the platform of a group of points, with its edits; its points are computed by their command.
+[[nodiscard]] study::ComputePoint load_points(const study::Point& first);
+
+/// The command line that computes a point by itself.
+[[nodiscard]] std::string command_line(const std::string& command, const study::Json& inputs);
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,181 @@
+#include "cli/sweep_run.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <csignal>
+#include <set>
+
+#include "base/error.hpp"
+#include "cli/interruption.hpp"
+#include "cli/option_checks.hpp"
+#include "cli/output.hpp"
+#include "cli/point_command.hpp"
+#include "cli/progress.hpp"
+#include "study/sweep/runner.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+struct SweepRunCommand {
+  GridArguments grid;
+  std::uint32_t jobs = 0;
+  std::string shard;
+  bool retry_failed = false;
+};
+
+/// Processors that this process may use.
+std::uint32_t processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::uint32_t>(CPU_COUNT(&set)) : 1;
+}
+
+std::vector<std::string> ids_of(const std::vector<study::Point>& points) {
+  std::vector<std::string> ids;
+  for (const study::Point& point : points) ids.push_back(point.id);
+  return ids;
+}
+
+/// What is stored of the points of the grid.
+std::vector<study::StoredPoint> stored(study::SweepStore& store, const std::vector<study::Point>& points) {
+  const std::vector<std::string> ids = ids_of(points);
+  const std::set<std::string> wanted(ids.begin(), ids.end());
+  std::vector<study::StoredPoint> found = store.points();
+  std::erase_if(found, [&](const study::StoredPoint& point) { return !wanted.contains(point.id); });
+  return found;
+}
+
+std::string summary(const std::vector<study::StoredPoint>& points, const study::Tally& tally) {
+  constexpr std::size_t most_failures = 5;
+  const std::vector<std::string> axes = axes_of(points);
+  std::string failures;
+  std::size_t failed = 0;
+  std::size_t done = 0;
+  for (const study::StoredPoint& point : points) {
+    if (point.status == study::PointStatus::done) ++done;
+    if (point.status != study::PointStatus::failed || ++failed > most_failures) continue;
+    failures += fmt::format("  {}: {}\n", name_of_point(point.inputs, axes), point.error);
+  }
+  std::string text = fmt::format("Points {}: {} done, {} failed, {} left; {} computed now\n", points.size(), done,
+                                 failed, points.size() - done - failed, tally.computed);
+  if (failed > most_failures) failures += fmt::format("  and {} more: hcclsim sweep show\n", failed - most_failures);
+  if (failed > 0) text += fmt::format("Failed:\n{}", failures);
+  if (!points.empty()) {
+    const std::string_view column = points.front().command == "run" ? "step_time_s" : "time_s";
+    if (const study::StoredPoint* const best = best_point(points, column); best != nullptr) {
+      text += fmt::format("Best {} {:.6g}: {}\n", column, *best->figure(column), name_of_point(best->inputs, axes));
+    }
+  }
+  return text;
+}
+
+void run(const SweepRunCommand& command) {
+  std::vector<study::Point> points = command.grid.points();
+  if (!command.shard.empty()) {
+    const study::Shard shard = study::parse_shard(command.shard);
+    std::erase_if(points, [&](const study::Point& point) { return !study::belongs(point.id, shard); });
+  }
+  std::signal(SIGXFSZ, SIG_IGN);  // a database that may not grow is an error of the write, not the end of the process
+  study::SweepStore store(command.grid.database, study::SweepStore::Access::work);
+  store.add(points);
+  if (command.retry_failed) store.retry(ids_of(points));
+  Progress progress;
+  const Interruption interruption;
+  progress.start();
+  const study::Tally tally = study::run_points(
+      store, points, load_points,
+      {.jobs = command.jobs == 0 ? processors() : command.jobs,
+       .stop = [&] { return interruption.signal() != 0; },
+       .progress =
+           [&](const study::Tally& so_far) {
+             progress.update([&](double seconds) {
+               return fmt::format("point {}/{}{}", so_far.finished(), so_far.points,
+                                  rate_text(so_far.computed, so_far.points - so_far.before, seconds, "points"));
+             });
+           }});
+  progress.erase();
+  const std::vector<study::StoredPoint> results = stored(store, points);
+  print(summary(results, tally));
+  if (interruption.signal() != 0) throw Interrupted(interruption.signal());
+  const auto failed = std::count_if(results.begin(), results.end(), [](const study::StoredPoint& point) {
+    return point.status == study::PointStatus::failed;
+  });
+  if (failed > 0) {
+    throw Error(ErrorCode::check_failed, "sweep",
+                fmt::format("{} of {} points failed; --retry-failed computes them anew", failed, results.size()));
+  }
+}
+
+}  // namespace
+
+std::vector<study::Point> GridArguments::points() const {
+  return points_of(read_grid(command, parsed->remaining(), config));
+}
+
+void add_grid_arguments(CLI::App& command, GridArguments& arguments) {
+  arguments.parsed = &command;
+  command.add_option("DATABASE", arguments.database, "SQLite file of the results")->required()->type_name("FILE");
+  command.add_option("COMMAND", arguments.command, "run or collective, then its options with several values each")
+      ->type_name("COMMAND OPTION…");
+  command.add_option("--config", arguments.config, "TOML file of these options, in a section [run] or [collective]")
+      ->type_name("FILE");
+  command.prefix_command();
+}
+
+void add_sweep_run_command(CLI::App& sweep) {
+  const auto options = std::make_shared<SweepRunCommand>();
+  CLI::App* const command = sweep.add_subcommand("run", "Compute the points of a grid that the database has not yet");
+  add_grid_arguments(*command, options->grid);
+  command->add_option("-j,--jobs", options->jobs, "Points that are computed at a time [one per processor]")
+      ->check(whole_number(1, 4096));
+  command->add_option("--shard", options->shard, "Part I of N of the points, for N machines with a database each")
+      ->check(parsed_by(study::parse_shard, ""))
+      ->type_name("I/N");
+  command->add_flag("--retry-failed", options->retry_failed, "Compute failed points anew");
+  command->footer(
+      "Values: 16,32,64; of options that take lists 80,20;60,40; ranges FIRST:LAST:STEP or FIRST:LAST:xFACTOR, such "
+      "as\n"
+      "50:99:1 or 10GBps:40GBps:5GBps. A split by size is filled up to 100 %. --platform takes patterns. The options "
+      "of\n"
+      "the sweep itself come first. The same command goes on where an interrupted one ended; exit status 1: points "
+      "failed.\n"
+      "Examples:\n"
+      "  hcclsim sweep run splits.db run --hcom-parallel on --split-by-size 50:99:1\n"
+      "  hcclsim sweep run links.db run --model resnet50,vgg16 --set 'link[hccs*].bandwidth=10GBps:40GBps:5GBps'\n"
+      "  hcclsim sweep run sizes.db collective allreduce,allgather --size 1K,1M,1G --platform 'atlas*'\n"
+      "  hcclsim sweep run -j 8 --shard 2/8 part2.db --config grid.toml");
+  command->callback([options] { run(*options); });
+}
+
+std::string name_of_point(const study::Json& inputs, const std::vector<std::string>& axes) {
+  std::string name;
+  for (const std::string& axis : axes) {
+    if (!inputs.contains(axis)) continue;
+    name += fmt::format("{}{} {}", name.empty() ? "" : ", ", axis, inputs[axis].get<std::string>());
+  }
+  return name.empty() ? "the only point" : name;
+}
+
+std::vector<std::string> axes_of(const std::vector<study::StoredPoint>& points) {
+  std::vector<const study::Json*> inputs;
+  for (const study::StoredPoint& point : points) inputs.push_back(&point.inputs);
+  return study::varying_axes(inputs);
+}
+
+bool more_is_better(std::string_view column) { return column.ends_with("_Bps") || column == "images_per_s"; }
+
+const study::StoredPoint* best_point(const std::vector<study::StoredPoint>& points, std::string_view column) {
+  const study::StoredPoint* best = nullptr;
+  for (const study::StoredPoint& point : points) {
+    const auto figure = point.figure(column);
+    if (point.status != study::PointStatus::done || !figure.has_value()) continue;
+    const bool better =
+        best == nullptr || (more_is_better(column) ? *figure > *best->figure(column) : *figure < *best->figure(column));
+    if (better) best = &point;
+  }
+  return best;
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/sweep_grid.hpp"
+#include "study/sweep/point.hpp"
+#include "study/sweep/store.hpp"
+
+/// `hcclsim sweep run`: computes the points of a grid that the database has not yet.
+namespace hcclsim::cli {
+
+/// What names a grid on the command line: DATABASE COMMAND OPTIONS… and --config.
+struct GridArguments {
+  std::string database;
+  std::string command;
+  std::string config;
+  CLI::App* parsed = nullptr;  ///< keeps what follows the command
+
+  [[nodiscard]] std::vector<study::Point> points() const;
+};
+
+/// Adds them to a command; options of the sweep come before them, options of a point behind.
+void add_grid_arguments(CLI::App& command, GridArguments& arguments);
+
+void add_sweep_run_command(CLI::App& sweep);
+
+/// "batch 64, split-by-size 80,20": what tells a point from the others.
+[[nodiscard]] std::string name_of_point(const study::Json& inputs, const std::vector<std::string>& axes);
+/// The axes that differ between points.
+[[nodiscard]] std::vector<std::string> axes_of(const std::vector<study::StoredPoint>& points);
+
+/// Where a column of figures is best: the least time and memory, the most images and bytes per second.
+[[nodiscard]] bool more_is_better(std::string_view column);
+/// The point with the best figure of those that are done; nullptr if there is none.
+[[nodiscard]] const study::StoredPoint* best_point(const std::vector<study::StoredPoint>& points,
+                                                   std::string_view column);
+
+}  // namespace hcclsim::cli

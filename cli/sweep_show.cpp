@@ -1,0 +1,245 @@
+#include "cli/sweep_show.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "cli/option_checks.hpp"
+#include "cli/output.hpp"
+#include "cli/point_command.hpp"
+#include "cli/svg_chart.hpp"
+#include "cli/sweep_run.hpp"
+#include "study/sweep/store.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+using study::figure_columns;
+using study::Json;
+using study::PointStatus;
+using study::StoredPoint;
+using study::SweepStore;
+
+struct SweepShowCommand {
+  std::string database;
+  std::string form;
+  std::string output = "-";
+  std::string column;
+  std::vector<std::string> others;
+};
+
+std::vector<StoredPoint> read_points(const std::string& database) {
+  SweepStore store(database, SweepStore::Access::read);
+  std::vector<StoredPoint> points = store.points();
+  if (points.empty()) bad_input("sweep", "{}: there are no points; `hcclsim sweep run` adds them", database);
+  return points;
+}
+
+/// Figures that some point has.
+std::vector<std::string_view> columns_in_use(const std::vector<StoredPoint>& points) {
+  std::vector<std::string_view> columns(figure_columns.begin(), figure_columns.end());
+  std::erase_if(columns, [&](std::string_view column) {
+    return std::none_of(points.begin(), points.end(),
+                        [&](const StoredPoint& point) { return point.figure(column).has_value(); });
+  });
+  return columns;
+}
+
+std::string input_text(const StoredPoint& point, const std::string& axis) {
+  return point.inputs.contains(axis) ? point.inputs[axis].get<std::string>() : "";
+}
+
+/// The figure that is asked for, or the time of a step or of a collective.
+std::string_view column_of(const SweepShowCommand& command, const std::vector<StoredPoint>& points) {
+  if (!command.column.empty()) {
+    return *std::find(figure_columns.begin(), figure_columns.end(), std::string_view(command.column));
+  }
+  return points.front().command == "run" ? "step_time_s" : "time_s";
+}
+
+std::string show(const std::vector<StoredPoint>& points) {
+  const std::vector<std::string> axes = axes_of(points);
+  const std::vector<std::string_view> columns = columns_in_use(points);
+  std::vector<Table::Column> titles{{"point", Table::Align::right}};
+  for (const std::string& axis : axes) titles.push_back({axis, Table::Align::left});
+  for (const std::string_view column : columns) titles.push_back({std::string(column), Table::Align::right});
+  titles.push_back({"status", Table::Align::left});
+  Table table(std::move(titles));
+  for (const StoredPoint& point : points) {
+    std::vector<std::string> cells{fmt::format("{}", point.number)};
+    for (const std::string& axis : axes) cells.push_back(input_text(point, axis));
+    for (const std::string_view column : columns) {
+      const auto figure = point.figure(column);
+      cells.push_back(figure.has_value() ? fmt::format("{:.6g}", *figure) : "");
+    }
+    cells.push_back(point.error.empty() ? std::string(name_of(point.status))
+                                        : fmt::format("{}: {}", name_of(point.status), point.error));
+    table.add_row(std::move(cells));
+  }
+  return table.to_string();
+}
+
+std::string csv(const std::vector<StoredPoint>& points) {
+  std::vector<const Json*> inputs;
+  std::vector<std::string> axes;
+  for (const StoredPoint& point : points) {
+    for (const auto& [name, value] : point.inputs.items()) {
+      if (std::find(axes.begin(), axes.end(), name) == axes.end()) axes.push_back(name);
+    }
+  }
+  std::string text = "point,id,command";
+  for (const std::string& axis : axes) text += ',' + csv_field(axis);
+  text += fmt::format(",{},status,error,version,platform_hash\n", fmt::join(figure_columns, ","));
+  for (const StoredPoint& point : points) {
+    text += fmt::format("{},{},{}", point.number, point.id, point.command);
+    for (const std::string& axis : axes) text += ',' + csv_field(input_text(point, axis));
+    for (const std::optional<double>& figure : point.figures) {
+      text += figure.has_value() ? fmt::format(",{}", *figure) : ",";
+    }
+    text += fmt::format(",{},{},{},{}\n", name_of(point.status), csv_field(point.error), point.version,
+                        point.platform_hash);
+  }
+  return text;
+}
+
+Json json_of(const StoredPoint& point) {
+  Json json{{"point", point.number},          {"id", point.id},           {"command", point.command},
+            {"inputs", point.inputs},         {"version", point.version}, {"platform_hash", point.platform_hash},
+            {"status", name_of(point.status)}};
+  for (std::size_t i = 0; i < figure_columns.size(); ++i) {
+    if (point.figures.at(i).has_value()) json[std::string(figure_columns.at(i))] = *point.figures.at(i);
+  }
+  if (point.status == PointStatus::failed) {
+    json["error"] = {{"kind", point.error_kind}, {"exit_status", point.exit_status}, {"message", point.error}};
+  }
+  if (point.status == PointStatus::done) json["result"] = Json::parse(point.result, nullptr, false);
+  return json;
+}
+
+std::string json(const std::string& database) {
+  SweepStore store(database, SweepStore::Access::read);
+  Json points = Json::array();
+  store.for_each([&](const StoredPoint& point) { points.push_back(json_of(point)); }, true);
+  return Json{{"format_version", 1}, {"points", points}}.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string best(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
+  const std::string_view column = column_of(command, points);
+  const StoredPoint* const point = best_point(points, column);
+  if (point == nullptr) bad_input("sweep", "{}: no point with {} is done", command.database, column);
+  std::string text = fmt::format("Point {}: {}\n", point->number, name_of_point(point->inputs, axes_of(points)));
+  for (const std::string_view each : figure_columns) {
+    if (const auto figure = point->figure(each)) text += fmt::format("  {} {:.9g}\n", each, *figure);
+  }
+  return text + fmt::format("Command: {}\n", command_line(point->command, point->inputs));
+}
+
+/// One line per value of a second axis.
+std::string plot(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
+  constexpr std::size_t most_series = 8;
+  const std::vector<std::string> axes = axes_of(points);
+  const std::string_view column = column_of(command, points);
+  const auto number = [](const StoredPoint& point, const std::string& axis) {
+    return study::leading_number(input_text(point, axis));
+  };
+  const auto numeric = [&](const std::string& axis) {
+    return std::all_of(points.begin(), points.end(),
+                       [&](const StoredPoint& point) { return number(point, axis).has_value(); });
+  };
+  const auto x = std::find_if(axes.rbegin(), axes.rend(), numeric);
+  if (x == axes.rend() || axes.size() > 2) {
+    bad_input("sweep", "{}: {} inputs vary ({}); a plot needs one of numbers, and at most one other", command.database,
+              axes.size(), fmt::join(axes, ", "));
+  }
+  std::map<std::string, std::map<double, double>> lines;
+  std::vector<std::string> order;
+  for (const StoredPoint& point : points) {
+    const auto figure = point.figure(column);
+    std::string name;
+    for (const std::string& axis : axes) {
+      if (axis != *x) name = fmt::format("{} {}", axis, input_text(point, axis));
+    }
+    if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
+    lines[name][*number(point, *x)] = figure.value_or(std::numeric_limits<double>::quiet_NaN());
+  }
+  if (order.size() > most_series) {
+    bad_input("sweep", "{}: {} lines, one per value beside {}; a plot has at most {}", command.database, order.size(),
+              *x, most_series);
+  }
+  LineChart chart{
+      .title = fmt::format("{} over {}", column, *x), .x_label = *x, .y_label = std::string(column), .series = {}};
+  for (const std::string& name : order) chart.series.push_back({name, {lines[name].begin(), lines[name].end()}});
+  return svg_line_chart(chart);
+}
+
+void merge(const SweepShowCommand& command) {
+  SweepStore store(command.database, SweepStore::Access::work);
+  for (const std::string& other : command.others) {
+    const std::uint64_t taken = store.merge(other);
+    print(fmt::format("{}: {} points\n", other, taken));
+  }
+}
+
+CLI::App* add_command(CLI::App& sweep, const char* name, const char* description, SweepShowCommand& options) {
+  CLI::App* const command = sweep.add_subcommand(name, description);
+  command->add_option("DATABASE", options.database, "File that `hcclsim sweep run` made")
+      ->required()
+      ->type_name("FILE");
+  return command;
+}
+
+void add_column(CLI::App& command, const char* name, SweepShowCommand& options) {
+  command.add_option(name, options.column, "Figure; without it the time of a step or of a collective")
+      ->check(one_of({figure_columns.begin(), figure_columns.end()}))
+      ->type_name("COLUMN");
+}
+
+void add_output(CLI::App& command, SweepShowCommand& options) {
+  command.add_option("-o,--output", options.output, "File to write, - for standard output")
+      ->capture_default_str()
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void add_sweep_show_commands(CLI::App& sweep) {
+  const auto options = std::make_shared<SweepShowCommand>();
+  CLI::App* command = add_command(sweep, "show", "A table of the points and their figures", *options);
+  command->callback([options] { print(show(read_points(options->database))); });
+
+  command = sweep.add_subcommand("export", "All points as CSV, or as JSON with their results");
+  command->add_option("FORM", options->form, "csv or json")->check(one_of({"csv", "json"}))->required();
+  command->add_option("DATABASE", options->database, "File that `hcclsim sweep run` made")
+      ->required()
+      ->type_name("FILE");
+  add_output(*command, *options);
+  command->callback([options] {
+    write_output(options->output,
+                 options->form == "csv" ? csv(read_points(options->database)) : json(options->database));
+  });
+
+  command = add_command(sweep, "best", "The best point, and the command that computes it by itself", *options);
+  add_column(*command, "--by", *options);
+  command->callback([options] { print(best(read_points(options->database), *options)); });
+
+  command = add_command(sweep, "plot", "A figure over one or two varied inputs as SVG", *options);
+  add_column(*command, "--by", *options);
+  add_output(*command, *options);
+  command->callback([options] { write_output(options->output, plot(read_points(options->database), *options)); });
+
+  command =
+      add_command(sweep, "merge", "Take the finished points of other databases, such as those of shards", *options);
+  command->add_option("OTHER", options->others, "Databases that stay as they are")->required()->type_name("FILE…");
+  command->callback([options] { merge(*options); });
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,148 @@
+#include "study/sweep/grid.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+constexpr std::size_t most_points = 1'000'000;
+
+struct Quantity {
+  double number = 0;
+  std::string unit;
+};
+
+/// "20GBps" is 20 and "GBps"; nothing if the text does not begin with a number.
+std::optional<Quantity> parse_quantity(std::string_view text) {
+  Quantity quantity;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quantity.number);
+  if (error != std::errc() || !std::isfinite(quantity.number)) return std::nullopt;
+  quantity.unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  return quantity;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(trimmed(text.substr(0, end)));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+/// The numbers of a range; its text itself if it is none. Sums of steps are printed to 12 digits, so that ten tenths
+/// are 1.
+std::vector<std::string> range_values(const std::string& axis, std::string_view text) {
+  const std::vector<std::string_view> parts = split(text, ':');
+  if (parts.size() != 3) return {std::string(text)};
+  const auto first = parse_quantity(parts[0]);
+  const auto last = parse_quantity(parts[1]);
+  const bool factor = parts[2].starts_with('x');
+  const auto step = parse_quantity(factor ? parts[2].substr(1) : parts[2]);
+  if (!first || !last || !step) return {std::string(text)};
+  if (first->unit != last->unit || (factor ? !step->unit.empty() : step->unit != first->unit)) {
+    bad_input("sweep", "{}: the parts of the range '{}' differ in their units; give all of them the same", axis, text);
+  }
+  const bool ends = factor ? first->number > 0 && last->number > 0 && step->number > 0 && step->number != 1 &&
+                                 (step->number > 1) == (last->number >= first->number)
+                           : step->number != 0 && (step->number > 0) == (last->number >= first->number);
+  if (!ends && first->number != last->number) {
+    bad_input("sweep", "{}: the range '{}' does not lead from its first to its last value", axis, text);
+  }
+  constexpr double tolerance = 1e-9;
+  const double count = first->number == last->number
+                           ? 0
+                           : (factor ? std::log(last->number / first->number) / std::log(step->number)
+                                     : (last->number - first->number) / step->number);
+  if (count >= static_cast<double>(most_points)) {
+    bad_input("sweep", "{}: the range '{}' has more than {} values", axis, text, most_points);
+  }
+  std::vector<std::string> values;
+  for (std::size_t i = 0; static_cast<double>(i) <= count + tolerance; ++i) {
+    const auto steps = static_cast<double>(i);
+    const double number = factor ? first->number * std::pow(step->number, steps) : first->number + steps * step->number;
+    values.push_back(fmt::format("{:.12g}{}", number, first->unit));
+  }
+  return values;
+}
+
+/// All combinations of the ranges in a list.
+std::vector<std::string> list_values(const std::string& axis, std::string_view text) {
+  std::vector<std::string> lists{""};
+  for (const std::string_view item : split(text, ',')) {
+    std::vector<std::string> longer;
+    for (const std::string& value : range_values(axis, item)) {
+      for (const std::string& list : lists) longer.push_back(list.empty() ? value : fmt::format("{},{}", list, value));
+    }
+    if (longer.size() > most_points) bad_input("sweep", "{}: '{}' has more than {} values", axis, text, most_points);
+    lists = std::move(longer);
+  }
+  return lists;
+}
+
+}  // namespace
+
+std::vector<std::string> axis_values(const std::string& axis, std::string_view text, ValueForm form) {
+  std::vector<std::string> values;
+  for (const std::string_view part : split(text, form == ValueForm::list ? ';' : ',')) {
+    const std::vector<std::string> some = form == ValueForm::list ? list_values(axis, part) : range_values(axis, part);
+    for (const std::string& value : some) {
+      if (value.empty()) bad_input("sweep", "{}: a value of '{}' is empty", axis, text);
+      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    }
+  }
+  return values;
+}
+
+std::string with_rest(const std::string& percentages) {
+  double sum = 0;
+  for (const std::string_view item : split(percentages, ',')) {
+    const auto quantity = parse_quantity(item);
+    if (!quantity || !quantity->unit.empty()) return percentages;
+    sum += quantity->number;
+  }
+  constexpr double whole = 100;
+  return sum < whole ? fmt::format("{},{:.12g}", percentages, whole - sum) : percentages;
+}
+
+void Grid::set(Axis axis) {
+  const auto same = std::find_if(axes_.begin(), axes_.end(), [&](const Axis& each) { return each.name == axis.name; });
+  if (same == axes_.end()) {
+    axes_.push_back(std::move(axis));
+  } else {
+    same->values = std::move(axis.values);
+  }
+}
+
+std::size_t Grid::size() const {
+  std::size_t points = 1;
+  for (const Axis& axis : axes_) {
+    if (axis.values.size() > most_points / points) {
+      bad_input("sweep", "the grid has more than {} points", most_points);
+    }
+    points *= axis.values.size();
+  }
+  return points;
+}
+
+std::vector<std::pair<std::string, std::string>> Grid::at(std::size_t point) const {
+  std::vector<std::pair<std::string, std::string>> values;
+  for (std::size_t i = axes_.size(); i-- > 0;) {
+    values.emplace_back(axes_[i].name, axes_[i].values[point % axes_[i].values.size()]);
+    point /= axes_[i].values.size();
+  }
+  std::reverse(values.begin(), values.end());
+  return values;
+}
+
+}  // namespace hcclsim::study

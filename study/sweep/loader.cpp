@@ -1,0 +1,184 @@
+#include "study/sweep/loader.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Messages are preceded by their length. An empty one says that the group is loaded, or, to the loader, to end.
+using Length = std::uint64_t;
+
+bool write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::send(file, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+bool send_message(int file, std::string_view message) {
+  const Length length = message.size();
+  std::string frame(sizeof length, '\0');
+  std::memcpy(frame.data(), &length, sizeof length);
+  return write_all(file, frame.append(message));
+}
+
+bool read_exactly(int file, char* to, std::size_t size) {
+  while (size > 0) {
+    const ssize_t count = ::read(file, to, size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    to += count;  // NOLINT(cppcoreguidelines-pro-bounds-pointer-arithmetic): what read() has filled
+    size -= static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+/// The next message; nothing when the other side is gone.
+std::optional<std::string> read_message(int file) {
+  Length length = 0;
+  std::array<char, sizeof length> prefix{};
+  if (!read_exactly(file, prefix.data(), prefix.size())) return std::nullopt;
+  std::memcpy(&length, prefix.data(), sizeof length);
+  std::string message(length, '\0');
+  if (!read_exactly(file, message.data(), message.size())) return std::nullopt;
+  return message;
+}
+
+/// Cuts the first whole message off what was received; nothing if there is none yet.
+std::optional<std::string> take_message(std::string& received) {
+  Length length = 0;
+  if (received.size() < sizeof length) return std::nullopt;
+  std::memcpy(&length, received.data(), sizeof length);
+  if (received.size() - sizeof length < length) return std::nullopt;
+  std::string message = received.substr(sizeof length, length);
+  received.erase(0, sizeof length + length);
+  return message;
+}
+
+Outcome outcome_of(const Error& error) {
+  return {.id = {},
+          .ok = false,
+          .error = error.what(),
+          .error_kind = error.kind(),
+          .exit_status = static_cast<int>(error.code())};
+}
+
+Outcome compute(const ComputePoint& computer, const Point& point) {
+  const Clock::time_point start = Clock::now();
+  Outcome outcome;
+  try {
+    const auto sent = nlohmann::json::from_cbor(run_in_child([&] {
+      const Computed computed = computer(point);
+      const auto bytes = nlohmann::json::to_cbor({computed.result, computed.figures});
+      return std::string(bytes.begin(), bytes.end());
+    }));
+    outcome.result = sent[0].get<std::string>();
+    outcome.figures = sent[1].get<std::vector<std::pair<std::string, double>>>();
+  } catch (const Error& error) {
+    outcome = outcome_of(error);
+  }
+  outcome.id = point.id;
+  outcome.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
+  return outcome;
+}
+
+std::string pack(std::size_t point, const Outcome& outcome) {
+  const auto bytes = nlohmann::json::to_cbor({point, outcome.id, outcome.ok, outcome.result, outcome.figures,
+                                              outcome.error, outcome.error_kind, outcome.exit_status, outcome.wall_s});
+  return {bytes.begin(), bytes.end()};
+}
+
+LoaderMessage unpack(const std::string& message) {
+  const auto fields = nlohmann::json::from_cbor(message);
+  int field = 0;
+  const auto next = [&]() -> const nlohmann::json& { return fields[static_cast<std::size_t>(field++)]; };
+  LoaderMessage unpacked;
+  unpacked.point = next().get<std::size_t>();
+  unpacked.outcome.id = next().get<std::string>();
+  unpacked.outcome.ok = next().get<bool>();
+  unpacked.outcome.result = next().get<std::string>();
+  unpacked.outcome.figures = next().get<std::vector<std::pair<std::string, double>>>();
+  unpacked.outcome.error = next().get<std::string>();
+  unpacked.outcome.error_kind = next().get<std::string>();
+  unpacked.outcome.exit_status = next().get<int>();
+  unpacked.outcome.wall_s = next().get<double>();
+  return unpacked;
+}
+
+/// The loader's life.
+void serve(int socket, const std::vector<Point>& points, std::size_t first, const LoadGroup& load) {
+  const ComputePoint computer = load(points[first]);
+  send_message(socket, "");
+  while (const auto message = read_message(socket)) {
+    if (message->empty()) return;
+    const std::size_t point = std::stoull(*message);
+    if (!send_message(socket, pack(point, compute(computer, points[point])))) return;
+  }
+}
+
+}  // namespace
+
+Loader::Loader(const std::vector<Point>& points, std::size_t first, const LoadGroup& load) {
+  std::array<int, 2> sockets{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
+    internal_error("cannot make a socket: {}", std::strerror(errno));
+  }
+  socket_ = sockets[0];
+  child_ = std::make_unique<Child>([&points, first, &load, sockets] {
+    ::close(sockets[0]);
+    serve(sockets[1], points, first, load);
+    return std::string();
+  });
+  ::close(sockets[1]);
+}
+
+Loader::~Loader() { ::close(socket_); }
+
+void Loader::send(std::size_t point) {
+  outstanding_.push_back(point);
+  send_message(socket_, std::to_string(point));  // if the process is gone, receive() finds out
+}
+
+void Loader::finish() { send_message(socket_, ""); }
+
+std::vector<LoaderMessage> Loader::receive() {
+  std::array<char, 1U << 16U> buffer{};
+  const ssize_t count = ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) ended_ = true;
+  if (count > 0) received_.append(buffer.data(), static_cast<std::size_t>(count));
+  std::vector<LoaderMessage> messages;
+  while (const auto message = take_message(received_)) {
+    if (message->empty()) {
+      loaded_ = true;
+      continue;
+    }
+    messages.push_back(unpack(*message));
+    std::erase(outstanding_, messages.back().point);
+  }
+  return messages;
+}
+
+std::optional<Outcome> Loader::failure() {
+  try {
+    static_cast<void>(child_->result());
+    return std::nullopt;
+  } catch (const Error& error) {
+    return outcome_of(error);
+  }
+}
+
+}  // namespace hcclsim::study

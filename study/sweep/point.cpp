@@ -1,0 +1,93 @@
+#include "study/sweep/point.hpp"
+
+#include <boost/uuid/name_generator_sha1.hpp>
+#include <boost/uuid/uuid_io.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/error.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+constexpr std::uint32_t most_shards = 1U << 20U;
+
+std::optional<std::uint32_t> parse_count(std::string_view text) {
+  std::uint32_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 1) return std::nullopt;
+  return count;
+}
+
+}  // namespace
+
+std::string content_hash(std::string_view bytes) {
+  // A space of names of its own, so that no other program's UUIDs are met.
+  static constexpr boost::uuids::uuid name_space{
+      {0x68, 0x63, 0x63, 0x6c, 0x73, 0x69, 0x6d, 0x2d, 0x73, 0x77, 0x65, 0x65, 0x70, 0x2d, 0x31, 0x00}};
+  boost::uuids::name_generator_sha1 generator(name_space);
+  return to_string(generator(bytes.data(), bytes.size()));
+}
+
+std::string content_hash_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file || std::filesystem::is_directory(path)) bad_input("sweep", "{}: cannot be read", path);
+  return content_hash(text);
+}
+
+std::string point_id(const Point& point) {
+  nlohmann::json inputs = nlohmann::json::object();  // sorted by name
+  for (const auto& [name, value] : point.inputs.items()) inputs[name] = value;
+  for (const auto& [name, path] : point.files) {
+    inputs[name] = {std::filesystem::path(path).filename().string(), point.hashes.at(name)};
+  }
+  const nlohmann::json identity{point.command, inputs, point.version};
+  return content_hash(identity.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+Shard parse_shard(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const auto index = parse_count(text.substr(0, slash));
+  const auto count = slash == std::string_view::npos ? std::nullopt : parse_count(text.substr(slash + 1));
+  if (!index || !count || *index > *count || *count > most_shards) {
+    bad_input("option", "'{}' is no part; give I/N with I from 1 to N, such as 2/8", text);
+  }
+  return {*index, *count};
+}
+
+bool belongs(const std::string& point_id, Shard shard) {
+  constexpr std::size_t digits = 8;
+  constexpr int hexadecimal = 16;
+  const unsigned long number = std::stoul(point_id.substr(0, digits), nullptr, hexadecimal);
+  return number % shard.count == shard.index - 1;
+}
+
+std::vector<std::string> varying_axes(const std::vector<const Json*>& inputs) {
+  std::vector<std::string> names;
+  for (const Json* const point : inputs) {
+    for (const auto& [name, value] : point->items()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  std::erase_if(names, [&](const std::string& name) {
+    const auto value = [&](const Json& point) { return point.contains(name) ? point[name] : Json(); };
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [&](const Json* const point) { return value(*point) == value(*inputs.front()); });
+  });
+  return names;
+}
+
+std::optional<double> leading_number(std::string_view value) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// A point of a sweep: the inputs of one simulation, and its name, which is a hash of all that the result depends on:
+/// the command, the inputs, the contents of the files that they name (the platform is always one) and the version of
+/// hcclsim. The folders of these files do not count, so that a point is the same on every machine.
+namespace hcclsim::study {
+
+using Json = nlohmann::ordered_json;
+
+struct Point {
+  std::string command;                          ///< "run" or "collective"
+  Json inputs;                                  ///< name of each axis -> its value, text; in the order of the grid
+  std::map<std::string, std::string> files{};   ///< input that names a file -> path of the file
+  std::map<std::string, std::string> hashes{};  ///< the same inputs -> content_hash of the file
+  std::string version{};                        ///< of hcclsim
+  std::string group{};                          ///< points of one group are computed from one loaded platform
+  std::string id{};                             ///< as point_id() says
+};
+
+/// A name for bytes: a UUID from their SHA-1.
+[[nodiscard]] std::string content_hash(std::string_view bytes);
+/// The same for a file's contents; throws Error(bad_input, "sweep") if it cannot be read.
+[[nodiscard]] std::string content_hash_of_file(const std::string& path);
+
+/// The name of a point: independent of the order of its inputs.
+[[nodiscard]] std::string point_id(const Point& point);
+
+/// One of `count` parts of a sweep, from 1; points go to parts by their names, so the parts are about equal and every
+/// machine finds the same ones.
+struct Shard {
+  std::uint32_t index = 1;
+  std::uint32_t count = 1;
+};
+
+/// "2/8"; throws Error(bad_input, "option").
+[[nodiscard]] Shard parse_shard(std::string_view text);
+[[nodiscard]] bool belongs(const std::string& point_id, Shard shard);
+
+/// The inputs that differ between points, in the order of the first point's inputs, then as they come up.
+[[nodiscard]] std::vector<std::string> varying_axes(const std::vector<const Json*>& inputs);
+
+/// The number that a value begins with, such as 20 of "20GBps" and 80 of "80,20"; nothing for other text.
+[[nodiscard]] std::optional<double> leading_number(std::string_view value);
+
+}  // namespace hcclsim::study

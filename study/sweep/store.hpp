@@ -1,0 +1,108 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "study/sweep/database.hpp"
+#include "study/sweep/point.hpp"
+
+/// The points of sweeps in an SQLite file: inputs, results and errors (docs/formats.md, "Sweep database"). Every change
+/// is one transaction, so that whatever ends a sweep leaves whole points. Several sweeps may work on one file: a point
+/// is claimed before it is computed, and the claims of a process that has died are void.
+namespace hcclsim::study {
+
+enum class PointStatus : std::uint8_t { waiting, running, done, failed };
+[[nodiscard]] std::string_view name_of(PointStatus status);
+
+/// The columns of figures, in their order; a figure that a command has not is NULL.
+inline constexpr std::array<std::string_view, 7> figure_columns{
+    "step_time_s", "images_per_s", "exposed_communication_s", "hbm_peak_bytes", "time_s", "algbw_Bps", "busbw_Bps"};
+
+/// What came of a point.
+struct Outcome {
+  std::string id;
+  bool ok = true;
+  std::string result{};                                   ///< JSON; if ok
+  std::vector<std::pair<std::string, double>> figures{};  ///< by column of figure_columns
+  std::string error{};                                    ///< if not ok
+  std::string error_kind{};                               ///< as Error::kind()
+  int exit_status = 0;
+  double wall_s = 0;  ///< real time that it took
+};
+
+/// A row of the table of points.
+struct StoredPoint {
+  std::int64_t number = 0;  ///< in the order in which points were added
+  std::string id;
+  std::string command;
+  Json inputs;
+  std::string platform_hash;
+  std::string version;
+  PointStatus status = PointStatus::waiting;
+  std::string result;  ///< JSON; empty unless done
+  std::string error;
+  std::string error_kind;
+  int exit_status = 0;
+  std::array<std::optional<double>, figure_columns.size()> figures{};
+
+  [[nodiscard]] std::optional<double> figure(std::string_view column) const;
+};
+
+struct PointCounts {
+  std::uint64_t waiting = 0, running = 0, done = 0, failed = 0;
+  [[nodiscard]] std::uint64_t all() const { return waiting + running + done + failed; }
+};
+
+class SweepStore {
+ public:
+  enum class Access : std::uint8_t { read, work };
+
+  /// Access::work makes the file if there is none, and enters this process among those that work on it. All functions
+  /// throw Error(bad_input, "database").
+  SweepStore(const std::string& path, Access access);
+  SweepStore(const SweepStore&) = delete;
+  SweepStore(SweepStore&&) = delete;
+  SweepStore& operator=(const SweepStore&) = delete;
+  SweepStore& operator=(SweepStore&&) = delete;
+  /// Gives back what is claimed and leaves a single file behind if no other process uses it.
+  ~SweepStore();
+
+  /// Adds those points that are not there yet.
+  void add(const std::vector<Point>& points);
+  /// Makes failed points wait again.
+  void retry(const std::vector<std::string>& ids);
+  /// The status of points that are there.
+  [[nodiscard]] std::vector<PointStatus> statuses(const std::vector<std::string>& ids);
+  /// Claims one waiting point for this process; false if another has it or it is finished.
+  [[nodiscard]] bool claim(const std::string& id);
+  /// Stores what came of claimed points, all at once.
+  void finish(const std::vector<Outcome>& outcomes);
+  /// Gives claimed points back.
+  void release(const std::vector<std::string>& ids);
+  /// Says that this process lives, for those on other machines; and makes points wait again whose process has died.
+  void keep_alive();
+
+  [[nodiscard]] PointCounts counts();
+  /// Visits points in their order; `results` says whether their results are read, too.
+  void for_each(const std::function<void(const StoredPoint&)>& visit, bool results);
+  /// All points without their results.
+  [[nodiscard]] std::vector<StoredPoint> points();
+
+  /// Takes the points of another database that are finished there and not here; returns how many.
+  std::uint64_t merge(const std::string& other);
+
+ private:
+  void make_tables();
+  void check_format() const;
+
+  Database database_;
+  std::int64_t owner_ = 0;  ///< row of this process in the table of sweeps; 0: only reads
+};
+
+}  // namespace hcclsim::study

@@ -1,0 +1,105 @@
+#include "study/sweep/point.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.hpp"
+#include "tests/study/sweep/sample_points.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+using testing::ElementsAre;
+
+Point sample() {
+  Point point{.command = "run", .inputs = Json{{"model", "resnet50"}, {"batch", "32"}}, .version = "1.0"};
+  point.files["platform"] = "/a/atlas.xml";
+  point.hashes["platform"] = content_hash("<platform/>");
+  return point;
+}
+
+TEST(Point, ContentHashIsTheNamedUuidOfItsSpace) {
+  // A UUID of version 5: SHA-1 of the name space's 16 bytes and the name, by any other program.
+  EXPECT_EQ(content_hash(""), "d2494fd9-ebfa-563e-8c2a-db77bba3f2dd");
+  EXPECT_EQ(content_hash("<platform/>"), "2e055d19-7cc7-5ec5-a830-7f98637e001c");
+}
+
+TEST(Point, NameIsStable) { EXPECT_EQ(point_id(sample()), "1a507309-0372-5eb2-9f3e-8a544b33a9a9"); }
+
+TEST(Point, NameDoesNotDependOnOrderOrFolder) {
+  Point other = sample();
+  other.inputs = Json{{"batch", "32"}, {"model", "resnet50"}};
+  other.files["platform"] = "/b/c/atlas.xml";
+  EXPECT_EQ(point_id(other), point_id(sample()));
+}
+
+TEST(Point, NameDependsOnAllElse) {
+  std::set<std::string> names{point_id(sample())};
+  const auto add = [&](auto change) {
+    Point point = sample();
+    change(point);
+    EXPECT_TRUE(names.insert(point_id(point)).second);
+  };
+  add([](Point& point) { point.command = "collective"; });
+  add([](Point& point) { point.version = "1.1"; });
+  add([](Point& point) { point.inputs["batch"] = "33"; });
+  add([](Point& point) { point.inputs["amp"] = "O0"; });
+  add([](Point& point) { point.files["platform"] = "/a/other.xml"; });
+  add([](Point& point) { point.hashes["platform"] = content_hash("<platform></platform>"); });
+  add([](Point& point) {
+    point.inputs["gradients"] = "g.csv";
+    point.files["gradients"] = "g.csv";
+    point.hashes["gradients"] = content_hash("1");
+  });
+  add([](Point& point) {
+    point.inputs["gradients"] = "g.csv";
+    point.files["gradients"] = "g.csv";
+    point.hashes["gradients"] = content_hash("2");
+  });
+}
+
+TEST(Point, ShardsTogetherAreTheWhole) {
+  const std::vector<Point> points = sample_points(1000);
+  for (const std::uint32_t count : {1U, 2U, 3U, 8U, 50U}) {
+    std::size_t total = 0;
+    std::set<std::string> seen;
+    for (std::uint32_t index = 1; index <= count; ++index) {
+      std::size_t size = 0;
+      for (const Point& point : points) {
+        if (!belongs(point.id, {index, count})) continue;
+        ++size;
+        EXPECT_TRUE(seen.insert(point.id).second);
+      }
+      EXPECT_GT(size, 1000 / count / 4);  // about equal
+      total += size;
+    }
+    EXPECT_EQ(total, points.size());
+  }
+}
+
+TEST(Point, ParsesShards) {
+  EXPECT_EQ(parse_shard("2/8").index, 2U);
+  EXPECT_EQ(parse_shard("2/8").count, 8U);
+  for (const char* const text : {"", "2", "0/8", "9/8", "2/", "/8", "2/8/1", "-1/8", "a/b", "2/0"}) {
+    EXPECT_THROW(static_cast<void>(parse_shard(text)), Error) << text;
+  }
+}
+
+TEST(Point, VaryingAxes) {
+  const Json one{{"model", "a"}, {"batch", "1"}, {"amp", "O2"}};
+  const Json two{{"model", "a"}, {"batch", "2"}, {"input", "64"}};
+  EXPECT_THAT(varying_axes({&one, &two}), ElementsAre("batch", "amp", "input"));
+  EXPECT_THAT(varying_axes({&one, &one}), ElementsAre());
+}
+
+TEST(Point, LeadingNumbers) {
+  EXPECT_EQ(leading_number("20GBps"), 20);
+  EXPECT_EQ(leading_number("80,20"), 80);
+  EXPECT_EQ(leading_number("0.5"), 0.5);
+  EXPECT_EQ(leading_number("ring"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace hcclsim::study
