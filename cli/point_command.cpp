@@ -10,6 +10,7 @@
 #include "cli/collective_report.hpp"
 #include "cli/run_options.hpp"
 #include "cli/run_simulation.hpp"
+#include "study/sweep/slurm.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -63,15 +64,6 @@ class CollectivePoint : public PointCommand {
  private:
   CollectiveOptions options_;
 };
-
-/// As a shell takes it.
-std::string shell_word(std::string_view text) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+:,./%@";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);
-  std::string in_quotes = "'";
-  for (const char c : text) in_quotes += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return in_quotes + '\'';
-}
 
 }  // namespace
 
@@ -131,15 +123,15 @@ std::string command_line(const std::string& command, const study::Json& inputs) 
   for (const auto& [name, json] : inputs.items()) {
     const auto value = json.get<std::string>();
     if (is_variable(name)) {
-      variables += fmt::format("{}={} ", name, shell_word(value));
+      variables += fmt::format("{}={} ", name, study::shell_word(value));
     } else if (name == collective_axis) {
       arguments = fmt::format(" {}", value) + arguments;
     } else if (is_edit(name)) {
-      arguments += fmt::format(" --set {}", shell_word(fmt::format("{}={}", name, value)));
+      arguments += fmt::format(" --set {}", study::shell_word(fmt::format("{}={}", name, value)));
     } else if (value == "true") {
       arguments += fmt::format(" --{}", name);
     } else if (value != "false") {
-      arguments += fmt::format(" --{} {}", name, shell_word(value));
+      arguments += fmt::format(" --{} {}", name, study::shell_word(value));
     }
   }
   return fmt::format("{}hcclsim {}{}", variables, command, arguments);

@@ -2,6 +2,7 @@
 
 #include "cli/sweep_run.hpp"
 #include "cli/sweep_show.hpp"
+#include "cli/sweep_submit.hpp"
 
 namespace hcclsim::cli {
 
@@ -10,6 +11,7 @@ void add_sweep_command(CLI::App& app) {
   sweep->require_subcommand(1);
   add_sweep_run_command(*sweep);
   add_sweep_show_commands(*sweep);
+  add_sweep_submit_commands(*sweep);
 }
 
 }  // namespace hcclsim::cli

@@ -47,7 +47,7 @@ std::vector<study::StoredPoint> stored(study::SweepStore& store, const std::vect
   return found;
 }
 
-std::string summary(const std::vector<study::StoredPoint>& points, const study::Tally& tally) {
+std::string summary(const std::vector<study::StoredPoint>& points, std::uint64_t computed) {
   constexpr std::size_t most_failures = 5;
   const std::vector<std::string> axes = axes_of(points);
   std::string failures;
@@ -59,7 +59,7 @@ std::string summary(const std::vector<study::StoredPoint>& points, const study::
     failures += fmt::format("  {}: {}\n", name_of_point(point.inputs, axes), point.error);
   }
   std::string text = fmt::format("Points {}: {} done, {} failed, {} left; {} computed now\n", points.size(), done,
-                                 failed, points.size() - done - failed, tally.computed);
+                                 failed, points.size() - done - failed, computed);
   if (failed > most_failures) failures += fmt::format("  and {} more: hcclsim sweep show\n", failed - most_failures);
   if (failed > 0) text += fmt::format("Failed:\n{}", failures);
   if (!points.empty()) {
@@ -96,22 +96,37 @@ void run(const SweepRunCommand& command) {
              });
            }});
   progress.erase();
-  const std::vector<study::StoredPoint> results = stored(store, points);
-  print(summary(results, tally));
-  if (interruption.signal() != 0) throw Interrupted(interruption.signal());
-  const auto failed = std::count_if(results.begin(), results.end(), [](const study::StoredPoint& point) {
-    return point.status == study::PointStatus::failed;
-  });
-  if (failed > 0) {
-    throw Error(ErrorCode::check_failed, "sweep",
-                fmt::format("{} of {} points failed; --retry-failed computes them anew", failed, results.size()));
+  try {
+    report_points(store, points, tally.computed);
+  } catch (const Error&) {
+    if (interruption.signal() == 0) throw;  // what is left then is no surprise
   }
+  if (interruption.signal() != 0) throw Interrupted(interruption.signal());
 }
 
 }  // namespace
 
 std::vector<study::Point> GridArguments::points() const {
   return points_of(read_grid(command, parsed->remaining(), config));
+}
+
+void report_points(study::SweepStore& store, const std::vector<study::Point>& points, std::uint64_t computed) {
+  const std::vector<study::StoredPoint> results = stored(store, points);
+  print(summary(results, computed));
+  std::size_t failed = 0;
+  std::size_t left = 0;
+  for (const study::StoredPoint& point : results) {
+    if (point.status == study::PointStatus::failed) ++failed;
+    if (point.status == study::PointStatus::waiting || point.status == study::PointStatus::running) ++left;
+  }
+  if (failed > 0) {
+    throw Error(ErrorCode::check_failed, "sweep",
+                fmt::format("{} of {} points failed; --retry-failed computes them anew", failed, results.size()));
+  }
+  if (left > 0) {
+    throw Error(ErrorCode::check_failed, "sweep",
+                fmt::format("{} of {} points are left; the same command goes on", left, results.size()));
+  }
 }
 
 void add_grid_arguments(CLI::App& command, GridArguments& arguments) {

@@ -28,6 +28,10 @@ void add_grid_arguments(CLI::App& command, GridArguments& arguments);
 
 void add_sweep_run_command(CLI::App& sweep);
 
+/// Prints what the store has of these points: counts, the first errors, the best one. Throws Error(check_failed) if
+/// some have failed or are left.
+void report_points(study::SweepStore& store, const std::vector<study::Point>& points, std::uint64_t computed);
+
 /// "batch 64, split-by-size 80,20": what tells a point from the others.
 [[nodiscard]] std::string name_of_point(const study::Json& inputs, const std::vector<std::string>& axes);
 /// The axes that differ between points.
