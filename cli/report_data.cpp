@@ -3,6 +3,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "cli/baseline.hpp"
 #include "cli/output.hpp"
 #include "cli/run_report.hpp"
 
@@ -81,6 +82,20 @@ Json checks_json(const RunReport& report) {
   return json;
 }
 
+/// Ranks that follow each other and have the same figures are one entry.
+Json ranks_json(const RunReport& report) {
+  const std::vector<Seconds>& times = report.result.step_times;
+  Json ranks = Json::array();
+  for (std::size_t rank = 0; rank < times.size(); ++rank) {
+    if (rank > 0 && times[rank] == times[rank - 1]) {
+      ranks.back()["last"] = rank;
+    } else {
+      ranks.push_back({{"first", rank}, {"last", rank}, {"step_time_s", times[rank]}});
+    }
+  }
+  return ranks;
+}
+
 /// Null unless further simulations were run.
 Json advice_json(const RunReport& report) {
   if (!report.advice.has_value()) return nullptr;
@@ -110,6 +125,11 @@ std::string json_report(const RunReport& report) {
             {"platform", report.platform},
             {"npus", report.npus},
             {"batch", report.workload.batch},
+            {"rank", report.rank},
+            {"iterations", report.iterations.size()},
+            {"amp", report.amp},
+            {"framework", report.framework},
+            {"hcom_parallel", report.hcom_parallel},
             {"launch", report.launch},
             {"network", report.network},
             {"folded", report.folded},
@@ -118,6 +138,7 @@ std::string json_report(const RunReport& report) {
             {"trace", trace_json(report)},
             {"gradients", gradients_json(report)},
             {"step_time_s", result.step_time},
+            {"ranks", ranks_json(report)},
             {"images_per_s", report.images_per_second()},
             {"compute_s", result.compute},
             {"exposed_communication_s", result.exposed_communication},
@@ -134,6 +155,7 @@ std::string json_report(const RunReport& report) {
   }
   if (!report.explanation.empty()) json["explain"] = explanation_json(report.explanation);
   if (report.numerics.has_value()) json["numerics"] = numerics_json(*report.numerics);
+  if (report.baseline.has_value()) json["baseline"] = baseline_json(*report.baseline);
   // Names and paths are the user's and need not be UTF-8; replacing what is not keeps the output valid JSON.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cli/baseline.hpp"
 #include "cli/hccl_options.hpp"
 #include "cli/output.hpp"
 #include "cli/run_report.hpp"
@@ -258,6 +259,7 @@ std::string text_report(const RunReport& report) {
   text += explanation_text(report.explanation);
   text += foot(report);
   if (report.numerics.has_value()) text += numerics_text(*report.numerics);
+  if (report.baseline.has_value()) text += baseline_text(*report.baseline);
   return text;
 }
 

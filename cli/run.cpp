@@ -11,6 +11,7 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/output_file.hpp"
+#include "cli/baseline.hpp"
 #include "cli/iteration.hpp"
 #include "cli/loaded_run.hpp"
 #include "cli/numerics_run.hpp"
@@ -36,7 +37,8 @@ constexpr const char* footer =
     "  hcclsim run --gradients profile.csv --format json    a measured profile instead of a model\n"
     "  hcclsim run --numerics --iterations 10               real gradients, loss and accuracy\n"
     "  hcclsim run --explain                                why these algorithms, and what others cost\n"
-    "  hcclsim run --format json --advice                   with comparisons and advice";
+    "  hcclsim run --format json --advice                   with comparisons and advice\n"
+    "  hcclsim run --baseline stored.json --junit run.xml   against a run that was stored, for CI";
 
 /// The timeline files that --trace asks for: one, or one per rank in a folder.
 struct Timeline {
@@ -81,7 +83,8 @@ std::string write_report(const RunReport& report, OutputFormat format) {
 }
 
 /// Loads everything, simulates, prints and writes. Runs in a child. `session` is there with --numerics.
-void run_and_print(const RunOptions& options, const std::string& platform, NumericsSession* session) {
+void run_and_print(const RunOptions& options, const BaselineOptions& regression_options, const std::string& platform,
+                   NumericsSession* session) {
   sim::Cluster cluster(platform, options.platform_edits);
   LoadedRun run(options, cluster);
   std::vector<Timeline> timelines = open_timelines(options, run.npus);
@@ -90,6 +93,7 @@ void run_and_print(const RunOptions& options, const std::string& platform, Numer
   std::vector<OutputFile> html;
   if (!options.html.path.empty()) html.emplace_back(options.html.path);
   NumericsFiles numerics_files(options.numerics);
+  RegressionCheck regression(regression_options);
 
   std::vector<Rank> traced;
   if (!timelines.empty()) traced = traced_ranks(options, run.npus);
@@ -106,6 +110,8 @@ void run_and_print(const RunOptions& options, const std::string& platform, Numer
   }
   for (OutputFile& file : step_trace) file.write(step_trace_csv(report.iterations));
   for (OutputFile& file : html) file.write(run_page(report, shown, options.html));
+  regression.compare(report);
+  regression.write_junit(report);
   // Files appear when all has succeeded, printing included.
   print(write_report(report, options.format));
   if (options.format == OutputFormat::csv) print_remarks_apart(report.unmodelled, report.notes);
@@ -113,7 +119,9 @@ void run_and_print(const RunOptions& options, const std::string& platform, Numer
   for (OutputFile& file : step_trace) file.commit();
   for (OutputFile& file : html) file.commit();
   numerics_files.commit();
+  regression.commit();
   if (report.numerics.has_value()) require_exact(*report.numerics);
+  require_baseline(report);
 }
 
 }  // namespace
@@ -126,15 +134,23 @@ void add_run_command(CLI::App& app) {
 
 void set_up_run(CLI::App* const command, const std::shared_ptr<const HtmlReport>& html) {
   const auto options = std::make_shared<RunOptions>();
+  const auto regression = std::make_shared<BaselineOptions>();
   add_run_options(*command, *options);
-  command->callback([command, options, html] {
+  add_baseline_options(*command, *regression);
+  command->callback([command, options, regression, html] {
     if (html != nullptr) options->html = *html;
     finish_run_options(*command, *options);
+    check_baseline_options(*command, *regression);
     const std::string platform = find_platform(options->platform);
     std::optional<NumericsSession> session;
     if (options->numerics.enabled) session.emplace();
     static_cast<void>(run_in_child([&] {
-      run_and_print(*options, platform, session.has_value() ? &*session : nullptr);
+      try {
+        run_and_print(*options, *regression, platform, session.has_value() ? &*session : nullptr);
+      } catch (const Error& error) {
+        if (error.code() == ErrorCode::simulated_failure) write_junit_failure(*regression, error);
+        throw;
+      }
       return std::string();
     }));
     if (session.has_value() && session->interruption.signal() != 0) throw Interrupted(session->interruption.signal());

@@ -13,6 +13,7 @@
 #include "device/workload.hpp"
 #include "hccl/gradient/advice.hpp"
 #include "hccl/parallel/training.hpp"
+#include "study/baseline.hpp"
 
 /// What `hcclsim run` prints, and the writers of its forms: text for people, JSON and CSV for programs
 /// (docs/formats.md). Nothing here simulates; every figure comes from a simulation that the caller has run. Dates are
@@ -41,6 +42,12 @@ struct LinkUse {
   std::string kind;  ///< "HCCS"
   BytesPerSecond capacity = 0;
   std::vector<Load> segments;  ///< one per segment
+};
+
+/// The comparison with a stored run.
+struct BaselineReport {
+  std::string file;
+  study::BaselineComparison comparison;
 };
 
 struct RunReport {
@@ -78,6 +85,7 @@ struct RunReport {
   std::optional<ProfileReport> profile;          ///< of --profile
   std::vector<ExplainedCollective> explanation;  ///< of --explain
   std::optional<NumericsReport> numerics;        ///< of --numerics
+  std::optional<BaselineReport> baseline;        ///< of --baseline
 
   std::vector<LinkUse> links;  ///< empty unless asked for
 

@@ -121,8 +121,8 @@ std::optional<GradientCheckTimes> check_times(const RankSpans& spans, const devi
 }
 
 /// Mean distance of successive iteration ends, without the first iteration if there are others: it starts from rest.
-Seconds mean_step(const std::vector<Seconds>& ends, Seconds fp_start) {
-  if (ends.size() == 1) return ends.front() - fp_start;
+Seconds mean_step(const std::vector<Seconds>& ends, Seconds start) {
+  if (ends.size() == 1) return ends.front() - start;
   return (ends.back() - ends.front()) / static_cast<double>(ends.size() - 1);
 }
 
@@ -183,15 +183,17 @@ TrainingResult simulate_training(sim::Cluster& cluster, const device::Workload& 
   result.transfers = network->completed();
 
   const RankSpans spans = spans_of(result.trace, options, workload.kernels.size());
-  const std::vector<Seconds>& ends = executor.iteration_ends(options.rank);
   result.last_fp_start = spans.kernels.front().start;
-  result.step_time = mean_step(ends, result.last_fp_start);
+  for (Rank rank = 0; rank < options.npus; ++rank) {
+    result.step_times.push_back(mean_step(executor.iteration_ends(rank), options.skew.start(rank)));
+  }
+  result.step_time = result.step_times[options.rank];
   for (std::size_t i = 0; i < spans.kernels.size(); ++i) {
     if (workload.kernels[i].phase == models::Phase::forward)
       result.fp_end = spans.kernels[i].end - result.last_fp_start;
   }
   result.bp_end = spans.kernels.back().end - result.last_fp_start;
-  result.iteration_end = ends.back() - result.last_fp_start;
+  result.iteration_end = executor.iteration_ends(options.rank).back() - result.last_fp_start;
   result.compute = length(spans.computing);
   result.update = length(unite(spans.after));
   result.checks = check_times(spans, workload, schedules, result.last_fp_start);

@@ -72,7 +72,8 @@ struct GradientCheckTimes {
 
 /// Dates are seconds since fp_start of the last iteration of the reported rank.
 struct TrainingResult {
-  Seconds step_time = 0;  ///< mean distance of successive iteration ends but the first
+  Seconds step_time = 0;            ///< mean distance of successive iteration ends but the first
+  std::vector<Seconds> step_times;  ///< the same of every rank
   Seconds fp_end = 0;     ///< the last forward kernel ends; 0 if there is none
   Seconds bp_end = 0;
   Seconds iteration_end = 0;

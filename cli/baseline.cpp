@@ -1,0 +1,201 @@
+#include "cli/baseline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/junit.hpp"
+#include "cli/numerics_run.hpp"
+#include "cli/option_checks.hpp"
+#include "cli/output.hpp"
+#include "cli/version.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using study::BaselineComparison;
+using study::ComparedPart;
+using study::Difference;
+
+constexpr const char* suite_name = "hcclsim run";
+
+std::string text_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string change_of(const Difference& difference) {
+  return difference.relative.has_value() ? fmt::format("{:+.3g} %", *difference.relative * 100) : std::string();
+}
+
+/// "segment 2 [108,160] on rank 0: end_s 0.0168 -> 0.017 (+1.19 %)".
+std::string sentence(const Difference& difference) {
+  const std::string change = change_of(difference);
+  return fmt::format("{}: {} {} -> {}{}", difference.place, difference.figure, text_of(difference.before),
+                     text_of(difference.after), change.empty() ? "" : fmt::format(" ({})", change));
+}
+
+/// "12 of 340 figures differ by more than 1 %".
+std::string verdict(const BaselineComparison& comparison) {
+  const std::string limit =
+      comparison.tolerance > 0 ? fmt::format(" by more than {:g} %", comparison.tolerance * 100) : std::string();
+  if (comparison.differences() == 0) return fmt::format("none of {} figures differs{}", comparison.figures(), limit);
+  return fmt::format("{} of {} figures differ{}", comparison.differences(), comparison.figures(), limit);
+}
+
+JunitTest test_of(const ComparedPart& part) {
+  JunitTest test{.name = part.name};
+  if (part.differences.empty()) return test;
+  test.outcome = JunitTest::Outcome::failed;
+  test.message = sentence(part.differences.front());
+  if (part.differences.size() > 1) test.message += fmt::format(", and {} more", part.differences.size() - 1);
+  for (const Difference& difference : part.differences) test.details += sentence(difference) + '\n';
+  return test;
+}
+
+/// Whether the real numbers are what they must be.
+JunitTest test_of(const NumericsReport& numerics) {
+  JunitTest test{.name = "exact reductions"};
+  try {
+    require_exact(numerics);
+  } catch (const Error& error) {
+    test.outcome = JunitTest::Outcome::failed;
+    test.message = error.what();
+  }
+  return test;
+}
+
+std::vector<std::pair<std::string, std::string>> properties_of(const RunReport& report) {
+  std::vector<std::pair<std::string, std::string>> properties{
+      {"hcclsim", std::string(version())},
+      {"model", report.model},
+      {"platform", report.platform},
+      {"npus", std::to_string(report.npus)},
+      {"batch", std::to_string(report.workload.batch)},
+      {"rank", std::to_string(report.rank)},
+      {"split", report.split},
+      {"step_time_s", fmt::format("{}", report.result.step_time)}};
+  if (report.baseline.has_value()) {
+    properties.emplace_back("baseline", report.baseline->file);
+    properties.emplace_back("tolerance", fmt::format("{}", report.baseline->comparison.tolerance));
+  }
+  return properties;
+}
+
+/// Without a baseline there is nothing to hold the parts against.
+std::vector<JunitTest> tests_of(const RunReport& report) {
+  std::vector<JunitTest> tests;
+  if (report.baseline.has_value()) {
+    for (const ComparedPart& part : report.baseline->comparison.parts) tests.push_back(test_of(part));
+  } else {
+    const Json run = Json::parse(json_report(report));
+    for (const ComparedPart& part : study::compare_runs(run, run, 0).parts) {
+      tests.push_back({part.name, JunitTest::Outcome::skipped, "no --baseline to compare with"});
+    }
+  }
+  if (report.numerics.has_value()) tests.push_back(test_of(*report.numerics));
+  return tests;
+}
+
+}  // namespace
+
+void add_baseline_options(CLI::App& command, BaselineOptions& options) {
+  const std::string group = "Regression";
+  command
+      .add_option("--baseline", options.file,
+                  "Compare with a stored run, what --format json printed; exit status 1 if a figure differs")
+      ->type_name("FILE")
+      ->group(group);
+  command.add_option("--tolerance", options.tolerance, "Relative difference from the baseline that is accepted")
+      ->check(number(0, 1))
+      ->default_str("0")
+      ->type_name("")
+      ->group(group);
+  command.add_option("--junit", options.junit, "Result as JUnit XML for CI systems")->type_name("FILE")->group(group);
+}
+
+void check_baseline_options(const CLI::App& command, const BaselineOptions& options) {
+  if (command.get_option("--tolerance")->count() > 0 && options.file.empty()) {
+    bad_input("option", "--tolerance is that of a comparison; give --baseline FILE too");
+  }
+  if (options.junit == "-") bad_input("option", "--junit -: standard output is taken by the report; give a file");
+}
+
+RegressionCheck::RegressionCheck(const BaselineOptions& options) : options_(options) {
+  if (!options.file.empty()) baseline_ = study::read_baseline(options.file);
+  if (!options.junit.empty()) junit_.emplace_back(options.junit);
+}
+
+void RegressionCheck::compare(RunReport& report) const {
+  if (!baseline_.has_value()) return;
+  const Json run = Json::parse(json_report(report));
+  report.baseline = {options_.file, study::compare_runs(*baseline_, run, options_.tolerance)};
+}
+
+void RegressionCheck::write_junit(const RunReport& report) {
+  for (OutputFile& file : junit_) file.write(junit_xml({suite_name, properties_of(report), tests_of(report)}));
+}
+
+void RegressionCheck::commit() {
+  for (OutputFile& file : junit_) file.commit();
+}
+
+void require_baseline(const RunReport& report) {
+  if (!report.baseline.has_value()) return;
+  const BaselineComparison& comparison = report.baseline->comparison;
+  for (const ComparedPart& part : comparison.parts) {
+    if (part.differences.empty()) continue;
+    throw Error(ErrorCode::check_failed, "baseline",
+                fmt::format("{}: {}; the first: {}", report.baseline->file, verdict(comparison),
+                            sentence(part.differences.front())));
+  }
+}
+
+void write_junit_failure(const BaselineOptions& options, const Error& error) {
+  if (options.junit.empty()) return;
+  const JunitTest test{.name = "simulation",
+                       .outcome = JunitTest::Outcome::error,
+                       .message = error.what(),
+                       .details = fmt::format("kind: {}\n", error.kind())};
+  write_file_atomically(options.junit, junit_xml({suite_name, {{"hcclsim", std::string(version())}}, {test}}));
+}
+
+std::string baseline_text(const BaselineReport& baseline) {
+  constexpr std::size_t most_rows = 20;
+  const BaselineComparison& comparison = baseline.comparison;
+  std::string text = fmt::format("Baseline {}: {}.\n", baseline.file, verdict(comparison));
+  const std::size_t differences = comparison.differences();
+  if (differences == 0) return text;
+  Table table({{"where", Table::Align::left}, {"figure", Table::Align::left}, {"baseline"}, {"now"}, {"change"}});
+  std::size_t rows = 0;
+  for (const ComparedPart& part : comparison.parts) {
+    for (const Difference& difference : part.differences) {
+      if (rows++ == most_rows)
+        return text + table.to_string("  ") + fmt::format("  … and {} more\n", differences - most_rows);
+      table.add_row({difference.place, difference.figure, text_of(difference.before), text_of(difference.after),
+                     change_of(difference)});
+    }
+  }
+  return text + table.to_string("  ");
+}
+
+Json baseline_json(const BaselineReport& baseline) {
+  const BaselineComparison& comparison = baseline.comparison;
+  Json differences = Json::array();
+  for (const ComparedPart& part : comparison.parts) {
+    for (const Difference& difference : part.differences) {
+      differences.push_back(
+          {{"part", part.name},
+           {"place", difference.place},
+           {"figure", difference.figure},
+           {"baseline", difference.before},
+           {"now", difference.after},
+           {"relative", difference.relative.has_value() ? Json(*difference.relative) : Json(nullptr)}});
+    }
+  }
+  return {{"file", baseline.file},
+          {"tolerance", comparison.tolerance},
+          {"equal", comparison.differences() == 0},
+          {"figures", comparison.figures()},
+          {"differences", std::move(differences)}};
+}
+
+}  // namespace hcclsim::cli
