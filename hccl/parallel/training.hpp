@@ -74,7 +74,7 @@ struct GradientCheckTimes {
 struct TrainingResult {
   Seconds step_time = 0;            ///< mean distance of successive iteration ends but the first
   std::vector<Seconds> step_times;  ///< the same of every rank
-  Seconds fp_end = 0;     ///< the last forward kernel ends; 0 if there is none
+  Seconds fp_end = 0;               ///< the last forward kernel ends; 0 if there is none
   Seconds bp_end = 0;
   Seconds iteration_end = 0;
   Seconds compute = 0;                ///< time during which a compute or update stream is busy
