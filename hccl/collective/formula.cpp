@@ -200,22 +200,23 @@ std::optional<Formula> formula_of_ahc(const Operation& operation, const Topology
   const bool pods = !topology.super_pods.empty();
   const std::vector<Rank> groups = pods ? topology.super_pod_sizes() : topology.server_sizes();
   if (groups.empty()) return std::nullopt;
-  const auto [smallest, largest] = std::minmax_element(groups.begin(), groups.end());
+  const Rank smallest = *std::min_element(groups.begin(), groups.end());
+  const Rank largest = *std::max_element(groups.begin(), groups.end());
   const auto count = static_cast<double>(groups.size());
   const double ranks = operation.ranks;
   const auto payload = static_cast<double>(operation.payload());
   const auto rounds = [](std::size_t size) { return static_cast<double>(std::bit_width(size - 1)); };
-  const FormulaTerms gather{.steps = rounds(*largest), .bytes = (*largest - 1.0) / *largest * payload};
-  Rank readers = *largest;  // of the smallest group that has slices to read
+  const FormulaTerms gather{.steps = rounds(largest), .bytes = (largest - 1.0) / largest * payload};
+  Rank readers = largest;  // of the smallest group that has slices to read
   for (const Rank size : groups) readers = size > 1 ? std::min(readers, size) : readers;
   const FormulaTerms read{.steps = 1, .bytes = payload / (ranks * readers), .access = sim::Access::read};
-  FormulaTerms owners{.steps = rounds(groups.size()), .bytes = (count - 1) / (count * *smallest) * payload};
-  if (operation.collective != Collective::allreduce && *smallest != *largest) {
-    owners = {.steps = count - 1, .bytes = (ranks - *smallest) / (ranks * *smallest) * payload};
+  FormulaTerms owners{.steps = rounds(groups.size()), .bytes = (count - 1) / (count * smallest) * payload};
+  if (operation.collective != Collective::allreduce && smallest != largest) {
+    owners = {.steps = count - 1, .bytes = (ranks - smallest) / (ranks * smallest) * payload};
   }
   Formula formula;
   const auto inside = [&](const FormulaTerms& terms) {
-    if (*largest > 1) formula.push_back({pods ? Extent::super_pod : Extent::server, terms});
+    if (largest > 1) formula.push_back({pods ? Extent::super_pod : Extent::server, terms});
   };
   const auto between = [&](const FormulaTerms& terms) {
     if (groups.size() > 1) formula.push_back({pods ? Extent::cluster : Extent::super_pod, terms});
