@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/collective/algo_level.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -26,6 +28,11 @@ LevelAlgorithm between_servers(LevelAlgorithm algorithm) {
   return spans ? LevelAlgorithm::automatic : algorithm;
 }
 
+bool has_between_pods(Collective collective, LevelAlgorithm algorithm) {
+  const std::optional<AlgoOperator> op = algo_operator_of(collective);
+  return !op.has_value() || has_level2(device::Generation::a3, *op, algorithm);
+}
+
 /// The request for every algorithm of the collective, hierarchical with each that it has between servers.
 std::vector<CollectiveRequest> requests_of_all(const CollectiveRequest& request, const Topology& topology) {
   const Collective collective = request.operation.collective;
@@ -41,7 +48,7 @@ std::vector<CollectiveRequest> requests_of_all(const CollectiveRequest& request,
     // What is asked for between servers stays where super-pods are the outermost level.
     const bool pods = !topology.super_pods.empty();
     for (const auto& [outer, setting] : outers) {
-      if (!has_outer(collective, outer)) continue;
+      if (!has_outer(collective, outer) || (pods && !has_between_pods(collective, setting))) continue;
       for (AlgoLevels& levels : other.config.algo.operators) {
         levels = pods ? AlgoLevels{.level1 = between_servers(levels.level1), .level2 = setting}
                       : AlgoLevels{.level1 = setting};

@@ -44,8 +44,14 @@ std::optional<FormulaTerms> halving_doubling_terms(Collective collective, Rank r
   const FormulaTerms unfolding{.steps = 1, .bytes = payload};
   if (collective == Collective::reduce) return core == ranks ? halving + doubling : folding + halving + doubling;
   if (core == ranks) return phases(halving, doubling, collective);
-  if (collective != Collective::allreduce) return std::nullopt;
-  return folding + halving + doubling + unfolding;
+  if (collective == Collective::allreduce) return folding + halving + doubling + unfolding;
+  // The longest row of blocks in every round, and the block that goes to or from those beyond.
+  double row = 0;
+  for (Rank length = 1; length < core; length *= 2) row += length + std::min(ranks - core, length);
+  const double block = payload / ranks;
+  const FormulaTerms rows{.steps = log, .bytes = row * block, .reduced = row * block};
+  const FormulaTerms own{.steps = 1, .bytes = block};
+  return phases(folding + rows + own, own + FormulaTerms{.steps = log, .bytes = row * block} + unfolding, collective);
 }
 
 /// NHR and NB.

@@ -1,8 +1,10 @@
 #include "hccl/collective/halving_doubling.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <string>
+#include <utility>
 
-#include "base/error.hpp"
 #include "hccl/collective/steps.hpp"
 
 namespace hcclsim::hccl {
@@ -176,12 +178,88 @@ class Rows {
   std::uint16_t pair_ = 0;
 };
 
-void require_power_of_two(const Builder& builder, const Level& level) {
-  const Rank size = builder.size(level.group);
-  if (!std::has_single_bit(size)) {
-    bad_input("algorithm", "halving-doubling: blocks of {} ranks; it has them for powers of two only: use nhr or nb",
-              size);
+/// Reduce-scatter and all-gather of blocks among a number of members that is no power of two: exchanges among the core,
+/// whose members have their own block, and that of the one they took from.
+class FoldedBlocks {
+ public:
+  FoldedBlocks(Builder& builder, const Level& level)
+      : builder_(builder),
+        level_(level),
+        size_(builder.size(level.group)),
+        folding_(size_, false),
+        groups_(add_groups(builder, level, folding_)) {}
+
+  [[nodiscard]] const FoldedGroups& groups() const { return groups_; }
+  [[nodiscard]] std::int32_t bits() const { return bits_of(static_cast<Rank>(folding_.core.size())); }
+
+  /// Pairs of rows of 2^bit members of the core exchange blocks: each sends those of the other row, where they are
+  /// added, or its own.
+  void exchange_rows(const std::string& name, std::int32_t bit, bool reduces) {
+    const std::int32_t ready = builder_.reserve_notifies(2);
+    const bool by_core = reduces && !level_.inline_reduce;
+    if (by_core) builder_.reserve_scratch(1, {});
+    const TaskKind kind = reduces && !by_core ? TaskKind::write_reduce : TaskKind::write;
+    const Rank length = Rank{1} << bit;
+    const auto rows = static_cast<Rank>(folding_.core.size() >> bit);
+    std::vector<std::uint16_t> members;
+    for (Rank row = 0; row < rows; ++row) members.push_back(group_of(row * length, length));
+    std::vector<Strand> strands;
+    for (Rank row = 0; row < rows; ++row) {
+      const Peer peer = pair_in(members[row ^ 1U]);
+      const std::vector<Cut> own = blocks(members[row], row * length, length);
+      const std::vector<Cut> sent = reduces ? blocks(members[row], (row ^ 1U) * length, length) : own;
+      Loop loop{.tasks = {post(peer, {ready}), wait({ready}),
+                          transfer(kind, peer, output(sent), by_core ? scratch(sent, {}, 0) : output(sent)),
+                          post(peer, {ready + 1}), wait({ready + 1})}};
+      if (by_core) loop.tasks.push_back(reduce(scratch(own, {}, 0), output(own), true));
+      strands.push_back({.group = members[row], .loops = {std::move(loop)}});
+    }
+    builder_.add_stage(name).strands = std::move(strands);
   }
+
+  /// The block of the one who gave its payload away, between the two: `from` has one of them.
+  void pass_block(const std::string& name, std::uint16_t from, bool to_giver) {
+    const Cut block{.kind = Cut::Kind::block, .group = from, .parts = size_, .index = {0, 2, 0, 0}};
+    const Pairs pairs = to_giver ? Pairs{folding_.pairs.to, folding_.pairs.from} : folding_.pairs;
+    add_writes(builder_, level_, name, {{pairs, append(level_.parent, block)}});
+  }
+
+ private:
+  [[nodiscard]] std::uint16_t group_of(Rank first, Rank count) {
+    const auto begin = folding_.core.begin() + first;
+    return builder_.add_group(Group::ordered(size_, {begin, begin + count}, builder_.stride(level_.group)));
+  }
+  /// First block of position `position` of the core: the first ones have two each.
+  [[nodiscard]] Rank start(Rank position) const {
+    return position + std::min(position, static_cast<Rank>(folding_.pairs.to.size()));
+  }
+  [[nodiscard]] std::vector<Cut> blocks(std::uint16_t group, Rank first, Rank count) const {
+    return append(level_.parent, {.kind = Cut::Kind::block,
+                                  .group = group,
+                                  .parts = size_,
+                                  .count = start(first + count) - start(first),
+                                  .index = {static_cast<std::int32_t>(start(first))}});
+  }
+
+  Builder& builder_;
+  const Level& level_;
+  Rank size_;
+  Folding folding_;
+  FoldedGroups groups_;
+};
+
+void halve_folded(Builder& builder, const Level& level) {
+  FoldedBlocks blocks(builder, level);
+  fold(builder, level, blocks.groups().givers, blocks.groups().takers);
+  for (std::int32_t bit = blocks.bits() - 1; bit >= 0; --bit) blocks.exchange_rows("halving", bit, true);
+  blocks.pass_block("unfold", blocks.groups().takers, true);
+}
+
+void double_folded(Builder& builder, const Level& level) {
+  FoldedBlocks blocks(builder, level);
+  blocks.pass_block("fold", blocks.groups().givers, false);
+  for (std::int32_t bit = 0; bit < blocks.bits(); ++bit) blocks.exchange_rows("doubling", bit, false);
+  unfold(builder, level, blocks.groups().takers, blocks.groups().givers);
 }
 
 }  // namespace
@@ -228,7 +306,10 @@ void halving_doubling_broadcast_stages(Builder& builder, const Level& level, Ran
 }
 
 void halving_doubling_reduce_scatter_stages(Builder& builder, const Level& level) {
-  require_power_of_two(builder, level);
+  if (!std::has_single_bit(builder.size(level.group))) {
+    halve_folded(builder, level);
+    return;
+  }
   std::vector<Loop> loops;
   for (std::int32_t bit = bits_of(builder.size(level.group)) - 1; bit >= 0; --bit) {
     const Rows rows(builder, level, bit);
@@ -247,7 +328,10 @@ void halving_doubling_reduce_scatter_stages(Builder& builder, const Level& level
 }
 
 void halving_doubling_all_gather_stages(Builder& builder, const Level& level) {
-  require_power_of_two(builder, level);
+  if (!std::has_single_bit(builder.size(level.group))) {
+    double_folded(builder, level);
+    return;
+  }
   std::vector<Loop> loops;
   for (std::int32_t bit = 0; bit < bits_of(builder.size(level.group)); ++bit) {
     const std::int32_t ready = builder.reserve_notifies(2);

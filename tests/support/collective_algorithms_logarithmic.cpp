@@ -1,5 +1,3 @@
-#include <bit>
-
 #include "hccl/collective/halving_doubling.hpp"
 #include "hccl/collective/nb.hpp"
 #include "hccl/collective/nhr.hpp"
@@ -12,9 +10,8 @@ using namespace hccl;
 
 std::vector<CollectiveAlgorithm> logarithmic_algorithms() {
   const auto any = [](Rank) { return true; };
-  const auto power_of_two = [](Rank ranks) { return std::has_single_bit(ranks); };
   std::vector<CollectiveAlgorithm> all{
-      {Collective::allgather, "halving-doubling allgather", halving_doubling_all_gather, power_of_two},
+      {Collective::allgather, "halving-doubling allgather", halving_doubling_all_gather, any},
       {Collective::broadcast, "halving-doubling broadcast", halving_doubling_broadcast, any},
       {Collective::allgather, "nhr allgather", nhr_all_gather, any},
       {Collective::scatter, "nhr scatter", nhr_scatter, any},
@@ -31,7 +28,7 @@ std::vector<CollectiveAlgorithm> logarithmic_algorithms() {
       const auto bound = [=](const Operation& operation) { return build(operation, inlined); };
       all.push_back({collective, name + suffix, bound, fits});
     };
-    add(Collective::reduce_scatter, "halving-doubling reduce-scatter", halving_doubling_reduce_scatter, power_of_two);
+    add(Collective::reduce_scatter, "halving-doubling reduce-scatter", halving_doubling_reduce_scatter, any);
     add(Collective::reduce, "halving-doubling reduce", halving_doubling_reduce, any);
     add(Collective::reduce_scatter, "nhr reduce-scatter", nhr_reduce_scatter, any);
     add(Collective::allreduce, "nhr allreduce", nhr_allreduce, any);
