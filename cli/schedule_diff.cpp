@@ -18,9 +18,12 @@
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
+#include "hccl/check/symmetry.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/schedule/difference.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
+#include "hccl/schedule/walk.hpp"
+#include "sim/cluster.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -108,7 +111,9 @@ std::string text_of(const DiffCommand& command, const hccl::ScheduleDifference& 
       }
     }
   }
-  if (difference.compared_ranks < difference.ranks) {
+  if (difference.shown_for_all) {
+    text += fmt::format("compared: rank 0; all {} ranks are its images by rotation\n", difference.ranks);
+  } else if (difference.compared_ranks < difference.ranks) {
     text += fmt::format("compared: the first {} of {} ranks, as the comparison of all would take long\n",
                         difference.compared_ranks, difference.ranks);
   }
@@ -152,7 +157,7 @@ std::string json_of(const DiffCommand& command, const hccl::ScheduleDifference& 
                     {"a", command.first},
                     {"b", command.second},
                     {"equal", difference.equal() && (!times.has_value() || times->equal())},
-                    {"compared_ranks", difference.compared_ranks},
+                    {"compared_ranks", difference.shown_for_all ? difference.ranks : difference.compared_ranks},
                     {"fields", ordered_json::array()},
                     {"stages", ordered_json::array()}};
   for (const hccl::FieldDifference& field : difference.fields) {
@@ -183,7 +188,12 @@ void diff(const DiffCommand& command) {
     const std::string& file = i == 0 ? command.first : command.second;
     schedules[i] = std::make_shared<const hccl::Schedule>(hccl::read_schedule(file).schedule);
   }
-  const hccl::ScheduleDifference difference = hccl::difference(*schedules[0], *schedules[1]);
+  const auto [first, second] = schedules;
+  std::optional<Rank> deciding_ranks;
+  const bool large = task_count(*first) + task_count(*second) > hccl::most_compared_tasks;
+  if (large && rotate_alike(*first, *second)) deciding_ranks = 1;
+  const hccl::ScheduleDifference difference =
+      hccl::difference(*first, *second, hccl::most_compared_tasks, deciding_ranks);
   std::optional<Times> times;
   if (!command.platform.empty()) times = times_of(command, schedules);
   print(command.format == "json" ? json_of(command, difference, times) : text_of(command, difference, times));

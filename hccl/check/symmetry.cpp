@@ -149,6 +149,11 @@ std::optional<Rotation> Rotation::of(const Schedule& schedule) {
   return rotation;
 }
 
+bool rotate_alike(const Schedule& first, const Schedule& second) {
+  const std::optional<Rotation> rotation = Rotation::of(first);
+  return rotation.has_value() && rotation == Rotation::of(second);
+}
+
 void Rotation::turn(const Turning& turning, const ByteRange& range, Rank by, std::vector<ByteRange>& pieces) const {
   pieces.clear();
   if (turning.length == 0 || by == 0) {

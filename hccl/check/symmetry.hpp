@@ -77,11 +77,15 @@ class Rotation {
     turn(places_, range, by, pieces);
   }
 
+  /// Both move the same bytes to the same places.
+  friend bool operator==(const Rotation&, const Rotation&) = default;
+
  private:
   /// Byte b of a buffer lies in the region b/length, in which it moves up by `step`, round and round.
   struct Turning {
     Bytes length = 0;  // 0: nothing moves
     Bytes step = 0;
+    friend bool operator==(const Turning&, const Turning&) = default;
   };
 
   void turn(const Turning& turning, const ByteRange& range, Rank by, std::vector<ByteRange>& pieces) const;
@@ -90,5 +94,9 @@ class Rotation {
   std::array<Turning, buffer_kinds> turning_{};
   Turning places_;
 };
+
+/// One rotation carries both schedules into themselves. Then what any rank does is in both the image of what rank 0
+/// does, and where rank 0 does the same in both, all ranks do.
+[[nodiscard]] bool rotate_alike(const Schedule& first, const Schedule& second);
 
 }  // namespace hcclsim::hccl

@@ -202,12 +202,16 @@ class Comparison {
   }
 
   /// Fills in all but the fields of the header.
-  void run(std::uint64_t most_tasks, ScheduleDifference& result) {
+  void run(std::uint64_t most_tasks, std::optional<Rank> deciding_ranks, ScheduleDifference& result) {
     result.ranks = std::max(first_.ranks, second_.ranks);
     const auto changed = [](const StageDifference& stage) { return !stage.examples.empty(); };
     for (Rank rank = 0; rank < result.ranks; ++rank) {
-      const bool differ = !result.fields.empty() || std::any_of(stages_.begin(), stages_.end(), changed);
-      if (differ && tasks_ >= most_tasks) break;
+      const bool tasks_differ = std::any_of(stages_.begin(), stages_.end(), changed);
+      if ((tasks_differ || !result.fields.empty()) && tasks_ >= most_tasks) break;
+      if (!tasks_differ && rank == deciding_ranks) {
+        result.shown_for_all = true;
+        break;
+      }
       compare_rank(rank);
       result.compared_ranks = rank + 1;
     }
@@ -334,9 +338,10 @@ std::string_view name_of(ChangeKind kind) {
   return names.at(static_cast<std::size_t>(kind));
 }
 
-ScheduleDifference difference(const Schedule& first, const Schedule& second, std::uint64_t most_tasks) {
+ScheduleDifference difference(const Schedule& first, const Schedule& second, std::uint64_t most_tasks,
+                              std::optional<Rank> deciding_ranks) {
   ScheduleDifference result{.fields = compare_headers(first, second), .stages = {}};
-  Comparison(first, second).run(most_tasks, result);
+  Comparison(first, second).run(most_tasks, deciding_ranks, result);
   return result;
 }
 

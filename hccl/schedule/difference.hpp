@@ -62,6 +62,7 @@ struct ScheduleDifference {
   std::vector<StageDifference> stages;  ///< those with changes
   Rank ranks = 0;                       ///< of the larger schedule
   Rank compared_ranks = 0;              ///< the first of them, which all counts are of
+  bool shown_for_all = false;           ///< the others are equal because those are
 
   [[nodiscard]] bool equal() const { return fields.empty() && stages.empty(); }
 };
@@ -70,8 +71,10 @@ struct ScheduleDifference {
 inline constexpr std::uint64_t most_compared_tasks = 50'000'000;
 
 /// Compares schedules that validate() has accepted. Time in proportion to their tasks, memory to those of one rank.
-/// When they are known to differ and `most_tasks` have been looked at, the ranks that follow are left out.
+/// When they are known to differ and `most_tasks` have been looked at, the ranks that follow are left out; so they are
+/// where the first `deciding_ranks` are equal, which the caller knows to decide for all.
 [[nodiscard]] ScheduleDifference difference(const Schedule& first, const Schedule& second,
-                                            std::uint64_t most_tasks = most_compared_tasks);
+                                            std::uint64_t most_tasks = most_compared_tasks,
+                                            std::optional<Rank> deciding_ranks = {});
 
 }  // namespace hcclsim::hccl

@@ -13,6 +13,7 @@
 #include "hccl/collective/mesh.hpp"
 #include "hccl/collective/ring.hpp"
 #include "hccl/collective/staging.hpp"
+#include "hccl/schedule/difference.hpp"
 #include "tests/support/check_text.hpp"
 #include "tests/support/collective_algorithms.hpp"
 #include "tests/support/mutation.hpp"
@@ -112,6 +113,51 @@ TEST(CheckerSymmetry, OneRankSaysTheSameAsAllOfWrongSchedules) {
   EXPECT_EQ(kinds.size(), test::mutations - 1);
   for (const auto& [kind, count] : kinds) EXPECT_GT(count, 50U) << kind;
   EXPECT_GT(tally.compared, 3000U);
+}
+
+TEST(CheckerSymmetry, OneRankDecidesWhetherSchedulesDiffer) {
+  std::mt19937_64 random(6);
+  std::size_t equal = 0;
+  std::size_t different = 0;
+  for_each_schedule({2, 3, 4, 9}, [&](const Schedule& schedule, const std::string& name) {
+    for (std::size_t kind = 0; kind < test::mutations; ++kind) {
+      const auto mutation = static_cast<test::Mutation>(kind);
+      const std::optional<Schedule> mutant = test::mutate_closed_form(schedule, mutation, random);
+      if (!mutant || !rotate_alike(schedule, *mutant) || !check(*mutant, {.last_level = 0}).ok) continue;
+      const bool all = difference(schedule, *mutant).equal();
+      EXPECT_EQ(difference(schedule, *mutant, most_compared_tasks, 1).equal(), all) << name << name_of(mutation);
+      ++(all ? equal : different);
+    }
+  });
+  EXPECT_GT(equal, 5U);
+  EXPECT_GT(different, 100U);
+}
+
+/// A loop in two: the later rounds are those of the second one.
+void split_loop(Schedule& schedule, std::size_t number, std::int32_t at) {
+  std::vector<Loop>& loops = schedule.stages[0].strands[0].loops;
+  Loop later = loops.at(number);
+  loops[number].rounds.base = at;
+  later.rounds.base -= at;
+  for (Task& task : later.tasks) {
+    for (Range* range : {&task.source, &task.destination}) {
+      for (Cut& cut : range->cuts) cut.index.base += at * cut.index.round;
+    }
+  }
+  loops.insert(loops.begin() + static_cast<std::ptrdiff_t>(number) + 1, later);
+}
+
+TEST(CheckerSymmetry, ALargeRingWrittenOtherwiseIsTheSame) {
+  const Schedule ring = ring_allreduce({16384, 16384 * 64}, true);
+  Schedule other = ring;
+  split_loop(other, 0, 10'000);
+  ASSERT_TRUE(rotate_alike(ring, other));
+  const ScheduleDifference same = difference(ring, other, most_compared_tasks, 1);
+  EXPECT_TRUE(same.equal() && same.shown_for_all);
+  EXPECT_EQ(same.compared_ranks, 1U);
+  // Another payload is turned in other steps.
+  EXPECT_FALSE(rotate_alike(ring, ring_allreduce({16384, 16384 * 32}, true)));
+  EXPECT_FALSE(rotate_alike(ring, halving_doubling_allreduce({16384, 16384 * 64}, true)));
 }
 
 TEST(CheckerSymmetry, RingOn16384Ranks) {
