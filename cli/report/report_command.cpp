@@ -2,10 +2,13 @@
 
 #include <memory>
 
+#include "base/output_file.hpp"
 #include "cli/collective.hpp"
 #include "cli/report/html_report.hpp"
+#include "cli/report/sweep_page.hpp"
 #include "cli/run.hpp"
 #include "cli/tune.hpp"
+#include "study/sweep/store.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -14,6 +17,7 @@ constexpr const char* examples =
     "Examples:\n"
     "  hcclsim report run --hcom-parallel on -o step.html\n"
     "  hcclsim report tune --model bert-base -o split.html\n"
+    "  hcclsim report sweep points.db -o sweep.html\n"
     "  hcclsim report collective allreduce -b 8K -e 64M -f 2 --output allreduce.html\n\n";
 
 /// The sub-command that works as `name` and writes a report. In hccl_test's options -o is the reduction.
@@ -23,6 +27,18 @@ CLI::App* add_reported(CLI::App& report, const char* name, const char* descripti
   command->add_option(output, html->path, "HTML file to write")->required()->type_name("FILE")->group("Report");
   command->add_option("--title", html->title, "Title of the report")->type_name("TEXT")->group("Report");
   return command;
+}
+
+/// Of a database that is there: nothing is computed, and nothing printed.
+void add_sweep_report(CLI::App& report, const std::shared_ptr<HtmlReport>& html) {
+  CLI::App* const command = add_reported(report, "sweep", "Of the points of a sweep", "-o,--output", html);
+  const auto database = std::make_shared<std::string>();
+  command->add_option("DATABASE", *database, "File that 'hcclsim sweep' has made")->required();
+  command->callback([database, html] {
+    OutputFile file(html->path);
+    file.write(sweep_page(study::SweepStore(*database, study::SweepStore::Access::read).points(), *database, *html));
+    file.commit();
+  });
 }
 
 }  // namespace
@@ -35,6 +51,7 @@ void add_report_command(CLI::App& app, const std::string& command_line) {
   html->command = command_line;
   set_up_run(add_reported(*report, "run", "Of a training step", "-o,--output", html), html);
   set_up_tune(add_reported(*report, "tune", "Of the best gradient split", "-o,--output", html), html);
+  add_sweep_report(*report, html);
   set_up_collective(add_reported(*report, "collective", "Of a collective over sizes", "--output", html), html);
 }
 

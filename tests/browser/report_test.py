@@ -329,6 +329,48 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(len(self.browser.driver.find_elements(By.CSS_SELECTOR, "#sizes tbody tr")), len(rows))
         self.picture("collective")
 
+    def choose(self, label, value):
+        """Chooses in a list by its label."""
+        self.browser.run(
+            "const s = [...document.querySelectorAll('select')].find((e) => e.getAttribute('aria-label') === arguments[0]);"
+            "s.value = arguments[1]; s.dispatchEvent(new Event('change'));", label, value)
+        self.browser.settle()
+
+    def test_sweep_shows_any_figure_over_what_was_varied(self):
+        database = Path(self.folder.name) / "points.db"
+        hcclsim("sweep", "run", database, "run", "--hcom-parallel", "on", "--batch", "16,32", "--split-by-size", "60:90:10",
+                "--set", "link[hccs*].bandwidth=14GBps,28GBps")
+        data = self.report("sweep", "sweep", database)
+        self.assertEqual([len(axis["values"]) for axis in data["axes"]], [2, 4, 2])
+        curves = self.chart("step time over split-by-size")
+        self.assertEqual(len(curves), 2)
+        for points in curves.values():
+            self.assertEqual([x for x, _ in points], [60, 70, 80, 90])
+        # The map has the figures of the curves, the best of them framed.
+        cells = self.browser.driver.find_elements(By.CSS_SELECTOR, "table.heat tbody td")
+        self.assertEqual(len(cells), 8)
+        least = min(y for points in curves.values() for _, y in points)
+        framed = self.text("table.heat td.best")
+        self.assertAlmostEqual(float(framed.split()[0]), least * 1e3, delta=0.01)
+        # Another figure, another axis, another value of what is held.
+        self.choose("Figure", "images_per_s")
+        before = self.chart("samples/s over split-by-size")
+        self.choose("Over", "batch")
+        self.assertEqual(len(self.chart("samples/s over batch")), 4)  # the two have changed places
+        self.choose("Over", "split-by-size")
+        self.assertEqual(self.chart("samples/s over split-by-size"), before)
+        self.choose("For each", "link[hccs*].bandwidth")
+        held = self.chart("samples/s over split-by-size")
+        self.assertEqual(len(held), 2)
+        self.choose("batch", "32")
+        self.assertNotEqual(self.chart("samples/s over split-by-size"), held)
+        self.browser.media("dark")
+        self.assertGreater(self.contrast(), [4.5])
+        self.picture("sweep")
+        best = min((point for point in data["points"]), key=lambda point: point[2][0])
+        self.assertIn(f"{best[2][0] * 1e3:.4g}", self.text("#best tbody tr.best"))
+        self.assertIn(data["best_command"], self.text("#best pre"))
+
     def test_a_cluster_of_4096_npus_is_small_and_opens_fast(self):
         platform = Path(self.folder.name) / "cluster.xml"
         hcclsim("platform", "generate", "--soc", "910A", "--servers", "512", "--output", platform)

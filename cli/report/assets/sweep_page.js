@@ -1,0 +1,170 @@
+// The page of a sweep (sweep_page.cpp tells what the data hold): one figure of its points over one or two of what was
+// varied, the rest held at chosen values.
+
+const fewRows = 15;
+const mostRows = 500;
+
+function metricWords(metric, value) {
+  const words = { s: timeWords, Bps: rateWords, bytes: memoryWords }[metric.unit] || short;
+  return value === null ? "–" : words(value);
+}
+
+// Values of an axis as numbers, if all of them begin with one and no two with the same: "80,20" is 80, "20GBps" 20.
+function numbersOf(axis) {
+  const numbers = axis.values.map((value) => parseFloat(value));
+  return numbers.every(Number.isFinite) && new Set(numbers).size === numbers.length ? numbers : null;
+}
+
+// Points by words: {status, inputs: {axis: value}, values: {metric: number}, error}.
+function sweepPoints(data) {
+  return data.points.map(([status, places, figures, error]) => ({
+    status,
+    inputs: Object.fromEntries(data.axes.map((axis, i) => [axis.name, axis.values[places[i]]])),
+    values: Object.fromEntries(data.metrics.map((metric, i) => [metric.key, figures[i]])),
+    error,
+  }));
+}
+
+class SweepExplorer {
+  constructor(data, points) {
+    this.axes = data.axes;
+    this.metrics = data.metrics;
+    this.points = new Map(points.map((point) => [this.keyOf((axis) => point.inputs[axis.name]), point]));
+    this.metric = data.metrics[0];
+    // Numbers make the better x axis; what has most values comes first.
+    const order = [...data.axes].sort((a, b) => (numbersOf(b) !== null) - (numbersOf(a) !== null) || b.values.length - a.values.length);
+    this.x = order[0];
+    this.y = order[1] || null;
+    this.held = new Map(data.axes.map((axis) => [axis.name, axis.values[0]]));
+    this.tools = element("div", { class: "tools" });
+    this.picture = element("div", {});
+    this.show();
+  }
+
+  keyOf(value) { return JSON.stringify(this.axes.map(value)); }
+
+  // The figure of the point with these values of x and y and the held ones of all other axes; null if there is none.
+  valueAt(x, y) {
+    const point = this.points.get(this.keyOf((one) => (one === this.x ? x : one === this.y ? y : this.held.get(one.name))));
+    return point ? point.values[this.metric.key] : null;
+  }
+
+  show() {
+    this.showTools();
+    const parts = this.y === null ? [this.curves([null])] : [this.curves(this.y.values), this.map()];
+    theme.forget(this.picture);
+    this.picture.replaceChildren(...parts.filter((part) => part !== null));
+  }
+
+  showTools() {
+    const names = this.axes.map((axis) => [axis.name, axis.name]);
+    const byName = (name) => this.axes.find((axis) => axis.name === name) || null;
+    const select = (label, options, chosen, act) => {
+      const made = choice(label, options, (value) => {
+        act(value);
+        this.show();
+      });
+      made.querySelector("select").value = chosen;
+      return made;
+    };
+    const tools = [select("Figure", this.metrics.map((one) => [one.key, one.title]), this.metric.key,
+                          (key) => { this.metric = this.metrics.find((one) => one.key === key); })];
+    if (this.axes.length > 1) {
+      tools.push(select("Over", names, this.x.name, (name) => {
+        const chosen = byName(name);
+        if (chosen === this.y) this.y = this.x;
+        this.x = chosen;
+      }));
+      tools.push(select("For each", names.filter(([name]) => name !== this.x.name), this.y.name,
+                        (name) => { this.y = byName(name); }));
+    }
+    for (const axis of this.axes) {
+      if (axis === this.x || axis === this.y) continue;
+      tools.push(select(axis.name, axis.values.map((value) => [value, value]), this.held.get(axis.name),
+                        (value) => this.held.set(axis.name, value)));
+    }
+    this.tools.replaceChildren(...tools);
+  }
+
+  // A line for each value of y; bars where x is no number.
+  curves(lines) {
+    const numbers = numbersOf(this.x);
+    const most = 8;
+    const shown = lines.slice(0, most);
+    const name = (y) => (y === null ? this.metric.title : `${this.y.name} ${y}`);
+    const description = `${this.metric.title} over ${this.x.name}`;
+    const words = (value) => metricWords(this.metric, value);
+    if (numbers === null) {
+      return barChart(description, this.x.values,
+                      shown.map((y) => ({ name: name(y), values: this.x.values.map((x) => this.valueAt(x, y)) })),
+                      axis(this.metric.title, words), words);
+    }
+    const order = numbers.map((_, i) => i).sort((a, b) => numbers[a] - numbers[b]);
+    const series = shown.map((y) => ({
+      name: name(y),
+      points: order.map((i) => [numbers[i], this.valueAt(this.x.values[i], y)]).filter(([, value]) => value !== null),
+    }));
+    const text = new Map(numbers.map((number, i) => [number, this.x.values[i]]));
+    const picture = lineChart(description, series, axis(this.x.name, short), axis(this.metric.title, words),
+                              { x: (number) => `${this.x.name} ${text.get(number)}`, y: words }, { tall: true, mode: "index" });
+    if (lines.length <= most) return picture;
+    return element("div", {}, picture,
+                   element("p", { class: "quiet" }, `${most} of ${lines.length} values of ${this.y.name}; the map has all.`));
+  }
+
+  map() {
+    const values = this.y.values.flatMap((y) => this.x.values.map((x) => this.valueAt(x, y))).filter((one) => one !== null);
+    if (values.length === 0) return element("p", { class: "quiet" }, "No point here is done.");
+    const best = this.metric.more ? Math.max(...values) : Math.min(...values);
+    return heatMap(`${this.metric.title}: ${this.y.name} down, ${this.x.name} across; the best is framed`, "", this.y.values,
+                   this.x.values, (r, c) => this.valueAt(this.x.values[c], this.y.values[r]),
+                   (value) => metricWords(this.metric, value), best);
+  }
+}
+
+function sweepTable(data, points, caption) {
+  const columns = [...data.axes.map((axis) => ({ title: axis.name })),
+                   ...data.metrics.map((metric) => ({ title: metric.title, number: true }))];
+  return table(caption, columns, points.map((point, i) => ({
+    class: i === 0 ? "best" : null,
+    cells: [...data.axes.map((axis) => point.inputs[axis.name]),
+            ...data.metrics.map((metric) => metricWords(metric, point.values[metric.key]))],
+  })));
+}
+
+function sweepSections(data) {
+  const points = sweepPoints(data);
+  const metric = data.metrics[0];
+  const sign = metric && metric.more ? -1 : 1;
+  const done = metric ? points.filter((point) => point.values[metric.key] !== null) : [];
+  const ranked = [...done].sort((a, b) => sign * (a.values[metric.key] - b.values[metric.key]));
+  const best = ranked[0];
+  const failed = points.filter((point) => point.status === "failed");
+  const cards = [card("Points done", String(done.length), `of ${points.length}`,
+                      failed.length ? `${failed.length} failed` : "")];
+  if (best) {
+    const worst = ranked.at(-1);
+    cards.push(card(`Best ${metric.title}`, metricWords(metric, best.values[metric.key]), "",
+                    data.axes.map((axis) => `${axis.name} ${best.inputs[axis.name]}`).join(", ")),
+               card(`Worst ${metric.title}`, metricWords(metric, worst.values[metric.key]), "",
+                    data.axes.map((axis) => `${axis.name} ${worst.inputs[axis.name]}`).join(", ")));
+  }
+  const sections = [];
+  if (best && data.axes.length) {
+    const explorer = new SweepExplorer(data, points);
+    sections.push(section("explore", "What was varied", explorer.tools, explorer.picture));
+  }
+  if (best) {
+    sections.push(section("best", "The best points",
+      copied(data.best_command), sweepTable(data, ranked.slice(0, fewRows), ""),
+      ranked.length > fewRows ? folded("More points", sweepTable(data, ranked.slice(0, mostRows), ranked.length > mostRows
+        ? `The best ${mostRows} of ${ranked.length}; 'hcclsim sweep export' has them all` : "")) : null));
+  }
+  if (failed.length) {
+    sections.push(section("failed", "Points that failed", table("", [...data.axes.map((axis) => ({ title: axis.name })),
+      { title: "Error" }], failed.slice(0, mostRows).map((point) => ({
+      class: "failed", cells: [...data.axes.map((axis) => point.inputs[axis.name]), point.error] })))));
+  }
+  sections.push(setUpSection(data));
+  return { lead: data.axes.map((axis) => `${axis.name}: ${axis.values.length} values`).join(", ") || "One point", cards, sections };
+}
