@@ -283,6 +283,15 @@ class ReportTest(unittest.TestCase):
         self.browser.settle()
         self.assertEqual(self.background(), dark)
 
+    def test_fits_on_paper(self):
+        self.run_report()
+        self.browser.resize(718, 1000)  # A4 between usual margins
+        self.browser.media("light", paper=True)
+        wide = self.browser.run("return [...document.querySelectorAll('.scroll, main, canvas')].filter((e) =>"
+                                "  e.scrollWidth > e.clientWidth + 1 || e.clientWidth > 718).map((e) => e.outerHTML)")
+        self.assertEqual(wide, [])
+        self.picture("run_paper")
+
     def test_fits_a_small_window(self):
         self.run_report()
         self.browser.resize(420, 800)
