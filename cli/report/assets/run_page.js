@@ -237,7 +237,7 @@ function runSections(data) {
   return {
     lead: `${data.set_up.find(([name]) => name === "Split")[1]}, hcom_parallel ${data.parallel ? "on" : "off"}, ${result.platform}`,
     cards: runCards(data),
-    sections: [timelineSection(data), many ? splitSection(result) : null, comparisonSection(data), memorySection(data),
+    sections: [backTestSection(result.profile), timelineSection(data), many ? splitSection(result) : null, comparisonSection(data), memorySection(data),
                linksSection(data), explanationSection(result.explain), numericsSection(result.numerics),
                setUpSection(data), notesSection(data)],
   };

@@ -44,6 +44,27 @@ function explanationSection(explained) {
   ]));
 }
 
+// What --profile measured beside what was simulated with it.
+function backTestSection(profile) {
+  if (!profile) return null;
+  const time = (seconds) => (seconds === null ? "–" : milliseconds(seconds));
+  const rows = profile.back_test;
+  const columns = [{ title: "Phase" }, { title: "Measured ms", number: true }, { title: "Simulated ms", number: true },
+                   { title: "Error", number: true }];
+  const { kernels } = profile;
+  return section("back-test", "Back-test: measured and simulated",
+    barChart("Measured and simulated time of every phase", rows.map((row) => row.phase),
+             [{ name: "measured", values: rows.map((row) => row.measured_s && row.measured_s * 1e3), colour: "post" },
+              { name: "simulated", values: rows.map((row) => row.simulated_s && row.simulated_s * 1e3), colour: "forward" }],
+             axis("ms", short, { min: 0 }), (ms) => `${fixed(ms, 3)} ms`),
+    table("", columns, rows.map((row) => [row.phase, time(row.measured_s), time(row.simulated_s),
+                                         row.error === null ? "–" : changeWords(1 + row.error, 1)])),
+    element("p", { class: "quiet" }, `From ${profile.files.map((one) => `${one.file} (${one.kind})`).join(", ")}.`),
+    kernels ? element("p", {}, `${kernels.replaced} kernels as measured, ${kernels.modelled.length} as modelled, ` +
+                               `${kernels.not_simulated.length} measured ones that the model has not.`) : null,
+    ...profile.notes.map((note) => element("p", {}, note)));
+}
+
 // A timeline with its buttons. ranks: [[value, text] …] for the choice of lanes; kinds: colours of the legend.
 function timelineTools(view, groups, kinds, hasTasks) {
   const shown = { group: "all", tasks: false };

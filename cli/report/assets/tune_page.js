@@ -25,10 +25,15 @@ function tuneTimeline(data) {
   return timelineTools(view, [], [["backward", "computing"], ["allreduce", "allreduce"]], false);
 }
 
+// Last gradients of segments, shortened if there are many.
+function gradientList(cuts) {
+  return cuts ? `${cuts.slice(0, 10).join(", ")}${cuts.length > 10 ? ", …" : ""}` : "–";
+}
+
 function tuneCards(result) {
   const { best } = result;
   return [
-    card("Best split", String(best.segments), best.segments === 1 ? "segment" : "segments", `last gradients ${best.by_idx.slice(0, 8).join(", ")}${best.by_idx.length > 8 ? ", …" : ""}`),
+    card("Best split", String(best.segments), best.segments === 1 ? "segment" : "segments", `last gradients ${gradientList(best.by_idx)}`),
     card("Last allreduce ends", milliseconds(best.finish_s), "ms", `${milliseconds(best.exposed_s)} ms behind the backward pass`),
     card("No schedule before", milliseconds(best.bound_s), "ms", `gap ${percentWords(best.gap, 2)}`),
     card("Gradients", String(result.gradients), "", byteWords(result.bytes)),
@@ -42,7 +47,9 @@ function tuneStrategies(result) {
   const all = [...result.strategies, ...result.by_segments.map((one) => ({
     ...one, name: `best of at most ${one.k}`, exposed_s: one.finish_s - result.backward_end_s }))];
   const time = (seconds) => (seconds === null ? "–" : milliseconds(seconds));
-  const list = (cuts) => (cuts ? `${cuts.slice(0, 10).join(", ")}${cuts.length > 10 ? ", …" : ""}` : "–");
+  const shorter = result.shorter_step ? element("p", { class: "notice" },
+    `Counting the updates, which each follow their allreduce, the shortest simulated step is that of "${result.shorter_step.name}": ` +
+    `${milliseconds(result.shorter_step.simulated_step_s)} ms.`) : null;
   const least = Math.min(...all.map((one) => one.finish_s));
   const millis = (key) => result.strategies.map((one) => (one[key] === null ? null : one[key] * 1e3));
   return section("strategies", "What others would choose",
@@ -54,10 +61,38 @@ function tuneStrategies(result) {
     table(`No schedule ends before ${milliseconds(result.best.bound_s)} ms`, columns, all.map((one) => ({
       class: one.finish_s === least ? "best" : null,
       cells: [one.name, one.by_idx ? String(one.by_idx.length) : "–", time(one.finish_s), time(one.exposed_s),
-              time(one.simulated_finish_s), time(one.simulated_step_s), list(one.by_idx)] }))));
+              time(one.simulated_finish_s), time(one.simulated_step_s), gradientList(one.by_idx)] }))),
+    shorter);
+}
+
+// How far the best split stays the best: under jitter, at other bandwidths, with other ready times.
+function tuneRobustness(result) {
+  const { jitter, bandwidth_range: bandwidth, sensitivity } = result;
+  const parts = [];
+  if (jitter) {
+    parts.push(element("p", {}, `With a jitter of ${percentWords(jitter.jitter)} no split ends earlier in ` +
+      `${jitter.optimal} of ${jitter.draws} draws; it ends ${timeWords(jitter.mean_regret_s)} later than the best one on ` +
+      `average, ${timeWords(jitter.worst_regret_s)} at worst.`));
+  }
+  if (bandwidth) {
+    const columns = [{ title: "Factor from", number: true }, { title: "to", number: true }, { title: "Best last gradients" }];
+    parts.push(table(`Bandwidth of ${bandwidth.links === "all" ? "all links" : bandwidth.links} times a factor: which split is the best`,
+      columns, bandwidth.intervals.map((one) => ({
+        class: one.by_idx.join() === result.best.by_idx.join() ? "best" : null,
+        cells: [short(one.from), short(one.to), gradientList(one.by_idx)] }))));
+    for (const [end, regret] of [["lowest", bandwidth.at_lowest], ["highest", bandwidth.at_highest]]) {
+      parts.push(element("p", {}, `At the ${end} the best split ends ${timeWords(regret.regret_s)} later than that of this bandwidth.`));
+    }
+  }
+  for (const one of sensitivity || []) {
+    parts.push(element("p", {}, `With ready times in proportion to ${one.in_proportion_to} it ends ${timeWords(one.regret_s)} ` +
+      `later than the best split of those times, ${gradientList(one.best_by_idx)}.`));
+  }
+  return parts.length ? section("robustness", "How far it stays the best", ...parts) : null;
 }
 
 function tuneBySegments(result) {
+  if (result.by_segments.length === 0) return null;
   const points = (key) => result.by_segments.filter((one) => one[key] !== null).map((one) => [one.k, one[key] * 1e3]);
   const most = result.by_segments.length;
   const bound = [[1, result.best.bound_s * 1e3], [most, result.best.bound_s * 1e3]];
@@ -83,6 +118,7 @@ function tuneSections(data) {
     sections: [
       section("best", "The best split", ...lines.map(copied), ...tuneTimeline(data),
         element("p", {}, `An allreduce of n bytes costs ${timeWords(cost.alpha_s)}${speed}, with an error of at most ${percentWords(cost.largest_error)}. Premises: ready times do not depend on the split; segments are runs of gradients in production order; one stream.`)),
-      tuneStrategies(result), tuneBySegments(result), setUpSection(data), notesSection(data)],
+      tuneStrategies(result), tuneBySegments(result), tuneRobustness(result), backTestSection(result.profile),
+      setUpSection(data), notesSection(data)],
   };
 }
