@@ -116,9 +116,9 @@ function tuneSections(data) {
     lead: `The split whose last allreduce ends first, on ${result.platform}`,
     cards: tuneCards(result),
     sections: [
+      backTestSection(result.profile),
       section("best", "The best split", ...lines.map(copied), ...tuneTimeline(data),
         element("p", {}, `An allreduce of n bytes costs ${timeWords(cost.alpha_s)}${speed}, with an error of at most ${percentWords(cost.largest_error)}. Premises: ready times do not depend on the split; segments are runs of gradients in production order; one stream.`)),
-      tuneStrategies(result), tuneBySegments(result), tuneRobustness(result), backTestSection(result.profile),
-      setUpSection(data), notesSection(data)],
+      tuneStrategies(result), tuneBySegments(result), tuneRobustness(result), setUpSection(data), notesSection(data)],
   };
 }
