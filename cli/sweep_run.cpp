@@ -23,6 +23,7 @@ struct SweepRunCommand {
   std::uint32_t jobs = 0;
   std::string shard;
   bool retry_failed = false;
+  std::string not_in;
 };
 
 /// Processors that this process may use.
@@ -71,12 +72,23 @@ std::string summary(const std::vector<study::StoredPoint>& points, std::uint64_t
   return text;
 }
 
+/// Leaves out the points that are done in another database.
+void leave_out_done(std::vector<study::Point>& points, const std::string& database) {
+  study::SweepStore store(database, study::SweepStore::Access::read);
+  std::set<std::string> done;
+  for (const study::StoredPoint& point : store.points()) {
+    if (point.status == study::PointStatus::done) done.insert(point.id);
+  }
+  std::erase_if(points, [&](const study::Point& point) { return done.contains(point.id); });
+}
+
 void run(const SweepRunCommand& command) {
   std::vector<study::Point> points = command.grid.points();
   if (!command.shard.empty()) {
     const study::Shard shard = study::parse_shard(command.shard);
     std::erase_if(points, [&](const study::Point& point) { return !study::belongs(point.id, shard); });
   }
+  if (!command.not_in.empty()) leave_out_done(points, command.not_in);
   std::signal(SIGXFSZ, SIG_IGN);  // a database that may not grow is an error of the write, not the end of the process
   study::SweepStore store(command.grid.database, study::SweepStore::Access::work);
   store.add(points);
@@ -148,6 +160,9 @@ void add_sweep_run_command(CLI::App& sweep) {
   command->add_option("--shard", options->shard, "Part I of N of the points, for N machines with a database each")
       ->check(parsed_by(study::parse_shard, ""))
       ->type_name("I/N");
+  command
+      ->add_option("--not-in", options->not_in, "Leave out points that are done in this database, which is only read")
+      ->type_name("FILE");
   command->add_flag("--retry-failed", options->retry_failed, "Compute failed points anew");
   command->footer(
       "Values: 16,32,64; of options that take lists 80,20;60,40; ranges FIRST:LAST:STEP or FIRST:LAST:xFACTOR, such "

@@ -37,6 +37,7 @@ std::string script_of(const SubmitCommand& command) {
   if (!command.grid.config.empty()) {
     sweep_run += " --config " + study::shell_word(fs::absolute(command.grid.config).string());
   }
+  sweep_run += " --not-in " + study::shell_word(fs::absolute(command.grid.database).string());
   std::string grid = study::shell_word(command.grid.command);
   if (command.grid.command.empty()) grid.clear();
   for (const std::string& word : command.grid.parsed->remaining()) grid += ' ' + study::shell_word(word);
@@ -66,12 +67,17 @@ void merge_shards(SweepStore& store, const std::string& database, std::uint32_t 
   }
 }
 
+/// Returns how many are done. The store is closed again, since other machines read the file as long as the job runs.
+std::uint64_t add_points(const std::string& database, const std::vector<study::Point>& points) {
+  SweepStore store(database, SweepStore::Access::work);
+  store.add(points);
+  return store.counts().done;
+}
+
 void submit(const SubmitCommand& command) {
   const std::vector<study::Point> points = command.grid.points();
   const std::string& database = command.grid.database;
-  SweepStore store(database, SweepStore::Access::work);
-  store.add(points);
-  const std::uint64_t before = store.counts().done;
+  const std::uint64_t before = add_points(database, points);
   const study::SlurmJob job = study::submit_to_slurm(database, script_of(command), command.slurm.tasks);
   print(fmt::format("Submitted job {}: {} points in {} tasks\n", job.id, points.size(), job.tasks));
   if (command.detach) return;
@@ -81,6 +87,7 @@ void submit(const SubmitCommand& command) {
     print(fmt::format("Job {} goes on; hcclsim sweep status {}\n", job.id, database));
     throw Interrupted(interruption.signal());
   }
+  SweepStore store(database, SweepStore::Access::work);
   merge_shards(store, database, job.tasks);
   report_points(store, points, store.counts().done - before);
 }

@@ -68,6 +68,15 @@ class SweepOnSlurm(unittest.TestCase):
             time.sleep(0.5)
         self.assertIn(f"{POINTS} points: {POINTS} done, 0 failed, 0 running, 0 waiting", status.stdout)
 
+    def test_what_is_done_is_not_computed_again(self):
+        self.assertEqual(self.sweep("run", self.database, "run", "--model", "lenet", "--batch", "1:12:1",
+                                    "--split-by-size", "60,40").returncode, 0)
+        done = self.sweep("submit", "--tasks", 2, self.database, *GRID)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"Points {POINTS}: {POINTS} done, 0 failed, 0 left; {POINTS // 2} computed now", done.stdout)
+        shards = [len(self.results(f"{self.database}.slurm/shard-{shard}.db")) for shard in (1, 2)]
+        self.assertEqual(sum(shards), POINTS // 2)
+
     def test_points_that_fail(self):
         done = self.sweep("submit", "--tasks", 2, self.database, "run", "--model", "lenet", "--npus", "1,2,9")
         self.assertEqual(done.returncode, 1)
