@@ -125,7 +125,7 @@ std::string command_line(const std::string& command, const study::Json& inputs) 
     if (is_variable(name)) {
       variables += fmt::format("{}={} ", name, study::shell_word(value));
     } else if (name == collective_axis) {
-      arguments = fmt::format(" {}", value) + arguments;
+      arguments.insert(0, " " + value);
     } else if (is_edit(name)) {
       arguments += fmt::format(" --set {}", study::shell_word(fmt::format("{}={}", name, value)));
     } else if (value == "true") {
