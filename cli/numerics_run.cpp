@@ -208,9 +208,11 @@ NumericsReport run_numerics(const RunOptions& options, const TimedRun& timed, Nu
     const hccl::ReplicaCheck replicas = trainer.replica_check();
     report.replicas = ReplicaDifference{replicas.differing_bits, replicas.largest_difference};
   }
-  fmt::print(stderr, "Computed in {:.2f} s with {} workers, peak memory {:.2f} GB\n",
-             std::chrono::duration<double>(Clock::now() - start).count(), trainer.workers(),
-             static_cast<double>(peak_memory()) / giga);
+  if (session.tells_effort) {
+    fmt::print(stderr, "Computed in {:.2f} s with {} workers, peak memory {:.2f} GB\n",
+               std::chrono::duration<double>(Clock::now() - start).count(), trainer.workers(),
+               static_cast<double>(peak_memory()) / giga);
+  }
   return report;
 }
 

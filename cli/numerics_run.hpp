@@ -20,8 +20,9 @@ namespace hcclsim::cli {
 
 /// What must exist before the simulating child does: the terminal and the signals.
 struct NumericsSession {
-  Progress progress;
-  Interruption interruption;
+  Progress& progress;
+  const Interruption& interruption;
+  bool tells_effort = true;  ///< wall time and memory, on standard error
 };
 
 /// The timed run that real numbers go with.
@@ -48,7 +49,7 @@ class NumericsFiles {
   std::vector<OutputFile> loss_plot_;  // one or none
 };
 
-/// Trains, saves checkpoints, and tells wall time and memory on standard error. Throws Error(bad_input) of kind
+/// Trains, saves checkpoints, and tells the effort if the session wants it. Throws Error(bad_input) of kind
 /// "option", "memory", "data", "dtype", "checkpoint" or "output".
 [[nodiscard]] NumericsReport run_numerics(const RunOptions& options, const TimedRun& timed, NumericsSession& session);
 

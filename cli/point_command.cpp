@@ -28,11 +28,12 @@ class RunPoint : public PointCommand {
     return options_.platform_edits;
   }
 
-  [[nodiscard]] study::Computed compute(sim::Cluster& cluster) override {
+  [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& interruption) override {
     finish_run_options(app(), options_);
     options_.format = OutputFormat::json;
     LoadedRun run(options_, cluster);
-    const RunReport report = simulate_run(options_, run, {});
+    RunReport report = simulate_run(options_, run, {});
+    if (options_.numerics.enabled) train(run, interruption, report);
     return {compact(json_report(report)),
             {{"step_time_s", report.result.step_time},
              {"images_per_s", report.images_per_second()},
@@ -41,6 +42,14 @@ class RunPoint : public PointCommand {
   }
 
  private:
+  void train(const LoadedRun& run, const Interruption& interruption, RunReport& report) const {
+    Progress progress;  // shows nothing: the standard error of a point is a pipe
+    NumericsSession session{progress, interruption, false};
+    compute_numerics(options_, run, session, report);
+    if (interruption.signal() != 0) throw Error(ErrorCode::internal, study::interrupted_kind, "interrupted");
+    require_exact(*report.numerics);
+  }
+
   RunOptions options_;
 };
 
@@ -52,7 +61,7 @@ class CollectivePoint : public PointCommand {
     return options_.platform_edits;
   }
 
-  [[nodiscard]] study::Computed compute(sim::Cluster& cluster) override {
+  [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
     const SweepOptions options = sweep_of(app(), options_);
     const Sweep sweep = run_sweep(options, cluster);
     if (!all_right(sweep)) throw Error(ErrorCode::check_failed, "collective", options_.op + " gives wrong results");
@@ -106,14 +115,16 @@ bool is_edit(const std::string& axis) { return axis.find('[') != std::string::np
 
 bool is_variable(const std::string& axis) { return axis.starts_with("HCCL_") || axis == "RANK_TABLE_FILE"; }
 
-study::ComputePoint load_points(const study::Point& first) {
-  const std::unique_ptr<PointCommand> command = PointCommand::make(first.command);
-  command->set(first.inputs);
-  auto cluster = std::make_shared<sim::Cluster>(first.files.at("platform"), command->platform_edits());
-  return [cluster = std::move(cluster)](const study::Point& point) {
-    const std::unique_ptr<PointCommand> one = PointCommand::make(point.command);
-    one->set(point.inputs);
-    return one->compute(*cluster);
+study::LoadGroup group_loader(const Interruption& interruption) {
+  return [&interruption](const study::Point& first) -> study::ComputePoint {
+    const std::unique_ptr<PointCommand> command = PointCommand::make(first.command);
+    command->set(first.inputs);
+    auto cluster = std::make_shared<sim::Cluster>(first.files.at("platform"), command->platform_edits());
+    return [cluster = std::move(cluster), &interruption](const study::Point& point) {
+      const std::unique_ptr<PointCommand> one = PointCommand::make(point.command);
+      one->set(point.inputs);
+      return one->compute(*cluster, interruption);
+    };
   };
 }
 

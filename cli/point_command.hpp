@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/interruption.hpp"
 #include "sim/cluster.hpp"
 #include "sim/platform_edit.hpp"
 #include "study/sweep/loader.hpp"
@@ -33,8 +34,9 @@ class PointCommand {
 
   [[nodiscard]] virtual const std::string& platform() const = 0;
   [[nodiscard]] virtual const std::vector<sim::PlatformEdit>& platform_edits() const = 0;
-  /// What the command prints with --format json, and its figures.
-  [[nodiscard]] virtual study::Computed compute(sim::Cluster& cluster) = 0;
+  /// What the command prints with --format json, and its figures. Throws an Error of study::interrupted_kind if
+  /// training ended early on a signal.
+  [[nodiscard]] virtual study::Computed compute(sim::Cluster& cluster, const Interruption& interruption) = 0;
 
  private:
   CLI::App app_;
@@ -47,8 +49,8 @@ inline constexpr const char* collective_axis = "collective";
 [[nodiscard]] bool is_edit(const std::string& axis);
 [[nodiscard]] bool is_variable(const std::string& axis);
 
-/// Loads the platform of a group of points, with its edits; its points are computed by their command.
-[[nodiscard]] study::ComputePoint load_points(const study::Point& first);
+/// What loads the platform of a group of points, with its edits; its points are computed by their command.
+[[nodiscard]] study::LoadGroup group_loader(const Interruption& interruption);
 
 /// The command line that computes a point by itself.
 [[nodiscard]] std::string command_line(const std::string& command, const study::Json& inputs);

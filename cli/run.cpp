@@ -142,8 +142,12 @@ void set_up_run(CLI::App* const command, const std::shared_ptr<const HtmlReport>
     finish_run_options(*command, *options);
     check_baseline_options(*command, *regression);
     const std::string platform = find_platform(options->platform);
+    std::optional<Progress> progress;
+    std::optional<Interruption> interruption;
     std::optional<NumericsSession> session;
-    if (options->numerics.enabled) session.emplace();
+    if (options->numerics.enabled) {
+      session.emplace(NumericsSession{progress.emplace(), interruption.emplace()});
+    }
     static_cast<void>(run_in_child([&] {
       try {
         run_and_print(*options, *regression, platform, session.has_value() ? &*session : nullptr);
@@ -153,7 +157,7 @@ void set_up_run(CLI::App* const command, const std::shared_ptr<const HtmlReport>
       }
       return std::string();
     }));
-    if (session.has_value() && session->interruption.signal() != 0) throw Interrupted(session->interruption.signal());
+    if (interruption.has_value() && interruption->signal() != 0) throw Interrupted(interruption->signal());
   });
 }
 

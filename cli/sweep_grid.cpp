@@ -28,9 +28,8 @@ namespace {
 using study::ValueForm;
 
 /// Options that write files or change the form of what is printed: a point has neither.
-constexpr std::array<std::string_view, 11> not_swept{"help",        "config",     "format",  "trace",
-                                                     "trace-ranks", "step-trace", "plot",    "save",
-                                                     "save-every",  "loss-plot",  "numerics"};
+constexpr std::array<std::string_view, 10> not_swept{"help",       "config", "format", "trace",      "trace-ranks",
+                                                     "step-trace", "plot",   "save",   "save-every", "loss-plot"};
 
 bool is_flag(const CLI::Option& option) { return option.get_expected_max() == 0; }
 

@@ -97,7 +97,7 @@ void run(const SweepRunCommand& command) {
   const Interruption interruption;
   progress.start();
   const study::Tally tally = study::run_points(
-      store, points, load_points,
+      store, points, group_loader(interruption),
       {.jobs = command.jobs == 0 ? processors() : command.jobs,
        .stop = [&] { return interruption.signal() != 0; },
        .progress =
