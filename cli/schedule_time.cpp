@@ -44,6 +44,7 @@ struct Timing {
   Seconds device = 0;
   std::uint64_t transfers = 0;
   std::uint32_t simulated = 0;
+  std::uint32_t servers_alike = 1;
   std::string limit;
 };
 
@@ -73,6 +74,7 @@ Timing timing_of(const hccl::SimulatedCollectives& result, std::size_t call, con
           .device = time.duration,
           .transfers = time.stats.transfers,
           .simulated = result.simulated,
+          .servers_alike = result.servers_alike,
           .limit = limit_of(time, cluster, launch, others).name};
 }
 
@@ -87,7 +89,8 @@ Report simulate(const TimeCommand& command, const std::string& path, const std::
                                 .launch = hccl::parse_launch_mode(command.launch),
                                 .iterations = command.iterations,
                                 .warmups = command.warmups,
-                                .exec_timeout = platform.config.exec_timeout};
+                                .exec_timeout = platform.config.exec_timeout,
+                                .fold = true};
   if (command.network != "auto") {
     options.network = command.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
   }
@@ -165,6 +168,11 @@ std::string text_of(const Report& report, const TimeCommand& command) {
     text += fmt::format("{}: one iteration was simulated; it ends on all ranks at once, so that all are equal.\n",
                         row.call.name);
   }
+  for (const Row& row : report.rows) {
+    if (row.alone.servers_alike == 1) continue;
+    text += fmt::format("{}: one server was simulated; the {} servers are alike in what they do.\n", row.call.name,
+                        row.alone.servers_alike);
+  }
   if (together) text += fmt::format("All together end after {} us.\n", microseconds(report.makespan));
   text += unmodelled_line(report.unmodelled);
   for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);
@@ -186,7 +194,8 @@ ordered_json json_of(const Row& row) {
                     {"busbw_Bps", speed.busbw},
                     {"limited_by", row.alone.limit},
                     {"transfers", row.alone.transfers},
-                    {"simulated_iterations", row.alone.simulated}};
+                    {"simulated_iterations", row.alone.simulated},
+                    {"servers_alike", row.alone.servers_alike}};
   if (row.together.has_value()) {
     json["together"] = {{"time_s", row.together->time},
                         {"device_time_s", row.together->device},

@@ -89,6 +89,22 @@ void Cluster::use(LinkValues values) {
   route_index_.clear();
 }
 
+void Cluster::fold(LinkFold fold) {
+  fold_ = std::move(fold);
+  routes_.clear();
+  route_index_.clear();
+}
+
+void Cluster::unfold() {
+  fold_.reset();
+  routes_.clear();
+  route_index_.clear();
+}
+
+BytesPerSecond Cluster::capacity(LinkId link) const {
+  return fold_.has_value() ? own_capacity(link) * fold_->share[link] : own_capacity(link);
+}
+
 void Cluster::scale_bandwidth(double factor, std::optional<LinkKind> kind) {
   for (LinkId link = 0; link < links_.size(); ++link) {
     if (!kind.has_value() || links_[link].kind == *kind) scale_[link] *= factor;
@@ -97,7 +113,7 @@ void Cluster::scale_bandwidth(double factor, std::optional<LinkKind> kind) {
   route_index_.clear();
 }
 
-BytesPerSecond Cluster::capacity(LinkId link) const {
+BytesPerSecond Cluster::own_capacity(LinkId link) const {
   const Link& values = links_[link];
   const BytesPerSecond bandwidth = values_ == LinkValues::low    ? values.low
                                    : values_ == LinkValues::high ? values.high
@@ -155,16 +171,20 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
     route.latency += link.latency;
     if (link.kind == LinkKind::roce) route.transport = Transport::rdma;
     // What a task reaches scales with the capacity when that is an end of its range.
-    const double scale = capacity(id) / link.bandwidth;
+    const double scale = own_capacity(id) / link.bandwidth;
     slowest_write = std::min(slowest_write, link.write * scale);
     slowest_read = std::min(slowest_read, link.read * scale);
-    if (capacity(id) < least) {
-      least = capacity(id);
+    if (own_capacity(id) < least) {
+      least = own_capacity(id);
       route.slowest = id;
     }
   }
   route.write_factor = least / slowest_write;
   route.read_factor = least / slowest_read;
+  if (fold_.has_value()) {
+    for (LinkId& link : route.links) link = fold_->representative[link];
+    route.slowest = fold_->representative[route.slowest];
+  }
   return route;
 }
 

@@ -80,6 +80,12 @@ struct Npu {
   std::map<std::string, std::string> properties;  ///< all properties of the host
 };
 
+/// Links among which one stands for others of the same load.
+struct LinkFold {
+  std::vector<LinkId> representative;  ///< of each link
+  std::vector<double> share;           ///< of its own capacity that a representative has
+};
+
 class Cluster {
  public:
   /// Loads a platform file into SimGrid, which holds one per process. Throws Error(bad_input, "platform") with file and
@@ -112,11 +118,15 @@ class Cluster {
   /// Multiplies the bandwidths of all links, or of those of a kind, for the networks to be made: their used values and
   /// both ends of their ranges. Routes found before are void.
   void scale_bandwidth(double factor, std::optional<LinkKind> kind = std::nullopt);
-  /// Capacity of a link under the values in use.
+  /// From now on routes have representatives in place of their links, whose capacity is that share; or links are as
+  /// they are again. Routes found before are void. For the network `fluid`.
+  void fold(LinkFold fold);
+  void unfold();
+  /// Capacity of a link under the values in use, folded if it is.
   [[nodiscard]] BytesPerSecond capacity(LinkId link) const;
 
-  /// The route from one NPU to another, kept once found: the reference is good until use() or scale_bandwidth() is
-  /// called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
+  /// The route from one NPU to another, kept once found: the reference is good until use(), scale_bandwidth(), fold()
+  /// or unfold() is called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
   [[nodiscard]] const Route& route(Rank source, Rank destination);
 
   /// SimGrid's objects, for the networks of this folder: the hosts between which SimGrid has the route.
@@ -136,6 +146,7 @@ class Cluster {
     return route.between_ports ? port_hosts_ : hosts_;
   }
   [[nodiscard]] std::optional<LinkId> id_of(const simgrid::s4u::Link* link) const;
+  [[nodiscard]] BytesPerSecond own_capacity(LinkId link) const;
   [[nodiscard]] Route find_route(Rank source, Rank destination);
   [[nodiscard]] Route find_route(Rank source, Rank destination, bool between_ports);
   void declare_bypass(const Route& route);
@@ -155,6 +166,7 @@ class Cluster {
   std::vector<const simgrid::s4u::NetZone*> bypass_zones_;              // zones with properties `route:…`
   LinkValues values_ = LinkValues::used;
   std::vector<double> scale_;  // of bandwidths, by LinkId
+  std::optional<LinkFold> fold_;
   std::deque<Route> routes_;
   FlatMap route_index_;  // source << 32 | destination -> index in routes_
   FlatMap declared_;     // such keys: pairs whose bypass route SimGrid knows

@@ -16,10 +16,10 @@ CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communi
       name_(name),
       sequence_(sequence),
       done_(std::move(done)),
-      members_(schedule_->ranks),
+      members_(std::min(schedule_->ranks, machine.period)),
       stages_(schedule_->stage_count()),
-      queues_(std::size_t{schedule_->ranks} * schedule_->queues),
-      slots_(std::size_t{schedule_->ranks} * schedule_->notifies),
+      queues_(members_.size() * schedule_->queues),
+      slots_(members_.size() * schedule_->notifies),
       link_bytes_(machine.cluster.links().size(), 0.0) {
   if (communicator_.ranks.size() != schedule_->ranks) {
     internal_error("schedule for {} ranks in a communicator of {}", schedule_->ranks, communicator_.ranks.size());
@@ -155,7 +155,7 @@ void CollectiveRun::post(Rank rank, std::uint32_t number) {
   Queue& queue = queue_of(rank, number);
   const Seconds start = queue.date;
   queue.date += machine_.costs.notify_record;
-  const Rank peer = queue.walk.peer(*schedule_, rank);
+  const Rank peer = queue.walk.peer(*schedule_, rank) % machine_.period;
   Slot& slot = slots_[std::size_t{peer} * schedule_->notifies + queue.walk.notify()];
   if (slot.date != unset) {
     simulated_failure("notify", "{}: rank {} sets notify slot {} of rank {}, which has not consumed the one before",
@@ -258,11 +258,11 @@ CollectiveStats CollectiveRun::stats() const {
   CollectiveStats stats{name(), communicator_.name, sequence_, schedule_->payload(), last_arrival_, last_end_};
   std::map<sim::LinkKind, CollectiveStats::LinkLoad> busiest;
   for (sim::LinkId number = 0; number < link_bytes_.size(); ++number) {
-    stats.on_links += link_bytes_[number];
+    stats.on_links += link_bytes_[number] * static_cast<double>(copies());
     if (link_bytes_[number] == 0) continue;
     const sim::Link& link = machine_.cluster.links()[number];
     // A link that is not shared is there for every rank.
-    const double share = link.shared ? link_bytes_[number] : link_bytes_[number] / schedule_->ranks;
+    const double share = link.shared ? link_bytes_[number] : link_bytes_[number] / static_cast<double>(members_.size());
     const CollectiveStats::LinkLoad load{number, share / machine_.cluster.capacity(number), link_bytes_[number]};
     CollectiveStats::LinkLoad& most = busiest[link.kind];
     if (load.time > most.time) most = load;
@@ -272,7 +272,7 @@ CollectiveStats CollectiveRun::stats() const {
     stats.reducing = std::max(stats.reducing, member.reducing);
     stats.copying = std::max(stats.copying, member.copying);
   }
-  stats.transfers = transfers_;
+  stats.transfers = transfers_ * copies();
   for (const auto& [kind, load] : busiest) stats.busiest_links.push_back(load);
   return stats;
 }

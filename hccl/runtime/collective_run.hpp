@@ -34,6 +34,8 @@ struct Machine {
   sim::Trace& trace;
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< longest wait for a notify (HCCL_EXEC_TIMEOUT)
   bool link_loads = false;                                          ///< statistics of collectives tell every link
+  /// Ranks that many places apart do the same at the same dates: the first ones are there for all (folding.hpp).
+  Rank period = std::numeric_limits<Rank>::max();
 };
 
 /// Order of a rank's events at one date: by stream, within a stream by the queues of its collective.
@@ -79,7 +81,7 @@ class CollectiveRun final : public sim::EventHandler {
   void arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream, std::int32_t iteration);
 
   [[nodiscard]] const Schedule& schedule() const { return *schedule_; }
-  [[nodiscard]] bool finished() const { return finished_ == schedule_->ranks; }
+  [[nodiscard]] bool finished() const { return finished_ == members_.size(); }
   /// It is working at the moment, that is, below in the stack of calls.
   [[nodiscard]] bool busy() const { return draining_; }
   [[nodiscard]] CollectiveStats stats() const;
@@ -116,6 +118,8 @@ class CollectiveRun final : public sim::EventHandler {
   };
   static constexpr Seconds unset = -1;
 
+  /// How many ranks each member stands for.
+  [[nodiscard]] std::uint64_t copies() const { return schedule_->ranks / members_.size(); }
   void start_stage(Rank rank, Seconds date);
   void end_queue(Rank rank);
   /// Goes on with a queue until it waits, starts a transfer or ends.

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "hccl/runtime/folding.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "sim/event_loop.hpp"
 
@@ -49,6 +50,7 @@ class Hosts final : private sim::EventHandler {
         launch_(launch),
         iterations_(options.warmups + options.iterations),
         calls_(calls),
+        members_(std::min(calls.front().schedule->ranks, machine.period)),
         ranks_(machine.cluster.size()) {
     std::set<std::uint32_t> streams;
     for (const CollectiveCall& call : calls) streams.insert(call.stream);
@@ -59,7 +61,9 @@ class Hosts final : private sim::EventHandler {
       calls_of_[communicator_of_.back()].push_back(index);
       stream_of_.push_back(
           static_cast<std::uint32_t>(std::distance(streams.begin(), streams.find(calls[index].stream))));
-      for (const Rank member : members) ranks_[member].calls.push_back(index);
+      for (const Rank member : members) {
+        if (member < machine.period) ranks_[member].calls.push_back(index);
+      }
     }
     for (Rank rank = 0; rank < ranks_.size(); ++rank) {
       for (std::uint32_t s = 0; s < streams_ && !ranks_[rank].calls.empty(); ++s) {
@@ -142,7 +146,7 @@ class Hosts final : private sim::EventHandler {
 
   /// End of a date at which ranks have ended the first iteration of the only call.
   void on_event(std::uint64_t) override {
-    all_equal_ = ended_.size() == calls_.front().schedule->ranks;
+    all_equal_ = ended_.size() == members_;
     for (const Rank rank : std::exchange(ended_, {})) {
       if (!all_equal_) issue(rank, 1, iterations_);
     }
@@ -153,6 +157,7 @@ class Hosts final : private sim::EventHandler {
   Seconds launch_;
   std::uint32_t iterations_;
   const std::vector<CollectiveCall>& calls_;
+  Rank members_;  // of the first call, that are there
   std::vector<Communicator> communicators_;
   std::vector<CommunicatorId> ids_;                   // as the runtime knows them
   std::vector<std::vector<std::uint32_t>> calls_of_;  // by communicator
@@ -261,9 +266,17 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
   const Seconds launch = launch_of(costs, options.launch);
   device::TaskCosts on_device = costs;
   on_device.launch = 0;  // the hosts pay it
+  const Folding folding(cluster, options, calls);
   sim::EventLoop loop;
   const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
-  const Machine machine{loop, *network, cluster, on_device, soc.hbm_bandwidth, result.trace, options.exec_timeout};
+  const Machine machine{.loop = loop,
+                        .network = *network,
+                        .cluster = cluster,
+                        .costs = on_device,
+                        .hbm_bandwidth = soc.hbm_bandwidth,
+                        .trace = result.trace,
+                        .exec_timeout = options.exec_timeout,
+                        .period = folding.period()};
   Runtime runtime(machine);
   Hosts hosts(machine, runtime, launch, options, calls);
   hosts.start();
@@ -272,7 +285,8 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
     simulated_failure("network", "{} of {} transfers did not complete", network->started() - network->completed(),
                       network->started());
   }
-  result.transfers = network->completed();
+  result.servers_alike = folding.servers();
+  result.transfers = network->completed() * folding.servers();
   result.simulated = hosts.all_equal() ? 1 : hosts.iterations();
   for (const CollectiveStats& stats : runtime.collectives()) result.calls[hosts.call_of(stats)].stats = stats;
   read_dates(result, hosts, options, calls);

@@ -1,0 +1,135 @@
+#include "hccl/runtime/folding.hpp"
+
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "hccl/check/symmetry.hpp"
+#include "hccl/schedule/walk.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+constexpr sim::LinkId none = std::numeric_limits<sim::LinkId>::max();
+/// More would take longer to look at than most schedules to simulate.
+constexpr std::uint64_t most_routes = 2'000'000;
+
+/// Source and destination of the transfers of rank 0; those of the other ranks are as far apart.
+std::set<std::pair<Rank, Rank>> transfers_of_first(const Schedule& schedule) {
+  std::set<std::pair<Rank, Rank>> ends;
+  for (std::uint32_t stage = 0; stage < schedule.stage_count(); ++stage) {
+    for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
+      QueueWalk walk;
+      if (!walk.enter(schedule, stage, 0, queue)) continue;
+      for (; walk.task() != nullptr; walk.next()) {
+        if (!is_transfer(walk.task()->kind)) continue;
+        const Rank peer = walk.peer(schedule, 0);
+        ends.insert(reads(walk.task()->kind) ? std::pair{peer, Rank{0}} : std::pair{Rank{0}, peer});
+      }
+    }
+  }
+  return ends;
+}
+
+/// Where the shift carries each link, as far as routes say so.
+class LinkShift {
+ public:
+  explicit LinkShift(const sim::Cluster& cluster)
+      : cluster_(cluster), next_(cluster.links().size(), none), previous_(next_) {}
+
+  /// Adds a route and its image; false if they are not alike.
+  bool add(const sim::Route& route, const sim::Route& image) {
+    if (route.links.size() != image.links.size() || route.latency != image.latency ||
+        route.transport != image.transport || route.write_factor != image.write_factor ||
+        route.read_factor != image.read_factor) {
+      return false;
+    }
+    for (std::size_t i = 0; i < route.links.size(); ++i) {
+      if (!add(route.links[i], image.links[i])) return false;
+    }
+    return true;
+  }
+
+  /// The first link of every orbit in place of all; `servers` shifts are none.
+  [[nodiscard]] sim::LinkFold fold(std::uint32_t servers) const {
+    sim::LinkFold fold{std::vector<sim::LinkId>(next_.size()), std::vector<double>(next_.size(), 1)};
+    std::iota(fold.representative.begin(), fold.representative.end(), 0U);
+    for (sim::LinkId first = 0; first < next_.size(); ++first) {
+      if (next_[first] == none || fold.representative[first] != first) continue;
+      std::uint32_t links = 1;
+      for (sim::LinkId link = next_[first]; link != first; link = next_[link]) {
+        fold.representative[link] = first;
+        ++links;
+      }
+      if (cluster_.links()[first].shared) fold.share[first] = static_cast<double>(links) / servers;
+    }
+    return fold;
+  }
+
+ private:
+  bool add(sim::LinkId link, sim::LinkId image) {
+    if (next_[link] == image) return true;
+    const auto links = cluster_.links();
+    const bool alike = cluster_.capacity(link) == cluster_.capacity(image) &&
+                       links[link].shared == links[image].shared && links[link].kind == links[image].kind;
+    if (next_[link] != none || previous_[image] != none || !alike) return false;
+    next_[link] = image;
+    previous_[image] = link;
+    return true;
+  }
+
+  const sim::Cluster& cluster_;
+  std::vector<sim::LinkId> next_;
+  std::vector<sim::LinkId> previous_;
+};
+
+/// NPUs of every server, if all ranks fill servers of the same size one after the other; else 0.
+Rank npus_per_server(const sim::Cluster& cluster, Rank ranks) {
+  Rank size = 0;
+  while (size < ranks && cluster.npu(size).server == cluster.npu(0).server) ++size;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    if (ranks % size != 0 || cluster.npu(rank).server != cluster.npu(rank / size * size).server) return 0;
+  }
+  return size;
+}
+
+std::optional<sim::LinkFold> fold_of(sim::Cluster& cluster, const Schedule& schedule, Rank period) {
+  const Rank ranks = schedule.ranks;
+  const std::set<std::pair<Rank, Rank>> transfers = transfers_of_first(schedule);
+  if (transfers.size() * ranks > most_routes) return {};
+  LinkShift shift(cluster);
+  for (const auto& [source, destination] : transfers) {
+    for (Rank by = 0; by < ranks; ++by) {
+      const sim::Route& route = cluster.route((source + by) % ranks, (destination + by) % ranks);
+      const Rank on = by + period;
+      if (!shift.add(route, cluster.route((source + on) % ranks, (destination + on) % ranks))) return {};
+    }
+  }
+  return shift.fold(ranks / period);
+}
+
+}  // namespace
+
+Folding::Folding(sim::Cluster& cluster, const SimulateOptions& options, const std::vector<CollectiveCall>& calls)
+    : cluster_(cluster) {
+  if (!options.fold || options.trace || options.network != sim::NetworkKind::fluid || calls.size() != 1 ||
+      !calls.front().ranks.empty()) {
+    return;
+  }
+  const Schedule& schedule = *calls.front().schedule;
+  const Rank size = npus_per_server(cluster, schedule.ranks);
+  if (size == 0 || size == schedule.ranks || !Rotation::of(schedule).has_value()) return;
+  std::optional<sim::LinkFold> fold = fold_of(cluster, schedule, size);
+  if (!fold.has_value()) return;
+  cluster.fold(std::move(*fold));
+  period_ = size;
+  servers_ = schedule.ranks / size;
+}
+
+Folding::~Folding() {
+  if (servers_ > 1) cluster_.unfold();
+}
+
+}  // namespace hcclsim::hccl
