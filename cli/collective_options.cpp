@@ -96,7 +96,7 @@ void add_collective_options(CLI::App& command, CollectiveOptions& options) {
 
 SweepOptions sweep_of(CLI::App& command, const CollectiveOptions& given) {
   SweepOptions options = given.sweep;
-  PlatformChoice platform = given;
+  PlatformChoice platform{given.platform, given.rank_table, given.hccl_options};
   finish_platform_options(OptionOrigins(command, {}), {"ranks", "npus"}, platform);
   options.rank_table = platform.rank_table;
   options.hccl_settings = platform.hccl_settings;
