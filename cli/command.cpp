@@ -26,6 +26,7 @@
 #include "cli/sweep.hpp"
 #include "cli/tune.hpp"
 #include "cli/version.hpp"
+#include "study/sweep/slurm.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -67,22 +68,15 @@ void fill_closed_streams() {
 
 /// The command as it was given, for a shell: what changes it in the environment first.
 std::string shell_words(int argc, char** argv) {
-  const auto quoted = [](std::string_view word) {
-    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,:/@%";
-    if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
-    std::string text = "'";
-    for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
-    return text + '\'';
-  };
   std::string words;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view setting = *variable;
     const std::size_t equals = setting.find('=');
     if (!setting.starts_with("HCCL_") && !setting.starts_with("RANK_TABLE_FILE=")) continue;
-    words += fmt::format("{}={} ", setting.substr(0, equals), quoted(setting.substr(equals + 1)));
+    words += fmt::format("{}={} ", setting.substr(0, equals), study::shell_word(setting.substr(equals + 1)));
   }
   words += "hcclsim";
-  for (int i = 1; i < argc; ++i) words += ' ' + quoted(argv[i]);
+  for (int i = 1; i < argc; ++i) words += ' ' + study::shell_word(argv[i]);
   return words;
 }
 

@@ -328,6 +328,22 @@ class ReportTest(unittest.TestCase):
         self.assertRegex(self.text(".selection"), r"AR\d \[\d+,\d+\]")
         self.picture("tune")
 
+    def test_tune_shows_how_far_the_split_stays_the_best(self):
+        data = self.report("robust", "tune", "--jitter", "0.03", "--bandwidth-range", "0.5:2")
+        rows = self.browser.driver.find_elements(By.CSS_SELECTOR, "#robustness tbody tr")
+        self.assertEqual(len(rows), len(data["result"]["bandwidth_range"]["intervals"]))
+        self.assertIn(f"{data['result']['jitter']['optimal']} of {data['result']['jitter']['draws']} draws",
+                      self.text("#robustness"))
+
+    def test_a_profile_is_tested_first(self):
+        profile = Path(__file__).resolve().parents[1] / "data" / "profile" / "step_trace_0_1.csv"
+        data = self.report("profile", "run", "--model", "lenet", "--profile", profile)
+        self.assertEqual(self.browser.run("return document.querySelector('section').id"), "back-test")
+        for row in data["result"]["profile"]["back_test"]:
+            self.assertIn(row["phase"], self.text("#back-test table"))
+        measured = self.chart("Measured and simulated time of every phase")["measured"]
+        self.assertAlmostEqual(measured[-1], data["result"]["profile"]["back_test"][-1]["measured_s"] * 1e3)
+
     def test_collective_shows_time_and_bandwidth_over_size(self):
         data = self.report("collective", "collective", "allreduce", "-b", "8K", "-e", "16M", "-f", "2")
         rows = data["result"]["rows"]
