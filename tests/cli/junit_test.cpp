@@ -1,6 +1,5 @@
 #include "cli/junit.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <pugixml.hpp>
@@ -8,7 +7,6 @@
 namespace hcclsim::cli {
 namespace {
 
-using testing::HasSubstr;
 using Outcome = JunitTest::Outcome;
 
 TEST(Junit, CountsAndOutcomes) {
