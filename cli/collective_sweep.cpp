@@ -28,28 +28,6 @@ namespace {
 constexpr Bytes most_real_data = Bytes{64} << 20U;
 constexpr std::uint64_t check_seed = 1;
 
-/// The ranks of the rank table; without one the first NPUs of every server, server by server, as far as they are
-/// needed.
-hccl::Communicator communicator_of(const SweepOptions& options, const LoadedPlatform& platform) {
-  const sim::Cluster& cluster = platform.cluster;
-  if (options.npus_per_server == 0) return hccl::world_communicator(platform.participating(options.ranks));
-  std::vector<Rank> of_server(cluster.servers(), 0);
-  std::vector<Rank> ranks;
-  for (Rank npu = 0; npu < cluster.size(); ++npu) {
-    if (of_server[cluster.npu(npu).server]++ < options.npus_per_server) ranks.push_back(npu);
-  }
-  if (ranks.size() < std::size_t{cluster.servers()} * options.npus_per_server) {
-    bad_input("option", "-p {}: not every server of {} has so many NPUs", options.npus_per_server, cluster.path());
-  }
-  if (options.ranks > ranks.size()) {
-    bad_input("option", "--ranks {}: {} has {} NPUs with this -p", options.ranks, cluster.path(), ranks.size());
-  }
-  if (options.ranks > 0) ranks.resize(options.ranks);
-  hccl::Communicator communicator = hccl::world_communicator(static_cast<Rank>(ranks.size()));
-  communicator.ranks = std::move(ranks);
-  return communicator;
-}
-
 /// Beyond the limit for real data the proof stands for all data.
 SweepCheck check_of(const hccl::Schedule& schedule, device::WorkerPool& workers) {
   if (hccl::buffer_bytes(schedule) <= most_real_data) {
@@ -138,8 +116,32 @@ std::vector<std::string_view> obeyed_variables(const SweepOptions& options) {
 
 }  // namespace
 
+LoadedPlatform platform_of(const SweepOptions& options, sim::Cluster& cluster) {
+  return LoadedPlatform(options.rank_table, options.hccl_settings, obeyed_variables(options), cluster);
+}
+
+hccl::Communicator communicator_of(const SweepOptions& options, const LoadedPlatform& platform) {
+  const sim::Cluster& cluster = platform.cluster;
+  if (options.npus_per_server == 0) return hccl::world_communicator(platform.participating(options.ranks));
+  std::vector<Rank> of_server(cluster.servers(), 0);
+  std::vector<Rank> ranks;
+  for (Rank npu = 0; npu < cluster.size(); ++npu) {
+    if (of_server[cluster.npu(npu).server]++ < options.npus_per_server) ranks.push_back(npu);
+  }
+  if (ranks.size() < std::size_t{cluster.servers()} * options.npus_per_server) {
+    bad_input("option", "-p {}: not every server of {} has so many NPUs", options.npus_per_server, cluster.path());
+  }
+  if (options.ranks > ranks.size()) {
+    bad_input("option", "--ranks {}: {} has {} NPUs with this -p", options.ranks, cluster.path(), ranks.size());
+  }
+  if (options.ranks > 0) ranks.resize(options.ranks);
+  hccl::Communicator communicator = hccl::world_communicator(static_cast<Rank>(ranks.size()));
+  communicator.ranks = std::move(ranks);
+  return communicator;
+}
+
 Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster) {
-  const LoadedPlatform platform(options.rank_table, options.hccl_settings, obeyed_variables(options), cluster);
+  const LoadedPlatform platform = platform_of(options, cluster);
   const device::Soc& soc = platform.soc;
   const device::TaskCosts& costs = platform.costs;
   Sweep sweep{.platform = std::filesystem::path(cluster.path()).filename().string(),

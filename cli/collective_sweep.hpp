@@ -65,6 +65,12 @@ struct Sweep {
   std::vector<std::string> notes;
 };
 
+/// The loaded platform under the variables that a measurement obeys.
+[[nodiscard]] LoadedPlatform platform_of(const SweepOptions& options, sim::Cluster& cluster);
+/// The ranks of the rank table; without one the first NPUs of every server, server by server, as far as they are
+/// needed.
+[[nodiscard]] hccl::Communicator communicator_of(const SweepOptions& options, const LoadedPlatform& platform);
+
 /// Measures on a loaded platform; to be called in a child.
 [[nodiscard]] Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster);
 

@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "cli/calibrate.hpp"
 #include "cli/collective.hpp"
 #include "cli/interruption.hpp"
 #include "cli/models.hpp"
@@ -159,6 +160,7 @@ int run_command(int argc, char** argv) {
     add_rank_table_command(app);
     add_models_command(app);
     add_collective_command(app);
+    add_calibrate_command(app);
     add_schedule_command(app);
     add_report_command(app, shell_words(argc, argv));
     app.footer(std::string(examples) + exit_statuses);

@@ -1,7 +1,10 @@
 #include "cli/output.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -69,6 +72,12 @@ std::string csv_field(std::string_view text) {
     field += letter;
   }
   return field + '"';
+}
+
+std::string signed_percent(double fraction) {
+  constexpr double shown = 0.00005;
+  if (!std::isfinite(fraction)) return "–";
+  return std::abs(fraction) < shown ? "0.00" : fmt::format("{:+.2f}", fraction * 100);
 }
 
 std::string with_thousands(std::uint64_t number) {

@@ -38,6 +38,9 @@ class Table {
 /// A field of a CSV file (RFC 4180): quoted if it holds a comma, a quote or a line break.
 [[nodiscard]] std::string csv_field(std::string_view text);
 
+/// A fraction in percent, "+1.25"; "0.00" without a sign, "–" if it is not finite.
+[[nodiscard]] std::string signed_percent(double fraction);
+
 /// "12345678" as "12,345,678".
 [[nodiscard]] std::string with_thousands(std::uint64_t number);
 

@@ -27,13 +27,6 @@ std::string shortened(const std::vector<std::string>& names) {
                      more > 0 ? fmt::format(" and {} more (--format json)", more) : "");
 }
 
-/// "+1.25", without a sign if it is zero in these digits.
-std::string percent(double error) {
-  constexpr double shown = 0.00005;
-  if (!std::isfinite(error)) return "–";
-  return std::abs(error) < shown ? "0.00" : fmt::format("{:+.2f}", error * 100);
-}
-
 std::string kernels_text(const study::KernelMatch& kernels) {
   std::string text = fmt::format(
       "Kernels: {} of the model's have measured times, {} ms per step, means of {} iteration{}\n", kernels.replaced,
@@ -62,7 +55,7 @@ std::string profile_text(const ProfileReport& report) {
   std::string text = fmt::format("Back-test against {}\n", fmt::join(files, ", "));
   Table table({{"phase", Table::Align::left}, {"measured ms"}, {"simulated ms"}, {"error %"}});
   for (const study::BackTestRow& row : report.test.rows) {
-    table.add_row({row.phase, milliseconds(row.measured), milliseconds(row.simulated), percent(row.error())});
+    table.add_row({row.phase, milliseconds(row.measured), milliseconds(row.simulated), signed_percent(row.error())});
   }
   text += table.to_string("  ");
   for (const std::string& note : report.test.notes) text += fmt::format("  {}\n", note);

@@ -197,13 +197,17 @@ std::string advice_line(const RunReport& report) {
 std::string links_text(const RunReport& report) {
   std::vector<std::string> assumed;
   std::vector<std::string> measured;
+  std::vector<std::string> calibrated;
   for (const LinkSource& link : report.link_sources) {
-    const bool is_measured = link.source.starts_with("measured");
-    (is_measured ? measured : assumed).push_back(fmt::format("{} [{}]", link.speed, link.source));
+    auto& group = link.source.starts_with("measured")     ? measured
+                  : link.source.starts_with("calibrated") ? calibrated
+                                                          : assumed;
+    group.push_back(fmt::format("{} [{}]", link.speed, link.source));
   }
   std::string text;
   if (!assumed.empty()) text += fmt::format("  Assumed, not measured: {}.", fmt::join(assumed, ", "));
   if (!measured.empty()) text += fmt::format("  Measured by the vendor: {}.", fmt::join(measured, ", "));
+  if (!calibrated.empty()) text += fmt::format("  Calibrated: {}.", fmt::join(calibrated, ", "));
   return text;
 }
 

@@ -29,7 +29,8 @@ struct Trial {
 /// The speed of a kind of link and where it comes from.
 struct LinkSource {
   std::string speed;   ///< "HCCS 14 GB/s (10..19.3)": used, low and high
-  std::string source;  ///< "vendor tool"; begins with "measured" if the vendor measured the speed
+  std::string source;  ///< "vendor tool"; begins with "measured" if the vendor measured the speed, with
+                       ///< "calibrated" if it was fitted to the user's measurements
 };
 
 /// A link that carried something in some segment's allreduce.

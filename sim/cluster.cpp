@@ -48,6 +48,7 @@ Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
   }
   read_links();
   scale_.assign(links_.size(), 1);
+  added_.assign(links_.size(), 0);
   read_npus();
   find_port_hosts();
   find_bypass_zones();
@@ -113,6 +114,17 @@ void Cluster::scale_bandwidth(double factor, std::optional<LinkKind> kind) {
   route_index_.clear();
 }
 
+void Cluster::adjust(const std::map<LinkKind, LinkAdjustment>& adjustments) {
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    const auto found = adjustments.find(links_[link].kind);
+    const LinkAdjustment adjustment = found == adjustments.end() ? LinkAdjustment() : found->second;
+    scale_[link] = adjustment.bandwidth;
+    added_[link] = adjustment.latency;
+  }
+  routes_.clear();
+  route_index_.clear();
+}
+
 BytesPerSecond Cluster::own_capacity(LinkId link) const {
   const Link& values = links_[link];
   const BytesPerSecond bandwidth = values_ == LinkValues::low    ? values.low
@@ -168,7 +180,7 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
     const LinkId id = *known;
     const Link& link = links_[id];
     route.links.push_back(id);
-    route.latency += link.latency;
+    route.latency += link.latency + added_[id];
     if (link.kind == LinkKind::roce) route.transport = Transport::rdma;
     // What a task reaches scales with the capacity when that is an end of its range.
     const double scale = own_capacity(id) / link.bandwidth;

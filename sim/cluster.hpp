@@ -39,6 +39,12 @@ enum class LinkValues : std::uint8_t { used, low, high };
 
 using LinkId = std::uint32_t;
 
+/// What is changed of the links of a kind.
+struct LinkAdjustment {
+  double bandwidth = 1;  ///< factor on bandwidth, read and write speed
+  Seconds latency = 0;   ///< added
+};
+
 /// A speed that a link does not give comes from the outermost zone's properties for its kind; else it is the bandwidth.
 /// A SPLITDUPLEX link of the file is two of these, NAME_UP and NAME_DOWN.
 struct Link {
@@ -118,6 +124,9 @@ class Cluster {
   /// Multiplies the bandwidths of all links, or of those of a kind, for the networks to be made: their used values and
   /// both ends of their ranges. Routes found before are void.
   void scale_bandwidth(double factor, std::optional<LinkKind> kind = std::nullopt);
+  /// Gives the links of these kinds other speeds and latencies than the file's, those of all other kinds the file's.
+  /// Routes found before are void.
+  void adjust(const std::map<LinkKind, LinkAdjustment>& adjustments);
   /// From now on routes have representatives in place of their links, whose capacity is that share; or links are as
   /// they are again. Routes found before are void. For the network `fluid`.
   void fold(LinkFold fold);
@@ -161,11 +170,13 @@ class Cluster {
   bool roce_between_servers_ = false;
   std::uint32_t servers_ = 0;
   std::vector<Link> links_;
+  std::vector<Link> file_links_;                                        // as they were before they were adjusted
   std::vector<simgrid::s4u::Link*> simgrid_links_;                      // by LinkId
   std::vector<std::pair<const simgrid::s4u::Link*, LinkId>> link_ids_;  // sorted
   std::vector<const simgrid::s4u::NetZone*> bypass_zones_;              // zones with properties `route:…`
   LinkValues values_ = LinkValues::used;
-  std::vector<double> scale_;  // of bandwidths, by LinkId
+  std::vector<double> scale_;   // of bandwidths, by LinkId
+  std::vector<Seconds> added_;  // to latencies, by LinkId
   std::optional<LinkFold> fold_;
   std::deque<Route> routes_;
   FlatMap route_index_;  // source << 32 | destination -> index in routes_

@@ -1,0 +1,176 @@
+#include "study/calibrate/bandwidth_log.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+using Json = nlohmann::json;
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(trimmed(text.substr(0, end)));
+    if (end == text.size()) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+template <typename Number>
+std::optional<Number> parsed(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// Takes from a command line what it says of the measurement.
+void read_command(std::string_view line, CollectiveLog& log) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> programs{{
+      {"all_reduce_test", "allreduce"},
+      {"all_gather_test", "allgather"},
+      {"reduce_scatter_test", "reducescatter"},
+      {"alltoall_test", "alltoall"},
+      {"alltoallv_test", "alltoallv"},
+      {"broadcast_test", "broadcast"},
+      {"scatter_test", "scatter"},
+      {"reduce_test", "reduce"},
+  }};
+  const std::vector<std::string_view> words = split(line, ' ');
+  bool is_program = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view name = words[i].substr(words[i].rfind('/') + 1);
+    for (const auto& [program, operation] : programs) {
+      if (name != program) continue;
+      log.operation = operation;
+      is_program = true;
+    }
+    if (i + 1 == words.size()) break;
+    const std::string_view value = words[i + 1];
+    if (!is_program && (words[i] == "-n" || words[i] == "-np")) log.ranks = parsed<Rank>(value);
+    if (is_program && (words[i] == "-p" || words[i] == "--npus")) log.npus_per_server = parsed<Rank>(value);
+    if (is_program && (words[i] == "-d" || words[i] == "--datatype")) log.type = value;
+  }
+}
+
+CollectiveLog::Row read_row(const std::vector<std::string_view>& columns, const CollectiveLog& log, std::size_t line) {
+  constexpr std::size_t count = 4;
+  if (columns.size() != count)
+    bad_input("log", "{}:{}: {} columns instead of {}", log.file, line, columns.size(), count);
+  const auto size = parsed<Bytes>(columns[0]);
+  if (!size.has_value() || *size == 0) {
+    bad_input("log", "{}:{}: data_size must be a positive integer, got '{}'", log.file, line, columns[0]);
+  }
+  const auto time_us = parsed<double>(columns[1]);
+  if (!time_us.has_value() || !std::isfinite(*time_us) || *time_us <= 0) {
+    bad_input("log", "{}:{}: aveg_time must be a positive number, got '{}'", log.file, line, columns[1]);
+  }
+  if (columns[3] == "failed") bad_input("log", "{}:{}: the result check of this size failed", log.file, line);
+  return {*size, *time_us * microsecond, line};
+}
+
+sim::LinkKind kind_of(const std::string& name) {
+  if (name == "RDMA") return sim::LinkKind::roce;
+  if (name == "HCCS") return sim::LinkKind::hccs;
+  if (name == "PCIE") return sim::LinkKind::pcie;
+  return name == "SIO" ? sim::LinkKind::sio : sim::LinkKind::other;
+}
+
+struct Total {
+  double count = 0;
+  Seconds time = 0;
+};
+using Totals = std::map<std::pair<sim::LinkKind, Bytes>, Total>;
+
+void add_distribution(const Json& sizes, sim::LinkKind kind, const std::string& file, Totals& totals) {
+  constexpr double mebibyte = 0x1p20;
+  for (const auto& [size_text, entry] : sizes.items()) {
+    const auto size = parsed<double>(size_text);
+    const bool is_pair = entry.is_array() && entry.size() == 2 && entry[0].is_number() && entry[1].is_number();
+    if (!size.has_value() || !(*size > 0) || *size > mebibyte || !is_pair || !(entry[0].get<double>() > 0) ||
+        !(entry[1].get<double>() > 0)) {
+      bad_input("log", "{}: Size Distribution of {}: '{}': {} must be a size in MB and [number, milliseconds]", file,
+                name_of(kind), size_text, entry.dump());
+    }
+    Total& total = totals[{kind, static_cast<Bytes>(std::llround(*size * mebibyte))}];
+    total.count += entry[0].get<double>();
+    total.time += entry[1].get<double>() * 1e-3;
+  }
+}
+
+void collect(const Json& json, const std::string& file, Totals& totals) {
+  if (!json.is_object()) return;
+  for (const auto& [key, value] : json.items()) {
+    if (key.starts_with("Total")) continue;
+    if (key != "Communication Bandwidth Info") {
+      collect(value, file, totals);
+      continue;
+    }
+    if (!value.is_object()) bad_input("log", "{}: Communication Bandwidth Info must be an object", file);
+    for (const auto& [transport, info] : value.items()) {
+      const sim::LinkKind kind = kind_of(transport);
+      if (kind == sim::LinkKind::other || !info.is_object()) continue;
+      const auto sizes = info.find("Size Distribution");
+      if (sizes != info.end() && sizes->is_object()) add_distribution(*sizes, kind, file, totals);
+    }
+  }
+}
+
+}  // namespace
+
+CollectiveLog parse_collective_log(std::string_view text, const std::string& file) {
+  CollectiveLog log{.file = file, .operation = "", .type = "", .rows = {}};
+  bool in_table = false;
+  std::size_t number = 0;
+  for (const std::string_view line : split(text, '\n')) {
+    ++number;
+    if (line.find("_test") != std::string_view::npos) read_command(line, log);
+    if (line.find('|') == std::string_view::npos) continue;
+    const std::vector<std::string_view> columns = split(line, '|');
+    if (columns.front().starts_with("data_size")) {
+      in_table = true;
+      continue;
+    }
+    if (!in_table)
+      bad_input("log", "{}:{}: a row before the line 'data_size(Bytes): | aveg_time(us): | …'", file, number);
+    log.rows.push_back(read_row(columns, log, number));
+  }
+  if (!in_table) bad_input("log", "{}: no line 'data_size(Bytes): | aveg_time(us): | …' as hccl_test prints it", file);
+  if (log.rows.empty()) bad_input("log", "{}: no sizes below the line of column names", file);
+  std::stable_sort(log.rows.begin(), log.rows.end(), [](const auto& a, const auto& b) { return a.size < b.size; });
+  for (std::size_t i = 1; i < log.rows.size(); ++i) {
+    if (log.rows[i].size != log.rows[i - 1].size) continue;
+    bad_input("log", "{}:{}: size {} was already measured in line {}", file, log.rows[i].line, log.rows[i].size,
+              log.rows[i - 1].line);
+  }
+  return log;
+}
+
+std::vector<MeasuredTransfer> parse_communication(std::string_view text, const std::string& file) {
+  Totals totals;
+  try {
+    collect(Json::parse(text), file, totals);
+  } catch (const Json::parse_error& error) {
+    bad_input("log", "{}: no JSON: {}", file, error.what());
+  }
+  if (totals.empty()) {
+    bad_input("log", "{}: no Size Distribution of RDMA, HCCS, PCIE or SIO in any 'Communication Bandwidth Info'", file);
+  }
+  std::vector<MeasuredTransfer> transfers;
+  for (const auto& [key, total] : totals) {
+    transfers.push_back({key.first, key.second, total.time / total.count, total.count});
+  }
+  return transfers;
+}
+
+}  // namespace hcclsim::study
