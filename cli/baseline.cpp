@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
+#include "base/error.hpp"
 #include "cli/junit.hpp"
 #include "cli/numerics_run.hpp"
 #include "cli/option_checks.hpp"
@@ -115,6 +118,12 @@ void add_baseline_options(CLI::App& command, BaselineOptions& options) {
 void check_baseline_options(const CLI::App& command, const BaselineOptions& options) {
   if (command.get_option("--tolerance")->count() > 0 && options.file.empty()) {
     bad_input("option", "--tolerance is that of a comparison; give --baseline FILE too");
+  }
+  if (!options.junit.empty() && !options.file.empty()) {
+    std::error_code not_there;
+    if (std::filesystem::equivalent(options.junit, options.file, not_there)) {
+      bad_input("option", "--junit {}: that is the stored run of --baseline; give another file", options.junit);
+    }
   }
   if (options.junit == "-") bad_input("option", "--junit -: standard output is taken by the report; give a file");
 }

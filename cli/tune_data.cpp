@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -119,7 +120,10 @@ void add_streams(const study::Tuning& tuning, Json& json) {
 
 }  // namespace
 
-double TuneReport::gap() const { return tuning.bound.finish > 0 ? tuning.best.finish / tuning.bound.finish - 1 : 0; }
+double TuneReport::gap() const {
+  if (tuning.bound.finish <= 0) return 0;
+  return std::max(tuning.best.finish / tuning.bound.finish - 1, 0.0);  // an end at the bound may be rounded below it
+}
 
 std::optional<TuneReport::ShorterStep> TuneReport::shorter_step(std::size_t most_segments) const {
   std::optional<ShorterStep> shortest;

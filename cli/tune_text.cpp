@@ -38,8 +38,8 @@ std::string cost_text(const TuneReport& report) {
 std::string certificate(const TuneReport& report) {
   const study::Tuning& tuning = report.tuning;
   std::string text = fmt::format(
-      "The last allreduce ends at {} ms, {} ms behind the backward pass. No schedule ends before {} ms (gradients from "
-      "{} on, ready at the earliest then, need the link): gap {:.2f} %.\n",
+      "The last allreduce ends at {} ms, {} ms behind the backward pass. No schedule on one link ends before {} ms "
+      "(gradients from {} on, ready at the earliest then, need the link): gap {:.2f} %.\n",
       milliseconds(tuning.best.finish), milliseconds(tuning.best.finish - report.backward_end),
       milliseconds(tuning.bound.finish), tuning.bound.gradient, report.gap() * 100);
   const study::SegmentTime& first = tuning.chain.front();
@@ -48,9 +48,10 @@ std::string certificate(const TuneReport& report) {
                       first.waits_for_gradient ? fmt::format("gradient {} is ready", first.last) : "the stream is free",
                       tuning.chain.size() == 1 ? "nothing" : fmt::format("{} more", tuning.chain.size() - 1),
                       tuning.chain.size() <= 2 ? "s" : "");
-  text +=
+  text += fmt::format(
       "Premises: fixed ready times, the same for every split; contiguous cuts, runs of gradients in production order; "
-      "one stream.\n";
+      "one stream{}.\n",
+      report.cost_model == study::CostModel::affine ? "; allreduces cost what the line says" : "");
   if (!report.hcom_parallel) {
     text += fmt::format(
         "hcom_parallel is off: allreduces begin when the backward pass has ended and follow each other, so that no cut "

@@ -166,6 +166,7 @@ class Tuner {
     const auto start = [&](const study::Cuts& cuts) {
       if (cuts.empty() || children.contains(cuts)) return;
       hccl::TrainingOptions training = run_.training;
+      training.rank = slowest_rank();
       training.segments = hccl::segments_from_last_indices(cuts);
       children.emplace(cuts, start_step(run_, std::move(training)));
     };

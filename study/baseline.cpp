@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -208,11 +209,12 @@ class Comparison {
   }
 
   void add_ranks() {
+    if (!before_.contains("ranks")) return;  // stored before there were figures by rank
     const std::vector<Json> before = by_rank(before_);
     const std::vector<Json> after = by_rank(after_);
-    if (before.size() != after.size()) return;
     ComparedPart& part = new_part("ranks");
-    for (std::size_t rank = 0; rank < after.size(); ++rank) {
+    must_equal(part, "ranks", before.size(), after.size());
+    for (std::size_t rank = 0; rank < std::min(before.size(), after.size()); ++rank) {
       add_figure(part, fmt::format("rank {}", rank), "step_time_s", before[rank], after[rank]);
     }
   }

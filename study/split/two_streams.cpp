@@ -33,10 +33,15 @@ void keep_best(std::vector<State>& states) {
 
 Seconds finish_of(const State& state) { return std::max(state.ends[0], state.ends[1]); }
 
+/// The problem is NP-hard (PARTITION, where all gradients are ready at once): states of one number of segments, of 32
+/// bytes each.
+constexpr std::size_t most_states = 4'000'000;
+
 /// By number of gradients, the states that matter after one more segment, on either stream, and end by `limit`.
 std::vector<std::vector<State>> one_segment_more(const SplitProblem& problem, const std::array<AffineCost, 2>& costs,
                                                  const std::vector<std::vector<State>>& before, Seconds limit) {
   std::vector<std::vector<State>> states(before.size());
+  std::size_t kept = 0;
   for (std::uint32_t b = 1; b < before.size(); ++b) {
     for (std::uint32_t a = 0; a < b; ++a) {
       for (std::uint32_t number = 0; number < before[a].size(); ++number) {
@@ -44,11 +49,19 @@ std::vector<std::vector<State>> one_segment_more(const SplitProblem& problem, co
           State state{before[a][number].ends, a, number, stream};
           Seconds& end = state.ends.at(stream);
           end = std::max(end, problem.ready(b)) + costs.at(stream)(problem.bytes(a, b));
-          if (end <= limit || same_time(end, limit)) states[b].push_back(state);
+          if (end > limit && !same_time(end, limit)) continue;
+          states[b].push_back(state);
+          if (kept + states[b].size() > most_states) {
+            bad_input("split",
+                      "two streams on links of their own: {} ways to divide {} gradients are still open, too many to "
+                      "compare (gradients that are ready at once make it so); give fewer segments or one stream",
+                      most_states, b);
+          }
         }
       }
     }
     keep_best(states[b]);
+    kept += states[b].size();
   }
   return states;
 }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <unordered_set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -94,11 +95,12 @@ std::vector<std::string> list_values(const std::string& axis, std::string_view t
 
 std::vector<std::string> axis_values(const std::string& axis, std::string_view text, ValueForm form) {
   std::vector<std::string> values;
+  std::unordered_set<std::string> known;
   for (const std::string_view part : split(text, form == ValueForm::list ? ';' : ',')) {
     const std::vector<std::string> some = form == ValueForm::list ? list_values(axis, part) : range_values(axis, part);
     for (const std::string& value : some) {
       if (value.empty()) bad_input("sweep", "{}: a value of '{}' is empty", axis, text);
-      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+      if (known.insert(value).second) values.push_back(value);
     }
   }
   return values;
@@ -112,7 +114,8 @@ std::string with_rest(const std::string& percentages) {
     sum += quantity->number;
   }
   constexpr double whole = 100;
-  return sum < whole ? fmt::format("{},{:.12g}", percentages, whole - sum) : percentages;
+  constexpr double nothing = 1e-9;  // what rounding leaves of a sum of percentages
+  return whole - sum > nothing ? fmt::format("{},{:.12g}", percentages, whole - sum) : percentages;
 }
 
 void Grid::set(Axis axis) {

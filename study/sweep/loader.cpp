@@ -121,6 +121,8 @@ LoaderMessage unpack(const std::string& message) {
 
 /// The loader's life.
 void serve(int socket, const std::vector<Point>& points, std::size_t first, const LoadGroup& load) {
+  // Ctrl-C on a terminal goes to the process group; SimGrid ends a process by it. The runner alone decides what stops.
+  ::setpgid(0, 0);
   const ComputePoint computer = load(points[first]);
   send_message(socket, "");
   while (const auto message = read_message(socket)) {

@@ -99,10 +99,10 @@ SweepStore::SweepStore(const std::string& path, Access access)
     check_format();
     return;
   }
+  make_tables();
   // A process that is killed loses nothing that was committed; only a machine that loses power may lose the last
   // points.
   database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-  make_tables();
   Statement enter(database_, "INSERT INTO sweeps (host, boot_id, pid, started, heartbeat_s) VALUES (?, ?, ?, ?, ?)");
   enter.bind(1, host_name()).bind(2, boot_id()).bind(3, std::int64_t{::getpid()});
   enter.bind(4, start_of_process(::getpid())).bind(5, now_s()).run();
@@ -125,7 +125,8 @@ SweepStore::~SweepStore() {
 void SweepStore::make_tables() {
   Transaction transaction(database_);
   Statement objects(database_, "SELECT count(*) FROM sqlite_master");
-  const bool empty = objects.step() && objects.integer(0) == 0;
+  const bool empty = objects.step() && objects.integer(0) == 0 && pragma(database_, "application_id") == 0 &&
+                     pragma(database_, "user_version") == 0;
   static_cast<void>(objects.step());
   if (empty) {
     database_.execute(tables);

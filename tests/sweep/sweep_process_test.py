@@ -81,9 +81,9 @@ class SweepProcess(unittest.TestCase):
         self.assertEqual(self.rows("id, inputs, result"), self.rows("id, inputs, result", whole))
 
     def test_interrupted(self):
-        process = self.start("-j", "2")
+        process = self.start("-j", "2", start_new_session=True)
         self.wait_for(5, process)
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         out, _ = process.communicate()
         self.assertEqual(process.returncode, 128 + signal.SIGINT)
         done = self.done()

@@ -58,7 +58,7 @@ function tuneStrategies(result) {
               { name: "the same, simulated", values: millis("simulated_finish_s"), colour: "allreduce" },
               { name: "step, simulated", values: millis("simulated_step_s"), colour: "backward" }],
              axis("ms since fp_start", short), (ms) => `${fixed(ms, 3)} ms`),
-    table(`No schedule ends before ${milliseconds(result.best.bound_s)} ms`, columns, all.map((one) => ({
+    table(`No allreduces on one link end before ${milliseconds(result.best.bound_s)} ms`, columns, all.map((one) => ({
       class: one.finish_s === least ? "best" : null,
       cells: [one.name, one.by_idx ? String(one.by_idx.length) : "–", time(one.finish_s), time(one.exposed_s),
               time(one.simulated_finish_s), time(one.simulated_step_s), gradientList(one.by_idx)] }))),
@@ -118,7 +118,7 @@ function tuneSections(data) {
     sections: [
       backTestSection(result.profile),
       section("best", "The best split", ...lines.map(copied), ...tuneTimeline(data),
-        element("p", {}, `An allreduce of n bytes costs ${timeWords(cost.alpha_s)}${speed}, with an error of at most ${percentWords(cost.largest_error)}. Premises: ready times do not depend on the split; segments are runs of gradients in production order; one stream.`)),
+        element("p", {}, `An allreduce of n bytes costs ${timeWords(cost.alpha_s)}${speed}, with an error of at most ${percentWords(cost.largest_error)}. Premises: ready times do not depend on the split; segments are runs of gradients in production order; one stream; allreduces cost what is said here.`)),
       tuneStrategies(result), tuneBySegments(result), tuneRobustness(result), setUpSection(data), notesSection(data)],
   };
 }
