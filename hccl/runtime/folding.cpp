@@ -87,7 +87,7 @@ class LinkShift {
 
 /// NPUs of every server, if all ranks fill servers of the same size one after the other; else 0.
 Rank npus_per_server(const sim::Cluster& cluster, Rank ranks) {
-  Rank size = 0;
+  Rank size = 1;
   while (size < ranks && cluster.npu(size).server == cluster.npu(0).server) ++size;
   for (Rank rank = 0; rank < ranks; ++rank) {
     if (ranks % size != 0 || cluster.npu(rank).server != cluster.npu(rank / size * size).server) return 0;
