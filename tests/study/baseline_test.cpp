@@ -57,7 +57,8 @@ TEST(Baseline, EqualRunsHaveNoDifferences) {
       ElementsAre("configuration", "step", "trace point fp_start", "trace point bp_end", "trace point allreduce1_start",
                   "trace point allreduce1_end", "trace point allreduce2_start", "trace point allreduce2_end",
                   "trace point iteration_end", "segment 1 [0,1]", "segment 2 [2,2]", "gradients", "ranks"));
-  // 17 of the configuration, 5 of the step, 7 trace points, 2 · 9 of segments, 3 gradients, the number of ranks and 4 ranks.
+  // 17 of the configuration, 5 of the step, 7 trace points, 2 · 9 of segments, 3 gradients, the number of ranks and 4
+  // ranks.
   EXPECT_EQ(comparison.figures(), 17U + 5 + 7 + 18 + 3 + (1 + 4));
 }
 
