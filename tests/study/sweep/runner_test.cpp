@@ -19,7 +19,6 @@
 namespace hcclsim::study {
 namespace {
 
-using testing::HasSubstr;
 using Access = SweepStore::Access;
 
 /// A compute that says what batch it had.
