@@ -9,7 +9,6 @@ namespace hcclsim {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 template <typename Work>
