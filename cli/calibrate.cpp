@@ -18,9 +18,9 @@
 #include "base/output_file.hpp"
 #include "base/text.hpp"
 #include "cli/calibration_report.hpp"
+#include "cli/collective_measurement.hpp"
 #include "cli/collective_names.hpp"
 #include "cli/collective_sizes.hpp"
-#include "cli/collective_sweep.hpp"
 #include "cli/loaded_platform.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
@@ -41,13 +41,13 @@ struct CalibrateCommand {
   std::string fit;
   std::string output;
   std::string format = "text";
-  SweepOptions measured;
+  MeasurementOptions measured;
 };
 
 /// An hccl_test log with what it measured.
-struct Measurement {
-  study::CollectiveLog log;
-  SweepOptions options;
+struct MeasuredLog {
+  study::CollectiveLog contents;
+  MeasurementOptions options;
   std::string what{};  ///< "allreduce, 8 ranks"
   std::vector<std::vector<hccl::CollectiveCall>> calls{};
 };
@@ -59,11 +59,11 @@ std::pair<std::string, std::string> source_parts(const std::string& source) {
   return {source.substr(0, equals), source.substr(equals + 1)};
 }
 
-Measurement read_measurement(const CalibrateCommand& command, const std::string& prefix, const std::string& file,
-                             const std::string& text) {
-  Measurement result{.log = study::parse_collective_log(text, file), .options = command.measured};
-  SweepOptions& options = result.options;
-  const study::CollectiveLog& log = result.log;
+MeasuredLog read_log(const CalibrateCommand& command, const std::string& prefix, const std::string& file,
+                     const std::string& text) {
+  MeasuredLog result{.contents = study::parse_collective_log(text, file), .options = command.measured};
+  MeasurementOptions& options = result.options;
+  const study::CollectiveLog& log = result.contents;
   const std::size_t colon = std::min(prefix.find(':'), prefix.size());
   std::string op = !prefix.empty() ? prefix.substr(0, colon) : !command.op.empty() ? command.op : log.operation;
   if (op.empty()) {
@@ -153,10 +153,10 @@ class Calibrator {
       sources_.push_back(fmt::format("{} (communication)", name));
       return;
     }
-    Measurement measurement = read_measurement(command_, prefix, file, text);
-    add_calls(measurement);
-    sources_.push_back(fmt::format("{} ({})", name, measurement.what));
-    measurements_.push_back(std::move(measurement));
+    MeasuredLog log = read_log(command_, prefix, file, text);
+    add_calls(log);
+    sources_.push_back(fmt::format("{} ({})", name, log.what));
+    logs_.push_back(std::move(log));
   }
 
   void add_transfers(const std::string& file, const std::string& text) {
@@ -177,24 +177,23 @@ class Calibrator {
     }
   }
 
-  void add_calls(Measurement& measurement) {
-    const SweepOptions& options = measurement.options;
+  void add_calls(MeasuredLog& log) {
+    const MeasurementOptions& options = log.options;
     const hccl::Communicator communicator = communicator_of(options, platform_);
     const hccl::Topology topology = hccl::topology_of(communicator, cluster_);
     hccl::CollectiveRequest request{.operation = options.operation, .launch = options.launch};
     request.config = platform_.config;
     request.operation.ranks = topology.ranks;
     const hccl::Collective collective = options.operation.collective;
-    measurement.what = fmt::format("{}, {} ranks", measurement.what, topology.ranks);
-    for (const study::CollectiveLog::Row& row : measurement.log.rows) {
+    log.what = fmt::format("{}, {} ranks", log.what, topology.ranks);
+    for (const study::CollectiveLog::Row& row : log.contents.rows) {
       request.operation.elements = elements_of_size(row.size, collective, topology.ranks, options.operation.type);
-      measurement.calls.push_back({{.name = std::string(name_of(collective)),
-                                    .schedule = make_collective(request, topology, platform_.soc),
-                                    .ranks = communicator.ranks}});
-      points_.push_back(
-          {.file = measurement.log.file, .what = measurement.what, .size = row.size, .measured = row.time});
+      log.calls.push_back({{.name = std::string(name_of(collective)),
+                            .schedule = make_collective(request, topology, platform_.soc),
+                            .ranks = communicator.ranks}});
+      points_.push_back({.file = log.contents.file, .what = log.what, .size = row.size, .measured = row.time});
     }
-    order_.emplace_back(false, measurements_.size());
+    order_.emplace_back(false, logs_.size());
     for (const sim::LinkKind kind : kinds_between(cluster_, communicator.ranks)) kinds_.insert(kind);
   }
 
@@ -206,12 +205,12 @@ class Calibrator {
         times.push_back(transfer_time(cluster_, platform_.costs, transfers_[index], ""));
         continue;
       }
-      const Measurement& measurement = measurements_[index];
+      const MeasuredLog& log = logs_[index];
       const hccl::SimulateOptions simulate{.network = sim::NetworkKind::fluid,
-                                           .launch = measurement.options.launch,
-                                           .iterations = measurement.options.iterations,
-                                           .warmups = measurement.options.warmups};
-      for (const auto& result : simulate_each(cluster_, platform_.soc, platform_.costs, simulate, measurement.calls)) {
+                                           .launch = log.options.launch,
+                                           .iterations = log.options.iterations,
+                                           .warmups = log.options.warmups};
+      for (const auto& result : simulate_each(cluster_, platform_.soc, platform_.costs, simulate, log.calls)) {
         times.push_back(result.calls.front().per_iteration);
       }
     }
@@ -222,7 +221,7 @@ class Calibrator {
   sim::Cluster cluster_;
   LoadedPlatform platform_;
   std::vector<std::string> sources_;
-  std::vector<Measurement> measurements_;
+  std::vector<MeasuredLog> logs_;
   std::vector<study::MeasuredTransfer> transfers_;
   std::vector<std::pair<bool, std::size_t>> order_;  // of the points: whether a transfer, index
   std::vector<study::CalibrationPoint> points_;

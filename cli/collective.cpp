@@ -25,26 +25,26 @@ constexpr const char* examples =
     "  hcclsim collective alltoall -b 1M -e 1G -f 4 --platform atlas800t-a2 --extended --plot alltoall.svg";
 
 /// What the child sends: whether all checks succeeded, then what is to be printed, then the picture.
-std::string measure(const CollectiveOptions& command, const SweepOptions& options, const std::string& platform,
-                    std::optional<OutputFile>& html) {
+std::string measured_report(const CollectiveOptions& command, const MeasurementOptions& options,
+                            const std::string& platform, std::optional<OutputFile>& html) {
   sim::Cluster cluster(platform, command.platform_edits);
-  const Sweep sweep = run_sweep(options, cluster);
-  if (html.has_value()) html->write(collective_page(sweep, options, command.op, command.html));
-  std::string report = command.format == "json"  ? collective_json(sweep, options, command.op)
-                       : command.format == "csv" ? collective_csv(sweep, command.op)
-                                                 : collective_text(sweep, command.extended);
-  if (command.format == "csv") print_remarks_apart(sweep.unmodelled, sweep.notes);
-  const std::string plot = command.plot.empty() ? "" : collective_plot(sweep, command.op);
-  return fmt::format("{}{:020}{}{}", all_right(sweep) ? '1' : '0', report.size(), report, plot);
+  const Measurement measurement = measure_collective(options, cluster);
+  if (html.has_value()) html->write(collective_page(measurement, options, command.op, command.html));
+  std::string report = command.format == "json"  ? collective_json(measurement, options, command.op)
+                       : command.format == "csv" ? collective_csv(measurement, command.op)
+                                                 : collective_text(measurement, command.extended);
+  if (command.format == "csv") print_remarks_apart(measurement.unmodelled, measurement.notes);
+  const std::string plot = command.plot.empty() ? "" : collective_plot(measurement, command.op);
+  return fmt::format("{}{:020}{}{}", all_right(measurement) ? '1' : '0', report.size(), report, plot);
 }
 
-void run(const CollectiveOptions& command, const SweepOptions& options) {
+void run(const CollectiveOptions& command, const MeasurementOptions& options) {
   const std::string platform = find_platform(command.platform);
-  std::optional<OutputFile> plot;  // opened before the sweep, which may take long
+  std::optional<OutputFile> plot;  // opened before the measurement, which may take long
   if (!command.plot.empty()) plot.emplace(command.plot);
   std::optional<OutputFile> html;  // opened here, written by the child, which shares it
   if (!command.html.path.empty()) html.emplace(command.html.path);
-  const std::string sent = run_in_child([&] { return measure(command, options, platform, html); });
+  const std::string sent = run_in_child([&] { return measured_report(command, options, platform, html); });
   constexpr std::size_t digits = 20;
   const std::size_t length = std::stoull(sent.substr(1, digits));
   print(std::string_view(sent).substr(1 + digits, length));
@@ -69,7 +69,7 @@ void set_up_collective(CLI::App* const command, const std::shared_ptr<const Html
   add_collective_options(*command, *options);
   command->callback([command, options, html] {
     if (html != nullptr) options->html = *html;
-    run(*options, sweep_of(*command, *options));
+    run(*options, measurement_options(*command, *options));
   });
 }
 

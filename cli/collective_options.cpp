@@ -29,7 +29,7 @@ void add_test_options(CLI::App& command, CollectiveOptions& options) {
         ->type_name("SIZE")
         ->group("As hccl_test");
   };
-  SizeRange& sizes = options.sweep.sizes;
+  SizeRange& sizes = options.measurement.sizes;
   add_size("-b,--minbytes", "Least size of the payload; K, M, G are powers of two", [&](Bytes size) {
     sizes.first = size;
   })->default_str("64M");
@@ -50,15 +50,16 @@ void add_test_options(CLI::App& command, CollectiveOptions& options) {
   in_group(command.add_option("-o,--op", options.reduction, "sum, prod, max or min")
                ->check(parsed_by(parse_reduce_op, ""))
                ->capture_default_str());
-  in_group(command.add_option("-r,--root", options.sweep.operation.root, "Of broadcast, reduce, scatter, gather")
+  in_group(command.add_option("-r,--root", options.measurement.operation.root, "Of broadcast, reduce, scatter, gather")
                ->check(whole_number(0, (1U << 20U) - 1))
                ->capture_default_str());
-  in_group(command.add_option("-n,--iters", options.sweep.iterations, "How often, back to back")
+  in_group(command.add_option("-n,--iters", options.measurement.iterations, "How often, back to back")
                ->check(whole_number(1, most_iterations))
                ->capture_default_str());
-  in_group(command.add_option("-w,--warmup_iters", options.sweep.warmups, "Iterations before them that do not count")
-               ->check(whole_number(0, most_iterations))
-               ->capture_default_str());
+  in_group(
+      command.add_option("-w,--warmup_iters", options.measurement.warmups, "Iterations before them that do not count")
+          ->check(whole_number(0, most_iterations))
+          ->capture_default_str());
   in_group(command
                .add_option("-c,--check", options.check,
                            "1: check the results, on real data up to 64 MiB in total, by proof beyond; 2: the same")
@@ -67,7 +68,7 @@ void add_test_options(CLI::App& command, CollectiveOptions& options) {
   in_group(command.add_option("-z,--zero_copy", options.zero_copy, "1: buffers are registered, nothing is copied")
                ->check(whole_number(0, 1))
                ->capture_default_str());
-  in_group(command.add_option("-p,--npus", options.sweep.npus_per_server, "The first NPUs of each server [all]")
+  in_group(command.add_option("-p,--npus", options.measurement.npus_per_server, "The first NPUs of each server [all]")
                ->check(whole_number(1, 1U << 16U)));
 }
 
@@ -87,15 +88,15 @@ void add_collective_options(CLI::App& command, CollectiveOptions& options) {
       ->check(one_of({"fluid", "simgrid"}))
       ->capture_default_str();
   command.add_flag("--extended", options.extended, "Also bus bandwidth, bound, algorithm, what limits it, formula");
-  command.add_flag("--explain", options.sweep.explain, "Why each algorithm was chosen, and what the others cost");
+  command.add_flag("--explain", options.measurement.explain, "Why each algorithm was chosen, and what the others cost");
   command.add_option("--format", options.format, "text, json or csv")
       ->check(one_of({"text", "json", "csv"}))
       ->capture_default_str();
   command.add_option("--plot", options.plot, "Time and bandwidth over the size as an SVG file")->type_name("FILE");
 }
 
-SweepOptions sweep_of(CLI::App& command, const CollectiveOptions& given) {
-  SweepOptions options = given.sweep;
+MeasurementOptions measurement_options(CLI::App& command, const CollectiveOptions& given) {
+  MeasurementOptions options = given.measurement;
   PlatformChoice platform{given.platform, given.rank_table, given.hccl_options};
   finish_platform_options(OptionOrigins(command, {}), {"ranks", "npus"}, platform);
   options.rank_table = platform.rank_table;
@@ -116,9 +117,9 @@ SweepOptions sweep_of(CLI::App& command, const CollectiveOptions& given) {
   return options;
 }
 
-bool all_right(const Sweep& sweep) {
-  return std::none_of(sweep.rows.begin(), sweep.rows.end(),
-                      [](const SweepRow& row) { return row.check.has_value() && !row.check->ok; });
+bool all_right(const Measurement& measurement) {
+  return std::none_of(measurement.rows.begin(), measurement.rows.end(),
+                      [](const MeasurementRow& row) { return row.check.has_value() && !row.check->ok; });
 }
 
 }  // namespace hcclsim::cli

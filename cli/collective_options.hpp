@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/collective_choice.hpp"
-#include "cli/collective_sweep.hpp"
+#include "cli/collective_measurement.hpp"
 #include "cli/report/html_report.hpp"
 #include "sim/platform_edit.hpp"
 
@@ -24,16 +24,16 @@ struct CollectiveOptions : CollectiveChoice {
   bool extended = false;
   unsigned check = 1;
   unsigned zero_copy = 0;
-  SweepOptions sweep{};  ///< without what the members above say
+  MeasurementOptions measurement{};  ///< without what the members above say
 };
 
-/// Adds all options to the command. After parsing, sweep_of() says what they mean.
+/// Adds all options to the command. After parsing, measurement_options() says what they mean.
 void add_collective_options(CLI::App& command, CollectiveOptions& options);
 
 /// What is to be measured; throws Error(bad_input) for what cannot be.
-[[nodiscard]] SweepOptions sweep_of(CLI::App& command, const CollectiveOptions& options);
+[[nodiscard]] MeasurementOptions measurement_options(CLI::App& command, const CollectiveOptions& options);
 
 /// Whether no check of a result failed.
-[[nodiscard]] bool all_right(const Sweep& sweep);
+[[nodiscard]] bool all_right(const Measurement& measurement);
 
 }  // namespace hcclsim::cli

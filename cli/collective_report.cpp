@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 std::string microseconds(Seconds time) { return fmt::format("{:.2f}", time / microsecond); }
 
 /// Columns behind those of hccl_test.
-std::string extended_cells(const SweepRow& row) {
+std::string extended_cells(const MeasurementRow& row) {
   const std::string formula =
       row.formula.has_value() ? fmt::format("{} = {}", microseconds(*row.formula), row.formula_text) : "none";
   return fmt::format(" | {:<20.5f} | {:<12} | {:<26} | {:<24} | {}", row.busbw / giga, microseconds(row.bound),
@@ -25,11 +25,11 @@ std::string extended_cells(const SweepRow& row) {
 }
 
 /// How the results were checked: sizes on real data, sizes proved.
-std::string check_line(const Sweep& sweep) {
+std::string check_line(const Measurement& measurement) {
   std::string lines;
   for (const bool proved : {false, true}) {
     std::vector<Bytes> sizes;
-    for (const SweepRow& row : sweep.rows) {
+    for (const MeasurementRow& row : measurement.rows) {
       if (row.check.has_value() && row.check->proved == proved) sizes.push_back(row.size);
     }
     if (sizes.empty()) continue;
@@ -38,17 +38,17 @@ std::string check_line(const Sweep& sweep) {
                          sizes.size() == 1 ? fmt::format("{} bytes", sizes.front())
                                            : fmt::format("{} to {} bytes", sizes.front(), sizes.back()));
   }
-  for (const SweepRow& row : sweep.rows) {
+  for (const MeasurementRow& row : measurement.rows) {
     if (row.check.has_value() && !row.check->ok) lines += fmt::format("{} bytes: {}\n", row.size, row.check->problem);
   }
   return lines;
 }
 
-ordered_json json_of(const SweepRow& row, const Sweep& sweep, const std::string& op) {
+ordered_json json_of(const MeasurementRow& row, const Measurement& measurement, const std::string& op) {
   ordered_json json{{"op", op},
-                    {"ranks", sweep.operation.ranks},
+                    {"ranks", measurement.operation.ranks},
                     {"bytes", row.size},
-                    {"dtype", name_of(sweep.operation.type)},
+                    {"dtype", name_of(measurement.operation.type)},
                     {"time_s", row.time},
                     {"algbw_Bps", row.algbw},
                     {"busbw_Bps", row.busbw},
@@ -63,12 +63,12 @@ ordered_json json_of(const SweepRow& row, const Sweep& sweep, const std::string&
 
 }  // namespace
 
-std::string check_word(const SweepRow& row) {
+std::string check_word(const MeasurementRow& row) {
   if (!row.check.has_value()) return "NULL";
   return row.check->ok ? "success" : "failed";
 }
 
-std::string collective_text(const Sweep& sweep, bool extended) {
+std::string collective_text(const Measurement& measurement, bool extended) {
   // The widths are hccl_test's.
   std::string text = fmt::format("{:<15} | {:<12} | {:<18} | {}",
                                  "data_size(Bytes):", "aveg_time(us):", "alg_bandwidth(GB/s):", "check_result:");
@@ -77,57 +77,57 @@ std::string collective_text(const Sweep& sweep, bool extended) {
                         "bus_bandwidth(GB/s):", "bound(us):", "algorithm:", "limited_by:", "formula(us):");
   }
   text += '\n';
-  for (const SweepRow& row : sweep.rows) {
+  for (const MeasurementRow& row : measurement.rows) {
     const std::string check = check_word(row);
     text += fmt::format("{:<17} | {:<14} | {:<20.5f} | ", row.size, microseconds(row.time), row.algbw / giga);
     text += extended ? fmt::format("{:<13}", check) + extended_cells(row) : check;
     text += '\n';
   }
-  text += check_line(sweep) + explanation_text(sweep.explanation);
-  text += unmodelled_line(sweep.unmodelled);
-  for (const std::string& note : sweep.notes) text += fmt::format("Note: {}\n", note);
+  text += check_line(measurement) + explanation_text(measurement.explanation);
+  text += unmodelled_line(measurement.unmodelled);
+  for (const std::string& note : measurement.notes) text += fmt::format("Note: {}\n", note);
   return text;
 }
 
-std::string collective_json(const Sweep& sweep, const SweepOptions& options, const std::string& op) {
+std::string collective_json(const Measurement& measurement, const MeasurementOptions& options, const std::string& op) {
   ordered_json json{{"format_version", 1},
-                    {"platform", sweep.platform},
-                    {"npu", sweep.npu},
+                    {"platform", measurement.platform},
+                    {"npu", measurement.npu},
                     {"launch", name_of(options.launch)},
                     {"warmups", options.warmups},
                     {"iterations", options.iterations},
                     {"rows", ordered_json::array()},
                     {"checked", {{"real_data", ordered_json::array()}, {"proof", ordered_json::array()}}}};
-  if (!sweep.rank_table.empty()) json["rank_table"] = sweep.rank_table;
-  for (const SweepRow& row : sweep.rows) {
-    json["rows"].push_back(json_of(row, sweep, op));
+  if (!measurement.rank_table.empty()) json["rank_table"] = measurement.rank_table;
+  for (const MeasurementRow& row : measurement.rows) {
+    json["rows"].push_back(json_of(row, measurement, op));
     if (row.check.has_value()) json["checked"][row.check->proved ? "proof" : "real_data"].push_back(row.size);
   }
-  if (!sweep.explanation.empty()) json["explain"] = explanation_json(sweep.explanation);
-  if (!sweep.unmodelled.empty()) json["not_modelled"] = sweep.unmodelled;
-  json["notes"] = sweep.notes;
+  if (!measurement.explanation.empty()) json["explain"] = explanation_json(measurement.explanation);
+  if (!measurement.unmodelled.empty()) json["not_modelled"] = measurement.unmodelled;
+  json["notes"] = measurement.notes;
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
 }
 
-std::string collective_csv(const Sweep& sweep, const std::string& op) {
+std::string collective_csv(const Measurement& measurement, const std::string& op) {
   std::string text =
       "op,ranks,bytes,dtype,time_us,algbw_GBps,busbw_GBps,algorithm,formula_us,bound_us,limited_by,check\n";
-  for (const SweepRow& row : sweep.rows) {
-    text += fmt::format("{},{},{},{},{:.3f},{:.6f},{:.6f},{},{},{:.3f},{},{}\n", op, sweep.operation.ranks, row.size,
-                        name_of(sweep.operation.type), row.time / microsecond, row.algbw / giga, row.busbw / giga,
-                        csv_field(row.algorithm),
+  for (const MeasurementRow& row : measurement.rows) {
+    text += fmt::format("{},{},{},{},{:.3f},{:.6f},{:.6f},{},{},{:.3f},{},{}\n", op, measurement.operation.ranks,
+                        row.size, name_of(measurement.operation.type), row.time / microsecond, row.algbw / giga,
+                        row.busbw / giga, csv_field(row.algorithm),
                         row.formula.has_value() ? fmt::format("{:.3f}", *row.formula / microsecond) : "",
                         row.bound / microsecond, csv_field(row.limited_by), check_word(row));
   }
   return text;
 }
 
-std::string collective_plot(const Sweep& sweep, const std::string& op) {
+std::string collective_plot(const Measurement& measurement, const std::string& op) {
   ChartSeries time{"simulated", {}};
   ChartSeries bound{"bound", {}};
   ChartSeries algbw{"algorithm bandwidth", {}};
   ChartSeries busbw{"bus bandwidth", {}};
-  for (const SweepRow& row : sweep.rows) {
+  for (const MeasurementRow& row : measurement.rows) {
     if (row.size == 0) continue;  // the axes are logarithmic
     const auto size = static_cast<double>(row.size);
     time.points.emplace_back(size, row.time / microsecond);
@@ -135,7 +135,8 @@ std::string collective_plot(const Sweep& sweep, const std::string& op) {
     algbw.points.emplace_back(size, row.algbw / giga);
     busbw.points.emplace_back(size, row.busbw / giga);
   }
-  const std::string title = fmt::format("{} among {} x {} ({})", op, sweep.operation.ranks, sweep.npu, sweep.platform);
+  const std::string title =
+      fmt::format("{} among {} x {} ({})", op, measurement.operation.ranks, measurement.npu, measurement.platform);
   const LineChart times{.title = title,
                         .x_label = "size (bytes)",
                         .y_label = "time (us)",

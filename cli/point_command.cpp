@@ -62,11 +62,12 @@ class CollectivePoint : public PointCommand {
   }
 
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
-    const SweepOptions options = sweep_of(app(), options_);
-    const Sweep sweep = run_sweep(options, cluster);
-    if (!all_right(sweep)) throw Error(ErrorCode::check_failed, "collective", options_.op + " gives wrong results");
-    const SweepRow& largest = sweep.rows.back();
-    return {compact(collective_json(sweep, options, options_.op)),
+    const MeasurementOptions options = measurement_options(app(), options_);
+    const Measurement measurement = measure_collective(options, cluster);
+    if (!all_right(measurement))
+      throw Error(ErrorCode::check_failed, "collective", options_.op + " gives wrong results");
+    const MeasurementRow& largest = measurement.rows.back();
+    return {compact(collective_json(measurement, options, options_.op)),
             {{"time_s", largest.time}, {"algbw_Bps", largest.algbw}, {"busbw_Bps", largest.busbw}}};
   }
 

@@ -9,19 +9,19 @@
 
 namespace hcclsim::cli {
 
-std::string collective_page(const Sweep& sweep, const SweepOptions& options, const std::string& op,
+std::string collective_page(const Measurement& measurement, const MeasurementOptions& options, const std::string& op,
                             const HtmlReport& html) {
   using Json = nlohmann::ordered_json;
-  const std::string title = fmt::format("{} on {} × {}", op, sweep.operation.ranks, sweep.npu);
+  const std::string title = fmt::format("{} on {} × {}", op, measurement.operation.ranks, measurement.npu);
   Json data = page_head("collective", title, html);
-  data["result"] = Json::parse(collective_json(sweep, options, op));
+  data["result"] = Json::parse(collective_json(measurement, options, op));
   data["set_up"] = {{"Collective", op},
-                    {"NPUs", fmt::format("{} × {}", sweep.operation.ranks, sweep.npu)},
-                    {"Platform", sweep.platform},
-                    {"Type", name_of(sweep.operation.type)},
+                    {"NPUs", fmt::format("{} × {}", measurement.operation.ranks, measurement.npu)},
+                    {"Platform", measurement.platform},
+                    {"Type", name_of(measurement.operation.type)},
                     {"Launch", name_of(options.launch)},
                     {"Iterations", fmt::format("{} after {} that do not count", options.iterations, options.warmups)}};
-  data["text"] = collective_text(sweep, true);
+  data["text"] = collective_text(measurement, true);
   return html_page(data);
 }
 

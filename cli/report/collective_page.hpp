@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "cli/collective_sweep.hpp"
+#include "cli/collective_measurement.hpp"
 #include "cli/report/html_report.hpp"
 
 namespace hcclsim::cli {
 
 /// The page of a collective: time and bandwidth over the size beside HCCL's formula and the lower bound.
-[[nodiscard]] std::string collective_page(const Sweep& sweep, const SweepOptions& options, const std::string& op,
-                                          const HtmlReport& html);
+[[nodiscard]] std::string collective_page(const Measurement& measurement, const MeasurementOptions& options,
+                                          const std::string& op, const HtmlReport& html);
 
 }  // namespace hcclsim::cli

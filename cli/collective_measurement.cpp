@@ -1,4 +1,4 @@
-#include "cli/collective_sweep.hpp"
+#include "cli/collective_measurement.hpp"
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ constexpr Bytes most_real_data = Bytes{64} << 20U;
 constexpr std::uint64_t check_seed = 1;
 
 /// Beyond the limit for real data the proof stands for all data.
-SweepCheck check_of(const hccl::Schedule& schedule, device::WorkerPool& workers) {
+MeasurementCheck check_of(const hccl::Schedule& schedule, device::WorkerPool& workers) {
   if (hccl::buffer_bytes(schedule) <= most_real_data) {
     const hccl::ValueCheck check = check_values(schedule, check_seed, workers);
     if (check.ok()) return {};
@@ -69,36 +69,36 @@ ExplainedCollective explain_size(const Setting& setting, const hccl::CollectiveR
 }
 
 /// HCCL's calls return at once if there is nothing to communicate, and start nothing on the device.
-void add_empty_row(Sweep& sweep, bool check) {
-  SweepRow row{.algorithm = "none", .limited_by = "nothing"};
+void add_empty_row(Measurement& measurement, bool check) {
+  MeasurementRow row{.algorithm = "none", .limited_by = "nothing"};
   if (check) row.check.emplace();
-  sweep.rows.push_back(std::move(row));
-  sweep.notes.emplace_back("of 0 bytes HCCL starts nothing: its calls return at once");
+  measurement.rows.push_back(std::move(row));
+  measurement.notes.emplace_back("of 0 bytes HCCL starts nothing: its calls return at once");
 }
 
 /// Says of the largest size whose iterations overlap much that they do: ranks that are done begin the next one, as
 /// HCCL's do between the events that hccl_test takes the time between.
-void note_overlap(Sweep& sweep, const std::vector<hccl::SimulatedCollectives>& results) {
+void note_overlap(Measurement& measurement, const std::vector<hccl::SimulatedCollectives>& results) {
   constexpr double much = 2;
-  const std::size_t empty_rows = sweep.rows.size() - results.size();
+  const std::size_t empty_rows = measurement.rows.size() - results.size();
   for (std::size_t i = results.size(); i-- > 0;) {
     const hccl::CollectiveTime& last = results[i].calls.front();
     if (last.end - last.start <= much * last.per_iteration) continue;
-    sweep.notes.push_back(
+    measurement.notes.push_back(
         fmt::format("iterations overlap: the average is that of the loop, as hccl_test measures it, in which ranks "
                     "that are done begin the next one; of {} bytes the last one takes {:.2f} us from its first rank "
                     "to its last; -n 1 -w 0 measures one alone",
-                    sweep.rows[empty_rows + i].size, (last.end - last.start) / microsecond));
+                    measurement.rows[empty_rows + i].size, (last.end - last.start) / microsecond));
     return;
   }
 }
 
 /// Says what the formulas suppose, of the largest size whose formula is below the bound.
-void note_shared_links(Sweep& sweep) {
+void note_shared_links(Measurement& measurement) {
   constexpr double rounding = 1e-9;
-  for (auto row = sweep.rows.rbegin(); row != sweep.rows.rend(); ++row) {
+  for (auto row = measurement.rows.rbegin(); row != measurement.rows.rend(); ++row) {
     if (!row->formula.has_value() || *row->formula >= row->bound * (1 - rounding)) continue;
-    sweep.notes.push_back(
+    measurement.notes.push_back(
         fmt::format("HCCL's formulas suppose that no two transfers share a link; of {} bytes the formula gives {:.2f} "
                     "us, but the links that are shared take at least {:.2f} us",
                     row->size, *row->formula / microsecond, row->bound / microsecond));
@@ -107,7 +107,7 @@ void note_shared_links(Sweep& sweep) {
 }
 
 /// Without the communicator's buffer there are no windows.
-std::vector<std::string_view> obeyed_variables(const SweepOptions& options) {
+std::vector<std::string_view> obeyed_variables(const MeasurementOptions& options) {
   std::vector<std::string_view> obeyed{"HCCL_ALGO", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
                                        "HCCL_INTER_HCCS_DISABLE"};
   if (options.launch == hccl::LaunchMode::op && !options.zero_copy) obeyed.emplace_back("HCCL_BUFFSIZE");
@@ -116,11 +116,11 @@ std::vector<std::string_view> obeyed_variables(const SweepOptions& options) {
 
 }  // namespace
 
-LoadedPlatform platform_of(const SweepOptions& options, sim::Cluster& cluster) {
+LoadedPlatform platform_of(const MeasurementOptions& options, sim::Cluster& cluster) {
   return LoadedPlatform(options.rank_table, options.hccl_settings, obeyed_variables(options), cluster);
 }
 
-hccl::Communicator communicator_of(const SweepOptions& options, const LoadedPlatform& platform) {
+hccl::Communicator communicator_of(const MeasurementOptions& options, const LoadedPlatform& platform) {
   const sim::Cluster& cluster = platform.cluster;
   if (options.npus_per_server == 0) return hccl::world_communicator(platform.participating(options.ranks));
   std::vector<Rank> of_server(cluster.servers(), 0);
@@ -140,18 +140,18 @@ hccl::Communicator communicator_of(const SweepOptions& options, const LoadedPlat
   return communicator;
 }
 
-Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster) {
+Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& cluster) {
   const LoadedPlatform platform = platform_of(options, cluster);
   const device::Soc& soc = platform.soc;
   const device::TaskCosts& costs = platform.costs;
-  Sweep sweep{.platform = std::filesystem::path(cluster.path()).filename().string(),
-              .rank_table = platform.rank_table,
-              .npu = soc.name,
-              .operation = {},
-              .rows = {},
-              .explanation = {},
-              .unmodelled = platform.unmodelled,
-              .notes = platform.notes};
+  Measurement measurement{.platform = std::filesystem::path(cluster.path()).filename().string(),
+                          .rank_table = platform.rank_table,
+                          .npu = soc.name,
+                          .operation = {},
+                          .rows = {},
+                          .explanation = {},
+                          .unmodelled = platform.unmodelled,
+                          .notes = platform.notes};
   const hccl::Communicator communicator = communicator_of(options, platform);
   const hccl::Topology topology = hccl::topology_of(communicator, cluster);
   hccl::CollectiveRequest request{.operation = options.operation,
@@ -164,7 +164,7 @@ Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster) {
   request.operation.ranks = topology.ranks;
   std::vector<Bytes> sizes = sizes_of(options.sizes, request.operation.collective, topology.ranks);
   if (sizes.front() == 0) {
-    add_empty_row(sweep, options.check);
+    add_empty_row(measurement, options.check);
     sizes.erase(sizes.begin());
   }
   std::vector<std::vector<hccl::CollectiveCall>> points;
@@ -175,7 +175,7 @@ Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster) {
                        .schedule = make_collective(request, topology, soc),
                        .ranks = communicator.ranks}});
   }
-  sweep.operation = request.operation;
+  measurement.operation = request.operation;
   const hccl::SimulateOptions simulate{.network = options.network,
                                        .launch = options.launch,
                                        .iterations = options.iterations,
@@ -185,20 +185,21 @@ Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster) {
 
   const hccl::FormulaCosts formula_costs =
       hccl::formula_costs(communicator, cluster, soc, costs, options.operation.type, options.operation.op);
-  constexpr Rank most_ranks = 128;  // more would take a good part of the time of small sweeps
+  constexpr Rank most_ranks = 128;  // more would take a good part of the time of small measurements
   const hccl::TopologyBounds bounds = hccl::topology_bounds(cluster, communicator.ranks, costs, most_ranks);
   device::WorkerPool workers(1);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const hccl::Schedule& schedule = *points[i].front().schedule;
     const Seconds time = results[i].calls.front().per_iteration;
     const hccl::Bandwidth speed = bandwidth_of(schedule, time);
-    SweepRow row{.size = sizes[i],
-                 .algorithm = schedule.algorithm,
-                 .time = time,
-                 .algbw = speed.algbw,
-                 .busbw = speed.busbw,
-                 .bound = least_time(schedule, bounds),
-                 .limited_by = limit_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name};
+    MeasurementRow row{
+        .size = sizes[i],
+        .algorithm = schedule.algorithm,
+        .time = time,
+        .algbw = speed.algbw,
+        .busbw = speed.busbw,
+        .bound = least_time(schedule, bounds),
+        .limited_by = limit_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name};
     request.operation.elements = schedule.elements;
     const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
     if (const auto formula = formula_of(schedule.algorithm, schedule, topology, soc, levels)) {
@@ -208,13 +209,13 @@ Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster) {
     if (options.check) row.check = check_of(schedule, workers);
     const bool last = i + 1 == sizes.size() || points[i + 1].front().schedule->algorithm != schedule.algorithm;
     if (options.explain && last && topology.ranks > 1) {
-      sweep.explanation.push_back(explain_size({cluster, soc, costs, communicator}, request));
+      measurement.explanation.push_back(explain_size({cluster, soc, costs, communicator}, request));
     }
-    sweep.rows.push_back(std::move(row));
+    measurement.rows.push_back(std::move(row));
   }
-  note_overlap(sweep, results);
-  note_shared_links(sweep);
-  return sweep;
+  note_overlap(measurement, results);
+  note_shared_links(measurement);
+  return measurement;
 }
 
 }  // namespace hcclsim::cli

@@ -15,7 +15,7 @@
 /// What `hcclsim collective` measures: one operation at many sizes on one loaded platform, timed and checked.
 namespace hcclsim::cli {
 
-struct SweepOptions {
+struct MeasurementOptions {
   /// Without ranks, elements and counts.
   hccl::Operation operation{};
   hccl::Algorithm algorithm = hccl::Algorithm::automatic;
@@ -35,13 +35,13 @@ struct SweepOptions {
 };
 
 /// How a result was checked, and what came out.
-struct SweepCheck {
+struct MeasurementCheck {
   bool ok = true;
   bool proved = false;  ///< L0 to L4 for all data; else executed on real data
   std::string problem{};
 };
 
-struct SweepRow {
+struct MeasurementRow {
   Bytes size = 0;
   std::string algorithm;
   Seconds time = 0;
@@ -51,27 +51,27 @@ struct SweepRow {
   std::string formula_text{};  ///< "14α + 1.75nβ"
   Seconds bound = 0;
   std::string limited_by;
-  std::optional<SweepCheck> check{};
+  std::optional<MeasurementCheck> check{};
 };
 
-struct Sweep {
+struct Measurement {
   std::string platform;    ///< name of the file
   std::string rank_table;  ///< its file; empty: none
   std::string npu;
   hccl::Operation operation;  ///< of the last size
-  std::vector<SweepRow> rows;
+  std::vector<MeasurementRow> rows;
   std::vector<ExplainedCollective> explanation;  ///< of each algorithm, for the largest size that uses it
   std::vector<std::string> unmodelled;           ///< settings of HCCL without effect
   std::vector<std::string> notes;
 };
 
 /// The loaded platform under the variables that a measurement obeys.
-[[nodiscard]] LoadedPlatform platform_of(const SweepOptions& options, sim::Cluster& cluster);
+[[nodiscard]] LoadedPlatform platform_of(const MeasurementOptions& options, sim::Cluster& cluster);
 /// The ranks of the rank table; without one the first NPUs of every server, server by server, as far as they are
 /// needed.
-[[nodiscard]] hccl::Communicator communicator_of(const SweepOptions& options, const LoadedPlatform& platform);
+[[nodiscard]] hccl::Communicator communicator_of(const MeasurementOptions& options, const LoadedPlatform& platform);
 
 /// Measures on a loaded platform; to be called in a child.
-[[nodiscard]] Sweep run_sweep(const SweepOptions& options, sim::Cluster& cluster);
+[[nodiscard]] Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& cluster);
 
 }  // namespace hcclsim::cli
