@@ -1,6 +1,7 @@
 #include "cli/tune_simulations.hpp"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -86,7 +87,13 @@ SimulatedStep result_of(Child& child) {
 
 Child start_costs(LoadedRun& run, std::vector<Bytes> sizes, BandwidthFactor bandwidth) {
   return Child([&run, sizes = std::move(sizes), bandwidth] {
-    run.cluster.scale_bandwidth(bandwidth.factor, bandwidth.kind);
+    std::map<sim::LinkKind, sim::LinkAdjustment> adjustments;
+    for (const sim::Link& link : run.cluster.links()) {
+      if (!bandwidth.kind.has_value() || link.kind == *bandwidth.kind) {
+        adjustments[link.kind].bandwidth = bandwidth.factor;
+      }
+    }
+    run.cluster.adjust(adjustments);
     Json times = Json::array();
     for (const study::CostPoint& point :
          study::simulate_costs(run.cluster, run.soc, run.costs, run.training, run.workload.gradient_type, sizes)) {

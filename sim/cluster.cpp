@@ -47,8 +47,7 @@ Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
     bad_input("platform", "{}: {}", path_, error.what());
   }
   read_links();
-  scale_.assign(links_.size(), 1);
-  added_.assign(links_.size(), 0);
+  adjustments_.resize(links_.size());
   read_npus();
   find_port_hosts();
   find_bypass_zones();
@@ -84,45 +83,36 @@ std::optional<std::string> Cluster::property(std::string_view key) const {
   return value;
 }
 
-void Cluster::use(LinkValues values) {
-  values_ = values;
+void Cluster::forget_routes() {
   routes_.clear();
   route_index_.clear();
+}
+
+void Cluster::use(LinkValues values) {
+  values_ = values;
+  forget_routes();
 }
 
 void Cluster::fold(LinkFold fold) {
   fold_ = std::move(fold);
-  routes_.clear();
-  route_index_.clear();
+  forget_routes();
 }
 
 void Cluster::unfold() {
   fold_.reset();
-  routes_.clear();
-  route_index_.clear();
+  forget_routes();
 }
 
 BytesPerSecond Cluster::capacity(LinkId link) const {
   return fold_.has_value() ? own_capacity(link) * fold_->share[link] : own_capacity(link);
 }
 
-void Cluster::scale_bandwidth(double factor, std::optional<LinkKind> kind) {
-  for (LinkId link = 0; link < links_.size(); ++link) {
-    if (!kind.has_value() || links_[link].kind == *kind) scale_[link] *= factor;
-  }
-  routes_.clear();
-  route_index_.clear();
-}
-
 void Cluster::adjust(const std::map<LinkKind, LinkAdjustment>& adjustments) {
   for (LinkId link = 0; link < links_.size(); ++link) {
     const auto found = adjustments.find(links_[link].kind);
-    const LinkAdjustment adjustment = found == adjustments.end() ? LinkAdjustment() : found->second;
-    scale_[link] = adjustment.bandwidth;
-    added_[link] = adjustment.latency;
+    adjustments_[link] = found == adjustments.end() ? LinkAdjustment() : found->second;
   }
-  routes_.clear();
-  route_index_.clear();
+  forget_routes();
 }
 
 BytesPerSecond Cluster::own_capacity(LinkId link) const {
@@ -130,7 +120,7 @@ BytesPerSecond Cluster::own_capacity(LinkId link) const {
   const BytesPerSecond bandwidth = values_ == LinkValues::low    ? values.low
                                    : values_ == LinkValues::high ? values.high
                                                                  : values.bandwidth;
-  return bandwidth * scale_[link];
+  return bandwidth * adjustments_[link].bandwidth;
 }
 
 const Route& Cluster::route(Rank source, Rank destination) {
@@ -180,7 +170,7 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
     const LinkId id = *known;
     const Link& link = links_[id];
     route.links.push_back(id);
-    route.latency += link.latency + added_[id];
+    route.latency += link.latency + adjustments_[id].latency;
     if (link.kind == LinkKind::roce) route.transport = Transport::rdma;
     // What a task reaches scales with the capacity when that is an end of its range.
     const double scale = own_capacity(id) / link.bandwidth;

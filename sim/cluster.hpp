@@ -121,11 +121,8 @@ class Cluster {
 
   /// Chooses the links' values for the networks to be made; the default is `used`. Routes found before are void.
   void use(LinkValues values);
-  /// Multiplies the bandwidths of all links, or of those of a kind, for the networks to be made: their used values and
-  /// both ends of their ranges. Routes found before are void.
-  void scale_bandwidth(double factor, std::optional<LinkKind> kind = std::nullopt);
-  /// Gives the links of these kinds other speeds and latencies than the file's, those of all other kinds the file's.
-  /// Routes found before are void.
+  /// Gives the links of these kinds other speeds (used values and both ends of their ranges) and latencies than the
+  /// file's for the networks to be made, those of all other kinds the file's. Routes found before are void.
   void adjust(const std::map<LinkKind, LinkAdjustment>& adjustments);
   /// From now on routes have representatives in place of their links, whose capacity is that share; or links are as
   /// they are again. Routes found before are void. For the network `fluid`.
@@ -134,8 +131,8 @@ class Cluster {
   /// Capacity of a link under the values in use, folded if it is.
   [[nodiscard]] BytesPerSecond capacity(LinkId link) const;
 
-  /// The route from one NPU to another, kept once found: the reference is good until use(), scale_bandwidth(), fold()
-  /// or unfold() is called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
+  /// The route from one NPU to another, kept once found: the reference is good until use(), adjust(), fold() or
+  /// unfold() is called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
   [[nodiscard]] const Route& route(Rank source, Rank destination);
 
   /// SimGrid's objects, for the networks of this folder: the hosts between which SimGrid has the route.
@@ -156,6 +153,7 @@ class Cluster {
   }
   [[nodiscard]] std::optional<LinkId> id_of(const simgrid::s4u::Link* link) const;
   [[nodiscard]] BytesPerSecond own_capacity(LinkId link) const;
+  void forget_routes();
   [[nodiscard]] Route find_route(Rank source, Rank destination);
   [[nodiscard]] Route find_route(Rank source, Rank destination, bool between_ports);
   void declare_bypass(const Route& route);
@@ -170,13 +168,11 @@ class Cluster {
   bool roce_between_servers_ = false;
   std::uint32_t servers_ = 0;
   std::vector<Link> links_;
-  std::vector<Link> file_links_;                                        // as they were before they were adjusted
   std::vector<simgrid::s4u::Link*> simgrid_links_;                      // by LinkId
   std::vector<std::pair<const simgrid::s4u::Link*, LinkId>> link_ids_;  // sorted
   std::vector<const simgrid::s4u::NetZone*> bypass_zones_;              // zones with properties `route:…`
   LinkValues values_ = LinkValues::used;
-  std::vector<double> scale_;   // of bandwidths, by LinkId
-  std::vector<Seconds> added_;  // to latencies, by LinkId
+  std::vector<LinkAdjustment> adjustments_;  // by LinkId
   std::optional<LinkFold> fold_;
   std::deque<Route> routes_;
   FlatMap route_index_;  // source << 32 | destination -> index in routes_

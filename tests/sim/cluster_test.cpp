@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "base/error.hpp"
@@ -132,21 +133,23 @@ TEST(Cluster, RoutesHaveLatencyTransportAndTaskSpeeds) {
   EXPECT_EQ(route(0, 2, LinkValues::high), "0>2: hccs_UP pcie 4us sdma w1 r2 slowest pcie");
 }
 
-TEST(Cluster, BandwidthsOfAllLinksOrOfAKindCanBeScaled) {
-  const auto scaled = [](double factor, std::optional<LinkKind> kind) {
+TEST(Cluster, LinksOfAKindCanBeAdjusted) {
+  const auto adjusted = [](const std::map<LinkKind, LinkAdjustment>& adjustments) {
     return describe(platform("lab.xml"), [&](Cluster& cluster) {
       static_cast<void>(cluster.route(0, 2));
-      cluster.scale_bandwidth(factor, kind);
+      cluster.adjust({{LinkKind::pcie, {0.1, 1}}});  // is replaced
+      cluster.adjust(adjustments);
       cluster.use(LinkValues::high);
       const double high = cluster.capacity(cluster.route(0, 2).links[0]);
       cluster.use(LinkValues::used);
       return fmt::format("{} high {:g}", text_of(cluster, cluster.route(0, 2)), high);
     });
   };
-  EXPECT_EQ(scaled(0.5, {}), "0>2: hccs_UP pcie 4us sdma w1 r2 slowest pcie high 1.4e+10");
+  EXPECT_EQ(adjusted({{LinkKind::hccs, {0.5, 0}}, {LinkKind::pcie, {0.5, 1e-6}}}),
+            "0>2: hccs_UP pcie 5us sdma w1 r2 slowest pcie high 1.4e+10");
   // hccs 10 of which a write task reaches 8; pcie 16 of which a read task reaches 8.
-  EXPECT_EQ(scaled(0.5, LinkKind::hccs), "0>2: hccs_UP pcie 4us sdma w1.25 r1.25 slowest hccs_UP high 1.4e+10");
-  EXPECT_EQ(scaled(0.5, LinkKind::roce), "0>2: hccs_UP pcie 4us sdma w1 r2 slowest pcie high 2.8e+10");
+  EXPECT_EQ(adjusted({{LinkKind::hccs, {0.5, 0}}}), "0>2: hccs_UP pcie 4us sdma w1.25 r1.25 slowest hccs_UP high 1.4e+10");
+  EXPECT_EQ(adjusted({{LinkKind::roce, {0.5, 0}}}), "0>2: hccs_UP pcie 4us sdma w1 r2 slowest pcie high 2.8e+10");
 }
 
 TEST(Cluster, BypassRoutesOfZonePropertiesHoldBothWays) {
