@@ -1,8 +1,10 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
-/// Small help for those who read text that people wrote.
+/// Small help for those who read text that people wrote, or write text that programs read.
 namespace hcclsim {
 
 /// `text` without the blanks before and behind it.
@@ -11,5 +13,14 @@ namespace hcclsim {
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
+
+/// The parts of `text` between the separators; "a,,b" has an empty part, "" is one.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// The same, each part without the blanks around it.
+[[nodiscard]] std::vector<std::string_view> split_trimmed(std::string_view text, char separator);
+
+/// `text` as one word for a shell, quoted where it must be.
+[[nodiscard]] std::string shell_word(std::string_view text);
 
 }  // namespace hcclsim

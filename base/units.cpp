@@ -38,14 +38,11 @@ struct Unit {
   double factor;
 };
 
-/// Splits "25GBps" into its number and the factor of its unit.
-double parse_quantity(std::string_view what, std::string_view text, std::span<const Unit> units) {
-  double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view suffix(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
-  if (error == std::errc() && std::isfinite(number)) {
+/// "25GBps" as its number times the factor of its unit.
+double parse_in_units(std::string_view what, std::string_view text, std::span<const Unit> units) {
+  if (const std::optional<Quantity> quantity = parse_quantity(text); quantity.has_value()) {
     for (const Unit& unit : units) {
-      if (unit.suffix == suffix) return number * unit.factor;
+      if (unit.suffix == quantity->unit) return quantity->number * unit.factor;
     }
   }
   std::string accepted;
@@ -120,12 +117,20 @@ ReduceOp parse_reduce_op(std::string_view name) {
   bad_input("reduce-op", "unknown reduction '{}'; accepted: sum, prod, max, min", name);
 }
 
-BytesPerSecond parse_bandwidth(std::string_view text) { return parse_quantity("bandwidth", text, bandwidth_units); }
+std::optional<Quantity> parse_quantity(std::string_view text) {
+  Quantity quantity;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), quantity.number);
+  if (error != std::errc() || !std::isfinite(quantity.number)) return std::nullopt;
+  quantity.unit = text.substr(static_cast<std::size_t>(rest - text.data()));
+  return quantity;
+}
 
-Seconds parse_duration(std::string_view text) { return parse_quantity("duration", text, duration_units); }
+BytesPerSecond parse_bandwidth(std::string_view text) { return parse_in_units("bandwidth", text, bandwidth_units); }
+
+Seconds parse_duration(std::string_view text) { return parse_in_units("duration", text, duration_units); }
 
 Bytes parse_bytes(std::string_view text) {
-  const double bytes = parse_quantity("size", text, size_units);
+  const double bytes = parse_in_units("size", text, size_units);
   if (bytes < 0 || bytes > 0x1p63) bad_input("unit", "size '{}' must be between 0 and 2^63 bytes", text);
   return static_cast<Bytes>(std::llround(bytes));
 }

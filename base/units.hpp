@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,15 @@ enum class ReduceOp : std::uint8_t { sum, prod, max, min };
 /// Inverse of name_of; throws Error(bad_input) that lists the accepted names.
 [[nodiscard]] DataType parse_data_type(std::string_view name);
 [[nodiscard]] ReduceOp parse_reduce_op(std::string_view name);
+
+/// A number and what follows it: "20GBps" is 20 and "GBps".
+struct Quantity {
+  double number = 0;
+  std::string_view unit;  ///< part of the text that was parsed
+};
+
+/// Nothing if the text does not begin with a finite number.
+[[nodiscard]] std::optional<Quantity> parse_quantity(std::string_view text);
 
 /// Parses "25GBps", "200Gbps", "1e9Bps" (SimGrid's units, decimal and binary prefixes); throws Error(bad_input).
 [[nodiscard]] BytesPerSecond parse_bandwidth(std::string_view text);

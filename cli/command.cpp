@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "cli/calibrate.hpp"
 #include "cli/collective.hpp"
 #include "cli/interruption.hpp"
@@ -27,7 +28,6 @@
 #include "cli/sweep.hpp"
 #include "cli/tune.hpp"
 #include "cli/version.hpp"
-#include "study/sweep/slurm.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -74,10 +74,10 @@ std::string shell_words(int argc, char** argv) {
     const std::string_view setting = *variable;
     const std::size_t equals = setting.find('=');
     if (!setting.starts_with("HCCL_") && !setting.starts_with("RANK_TABLE_FILE=")) continue;
-    words += fmt::format("{}={} ", setting.substr(0, equals), study::shell_word(setting.substr(equals + 1)));
+    words += fmt::format("{}={} ", setting.substr(0, equals), shell_word(setting.substr(equals + 1)));
   }
   words += "hcclsim";
-  for (int i = 1; i < argc; ++i) words += ' ' + study::shell_word(argv[i]);
+  for (int i = 1; i < argc; ++i) words += ' ' + shell_word(argv[i]);
   return words;
 }
 

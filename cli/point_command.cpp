@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "cli/collective_options.hpp"
 #include "cli/collective_report.hpp"
 #include "cli/run_options.hpp"
 #include "cli/run_simulation.hpp"
-#include "study/sweep/slurm.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -135,15 +135,15 @@ std::string command_line(const std::string& command, const study::Json& inputs) 
   for (const auto& [name, json] : inputs.items()) {
     const auto value = json.get<std::string>();
     if (is_variable(name)) {
-      variables += fmt::format("{}={} ", name, study::shell_word(value));
+      variables += fmt::format("{}={} ", name, shell_word(value));
     } else if (name == collective_axis) {
       arguments.insert(0, " " + value);
     } else if (is_edit(name)) {
-      arguments += fmt::format(" --set {}", study::shell_word(fmt::format("{}={}", name, value)));
+      arguments += fmt::format(" --set {}", shell_word(fmt::format("{}={}", name, value)));
     } else if (value == "true") {
       arguments += fmt::format(" --{}", name);
     } else if (value != "false") {
-      arguments += fmt::format(" --{} {}", name, study::shell_word(value));
+      arguments += fmt::format(" --{} {}", name, shell_word(value));
     }
   }
   return fmt::format("{}hcclsim {}{}", variables, command, arguments);

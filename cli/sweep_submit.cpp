@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "cli/interruption.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
@@ -33,14 +34,14 @@ struct SubmitCommand {
 
 std::string script_of(const SubmitCommand& command) {
   const std::string hcclsim = fs::read_symlink("/proc/self/exe").string();
-  std::string sweep_run = study::shell_word(hcclsim) + " sweep run";
+  std::string sweep_run = shell_word(hcclsim) + " sweep run";
   if (!command.grid.config.empty()) {
-    sweep_run += " --config " + study::shell_word(fs::absolute(command.grid.config).string());
+    sweep_run += " --config " + shell_word(fs::absolute(command.grid.config).string());
   }
-  sweep_run += " --not-in " + study::shell_word(fs::absolute(command.grid.database).string());
-  std::string grid = study::shell_word(command.grid.command);
+  sweep_run += " --not-in " + shell_word(fs::absolute(command.grid.database).string());
+  std::string grid = shell_word(command.grid.command);
   if (command.grid.command.empty()) grid.clear();
-  for (const std::string& word : command.grid.parsed->remaining()) grid += ' ' + study::shell_word(word);
+  for (const std::string& word : command.grid.parsed->remaining()) grid += ' ' + shell_word(word);
   return study::slurm_script(command.grid.database, command.slurm, sweep_run, grid);
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "sim/platform_values.hpp"
 
 namespace hcclsim::sim {

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "sim/platform_catalog.hpp"
 #include "sim/platform_schema.hpp"

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/text.hpp"
 #include "sim/platform_schema.hpp"
 #include "sim/platform_values.hpp"
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "sim/platform_values.hpp"
 
 namespace hcclsim::sim {

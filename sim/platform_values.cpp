@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <span>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
 
 namespace hcclsim::sim {
 namespace {
@@ -58,19 +60,6 @@ bool is_speed_unit(std::string_view unit) {
   return has_unit(unit, flop_prefixes, "f") || has_unit(unit, flop_words, "flops");
 }
 
-struct Quantity {
-  double number = 0;
-  std::string_view unit;
-};
-
-std::optional<Quantity> parse_quantity(std::string_view text) {
-  Quantity quantity;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quantity.number);
-  if (error != std::errc() || !std::isfinite(quantity.number)) return std::nullopt;
-  quantity.unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  return quantity;
-}
-
 /// What is wrong with a quantity: its number, its unit or its sign.
 std::string quantity_fault(std::string_view text, bool (*is_unit)(std::string_view), bool zero_allowed,
                            std::string_view example) {
@@ -104,10 +93,9 @@ std::string plausible_bandwidth_fault(std::string_view text, double bytes_per_se
 std::string latency_fault(std::string_view text) { return quantity_fault(text, is_time_unit, true, "1.5us or 0s"); }
 
 std::string speeds_fault(std::string_view text) {
-  for (std::string_view speed : split(text, ',')) {
-    while (speed.starts_with(' ')) speed.remove_prefix(1);
-    while (speed.ends_with(' ')) speed.remove_suffix(1);
-    if (std::string fault = quantity_fault(speed, is_speed_unit, false, "2.6Gf"); !fault.empty()) return fault;
+  for (const std::string_view speed : split(text, ',')) {
+    if (std::string fault = quantity_fault(trimmed(speed, " "), is_speed_unit, false, "2.6Gf"); !fault.empty())
+      return fault;
   }
   return {};
 }
@@ -127,16 +115,6 @@ std::optional<std::uint32_t> parse_whole(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
 }
 
 std::optional<std::vector<std::uint32_t>> parse_radical(std::string_view text, std::size_t limit) {

@@ -22,9 +22,6 @@ namespace hcclsim::sim {
 /// Parses a whole number without sign; nothing else may stand in the text.
 [[nodiscard]] std::optional<std::uint32_t> parse_whole(std::string_view text);
 
-/// Splits at every separator; "a,,b" has an empty part.
-[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
-
 /// "0-3,8" is {0, 1, 2, 3, 8}. Nothing for a malformed list, an end before its start, or more than `limit` numbers.
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> parse_radical(std::string_view text, std::size_t limit);
 

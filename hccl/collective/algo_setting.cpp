@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -29,16 +30,6 @@ constexpr std::string_view forms =
 constexpr std::array<LevelAlgorithm, 9> of_level1{automatic, ring, halving_doubling, nhr,     nhr_v1,
                                                   nb,        ahc,  pipeline,         pairwise};
 constexpr std::array<LevelAlgorithm, 6> of_level2{automatic, ring, halving_doubling, nhr, nb, pipeline};
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, start), text.size());
-    parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return parts;
-}
 
 LevelAlgorithm parse_algorithm(std::string_view level, std::string_view name,
                                std::span<const LevelAlgorithm> accepted) {

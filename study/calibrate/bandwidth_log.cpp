@@ -16,16 +16,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    parts.push_back(trimmed(text.substr(0, end)));
-    if (end == text.size()) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 template <typename Number>
 std::optional<Number> parsed(std::string_view text) {
   Number number{};
@@ -46,7 +36,7 @@ void read_command(std::string_view line, CollectiveLog& log) {
       {"scatter_test", "scatter"},
       {"reduce_test", "reduce"},
   }};
-  const std::vector<std::string_view> words = split(line, ' ');
+  const std::vector<std::string_view> words = split_trimmed(line, ' ');
   bool is_program = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view name = words[i].substr(words[i].rfind('/') + 1);
@@ -132,11 +122,11 @@ CollectiveLog parse_collective_log(std::string_view text, const std::string& fil
   CollectiveLog log{.file = file, .operation = "", .type = "", .rows = {}};
   bool in_table = false;
   std::size_t number = 0;
-  for (const std::string_view line : split(text, '\n')) {
+  for (const std::string_view line : split_trimmed(text, '\n')) {
     ++number;
     if (line.find("_test") != std::string_view::npos) read_command(line, log);
     if (line.find('|') == std::string_view::npos) continue;
-    const std::vector<std::string_view> columns = split(line, '|');
+    const std::vector<std::string_view> columns = split_trimmed(line, '|');
     if (columns.front().starts_with("data_size")) {
       in_table = true;
       continue;

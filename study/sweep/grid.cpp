@@ -4,47 +4,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <unordered_set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "base/units.hpp"
 
 namespace hcclsim::study {
 namespace {
 
 constexpr std::size_t most_points = 1'000'000;
 
-struct Quantity {
-  double number = 0;
-  std::string unit;
-};
-
-/// "20GBps" is 20 and "GBps"; nothing if the text does not begin with a number.
-std::optional<Quantity> parse_quantity(std::string_view text) {
-  Quantity quantity;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quantity.number);
-  if (error != std::errc() || !std::isfinite(quantity.number)) return std::nullopt;
-  quantity.unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  return quantity;
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(trimmed(text.substr(0, end)));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 /// The numbers of a range; its text itself if it is none. Sums of steps are printed to 12 digits, so that ten tenths
 /// are 1.
 std::vector<std::string> range_values(const std::string& axis, std::string_view text) {
-  const std::vector<std::string_view> parts = split(text, ':');
+  const std::vector<std::string_view> parts = split_trimmed(text, ':');
   if (parts.size() != 3) return {std::string(text)};
   const auto first = parse_quantity(parts[0]);
   const auto last = parse_quantity(parts[1]);
@@ -80,7 +56,7 @@ std::vector<std::string> range_values(const std::string& axis, std::string_view 
 /// All combinations of the ranges in a list.
 std::vector<std::string> list_values(const std::string& axis, std::string_view text) {
   std::vector<std::string> lists{""};
-  for (const std::string_view item : split(text, ',')) {
+  for (const std::string_view item : split_trimmed(text, ',')) {
     std::vector<std::string> longer;
     for (const std::string& value : range_values(axis, item)) {
       for (const std::string& list : lists) longer.push_back(list.empty() ? value : fmt::format("{},{}", list, value));
@@ -96,7 +72,7 @@ std::vector<std::string> list_values(const std::string& axis, std::string_view t
 std::vector<std::string> axis_values(const std::string& axis, std::string_view text, ValueForm form) {
   std::vector<std::string> values;
   std::unordered_set<std::string> known;
-  for (const std::string_view part : split(text, form == ValueForm::list ? ';' : ',')) {
+  for (const std::string_view part : split_trimmed(text, form == ValueForm::list ? ';' : ',')) {
     const std::vector<std::string> some = form == ValueForm::list ? list_values(axis, part) : range_values(axis, part);
     for (const std::string& value : some) {
       if (value.empty()) bad_input("sweep", "{}: a value of '{}' is empty", axis, text);
@@ -108,7 +84,7 @@ std::vector<std::string> axis_values(const std::string& axis, std::string_view t
 
 std::string with_rest(const std::string& percentages) {
   double sum = 0;
-  for (const std::string_view item : split(percentages, ',')) {
+  for (const std::string_view item : split_trimmed(percentages, ',')) {
     const auto quantity = parse_quantity(item);
     if (!quantity || !quantity->unit.empty()) return percentages;
     sum += quantity->number;

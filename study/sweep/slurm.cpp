@@ -120,23 +120,12 @@ SlurmTasks slurm_tasks(const SlurmJob& job) {
 
 SlurmTasks parse_slurm_tasks(std::string_view states, std::uint32_t tasks) {
   SlurmTasks found;
-  while (!states.empty()) {
-    const std::size_t end = std::min(states.find('\n'), states.size());
-    const std::string_view state = trimmed(states.substr(0, end));
+  for (const std::string_view state : split_trimmed(states, '\n')) {
     if (state == "RUNNING" || state == "COMPLETING" || state == "SUSPENDED") ++found.running;
     if (state == "PENDING" || state == "CONFIGURING" || state == "REQUEUED") ++found.pending;
-    states.remove_prefix(std::min(end + 1, states.size()));
   }
   found.ended = tasks - std::min(tasks, found.running + found.pending);
   return found;
-}
-
-std::string shell_word(std::string_view text) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+:,./%@";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + '\'';
 }
 
 }  // namespace hcclsim::study

@@ -51,7 +51,4 @@ struct SlurmTasks {
 /// The same from what `squeue -o "%T"` prints: a state per line, of the tasks that have not ended long ago.
 [[nodiscard]] SlurmTasks parse_slurm_tasks(std::string_view states, std::uint32_t tasks);
 
-/// A word as a shell takes it.
-[[nodiscard]] std::string shell_word(std::string_view text);
-
 }  // namespace hcclsim::study

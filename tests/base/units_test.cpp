@@ -19,6 +19,14 @@ TEST(Units, ParsesDurationsAndSizes) {
   EXPECT_EQ(parse_bytes("123"), 123U);
 }
 
+TEST(Units, NumbersWithAnyUnit) {
+  const Quantity quantity = parse_quantity("-1.5e3 kBps").value();
+  EXPECT_DOUBLE_EQ(quantity.number, -1500);
+  EXPECT_EQ(quantity.unit, " kBps");
+  EXPECT_EQ(parse_quantity("8").value().unit, "");
+  for (const char* text : {"", "x8", "inf", "nan", "1e999"}) EXPECT_FALSE(parse_quantity(text).has_value()) << text;
+}
+
 TEST(Units, RejectsWhatHasNoUnit) {
   EXPECT_THROW((void)parse_bandwidth("25"), Error);
   EXPECT_THROW((void)parse_bandwidth("fast"), Error);

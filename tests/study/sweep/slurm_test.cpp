@@ -35,13 +35,6 @@ TEST(Slurm, TasksByState) {
   EXPECT_EQ(parse_slurm_tasks("", 3).ended, 3U);
 }
 
-TEST(Slurm, WordsForTheShell) {
-  EXPECT_EQ(shell_word("50:99:1"), "50:99:1");
-  EXPECT_EQ(shell_word("link[hccs*].bandwidth=1"), "'link[hccs*].bandwidth=1'");
-  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
-  EXPECT_EQ(shell_word(""), "''");
-}
-
 TEST(Slurm, RefusesAJobFileOfSomethingElse) {
   const std::string database = new_database();
   EXPECT_EQ(slurm_job(database).id, "");
