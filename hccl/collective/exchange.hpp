@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "hccl/collective/builder.hpp"
 
@@ -19,5 +21,11 @@ struct Exchange {
 
 /// From `input` to `output`, of all ranks.
 [[nodiscard]] Exchange exchange_of_blocks(const Builder& builder, const Level& level);
+
+/// How an algorithm does it: strands of one stage.
+using ExchangeStrands = std::vector<Strand> (*)(Builder&, const Level&, const Exchange&);
+
+/// The alltoall of that among all ranks.
+[[nodiscard]] Schedule alltoall(const Operation& operation, const std::string& algorithm, ExchangeStrands strands);
 
 }  // namespace hcclsim::hccl

@@ -150,12 +150,6 @@ std::vector<Strand> mesh_exchange(Builder& builder, const Level& level, const Ex
   return strands;
 }
 
-Schedule mesh_alltoall(const Operation& operation) {
-  Builder builder(operation, "mesh");
-  const Level level{builder.add_group(Group::block(operation.ranks)), {}, true};
-  std::vector<Strand> strands = mesh_exchange(builder, level, exchange_of_blocks(builder, level));
-  builder.add_stage("mesh alltoall").strands = std::move(strands);
-  return std::move(builder).finish();
-}
+Schedule mesh_alltoall(const Operation& operation) { return alltoall(operation, "mesh", mesh_exchange); }
 
 }  // namespace hcclsim::hccl

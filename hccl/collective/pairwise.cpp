@@ -1,7 +1,5 @@
 #include "hccl/collective/pairwise.hpp"
 
-#include <utility>
-
 namespace hcclsim::hccl {
 
 std::vector<Strand> pairwise_exchange(Builder& builder, const Level& level, const Exchange& exchange) {
@@ -24,12 +22,6 @@ std::vector<Strand> pairwise_exchange(Builder& builder, const Level& level, cons
   return strands;
 }
 
-Schedule pairwise_alltoall(const Operation& operation) {
-  Builder builder(operation, "pairwise");
-  const Level level{builder.add_group(Group::block(operation.ranks)), {}, true};
-  std::vector<Strand> strands = pairwise_exchange(builder, level, exchange_of_blocks(builder, level));
-  builder.add_stage("pairwise alltoall").strands = std::move(strands);
-  return std::move(builder).finish();
-}
+Schedule pairwise_alltoall(const Operation& operation) { return alltoall(operation, "pairwise", pairwise_exchange); }
 
 }  // namespace hcclsim::hccl
