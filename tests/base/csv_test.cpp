@@ -4,25 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "base/csv.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace hcclsim {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-template <typename Work>
-std::string refusal(const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::bad_input);
-    EXPECT_EQ(error.kind(), "kind");
-    return error.what();
-  }
-  ADD_FAILURE() << "accepted";
-  return "";
-}
 
 TEST(Csv, ColumnsByNameInAnyOrder) {
   CsvFile csv("\xEF\xBB\xBF# comment\r\nb\t, \"a, c\" ,b\r\n\r\n1.5\t,\"say \"\"x\"\"\",2\r\n", "f.csv", "kind");
@@ -40,12 +28,13 @@ TEST(Csv, NoHeader) { EXPECT_THAT(CsvFile("\n# nothing\n", "f.csv", "kind").head
 
 TEST(Csv, Refusals) {
   CsvFile csv("a,b,b\n1,x,-3\n4\n", "f.csv", "kind");
-  EXPECT_EQ(refusal([&] { static_cast<void>(csv.find("b")); }), "f.csv:1: column b is given twice");
-  EXPECT_EQ(refusal([&] { static_cast<void>(csv.column("c")); }), "f.csv:1: no column c in 'a, b, b'");
+  EXPECT_EQ(test::refusal("kind", [&] { static_cast<void>(csv.find("b")); }), "f.csv:1: column b is given twice");
+  EXPECT_EQ(test::refusal("kind", [&] { static_cast<void>(csv.column("c")); }), "f.csv:1: no column c in 'a, b, b'");
   ASSERT_TRUE(csv.next());
-  EXPECT_EQ(refusal([&] { static_cast<void>(csv.number(1)); }), "f.csv:2: b must be a number, got 'x'");
-  EXPECT_EQ(refusal([&] { static_cast<void>(csv.positive_or_zero(2)); }), "f.csv:2: b must not be negative, got -3");
-  EXPECT_EQ(refusal([&] { csv.next(); }), "f.csv:3: 1 fields, but the first line names 3 columns");
+  EXPECT_EQ(test::refusal("kind", [&] { static_cast<void>(csv.number(1)); }), "f.csv:2: b must be a number, got 'x'");
+  EXPECT_EQ(test::refusal("kind", [&] { static_cast<void>(csv.positive_or_zero(2)); }),
+            "f.csv:2: b must not be negative, got -3");
+  EXPECT_EQ(test::refusal("kind", [&] { csv.next(); }), "f.csv:3: 1 fields, but the first line names 3 columns");
 }
 
 }  // namespace

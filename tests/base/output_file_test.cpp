@@ -13,6 +13,7 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace hcclsim {
 namespace {
@@ -43,15 +44,7 @@ class OutputFileTest : public testing::Test {
 };
 
 std::string output_error(const std::string& path) {
-  try {
-    write_file_atomically(path, "new");
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::bad_input);
-    EXPECT_EQ(error.kind(), "output");
-    return error.what();
-  }
-  ADD_FAILURE() << "no error for " << path;
-  return {};
+  return test::refusal("output", [&] { write_file_atomically(path, "new"); });
 }
 
 TEST_F(OutputFileTest, ReplacesAFile) {

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "hccl/collective/selection.hpp"
+#include "tests/support/refusal.hpp"
 
 /// HCCL's environment variables: values, ranges by generation, what is refused, what is named as without effect.
 namespace hcclsim::hccl {
@@ -45,15 +46,7 @@ HcclConfig config_of(const std::string& name, const std::string& value, Generati
 
 /// Message of the failure.
 std::string refusal(const Variables& variables, Generation generation) {
-  try {
-    read(variables, generation);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::bad_input);
-    EXPECT_EQ(error.kind(), "environment");
-    return error.what();
-  }
-  ADD_FAILURE() << "not refused: " << testing::PrintToString(variables);
-  return {};
+  return test::refusal("environment", [&] { read(variables, generation); });
 }
 
 constexpr Seconds never = std::numeric_limits<Seconds>::infinity();

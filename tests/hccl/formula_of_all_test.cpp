@@ -8,6 +8,7 @@
 #include "hccl/collective/formula.hpp"
 #include "hccl/collective/selection.hpp"
 #include "tests/support/formula_platform.hpp"
+#include "tests/support/formula_time.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
 
@@ -17,15 +18,6 @@ namespace hcclsim::hccl {
 namespace {
 
 using test::formula_platform;
-
-/// What formula_of and formula_time say of a schedule on the rig's cluster.
-double formula_time_of(const Schedule& schedule, test::Rig& rig, ReduceOp op) {
-  const Communicator world = world_communicator(schedule.ranks);
-  std::vector<std::string> notes;
-  const device::Soc soc = device::resolve_soc(rig.cluster, 0, notes);
-  const auto terms = formula_of(schedule.algorithm, schedule, topology_of(world, rig.cluster), soc, {});
-  return formula_time(terms.value(), formula_costs(world, rig.cluster, soc, rig.costs, DataType::fp32, op));
-}
 
 /// Simulated time and formula of an algorithm; nothing where it cannot work or has no formula.
 std::vector<double> times_of(const std::string& path, Collective collective, Algorithm algorithm, ReduceOp op) {
@@ -42,7 +34,7 @@ std::vector<double> times_of(const std::string& path, Collective collective, Alg
     const auto schedule = make_collective(request, topology_of(world_communicator(ranks), rig.cluster), soc);
     const Topology topology = topology_of(world_communicator(ranks), rig.cluster);
     if (!formula_of(schedule->algorithm, *schedule, topology, soc, {}).has_value()) return {};
-    return {rig.time_of(schedule), formula_time_of(*schedule, rig, op)};
+    return {rig.time_of(schedule), test::formula_time_of(*schedule, rig, op)};
   } catch (const Error&) {
     return {};
   }

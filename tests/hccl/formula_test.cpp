@@ -15,6 +15,7 @@
 #include "hccl/collective/nhr_v1.hpp"
 #include "hccl/collective/ring.hpp"
 #include "tests/support/formula_platform.hpp"
+#include "tests/support/formula_time.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
 
@@ -108,15 +109,6 @@ INSTANTIATE_TEST_SUITE_P(Collective, Formulas,
                                   std::string(sim::name_of(std::get<1>(info.param)));
                          });
 
-/// What formula_of and formula_time say of a schedule on the rig's cluster.
-double formula_time_of(const Schedule& schedule, test::Rig& rig, ReduceOp op) {
-  const Communicator world = world_communicator(schedule.ranks);
-  std::vector<std::string> notes;
-  const device::Soc soc = device::resolve_soc(rig.cluster, 0, notes);
-  const auto terms = formula_of(schedule.algorithm, schedule, topology_of(world, rig.cluster), soc, {});
-  return formula_time(terms.value(), formula_costs(world, rig.cluster, soc, rig.costs, DataType::fp32, op));
-}
-
 TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
   const Published& formula = formulas()[std::get<0>(GetParam())];
   for (const Rank ranks : {2U, 3U, 4U, 6U, 7U, 8U, 16U}) {
@@ -130,7 +122,7 @@ TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
         const auto schedule = std::make_shared<const Schedule>(formula.build(spec, inlined));
         const std::vector<double> times = test::in_child([&] {
           test::Rig rig(path, std::get<1>(GetParam()));
-          const double predicted = formula_time_of(*schedule, rig, inlined ? ReduceOp::sum : ReduceOp::prod);
+          const double predicted = test::formula_time_of(*schedule, rig, inlined ? ReduceOp::sum : ReduceOp::prod);
           return std::vector<double>{rig.time_of(schedule), predicted};
         });
         const double expected = formula.time(ranks, static_cast<double>(bytes), inlined ? 0 : gamma_cost);

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <random>
 
-#include "base/error.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -22,16 +22,8 @@ using testing::IsEmpty;
 
 /// Message of the Error(bad_input) of kind "split" that `work` throws.
 template <typename Work>
-std::string split_error(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::bad_input);
-    EXPECT_EQ(error.kind(), "split");
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
+std::string split_error(const Work& work) {
+  return test::refusal("split", work);
 }
 
 Indices last_indices(const std::vector<Segment>& segments) {

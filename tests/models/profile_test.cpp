@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "models/profile.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -17,15 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 std::string refusal(const std::string& text) {
-  try {
-    (void)parse_gradient_profile(text, "folder/net.csv");
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::bad_input);
-    EXPECT_EQ(error.kind(), "profile");
-    return error.what();
-  }
-  ADD_FAILURE() << "accepted: " << text;
-  return "";
+  return test::refusal("profile", [&] { (void)parse_gradient_profile(text, "folder/net.csv"); });
 }
 
 TEST(Profile, Plain) {

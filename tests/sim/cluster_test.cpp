@@ -148,7 +148,8 @@ TEST(Cluster, LinksOfAKindCanBeAdjusted) {
   EXPECT_EQ(adjusted({{LinkKind::hccs, {0.5, 0}}, {LinkKind::pcie, {0.5, 1e-6}}}),
             "0>2: hccs_UP pcie 5us sdma w1 r2 slowest pcie high 1.4e+10");
   // hccs 10 of which a write task reaches 8; pcie 16 of which a read task reaches 8.
-  EXPECT_EQ(adjusted({{LinkKind::hccs, {0.5, 0}}}), "0>2: hccs_UP pcie 4us sdma w1.25 r1.25 slowest hccs_UP high 1.4e+10");
+  EXPECT_EQ(adjusted({{LinkKind::hccs, {0.5, 0}}}),
+            "0>2: hccs_UP pcie 4us sdma w1.25 r1.25 slowest hccs_UP high 1.4e+10");
   EXPECT_EQ(adjusted({{LinkKind::roce, {0.5, 0}}}), "0>2: hccs_UP pcie 4us sdma w1 r2 slowest pcie high 2.8e+10");
 }
 

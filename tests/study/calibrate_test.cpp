@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
 #include "device/soc.hpp"
 #include "hccl/collective/selection.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "study/calibrate/calibrate.hpp"
 #include "study/calibrate/platform_rewrite.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/simulation.hpp"
 
 namespace hcclsim::study {
@@ -22,19 +22,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr double us = 1e-6;
-
-template <typename Work>
-std::string refusal(const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::bad_input);
-    EXPECT_EQ(error.kind(), "log");
-    return error.what();
-  }
-  ADD_FAILURE() << "accepted";
-  return "";
-}
 
 const std::string head = "data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:\n";
 
@@ -55,7 +42,7 @@ TEST(CalibrationLog, HcclTest) {
 
 TEST(CalibrationLog, BadLogs) {
   const auto bad = [](const std::string& text) {
-    return refusal([&] { static_cast<void>(parse_collective_log(text, "l.log")); });
+    return test::refusal("log", [&] { static_cast<void>(parse_collective_log(text, "l.log")); });
   };
   EXPECT_THAT(bad(""), HasSubstr("l.log: no line 'data_size(Bytes):"));
   EXPECT_THAT(bad("8 | 1 | 1 | NULL\n" + head), HasSubstr("l.log:1: a row before the line"));
@@ -88,7 +75,7 @@ TEST(CalibrationLog, Communication) {
 
 TEST(CalibrationLog, BadCommunication) {
   const auto bad = [](const std::string& text) {
-    return refusal([&] { static_cast<void>(parse_communication(text, "c.json")); });
+    return test::refusal("log", [&] { static_cast<void>(parse_communication(text, "c.json")); });
   };
   EXPECT_THAT(bad("{"), HasSubstr("c.json: no JSON"));
   EXPECT_THAT(bad("{}"), HasSubstr("no Size Distribution of RDMA"));
@@ -142,8 +129,12 @@ TEST(LeastSquares, RefusesWhatCannotBeTold) {
     static_cast<void>(fit_times(parameters, affine(sizes, 3, 2),
                                 [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); }));
   };
-  EXPECT_THAT(refusal([&] { fit({1, 2}); }), HasSubstr("2 measured sizes to fit 2 parameters; 3 are needed"));
-  EXPECT_THAT(refusal([&] { fit({5, 5, 5}); }), HasSubstr("cannot tell beta from alpha"));
+  EXPECT_THAT(test::refusal("log",
+                            [&] {
+                              fit({1, 2});
+                            }),
+              HasSubstr("2 measured sizes to fit 2 parameters; 3 are needed"));
+  EXPECT_THAT(test::refusal("log", [&] { fit({5, 5, 5}); }), HasSubstr("cannot tell beta from alpha"));
 }
 
 /// Allreduces of some sizes, each among the first so many NPUs.
@@ -217,7 +208,9 @@ TEST(Calibrate, LinksOfTwoKindsNeedTwoLogs) {
                                                            {sim::LinkKind::roce, {1.25, 0}}};
   Measured one(cluster);
   EXPECT_THAT(
-      refusal([&] { static_cast<void>(calibrate(cluster, choices, one.points(links), [&] { return one.times(); })); }),
+      test::refusal(
+          "log",
+          [&] { static_cast<void>(calibrate(cluster, choices, one.points(links), [&] { return one.times(); })); }),
       HasSubstr("cannot tell roce bandwidth from hccs bandwidth"));
   Measured two(cluster, {4, 8});
   const Calibration result = calibrate(cluster, choices, two.points(links), [&] { return two.times(); });
@@ -252,9 +245,11 @@ TEST(Calibrate, Transfers) {
   const device::TaskCosts costs = device::read_task_costs(cluster, notes);
   EXPECT_NEAR(transfer_time(cluster, costs, {.kind = sim::LinkKind::hccs, .bytes = 1'000'000}, "c.json"), 101 * us,
               1e-12);
-  EXPECT_THAT(refusal([&] {
-                static_cast<void>(transfer_time(cluster, costs, {.kind = sim::LinkKind::roce, .bytes = 1}, "c.json"));
-              }),
+  EXPECT_THAT(test::refusal("log",
+                            [&] {
+                              static_cast<void>(
+                                  transfer_time(cluster, costs, {.kind = sim::LinkKind::roce, .bytes = 1}, "c.json"));
+                            }),
               HasSubstr("c.json: transfers over roce"));
 }
 
