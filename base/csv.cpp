@@ -3,8 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "base/text.hpp"
 
@@ -60,12 +58,9 @@ bool CsvFile::next() {
 
 double CsvFile::number(std::size_t column) const {
   const std::string& text = fields_[column];
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) {
-    fail("{} must be a number, got '{}'", header_[column], text);
-  }
-  return number;
+  const std::optional<double> number = parse_number<double>(text);
+  if (!number.has_value()) fail("{} must be a number, got '{}'", header_[column], text);
+  return *number;
 }
 
 double CsvFile::positive_or_zero(std::size_t column) const {

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <charconv>
+#include <cmath>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 /// Small help for those who read text that people wrote, or write text that programs read.
@@ -19,6 +23,18 @@ namespace hcclsim {
 
 /// The same, each part without the blanks around it.
 [[nodiscard]] std::vector<std::string_view> split_trimmed(std::string_view text, char separator);
+
+/// The number that is the whole of `text`; nothing if there is none, or it does not fit or is not finite.
+template <typename Number>
+[[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (!std::isfinite(number)) return std::nullopt;
+  }
+  return number;
+}
 
 /// `text` as one word for a shell, quoted where it must be.
 [[nodiscard]] std::string shell_word(std::string_view text);

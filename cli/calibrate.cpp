@@ -74,7 +74,7 @@ MeasuredLog read_log(const CalibrateCommand& command, const std::string& prefix,
   const std::string type = !command.type.empty() ? command.type : log.type.empty() ? "fp32" : log.type;
   options.operation.type = type == "bfp16" ? DataType::bf16 : parse_data_type(type);
   if (colon < prefix.size()) {
-    const auto ranks = sim::parse_whole(prefix.substr(colon + 1));
+    const auto ranks = parse_number<Rank>(prefix.substr(colon + 1));
     if (!ranks.has_value() || *ranks == 0) bad_input("option", "{}={}: give OP:RANKS=FILE", prefix, file);
     options.ranks = *ranks;
   } else if (options.ranks == 0) {

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -77,18 +78,14 @@ Bytes parse_size(std::string_view text) {
 
 std::vector<std::uint64_t> parse_counts(std::string_view text) {
   std::vector<std::uint64_t> counts;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const std::string_view word = text.substr(0, comma);
-    std::uint64_t count = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
-    if (error != std::errc() || end != word.data() + word.size() || count > (std::uint64_t{1} << 40U)) {
+  for (const std::string_view word : split(text, ',')) {
+    const std::optional<std::uint64_t> count = parse_number<std::uint64_t>(word);
+    if (!count.has_value() || *count > (std::uint64_t{1} << 40U)) {
       bad_input("option", "'{}' is no count; accepted: whole numbers up to 2^40, separated by commas", word);
     }
-    counts.push_back(count);
-    if (comma == std::string_view::npos) return counts;
-    text.remove_prefix(comma + 1);
+    counts.push_back(*count);
   }
+  return counts;
 }
 
 hccl::BlockCounts block_counts(hccl::Collective collective, Rank ranks, std::vector<std::uint64_t> counts) {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
+#include <optional>
 
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "hccl/collective/algorithm.hpp"
 
 namespace hcclsim::cli {
@@ -15,30 +15,13 @@ namespace {
 /// Most ranks that a list may name: the largest cluster is far smaller.
 constexpr Rank highest_rank = 1'000'000;
 
-/// Whether the whole of `text` is a number that fits `value`.
-template <typename Value>
-bool read_number(std::string_view text, Value& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-std::vector<std::string_view> split_at_commas(std::string_view text) {
-  std::vector<std::string_view> elements;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    elements.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return elements;
-}
-
 }  // namespace
 
 CLI::Validator whole_number(std::uint64_t lowest, std::uint64_t highest) {
   return CLI::Validator(
       [lowest, highest](std::string& text) -> std::string {
-        std::uint64_t value = 0;
-        if (read_number(text, value) && value >= lowest && value <= highest) return {};
+        const auto value = parse_number<std::uint64_t>(text);
+        if (value.has_value() && *value >= lowest && *value <= highest) return {};
         return fmt::format("'{}' is not accepted; give a whole number from {} to {}", text, lowest, highest);
       },
       fmt::format("{}..{}", lowest, highest));
@@ -47,8 +30,8 @@ CLI::Validator whole_number(std::uint64_t lowest, std::uint64_t highest) {
 CLI::Validator number(double lowest, double highest) {
   return CLI::Validator(
       [lowest, highest](std::string& text) -> std::string {
-        double value = 0;
-        if (read_number(text, value) && value >= lowest && value <= highest) return {};
+        const auto value = parse_number<double>(text);
+        if (value.has_value() && *value >= lowest && *value <= highest) return {};
         return fmt::format("'{}' is not accepted; give a number from {} to {}", text, lowest, highest);
       },
       fmt::format("{}..{}", lowest, highest));
@@ -102,31 +85,27 @@ void add_edit_notes(const sim::Cluster& cluster, std::vector<std::string>& notes
 
 std::vector<double> parse_number_list(std::string_view text) {
   std::vector<double> numbers;
-  for (const std::string_view element : split_at_commas(text)) {
-    double value = 0;
-    if (!read_number(element, value) || !std::isfinite(value)) {
+  for (const std::string_view element : split(text, ',')) {
+    const std::optional<double> value = parse_number<double>(element);
+    if (!value.has_value()) {
       bad_input("option", "'{}' in '{}' is not a number; write for example 1,0.98,1.01", element, text);
     }
-    numbers.push_back(value);
+    numbers.push_back(*value);
   }
   return numbers;
 }
 
 std::vector<Rank> parse_rank_list(std::string_view text) {
   std::vector<Rank> ranks;
-  for (const std::string_view element : split_at_commas(text)) {
+  for (const std::string_view element : split(text, ',')) {
     const std::size_t dash = element.find('-');
-    Rank first = 0;
-    Rank last = 0;
-    const bool is_range = dash != std::string_view::npos;
-    const bool readable = is_range ? read_number(element.substr(0, dash), first) &&
-                                         read_number(element.substr(dash + 1), last) && first <= last
-                                   : read_number(element, first);
-    if (!is_range) last = first;
-    if (!readable || last > highest_rank) {
+    const std::optional<Rank> first = parse_number<Rank>(element.substr(0, dash));
+    const std::optional<Rank> last =
+        dash == std::string_view::npos ? first : parse_number<Rank>(element.substr(dash + 1));
+    if (!first.has_value() || !last.has_value() || *first > *last || *last > highest_rank) {
       bad_input("option", "'{}' in '{}' is not a rank; write for example 0,2,4-7", element, text);
     }
-    for (Rank rank = first; rank <= last; ++rank) ranks.push_back(rank);
+    for (Rank rank = *first; rank <= *last; ++rank) ranks.push_back(rank);
   }
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());

@@ -1,10 +1,10 @@
 #include "cli/tune_options.hpp"
 
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "cli/option_checks.hpp"
 
 namespace hcclsim::cli {
@@ -12,10 +12,8 @@ namespace {
 
 /// A factor of 0.001 to 1000 that is the whole text.
 std::optional<double> parse_factor(std::string_view text) {
-  double factor = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
-  if (error != std::errc() || end != text.data() + text.size() || !(factor >= 1e-3 && factor <= 1e3)) return {};
-  return factor;
+  const std::optional<double> factor = parse_number<double>(text);
+  return factor >= 1e-3 && factor <= 1e3 ? factor : std::nullopt;
 }
 
 void refuse_what_run_writes(const RunOptions& run) {

@@ -1,7 +1,8 @@
 #include "device/property.hpp"
 
-#include <charconv>
 #include <cmath>
+
+#include "base/text.hpp"
 
 namespace hcclsim::device {
 
@@ -28,13 +29,11 @@ std::optional<std::string> PropertyReader::find(std::string_view key) {
 }
 
 double PropertyReader::number(std::string_view key, const std::string& text, double low, double high) const {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end || !(value >= low && value <= high)) {
+  const std::optional<double> value = parse_number<double>(text);
+  if (!value.has_value() || *value < low || *value > high) {
     reject(key, text, fmt::format("a number from {} to {}", low, high));
   }
-  return value;
+  return *value;
 }
 
 void PropertyReader::reject(std::string_view key, const std::string& text, const std::string& accepted) const {

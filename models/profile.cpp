@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <unordered_map>
@@ -12,6 +11,7 @@
 
 #include "base/csv.hpp"
 #include "base/input_file.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -67,12 +67,11 @@ Columns read_header(const CsvFile& csv) {
 
 Bytes parse_size(const CsvFile& csv, std::size_t column) {
   const std::string& text = csv.field(column);
-  Bytes bytes = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  if (error != std::errc() || end != text.data() + text.size() || bytes == 0 || bytes > max_bytes) {
+  const std::optional<Bytes> bytes = parse_number<Bytes>(text);
+  if (!bytes.has_value() || *bytes == 0 || *bytes > max_bytes) {
     csv.fail("bytes must be an integer from 1 to {}, got '{}'", max_bytes, text);
   }
-  return bytes;
+  return *bytes;
 }
 
 Seconds parse_ready(const CsvFile& csv, const Columns& columns) {

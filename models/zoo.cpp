@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "models/graph_builder.hpp"
 #include "models/zoo/networks.hpp"
 
@@ -76,19 +76,13 @@ std::string normalised(std::string_view name) {
 /// "784,512,10" as numbers of at least 1, at least two of them.
 std::vector<std::uint32_t> parse_widths(std::string_view name) {
   std::vector<std::uint32_t> widths;
-  std::string_view rest = name.substr(mlp_prefix.size());
-  while (true) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const char* const end = rest.data() + comma;
-    std::uint32_t width = 0;
-    const auto [stop, error] = std::from_chars(rest.data(), end, width);
-    if (error != std::errc() || stop != end || width == 0 || widths.size() > max_mlp_layers) {
+  for (const std::string_view item : split(name.substr(mlp_prefix.size()), ',')) {
+    const std::uint32_t width = parse_number<std::uint32_t>(item).value_or(0);
+    if (width == 0 || widths.size() > max_mlp_layers) {
       bad_input("model", "'{}': '{}' cannot be item {} of the sizes; give 2 to {} positive integers, as in {}", name,
-                rest.substr(0, comma), widths.size() + 1, max_mlp_layers + 1, models.back().name);
+                item, widths.size() + 1, max_mlp_layers + 1, models.back().name);
     }
     widths.push_back(width);
-    if (comma == rest.size()) break;
-    rest.remove_prefix(comma + 1);
   }
   if (widths.size() < 2) {
     bad_input("model", "'{}' has no layer; give the features of the input, hidden layers and output, as in {}", name,

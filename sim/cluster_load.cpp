@@ -6,9 +6,9 @@
 #include <simgrid/s4u/NetZone.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "sim/cluster.hpp"
 #include "sim/simgrid_engine.hpp"
 
@@ -30,18 +30,15 @@ LinkKind parse_kind(std::string_view value) {
   internal_error("kind of link '{}' passed the check of the platform", value);
 }
 
-std::uint32_t parse_number(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    internal_error("number '{}' passed the check of the platform", text);
-  }
-  return number;
+std::uint32_t checked_number(std::string_view text) {
+  const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(text);
+  if (!number.has_value()) internal_error("number '{}' passed the check of the platform", text);
+  return *number;
 }
 
 /// The number at the end of a name, such as 13 of "npu-13".
 std::uint32_t number_in(std::string_view name) {
-  return parse_number(name.substr(name.find_last_not_of("0123456789") + 1));
+  return checked_number(name.substr(name.find_last_not_of("0123456789") + 1));
 }
 
 /// A property of a link. Those of a SPLITDUPLEX link are kept with the pair, not with its two directions.
@@ -93,8 +90,8 @@ void number(std::uint32_t npus_per_server, std::vector<Found>& found) {
     const auto server = npu.properties.find("server");
     const auto device = npu.properties.find("device");
     if (server != npu.properties.end() && device != npu.properties.end()) {
-      npu.server = parse_number(server->second);
-      npu.device = parse_number(device->second);
+      npu.server = checked_number(server->second);
+      npu.device = checked_number(device->second);
     } else if (npus_per_server > 0) {
       npu.server = number_in(npu.name) / npus_per_server;
       npu.device = number_in(npu.name) % npus_per_server;
@@ -153,7 +150,7 @@ void Cluster::read_npus() {
   collect(*engine().get_netzone_root()->get_impl(), found);
   if (found.empty()) internal_error("{}: a platform without NPUs passed its check", path_);
   const auto npus_per_server = property("npus_per_server");
-  number(npus_per_server ? parse_number(*npus_per_server) : 0, found);
+  number(npus_per_server ? checked_number(*npus_per_server) : 0, found);
   const auto place = [](const Found& each) { return std::pair(each.npu.server, each.npu.device); };
   std::stable_sort(found.begin(), found.end(), [&](const Found& a, const Found& b) { return place(a) < place(b); });
   std::uint32_t last = found.front().npu.server;

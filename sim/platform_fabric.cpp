@@ -16,7 +16,7 @@ constexpr std::uint32_t max_leaf_ports = 32;  // down-links of a default rail le
 
 /// A positive whole number of a setting.
 std::uint32_t parse_count(std::string_view key, std::string_view text) {
-  const std::optional<std::uint32_t> value = parse_whole(text);
+  const std::optional<std::uint32_t> value = parse_number<std::uint32_t>(text);
   if (!value || *value == 0) bad_input("fabric", "--fabric: {} must be a positive whole number, got '{}'", key, text);
   return *value;
 }

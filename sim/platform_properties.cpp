@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -53,8 +52,7 @@ std::string npu_fault(const NpuProperty& property, std::string_view text) {
       break;
   }
   if (std::string fault = number_fault(text); !fault.empty()) return fault;
-  double value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
+  const double value = parse_number<double>(text).value();
   const bool whole = property.form == NpuProperty::Form::count;
   if (value >= property.lowest && value <= property.highest && (!whole || value == std::floor(value))) return {};
   return fmt::format("'{}' must be a {} from {} to {}", text, whole ? "whole number" : "number", property.lowest,
@@ -128,7 +126,7 @@ class PropertyCheck {
     } else if (id == "npus_per_server") {
       const std::string fault = count_fault(value);
       if (!fault.empty()) problems_.fatal(place(prop), "property '{}': {}", id, fault);
-      npus_per_server_ = parse_whole(value).value_or(0);
+      npus_per_server_ = parse_number<std::uint32_t>(value).value_or(0);
     } else if (id == "reduce.bandwidth") {
       check_value(prop, parse_bandwidth);
     } else if (id == "sdma.large_bytes") {
@@ -307,7 +305,8 @@ class PropertyCheck {
     }
     if (npus_per_server_ == 0) return std::nullopt;
     const std::size_t digits = point.name.find_last_not_of("0123456789") + 1;
-    const std::optional<std::uint32_t> number = parse_whole(std::string_view(point.name).substr(digits));
+    const std::optional<std::uint32_t> number =
+        parse_number<std::uint32_t>(std::string_view(point.name).substr(digits));
     if (!number) {
       problems_.fatal(place(point.element), "host '{}' has no properties server and device and no number in its name",
                       point.name);
@@ -317,7 +316,7 @@ class PropertyCheck {
   }
 
   std::optional<std::uint32_t> whole(const pugi::xml_node& prop) {
-    const std::optional<std::uint32_t> number = parse_whole(prop.attribute("value").value());
+    const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(prop.attribute("value").value());
     if (!number) {
       problems_.fatal(place(prop), "property '{}' is '{}', must be a whole number", prop.attribute("id").value(),
                       prop.attribute("value").value());

@@ -238,7 +238,7 @@ class SchemaCheck {
   void check_power_state(const pugi::xml_node& host) {
     const std::string_view state = host.attribute("pstate").as_string("0");
     const std::size_t speeds = split(host.attribute("speed").value(), ',').size();
-    const std::optional<std::uint32_t> number = parse_whole(state);
+    const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(state);
     if (number && *number < speeds) return;
     problems_.fatal(place(host), "host {}: pstate '{}' must be the number of one of its {} speeds, from 0",
                     host.attribute("id").value(), state, speeds);

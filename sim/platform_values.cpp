@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <span>
 
 #include "base/text.hpp"
@@ -101,7 +100,7 @@ std::string speeds_fault(std::string_view text) {
 }
 
 std::string count_fault(std::string_view text) {
-  const std::optional<std::uint32_t> count = parse_whole(text);
+  const std::optional<std::uint32_t> count = parse_number<std::uint32_t>(text);
   return count && *count > 0 ? std::string() : fmt::format("'{}' is not a whole number of at least 1", text);
 }
 
@@ -110,20 +109,13 @@ std::string number_fault(std::string_view text) {
   return quantity && quantity->unit.empty() ? std::string() : fmt::format("'{}' is not a number", text);
 }
 
-std::optional<std::uint32_t> parse_whole(std::string_view text) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::optional<std::vector<std::uint32_t>> parse_radical(std::string_view text, std::size_t limit) {
   std::vector<std::uint32_t> numbers;
   for (const std::string_view group : split(text, ',')) {
     const std::size_t dash = group.find('-');
-    const std::optional<std::uint32_t> first = parse_whole(group.substr(0, dash));
+    const std::optional<std::uint32_t> first = parse_number<std::uint32_t>(group.substr(0, dash));
     const std::optional<std::uint32_t> last =
-        dash == std::string_view::npos ? first : parse_whole(group.substr(dash + 1));
+        dash == std::string_view::npos ? first : parse_number<std::uint32_t>(group.substr(dash + 1));
     if (!first || !last || *last < *first || *last - *first >= limit - numbers.size()) return std::nullopt;
     for (std::uint32_t number = *first; number <= *last; ++number) numbers.push_back(number);
   }
@@ -136,7 +128,7 @@ std::optional<std::uint64_t> topology_hosts(std::string_view topology, std::stri
     std::uint64_t hosts = 1;
     std::size_t i = 0;
     for (const std::string_view part : split(list, ',')) {
-      const std::optional<std::uint32_t> number = parse_whole(part);
+      const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(part);
       if (!number || *number == 0) return std::nullopt;
       if (i++ < counted) hosts = std::min<std::uint64_t>(hosts * *number, std::uint64_t{1} << 32);
     }
@@ -146,7 +138,7 @@ std::optional<std::uint64_t> topology_hosts(std::string_view topology, std::stri
   const std::vector<std::string_view> parts = split(parameters, ';');
   if (parts.size() != 4) return std::nullopt;
   if (topology == "FAT_TREE") {
-    const std::optional<std::uint32_t> levels = parse_whole(parts[0]);
+    const std::optional<std::uint32_t> levels = parse_number<std::uint32_t>(parts[0]);
     for (std::size_t i = 1; i < parts.size(); ++i) {
       if (!levels || !product(parts[i], 0) || split(parts[i], ',').size() != *levels) return std::nullopt;
     }

@@ -19,9 +19,6 @@ namespace hcclsim::sim {
 /// The same for a bandwidth that has been read from `text`.
 [[nodiscard]] std::string plausible_bandwidth_fault(std::string_view text, double bytes_per_second);
 
-/// Parses a whole number without sign; nothing else may stand in the text.
-[[nodiscard]] std::optional<std::uint32_t> parse_whole(std::string_view text);
-
 /// "0-3,8" is {0, 1, 2, 3, 8}. Nothing for a malformed list, an end before its start, or more than `limit` numbers.
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> parse_radical(std::string_view text, std::size_t limit);
 

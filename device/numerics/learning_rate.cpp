@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "device/numerics/option_fields.hpp"
 
 namespace hcclsim::device {
@@ -31,7 +32,7 @@ std::uint64_t parse_iterations(std::string_view text, std::string_view field) {
 LearningRateSchedule parse_step(std::string_view text, std::span<const std::string_view> fields) {
   if (fields.size() != 3) refuse(text, "it takes iterations and a factor");
   LearningRateSchedule schedule{.kind = Kind::step};
-  const std::vector<std::string_view> at = split_fields(fields[1], ',');
+  const std::vector<std::string_view> at = split(fields[1], ',');
   if (at.size() == 1) {
     schedule.iterations = parse_iterations(text, at.front());
   } else {
@@ -44,7 +45,7 @@ LearningRateSchedule parse_step(std::string_view text, std::span<const std::stri
       schedule.milestones.push_back(iteration);
     }
   }
-  const std::optional<double> factor = parse_number(fields[2]);
+  const std::optional<double> factor = parse_number<double>(fields[2]);
   if (!factor || *factor <= 0) refuse(text, fmt::format("factor '{}' is not a number above 0", fields[2]));
   schedule.factor = *factor;
   return schedule;
@@ -54,7 +55,7 @@ LearningRateSchedule parse_cosine(std::string_view text, std::span<const std::st
   if (fields.size() != 2 && fields.size() != 3) refuse(text, "it takes iterations and perhaps a floor");
   LearningRateSchedule schedule{.kind = Kind::cosine, .iterations = parse_iterations(text, fields[1])};
   if (fields.size() == 2) return schedule;
-  const std::optional<double> floor = parse_number(fields[2]);
+  const std::optional<double> floor = parse_number<double>(fields[2]);
   if (!floor || *floor < 0) refuse(text, fmt::format("floor '{}' is not a learning rate (0 or more)", fields[2]));
   schedule.floor = *floor;
   return schedule;
@@ -63,7 +64,7 @@ LearningRateSchedule parse_cosine(std::string_view text, std::span<const std::st
 }  // namespace
 
 LearningRateSchedule parse_learning_rate_schedule(std::string_view text) {
-  const std::vector<std::string_view> fields = split_fields(text, ':');
+  const std::vector<std::string_view> fields = split(text, ':');
   if (fields.front() == "step") return parse_step(text, fields);
   if (fields.front() == "cosine") return parse_cosine(text, fields);
   if (fields.front() != "constant") refuse(text, fmt::format("unknown kind '{}'", fields.front()));

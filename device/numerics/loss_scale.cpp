@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "device/numerics/option_fields.hpp"
 
 namespace hcclsim::device {
@@ -23,7 +24,7 @@ bool is_scale(double scale) { return scale >= 1 && scale <= double{largest_scale
 }
 
 float parse_scale(std::string_view text, std::string_view field) {
-  const std::optional<double> scale = parse_number(field);
+  const std::optional<double> scale = parse_number<double>(field);
   if (!scale || !is_scale(*scale)) refuse(text, fmt::format("'{}' is not a number from 1 to 2^127", field));
   return static_cast<float>(*scale);
 }
@@ -31,7 +32,7 @@ float parse_scale(std::string_view text, std::string_view field) {
 }  // namespace
 
 LossScaler LossScaler::parse(std::string_view text) {
-  const std::vector<std::string_view> fields = split_fields(text, ':');
+  const std::vector<std::string_view> fields = split(text, ':');
   if (fields.front() == "none" && fields.size() == 1) return {};
   if (fields.front() == "static" && fields.size() == 2) return {Kind::fixed, parse_scale(text, fields[1]), 0};
   if (fields.front() == "dynamic" && fields.size() <= 3) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "hccl/collective/ahc.hpp"
 #include "hccl/collective/barrier.hpp"
 #include "hccl/collective/direct.hpp"
@@ -176,21 +176,16 @@ Algorithm parse_algorithm(Collective collective, std::string_view name) {
 std::vector<HierarchyLevel> parse_levels(std::string_view text) {
   constexpr Rank most = 1U << 20U;
   std::vector<HierarchyLevel> levels;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    const std::string_view level = text.substr(start, end - start);
+  for (const std::string_view level : split(text, ',')) {
     const std::size_t colon = std::min(level.find(':'), level.size());
-    Rank size = 0;
-    const auto [rest, error] = std::from_chars(level.data(), level.data() + colon, size);
+    const Rank size = parse_number<Rank>(level.substr(0, colon)).value_or(0);
     const auto* const name =
         std::find(algorithm_names.begin(), algorithm_names.end(), level.substr(std::min(colon + 1, level.size())));
-    if (error != std::errc() || rest != level.data() + colon || size == 0 || size > most ||
-        name == algorithm_names.end()) {
+    if (size == 0 || size > most || name == algorithm_names.end()) {
       bad_input("option",
                 "level '{}': give levels as SIZE:ALGORITHM from the innermost on, such as 2:ring,8:mesh,4:nhr", level);
     }
     levels.push_back({.size = size, .algorithm = static_cast<Algorithm>(name - algorithm_names.begin())});
-    start = end + 1;
   }
   return levels;
 }

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <map>
 #include <optional>
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "hccl/collective/hccl_variables.hpp"
 
 namespace hcclsim::hccl {
@@ -166,10 +166,8 @@ std::optional<Seconds> parse_seconds(std::string_view text, Seconds longest) {
     return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
   };
   if (!digits(before) || !digits(after) || after.size() > 2) return std::nullopt;
-  Seconds value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value > longest) return std::nullopt;
-  return value;
+  const std::optional<Seconds> value = parse_number<Seconds>(text);
+  return value.has_value() && *value <= longest ? value : std::nullopt;
 }
 
 Seconds exec_timeout_of(const Settings& settings, Generation generation, OpExpansion expansion) {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -49,11 +49,9 @@ std::string refused_by(const WholeRange& range, std::string_view value) {
 }  // namespace
 
 std::optional<std::uint64_t> parse_whole(std::string_view text, const WholeRange& range) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool fits = error == std::errc() && end == text.data() + text.size() && value >= range.lowest &&
-                    value <= range.highest && value % range.step == 0;
-  return fits ? std::optional(value) : std::nullopt;
+  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
+  const bool fits = value.has_value() && *value >= range.lowest && *value <= range.highest && *value % range.step == 0;
+  return fits ? value : std::nullopt;
 }
 
 std::string to_string(const WholeRange& range) {

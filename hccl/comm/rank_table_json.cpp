@@ -1,11 +1,11 @@
 #include "hccl/comm/rank_table_json.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -104,13 +104,6 @@ std::string in_quotes(std::string_view text) {
   return shown;
 }
 
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 const Json* JsonReader::find(const JsonObject& object, const char* key, Need need) {
   const auto found = object.value.find(key);
   if (found != object.value.end()) return &*found;
@@ -147,7 +140,7 @@ std::optional<std::uint64_t> JsonReader::number(const JsonObject& object, const 
                                                 std::uint64_t lowest, std::uint64_t highest) {
   const JsonText text = this->text(object, key, need);
   if (!text.given) return std::nullopt;
-  const std::optional<std::uint64_t> number = whole_number(text.text);
+  const std::optional<std::uint64_t> number = parse_number<std::uint64_t>(text.text);
   if (number.has_value() && *number >= lowest && *number <= highest) return number;
   problem(text.path, "{} is not accepted: whole numbers from {} {}", in_quotes(text.text), lowest,
           highest == UINT32_MAX ? "on" : fmt::format("to {}", highest));

@@ -76,7 +76,4 @@ class JsonReader {
   bool complete_ = true;
 };
 
-/// `text` as a whole number in decimal digits.
-[[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view text);
-
 }  // namespace hcclsim::hccl

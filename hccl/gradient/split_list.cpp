@@ -1,5 +1,6 @@
-#include <charconv>
-#include <cmath>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -19,24 +20,13 @@ std::vector<std::string_view> elements_of(std::string_view text, std::string_vie
   }
   if (opened) list = trimmed(list.substr(1, list.size() - 2));
   if (list.empty()) bad_input("split", "{}: the list is empty; write for example {}", what, example);
-  std::vector<std::string_view> elements;
-  for (std::size_t start = 0; start <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', start), list.size());
-    const std::string_view element = trimmed(list.substr(start, comma - start));
-    if (element.empty()) {
-      bad_input("split", "{} '{}': element {} is empty; write for example {}", what, text, elements.size(), example);
+  std::vector<std::string_view> elements = split_trimmed(list, ',');
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    if (elements[i].empty()) {
+      bad_input("split", "{} '{}': element {} is empty; write for example {}", what, text, i, example);
     }
-    elements.push_back(element);
-    start = comma + 1;
   }
   return elements;
-}
-
-/// Whether the whole of `text` is a number that fits `value`.
-template <typename Value>
-bool read_number(std::string_view text, Value& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
 }
 
 }  // namespace
@@ -45,12 +35,12 @@ std::vector<std::uint32_t> parse_index_list(std::string_view text) {
   constexpr std::string_view what = "split by index";
   std::vector<std::uint32_t> indices;
   for (const std::string_view element : elements_of(text, what, "20,100,160")) {
-    std::uint32_t index = 0;
-    if (!read_number(element, index)) {
+    const std::optional<std::uint32_t> index = parse_number<std::uint32_t>(element);
+    if (!index.has_value()) {
       bad_input("split", "{} '{}': '{}' is not an index; accepted: whole numbers from 0 to 4294967295{}", what, text,
                 element, element.find('.') != std::string_view::npos ? " (percentages go to the split by size)" : "");
     }
-    indices.push_back(index);
+    indices.push_back(*index);
   }
   return indices;
 }
@@ -59,11 +49,11 @@ std::vector<double> parse_size_list(std::string_view text) {
   constexpr std::string_view what = "split by size";
   std::vector<double> percentages;
   for (const std::string_view element : elements_of(text, what, "60,20,20")) {
-    double percent = 0;
-    if (!read_number(element, percent) || !std::isfinite(percent) || percent < 0) {
+    const std::optional<double> percent = parse_number<double>(element);
+    if (!percent.has_value() || *percent < 0) {
       bad_input("split", "{} '{}': '{}' is not a percentage; accepted: numbers from 0 to 100", what, text, element);
     }
-    percentages.push_back(percent);
+    percentages.push_back(*percent);
   }
   return percentages;
 }

@@ -1,8 +1,9 @@
 #include "models/data/dataset.hpp"
 
-#include <charconv>
+#include <optional>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "models/data/cifar10.hpp"
 #include "models/data/image_folder.hpp"
 #include "models/data/mnist.hpp"
@@ -18,12 +19,11 @@ constexpr std::string_view accepted =
 /// The number behind "synthetic:"; unbounded if there is none.
 std::uint64_t parse_samples(std::string_view source, std::string_view text) {
   if (source.find(':') == std::string_view::npos) return unbounded;
-  std::uint64_t samples = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), samples);
-  if (failure != std::errc() || end != text.data() + text.size() || samples == 0 || samples == unbounded) {
+  const std::optional<std::uint64_t> samples = parse_number<std::uint64_t>(text);
+  if (!samples.has_value() || *samples == 0 || *samples == unbounded) {
     bad_input("data", "data source '{}': '{}' is not a number of samples, 1 or more", source, text);
   }
-  return samples;
+  return *samples;
 }
 
 }  // namespace

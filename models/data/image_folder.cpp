@@ -1,7 +1,6 @@
 #include "models/data/image_folder.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -66,16 +65,15 @@ void ImageFolder::read_labels(const std::string& path) {
     const std::size_t blank = line.find_last_of(" \t");
     const std::string name(trimmed(line.substr(0, blank == std::string_view::npos ? 0 : blank)));
     const std::string_view digits = line.substr(blank == std::string_view::npos ? 0 : blank + 1);
-    std::uint32_t label = 0;
-    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), label);
-    if (name.empty() || failure != std::errc() || end != digits.data() + digits.size()) {
+    const std::optional<std::uint32_t> label = parse_number<std::uint32_t>(digits);
+    if (name.empty() || !label.has_value()) {
       bad_input("data", "{}:{}: '{}' is not the name of an image and its label, a number from 0", path, number, line);
     }
-    require_class(fmt::format("{}:{}: {}", path, number, name), label);
+    require_class(fmt::format("{}:{}: {}", path, number, name), *label);
     std::error_code ignored;
     if (!fs::exists(path_of(name), ignored)) bad_input("data", "{}:{}: there is no {}", path, number, path_of(name));
     if (!names.insert(name).second) bad_input("data", "{}:{}: {} has a label already", path, number, name);
-    entries_.push_back({name, static_cast<std::int32_t>(label)});
+    entries_.push_back({name, static_cast<std::int32_t>(*label)});
   }
   if (entries_.empty()) bad_input("data", "{} names no images; accepted: lines 'NAME LABEL'", path);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,14 +14,6 @@ namespace hcclsim::study {
 namespace {
 
 using Json = nlohmann::json;
-
-template <typename Number>
-std::optional<Number> parsed(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 /// Takes from a command line what it says of the measurement.
 void read_command(std::string_view line, CollectiveLog& log) {
@@ -47,8 +38,8 @@ void read_command(std::string_view line, CollectiveLog& log) {
     }
     if (i + 1 == words.size()) break;
     const std::string_view value = words[i + 1];
-    if (!is_program && (words[i] == "-n" || words[i] == "-np")) log.ranks = parsed<Rank>(value);
-    if (is_program && (words[i] == "-p" || words[i] == "--npus")) log.npus_per_server = parsed<Rank>(value);
+    if (!is_program && (words[i] == "-n" || words[i] == "-np")) log.ranks = parse_number<Rank>(value);
+    if (is_program && (words[i] == "-p" || words[i] == "--npus")) log.npus_per_server = parse_number<Rank>(value);
     if (is_program && (words[i] == "-d" || words[i] == "--datatype")) log.type = value;
   }
 }
@@ -57,12 +48,12 @@ CollectiveLog::Row read_row(const std::vector<std::string_view>& columns, const 
   constexpr std::size_t count = 4;
   if (columns.size() != count)
     bad_input("log", "{}:{}: {} columns instead of {}", log.file, line, columns.size(), count);
-  const auto size = parsed<Bytes>(columns[0]);
+  const auto size = parse_number<Bytes>(columns[0]);
   if (!size.has_value() || *size == 0) {
     bad_input("log", "{}:{}: data_size must be a positive integer, got '{}'", log.file, line, columns[0]);
   }
-  const auto time_us = parsed<double>(columns[1]);
-  if (!time_us.has_value() || !std::isfinite(*time_us) || *time_us <= 0) {
+  const auto time_us = parse_number<double>(columns[1]);
+  if (!time_us.has_value() || *time_us <= 0) {
     bad_input("log", "{}:{}: aveg_time must be a positive number, got '{}'", log.file, line, columns[1]);
   }
   if (columns[3] == "failed") bad_input("log", "{}:{}: the result check of this size failed", log.file, line);
@@ -85,7 +76,7 @@ using Totals = std::map<std::pair<sim::LinkKind, Bytes>, Total>;
 void add_distribution(const Json& sizes, sim::LinkKind kind, const std::string& file, Totals& totals) {
   constexpr double mebibyte = 0x1p20;
   for (const auto& [size_text, entry] : sizes.items()) {
-    const auto size = parsed<double>(size_text);
+    const auto size = parse_number<double>(size_text);
     const bool is_pair = entry.is_array() && entry.size() == 2 && entry[0].is_number() && entry[1].is_number();
     if (!size.has_value() || !(*size > 0) || *size > mebibyte || !is_pair || !(entry[0].get<double>() > 0) ||
         !(entry[1].get<double>() > 0)) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 
 #include "base/csv.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -83,9 +83,8 @@ GradientSummary parse_gradient_summary(std::string_view text, const std::string&
   std::string graph_id;
   while (csv.next()) {
     const std::string& bytes_text = csv.field(size);
-    Bytes bytes = 0;
-    const auto [end, error] = std::from_chars(bytes_text.data(), bytes_text.data() + bytes_text.size(), bytes);
-    if (error != std::errc() || end != bytes_text.data() + bytes_text.size() || bytes == 0 || bytes > max_bytes) {
+    const std::optional<Bytes> bytes = parse_number<Bytes>(bytes_text);
+    if (!bytes.has_value() || *bytes == 0 || *bytes > max_bytes) {
       csv.fail("gradient_size(byte) must be an integer from 1 to {}, got '{}'", max_bytes, bytes_text);
     }
     if (graph.has_value()) {
@@ -94,7 +93,7 @@ GradientSummary parse_gradient_summary(std::string_view text, const std::string&
         csv.fail("rows of the graphs {} and {}; keep those of one graph_id", graph_id, csv.field(*graph));
       }
     }
-    summary.gradients.push_back({bytes, csv.field(node), csv.line_number()});
+    summary.gradients.push_back({*bytes, csv.field(node), csv.line_number()});
   }
   if (summary.gradients.empty()) bad_input("profile", "{}: no gradients below the line of column names", file);
   return summary;

@@ -4,13 +4,14 @@
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -18,10 +19,8 @@ namespace {
 constexpr std::uint32_t most_shards = 1U << 20U;
 
 std::optional<std::uint32_t> parse_count(std::string_view text) {
-  std::uint32_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count < 1) return std::nullopt;
-  return count;
+  const std::optional<std::uint32_t> count = parse_number<std::uint32_t>(text);
+  return count == 0U ? std::nullopt : count;
 }
 
 }  // namespace
@@ -84,10 +83,8 @@ std::vector<std::string> varying_axes(const std::vector<const Json*>& inputs) {
 }
 
 std::optional<double> leading_number(std::string_view value) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
-  return number;
+  const std::optional<Quantity> quantity = parse_quantity(value);
+  return quantity.has_value() ? std::optional(quantity->number) : std::nullopt;
 }
 
 }  // namespace hcclsim::study
