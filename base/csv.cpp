@@ -63,6 +63,14 @@ double CsvFile::number(std::size_t column) const {
   return *number;
 }
 
+std::uint64_t CsvFile::count(std::size_t column, std::uint64_t highest) const {
+  const std::optional<std::uint64_t> count = parse_number<std::uint64_t>(fields_[column]);
+  if (!count.has_value() || *count == 0 || *count > highest) {
+    fail("{} must be an integer from 1 to {}, got '{}'", header_[column], highest, fields_[column]);
+  }
+  return *count;
+}
+
 double CsvFile::positive_or_zero(std::size_t column) const {
   const double value = number(column);
   if (value < 0) fail("{} must not be negative, got {}", header_[column], fields_[column]);

@@ -35,6 +35,8 @@ class CsvFile {
   [[nodiscard]] double number(std::size_t column) const;
   /// The same for one that must not be negative.
   [[nodiscard]] double positive_or_zero(std::size_t column) const;
+  /// The field as a whole number from 1 to `highest`.
+  [[nodiscard]] std::uint64_t count(std::size_t column, std::uint64_t highest) const;
   [[nodiscard]] std::size_t line_number() const { return line_number_; }
   [[nodiscard]] const std::string& file() const { return file_; }
 

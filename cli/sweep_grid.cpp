@@ -16,6 +16,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "cli/config_file.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/point_command.hpp"
@@ -168,16 +169,12 @@ void read_arguments(CLI::App& app, const std::vector<std::string>& arguments, Ax
 /// "a=1,2,b=3" as one text per target: "a=1,2" and "b=3".
 std::vector<std::string> split_edits(const std::string& text) {
   std::vector<std::string> edits;
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const std::size_t comma = std::min(text.find(',', start), text.size());
-    const std::string item = text.substr(start, comma - start);
-    if (edits.empty() || item.find('=') != std::string::npos) {
-      edits.push_back(item);
+  for (const std::string_view item : split(text, ',')) {
+    if (edits.empty() || item.find('=') != std::string_view::npos) {
+      edits.emplace_back(item);
     } else {
-      edits.back() += ',' + item;
+      edits.back().append(",").append(item);
     }
-    start = comma + 1;
   }
   return edits;
 }

@@ -11,7 +11,6 @@
 
 #include "base/csv.hpp"
 #include "base/input_file.hpp"
-#include "base/text.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -65,15 +64,6 @@ Columns read_header(const CsvFile& csv) {
           .unit = unit};
 }
 
-Bytes parse_size(const CsvFile& csv, std::size_t column) {
-  const std::string& text = csv.field(column);
-  const std::optional<Bytes> bytes = parse_number<Bytes>(text);
-  if (!bytes.has_value() || *bytes == 0 || *bytes > max_bytes) {
-    csv.fail("bytes must be an integer from 1 to {}, got '{}'", max_bytes, text);
-  }
-  return *bytes;
-}
-
 Seconds parse_ready(const CsvFile& csv, const Columns& columns) {
   const Seconds ready = csv.positive_or_zero(columns.ready) * columns.unit.seconds;
   if (ready > max_ready_s) {
@@ -111,7 +101,7 @@ GradientProfile parse_gradient_profile(std::string_view text, const std::string&
   while (csv.next()) {
     if (profile.gradients.size() == max_gradients) csv.fail("more than {} gradients", max_gradients);
     ProfiledGradient gradient{.name = parse_name(csv, columns, profile.gradients.size()),
-                              .bytes = parse_size(csv, columns.bytes),
+                              .bytes = csv.count(columns.bytes, max_bytes),
                               .ready_s = parse_ready(csv, columns),
                               .line = csv.line_number()};
     const auto [first, is_new] = line_of.try_emplace(gradient.name, csv.line_number());

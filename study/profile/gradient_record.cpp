@@ -11,7 +11,6 @@
 
 #include "base/csv.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -82,18 +81,14 @@ GradientSummary parse_gradient_summary(std::string_view text, const std::string&
   GradientSummary summary{.file = file, .gradients = {}};
   std::string graph_id;
   while (csv.next()) {
-    const std::string& bytes_text = csv.field(size);
-    const std::optional<Bytes> bytes = parse_number<Bytes>(bytes_text);
-    if (!bytes.has_value() || *bytes == 0 || *bytes > max_bytes) {
-      csv.fail("gradient_size(byte) must be an integer from 1 to {}, got '{}'", max_bytes, bytes_text);
-    }
+    const Bytes bytes = csv.count(size, max_bytes);
     if (graph.has_value()) {
       if (summary.gradients.empty()) graph_id = csv.field(*graph);
       if (csv.field(*graph) != graph_id) {
         csv.fail("rows of the graphs {} and {}; keep those of one graph_id", graph_id, csv.field(*graph));
       }
     }
-    summary.gradients.push_back({*bytes, csv.field(node), csv.line_number()});
+    summary.gradients.push_back({bytes, csv.field(node), csv.line_number()});
   }
   if (summary.gradients.empty()) bad_input("profile", "{}: no gradients below the line of column names", file);
   return summary;

@@ -21,6 +21,9 @@ TEST(Csv, ColumnsByNameInAnyOrder) {
   EXPECT_EQ(csv.line_number(), 4U);
   EXPECT_EQ(csv.number(0), 1.5);
   EXPECT_EQ(csv.field(1), "say \"x\"");
+  EXPECT_EQ(csv.count(2, 2), 2U);
+  EXPECT_EQ(test::refusal("kind", [&] { static_cast<void>(csv.count(2, 1)); }),
+            "f.csv:4: b must be an integer from 1 to 1, got '2'");
   EXPECT_FALSE(csv.next());
 }
 
@@ -34,6 +37,11 @@ TEST(Csv, Refusals) {
   EXPECT_EQ(test::refusal("kind", [&] { static_cast<void>(csv.number(1)); }), "f.csv:2: b must be a number, got 'x'");
   EXPECT_EQ(test::refusal("kind", [&] { static_cast<void>(csv.positive_or_zero(2)); }),
             "f.csv:2: b must not be negative, got -3");
+  EXPECT_EQ(csv.count(0, 1), 1U);
+  for (const std::size_t column : {1, 2}) {
+    EXPECT_EQ(test::refusal("kind", [&] { static_cast<void>(csv.count(column, 9)); }),
+              fmt::format("f.csv:2: b must be an integer from 1 to 9, got '{}'", csv.field(column)));
+  }
   EXPECT_EQ(test::refusal("kind", [&] { csv.next(); }), "f.csv:3: 1 fields, but the first line names 3 columns");
 }
 
