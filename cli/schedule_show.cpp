@@ -4,7 +4,6 @@
 
 #include <array>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -52,18 +51,6 @@ std::vector<Rank> chosen_ranks(const std::string& list, const hccl::Schedule& sc
 
 bool notifies(const hccl::Task& task) { return task.kind == hccl::TaskKind::post || task.kind == hccl::TaskKind::wait; }
 bool has_peer(const hccl::Task& task) { return task.kind == hccl::TaskKind::post || is_transfer(task.kind); }
-
-/// Calls visit(stage, walk) for every task of a rank.
-void for_each_task(const hccl::Schedule& schedule, Rank rank,
-                   const std::function<void(std::uint32_t, const hccl::QueueWalk&)>& visit) {
-  const std::uint32_t stages = schedule.stage_count();
-  hccl::QueueWalk walk;
-  for (std::uint32_t stage = 0; stage < stages; ++stage) {
-    for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
-      for (walk.enter(schedule, stage, rank, queue); walk.task() != nullptr; walk.next()) visit(stage, walk);
-    }
-  }
-}
 
 std::vector<hccl::ByteRange> pieces_of(const hccl::Schedule& schedule, const hccl::Range& range,
                                        const hccl::Viewer& viewer) {

@@ -19,17 +19,11 @@ constexpr std::uint64_t most_routes = 2'000'000;
 /// Source and destination of the transfers of rank 0; those of the other ranks are as far apart.
 std::set<std::pair<Rank, Rank>> transfers_of_first(const Schedule& schedule) {
   std::set<std::pair<Rank, Rank>> ends;
-  for (std::uint32_t stage = 0; stage < schedule.stage_count(); ++stage) {
-    for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
-      QueueWalk walk;
-      if (!walk.enter(schedule, stage, 0, queue)) continue;
-      for (; walk.task() != nullptr; walk.next()) {
-        if (!is_transfer(walk.task()->kind)) continue;
-        const Rank peer = walk.peer(schedule, 0);
-        ends.insert(reads(walk.task()->kind) ? std::pair{peer, Rank{0}} : std::pair{Rank{0}, peer});
-      }
-    }
-  }
+  for_each_task(schedule, 0, [&](std::uint32_t /*stage*/, const QueueWalk& walk) {
+    if (!is_transfer(walk.task()->kind)) return;
+    const Rank peer = walk.peer(schedule, 0);
+    ends.insert(reads(walk.task()->kind) ? std::pair{peer, Rank{0}} : std::pair{Rank{0}, peer});
+  });
   return ends;
 }
 

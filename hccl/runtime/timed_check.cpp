@@ -28,22 +28,16 @@ struct Sent {
 template <typename Visit>
 void visit_transfers(const Schedule& schedule, const Visit& visit) {
   Movements movements;
-  for (std::uint32_t stage = 0; stage < schedule.stage_count(); ++stage) {
-    for (Rank rank = 0; rank < schedule.ranks; ++rank) {
-      for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
-        QueueWalk walk;
-        if (!walk.enter(schedule, stage, rank, queue)) continue;
-        for (; walk.task() != nullptr; walk.next()) {
-          const Task& task = *walk.task();
-          if (!is_transfer(task.kind)) continue;
-          Bytes bytes = 0;
-          walk.movements(schedule, rank, movements);
-          for (const Movement& movement : movements) bytes += movement.source.length;
-          const Rank peer = walk.peer(schedule, rank);
-          if (bytes > 0) visit(task, reads(task.kind) ? peer : rank, reads(task.kind) ? rank : peer, bytes);
-        }
-      }
-    }
+  for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+    for_each_task(schedule, rank, [&](std::uint32_t /*stage*/, const QueueWalk& walk) {
+      const Task& task = *walk.task();
+      if (!is_transfer(task.kind)) return;
+      Bytes bytes = 0;
+      walk.movements(schedule, rank, movements);
+      for (const Movement& movement : movements) bytes += movement.source.length;
+      const Rank peer = walk.peer(schedule, rank);
+      if (bytes > 0) visit(task, reads(task.kind) ? peer : rank, reads(task.kind) ? rank : peer, bytes);
+    });
   }
 }
 

@@ -99,4 +99,18 @@ class QueueWalk {
   Place place_;
 };
 
+/// Calls visit(stage, walk) for every task of a rank, stage by stage and queue by queue.
+template <typename Visit>
+void for_each_task(const Schedule& schedule, Rank rank, const Visit& visit) {
+  const std::uint32_t stages = schedule.stage_count();
+  QueueWalk walk;
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
+      for (walk.enter(schedule, stage, rank, queue); walk.task() != nullptr; walk.next()) {
+        visit(stage, static_cast<const QueueWalk&>(walk));
+      }
+    }
+  }
+}
+
 }  // namespace hcclsim::hccl

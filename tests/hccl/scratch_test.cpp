@@ -81,18 +81,12 @@ void expect_inside(const Schedule& schedule, const Range& range, const Viewer& v
 }
 
 void expect_scratch_suffices(const Schedule& schedule, const std::string& what) {
-  for (std::uint32_t stage = 0; stage < schedule.stage_count(); ++stage) {
-    for (Rank rank = 0; rank < schedule.ranks; ++rank) {
-      for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
-        QueueWalk walk;
-        if (!walk.enter(schedule, stage, rank, queue)) continue;
-        for (; walk.task() != nullptr; walk.next()) {
-          if (walk.task()->kind == TaskKind::post || walk.task()->kind == TaskKind::wait) continue;
-          expect_inside(schedule, walk.task()->source, walk.source_viewer(schedule, rank), what);
-          expect_inside(schedule, walk.task()->destination, walk.destination_viewer(schedule, rank), what);
-        }
-      }
-    }
+  for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+    for_each_task(schedule, rank, [&](std::uint32_t /*stage*/, const QueueWalk& walk) {
+      if (walk.task()->kind == TaskKind::post || walk.task()->kind == TaskKind::wait) return;
+      expect_inside(schedule, walk.task()->source, walk.source_viewer(schedule, rank), what);
+      expect_inside(schedule, walk.task()->destination, walk.destination_viewer(schedule, rank), what);
+    });
   }
 }
 
