@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "study/split/strategies.hpp"
 
 namespace hcclsim::study {
@@ -80,15 +81,12 @@ std::optional<NamedSplit> contestant(const Contest& contest, const Strategy& str
 
 std::vector<Strategy> parse_strategies(std::string_view list) {
   std::vector<Strategy> strategies;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string_view name = list.substr(begin, end - begin);
+  for (const std::string_view name : split(list, ',')) {
     const Strategy strategy = parse_strategy(name);
     if (std::find(strategies.begin(), strategies.end(), strategy) != strategies.end()) {
       bad_input("option", "'{}' is listed twice", name);
     }
     strategies.push_back(strategy);
-    begin = end + 1;
   }
   return strategies;
 }
