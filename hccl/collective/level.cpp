@@ -58,7 +58,7 @@ void add_with_root(Builder& builder, const LevelStages& stages) {
   add(builder, stages.level, stages.root);
 }
 
-template <std::vector<Strand> (*exchange)(Builder&, const Level&, const Exchange&)>
+template <ExchangeStrands exchange>
 void add_exchange(Builder& builder, const LevelStages& stages) {
   std::vector<Strand> strands = exchange(builder, stages.level, stages.exchange);
   builder.add_stage(fmt::format("alltoall {}", stages.place)).strands = std::move(strands);
