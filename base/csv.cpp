@@ -36,8 +36,20 @@ std::optional<std::size_t> CsvFile::find(std::string_view name) const {
 
 std::size_t CsvFile::column(std::string_view name) const {
   const auto found = find(name);
-  if (!found.has_value()) fail("no column {} in '{}'", name, fmt::join(header_, ", "));
+  if (!found.has_value()) fail("no column {} in '{}'", name, printable(fmt::format("{}", fmt::join(header_, ", "))));
   return *found;
+}
+
+std::optional<std::size_t> CsvFile::find_any(std::initializer_list<std::string_view> names) const {
+  for (const std::string_view name : names) {
+    if (const auto found = find(name); found.has_value()) return found;
+  }
+  return std::nullopt;
+}
+
+std::size_t CsvFile::any_column(std::initializer_list<std::string_view> names) const {
+  const auto found = find_any(names);
+  return found.has_value() ? *found : column(*names.begin());
 }
 
 std::vector<std::size_t> CsvFile::all(std::string_view name) const {
@@ -48,18 +60,29 @@ std::vector<std::size_t> CsvFile::all(std::string_view name) const {
   return columns;
 }
 
+bool CsvFile::next_padded(std::string_view absent) {
+  if (!next_line()) return false;
+  while (fields_.size() < header_.size()) fields_.emplace_back(absent);
+  require_width();
+  return true;
+}
+
 bool CsvFile::next() {
   if (!next_line()) return false;
+  require_width();
+  return true;
+}
+
+void CsvFile::require_width() const {
   if (fields_.size() != header_.size()) {
     fail("{} fields, but the first line names {} columns", fields_.size(), header_.size());
   }
-  return true;
 }
 
 double CsvFile::number(std::size_t column) const {
   const std::string& text = fields_[column];
   const std::optional<double> number = parse_number<double>(text);
-  if (!number.has_value()) fail("{} must be a number, got '{}'", header_[column], text);
+  if (!number.has_value()) fail("{} must be a number, got '{}'", header_[column], printable(text));
   return *number;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 /// A CSV file (RFC 4180 with either line end) whose first line names its columns, in any order. A byte order mark,
 /// blanks and tabs around fields, empty lines and lines that begin with # are ignored; a quoted field ends in its line.
@@ -25,11 +27,17 @@ class CsvFile {
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
   /// The same for a column that must be there; fails with the names that the file has.
   [[nodiscard]] std::size_t column(std::string_view name) const;
+  /// The first of these names that is a column: other versions of a program call it otherwise.
+  [[nodiscard]] std::optional<std::size_t> find_any(std::initializer_list<std::string_view> names) const;
+  /// The same for a column that must be there; fails with the first name and those that the file has.
+  [[nodiscard]] std::size_t any_column(std::initializer_list<std::string_view> names) const;
   /// All columns of this name, in their order.
   [[nodiscard]] std::vector<std::size_t> all(std::string_view name) const;
 
   /// Moves to the next row; false at the end. Fails if it has not as many fields as there are columns.
   bool next();
+  /// The same for files whose rows may lack fields at the end, which then read as `absent`.
+  bool next_padded(std::string_view absent);
   [[nodiscard]] const std::string& field(std::size_t column) const { return fields_[column]; }
   /// The field as a finite number.
   [[nodiscard]] double number(std::size_t column) const;
@@ -42,11 +50,14 @@ class CsvFile {
 
   template <typename... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    bad_input(kind_, "{}:{}: {}", file_, line_number_, fmt::format(format, std::forward<Args>(args)...));
+    constexpr std::size_t most = 600;  // of what may be anything
+    bad_input(kind_, "{}:{}: {}", file_, line_number_,
+              printable(fmt::format(format, std::forward<Args>(args)...), most));
   }
 
  private:
   bool next_line();
+  void require_width() const;
   void split(std::string_view line);
   std::string take_quoted(std::string_view& line) const;
 

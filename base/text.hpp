@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,5 +39,13 @@ template <typename Number>
 
 /// `text` as one word for a shell, quoted where it must be.
 [[nodiscard]] std::string shell_word(std::string_view text);
+
+/// Bytes of the character at the beginning of `text`, which is not empty, if it is UTF-8 of a character that text can
+/// have (those of XML 1.0: no control character but tab and line ends); else 0.
+[[nodiscard]] std::size_t character_bytes(std::string_view text);
+
+/// `text`, which may be anything, for a message: bytes that are no character, tabs and line ends as \xNN, what is
+/// beyond `most` bytes as "…".
+[[nodiscard]] std::string printable(std::string_view text, std::size_t most = 200);
 
 }  // namespace hcclsim

@@ -1,38 +1,21 @@
 #include "cli/junit.hpp"
 
 #include <algorithm>
-#include <array>
 #include <pugixml.hpp>
 #include <sstream>
 #include <string_view>
+
+#include "base/text.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
 using Outcome = JunitTest::Outcome;
 
-/// Bytes of the character that begins here, if UTF-8 and XML 1.0 allow it; 0 otherwise.
-std::size_t valid_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  char32_t code = first & (0xFFU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) return 0;
-    code = (code << 6U) | (byte(i) & 0x3FU);
-  }
-  constexpr std::array<char32_t, 5> least_code{0, 0, 0x80, 0x800, 0x10000};  // by length
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  const bool none = code == 0xFFFE || code == 0xFFFF || code > 0x10FFFF;
-  return code < least_code.at(length) || surrogate || none ? 0 : length;
-}
-
 std::string xml_text(std::string_view text) {
   std::string valid;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = valid_character(text.substr(at));
+    const std::size_t length = character_bytes(text.substr(at));
     valid += length == 0 ? "\xEF\xBF\xBD" : text.substr(at, length);
     at += std::max<std::size_t>(length, 1);
   }

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 namespace hcclsim {
 namespace {
 
@@ -31,6 +34,23 @@ TEST(Text, WordsForTheShell) {
   EXPECT_EQ(shell_word("link[hccs*].bandwidth=1"), "'link[hccs*].bandwidth=1'");
   EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
   EXPECT_EQ(shell_word(""), "''");
+}
+
+TEST(Text, CharactersOfUtf8) {
+  EXPECT_EQ(character_bytes("a"), 1U);
+  EXPECT_EQ(character_bytes("\xC3\xA4"), 2U);
+  EXPECT_EQ(character_bytes("\xE2\x82\xAC-"), 3U);
+  EXPECT_EQ(character_bytes("\xF0\x9F\x99\x82"), 4U);
+  for (const std::string wrong : {"\x01", "\xC3", "\xC0\x80", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\x80"}) {
+    EXPECT_EQ(character_bytes(wrong), 0U) << printable(wrong);
+  }
+}
+
+TEST(Text, Printable) {
+  EXPECT_EQ(printable("plain \xC3\xA4"), "plain \xC3\xA4");
+  EXPECT_EQ(printable(std::string_view("a\0b\n\x7F\xFF", 6)), "a\\x00b\\x0A\\x7F\\xFF");
+  EXPECT_EQ(printable("abcdef", 3), "abc…");
+  EXPECT_EQ(printable("ab\xC3\xA4", 3), "ab…");  // no half characters
 }
 
 }  // namespace
