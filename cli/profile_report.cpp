@@ -29,19 +29,23 @@ std::string shortened(const std::vector<std::string>& names) {
 
 std::string kernels_text(const study::KernelMatch& kernels) {
   std::string text = fmt::format(
-      "Kernels: {} of the model's have measured times, {} ms per step, means of {} iteration{}\n", kernels.replaced,
-      milliseconds(kernels.replaced_time), kernels.iterations, kernels.iterations == 1 ? "" : "s");
+      "Kernels: {} of the model's have measured times, {} ms per step, means of {} iteration{} (told apart by {})\n",
+      kernels.replaced, milliseconds(kernels.replaced_time), kernels.iterations, kernels.iterations == 1 ? "" : "s",
+      kernels.iterations_by);
   if (!kernels.modelled.empty()) {
     text += fmt::format("  {} were not measured and keep the cost model, {} ms: {}\n", kernels.modelled.size(),
                         milliseconds(kernels.modelled_time), shortened(kernels.modelled));
   }
-  if (!kernels.not_simulated.empty()) {
+  if (!kernels.unmatched.empty()) {
     std::vector<std::string> names;
-    for (const auto& kernel : kernels.not_simulated) {
+    for (const auto& kernel : kernels.unmatched) {
       names.push_back(fmt::format("{} ({}, {} ms)", kernel.name, kernel.type, milliseconds(kernel.time)));
     }
-    text += fmt::format("  {} measured are none of the model's and are not simulated, {} ms: {}\n", names.size(),
-                        milliseconds(kernels.not_simulated_time), shortened(names));
+    text += fmt::format("  {} measured are none of the model's, {} ms: {}\n", names.size(),
+                        milliseconds(kernels.unmatched_time), shortened(names));
+    text += fmt::format("    {} ms of them are in the times of the kernels behind them, {} ms are not simulated\n",
+                        milliseconds(kernels.unmatched_time - kernels.not_simulated_time),
+                        milliseconds(kernels.not_simulated_time));
   }
   return text;
 }
@@ -57,12 +61,13 @@ std::string profile_text(const ProfileReport& report) {
   for (const study::BackTestRow& row : report.test.rows) {
     table.add_row({row.phase, milliseconds(row.measured), milliseconds(row.simulated), signed_percent(row.error())});
   }
-  text += table.to_string("  ");
+  text +=
+      report.test.rows.empty() ? "  Nothing was measured that the simulation has a time for\n" : table.to_string("  ");
   for (const std::string& note : report.test.notes) text += fmt::format("  {}\n", note);
+  for (const std::string& note : report.profile.notes) text += fmt::format("  {}\n", note);
   if (report.profile.iterations > 0) {
-    text +=
-        fmt::format("Step trace: means of {} iteration{}{}\n", std::max(report.profile.iterations, 2U) - 1,
-                    report.profile.iterations <= 2 ? "" : "s", report.profile.iterations > 1 ? " after the first" : "");
+    text += fmt::format("Step trace: means of {} iteration{}\n", report.profile.iterations,
+                        report.profile.iterations == 1 ? "" : "s");
   }
   if (report.profile.scale.has_value()) {
     text += fmt::format("Forward and backward kernels of the cost model are scaled by {:.4f} to the measured FP+BP\n",
@@ -84,20 +89,23 @@ ordered_json profile_json(const ProfileReport& report) {
                                  {"error", std::isfinite(row.error()) ? ordered_json(row.error()) : ordered_json()}});
   }
   json["notes"] = report.test.notes;
+  for (const std::string& note : report.profile.notes) json["notes"].push_back(note);
   json["scale"] = report.profile.scale.has_value() ? ordered_json(*report.profile.scale) : ordered_json();
   json["kernels"] = nullptr;
   if (!report.profile.kernels.has_value()) return json;
   const study::KernelMatch& kernels = *report.profile.kernels;
-  ordered_json not_simulated = ordered_json::array();
-  for (const auto& kernel : kernels.not_simulated) {
-    not_simulated.push_back({{"name", kernel.name}, {"type", kernel.type}, {"time_s", kernel.time}});
+  ordered_json unmatched = ordered_json::array();
+  for (const auto& kernel : kernels.unmatched) {
+    unmatched.push_back({{"name", kernel.name}, {"type", kernel.type}, {"time_s", kernel.time}});
   }
   json["kernels"] = {{"iterations", kernels.iterations},
+                     {"iterations_by", kernels.iterations_by},
                      {"replaced", kernels.replaced},
                      {"replaced_s", kernels.replaced_time},
                      {"modelled", kernels.modelled},
                      {"modelled_s", kernels.modelled_time},
-                     {"not_simulated", not_simulated},
+                     {"unmatched", unmatched},
+                     {"unmatched_s", kernels.unmatched_time},
                      {"not_simulated_s", kernels.not_simulated_time}};
   return json;
 }

@@ -112,8 +112,8 @@ Workload make_workload(const models::GradientProfile& profile, const Soc& soc, c
   for (std::uint32_t index = 0; index < count; ++index) {
     const models::ProfiledGradient& gradient = profile.gradients[index];
     if (gradient.bytes % element != 0) {
-      bad_input("profile", "{}:{}: gradient {} has {} bytes, not a multiple of an element of {} ({} bytes)",
-                profile.file, gradient.line, gradient.name, gradient.bytes, name_of(options.gradient_type), element);
+      bad_input("profile", "{}:{}: {} has {} bytes, not a multiple of an element of {} ({} bytes)", profile.file,
+                gradient.line, gradient.name, gradient.bytes, name_of(options.gradient_type), element);
     }
     if (index == 0 || gradient.ready_s > ready) {
       workload.kernels.push_back({.name = fmt::format("until {}", gradient.name),

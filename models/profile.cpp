@@ -105,9 +105,9 @@ GradientProfile parse_gradient_profile(std::string_view text, const std::string&
                               .ready_s = parse_ready(csv, columns),
                               .line = csv.line_number()};
     const auto [first, is_new] = line_of.try_emplace(gradient.name, csv.line_number());
-    if (!is_new) csv.fail("gradient '{}' was already given in line {}", gradient.name, first->second);
+    if (!is_new) csv.fail("'{}' was already given in line {}", gradient.name, first->second);
     if (!profile.gradients.empty() && gradient.ready_s < profile.gradients.back().ready_s) {
-      csv.fail("gradient '{}' is ready before the one above, '{}'; rows must be in production order", gradient.name,
+      csv.fail("'{}' is ready before the one above, '{}'; rows must be in production order", gradient.name,
                profile.gradients.back().name);
     }
     profile.gradients.push_back(std::move(gradient));

@@ -15,6 +15,8 @@ class DeviceClock {
   /// The field's date in seconds since the first date that was read; fails unless it is a number that is not negative,
   /// written without exponent, and within 10^6 s of the first.
   [[nodiscard]] Seconds date(const CsvFile& csv, std::size_t column);
+  /// The whole microseconds of the first date; 0 before it was read.
+  [[nodiscard]] std::int64_t zero_us() const { return zero_us_.value_or(0); }
 
  private:
   std::optional<std::int64_t> zero_us_{};

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "base/text.hpp"
+#include "study/profile/iterations.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -61,13 +62,10 @@ void read_profile(const std::string& file, Profiles& profiles) {
   } else if (added.kind == "gradients") {
     keep(profiles.gradients, models::parse_gradient_profile(text, file), profiles, added);
   } else {
-    constexpr std::size_t most = 200;
-    std::string header = fmt::format("{}", fmt::join(csv.header(), ", "));
-    if (header.size() > most) header = header.substr(0, most) + "…";
     bad_input("profile",
               "{}: not a profile that is known by its columns '{}'; accepted: op_summary_*.csv, kernel_details.csv, "
               "step_trace_*.csv, gradient_summary.csv, *_gradient_fusion.json, a CSV of index or name, bytes, ready_us",
-              file, header);
+              file, printable(fmt::format("{}", fmt::join(csv.header(), ", "))));
   }
   profiles.files.push_back(added);
 }
@@ -161,6 +159,9 @@ Profiles read_profiles(std::span<const std::string> files) {
   Profiles profiles;
   for (const std::string& file : files) read_profile(file, profiles);
   check_sources(profiles);
+  if (profiles.kernels.has_value() && profiles.step_trace.has_value()) {
+    number_iterations(*profiles.kernels, *profiles.step_trace);
+  }
   return profiles;
 }
 
@@ -168,10 +169,15 @@ device::Workload imported_workload(const Profiles& profiles, const models::Graph
                                    const device::WorkloadOptions& options, ImportedProfile& imported,
                                    std::vector<std::string>& notes) {
   imported.files = profiles.files;
+  const auto add_notes = [&imported](const std::vector<std::string>& more) {
+    imported.notes.insert(imported.notes.end(), more.begin(), more.end());
+  };
   if (profiles.step_trace.has_value()) {
     imported.measured = profiles.step_trace->phases();
-    imported.iterations = static_cast<std::uint32_t>(profiles.step_trace->iterations.size());
+    imported.iterations = static_cast<std::uint32_t>(profiles.step_trace->counted().size());
+    add_notes(profiles.step_trace->notes);
   }
+  if (profiles.kernels.has_value()) add_notes(profiles.kernels->notes);
   std::vector<std::string> of_model;
   device::Workload modelled = make_workload(graph, soc, options, of_model);
   if (!profiles.gradients_file().empty()) {
@@ -188,6 +194,7 @@ device::Workload imported_workload(const Profiles& profiles, const models::Graph
   if (profiles.summary.has_value()) require_same_sizes(*profiles.summary, modelled);
   if (profiles.kernels.has_value()) {
     imported.kernels = replace_kernels(*profiles.kernels, graph, modelled);
+    add_notes(imported.kernels->notes);
     imported.measured = merged(imported.measured, imported.kernels->phases);
   } else if (profiles.step_trace.has_value()) {
     imported.scale = scale_kernels(modelled, *imported.measured.forward_backward);

@@ -56,8 +56,9 @@ struct ImportedProfile {
   std::vector<ProfileFile> files;
   std::optional<KernelMatch> kernels{};
   std::optional<double> scale{};  ///< factor on the forward and backward kernels of the cost model
-  std::uint32_t iterations = 0;   ///< of the step trace; 0 if there is none
+  std::uint32_t iterations = 0;   ///< of the step trace that count; 0 if there is none
   Phases measured{};
+  std::vector<std::string> notes{};  ///< what of the files was left out
 };
 
 /// The step as measured; what the user should know about it is added to `notes`. Throws Error(bad_input, "profile")

@@ -1,10 +1,14 @@
 #include "study/profile/kernel_match.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -18,67 +22,192 @@ using device::TimedKernel;
 /// What was measured under one name and type.
 struct NameTotal {
   std::vector<TimedKernel*> kernels;  ///< of the model
-  Seconds time = 0;                   ///< of all iterations
-  std::set<std::uint32_t> iterations{};
+  Seconds time = 0;                   ///< of all iterations that count
 
-  [[nodiscard]] Seconds mean() const { return time / static_cast<double>(iterations.size()); }
+  [[nodiscard]] bool has_phase(models::Phase phase) const {
+    return !kernels.empty() && kernels.front()->phase == phase;
+  }
 };
 
-/// Dates of one iteration.
-struct IterationTimes {
-  std::optional<Seconds> fp_start{};
-  Seconds fp_end = 0;
-  std::optional<Seconds> bp_end{};
-  Seconds update = 0;
-  std::vector<Seconds> allreduces{};
+using Totals = std::map<std::pair<std::string, std::string>, NameTotal>;
+
+/// A measured kernel with what it stands for.
+struct MatchedKernel {
+  const MeasuredKernel* measured;
+  NameTotal* total;
+
+  [[nodiscard]] Seconds end() const { return measured->start + measured->duration; }
+};
+
+/// One iteration.
+struct Iteration {
+  std::uint32_t number = 0;              ///< from 1
+  std::vector<MatchedKernel> kernels{};  ///< by start
+  std::vector<const MeasuredKernel*> allreduces{};
   std::size_t matched = 0;
+  std::optional<Seconds> begin{};  ///< of its first kernel
+  std::optional<Seconds> backward_begin{};
+  std::optional<Seconds> bp_end{};
+  std::optional<Seconds> fp_end{};
+  Seconds update = 0;  ///< of updates, with what ran between them
 };
 
-void note_times(IterationTimes& times, const MeasuredKernel& measured, models::Phase phase) {
-  ++times.matched;
-  const Seconds end = measured.start + measured.duration;
-  switch (phase) {
-    case models::Phase::forward:
-      if (!times.fp_start.has_value()) times.fp_start = measured.start;
-      times.fp_end = std::max(times.fp_end, end);
-      return;
-    case models::Phase::backward:
-      times.bp_end = std::max(times.bp_end.value_or(end), end);
-      return;
-    case models::Phase::update:
-      times.update += measured.duration;
-      return;
+std::vector<Iteration> matched_iterations(const KernelProfile& profile, const KernelNames& names, Totals& totals) {
+  std::vector<Iteration> iterations(profile.iterations);
+  for (std::uint32_t i = 0; i < profile.iterations; ++i) iterations[i].number = i + 1;
+  for (const MeasuredKernel& measured : profile.kernels) {
+    Iteration& iteration = iterations[measured.iteration];
+    if (measured.communication) {
+      if (measured.name.find("llReduce") != std::string::npos) iteration.allreduces.push_back(&measured);
+      continue;
+    }
+    const auto [place, is_new] = totals.try_emplace({measured.name, measured.type});
+    NameTotal& total = place->second;
+    if (is_new) total.kernels = names.find(measured.name, measured.type);
+    iteration.kernels.push_back({&measured, &total});
+    iteration.matched += total.kernels.empty() ? 0 : 1;
+  }
+  return iterations;
+}
+
+void find_trace_points(Iteration& iteration) {
+  for (const MatchedKernel& kernel : iteration.kernels) {
+    const Seconds start = kernel.measured->start;
+    const bool waits_for_input = kernel.measured->ai_cpu && kernel.total->kernels.empty();
+    if (!iteration.begin.has_value() && !waits_for_input) iteration.begin = start;
+    if (kernel.total->has_phase(models::Phase::backward)) {
+      if (!iteration.backward_begin.has_value()) iteration.backward_begin = start;
+      iteration.bp_end = std::max(iteration.bp_end.value_or(0), kernel.end());
+    }
+    // What the backward pass computes again is its own.
+    if (kernel.total->has_phase(models::Phase::forward) && !iteration.backward_begin.has_value()) {
+      iteration.fp_end = std::max(iteration.fp_end.value_or(0), kernel.end());
+    }
   }
 }
 
-/// Means over the iterations that are whole: those with the most kernels.
-Phases phases_of(const std::vector<IterationTimes>& iterations) {
-  std::size_t most = 0;
-  for (const IterationTimes& times : iterations) most = std::max(most, times.matched);
-  Phases phases;
-  Phases sums{.forward = 0, .backward = 0, .forward_backward = 0, .update = 0};
-  double count = 0;
-  for (const IterationTimes& times : iterations) {
-    if (times.matched != most || !times.fp_start.has_value() || !times.bp_end.has_value()) continue;
+/// Adds the times of a whole iteration to those of the names; returns that of the kernels which are in none of the
+/// model's times.
+Seconds add_times(Iteration& iteration) {
+  Seconds not_simulated = 0;
+  Seconds front = iteration.begin.value_or(0);  // end of all kernels so far that forward and backward pass wait for
+  Seconds others = 0;                           // none of the model's, behind the backward pass
+  std::map<std::string_view, Seconds> updated;  // end of the last update of each stream
+  NameTotal* last_update = nullptr;
+  for (const MatchedKernel& kernel : iteration.kernels) {
+    const Seconds duration = kernel.measured->duration;
+    const bool is_behind = iteration.bp_end.has_value() && kernel.measured->start >= *iteration.bp_end;
+    NameTotal& total = *kernel.total;
+    if (total.kernels.empty()) {
+      total.time += duration;
+      if (is_behind) others += duration;
+      if (!iteration.begin.has_value() || kernel.measured->start < *iteration.begin) not_simulated += duration;
+    } else if (total.has_phase(models::Phase::update)) {
+      total.time += duration + others;
+      iteration.update += duration + std::exchange(others, 0);
+      updated[kernel.measured->stream] = kernel.end();
+      last_update = &total;
+    } else {
+      const auto update = updated.find(kernel.measured->stream);
+      if (update != updated.end()) front = std::max(front, update->second);
+      total.time += is_behind ? duration : std::max(0.0, kernel.end() - front);
+      front = std::max(front, kernel.end());
+    }
+  }
+  if (last_update == nullptr) return not_simulated + others;
+  last_update->time += others;
+  iteration.update += others;
+  return not_simulated;
+}
+
+std::string numbers_of(const std::vector<const Iteration*>& iterations) {
+  constexpr std::size_t most = 8;
+  std::vector<std::uint32_t> numbers;
+  for (std::size_t i = 0; i < std::min(most, iterations.size()); ++i) numbers.push_back(iterations[i]->number);
+  return fmt::format("iteration{} {}{}", iterations.size() == 1 ? "" : "s", fmt::join(numbers, ", "),
+                     iterations.size() > most ? ", …" : "");
+}
+
+/// The iterations that count; names the others.
+std::vector<const Iteration*> whole_iterations(const std::vector<Iteration>& iterations, const std::string& file,
+                                               std::vector<std::string>& notes) {
+  std::vector<std::size_t> matched;
+  for (const Iteration& iteration : iterations) matched.push_back(iteration.matched);
+  std::sort(matched.begin(), matched.end());
+  const std::size_t median = matched[matched.size() / 2];
+  std::vector<const Iteration*> whole;
+  std::vector<const Iteration*> cut_off;
+  for (const Iteration& iteration : iterations) (iteration.matched >= median ? whole : cut_off).push_back(&iteration);
+  if (!cut_off.empty()) {
+    notes.push_back(fmt::format("{}: {} of {} cut off and left out: fewer than {} kernels of the model", file,
+                                numbers_of(cut_off), iterations.size(), median));
+  }
+  return whole;
+}
+
+/// Means of the allreduces over the iterations that have as many as most, the larger number of equals.
+void add_allreduces(const std::vector<const Iteration*>& whole, const std::string& file, KernelMatch& match) {
+  std::map<std::size_t, std::vector<const Iteration*>> by_count;
+  for (const Iteration* const iteration : whole) by_count[iteration->allreduces.size()].push_back(iteration);
+  const auto usual = std::max_element(by_count.rbegin(), by_count.rend(),
+                                      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  const auto& [number, counted] = *usual;
+  Phases& phases = match.phases;
+  phases.allreduces.resize(number);
+  if (number > 0) phases.overlapped = false;
+  for (const Iteration* const iteration : counted) {
+    for (std::size_t k = 0; k < number; ++k) {
+      const MeasuredKernel& allreduce = *iteration->allreduces[k];
+      phases.allreduces[k] += allreduce.duration / static_cast<double>(counted.size());
+      if (iteration->bp_end.has_value() && allreduce.start < *iteration->bp_end) phases.overlapped = true;
+    }
+  }
+  for (const auto& [other, iterations] : by_count) {
+    if (other == number) continue;
+    match.notes.push_back(fmt::format("{}: {} with {} allreduces instead of {}: theirs are left out of the means", file,
+                                      numbers_of(iterations), other, number));
+  }
+}
+
+/// The mean of what the iterations say, if they all say it.
+template <typename Value>
+std::optional<Seconds> mean(const std::vector<const Iteration*>& iterations, const Value& value) {
+  Seconds sum = 0;
+  for (const Iteration* const iteration : iterations) {
+    const std::optional<Seconds> time = value(*iteration);
+    if (!time.has_value()) return std::nullopt;
+    sum += *time;
+  }
+  return sum / static_cast<double>(iterations.size());
+}
+
+/// From the beginning of each iteration to that of the next one.
+std::optional<Seconds> mean_step(const std::vector<Iteration>& iterations, const std::vector<const Iteration*>& whole) {
+  Seconds sum = 0;
+  std::size_t count = 0;
+  for (const Iteration* const iteration : whole) {
+    if (iteration->number == iterations.size()) continue;
+    const Iteration& next = iterations[iteration->number];
+    if (!iteration->begin.has_value() || !next.begin.has_value()) continue;
+    sum += *next.begin - *iteration->begin;
     ++count;
-    *sums.forward += times.fp_end - *times.fp_start;
-    *sums.backward += *times.bp_end - times.fp_end;
-    *sums.update += times.update;
-    sums.allreduces.resize(std::max(sums.allreduces.size(), times.allreduces.size()));
-    for (std::size_t i = 0; i < times.allreduces.size(); ++i) sums.allreduces[i] += times.allreduces[i];
   }
-  if (count > 0) {
-    phases.forward = *sums.forward / count;
-    phases.backward = *sums.backward / count;
-    phases.forward_backward = *phases.forward + *phases.backward;
-    if (*sums.update > 0) phases.update = *sums.update / count;
-    for (const Seconds sum : sums.allreduces) phases.allreduces.push_back(sum / count);
-  }
-  if (iterations.size() > 1 && iterations.front().fp_start.has_value() && iterations.back().fp_start.has_value()) {
-    phases.step =
-        (*iterations.back().fp_start - *iterations.front().fp_start) / static_cast<double>(iterations.size() - 1);
-  }
-  return phases;
+  return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
+}
+
+void add_phases(const std::vector<Iteration>& iterations, const std::vector<const Iteration*>& whole, Phases& phases) {
+  phases.forward = mean(whole, [](const Iteration& i) -> std::optional<Seconds> {
+    return i.fp_end.has_value() ? std::optional(*i.fp_end - *i.begin) : std::nullopt;
+  });
+  phases.backward = mean(whole, [](const Iteration& i) -> std::optional<Seconds> {
+    return i.fp_end.has_value() && i.bp_end.has_value() ? std::optional(*i.bp_end - *i.fp_end) : std::nullopt;
+  });
+  phases.forward_backward = mean(whole, [](const Iteration& i) -> std::optional<Seconds> {
+    return i.bp_end.has_value() ? std::optional(*i.bp_end - *i.begin) : std::nullopt;
+  });
+  phases.update = mean(whole, [](const Iteration& i) { return std::optional(i.update); });
+  if (phases.update == 0.0) phases.update.reset();
+  phases.step = mean_step(iterations, whole);
 }
 
 /// Kernels that share a time.
@@ -116,33 +245,26 @@ void for_all_kernels(device::Workload& workload, const Visit& visit) {
 
 KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& graph, device::Workload& workload) {
   const KernelNames names(graph, workload);
-  std::map<std::pair<std::string, std::string>, NameTotal> totals;
-  std::vector<IterationTimes> iterations(profile.iterations);
-  for (const MeasuredKernel& measured : profile.kernels) {
-    IterationTimes& iteration = iterations[measured.iteration];
-    if (measured.communication) {
-      if (measured.name.find("llReduce") != std::string::npos) iteration.allreduces.push_back(measured.duration);
-      continue;
-    }
-    const auto [place, is_new] = totals.try_emplace({measured.name, measured.type});
-    NameTotal& total = place->second;
-    if (is_new) total.kernels = names.find(measured.name, measured.type);
-    const bool is_update = !total.kernels.empty() && total.kernels.front()->phase == models::Phase::update;
-    total.time += measured.duration + (is_update ? 0 : measured.gap);
-    total.iterations.insert(measured.iteration);
-    if (!total.kernels.empty()) note_times(iteration, measured, total.kernels.front()->phase);
+  Totals totals;
+  std::vector<Iteration> iterations = matched_iterations(profile, names, totals);
+  for (Iteration& iteration : iterations) find_trace_points(iteration);
+  KernelMatch match{.iterations_by = profile.iterations_by};
+  const std::vector<const Iteration*> whole = whole_iterations(iterations, profile.file, match.notes);
+  match.iterations = static_cast<std::uint32_t>(whole.size());
+  const auto count = static_cast<double>(whole.size());
+  for (const Iteration* const iteration : whole) {
+    match.not_simulated_time += add_times(iterations[iteration->number - 1]) / count;
   }
 
-  KernelMatch match{.iterations = profile.iterations};
   std::vector<Group> groups;  // by name, so that sums are made in the same order on every run
   std::set<const TimedKernel*> replaced;
   for (const auto& [key, total] : totals) {
     if (total.kernels.empty()) {
-      match.not_simulated.push_back({key.first, key.second, total.mean()});
-      match.not_simulated_time += total.mean();
+      match.unmatched.push_back({key.first, key.second, total.time / count});
+      match.unmatched_time += total.time / count;
       continue;
     }
-    groups.push_back({total.kernels, total.mean()});
+    groups.push_back({total.kernels, total.time / count});
     replaced.insert(total.kernels.begin(), total.kernels.end());
   }
   if (groups.empty()) {
@@ -162,9 +284,10 @@ KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& g
     else
       match.modelled.push_back(kernel.name);
   });
-  std::stable_sort(match.not_simulated.begin(), match.not_simulated.end(),
+  std::stable_sort(match.unmatched.begin(), match.unmatched.end(),
                    [](const auto& a, const auto& b) { return a.time > b.time; });
-  match.phases = phases_of(iterations);
+  add_phases(iterations, whole, match.phases);
+  add_allreduces(whole, profile.file, match);
   return match;
 }
 

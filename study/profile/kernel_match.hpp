@@ -9,11 +9,19 @@
 #include "study/profile/kernel_profile.hpp"
 #include "study/profile/phases.hpp"
 
-/// Puts measured kernels in the place of the cost model's, kernel by kernel. A forward or backward kernel takes its
-/// measured duration and the time that its stream was idle before it, an update its duration (the time before it is
-/// that of the allreduce); of several iterations the mean. Kernels that share a measured time get parts of it in
-/// proportion to the cost model. What has no counterpart is named: a measured kernel of no kernel of the model is not
-/// simulated, a kernel of the model that was not measured keeps the model's cost.
+/// Puts measured kernels in the place of the cost model's, kernel by kernel; of several iterations the mean.
+///
+/// A forward or backward kernel takes the time by which its end is later than that of all such kernels before it: its
+/// duration, the time for which the NPU waited before it, and what ran there that is none of the model's. So forward
+/// and backward pass take as long as they were measured to take, from the first kernel of the iteration on (kernels of
+/// the AI CPU in front of it, which wait for input data, do not count), also where kernels of several streams overlap.
+/// An update takes its duration and those of kernels that are none of the model's and ran behind the backward pass and
+/// before the update, or behind the last one; the waiting before it is that of the allreduce.
+///
+/// Kernels that share a measured time get parts of it in proportion to the cost model. What has no counterpart is
+/// named: the measured kernels of no kernel of the model, and the model's that were not measured, which keep the
+/// model's cost. Iterations that are cut off do not count: those with fewer of the model's kernels than half of all
+/// have.
 namespace hcclsim::study {
 
 struct KernelMatch {
@@ -23,14 +31,17 @@ struct KernelMatch {
     std::string type;
     Seconds time = 0;  ///< per iteration
   };
-  std::uint32_t iterations = 0;
-  std::size_t replaced = 0;                ///< kernels of the model that take a measured time
-  Seconds replaced_time = 0;               ///< of all of them, in a step
-  std::vector<std::string> modelled{};     ///< kernels that keep the cost model's time, in the order of the step
-  Seconds modelled_time = 0;               ///< of all of them
-  std::vector<Unmatched> not_simulated{};  ///< the longest first
-  Seconds not_simulated_time = 0;
-  Phases phases{};  ///< as measured
+  std::uint32_t iterations = 0;         ///< that count
+  std::string iterations_by;            ///< how iterations were told apart
+  std::size_t replaced = 0;             ///< kernels of the model that take a measured time
+  Seconds replaced_time = 0;            ///< of all of them, in a step
+  std::vector<std::string> modelled{};  ///< kernels that keep the cost model's time, in the order of the step
+  Seconds modelled_time = 0;            ///< of all of them
+  std::vector<Unmatched> unmatched{};   ///< the longest first
+  Seconds unmatched_time = 0;
+  Seconds not_simulated_time = 0;    ///< the part of it that is in no time of the model's kernels
+  Phases phases{};                   ///< as measured
+  std::vector<std::string> notes{};  ///< what was left out
 };
 
 /// Replaces the durations in `workload`, which must be that of `graph`. Throws Error(bad_input, "profile") if no kernel

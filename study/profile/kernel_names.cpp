@@ -94,6 +94,12 @@ std::vector<const Operator*> creation_order(const models::Graph& graph, Operator
 
 }  // namespace
 
+models::Phase phase_by_name(const std::string& name, std::string_view type) {
+  const std::vector<std::string> parts = parts_of(name);
+  if (is_update(type, parts)) return models::Phase::update;
+  return is_backward(type, parts) ? models::Phase::backward : models::Phase::forward;
+}
+
 KernelNames::KernelNames(const models::Graph& graph, device::Workload& workload) : graph_(graph) {
   const auto add = [this](auto& map, TimedKernel& kernel) {
     by_name_[kernel.name] = &kernel;

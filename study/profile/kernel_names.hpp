@@ -9,6 +9,7 @@
 
 #include "device/workload.hpp"
 #include "models/graph.hpp"
+#include "models/kernel.hpp"
 
 /// Which kernels of the model a measured kernel stands for, by its name and type.
 ///
@@ -26,6 +27,9 @@
 ///    that the model has in one (a convolution and the sums of its batch norm) add up; where the name leaves several
 ///    kernels of the model (the two products of a linear operator's backward pass), all of them are meant together.
 namespace hcclsim::study {
+
+/// The phase of a kernel by rule 3, whatever the model.
+[[nodiscard]] models::Phase phase_by_name(const std::string& name, std::string_view type);
 
 /// Kernels of a workload, which share a measured time.
 class KernelNames {

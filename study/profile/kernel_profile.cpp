@@ -1,12 +1,15 @@
 #include "study/profile/kernel_profile.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "base/csv.hpp"
+#include "study/profile/device_choice.hpp"
 #include "study/profile/device_date.hpp"
+#include "study/profile/iterations.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -21,102 +24,90 @@ struct Columns {
   std::size_t duration;
   std::optional<std::size_t> step;
   std::optional<std::size_t> stream;
+  std::optional<std::size_t> device;
 };
 
+/// Versions of CANN and of the frameworks name columns differently, and leave the unit of a date out.
 Columns read_header(const CsvFile& csv, bool kernel_details) {
   Columns columns{};
   if (kernel_details) {
     columns = {.name = csv.column("Name"),
-               .type = csv.column("Type"),
-               .core = csv.column("Accelerator Core"),
-               .start = csv.column("Start Time(us)"),
-               .duration = csv.column("Duration(us)"),
+               .type = csv.any_column({"Type", "OP Type"}),
+               .core = csv.any_column({"Accelerator Core", "Task Type"}),
+               .start = csv.any_column({"Start Time(us)", "Task Start Time(us)", "Start Time"}),
+               .duration = csv.any_column({"Duration(us)", "Task Duration(us)"}),
                .step = {},
-               .stream = {}};
+               .stream = {},
+               .device = {}};
   } else {
     columns = {.name = csv.column("Op Name"),
-               .type = csv.column("OP Type"),
-               .core = csv.column("Task Type"),
-               .start = csv.column("Task Start Time(us)"),
-               .duration = csv.column("Task Duration(us)"),
+               .type = csv.any_column({"OP Type", "Op Type", "Type"}),
+               .core = csv.any_column({"Task Type", "Accelerator Core"}),
+               .start = csv.any_column({"Task Start Time(us)", "Task Start Time", "Start Time(us)"}),
+               .duration = csv.any_column({"Task Duration(us)", "Duration(us)"}),
                .step = {},
-               .stream = {}};
+               .stream = {},
+               .device = {}};
   }
-  columns.step = csv.find("Step Id");
-  columns.stream = csv.find("Stream ID");
+  columns.step = csv.find_any({"Step Id", "Step ID"});
+  columns.stream = csv.find_any({"Stream ID", "Stream Id"});
+  columns.device = csv.find_any({"Device_id", "Device ID"});
   return columns;
 }
-
-struct Row {
-  MeasuredKernel kernel;
-  std::string step;
-  std::string stream;
-};
 
 bool is_communication(const std::string& name, const std::string& core) {
   return core == "COMMUNICATION" || core == "HCCL" || name.starts_with("hcom_");
 }
 
-void number_iterations(std::vector<Row>& rows, bool by_step) {
-  if (by_step) {
-    std::map<std::string, std::uint32_t> number;
-    for (Row& row : rows) {
-      row.kernel.iteration = number.try_emplace(row.step, static_cast<std::uint32_t>(number.size())).first->second;
-    }
-    return;
+/// Keeps the kernels of one device; `devices` are those of the kernels.
+void keep_first_device(KernelProfile& profile, const std::vector<std::string>& devices) {
+  const DeviceChoice choice = choose_device(devices);
+  profile.device = choice.device;
+  if (choice.others == 0) return;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i] != profile.device) continue;
+    if (kept != i) profile.kernels[kept] = std::move(profile.kernels[i]);
+    ++kept;
   }
-  const auto first = std::find_if(rows.begin(), rows.end(), [](const Row& row) { return !row.kernel.communication; });
-  const std::string& name = first == rows.end() ? rows.front().kernel.name : first->kernel.name;
-  std::uint32_t begun = 0;
-  for (Row& row : rows) {
-    if (row.kernel.name == name) ++begun;
-    row.kernel.iteration = begun == 0 ? 0 : begun - 1;
-  }
-}
-
-void find_gaps(std::vector<Row>& rows) {
-  std::map<std::pair<std::uint32_t, std::string>, Seconds> idle_since;
-  for (Row& row : rows) {
-    if (row.kernel.communication) continue;
-    const Seconds end = row.kernel.start + row.kernel.duration;
-    const auto [last, is_first] = idle_since.try_emplace({row.kernel.iteration, row.stream}, end);
-    if (is_first) continue;
-    row.kernel.gap = std::max(0.0, row.kernel.start - last->second);
-    last->second = std::max(last->second, end);
-  }
+  profile.kernels.resize(kept);
+  profile.notes.push_back(fmt::format("{}: kernels of device {}; those of {} more are left out", profile.file,
+                                      profile.device, choice.others));
 }
 
 }  // namespace
 
 KernelProfile parse_kernel_profile(std::string_view text, const std::string& file) {
   CsvFile csv(text, file, "profile");
-  KernelProfile profile{
-      .file = file, .kernel_details = !csv.find("Op Name").has_value(), .iterations = 0, .kernels = {}};
+  KernelProfile profile{.file = file,
+                        .kernel_details = !csv.find("Op Name").has_value(),
+                        .device = "",
+                        .iterations_by = "",
+                        .kernels = {}};
   const Columns columns = read_header(csv, profile.kernel_details);
-  std::vector<Row> rows;
+  std::vector<std::string> devices;
   DeviceClock clock;
   while (csv.next()) {
-    if (rows.size() == max_rows) csv.fail("more than {} kernels", max_rows);
-    Row row{.kernel = {.name = csv.field(columns.name),
-                       .type = csv.field(columns.type),
-                       .communication = is_communication(csv.field(columns.name), csv.field(columns.core)),
-                       .start = clock.date(csv, columns.start),
-                       .duration = csv.positive_or_zero(columns.duration) * microsecond},
-            .step = columns.step.has_value() ? csv.field(*columns.step) : "",
-            .stream = columns.stream.has_value() ? csv.field(*columns.stream) : ""};
-    if (row.kernel.name.empty()) csv.fail("{} is empty", csv.header()[columns.name]);
-    if (columns.step.has_value() && row.step.empty()) csv.fail("Step Id is empty");
-    rows.push_back(std::move(row));
+    if (profile.kernels.size() == max_rows) csv.fail("more than {} kernels", max_rows);
+    const std::string& name = csv.field(columns.name);
+    const std::string& core = csv.field(columns.core);
+    if (name.empty()) csv.fail("{} is empty", csv.header()[columns.name]);
+    profile.kernels.push_back({.name = name,
+                               .type = csv.field(columns.type),
+                               .step = columns.step.has_value() ? csv.field(*columns.step) : "",
+                               .stream = columns.stream.has_value() ? csv.field(*columns.stream) : "",
+                               .communication = is_communication(name, core),
+                               .ai_cpu = core == "AI_CPU",
+                               .start = clock.date(csv, columns.start),
+                               .duration = csv.positive_or_zero(columns.duration) * microsecond});
+    devices.push_back(columns.device.has_value() ? csv.field(*columns.device) : "");
   }
-  if (rows.empty()) bad_input("profile", "{}: no kernels below the line of column names", file);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row& a, const Row& b) { return a.kernel.start < b.kernel.start; });
-  number_iterations(rows, columns.step.has_value());
-  find_gaps(rows);
-  for (Row& row : rows) {
-    profile.iterations = std::max(profile.iterations, row.kernel.iteration + 1);
-    profile.kernels.push_back(std::move(row.kernel));
-  }
+  if (profile.kernels.empty()) bad_input("profile", "{}: no kernels below the line of column names", file);
+  profile.zero_us = clock.zero_us();
+  keep_first_device(profile, devices);
+  std::stable_sort(profile.kernels.begin(), profile.kernels.end(),
+                   [](const MeasuredKernel& a, const MeasuredKernel& b) { return a.start < b.start; });
+  number_iterations(profile);
   return profile;
 }
 

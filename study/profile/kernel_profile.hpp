@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,29 +10,36 @@
 
 /// The kernels of some iterations as a profiler saw them: msprof's `op_summary_*.csv` (columns Op Name, OP Type, Task
 /// Type, Task Start Time(us), Task Duration(us)) or `kernel_details.csv` of the frameworks' profilers (Name, Type,
-/// Accelerator Core, Start Time(us), Duration(us)). Step Id and Stream ID are used where they are there.
+/// Accelerator Core, Start Time(us), Duration(us)); either may have the other's names for all but the first. Step Id,
+/// Stream ID and Device_id are used where they are there.
 namespace hcclsim::study {
 
 struct MeasuredKernel {
   std::string name;
   std::string type;            ///< of the operator, such as Conv2D; may be empty
+  std::string step;            ///< Step Id; empty if the file does not say
+  std::string stream;          ///< likewise
   bool communication = false;  ///< a collective, not a kernel
+  bool ai_cpu = false;         ///< runs on the CPU of the NPU, as the queue of input data does
   std::uint32_t iteration = 0;
   Seconds start = 0;     ///< since the first date of the file
   Seconds duration = 0;  ///< on the accelerator, dispatch included
-  Seconds gap = 0;       ///< time that its stream was idle before it in this iteration
 };
 
 struct KernelProfile {
   std::string file;
   bool kernel_details = false;  ///< else op_summary
+  std::string device;           ///< the only one that is kept; empty if the file does not say
+  std::int64_t zero_us = 0;     ///< the file's first date
   std::uint32_t iterations = 0;
+  std::string iterations_by;            ///< how they were told apart: "Step Id", …
   std::vector<MeasuredKernel> kernels;  ///< by start; at least one
+  std::vector<std::string> notes{};     ///< what was left out
 };
 
-/// Iterations are those of the column Step Id; without it one begins with each recurrence of the name that starts
-/// first. Throws Error(bad_input) of kind "profile" with file and line: a column missing or given twice, rows without
-/// a name, times that are no numbers or negative, no rows, more than ten million rows.
+/// Kernels of the first device, the one with the lowest number; their iterations as number_iterations tells them.
+/// Throws Error(bad_input) of kind "profile" with file and line: a column missing or given twice, rows without a name,
+/// times that are no numbers or negative, no rows, more than ten million rows.
 [[nodiscard]] KernelProfile parse_kernel_profile(std::string_view text, const std::string& file);
 
 }  // namespace hcclsim::study

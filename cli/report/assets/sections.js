@@ -52,6 +52,11 @@ function backTestSection(profile) {
   const columns = [{ title: "Phase" }, { title: "Measured ms", number: true }, { title: "Simulated ms", number: true },
                    { title: "Error", number: true }];
   const { kernels } = profile;
+  if (rows.length === 0) {
+    return section("back-test", "Back-test: measured and simulated",
+      element("p", {}, "Nothing was measured that the simulation has a time for."),
+      ...profile.notes.map((note) => element("p", {}, note)));
+  }
   return section("back-test", "Back-test: measured and simulated",
     barChart("Measured and simulated time of every phase", rows.map((row) => row.phase),
              [{ name: "measured", values: rows.map((row) => row.measured_s && row.measured_s * 1e3), colour: "post" },
@@ -61,7 +66,7 @@ function backTestSection(profile) {
                                          row.error === null ? "–" : changeWords(1 + row.error, 1)])),
     element("p", { class: "quiet" }, `From ${profile.files.map((one) => `${one.file} (${one.kind})`).join(", ")}.`),
     kernels ? element("p", {}, `${kernels.replaced} kernels as measured, ${kernels.modelled.length} as modelled, ` +
-                               `${kernels.not_simulated.length} measured ones that the model has not.`) : null,
+                               `${kernels.unmatched.length} measured ones that the model has not.`) : null,
     ...profile.notes.map((note) => element("p", {}, note)));
 }
 
