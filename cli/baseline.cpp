@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "base/error.hpp"
 #include "cli/junit.hpp"
 #include "cli/numerics_run.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
+#include "cli/overwriting.hpp"
 #include "cli/version.hpp"
 
 namespace hcclsim::cli {
@@ -25,6 +24,11 @@ constexpr const char* suite_name = "hcclsim run";
 
 std::string text_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
+std::string now_of(const Difference& difference) {
+  const bool is_missing = difference.after.is_null() && !difference.before.is_null();
+  return is_missing ? "missing in this run" : text_of(difference.after);
+}
+
 std::string change_of(const Difference& difference) {
   return difference.relative.has_value() ? fmt::format("{:+.3g} %", *difference.relative * 100) : std::string();
 }
@@ -33,7 +37,7 @@ std::string change_of(const Difference& difference) {
 std::string sentence(const Difference& difference) {
   const std::string change = change_of(difference);
   return fmt::format("{}: {} {} -> {}{}", difference.place, difference.figure, text_of(difference.before),
-                     text_of(difference.after), change.empty() ? "" : fmt::format(" ({})", change));
+                     now_of(difference), change.empty() ? "" : fmt::format(" ({})", change));
 }
 
 /// "12 of 340 figures differ by more than 1 %".
@@ -119,12 +123,6 @@ void check_baseline_options(const CLI::App& command, const BaselineOptions& opti
   if (command.get_option("--tolerance")->count() > 0 && options.file.empty()) {
     bad_input("option", "--tolerance is that of a comparison; give --baseline FILE too");
   }
-  if (!options.junit.empty() && !options.file.empty()) {
-    std::error_code not_there;
-    if (std::filesystem::equivalent(options.junit, options.file, not_there)) {
-      bad_input("option", "--junit {}: that is the stored run of --baseline; give another file", options.junit);
-    }
-  }
   if (options.junit == "-") bad_input("option", "--junit -: standard output is taken by the report; give a file");
 }
 
@@ -158,13 +156,18 @@ void require_baseline(const RunReport& report) {
   }
 }
 
-void write_junit_failure(const BaselineOptions& options, const Error& error) {
-  if (options.junit.empty()) return;
+void write_junit_failure(const CLI::App& command, const BaselineOptions& options, const Error& error) {
+  const bool is_written = error.code() == ErrorCode::check_failed;
+  if (is_written || options.junit.empty() || options.junit == "-" || !overwriting(command).empty()) return;
   const JunitTest test{.name = "simulation",
                        .outcome = JunitTest::Outcome::error,
                        .message = error.what(),
                        .details = fmt::format("kind: {}\n", error.kind())};
-  write_file_atomically(options.junit, junit_xml({suite_name, {{"hcclsim", std::string(version())}}, {test}}));
+  try {
+    write_file_atomically(options.junit, junit_xml({suite_name, {{"hcclsim", std::string(version())}}, {test}}));
+  } catch (const Error&) {
+    return;  // the first error is the one to tell
+  }
 }
 
 std::string baseline_text(const BaselineReport& baseline) {
@@ -179,8 +182,8 @@ std::string baseline_text(const BaselineReport& baseline) {
     for (const Difference& difference : part.differences) {
       if (rows++ == most_rows)
         return text + table.to_string("  ") + fmt::format("  … and {} more\n", differences - most_rows);
-      table.add_row({difference.place, difference.figure, text_of(difference.before), text_of(difference.after),
-                     change_of(difference)});
+      table.add_row(
+          {difference.place, difference.figure, text_of(difference.before), now_of(difference), change_of(difference)});
     }
   }
   return text + table.to_string("  ");

@@ -46,8 +46,9 @@ class RegressionCheck {
 /// Throws Error(check_failed, "baseline") with the first difference, if there is one.
 void require_baseline(const RunReport& report);
 
-/// Writes a file for JUnit that says that the simulation failed, if one is wanted.
-void write_junit_failure(const BaselineOptions& options, const Error& error);
+/// Writes a file for JUnit that says why there is no result, if one is wanted and can be written without harm. A check
+/// that failed has written its own.
+void write_junit_failure(const CLI::App& command, const BaselineOptions& options, const Error& error);
 
 /// The comparison as a table of differences, and as JSON.
 [[nodiscard]] std::string baseline_text(const BaselineReport& baseline);

@@ -20,6 +20,7 @@
 #include "cli/interruption.hpp"
 #include "cli/models.hpp"
 #include "cli/output.hpp"
+#include "cli/overwriting.hpp"
 #include "cli/platform.hpp"
 #include "cli/rank_table.hpp"
 #include "cli/report/report_command.hpp"
@@ -142,6 +143,12 @@ int report(const CLI::ParseError& error, CLI::App& app) {
   return report(ErrorCode::bad_input, fmt::format("{}\nSee '{} --help'.", message, full_name(command)));
 }
 
+/// Every command looks at its files before it does anything.
+void look_at_files(CLI::App& app) {
+  app.parse_complete_callback([&app] { refuse_overwriting(app); });
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) look_at_files(*command);
+}
+
 }  // namespace
 
 int run_command(int argc, char** argv) {
@@ -164,6 +171,7 @@ int run_command(int argc, char** argv) {
     add_schedule_command(app);
     add_report_command(app, shell_words(argc, argv));
     app.footer(std::string(examples) + exit_statuses);
+    look_at_files(app);
     app.parse(argc, argv);
     print("");  // what commands printed themselves must have arrived
     return 0;

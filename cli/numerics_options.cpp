@@ -207,10 +207,6 @@ void check_files(const OptionOrigins& origins, const NumericsOptions& options) {
     bad_input("option", "{} -: standard output is taken by the report; give a file",
               origins.name(options.save == "-" ? "save" : "loss-plot"));
   }
-  if (!options.save.empty() && options.save == options.loss_plot) {
-    bad_input("option", "{} and {} both write {}; give two files", origins.name("save"), origins.name("loss-plot"),
-              options.save);
-  }
 }
 
 }  // namespace

@@ -97,6 +97,12 @@ Json ranks_json(const RunReport& report) {
 }
 
 /// Null unless further simulations were run.
+Json settings_json(const RunReport& report) {
+  Json settings = Json::object();
+  for (const auto& [name, value] : report.settings) settings[name] = value;
+  return settings;
+}
+
 Json advice_json(const RunReport& report) {
   if (!report.advice.has_value()) return nullptr;
   Json trials = Json::array();
@@ -133,6 +139,7 @@ std::string json_report(const RunReport& report) {
             {"launch", report.launch},
             {"network", report.network},
             {"folded", report.folded},
+            {"settings", settings_json(report)},
             {"segment_log", segment_log(report)},
             {"segments", segments_json(report)},
             {"trace", trace_json(report)},

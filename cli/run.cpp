@@ -139,24 +139,24 @@ void set_up_run(CLI::App* const command, const std::shared_ptr<const HtmlReport>
   add_baseline_options(*command, *regression);
   command->callback([command, options, regression, html] {
     if (html != nullptr) options->html = *html;
-    finish_run_options(*command, *options);
-    check_baseline_options(*command, *regression);
-    const std::string platform = find_platform(options->platform);
-    std::optional<Progress> progress;
     std::optional<Interruption> interruption;
-    std::optional<NumericsSession> session;
-    if (options->numerics.enabled) {
-      session.emplace(NumericsSession{progress.emplace(), interruption.emplace()});
-    }
-    static_cast<void>(run_in_child([&] {
-      try {
-        run_and_print(*options, *regression, platform, session.has_value() ? &*session : nullptr);
-      } catch (const Error& error) {
-        if (error.code() == ErrorCode::simulated_failure) write_junit_failure(*regression, error);
-        throw;
+    try {
+      finish_run_options(*command, *options);
+      check_baseline_options(*command, *regression);
+      const std::string platform = find_platform(options->platform);
+      std::optional<Progress> progress;
+      std::optional<NumericsSession> session;
+      if (options->numerics.enabled) {
+        session.emplace(NumericsSession{progress.emplace(), interruption.emplace()});
       }
-      return std::string();
-    }));
+      static_cast<void>(run_in_child([&] {
+        run_and_print(*options, *regression, platform, session.has_value() ? &*session : nullptr);
+        return std::string();
+      }));
+    } catch (const Error& error) {
+      write_junit_failure(*command, *regression, error);
+      throw;
+    }
     if (interruption.has_value() && interruption->signal() != 0) throw Interrupted(interruption->signal());
   });
 }

@@ -9,6 +9,7 @@
 #include "cli/config_file.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/option_origins.hpp"
+#include "cli/overwriting.hpp"
 #include "device/numerics/loss_scale.hpp"
 
 namespace hcclsim::cli {
@@ -318,10 +319,6 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
     if ((option == std::string_view("trace") ? options.trace : options.step_trace) != "-") continue;
     bad_input("option", "{} -: standard output is taken by the report; give a file", origins.name(option));
   }
-  if (!options.trace.empty() && options.trace == options.step_trace) {
-    bad_input("option", "{} and {} both write {}; give two files", origins.name("trace"), origins.name("step-trace"),
-              options.trace);
-  }
   if (options.npus.has_value() && options.rank >= *options.npus) {
     bad_input("option", "{} {} is not one of the {} NPUs of {}; accepted: 0 to {}", origins.name("rank"), options.rank,
               *options.npus, origins.name("npus"), *options.npus - 1);
@@ -376,6 +373,7 @@ void finish_run_options(CLI::App& command, RunOptions& options) {
   if (origins.given("config")) {
     origins.apply(read_config_file(command.get_option("--config")->as<std::string>()));
   }
+  refuse_overwriting(command);
   if (options.mindspore) {
     if (!origins.given("hcom-parallel")) options.hcom_parallel = true;
     if (!origins.given("split")) options.split = "none";

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -72,6 +73,8 @@ struct RunReport {
   Bytes hbm_capacity = 0;  ///< of one NPU
 
   // What came out
+  /// What was chosen beyond that, by the name of the option: "optimizer" is "momentum", "jitter" "0.02".
+  std::vector<std::pair<std::string, std::string>> settings;
   hccl::TrainingResult result;
   std::vector<IterationPoints> iterations;  ///< of the printed rank, all of them
 

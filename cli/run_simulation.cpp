@@ -24,6 +24,35 @@ std::string split_name(const RunOptions& options) {
   return options.split == "default" ? "default 96.54/3.46" : options.split;
 }
 
+/// Options of the simulated step that the report does not hold otherwise.
+std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& options) {
+  const device::SkewOptions& skew = options.skew;
+  std::vector<std::string> edits;
+  for (const sim::PlatformEdit& edit : options.platform_edits) edits.push_back(edit.target + "=" + edit.value);
+  std::vector<std::string> profiles;
+  for (const std::string& file : options.profiles) profiles.push_back(std::filesystem::path(file).filename().string());
+  const auto number = [](const auto& value) { return value.has_value() ? fmt::to_string(*value) : std::string(); };
+  std::vector<std::pair<std::string, std::string>> settings{
+      {"input", number(options.input)},
+      {"classes", number(options.classes)},
+      {"fc-bias", options.fc_bias ? "on" : "off"},
+      {"profile", fmt::format("{}", fmt::join(profiles, ","))},
+      {"optimizer", std::string(models::name_of(options.optimizer))},
+      {"comm-dtype", std::string(name_of(options.communication_type))},
+      {"allreduce", std::string(hccl::name_of(options.allreduce))},
+      {"levels", options.levels},
+      {"set", fmt::format("{}", fmt::join(edits, " "))},
+      {"start-skew", fmt::format("{}", skew.start_skew)},
+      {"speed-factors", fmt::format("{}", fmt::join(skew.speeds, ","))},
+      {"speed-spread", fmt::format("{}", skew.speed_spread)},
+      {"jitter", fmt::format("{}", skew.jitter)},
+      {"seed", fmt::format("{}", skew.seed)}};
+  for (const hccl::HcclSetting& setting : options.hccl_settings) {
+    settings.emplace_back(setting.variable, setting.value);
+  }
+  return settings;
+}
+
 /// Names of the kinds of links as the vendor writes them.
 std::string_view title_of(sim::LinkKind kind) {
   constexpr std::array<std::string_view, 6> titles{"HCCS", "PCIe", "SIO", "UB", "RoCE", "other"};
@@ -108,6 +137,7 @@ RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Ra
   report.hcom_parallel = options.hcom_parallel;
   report.launch = name_of(options.launch);
   report.split = split_name(options);
+  report.settings = settings_of(options);
   report.loss_scale = options.loss_scale;
   report.clip_norm = options.clip_norm;
   report.network = name_of(run.training.network);

@@ -68,15 +68,15 @@ class Comparison {
     return rank_.is_number() ? fmt::format(" on rank {}", rank_.dump()) : std::string();
   }
 
-  /// Compares what both objects hold under the key; objects key by key. Nothing is compared with what the baseline does
-  /// not have.
+  /// Compares what the objects hold under the key; objects key by key. What the baseline has and the run has not is a
+  /// difference; what the baseline does not have is not compared.
   void add_figure(ComparedPart& part, const std::string& place, const std::string& key, const Json& before,
                   const Json& after, const std::string& path = "") {
     if (!before.is_object() || !before.contains(key)) return;
     const Json& old_value = before[key];
     const Json new_value = value_of(after, key);
     if (old_value.is_object() && new_value.is_object()) {
-      for (const auto& [inner, value] : new_value.items()) {
+      for (const auto& [inner, value] : old_value.items()) {
         add_figure(part, place, inner, old_value, new_value, path + key + '.');
       }
       return;
@@ -99,9 +99,9 @@ class Comparison {
   }
 
   void add_object(const std::string& name, const Json& before, const Json& after) {
-    if (!before.is_object() || !after.is_object()) return;
+    if (!before.is_object()) return;
     ComparedPart& part = new_part(name);
-    for (const auto& [key, value] : after.items()) add_figure(part, name + on_rank(), key, before, after);
+    for (const auto& [key, value] : before.items()) add_figure(part, name + on_rank(), key, before, after);
   }
 
   static void must_equal(ComparedPart& part, const std::string& figure, const Json& before, const Json& after) {
@@ -125,8 +125,20 @@ class Comparison {
     for (const std::string_view key : sometimes) {
       must_equal(part, std::string(key), value_of(before_, key), value_of(after_, key));
     }
+    add_settings(part);
     must_equal(part, "numerics", before_.contains("numerics"), after_.contains("numerics"));
     return add_gradient_names(part);
+  }
+
+  /// Those of either run, unless the baseline was stored before there were any.
+  void add_settings(ComparedPart& part) {
+    const Json before = value_of(before_, "settings");
+    const Json after = value_of(after_, "settings");
+    if (!before.is_object() || !after.is_object()) return;
+    for (const auto& [name, value] : before.items()) must_equal(part, name, value, value_of(after, name));
+    for (const auto& [name, value] : after.items()) {
+      if (!before.contains(name)) must_equal(part, name, nullptr, value);
+    }
   }
 
   /// Whether gradients have the same names and bytes; else the first that differs is part of the configuration.
@@ -163,6 +175,9 @@ class Comparison {
     }
     const Json allreduces = list_of(after, "allreduce");
     const Json earlier = list_of(before, "allreduce");
+    if (same_segments && before.is_object() && allreduces.size() != earlier.size()) {
+      must_equal(new_part("trace points of allreduces"), "number", earlier.size(), allreduces.size());
+    }
     for (std::size_t i = 0; same_segments && i < allreduces.size() && i < earlier.size(); ++i) {
       for (const char* const end : {"start", "end"}) {
         add_trace_point(fmt::format("allreduce{}_{}", i + 1, end), earlier[i], allreduces[i], fmt::format("{}_s", end));
@@ -190,8 +205,9 @@ class Comparison {
     ComparedPart& part = new_part("gradients");
     for (std::size_t i = 0; i < after.size(); ++i) {
       const Json name = value_of(after[i], "name");
-      const std::string place =
-          fmt::format("gradient {} {}{}", i, name.is_string() ? name.get<std::string>() : "", on_rank());
+      const std::string number = fmt::format("gradient {}", i);
+      const bool is_named = name.is_string() && name != number;
+      const std::string place = fmt::format("{}{}{}", number, is_named ? " " + name.get<std::string>() : "", on_rank());
       add_figure(part, place, "ready_s", before[i], after[i]);
     }
   }

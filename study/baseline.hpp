@@ -12,14 +12,15 @@
 /// Two runs are compared part by part: the configuration (what was simulated), the step, each trace point, each
 /// segment, the gradients, the ranks and, with real numbers, each training step. What the configuration must be the
 /// same for is only compared if it is: segments of the same split, gradients of the same model. Sentences, comparisons
-/// with other simulations and keys that the baseline does not have, as an older hcclsim wrote it, are not compared.
+/// with other simulations and keys that the baseline does not have, as an older hcclsim wrote it, are not compared; a
+/// figure that only the baseline has is a difference.
 namespace hcclsim::study {
 
 struct Difference {
   std::string place;   ///< "segment 2 [108,160] on rank 0"
   std::string figure;  ///< its key, such as "end_s"
   nlohmann::ordered_json before;
-  nlohmann::ordered_json after;
+  nlohmann::ordered_json after;      ///< null if the run does not have it
   std::optional<double> relative{};  ///< (after − before) / |before|; none: no numbers, or before is 0
 };
 

@@ -132,6 +132,22 @@ TEST(Baseline, WhatAnOlderHcclsimDidNotWriteIsNotCompared) {
   EXPECT_THAT(differences(before, run()), ElementsAre(R"(step on rank 1: step_time_s "fast" -> 5.0)"));
 }
 
+TEST(Baseline, WhatOnlyTheBaselineHasIsMissing) {
+  Json before = run();
+  before["settings"] = {{"optimizer", "adam"}, {"jitter", "0.1"}};
+  before["gradient_checks"] = {{"flag_s", 1.0}, {"more", {{"inner_s", 2.0}}}};
+  Json after = run();
+  after["settings"] = {{"optimizer", "adam"}, {"levels", "2:ring"}};
+  after["gradient_checks"] = {{"more", Json::object()}};
+  after["trace"]["allreduce"].erase(1);
+  after["segments"][0].erase("ready_s");
+  EXPECT_THAT(differences(before, after),
+              ElementsAre("configuration: jitter \"0.1\" -> null", "configuration: levels null -> \"2:ring\"",
+                          "trace points of allreduces: number 2 -> 1", "segment 1 [0,1] on rank 1: ready_s 1.0 -> null",
+                          "gradient checks on rank 1: flag_s 1.0 -> null",
+                          "gradient checks on rank 1: more.inner_s 2.0 -> null"));
+}
+
 TEST(Baseline, RealNumbersAreComparedStepByStep) {
   Json before = run();
   before["numerics"] = Json::parse(R"({"iterations": [{"iteration": 1, "loss": 2.5, "overflow": false},

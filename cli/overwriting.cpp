@@ -1,0 +1,98 @@
+#include "cli/overwriting.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NamedFile {
+  std::string option;
+  fs::path path;
+};
+
+bool is_output(const CLI::Option& option) {
+  constexpr std::array<std::string_view, 9> names{"output", "trace",     "step-trace", "junit", "plot",
+                                                  "svg",    "loss-plot", "save",       "html"};
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view name) { return option.check_lname(std::string(name)); });
+}
+
+bool is_input(const CLI::Option& option) {
+  return option.get_positional() || option.get_type_name().starts_with("FILE") || option.check_lname("platform") ||
+         option.check_lname("data");
+}
+
+/// The files in the value of an option, such as "a.csv,b.csv" or "allreduce:8=log.txt".
+void add_files(const CLI::Option& option, const std::string& value, std::vector<NamedFile>& files) {
+  for (std::size_t at = 0; at <= value.size();) {
+    const std::size_t end = std::min(value.find(',', at), value.size());
+    const std::string name = value.substr(at, end - at);
+    files.push_back({option.get_name(), name});
+    if (const std::size_t mark = name.find('='); mark != std::string::npos) {
+      files.push_back({option.get_name(), name.substr(mark + 1)});
+    }
+    at = end + 1;
+  }
+}
+
+/// Whether both are the same regular file, or would be.
+bool is_same(const fs::path& a, const fs::path& b) {
+  std::error_code error;
+  if (fs::exists(a, error) && fs::exists(b, error)) return fs::is_regular_file(a, error) && fs::equivalent(a, b, error);
+  const fs::path full_a = fs::weakly_canonical(a, error);
+  const fs::path full_b = fs::weakly_canonical(b, error);
+  return !full_a.empty() && full_a == full_b;
+}
+
+}  // namespace
+
+std::string overwriting(const CLI::App& command) {
+  std::vector<NamedFile> inputs;
+  std::vector<NamedFile> outputs;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0) continue;
+    for (const std::string& value : option->results()) {
+      if (is_output(*option)) {
+        outputs.push_back({option->get_name(), value});
+      } else if (is_input(*option)) {
+        add_files(*option, value, inputs);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const NamedFile& output = outputs[i];
+    if (output.path.empty() || output.path == "-") continue;
+    for (const NamedFile& input : inputs) {
+      if (output.option == "--save" && input.option == "--load") continue;
+      if (!input.path.empty() && is_same(output.path, input.path)) {
+        return fmt::format("{} {}: that file is read as {}; give another", output.option, output.path.string(),
+                           input.option);
+      }
+    }
+    for (std::size_t k = 0; k < i; ++k) {
+      if (is_same(output.path, outputs[k].path)) {
+        return fmt::format("{} and {} both write {}; give two files", outputs[k].option, output.option,
+                           output.path.string());
+      }
+    }
+  }
+  return {};
+}
+
+void refuse_overwriting(const CLI::App& command) {
+  const std::string message = overwriting(command);
+  if (!message.empty()) bad_input("option", "{}", message);
+}
+
+}  // namespace hcclsim::cli
