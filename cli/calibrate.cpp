@@ -136,6 +136,7 @@ class Calibrator {
         .output = command_.output,
         .unmodelled = platform_.unmodelled,
         .notes = platform_.notes};
+    note_errors(report);
     return report;
   }
 
@@ -157,6 +158,17 @@ class Calibrator {
     add_calls(log);
     sources_.push_back(fmt::format("{} ({})", name, log.what));
     logs_.push_back(std::move(log));
+  }
+
+  /// Says so if the fitted platform has not the measured times.
+  static void note_errors(CalibrationReport& report) {
+    constexpr double large = 0.1;
+    const study::CalibrationError error = error_of(report.calibration, false, true);
+    if (error.mean < large) return;
+    report.notes.push_back(fmt::format(
+        "the fitted platform misses the measured times by {:.0f} % in the mean: they are noisy, or not of what "
+        "was simulated (collective, ranks, algorithm)",
+        error.mean * 100));
   }
 
   void add_transfers(const std::string& file, const std::string& text) {

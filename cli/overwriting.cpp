@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -35,14 +36,11 @@ bool is_input(const CLI::Option& option) {
 
 /// The files in the value of an option, such as "a.csv,b.csv" or "allreduce:8=log.txt".
 void add_files(const CLI::Option& option, const std::string& value, std::vector<NamedFile>& files) {
-  for (std::size_t at = 0; at <= value.size();) {
-    const std::size_t end = std::min(value.find(',', at), value.size());
-    const std::string name = value.substr(at, end - at);
+  for (const std::string_view name : split(value, ',')) {
     files.push_back({option.get_name(), name});
-    if (const std::size_t mark = name.find('='); mark != std::string::npos) {
+    if (const std::size_t mark = name.find('='); mark != std::string_view::npos) {
       files.push_back({option.get_name(), name.substr(mark + 1)});
     }
-    at = end + 1;
   }
 }
 

@@ -34,6 +34,18 @@ FitParameter parameter_of(const FitChoice& choice, const CalibratedKind& kind) {
   return {fmt::format("{} bandwidth", name_of(choice.kind)), 1, fastest, step};
 }
 
+/// Refuses speeds that no link of the platform can have: the times are of something else, or in other units.
+void require_plausible(const CalibratedKind& kind, const std::string& platform) {
+  constexpr double most = 50;
+  const double factor = kind.adjustment.bandwidth;
+  if (!kind.fitted_bandwidth.value_or(false) || (factor < most && factor > 1 / most)) return;
+  bad_input(
+      "log",
+      "the measured times want {:.3g} times the {} bandwidth of {}, {:.4g} GB/s; are they in microseconds, do they "
+      "grow with the size, and are they of this platform and these ranks?",
+      factor, name_of(kind.kind), platform, kind.bandwidth / giga);
+}
+
 }  // namespace
 
 std::map<sim::LinkKind, sim::LinkAdjustment> Calibration::adjustments() const {
@@ -122,6 +134,7 @@ Calibration calibrate(sim::Cluster& cluster, std::span<const FitChoice> choices,
     (choices[j].latency ? kind.fitted_latency : kind.fitted_bandwidth) = fit.has_effect[j];
     if (choices[j].latency) kind.latency_at_zero = fit.at_bound[j];
   }
+  for (const CalibratedKind& kind : result.kinds) require_plausible(kind, cluster.path());
   return result;
 }
 

@@ -60,7 +60,8 @@ struct FitChoice {
 };
 
 /// Fits `choices` so that `simulate`, called after the cluster's links have been adjusted, gives the measured times of
-/// `points`, whose held_out is set. Leaves the cluster as fitted. Throws what fit_times throws.
+/// `points`, whose held_out is set. Leaves the cluster as fitted. Throws what fit_times throws, and
+/// Error(bad_input, "log") where a bandwidth would be more than 50 times or less than 1/50 of the platform's.
 [[nodiscard]] Calibration calibrate(sim::Cluster& cluster, std::span<const FitChoice> choices,
                                     std::vector<CalibrationPoint> points,
                                     const std::function<std::vector<Seconds>()>& simulate);

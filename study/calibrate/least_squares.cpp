@@ -145,8 +145,8 @@ Fit fit_times(std::span<const FitParameter> parameters, std::span<const Seconds>
     if (fit.has_effect[j]) free.push_back(j);
   }
   if (measured.size() <= free.size()) {
-    bad_input("log", "under-determined: {} measured sizes to fit {} parameters; {} are needed", measured.size(),
-              free.size(), free.size() + 1);
+    bad_input("log", "under-determined: {} measured sizes that are not held out, to fit {} parameters; {} are needed",
+              measured.size(), free.size(), free.size() + 1);
   }
   require_independent(parameters, free, columns);
   double damping = 0;

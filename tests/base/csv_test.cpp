@@ -10,6 +10,7 @@ namespace hcclsim {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(Csv, ColumnsByNameInAnyOrder) {
@@ -49,9 +50,10 @@ TEST(Csv, OtherNamesOfAColumn) {
   const CsvFile csv("Name,Type\n", "f.csv", "kind");
   EXPECT_EQ(csv.any_column({"Op Name", "Name"}), 0U);
   EXPECT_EQ(csv.find_any({"Device_id", "Device ID"}), std::nullopt);
-  EXPECT_EQ(refusal([&] {
-              static_cast<void>(csv.any_column({"Start(us)", "Start"}));
-            }),
+  EXPECT_EQ(test::refusal("kind",
+                          [&] {
+                            static_cast<void>(csv.any_column({"Start(us)", "Start"}));
+                          }),
             "f.csv:1: no column Start(us) in 'Name, Type'");
 }
 
@@ -60,12 +62,13 @@ TEST(Csv, RowsThatLackFields) {
   ASSERT_TRUE(csv.next_padded("N/A"));
   EXPECT_EQ(csv.field(0), "1");
   EXPECT_EQ(csv.field(2), "N/A");
-  EXPECT_EQ(refusal([&] { csv.next_padded("N/A"); }), "f.csv:3: 4 fields, but the first line names 3 columns");
+  EXPECT_EQ(test::refusal("kind", [&] { csv.next_padded("N/A"); }),
+            "f.csv:3: 4 fields, but the first line names 3 columns");
 }
 
 TEST(Csv, MessagesArePrintable) {
   const CsvFile csv(std::string("a\x01") + "\xFF" + std::string(500, 'x') + "\n", "f.csv", "kind");
-  const std::string message = refusal([&] { static_cast<void>(csv.column("b")); });
+  const std::string message = test::refusal("kind", [&] { static_cast<void>(csv.column("b")); });
   EXPECT_THAT(message, HasSubstr("no column b in 'a\\x01\\xFFxxx"));
   EXPECT_LT(message.size(), 300U);
 }
