@@ -48,8 +48,8 @@ void add_files(const CLI::Option& option, const std::string& value, std::vector<
 bool is_same(const fs::path& a, const fs::path& b) {
   std::error_code error;
   if (fs::exists(a, error) && fs::exists(b, error)) return fs::is_regular_file(a, error) && fs::equivalent(a, b, error);
-  const fs::path full_a = fs::weakly_canonical(a, error);
-  const fs::path full_b = fs::weakly_canonical(b, error);
+  const fs::path full_a = fs::weakly_canonical(fs::absolute(a, error), error);
+  const fs::path full_b = fs::weakly_canonical(fs::absolute(b, error), error);
   return !full_a.empty() && full_a == full_b;
 }
 

@@ -133,7 +133,7 @@ TEST(LeastSquares, RefusesWhatCannotBeTold) {
                             [&] {
                               fit({1, 2});
                             }),
-              HasSubstr("2 measured sizes to fit 2 parameters; 3 are needed"));
+              HasSubstr("2 measured sizes that are not held out, to fit 2 parameters; 3 are needed"));
   EXPECT_THAT(test::refusal("log", [&] { fit({5, 5, 5}); }), HasSubstr("cannot tell beta from alpha"));
 }
 
