@@ -34,16 +34,26 @@ struct LinkSource {
                        ///< "calibrated" if it was fitted to the user's measurements
 };
 
-/// A link that carried something in some segment's allreduce.
-struct LinkUse {
-  struct Load {
-    double bytes = 0;  ///< as they load its capacity
-    Seconds busy = 0;  ///< time for which they need the whole link
+/// How busy links were in the last iteration. Loads are those of sim/link_utilisation.hpp, one per interval.
+struct LinkReport {
+  struct OfKind {
+    std::string kind;             ///< "HCCS"
+    BytesPerSecond capacity = 0;  ///< of its busiest link
+    std::size_t links = 0;        ///< that carried something
+    double bytes = 0;             ///< as they load the links' capacity
+    std::vector<double> busiest;
+    std::vector<double> mean;
   };
-  std::string name;
-  std::string kind;  ///< "HCCS"
-  BytesPerSecond capacity = 0;
-  std::vector<Load> segments;  ///< one per segment
+  struct OfLink {
+    std::string name;
+    std::string kind;
+    BytesPerSecond capacity = 0;
+    double bytes = 0;
+    std::vector<double> load;
+  };
+  Seconds interval = 0;  ///< length; the first begins at fp_start, the last ends with the iteration
+  std::vector<OfKind> kinds;
+  std::vector<OfLink> links;  ///< of each kind the busiest ones, first the busiest
 };
 
 /// The comparison with a stored run.
@@ -91,7 +101,7 @@ struct RunReport {
   std::optional<NumericsReport> numerics;        ///< of --numerics
   std::optional<BaselineReport> baseline;        ///< of --baseline
 
-  std::vector<LinkUse> links;  ///< empty unless asked for
+  LinkReport links;  ///< empty unless asked for
 
   // Remarks
   std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used

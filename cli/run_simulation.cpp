@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <map>
@@ -14,6 +15,7 @@
 #include "cli/further_simulations.hpp"
 #include "cli/iteration.hpp"
 #include "cli/run_explanation.hpp"
+#include "sim/link_utilisation.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -86,24 +88,27 @@ std::vector<LinkSource> link_sources(sim::Cluster& cluster, Rank npus) {
   return sources;
 }
 
-/// What each link carried in each segment's allreduce, as far as that was recorded.
-std::vector<LinkUse> link_uses(const sim::Cluster& cluster, const std::vector<hccl::SegmentResult>& segments) {
-  std::map<sim::LinkId, LinkUse> uses;
-  for (std::size_t s = 0; s < segments.size(); ++s) {
-    for (const hccl::CollectiveStats::LinkLoad& load : segments[s].link_loads) {
-      LinkUse& use = uses[load.link];
-      if (use.segments.empty()) {
-        const sim::Link& link = cluster.links()[load.link];
-        use = {link.name, std::string(title_of(link.kind)), cluster.capacity(load.link), {}};
-        use.segments.resize(segments.size());
-      }
-      use.segments[s] = {load.bytes, load.time};
-    }
+/// How busy the links were in the last iteration, from the transfers that were recorded. The routes of the simulation
+/// must still be good.
+LinkReport link_report(const sim::Cluster& cluster, const hccl::TrainingResult& result) {
+  constexpr std::size_t intervals = 400;  // of the step: about what a screen can show
+  constexpr std::size_t most_links = 8;   // of a kind that are shown by name
+  const sim::LinkUtilisation found =
+      sim::link_utilisation(cluster, result.flows,
+                            {result.last_fp_start, result.last_fp_start + result.iteration_end, intervals}, most_links);
+  LinkReport report{result.iteration_end / intervals, {}, {}};
+  for (const sim::LinkUtilisation::OfLink& one : found.links) {
+    const sim::Link& link = cluster.links()[one.link];
+    report.links.push_back(
+        {link.name, std::string(title_of(link.kind)), cluster.capacity(one.link), one.bytes, one.load});
   }
-  std::vector<LinkUse> list;
-  list.reserve(uses.size());
-  for (auto& [link, use] : uses) list.push_back(std::move(use));
-  return list;
+  for (const sim::LinkUtilisation::OfKind& one : found.kinds) {
+    const std::string kind(title_of(one.kind));
+    const auto busiest = std::find_if(report.links.begin(), report.links.end(),
+                                      [&](const LinkReport::OfLink& link) { return link.kind == kind; });
+    report.kinds.push_back({kind, busiest->capacity, one.links, one.bytes, one.busiest, one.mean});
+  }
+  return report;
 }
 
 }  // namespace
@@ -115,7 +120,7 @@ RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Ra
   hccl::TrainingOptions training = run.training;
   training.trace_tasks = !traced.empty();
   if (!traced.empty()) training.traced = std::move(traced);
-  training.link_loads = !options.html.path.empty();
+  training.record_flows = !options.html.path.empty();
   std::optional<FurtherSimulations> further;
   const bool compared = options.format == OutputFormat::text || options.advice || !options.html.path.empty();
   if (compared) further.emplace(setting);
@@ -143,7 +148,7 @@ RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Ra
   report.network = name_of(run.training.network);
   report.hbm_capacity = run.soc.hbm_bytes;
   report.iterations = iteration_points(report.result.trace, options.rank, report.workload);
-  report.links = link_uses(run.cluster, report.result.segments);
+  if (training.record_flows) report.links = link_report(run.cluster, report.result);
   report.link_sources = link_sources(run.cluster, run.npus);
   report.unmodelled = run.unmodelled;
   report.notes = std::move(run.notes);

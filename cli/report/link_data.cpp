@@ -1,9 +1,6 @@
 #include "cli/report/link_data.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <map>
-#include <string>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -12,76 +9,37 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Links of a kind that are shown by name.
-constexpr std::size_t most_links = 16;
-
-/// A link's figures over the whole step.
-struct Total {
-  const LinkUse* use = nullptr;
-  double bytes = 0;
-  Seconds busy = 0;
-};
-
-double share(const LinkUse::Load& load, const hccl::SegmentResult& segment) {
-  const Seconds time = segment.end - segment.start;
-  return time > 0 ? load.busy / time : 0;
-}
-
-Json kind_json(const std::string& kind, const std::vector<Total>& links, const RunReport& report) {
-  double bytes = 0;
-  for (const Total& link : links) bytes += link.bytes;
-  Json segments = Json::array();
-  for (std::size_t s = 0; s < report.result.segments.size(); ++s) {
-    double busiest = 0;
-    double sum = 0;
-    for (const Total& link : links) {
-      const double of_link = share(link.use->segments[s], report.result.segments[s]);
-      busiest = std::max(busiest, of_link);
-      sum += of_link;
-    }
-    segments.push_back({{"busiest", busiest}, {"mean", sum / static_cast<double>(links.size())}});
+/// Rounded, as a page has thousands of them.
+Json loads(const std::vector<double>& shares) {
+  Json list = Json::array();
+  for (const double share : shares) {
+    const double rounded = std::round(share * 1e4) / 1e4;
+    list.push_back(rounded == 0 ? Json(0) : Json(rounded));
   }
-  return {{"kind", kind},
-          {"links", links.size()},
-          {"capacity_Bps", links.front().use->capacity},
-          {"bytes", bytes},
-          {"segments", std::move(segments)}};
-}
-
-Json link_json(const Total& link, const RunReport& report) {
-  Json segments = Json::array();
-  for (std::size_t s = 0; s < report.result.segments.size(); ++s) {
-    segments.push_back(share(link.use->segments[s], report.result.segments[s]));
-  }
-  return {{"name", link.use->name},
-          {"kind", link.use->kind},
-          {"capacity_Bps", link.use->capacity},
-          {"bytes", link.bytes},
-          {"segments", std::move(segments)}};
+  return list;
 }
 
 }  // namespace
 
-Json link_data(const RunReport& report) {
-  std::map<std::string, std::vector<Total>> kinds;
-  for (const LinkUse& use : report.links) {
-    Total total{.use = &use};
-    for (const LinkUse::Load& load : use.segments) {
-      total.bytes += load.bytes;
-      total.busy += load.busy;
-    }
-    kinds[use.kind].push_back(total);
+Json link_data(const LinkReport& report) {
+  Json kinds = Json::array();
+  for (const LinkReport::OfKind& kind : report.kinds) {
+    kinds.push_back({{"kind", kind.kind},
+                     {"links", kind.links},
+                     {"capacity_Bps", kind.capacity},
+                     {"bytes", kind.bytes},
+                     {"busiest", loads(kind.busiest)},
+                     {"mean", loads(kind.mean)}});
   }
-  Json by_kind = Json::array();
-  Json by_link = Json::array();
-  for (auto& [kind, links] : kinds) {
-    std::stable_sort(links.begin(), links.end(), [](const Total& a, const Total& b) { return a.busy > b.busy; });
-    by_kind.push_back(kind_json(kind, links, report));
-    for (std::size_t i = 0; i < std::min(links.size(), most_links); ++i) {
-      by_link.push_back(link_json(links[i], report));
-    }
+  Json links = Json::array();
+  for (const LinkReport::OfLink& link : report.links) {
+    links.push_back({{"name", link.name},
+                     {"kind", link.kind},
+                     {"capacity_Bps", link.capacity},
+                     {"bytes", link.bytes},
+                     {"load", loads(link.load)}});
   }
-  return {{"kinds", std::move(by_kind)}, {"links", std::move(by_link)}};
+  return {{"interval_s", report.interval}, {"kinds", std::move(kinds)}, {"links", std::move(links)}};
 }
 
 }  // namespace hcclsim::cli

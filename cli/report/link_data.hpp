@@ -6,14 +6,14 @@
 
 namespace hcclsim::cli {
 
-/// What the links carried in the allreduces of a step as a report draws it: all links by kind, and the busiest ones of
-/// each kind by name.
+/// How busy the links were over a step as a report draws it: all links by kind, and the busiest ones of each kind by
+/// name.
 ///
-///     kinds  [{kind, links, capacity_Bps, bytes, segments [{busiest, mean}…]} …]
-///     links  [{name, kind, capacity_Bps, bytes, segments [share …]} …]
+///     interval_s, kinds [{kind, links, capacity_Bps, bytes, busiest[], mean[]} …]
+///     links  [{name, kind, capacity_Bps, bytes, load[]} …]
 ///
-/// A share is the time for which what the link carries needs all of it, over the time of the allreduce. Means are over
+/// Loads are shares of the capacity, one per interval from fp_start on, to four digits behind the point. Means are over
 /// the links that carried something in the step.
-[[nodiscard]] nlohmann::ordered_json link_data(const RunReport& report);
+[[nodiscard]] nlohmann::ordered_json link_data(const LinkReport& report);
 
 }  // namespace hcclsim::cli

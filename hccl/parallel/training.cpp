@@ -94,9 +94,7 @@ void fill_segments(TrainingResult& result, const RankSpans& spans, const device:
     out.hidden = time > 0 ? overlap({{span.start, span.end}}, spans.computing) / time : 0;
     out.algbw = time > 0 ? static_cast<double>(out.bytes) / time : 0;
     out.busbw = out.algbw * 2 * (ranks - 1) / ranks;
-    const CollectiveStats& stats = stats_of(runtime, plan.collectives[s].name);
-    out.limit = explain_limit(stats, cluster, span.start);
-    out.link_loads = stats.links;
+    out.limit = explain_limit(stats_of(runtime, plan.collectives[s].name), cluster, span.start);
     result.segments.push_back(std::move(out));
   }
 }
@@ -169,8 +167,15 @@ TrainingResult simulate_training(sim::Cluster& cluster, const device::Workload& 
 
   sim::EventLoop loop;
   const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
-  const Machine machine{
-      loop, *network, cluster, costs, soc.hbm_bandwidth, result.trace, options.config.exec_timeout, options.link_loads};
+  sim::FlowLog log{static_cast<std::int32_t>(options.iterations) - 1};
+  const Machine machine{loop,
+                        *network,
+                        cluster,
+                        costs,
+                        soc.hbm_bandwidth,
+                        result.trace,
+                        options.config.exec_timeout,
+                        options.record_flows ? &log : nullptr};
   Runtime runtime(machine);
   PlanExecutor executor(plan, runtime, result.trace, options.skew, options.iterations,
                         options.launch == LaunchMode::op ? costs.op_launch : 0);
@@ -206,6 +211,7 @@ TrainingResult simulate_training(sim::Cluster& cluster, const device::Workload& 
     result.gradient_ready.push_back(spans.kernels.at(gradient.kernel).end - result.last_fp_start);
   }
   result.schedules = schedules;
+  result.flows = std::move(log.flows);
   fill_segments(result, spans, workload, options, plan, runtime, cluster);
   return result;
 }

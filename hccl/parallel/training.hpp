@@ -16,6 +16,7 @@
 #include "hccl/parallel/plan.hpp"
 #include "hccl/runtime/limit.hpp"
 #include "sim/cluster.hpp"
+#include "sim/link_utilisation.hpp"
 #include "sim/network.hpp"
 #include "sim/trace.hpp"
 
@@ -36,7 +37,7 @@ struct TrainingOptions {
   Rank rank = 0;               ///< whose figures are reported
   std::vector<Rank> traced{};  ///< ranks in the trace, besides `rank`
   bool trace_tasks = false;    ///< the trace holds the tasks inside collectives too
-  bool link_loads = false;     ///< results of segments tell what each link carried
+  bool record_flows = false;   ///< the result has the transfers of the last iteration
   sim::NetworkKind network = sim::NetworkKind::simgrid;
   device::Skew skew{};
 
@@ -53,11 +54,10 @@ struct SegmentResult {
   Seconds ready = 0;  ///< last gradient is there
   Seconds start = 0;
   Seconds end = 0;
-  double hidden = 0;                                    ///< fraction of the time during which the NPU computes
-  double algbw = 0;                                     ///< bytes / time, bytes per second
-  double busbw = 0;                                     ///< algbw · 2(n−1)/n
-  Limit limit;                                          ///< what took most of its time
-  std::vector<CollectiveStats::LinkLoad> link_loads{};  ///< of every link; empty unless asked for
+  double hidden = 0;  ///< fraction of the time during which the NPU computes
+  double algbw = 0;   ///< bytes / time, bytes per second
+  double busbw = 0;   ///< algbw · 2(n−1)/n
+  Limit limit;        ///< what took most of its time
 };
 
 /// What dynamic loss scaling and clipping do between the reduction of the gradients and their update.
@@ -86,8 +86,9 @@ struct TrainingResult {
   std::vector<Seconds> gradient_ready;  ///< production order
   StepSchedules schedules;              ///< what was timed; real gradients move along the same
   sim::Trace trace;
-  Seconds last_fp_start = 0;    ///< date of fp_start in the trace's clock
-  std::uint64_t transfers = 0;  ///< all of them completed
+  Seconds last_fp_start = 0;     ///< date of fp_start in the trace's clock
+  std::vector<sim::Flow> flows;  ///< in the trace's clock, in the order of their ends; empty unless asked for
+  std::uint64_t transfers = 0;   ///< all of them completed
 };
 
 /// One simulation; SimGrid allows one per process (base/child_process.hpp).

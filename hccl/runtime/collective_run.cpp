@@ -204,6 +204,7 @@ void CollectiveRun::on_event(std::uint64_t tag) {
   Queue& queue = queue_of(rank, number);
   queue.date = machine_.loop.now();
   const Task& task = *queue.walk.task();
+  if (machine_.flows != nullptr) log_flow(members_[rank], queue, queue.walk.bytes(*schedule_, rank));
   if (members_[rank].traced) {
     record(rank, number,
            {.kind = reduces(task.kind) ? sim::SpanKind::reduce : sim::SpanKind::copy,
@@ -217,6 +218,15 @@ void CollectiveRun::on_event(std::uint64_t tag) {
   queue.walk.next();
   woken_.push_back({rank, number});
   drain();
+}
+
+/// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for.
+void CollectiveRun::log_flow(const Member& member, const Queue& queue, Bytes bytes) const {
+  if (member.iteration != machine_.flows->iteration) return;
+  const sim::Route& route = *queue.route;
+  const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
+  const Seconds begin = queue.task_start + machine_.costs.transfer_setup(route.transport, bytes);
+  machine_.flows->flows.push_back({&route, static_cast<double>(bytes) * factor, begin + route.latency, queue.date});
 }
 
 void CollectiveRun::reduce_or_copy(Rank rank, std::uint32_t number) {
@@ -263,10 +273,9 @@ CollectiveStats CollectiveRun::stats() const {
     const sim::Link& link = machine_.cluster.links()[number];
     // A link that is not shared is there for every rank.
     const double share = link.shared ? link_bytes_[number] : link_bytes_[number] / static_cast<double>(members_.size());
-    const CollectiveStats::LinkLoad load{number, share / machine_.cluster.capacity(number), link_bytes_[number]};
+    const CollectiveStats::LinkLoad load{number, share / machine_.cluster.capacity(number)};
     CollectiveStats::LinkLoad& most = busiest[link.kind];
     if (load.time > most.time) most = load;
-    if (machine_.link_loads) stats.links.push_back(load);
   }
   for (const Member& member : members_) {
     stats.reducing = std::max(stats.reducing, member.reducing);

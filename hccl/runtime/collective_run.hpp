@@ -13,6 +13,7 @@
 #include "hccl/schedule/walk.hpp"
 #include "sim/cluster.hpp"
 #include "sim/event_loop.hpp"
+#include "sim/link_utilisation.hpp"
 #include "sim/network.hpp"
 #include "sim/trace.hpp"
 
@@ -33,7 +34,7 @@ struct Machine {
   BytesPerSecond hbm_bandwidth;  ///< of an NPU, for copies within it
   sim::Trace& trace;
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< longest wait for a notify (HCCL_EXEC_TIMEOUT)
-  bool link_loads = false;                                          ///< statistics of collectives tell every link
+  sim::FlowLog* flows = nullptr;                                    ///< null: nobody asks for them
   /// Ranks that many places apart do the same at the same dates: the first ones are there for all (folding.hpp).
   Rank period = std::numeric_limits<Rank>::max();
 };
@@ -56,12 +57,9 @@ struct CollectiveStats {
   struct LinkLoad {
     sim::LinkId link = 0;
     Seconds time = 0;
-    double bytes = 0;  ///< as they load its capacity, of all ranks
   };
   /// The busiest link of every kind that carried something.
   std::vector<LinkLoad> busiest_links{};
-  /// Every link that carried something, ascending; empty unless Machine::link_loads.
-  std::vector<LinkLoad> links{};
   Seconds reducing = 0;         ///< time of an AI core's reductions, on the rank that has most
   Seconds copying = 0;          ///< time of copies within an NPU, on the rank that has most
   std::uint64_t transfers = 0;  ///< between NPUs, those without bytes not counted
@@ -129,6 +127,7 @@ class CollectiveRun final : public sim::EventHandler {
   [[nodiscard]] bool try_wait(Rank rank, std::uint32_t number);
   void post(Rank rank, std::uint32_t number);
   void start_transfer(Rank rank, std::uint32_t number, Bytes bytes);
+  void log_flow(const Member& member, const Queue& queue, Bytes bytes) const;
   void reduce_or_copy(Rank rank, std::uint32_t number);
   void record(Rank rank, std::uint32_t queue, sim::Span span);
   /// Number of a post for the trace, unique among the collectives of the communicator.

@@ -224,32 +224,31 @@ TEST(Training, ASlowRankDelaysTheOthers) {
   EXPECT_NEAR(numbers[6], (200 + 15 + 13.424) * us, 1e-15);
 }
 
-TEST(Training, TellsWhatEachLinkCarriedOnDemand) {
-  const auto loads = [](bool link_loads) {
+TEST(Training, RecordsTheTransfersOfTheLastIterationOnDemand) {
+  const auto flows = [](bool record) {
     return test::in_child([&] {
       sim::Cluster cluster(test::write_platform({}));
       std::vector<std::string> notes;
       const device::Soc soc = device::find_soc(test::TestPlatform{}.soc, notes);
       const device::TaskCosts costs = device::read_task_costs(cluster, notes);
       const TrainingResult result = simulate_training(cluster, three_gradients(), soc, costs,
-                                                      {.npus = 2, .segments = each, .link_loads = link_loads});
+                                                      {.npus = 2, .segments = each, .record_flows = record});
       std::vector<double> numbers;
-      for (const SegmentResult& segment : result.segments) {
-        for (const CollectiveStats::LinkLoad& load : segment.link_loads) {
-          numbers.push_back(load.bytes);
-          numbers.push_back(load.time / us);
-        }
+      for (const sim::Flow& flow : result.flows) {
+        numbers.insert(numbers.end(),
+                       {flow.bytes, (flow.end - flow.start) / us, flow.start > result.last_fp_start ? 1.0 : 0.0});
       }
       return numbers;
     });
   };
-  EXPECT_TRUE(loads(false).empty());
-  // Two ranks send two halves of 20480 bytes each, at 10 GB/s: a link each way in each of three allreduces.
-  const std::vector<double> numbers = loads(true);
-  ASSERT_EQ(numbers.size(), 12U);
-  for (std::size_t i = 0; i < numbers.size(); i += 2) {
-    EXPECT_DOUBLE_EQ(numbers[i], 20480);
-    EXPECT_NEAR(numbers[i + 1], 2.048, 1e-9);
+  EXPECT_TRUE(flows(false).empty());
+  // In each of three allreduces two ranks send two halves of 20480 bytes, 10240 each, at 10 GB/s.
+  const std::vector<double> numbers = flows(true);
+  ASSERT_EQ(numbers.size(), 3U * 12);
+  for (std::size_t i = 0; i < numbers.size(); i += 3) {
+    EXPECT_DOUBLE_EQ(numbers[i], 10240);
+    EXPECT_NEAR(numbers[i + 1], 1.024, 1e-9);
+    EXPECT_EQ(numbers[i + 2], 1);
   }
 }
 
