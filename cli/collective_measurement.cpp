@@ -150,9 +150,11 @@ Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& 
                           .operation = {},
                           .rows = {},
                           .explanation = {},
+                          .link_sources = {},
                           .unmodelled = platform.unmodelled,
                           .notes = platform.notes};
   const hccl::Communicator communicator = communicator_of(options, platform);
+  measurement.link_sources = link_sources(cluster, communicator.ranks);
   const hccl::Topology topology = hccl::topology_of(communicator, cluster);
   hccl::CollectiveRequest request{.operation = options.operation,
                                   .algorithm = options.algorithm,

@@ -6,6 +6,7 @@
 
 #include "cli/collective_sizes.hpp"
 #include "cli/explanation.hpp"
+#include "cli/link_sources.hpp"
 #include "cli/loaded_platform.hpp"
 #include "hccl/collective/selection.hpp"
 #include "hccl/comm/communicator.hpp"
@@ -61,6 +62,7 @@ struct Measurement {
   hccl::Operation operation;  ///< of the last size
   std::vector<MeasurementRow> rows;
   std::vector<ExplainedCollective> explanation;  ///< of each algorithm, for the largest size that uses it
+  std::vector<LinkSource> link_sources;          ///< of the kinds of links that are used
   std::vector<std::string> unmodelled;           ///< settings of HCCL without effect
   std::vector<std::string> notes;
 };

@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "cli/explanation.hpp"
 #include "cli/iteration.hpp"
+#include "cli/link_sources.hpp"
 #include "cli/numerics_report.hpp"
 #include "cli/profile_report.hpp"
 #include "device/workload.hpp"
@@ -25,13 +26,6 @@ namespace hcclsim::cli {
 struct Trial {
   std::vector<double> percentages;
   Seconds step_time = 0;
-};
-
-/// The speed of a kind of link and where it comes from.
-struct LinkSource {
-  std::string speed;   ///< "HCCS 14 GB/s (10..19.3)": used, low and high
-  std::string source;  ///< "vendor tool"; begins with "measured" if the vendor measured the speed, with
-                       ///< "calibrated" if it was fitted to the user's measurements
 };
 
 /// How busy links were in the last iteration. Loads are those of sim/link_utilisation.hpp, one per interval.

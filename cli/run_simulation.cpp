@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +12,9 @@
 
 #include "cli/further_simulations.hpp"
 #include "cli/iteration.hpp"
+#include "cli/link_sources.hpp"
 #include "cli/run_explanation.hpp"
+#include "hccl/comm/communicator.hpp"
 #include "sim/link_utilisation.hpp"
 
 namespace hcclsim::cli {
@@ -53,39 +53,6 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
     settings.emplace_back(setting.variable, setting.value);
   }
   return settings;
-}
-
-/// Names of the kinds of links as the vendor writes them.
-std::string_view title_of(sim::LinkKind kind) {
-  constexpr std::array<std::string_view, 6> titles{"HCCS", "PCIe", "SIO", "UB", "RoCE", "other"};
-  return titles.at(static_cast<std::size_t>(kind));
-}
-
-/// "HCCS 14 GB/s (10..19.3)": used speed and range.
-std::string speed_of(const sim::Link& link) {
-  const std::string range = fmt::format("({:g}..{:g})", link.low / giga, link.high / giga);
-  if (link.read == link.write) return fmt::format("{} {:g} GB/s {}", title_of(link.kind), link.bandwidth / giga, range);
-  return fmt::format("{} read {:g} write {:g} GB/s {}", title_of(link.kind), link.read / giga, link.write / giga,
-                     range);
-}
-
-/// Speeds of the kinds of links that the run uses, with the platform's word on where they come from. Routes inside the
-/// first server and to the next one stand for all.
-std::vector<LinkSource> link_sources(sim::Cluster& cluster, Rank npus) {
-  std::map<sim::LinkKind, LinkSource> kinds;
-  for (Rank rank = 1; rank < npus; ++rank) {
-    const bool next_server = cluster.npu(rank).server != cluster.npu(0).server;
-    for (const sim::LinkId id : cluster.route(0, rank).links) {
-      const sim::Link& link = cluster.links()[id];
-      if (link.kind == sim::LinkKind::other || kinds.contains(link.kind)) continue;
-      const auto source = cluster.property(fmt::format("link.{}.source", name_of(link.kind)));
-      kinds[link.kind] = {speed_of(link), source.value_or("platform file")};
-    }
-    if (next_server) break;
-  }
-  std::vector<LinkSource> sources;
-  for (auto& [kind, source] : kinds) sources.push_back(std::move(source));
-  return sources;
 }
 
 /// How busy the links were in the last iteration, from the transfers that were recorded. The routes of the simulation
@@ -149,7 +116,7 @@ RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Ra
   report.hbm_capacity = run.soc.hbm_bytes;
   report.iterations = iteration_points(report.result.trace, options.rank, report.workload);
   if (training.record_flows) report.links = link_report(run.cluster, report.result);
-  report.link_sources = link_sources(run.cluster, run.npus);
+  report.link_sources = link_sources(run.cluster, hccl::world_communicator(run.npus).ranks);
   report.unmodelled = run.unmodelled;
   report.notes = std::move(run.notes);
   return report;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "cli/link_sources.hpp"
 #include "cli/profile_report.hpp"
 #include "sim/cluster.hpp"
 #include "study/split/robustness.hpp"
@@ -71,6 +72,7 @@ struct TuneReport {
   std::vector<Sensitivity> sensitivity;
 
   std::optional<ProfileReport> profile;  ///< of --profile
+  std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used
   std::vector<std::string> unmodelled;   ///< settings of HCCL that have no effect, as they were given
   std::vector<std::string> notes;
   bool explain = false;

@@ -13,6 +13,7 @@
 #include "cli/loaded_run.hpp"
 #include "cli/tune_robustness.hpp"
 #include "cli/tune_simulations.hpp"
+#include "hccl/comm/communicator.hpp"
 #include "hccl/gradient/split.hpp"
 #include "study/ready_times.hpp"
 #include "study/split/percentages.hpp"
@@ -81,6 +82,7 @@ class Tuner {
     report.platform = std::filesystem::path(run_.cluster.path()).filename().string();
     report.npu = run_.soc.name;
     report.npus = run_.npus;
+    report.link_sources = link_sources(run_.cluster, hccl::world_communicator(run_.npus).ranks);
     report.hcom_parallel = run_.training.hcom_parallel;
     report.gradients = static_cast<std::uint32_t>(run_.gradient_sizes.size());
     report.bytes = std::accumulate(run_.gradient_sizes.begin(), run_.gradient_sizes.end(), Bytes{0});

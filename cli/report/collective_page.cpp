@@ -21,6 +21,7 @@ std::string collective_page(const Measurement& measurement, const MeasurementOpt
                     {"Type", name_of(measurement.operation.type)},
                     {"Launch", name_of(options.launch)},
                     {"Iterations", fmt::format("{} after {} that do not count", options.iterations, options.warmups)}};
+  data["assumptions"] = speed_rows(measurement.link_sources);
   data["text"] = collective_text(measurement, true);
   return html_page(data);
 }

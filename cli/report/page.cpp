@@ -53,6 +53,15 @@ Json page_head(std::string_view kind, std::string_view title, const HtmlReport& 
           {"version", version()}};
 }
 
+Json speed_rows(const std::vector<LinkSource>& sources) {
+  Json rows = Json::array();
+  for (const LinkSource& link : sources) {
+    const bool measured = link.source.starts_with("measured") || link.source.starts_with("calibrated");
+    rows.push_back({link.speed, link.source, measured ? "measured" : "assumed"});
+  }
+  return rows;
+}
+
 std::string html_page(const Json& data) {
   // Through JSON once, so that text that is not UTF-8 is replaced here too.
   const Json title = Json::parse(data.at("title").dump(-1, ' ', false, Json::error_handler_t::replace));

@@ -38,11 +38,7 @@ Json set_up(const RunReport& report) {
 
 /// What the figures rest on: where the links' speeds come from, how the network was simulated.
 Json assumptions(const RunReport& report) {
-  Json rows = Json::array();
-  for (const LinkSource& link : report.link_sources) {
-    const bool measured = link.source.starts_with("measured");
-    rows.push_back({link.speed, link.source, measured ? "measured" : "assumed"});
-  }
+  Json rows = speed_rows(report.link_sources);
   rows.push_back({fmt::format("Network: {}, all {} transfers completed", report.network, report.result.transfers),
                   report.folded ? "identical servers were simulated once" : "every NPU was simulated", "simulated"});
   return rows;

@@ -39,6 +39,7 @@ std::string tune_page(const TuneReport& report, const HtmlReport& html) {
                     {"hcom_parallel", report.hcom_parallel ? "on" : "off"},
                     {"Most segments", report.most_segments},
                     {"Simulated sizes behind the cost", report.cost_points}};
+  data["assumptions"] = speed_rows(report.link_sources);
   data["text"] = tune_text(report);
   return html_page(data);
 }

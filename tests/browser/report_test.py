@@ -417,6 +417,35 @@ class ReportTest(unittest.TestCase):
         best = min((point for point in data["points"]), key=lambda point: point[2][0])
         self.assertIn(f"{best[2][0] * 1e3:.4g}", self.text("#best tbody tr.best"))
         self.assertIn(data["best_command"], self.text("#best pre"))
+        self.browser.resize(420, 800)
+        self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 420)
+
+    def test_many_segments_are_folded_away(self):
+        data = self.report("each", "run", "--hcom-parallel", "on", "--split", "each")
+        self.assertEqual(len(data["result"]["segments"]), 161)
+        self.assertFalse(self.browser.run("return document.querySelector('#split details').open"))
+        self.press("//summary[text()='All 161 segments']")
+        rows = self.browser.driver.find_elements(By.CSS_SELECTOR, "#split tbody tr")
+        self.assertEqual(len(rows), 161)
+        self.assertIn(f"{data['result']['segments'][160]['end_s'] * 1e3:.3f}", rows[160].text)
+        self.assertEqual(len(self.chart("Bytes of gradients ready and reduced over time")["ready"]), 163)
+        self.picture("each")
+
+    def test_every_kind_tells_its_assumptions_and_its_command(self):
+        for name, arguments in {"run": ["run", "--hcom-parallel", "on", "--split-by-size", "80,15,5"], "tune": ["tune"],
+                                "collective": ["collective", "allreduce", "-b", "8K", "-e", "16M", "-f", "2"]}.items():
+            self.report(name, *arguments)
+            self.assertIn("HCCS 14 GB/s (10..19.3) vendor tool assumed", self.text("#assumptions table"))
+            self.assertIn(f"hcclsim report {arguments[0]} ", self.text("#reproduce pre"))
+
+    def test_names_of_bars_are_whole_in_a_small_window(self):
+        self.browser.resize(400, 800)
+        self.run_report()
+        clipped = self.browser.run(
+            "const chart = Chart.getChart(document.querySelector('#comparison canvas')); const scale = chart.scales.y;"
+            "const pen = chart.ctx; pen.font = Chart.helpers.toFont(scale.options.ticks.font).string;"
+            "return scale.ticks.flatMap((tick) => tick.label).filter((line) => pen.measureText(line).width > scale.width)")
+        self.assertEqual(clipped, [])
 
     def test_the_report_of_4096_npus_is_small_and_opens_fast(self):
         self.cluster_made.result()

@@ -80,6 +80,7 @@ function lineChart(description, series, x, y, tip, options = {}) {
     stepped: one.stepped || false,
     fill: one.fill || false,
     tension: 0,
+    clip: 4,  // marks at the edge are whole
     borderColor: seriesColour(one, number),
     pointBackgroundColor: seriesColour(one, number),
     backgroundColor: () => withOpacity(seriesColour(one, number)(), one.fill ? 0.55 : 1),
@@ -95,6 +96,12 @@ function lineChart(description, series, x, y, tip, options = {}) {
   }, options.tall);
 }
 
+// A bar's label, in two lines where half of the chart is too narrow for one.
+function labelLines(number) {
+  const letters = Math.max(12, Math.floor(this.chart.width / 15));
+  return wrapped(this.getLabelForValue(number), letters);
+}
+
 // Lying bars: labels [text …], series [{name, values, colour}], null: no bar.
 function barChart(description, labels, series, x, words) {
   const datasets = series.map((one, number) => ({
@@ -108,7 +115,7 @@ function barChart(description, labels, series, x, words) {
   const box = drawnChart(description, {
     type: "bar",
     data: { labels, datasets },
-    options: { indexAxis: "y", scales: { x, y: { ticks: { autoSkip: false } } }, plugins: { tooltip } },
+    options: { indexAxis: "y", scales: { x, y: { ticks: { autoSkip: false, callback: labelLines } } }, plugins: { tooltip } },
   });
   box.style.height = `${90 + labels.length * (14 + 14 * series.length)}px`;
   return box;

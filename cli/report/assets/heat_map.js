@@ -24,9 +24,8 @@ function heatMap(caption, corner, rows, columns, value, words, best = null) {
   paintCells();
   const head = element("tr", {}, element("td", {}, corner),
                        ...columns.map((column) => element("th", { scope: "col" }, column)));
-  const box = element("div", { class: "scroll" },
-                      element("table", { class: "heat" }, element("caption", {}, caption), element("thead", {}, head),
-                              element("tbody", {}, ...body)));
+  const map = element("table", { class: "heat", "aria-label": caption }, element("thead", {}, head), element("tbody", {}, ...body));
+  const box = element("div", {}, element("p", { class: "quiet" }, caption), element("div", { class: "scroll" }, map));
   theme.follow(box, paintCells);
   return box;
 }

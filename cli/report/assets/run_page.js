@@ -8,7 +8,7 @@ function runCards(data) {
   const exposed = result.exposed_communication_s;
   const cards = [
     card("Step time", milliseconds(result.step_time_s), "ms", range),
-    card("Throughput", fixed(result.images_per_s, 1), "samples/s", `batch ${result.batch} on each of ${result.npus} NPUs`),
+    card("Throughput", fixed(result.images_per_s, 1), "samples/s", `batch ${result.batch} ${result.npus > 1 ? `on each of ${result.npus} NPUs` : "on one NPU"}`),
     card("Exposed communication", milliseconds(exposed), "ms", `${percentWords(exposed / result.step_time_s)} of the step`),
     card("Computing", milliseconds(result.compute_s), "ms", `${percentWords(result.compute_s / result.step_time_s)} of the step`),
   ];
@@ -16,7 +16,8 @@ function runCards(data) {
     cards.push(card("Efficiency", percentWords(advice.one_npu_step_s / result.step_time_s), "",
                     `of ${result.npus} × one NPU, ${milliseconds(advice.one_npu_step_s)} ms`));
   }
-  cards.push(card("HBM peak", fixed(memory.peak / 2 ** 30, 2), "GiB",
+  const unit = memoryUnit(memory.peak);
+  cards.push(card("HBM peak", fixed(memory.peak / unit.size, 2), unit.name,
                   `${percentWords(memory.peak / memory.capacity)} of ${memoryWords(memory.capacity)}`));
   return cards;
 }
@@ -81,6 +82,8 @@ function timelineSection(data) {
     folded("Trace points as a table", table(`NPU ${data.rank}, since fp_start`, [{ title: "Point" }, { title: "ms", number: true }], rows)));
 }
 
+const manySegments = 20;  // whose table is folded
+
 function splitSection(result) {
   const columns = [{ title: "AR", number: true }, { title: "Gradients" }, { title: "Parameters" }, { title: "Tensors", number: true },
                    { title: "Bytes", number: true }, { title: "Share", number: true }, { title: "Ready ms", number: true },
@@ -95,7 +98,8 @@ function splitSection(result) {
     fixed(one.algbw_Bps / 1e9, 2), fixed(one.busbw_Bps / 1e9, 2), one.algorithm, one.limited_by].map(String));
   return section("split", "Gradient split", element("p", { class: "quiet" },
                  "Gradients in production order, parameters in forward order; dates since fp_start."),
-                 table(result.segment_log, columns, rows), gradientChart(result));
+                 ...(rows.length <= manySegments ? [table(result.segment_log, columns, rows), gradientChart(result)]
+                   : [gradientChart(result), folded(`All ${rows.length} segments`, table(result.segment_log, columns, rows))]));
 }
 
 // Bytes of gradients that are there, and that have been reduced, over the step.
@@ -151,25 +155,26 @@ function comparisonSection(data) {
 
 function memorySection(data) {
   const { memory, result } = data;
-  const gib = (bytes) => bytes / 2 ** 30;
+  const unit = memoryUnit(memory.peak);
+  const inUnit = (bytes) => bytes / unit.size;
   const end = result.trace.iteration_end_s * 1e3;
   const fixedParts = Object.entries(memory.fixed).filter(([, bytes]) => bytes > 0);
   const colours = ["forward", "check", "update", "flag"];
   let below = 0;
   const series = fixedParts.map(([name, bytes], i) => {
     below += bytes;
-    return { name, points: [[0, gib(below)], [end, gib(below)]], plain: true, fill: i === 0 ? "origin" : "-1",
+    return { name, points: [[0, inUnit(below)], [end, inUnit(below)]], plain: true, fill: i === 0 ? "origin" : "-1",
              colour: colours[i] };
   });
   const dates = memory.date.map((date) => Math.max(0, date * 1e3));
   if (dates.length) {
-    const points = memory.activations.map((bytes, i) => [dates[i], gib(below + bytes)]);
-    points.push([end, gib(below)]);
+    const points = memory.activations.map((bytes, i) => [dates[i], inUnit(below + bytes)]);
+    points.push([end, inUnit(below)]);
     series.push({ name: "activations", points, stepped: true, fill: series.length ? "-1" : "origin", colour: "backward" });
   }
   const most = Math.max(below, ...memory.activations.map((bytes) => below + bytes));
   if (most > 0.4 * memory.capacity) {
-    series.push({ name: "capacity", points: [[0, gib(memory.capacity)], [end, gib(memory.capacity)]], dashed: true, plain: true,
+    series.push({ name: "capacity", points: [[0, inUnit(memory.capacity)], [end, inUnit(memory.capacity)]], dashed: true, plain: true,
                   colour: "local_reduce" });
   }
   const rows = [...fixedParts, ["activations, at the peak", most - below], ["peak", most], ["capacity", memory.capacity]];
@@ -178,10 +183,10 @@ function memorySection(data) {
       ? `Peak ${memoryWords(memory.peak)} of ${memoryWords(memory.capacity)}. Weights, gradients, optimizer state and buffers are there for the whole step; activations come and go with the kernels.`
       : `Peak ${memoryWords(memory.peak)} of ${memoryWords(memory.capacity)}. A profile tells nothing of activations.`),
     lineChart("HBM in use over the step", series, axis("ms since fp_start", short, { min: 0, max: end }),
-              axis("GiB", short, { min: 0 }),
-              { x: (ms) => `${fixed(ms, 3)} ms`, y: (value) => `up to ${fixed(value, 3)} GiB` }),
-    folded("As a table", table("", [{ title: "Purpose" }, { title: "GiB", number: true }],
-                               rows.map(([name, bytes]) => [name, fixed(gib(bytes), 3)]))));
+              axis(unit.name, short, { min: 0 }),
+              { x: (ms) => `${fixed(ms, 3)} ms`, y: (value) => `up to ${fixed(value, 3)} ${unit.name}` }),
+    folded("As a table", table("", [{ title: "Purpose" }, { title: unit.name, number: true }],
+                               rows.map(([name, bytes]) => [name, fixed(inUnit(bytes), 3)]))));
 }
 
 // Loads of fewer, longer intervals: means over `together` of them.

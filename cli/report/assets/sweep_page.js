@@ -3,6 +3,7 @@
 
 const fewRows = 15;
 const mostRows = 500;
+const mostColumns = 10;  // of the map, if its rows are fewer
 
 function metricWords(metric, value) {
   const words = { s: timeWords, Bps: rateWords, bytes: memoryWords }[metric.unit] || short;
@@ -26,7 +27,8 @@ function sweepPoints(data) {
 }
 
 class SweepExplorer {
-  constructor(data, points) {
+  // best: the point whose values are held at first.
+  constructor(data, points, best) {
     this.axes = data.axes;
     this.metrics = data.metrics;
     this.points = new Map(points.map((point) => [this.keyOf((axis) => point.inputs[axis.name]), point]));
@@ -35,7 +37,7 @@ class SweepExplorer {
     const order = [...data.axes].sort((a, b) => (numbersOf(b) !== null) - (numbersOf(a) !== null) || b.values.length - a.values.length);
     this.x = order[0];
     this.y = order[1] || null;
-    this.held = new Map(data.axes.map((axis) => [axis.name, axis.values[0]]));
+    this.held = new Map(data.axes.map((axis) => [axis.name, best.inputs[axis.name]]));
     this.tools = element("div", { class: "tools" });
     this.picture = element("div", {});
     this.show();
@@ -116,9 +118,12 @@ class SweepExplorer {
     const values = this.y.values.flatMap((y) => this.x.values.map((x) => this.valueAt(x, y))).filter((one) => one !== null);
     if (values.length === 0) return element("p", { class: "quiet" }, "No point here is done.");
     const best = this.metric.more ? Math.max(...values) : Math.min(...values);
-    return heatMap(`${this.metric.title}: ${this.y.name} down, ${this.x.name} across; the best is framed`, "", this.y.values,
-                   this.x.values, (r, c) => this.valueAt(this.x.values[c], this.y.values[r]),
-                   (value) => metricWords(this.metric, value), best);
+    // What has more values than fit beside each other goes down.
+    const turned = this.x.values.length > mostColumns && this.y.values.length < this.x.values.length;
+    const [down, across] = turned ? [this.x, this.y] : [this.y, this.x];
+    const value = (r, c) => (turned ? this.valueAt(down.values[r], across.values[c]) : this.valueAt(across.values[c], down.values[r]));
+    return heatMap(`${this.metric.title}: ${down.name} down, ${across.name} across; the best is framed`, "", down.values,
+                   across.values, value, (one) => metricWords(this.metric, one), best);
   }
 }
 
@@ -151,7 +156,7 @@ function sweepSections(data) {
   }
   const sections = [];
   if (best && data.axes.length) {
-    const explorer = new SweepExplorer(data, points);
+    const explorer = new SweepExplorer(data, points, best);
     sections.push(section("explore", "What was varied", explorer.tools, explorer.picture));
   }
   if (best) {
@@ -165,6 +170,8 @@ function sweepSections(data) {
       { title: "Error" }], failed.slice(0, mostRows).map((point) => ({
       class: "failed", cells: [...data.axes.map((axis) => point.inputs[axis.name]), point.error] })))));
   }
-  sections.push(setUpSection(data));
+  sections.push(setUpSection(data), section("assumptions", "Assumptions", element("p", {},
+    "Every point is a simulation of its own, with the speeds of its platform file and what was set of them; figures are " +
+    "as they were stored.", best ? " The command of the best point prints what its speeds rest on." : "")));
   return { lead: data.axes.map((axis) => `${axis.name}: ${axis.values.length} values`).join(", ") || "One point", cards, sections };
 }

@@ -9,6 +9,15 @@ function short(value) {
   return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
 }
 
+// Text in lines of at most so many letters, broken between words.
+function wrapped(text, most) {
+  return text.split(" ").reduce((made, word) => {
+    const last = made.at(-1);
+    if (last !== undefined && `${last} ${word}`.length <= most) return [...made.slice(0, -1), `${last} ${word}`];
+    return [...made, word];
+  }, []);
+}
+
 function timeWords(seconds) {
   const size = Math.abs(seconds);
   if (size === 0) return "0 s";
@@ -45,8 +54,14 @@ function sizeWords(bytes) {
   return `${short(value)} ${units[power]}`;
 }
 
+// The unit for memory of up to so many bytes: {size, name}.
+function memoryUnit(bytes) {
+  return bytes < 0.1 * 2 ** 30 ? { size: 2 ** 20, name: "MiB" } : { size: 2 ** 30, name: "GiB" };
+}
+
 function memoryWords(bytes) {
-  return `${fixed(bytes / 2 ** 30, 2)} GiB`;
+  const unit = memoryUnit(bytes);
+  return `${fixed(bytes / unit.size, 2)} ${unit.name}`;
 }
 
 function rateWords(bytesPerSecond) {
