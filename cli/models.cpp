@@ -360,6 +360,10 @@ void add_format(CLI::App& command, std::string& format) {
 void add_models_command(CLI::App& app) {
   CLI::App* models = app.add_subcommand("models", "The networks, their gradients and kernels");
   models->require_subcommand(1);
+  models->footer(
+      "Examples:\n"
+      "  hcclsim models list\n"
+      "  hcclsim models show resnet50 --gradients  in production order");
 
   CLI::App* list_command = models->add_subcommand("list", "List the networks");
   const auto list_format = std::make_shared<std::string>("text");

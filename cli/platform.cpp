@@ -104,6 +104,12 @@ void generate(const GenerateOptions& options) {
 void add_platform_command(CLI::App& app) {
   CLI::App* const platform = app.add_subcommand("platform", "Platform files: the clusters that are simulated");
   platform->require_subcommand(1);
+  platform->footer(
+      "Examples:\n"
+      "  hcclsim platform list\n"
+      "  hcclsim platform generate --soc 910B2 --servers 4 --output cluster.xml\n"
+      "  hcclsim platform check cluster.xml\n"
+      "  hcclsim platform show cluster.xml");
 
   platform->add_subcommand("list", "List the shipped platform files")->callback(list);
 

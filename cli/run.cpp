@@ -30,15 +30,15 @@ namespace fs = std::filesystem;
 
 constexpr const char* footer =
     "Examples:\n"
-    "  hcclsim run                                          ResNet50 on eight 910A, default split\n"
-    "  hcclsim run --hcom-parallel on --split-by-size 80,20 overlap, another split\n"
-    "  hcclsim run --platform atlas800t-a2-x2 --batch 256   two servers of eight 910B\n"
-    "  hcclsim run --trace timeline.json                    for ui.perfetto.dev\n"
-    "  hcclsim run --gradients profile.csv --format json    a measured profile instead of a model\n"
-    "  hcclsim run --numerics --iterations 10               real gradients, loss and accuracy\n"
-    "  hcclsim run --explain                                why these algorithms, and what others cost\n"
-    "  hcclsim run --format json --advice                   with comparisons and advice\n"
-    "  hcclsim run --baseline stored.json --junit run.xml   against a run that was stored, for CI";
+    "  hcclsim run                                           ResNet50 on eight 910A, default split\n"
+    "  hcclsim run --hcom-parallel on --split-by-size 80,20  overlap, another split\n"
+    "  hcclsim run --platform atlas800t-a2-x2 --batch 256    two servers of eight 910B\n"
+    "  hcclsim run --trace timeline.json                     for ui.perfetto.dev\n"
+    "  hcclsim run --gradients profile.csv --format json     a measured profile instead of a model\n"
+    "  hcclsim run --numerics --iterations 10                real gradients, loss and accuracy\n"
+    "  hcclsim run --explain                                 why these algorithms, and what others cost\n"
+    "  hcclsim run --format json --advice                    with comparisons and advice\n"
+    "  hcclsim run --baseline stored.json --junit run.xml    against a run that was stored, for CI";
 
 /// The timeline files that --trace asks for: one, or one per rank in a folder.
 struct Timeline {

@@ -33,6 +33,11 @@ void convert(const ConvertOptions& options) {
 void add_schedule_command(CLI::App& app) {
   CLI::App* const schedule = app.add_subcommand("schedule", "Schedules of collectives as files");
   schedule->require_subcommand(1);
+  schedule->footer(
+      "Examples:\n"
+      "  hcclsim schedule generate --algorithm ring --bytes 4M -o ring.txt\n"
+      "  hcclsim schedule check ring.txt\n"
+      "  hcclsim schedule time ring.txt --platform atlas800-9000");
   add_schedule_generate(*schedule);
   add_schedule_show(*schedule);
   add_schedule_check(*schedule);

@@ -135,7 +135,7 @@ void add_schedule_generate(CLI::App& schedule) {
   command->add_option("-o,--output", options->output, "File to write, - for standard output")->capture_default_str();
   command->footer(
       "Examples:\n"
-      "  hcclsim schedule generate --algorithm ring --bytes 64M -o ring.txt\n"
+      "  hcclsim schedule generate --algorithm ring --bytes 4M -o ring.txt\n"
       "  hcclsim schedule generate --collective alltoall --platform atlas800t-a2-x2 --bytes 1M --binary -o a2a.bin");
   command->callback([command, options] {
     finish_platform_options(OptionOrigins(*command, {}), {"ranks"}, *options);

@@ -9,6 +9,16 @@ namespace hcclsim::cli {
 void add_sweep_command(CLI::App& app) {
   CLI::App* const sweep = app.add_subcommand("sweep", "Simulate every point of a grid of options");
   sweep->require_subcommand(1);
+  sweep->footer(
+      "Examples:\n"
+      "  hcclsim sweep run points.db run --hcom-parallel on --split-by-size 60:90:10\n"
+      "  hcclsim sweep show points.db\n"
+      "  hcclsim sweep best points.db --by images_per_s\n"
+      "  hcclsim sweep plot points.db -o points.svg\n"
+      "  hcclsim sweep export csv points.db\n"
+      "  hcclsim sweep merge all.db part1.db part2.db\n"
+      "  hcclsim sweep submit points.db --tasks 8 --config grid.toml  on Slurm\n"
+      "  hcclsim sweep status points.db");
   add_sweep_run_command(*sweep);
   add_sweep_show_commands(*sweep);
   add_sweep_submit_commands(*sweep);

@@ -139,7 +139,7 @@ void add_sweep_submit_commands(CLI::App& sweep) {
   command->add_flag("--detach", options->detach, "Do not wait; `hcclsim sweep status` follows and merges");
   command->footer(
       "The database and its folder must be on a file system that all nodes share. Ctrl-C leaves the job alone.\n"
-      "Example:\n"
+      "Examples:\n"
       "  hcclsim sweep submit --tasks 16 --cpus-per-task 8 big.db run --model resnet50,vgg16 --split-by-size 50:99:1");
   command->callback([options] { submit(*options); });
 

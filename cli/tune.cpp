@@ -19,11 +19,11 @@ void add_tune_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("tune", "The best gradient split, with its proof");
   command->footer(
       "Examples:\n"
-      "  hcclsim tune                                     ResNet50 on eight 910A\n"
-      "  hcclsim tune --gradients profile.csv --cost table a measured profile\n"
+      "  hcclsim tune                                       ResNet50 on eight 910A\n"
+      "  hcclsim tune --gradients profile.csv --cost table  a measured profile\n"
       "  hcclsim tune --platform atlas800t-a2-x2 --format json\n"
       "  hcclsim tune --compare default,threshold:16MB,optimal\n"
-      "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2 how far the split stays the best");
+      "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best");
   set_up_tune(command, nullptr);
 }
 

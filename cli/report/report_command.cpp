@@ -16,9 +16,9 @@ namespace {
 constexpr const char* examples =
     "Examples:\n"
     "  hcclsim report run --hcom-parallel on -o step.html\n"
-    "  hcclsim report tune --model bert-base -o split.html\n"
+    "  hcclsim report tune --model vgg16 -o split.html\n"
     "  hcclsim report sweep points.db -o sweep.html\n"
-    "  hcclsim report collective allreduce -b 8K -e 64M -f 2 --output allreduce.html\n\n";
+    "  hcclsim report collective allreduce -b 8K -e 64M -f 2 --output allreduce.html";
 
 /// The sub-command that works as `name` and writes a report. In hccl_test's options -o is the reduction.
 CLI::App* add_reported(CLI::App& report, const char* name, const char* description, const char* output,
