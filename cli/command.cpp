@@ -139,7 +139,13 @@ int report(const CLI::ParseError& error, CLI::App& app) {
     return 0;
   }
   const auto unexpected = app.remaining(true);
-  const std::string message = unexpected.empty() ? error.what() : unexpected_argument(command, unexpected.front());
+  const auto commands = command_names(command);
+  std::string message = error.what();
+  if (!unexpected.empty()) {
+    message = unexpected_argument(command, unexpected.front());
+  } else if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    message = fmt::format("a command is required; commands: {}", fmt::join(commands, ", "));
+  }
   return report(ErrorCode::bad_input, fmt::format("{}\nSee '{} --help'.", message, full_name(command)));
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/option_checks.hpp"
 #include "cli/output.hpp"
 #include "models/lowering.hpp"
 #include "models/optimizer.hpp"
@@ -351,7 +352,7 @@ void list(const std::string& format) {
 
 void add_format(CLI::App& command, std::string& format) {
   command.add_option("--format", format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->check(one_of({"text", "json", "csv"}))
       ->capture_default_str();
 }
 

@@ -9,6 +9,7 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/output_file.hpp"
+#include "cli/option_checks.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/platform_show.hpp"
@@ -119,7 +120,7 @@ void add_platform_command(CLI::App& app) {
   show_command->add_option("FILE", show_options->file, "A platform file, or the name of a shipped one")->required();
   show_command->add_option("--route", show_options->route, "Also the route between two NPUs, by rank: 0:9");
   show_command->add_option("--format", show_options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
+      ->check(one_of({"text", "json"}))
       ->capture_default_str();
   show_command->callback([show_options] { show(*show_options); });
 
