@@ -196,6 +196,7 @@ class Calibrator {
     hccl::CollectiveRequest request{.operation = options.operation, .launch = options.launch};
     request.config = platform_.config;
     request.operation.ranks = topology.ranks;
+    platform_.note_algorithm(command_.measured.hccl_settings, request, topology);
     const hccl::Collective collective = options.operation.collective;
     log.what = fmt::format("{}, {} ranks", log.what, topology.ranks);
     for (const study::CollectiveLog::Row& row : log.contents.rows) {

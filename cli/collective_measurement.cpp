@@ -141,7 +141,7 @@ hccl::Communicator communicator_of(const MeasurementOptions& options, const Load
 }
 
 Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& cluster) {
-  const LoadedPlatform platform = platform_of(options, cluster);
+  LoadedPlatform platform = platform_of(options, cluster);
   const device::Soc& soc = platform.soc;
   const device::TaskCosts& costs = platform.costs;
   Measurement measurement{.platform = std::filesystem::path(cluster.path()).filename().string(),
@@ -152,7 +152,7 @@ Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& 
                           .explanation = {},
                           .link_sources = {},
                           .unmodelled = platform.unmodelled,
-                          .notes = platform.notes};
+                          .notes = {}};
   const hccl::Communicator communicator = communicator_of(options, platform);
   measurement.link_sources = link_sources(cluster, communicator.ranks);
   const hccl::Topology topology = hccl::topology_of(communicator, cluster);
@@ -164,6 +164,8 @@ Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& 
   request.levels = options.levels;
 
   request.operation.ranks = topology.ranks;
+  platform.note_algorithm(options.hccl_settings, request, topology);
+  measurement.notes = platform.notes;
   std::vector<Bytes> sizes = sizes_of(options.sizes, request.operation.collective, topology.ranks);
   if (sizes.front() == 0) {
     add_empty_row(measurement, options.check);

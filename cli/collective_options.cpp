@@ -109,6 +109,7 @@ MeasurementOptions measurement_options(CLI::App& command, const CollectiveOption
   // The buffers of hccl_test: one for broadcast, two otherwise.
   operation.in_place = operation.collective == hccl::Collective::broadcast;
   options.algorithm = hccl::parse_algorithm(operation.collective, given.algorithm);
+  require_one_algorithm(OptionOrigins(command, {}), given.hccl_options, "algorithm", options.algorithm);
   if (!given.levels.empty()) options.levels = hccl::parse_levels(given.levels);
   options.launch = hccl::parse_launch_mode(given.launch);
   options.network = given.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;

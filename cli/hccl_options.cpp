@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -88,6 +89,16 @@ std::vector<hccl::HcclSetting> hccl_settings(const OptionOrigins& origins, const
   std::vector<hccl::HcclSetting> list;
   for (auto& [variable, setting] : settings) list.push_back(std::move(setting));
   return list;
+}
+
+void require_one_algorithm(const OptionOrigins& origins, const HcclOptions& options, const std::string& key,
+                           hccl::Algorithm algorithm) {
+  if (trimmed(options.at("hccl-algo")).empty()) return;
+  // Of a hierarchy HCCL_ALGO says the algorithms of the levels.
+  if (algorithm != hccl::Algorithm::automatic && algorithm != hccl::Algorithm::hierarchical) {
+    origins.require_one_of("hccl-algo", key);
+  }
+  origins.require_one_of("hccl-algo", "levels");
 }
 
 std::string unmodelled_line(const std::vector<std::string>& origins) {

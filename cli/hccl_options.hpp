@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/option_origins.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/config.hpp"
 
 /// Options with the meaning of HCCL's environment variables (docs/hccl_variables.md). An option counts before its
@@ -21,6 +22,11 @@ void add_hccl_options(CLI::App& command, HcclOptions& options);
 /// What variables HCCL_… of the environment and the options set, one setting of a variable, in alphabetical order.
 /// Throws Error(bad_input, "option") for a kind of link that is none.
 [[nodiscard]] std::vector<hccl::HcclSetting> hccl_settings(const OptionOrigins& origins, const HcclOptions& options);
+
+/// Throws Error(bad_input, "option") if beside --hccl-algo another option says the whole algorithm: that with `key`,
+/// whose value it is, or --levels. Where HCCL_ALGO is in the environment, the option counts, with a note.
+void require_one_algorithm(const OptionOrigins& origins, const HcclOptions& options, const std::string& key,
+                           hccl::Algorithm algorithm);
 
 /// Line of a report that names settings without effect; nothing if there are none.
 [[nodiscard]] std::string unmodelled_line(const std::vector<std::string>& origins);

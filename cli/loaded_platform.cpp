@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "cli/option_checks.hpp"
+#include "hccl/collective/algo_notes.hpp"
 #include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
 
@@ -91,6 +92,13 @@ Rank LoadedPlatform::participating(Rank asked_for) const {
     bad_input("option", "--ranks {}: {} has {} NPUs", asked_for, cluster.path(), cluster.size());
   }
   return placed.value_or(asked_for == 0 ? cluster.size() : asked_for);
+}
+
+void LoadedPlatform::note_algorithm(std::span<const hccl::HcclSetting> settings, const hccl::CollectiveRequest& request,
+                                    const hccl::Topology& topology) {
+  for (std::string& note : algo_notes(settings, request, topology, soc.generation)) {
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
+  }
 }
 
 void LoadedPlatform::require_ranks(const std::string& what, Rank ranks) const {

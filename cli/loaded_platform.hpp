@@ -14,6 +14,7 @@
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/collective/config.hpp"
+#include "hccl/collective/selection.hpp"
 #include "sim/cluster.hpp"
 
 /// The platform that a command works on, under what the user sets of HCCL: every command that has a platform obeys the
@@ -46,6 +47,9 @@ struct LoadedPlatform {
   /// NPUs that take part: those of the rank table, else as many as --ranks says, 0 for all of the platform. Throws
   /// Error(bad_input, "option") for more than there are.
   [[nodiscard]] Rank participating(Rank asked_for) const;
+  /// Adds to the notes, once, what HCCL_ALGO among the settings does not do to the collective.
+  void note_algorithm(std::span<const hccl::HcclSetting> settings, const hccl::CollectiveRequest& request,
+                      const hccl::Topology& topology);
   /// Throws Error(bad_input, "option") if `what`, such as a schedule's file, is for more ranks than there are.
   void require_ranks(const std::string& what, Rank ranks) const;
 

@@ -106,6 +106,8 @@ LoadedRun::LoadedRun(const RunOptions& options, sim::Cluster& on)
   training.iterations = options.iterations;
   training.rank = options.rank;
   training.network = network_of(options, npus);
+  note_algorithm(options.hccl_settings, training.allreduce_request(0, workload.gradient_type),
+                 topology_of(hccl::world_communicator(npus), cluster));
   add_split_notes(options, strategies);
 }
 

@@ -27,7 +27,11 @@ bool OptionOrigins::given(const std::string& key) const {
 
 std::string OptionOrigins::name(const std::string& key) const {
   const auto place = places_.find(key);
-  return place == places_.end() ? "--" + key : fmt::format("{}: {}", place->second, key);
+  if (place != places_.end()) return fmt::format("{}: {}", place->second, key);
+  // CLI11 does not tell which of its names the user wrote.
+  const CLI::Option* const option = command_.get_option_no_throw("--" + key);
+  const bool has_short = option != nullptr && !option->get_snames().empty();
+  return has_short ? fmt::format("-{} (--{})", option->get_snames().front(), key) : "--" + key;
 }
 
 void OptionOrigins::require_one_of(const std::string& one, const std::string& other) const {

@@ -25,7 +25,7 @@ class OptionOrigins {
   void apply(const std::vector<ConfigEntry>& entries);
 
   [[nodiscard]] bool given(const std::string& key) const;
-  /// "--split", or "run.toml:3: split" for an option of the file.
+  /// "--split", "-p (--npus)" where it has a short name, or "run.toml:3: split" for an option of the file.
   [[nodiscard]] std::string name(const std::string& key) const;
   /// Throws Error(bad_input, "option") if both are given.
   void require_one_of(const std::string& one, const std::string& other) const;

@@ -384,6 +384,7 @@ void finish_run_options(CLI::App& command, RunOptions& options) {
                                                      : FallbackSplit::vendor_default;
   finish_rank_table_option(origins, {"npus"}, options.rank_table);
   options.hccl_settings = hccl_settings(origins, options.hccl_options);
+  require_one_algorithm(origins, options.hccl_options, "allreduce", options.allreduce);
   check_against_each_other(origins, options);
   finish_numerics_options(origins, options.optimizer, options.numerics);
   check_split(origins, options);

@@ -80,7 +80,7 @@ void take_limits(const device::Soc& soc, hccl::CheckOptions& options) {
 /// have their scratch memory from the graph.
 void take_buffers(const CheckCommand& command, const hccl::Schedule& schedule, const hccl::HcclConfig& config,
                   hccl::CheckOptions& options) {
-  if (!is_set(command.hccl_settings, buffer_size) || schedule.ccl == 0) return;
+  if (find_setting(command.hccl_settings, buffer_size) == nullptr || schedule.ccl == 0) return;
   options.ccl = config.buffer_bytes;
   options.scratch = config.buffer_bytes;
 }

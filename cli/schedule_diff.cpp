@@ -40,8 +40,6 @@ struct DiffCommand : PlatformChoice {  // without a platform times are not compa
 struct Times {
   std::string platform;
   std::array<Seconds, 2> times{};
-  std::vector<std::string> unmodelled{};  ///< settings of HCCL without effect
-  std::vector<std::string> notes{};
 
   [[nodiscard]] bool equal() const {
     constexpr double tolerance = 1e-9;  // as far as the two networks agree
@@ -49,8 +47,18 @@ struct Times {
   }
 };
 
+struct Comparison {
+  hccl::ScheduleDifference difference;
+  std::optional<Times> times{};
+  std::vector<std::string> unmodelled{};  ///< settings of HCCL without effect
+  std::vector<std::string> notes{};       ///< of the platform
+
+  [[nodiscard]] bool equal() const { return difference.equal() && (!times.has_value() || times->equal()); }
+};
+
 /// Simulates both, each alone.
-Times times_of(const DiffCommand& command, const std::array<std::shared_ptr<const hccl::Schedule>, 2>& schedules) {
+void compare_times(const DiffCommand& command, const std::array<std::shared_ptr<const hccl::Schedule>, 2>& schedules,
+                   Comparison& comparison) {
   const std::string path = find_platform(command.platform);
   const std::string sent = run_in_child([&] {
     constexpr std::array<std::string_view, 2> obeyed{"HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
@@ -73,10 +81,10 @@ Times times_of(const DiffCommand& command, const std::array<std::shared_ptr<cons
         -1, ' ', false, ordered_json::error_handler_t::replace);
   });
   const ordered_json json = ordered_json::parse(sent);
-  return {.platform = std::filesystem::path(path).filename().string(),
-          .times = json["times"].get<std::array<Seconds, 2>>(),
-          .unmodelled = json["unmodelled"].get<std::vector<std::string>>(),
-          .notes = json["notes"].get<std::vector<std::string>>()};
+  comparison.times = {.platform = std::filesystem::path(path).filename().string(),
+                      .times = json["times"].get<std::array<Seconds, 2>>()};
+  comparison.unmodelled = json["unmodelled"].get<std::vector<std::string>>();
+  comparison.notes = json["notes"].get<std::vector<std::string>>();
 }
 
 std::string counts_text(const char* what, const std::array<std::uint64_t, hccl::change_kinds>& counts) {
@@ -94,8 +102,8 @@ std::string place_text(const hccl::TaskPlace& place) {
                      place.task);
 }
 
-std::string text_of(const DiffCommand& command, const hccl::ScheduleDifference& difference,
-                    const std::optional<Times>& times) {
+std::string text_of(const DiffCommand& command, const Comparison& comparison) {
+  const auto& [difference, times, unmodelled, notes] = comparison;
   std::string text;
   for (const hccl::FieldDifference& field : difference.fields) {
     text += fmt::format("{}: {} -> {}\n", field.name, field.first, field.second);
@@ -128,9 +136,9 @@ std::string text_of(const DiffCommand& command, const hccl::ScheduleDifference& 
       text += fmt::format(" ({:+.3f} us", (second - first) / microsecond);
       text += first > 0 ? fmt::format(", {:+.2f} %)\n", (second / first - 1) * 100) : ")\n";
     }
-    text += unmodelled_line(times->unmodelled);
-    for (const std::string& note : times->notes) text += fmt::format("Note: {}\n", note);
   }
+  text += unmodelled_line(unmodelled);
+  for (const std::string& note : notes) text += fmt::format("Note: {}\n", note);
   return text;
 }
 
@@ -151,12 +159,12 @@ ordered_json json_of(const std::optional<hccl::TaskPlace>& place) {
           {"task", place->task}};
 }
 
-std::string json_of(const DiffCommand& command, const hccl::ScheduleDifference& difference,
-                    const std::optional<Times>& times) {
+std::string json_of(const DiffCommand& command, const Comparison& comparison) {
+  const auto& [difference, times, unmodelled, notes] = comparison;
   ordered_json json{{"format_version", 1},
                     {"a", command.first},
                     {"b", command.second},
-                    {"equal", difference.equal() && (!times.has_value() || times->equal())},
+                    {"equal", comparison.equal()},
                     {"compared_ranks", difference.shown_for_all ? difference.ranks : difference.compared_ranks},
                     {"fields", ordered_json::array()},
                     {"stages", ordered_json::array()}};
@@ -176,9 +184,9 @@ std::string json_of(const DiffCommand& command, const hccl::ScheduleDifference& 
   if (times.has_value()) {
     const auto [first, second] = times->times;
     json["time"] = {{"platform", times->platform}, {"a_s", first}, {"b_s", second}, {"difference_s", second - first}};
-    if (!times->unmodelled.empty()) json["not_modelled"] = times->unmodelled;
-    json["notes"] = times->notes;
   }
+  if (!unmodelled.empty()) json["not_modelled"] = unmodelled;
+  if (times.has_value()) json["notes"] = notes;
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
 }
 
@@ -192,12 +200,11 @@ void diff(const DiffCommand& command) {
   std::optional<Rank> deciding_ranks;
   const bool large = task_count(*first) + task_count(*second) > hccl::most_compared_tasks;
   if (large && rotate_alike(*first, *second)) deciding_ranks = 1;
-  const hccl::ScheduleDifference difference =
-      hccl::difference(*first, *second, hccl::most_compared_tasks, deciding_ranks);
-  std::optional<Times> times;
-  if (!command.platform.empty()) times = times_of(command, schedules);
-  print(command.format == "json" ? json_of(command, difference, times) : text_of(command, difference, times));
-  if (difference.equal() && (!times.has_value() || times->equal())) return;
+  Comparison comparison{.difference = hccl::difference(*first, *second, hccl::most_compared_tasks, deciding_ranks),
+                        .unmodelled = hccl::unmodelled(command.hccl_settings, {})};
+  if (!command.platform.empty()) compare_times(command, schedules, comparison);
+  print(command.format == "json" ? json_of(command, comparison) : text_of(command, comparison));
+  if (comparison.equal()) return;
   throw Error(ErrorCode::check_failed, "schedule", fmt::format("{} and {} differ", command.first, command.second));
 }
 

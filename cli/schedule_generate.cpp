@@ -82,19 +82,20 @@ std::vector<std::string_view> obeyed_variables(const GenerateOptions& options) {
 
 void generate(const GenerateOptions& options) {
   const std::string path = find_platform(options.platform);
-  write_output(
-      options.output, run_in_child([&] {
-        sim::Cluster cluster(path);
-        const LoadedPlatform platform(options.rank_table, options.hccl_settings, obeyed_variables(options), cluster);
-        const Rank ranks = platform.participating(options.ranks);
-        hccl::CollectiveRequest request = request_of(options, ranks);
-        request.config = platform.config;
-        const hccl::Topology topology = hccl::topology_of(hccl::world_communicator(ranks), cluster);
-        std::string schedule = contents_of(*hccl::make_collective(request, topology, platform.soc),
-                                           options.binary ? hccl::ScheduleForm::binary : hccl::ScheduleForm::text);
-        print_remarks_apart(platform.unmodelled, platform.notes);
-        return schedule;
-      }));
+  write_output(options.output, run_in_child([&] {
+                 sim::Cluster cluster(path);
+                 LoadedPlatform platform(options.rank_table, options.hccl_settings, obeyed_variables(options), cluster);
+                 const Rank ranks = platform.participating(options.ranks);
+                 hccl::CollectiveRequest request = request_of(options, ranks);
+                 request.config = platform.config;
+                 const hccl::Topology topology = hccl::topology_of(hccl::world_communicator(ranks), cluster);
+                 std::string schedule =
+                     contents_of(*hccl::make_collective(request, topology, platform.soc),
+                                 options.binary ? hccl::ScheduleForm::binary : hccl::ScheduleForm::text);
+                 platform.note_algorithm(options.hccl_settings, request, topology);
+                 print_remarks_apart(platform.unmodelled, platform.notes);
+                 return schedule;
+               }));
 }
 
 }  // namespace
@@ -138,7 +139,11 @@ void add_schedule_generate(CLI::App& schedule) {
       "  hcclsim schedule generate --algorithm ring --bytes 4M -o ring.txt\n"
       "  hcclsim schedule generate --collective alltoall --platform atlas800t-a2-x2 --bytes 1M --binary -o a2a.bin");
   command->callback([command, options] {
-    finish_platform_options(OptionOrigins(*command, {}), {"ranks"}, *options);
+    const OptionOrigins origins(*command, {});
+    finish_platform_options(origins, {"ranks"}, *options);
+    require_one_algorithm(
+        origins, options->hccl_options, "algorithm",
+        hccl::parse_algorithm(parse_collective_name(options->collective).collective, options->algorithm));
     generate(*options);
   });
 }

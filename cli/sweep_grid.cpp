@@ -180,12 +180,12 @@ std::vector<std::string> split_edits(const std::string& text) {
 }
 
 /// The variables of HCCL that are set change what points give; they are inputs like others.
-void add_environment(const std::string& command, study::Json& inputs) {
+void add_environment(study::Json& inputs) {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::string name(text.substr(0, text.find('=')));
     if (!is_variable(name) || name.size() == text.size()) continue;
-    if (name == "RANK_TABLE_FILE" && (command != "run" || name.size() + 1 == text.size())) continue;
+    if (name == "RANK_TABLE_FILE" && name.size() + 1 == text.size()) continue;
     inputs[name] = text.substr(name.size() + 1);
   }
 }
@@ -254,7 +254,7 @@ std::vector<study::Point> points_of(const SweepGrid& sweep) {
   for (std::size_t i = 0; i < size; ++i) {
     study::Point point{.command = sweep.command, .inputs = study::Json::object(), .version = std::string(version())};
     for (const auto& [name, value] : sweep.grid.at(i)) point.inputs[name] = value;
-    add_environment(sweep.command, point.inputs);
+    add_environment(point.inputs);
     const std::string given = point.inputs.value("platform", defaults->platform());
     const auto [platform, added] = platforms.try_emplace(given);
     if (added) platform->second = find_platform(given);

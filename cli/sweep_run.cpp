@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "cli/hccl_options.hpp"
 #include "cli/interruption.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output.hpp"
@@ -72,6 +73,21 @@ std::string summary(const std::vector<study::StoredPoint>& points, std::uint64_t
   return text;
 }
 
+/// Settings of HCCL that had no effect on some of the points.
+std::vector<std::string> unmodelled(study::SweepStore& store, const std::vector<study::StoredPoint>& points) {
+  constexpr const char* key = "not_modelled";
+  std::set<std::string> wanted;
+  for (const study::StoredPoint& point : points) wanted.insert(point.id);
+  std::set<std::string> origins;
+  const auto look_at = [&](const study::StoredPoint& point) {
+    if (!wanted.contains(point.id) || point.result.find(key) == std::string::npos) return;
+    const study::Json result = study::Json::parse(point.result);
+    for (const study::Json& origin : result.value(key, study::Json::array())) origins.insert(origin.get<std::string>());
+  };
+  store.for_each(look_at, true);
+  return {origins.begin(), origins.end()};
+}
+
 /// Leaves out the points that are done in another database.
 void leave_out_done(std::vector<study::Point>& points, const std::string& database) {
   study::SweepStore store(database, study::SweepStore::Access::read);
@@ -124,7 +140,7 @@ std::vector<study::Point> GridArguments::points() const {
 
 void report_points(study::SweepStore& store, const std::vector<study::Point>& points, std::uint64_t computed) {
   const std::vector<study::StoredPoint> results = stored(store, points);
-  print(summary(results, computed));
+  print(summary(results, computed) + unmodelled_line(unmodelled(store, results)));
   std::size_t failed = 0;
   std::size_t left = 0;
   for (const study::StoredPoint& point : results) {

@@ -185,4 +185,11 @@ bool has_level2(device::Generation generation, AlgoOperator op, LevelAlgorithm a
   }
 }
 
+AlgoLevels available(AlgoLevels levels, device::Generation generation, AlgoOperator op) {
+  if (levels.level1 == ahc) return has_level1(generation, op, ahc) ? levels : AlgoLevels{};
+  if (!has_level1(generation, op, levels.level1)) levels.level1 = automatic;
+  if (!has_level2(generation, op, levels.level2)) levels.level2 = automatic;
+  return levels;
+}
+
 }  // namespace hcclsim::hccl

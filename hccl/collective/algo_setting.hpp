@@ -60,5 +60,7 @@ struct AlgoSetting {
 [[nodiscard]] bool has_level1(device::Generation generation, AlgoOperator op, LevelAlgorithm algorithm);
 /// The same for level 2, which A3 alone has.
 [[nodiscard]] bool has_level2(device::Generation generation, AlgoOperator op, LevelAlgorithm algorithm);
+/// What is left of `levels` on products of the generation: automatic where they do not have the algorithm.
+[[nodiscard]] AlgoLevels available(AlgoLevels levels, device::Generation generation, AlgoOperator op);
 
 }  // namespace hcclsim::hccl

@@ -1,12 +1,14 @@
 #include "hccl/collective/algorithm.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include "base/error.hpp"
+#include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "hccl/collective/ahc.hpp"
 #include "hccl/collective/barrier.hpp"
@@ -144,6 +146,26 @@ const Row* find(Collective collective, Algorithm algorithm) {
   return nullptr;
 }
 
+bool works_on_levels(Algorithm algorithm) {
+  for (int collective = 0; collective < static_cast<int>(Collective::barrier); ++collective) {
+    if (works_on_level(algorithm, static_cast<Collective>(collective))) return true;
+  }
+  return false;
+}
+
+Algorithm parse_algorithm_of_level(std::string_view level, std::string_view name) {
+  if (name == "hd") return Algorithm::halving_doubling;
+  std::vector<std::string> names;
+  for (std::size_t number = 0; number < algorithm_names.size(); ++number) {
+    const auto algorithm = static_cast<Algorithm>(number);
+    if (!works_on_levels(algorithm)) continue;
+    if (name_of(algorithm) == name) return algorithm;
+    names.emplace_back(name_of(algorithm));
+  }
+  bad_input("option", "level '{}': '{}' is not an algorithm of a level; accepted: {}; hd is halving-doubling{}", level,
+            name, fmt::join(names, ", "), did_you_mean(name, names));
+}
+
 /// "ring, multi-ring, …".
 std::string names_of(Collective collective) {
   std::string names;
@@ -179,13 +201,11 @@ std::vector<HierarchyLevel> parse_levels(std::string_view text) {
   for (const std::string_view level : split(text, ',')) {
     const std::size_t colon = std::min(level.find(':'), level.size());
     const Rank size = parse_number<Rank>(level.substr(0, colon)).value_or(0);
-    const auto* const name =
-        std::find(algorithm_names.begin(), algorithm_names.end(), level.substr(std::min(colon + 1, level.size())));
-    if (size == 0 || size > most || name == algorithm_names.end()) {
+    if (colon == level.size() || size == 0 || size > most) {
       bad_input("option",
                 "level '{}': give levels as SIZE:ALGORITHM from the innermost on, such as 2:ring,8:mesh,4:nhr", level);
     }
-    levels.push_back({.size = size, .algorithm = static_cast<Algorithm>(name - algorithm_names.begin())});
+    levels.push_back({.size = size, .algorithm = parse_algorithm_of_level(level, level.substr(colon + 1))});
   }
   return levels;
 }

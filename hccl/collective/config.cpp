@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 #include <optional>
 
 #include "base/error.hpp"
@@ -55,37 +54,16 @@ class Settings {
   std::span<const HcclSetting> settings_;
 };
 
-/// Leaves to HCCL what it has no such algorithm for, and says so.
-void drop_what_hccl_lacks(AlgoSetting& algo, const HcclSetting& setting, Generation generation,
-                          std::vector<std::string>& notes) {
-  std::map<std::string, std::vector<std::string_view>> dropped;  // "level1:NB" -> operators
-  const auto check = [&](AlgoOperator op, LevelAlgorithm& algorithm, bool has, int level) {
-    if (has) return;
-    dropped[fmt::format("level{}:{}", level, name_of(algorithm))].push_back(name_of(op));
-    algorithm = LevelAlgorithm::automatic;
-  };
-  for (std::size_t number = 0; number < algo_operators; ++number) {
-    const auto op = static_cast<AlgoOperator>(number);
-    AlgoLevels& levels = algo.of(op);
-    const bool level2_follows = levels.level1 == LevelAlgorithm::ahc;  // AHC is on both levels, and was said of one
-    check(op, levels.level1, has_level1(generation, op, levels.level1), 1);
-    if (level2_follows && levels.level1 == LevelAlgorithm::automatic) levels.level2 = LevelAlgorithm::automatic;
-    check(op, levels.level2, has_level2(generation, op, levels.level2), 2);
-  }
-  for (const auto& [choice, operators] : dropped) {
-    const std::string which =
-        operators.size() == algo_operators ? "" : fmt::format(" for {}", fmt::join(operators, ", "));
-    notes.push_back(fmt::format("{}: HCCL on {} does not have {}{} and chooses itself", setting.origin,
-                                product_of(generation), choice, which));
-  }
-}
-
-AlgoSetting algo_of(const Settings& settings, Generation generation, std::vector<std::string>& notes) {
+/// What HCCL does not have is left to it; algo_notes.hpp says so of the operators that run.
+AlgoSetting algo_of(const Settings& settings, Generation generation) {
   const HcclSetting* const setting = settings.find("HCCL_ALGO");
   if (setting == nullptr) return {};
   try {
     AlgoSetting algo = parse_algo_setting(setting->value);
-    drop_what_hccl_lacks(algo, *setting, generation, notes);
+    for (std::size_t number = 0; number < algo_operators; ++number) {
+      const auto op = static_cast<AlgoOperator>(number);
+      algo.of(op) = available(algo.of(op), generation, op);
+    }
     return algo;
   } catch (const Error& error) {
     bad_input("environment", "{} '{}': {}", setting->origin, setting->value, error.what());
@@ -204,7 +182,7 @@ HcclConfig read_hccl_config(std::span<const HcclSetting> given, Generation gener
                             std::vector<std::string>& notes) {
   const Settings settings(given);
   HcclConfig config;
-  config.algo = algo_of(settings, generation, notes);
+  config.algo = algo_of(settings, generation);
   constexpr std::uint64_t most_megabytes = std::numeric_limits<std::uint32_t>::max();
   if (const auto megabytes = settings.whole("HCCL_BUFFSIZE", {1, most_megabytes, 1, "MB"})) {
     config.buffer_bytes = *megabytes << 20U;
@@ -232,8 +210,8 @@ HcclConfig read_hccl_config(std::span<const HcclSetting> given, Generation gener
   return config;
 }
 
-bool is_set(std::span<const HcclSetting> settings, std::string_view variable) {
-  return Settings(settings).find(variable) != nullptr;
+const HcclSetting* find_setting(std::span<const HcclSetting> settings, std::string_view variable) {
+  return Settings(settings).find(variable);
 }
 
 std::vector<std::string> unmodelled(std::span<const HcclSetting> settings, std::span<const std::string_view> modelled) {

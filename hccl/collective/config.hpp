@@ -51,14 +51,14 @@ struct HcclConfig {
 };
 
 /// Checks all settings, at most one of a variable, and returns their values, or the generation's where nothing is set.
-/// Adds to `notes` where HCCL itself does not do what was asked: an algorithm that the product
-/// does not have for an operator, a mode of another generation. Throws Error(bad_input, "environment") that names the
+/// Adds to `notes` where HCCL itself does not do what was asked, such as a mode of another generation; of HCCL_ALGO,
+/// which is for some operators, algo_notes.hpp has them. Throws Error(bad_input, "environment") that names the
 /// origin, the value and what is accepted, also for variables of HCCL that do nothing here.
 [[nodiscard]] HcclConfig read_hccl_config(std::span<const HcclSetting> settings, device::Generation generation,
                                           std::vector<std::string>& notes);
 
-/// Whether the settings have a value of the variable that is not blank.
-[[nodiscard]] bool is_set(std::span<const HcclSetting> settings, std::string_view variable);
+/// The setting of the variable, null if there is none or a blank one.
+[[nodiscard]] const HcclSetting* find_setting(std::span<const HcclSetting> settings, std::string_view variable);
 
 /// Origins of the settings that have no effect: those of variables that are not among `modelled`, in their order.
 [[nodiscard]] std::vector<std::string> unmodelled(std::span<const HcclSetting> settings,

@@ -1,5 +1,6 @@
 #include "hccl/collective/config.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -153,19 +154,20 @@ TEST(HcclConfig, ExpansionModesOfTheGeneration) {
 }
 
 TEST(HcclConfig, AlgorithmsThatTheProductLacksStayWithHccl) {
-  const Read a2 = read({{"HCCL_ALGO", "allreduce=level1:ring/alltoall=level1:NHR"}});
-  EXPECT_EQ(a2.config.algo.of(AlgoOperator::allreduce).level1, LevelAlgorithm::ring);
-  EXPECT_EQ(a2.config.algo.of(AlgoOperator::alltoall).level1, LevelAlgorithm::automatic);
-  EXPECT_THAT(a2.notes, ElementsAre("HCCL_ALGO: HCCL on A2 does not have level1:NHR for alltoall and chooses itself"));
-  const Read a3 = read({{"HCCL_ALGO", "level1:NHR_V1"}}, Generation::a3);
-  EXPECT_THAT(a3.notes, ElementsAre("HCCL_ALGO: HCCL on A3 does not have level1:NHR_V1 and chooses itself"));
-  const Read a1 = read({{"HCCL_ALGO", "allreduce=level1:ring;level2:ring"}}, Generation::a1);
-  EXPECT_EQ(a1.config.algo.of(AlgoOperator::allreduce).level1, LevelAlgorithm::ring);
-  EXPECT_THAT(a1.notes, ElementsAre("HCCL_ALGO: HCCL on 910A does not have level2:ring for allreduce and chooses "
-                                    "itself"));
+  const auto levels = [](const std::string& value, AlgoOperator op, Generation generation) {
+    const AlgoLevels left = config_of("HCCL_ALGO", value, generation).algo.of(op);
+    return fmt::format("{}, {}", name_of(left.level1), name_of(left.level2));
+  };
+  const std::string apart = "allreduce=level1:ring/alltoall=level1:NHR";
+  EXPECT_EQ(levels(apart, AlgoOperator::allreduce, Generation::a2), "ring, NA");
+  EXPECT_EQ(levels(apart, AlgoOperator::alltoall, Generation::a2), "NA, NA");
+  EXPECT_EQ(levels("level1:NHR_V1", AlgoOperator::allreduce, Generation::a3), "NA, NA");
+  EXPECT_EQ(levels("level1:ring;level2:ring", AlgoOperator::allreduce, Generation::a1), "ring, NA");
+  EXPECT_EQ(levels("level1:NHR_V1;level2:ring", AlgoOperator::allreduce, Generation::a3), "NA, ring");
   // AHC is on both levels.
-  EXPECT_THAT(read({{"HCCL_ALGO", "level1:AHC"}}, Generation::a1).notes,
-              ElementsAre("HCCL_ALGO: HCCL on 910A does not have level1:AHC and chooses itself"));
+  EXPECT_EQ(levels("level1:AHC", AlgoOperator::allreduce, Generation::a1), "NA, NA");
+  EXPECT_EQ(levels("level1:AHC;level2:ring", AlgoOperator::broadcast, Generation::a3), "NA, NA");
+  EXPECT_EQ(levels("level1:AHC;level2:ring", AlgoOperator::allreduce, Generation::a3), "AHC, AHC");
 }
 
 struct BadValue {
@@ -258,8 +260,8 @@ TEST(HcclConfig, WhatHasNoEffectIsNamedUnlessItIsBlank) {
   constexpr std::array<std::string_view, 1> modelled{"HCCL_ALGO"};
   EXPECT_THAT(unmodelled(settings, modelled), ElementsAre("--hccl-connect-timeout", "HCCL_NEW", "HCCL_RDMA_TC"));
   EXPECT_THAT(unmodelled({}, modelled), IsEmpty());
-  EXPECT_TRUE(is_set(settings, "HCCL_NEW"));
-  EXPECT_FALSE(is_set(settings, "HCCL_IF_IP"));
+  EXPECT_EQ(find_setting(settings, "HCCL_NEW")->origin, "HCCL_NEW");
+  EXPECT_EQ(find_setting(settings, "HCCL_IF_IP"), nullptr);
 }
 
 TEST(HcclConfig, TheAlgorithmBetweenServersIsTheOneOfHcclAlgo) {
