@@ -206,7 +206,7 @@ Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& 
         .limited_by = limit_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name};
     request.operation.elements = schedule.elements;
     const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
-    if (const auto formula = formula_of(schedule.algorithm, schedule, topology, soc, levels)) {
+    if (const auto formula = formula_of_windows(schedule, topology, soc, levels)) {
       row.formula = formula_time(*formula, formula_costs);
       row.formula_text = to_string(*formula, schedule.payload());
     }

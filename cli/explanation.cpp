@@ -41,7 +41,12 @@ std::string text_of(const ExplainedCollective& collective) {
 std::string explanation_text(const std::vector<ExplainedCollective>& collectives) {
   std::string text;
   for (const ExplainedCollective& collective : collectives) text += text_of(collective);
-  if (!text.empty()) text += "(formula: HCCL's, on links that nothing else uses; simulated: alone on this platform)\n";
+  if (!text.empty()) {
+    text +=
+        "(formula: HCCL's, on links that nothing else uses, without launch and copies over HBM; simulated: alone on "
+        "this "
+        "platform)\n";
+  }
   return text;
 }
 

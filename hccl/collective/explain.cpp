@@ -72,7 +72,7 @@ Alternative alternative_of(const CollectiveRequest& request, const Topology& top
   }
   alternative.algorithm = alternative.schedule->algorithm;
   const std::vector<HierarchyLevel> levels = select(request, topology, soc).levels;
-  alternative.formula = formula_of(alternative.algorithm, request.operation, topology, soc, levels);
+  alternative.formula = formula_of_windows(*alternative.schedule, topology, soc, levels);
   if (alternative.formula.has_value()) alternative.formula_time = formula_time(*alternative.formula, costs);
   return alternative;
 }

@@ -22,7 +22,7 @@ struct Alternative {
   std::string algorithm;                     ///< as in Schedule::algorithm, or the plain name if it cannot work
   std::shared_ptr<const Schedule> schedule;  ///< null: it cannot work
   std::string refused;                       ///< why
-  std::optional<Formula> formula;            ///< none: HCCL gives none
+  std::optional<FormulaPasses> formula;      ///< none: HCCL gives none
   Seconds formula_time = 0;
   bool chosen = false;
 };

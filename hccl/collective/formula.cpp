@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace hcclsim::hccl {
 namespace {
@@ -298,6 +299,34 @@ std::optional<Formula> formula_of(std::string_view algorithm, const Operation& o
   return Formula{{topology.extent(), *terms}};
 }
 
+std::optional<FormulaPasses> formula_of_windows(const Schedule& schedule, const Topology& topology,
+                                                const device::Soc& soc, const std::vector<HierarchyLevel>& levels) {
+  FormulaPasses passes;
+  const auto add = [&](std::uint64_t elements, std::uint32_t times) {
+    Operation part = schedule;
+    part.elements = elements;
+    std::optional<Formula> formula = formula_of(schedule.algorithm, part, topology, soc, levels);
+    if (formula.has_value()) passes.push_back({std::move(*formula), times});
+  };
+  const std::uint64_t window = schedule.window == 0 ? schedule.elements : schedule.window;
+  const std::uint32_t full = schedule.window == 0 ? 1 : static_cast<std::uint32_t>(schedule.elements / window);
+  if (full > 0) add(window, full);
+  if (schedule.elements > full * window) add(schedule.elements - full * window, 1);
+  if (passes.empty()) return std::nullopt;
+  return passes;
+}
+
+std::string to_string(const FormulaPasses& passes, Bytes payload) {
+  if (passes.size() == 1 && passes.front().times == 1) return to_string(passes.front().formula, payload);
+  std::string text;
+  for (const FormulaPass& pass : passes) {
+    if (!text.empty()) text += " + ";
+    if (pass.times > 1) text += fmt::format("{} × ", pass.times);
+    text += fmt::format("({})", to_string(pass.formula, payload));
+  }
+  return text;
+}
+
 std::string to_string(const Formula& formula, Bytes payload) {
   if (formula.size() == 1) return to_string(formula.front().terms, payload);
   std::string text;
@@ -345,6 +374,12 @@ Seconds alpha_of(const LevelCosts& level, const device::TaskCosts& tasks, Bytes 
 Seconds formula_time(const Formula& formula, const FormulaCosts& costs) {
   Seconds time = 0;
   for (const LevelTerms& level : formula) time += terms_time(level.terms, costs.over(level.extent), costs.tasks);
+  return time;
+}
+
+Seconds formula_time(const FormulaPasses& passes, const FormulaCosts& costs) {
+  Seconds time = 0;
+  for (const FormulaPass& pass : passes) time += pass.times * formula_time(pass.formula, costs);
   return time;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +12,7 @@
 #include "device/task_cost.hpp"
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "hccl/schedule/operation.hpp"
+#include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"
 
 /// HCCL's formulas of time (its documentation, coll_algo_intro): D = alpha + n·beta + n·gamma per step, with alpha what
@@ -62,8 +63,24 @@ using Formula = std::vector<LevelTerms>;
                                                 const Topology& topology, const device::Soc& soc,
                                                 const std::vector<HierarchyLevel>& levels);
 
-/// "14α + 1.75nβ + 0.875nγ", n being the payload; of several levels "inside …; between …; between super-pods …".
+/// A formula that is paid again and again: of a window of the communicator's buffer (Schedule::window).
+struct FormulaPass {
+  Formula formula;
+  std::uint32_t times = 1;
+};
+/// All full windows, and a shorter last one if there is one. They follow each other, as all of them use one buffer.
+using FormulaPasses = std::vector<FormulaPass>;
+
+/// Of a whole schedule, window after window: what its transfers and reductions take, without the copies into and out of
+/// the communicator's buffer and without the launch. Nothing if there is no formula_of its algorithm.
+[[nodiscard]] std::optional<FormulaPasses> formula_of_windows(const Schedule& schedule, const Topology& topology,
+                                                              const device::Soc& soc,
+                                                              const std::vector<HierarchyLevel>& levels);
+
+/// "14α + 1.75nβ + 0.875nγ", n being the payload; of several levels "inside …; between …; between super-pods …"; of
+/// several windows "8 × (14α + 0.2188nβ)", and "7 × (…) + (…)" if the last is shorter.
 [[nodiscard]] std::string to_string(const Formula& formula, Bytes payload);
+[[nodiscard]] std::string to_string(const FormulaPasses& passes, Bytes payload);
 
 /// Speeds of a level: of the slowest way from a rank to another one.
 struct LevelCosts {
@@ -92,5 +109,6 @@ struct FormulaCosts {
 
 /// The formula's time.
 [[nodiscard]] Seconds formula_time(const Formula& formula, const FormulaCosts& costs);
+[[nodiscard]] Seconds formula_time(const FormulaPasses& passes, const FormulaCosts& costs);
 
 }  // namespace hcclsim::hccl
