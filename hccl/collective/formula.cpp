@@ -302,8 +302,9 @@ std::optional<Formula> formula_of(std::string_view algorithm, const Operation& o
 std::optional<FormulaPasses> formula_of_windows(const Schedule& schedule, const Topology& topology,
                                                 const device::Soc& soc, const std::vector<HierarchyLevel>& levels) {
   FormulaPasses passes;
+  const Operation& operation = schedule;
   const auto add = [&](std::uint64_t elements, std::uint32_t times) {
-    Operation part = schedule;
+    Operation part = operation;
     part.elements = elements;
     std::optional<Formula> formula = formula_of(schedule.algorithm, part, topology, soc, levels);
     if (formula.has_value()) passes.push_back({std::move(*formula), times});
