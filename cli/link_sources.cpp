@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <utility>
 
@@ -27,15 +28,19 @@ std::string_view title_of(sim::LinkKind kind) {
 
 std::vector<LinkSource> link_sources(sim::Cluster& cluster, std::span<const Rank> ranks) {
   std::map<sim::LinkKind, LinkSource> kinds;
+  const std::uint32_t first_server = cluster.npu(ranks.front()).server;
+  std::uint32_t server = first_server;
   for (const Rank rank : ranks.subspan(1)) {
-    const bool next_server = cluster.npu(rank).server != cluster.npu(ranks.front()).server;
+    if (const std::uint32_t last = std::exchange(server, cluster.npu(rank).server);
+        server != first_server && server == last) {
+      continue;
+    }
     for (const sim::LinkId id : cluster.route(ranks.front(), rank).links) {
       const sim::Link& link = cluster.links()[id];
       if (link.kind == sim::LinkKind::other || kinds.contains(link.kind)) continue;
       const auto source = cluster.property(fmt::format("link.{}.source", name_of(link.kind)));
       kinds[link.kind] = {speed_of(link), source.value_or("platform file")};
     }
-    if (next_server) break;
   }
   std::vector<LinkSource> sources;
   for (auto& [kind, source] : kinds) sources.push_back(std::move(source));

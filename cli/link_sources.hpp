@@ -22,7 +22,7 @@ struct LinkSource {
 [[nodiscard]] std::string_view title_of(sim::LinkKind kind);
 
 /// Speeds of the kinds of links between these ranks, with the platform's word on where they come from. Routes from the
-/// first rank inside its server and to the next one stand for all.
+/// first rank inside its server and to the first NPU of every other one stand for all.
 [[nodiscard]] std::vector<LinkSource> link_sources(sim::Cluster& cluster, std::span<const Rank> ranks);
 
 }  // namespace hcclsim::cli

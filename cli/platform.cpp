@@ -78,6 +78,7 @@ void check(const std::string& file) {
 struct GenerateOptions {
   sim::PlatformOptions platform;
   std::string rank_table;
+  std::string super_pods;
   std::string pcie = "pairs";
   std::string fabric = "star";
   std::string output = "-";
@@ -87,6 +88,7 @@ void generate(const GenerateOptions& options) {
   sim::PlatformOptions platform = options.platform;
   platform.shared_pcie = options.pcie == "shared";
   platform.fabric = sim::parse_fabric(options.fabric);
+  if (!options.super_pods.empty()) platform.super_pods = sim::parse_super_pods(options.super_pods, platform.servers);
   if (!options.rank_table.empty()) {
     platform = hccl::platform_for(hccl::read_rank_table(options.rank_table), std::move(platform));
   } else if (platform.soc.empty()) {
@@ -135,9 +137,15 @@ void add_platform_command(CLI::App& app) {
                                "NPU: 910A, 910ProA, 910B2, 910_9391 and others [910A or 910_9391 for the rank table]");
   CLI::Option* const servers =
       generate_command->add_option("--servers", options->platform.servers, "Servers")->capture_default_str();
+  CLI::Option* const super_pods =
+      generate_command
+          ->add_option("--super-pods", options->super_pods,
+                       "A3: number of super-pods, joined by RoCE, or the servers of each, such as 3,1 [one]")
+          ->type_name("N|LIST");
   generate_command->add_option("--rank-table", options->rank_table, "HCCL rank table: servers for its ranks")
       ->type_name("FILE")
-      ->excludes(servers);
+      ->excludes(servers)
+      ->excludes(super_pods);
   generate_command
       ->add_option("--npus-per-server", options->platform.npus_per_server,
                    "NPUs (A3: dies) of a server [a full server]")

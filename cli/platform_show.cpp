@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -196,12 +198,17 @@ ordered_json route_json(const sim::Cluster& cluster, const ShownRoute& shown) {
           {"alpha_s", std::move(alpha)}};
 }
 
+/// Super-pods that the file names; 1 if it does not.
+std::size_t super_pods(const sim::Cluster& cluster) {
+  std::set<std::uint32_t> numbers;
+  for (Rank rank = 0; rank < cluster.size(); ++rank) numbers.insert(cluster.npu(rank).super_pod);
+  return numbers.size();
+}
+
 std::string to_json(const sim::Cluster& cluster, const ShownRoute* route) {
-  ordered_json document = {{"format_version", 1},
-                           {"platform", cluster.path()},
-                           {"name", cluster.property("name").value_or("")},
-                           {"npus", cluster.size()},
-                           {"servers", cluster.servers()}};
+  ordered_json document = {
+      {"format_version", 1},    {"platform", cluster.path()},   {"name", cluster.property("name").value_or("")},
+      {"npus", cluster.size()}, {"servers", cluster.servers()}, {"super_pods", super_pods(cluster)}};
   document["soc"] = count_socs(cluster);
   document["links"] = ordered_json::array();
   for (const LinkGroup& group : group_links(cluster)) {
@@ -226,8 +233,9 @@ std::string to_text(const sim::Cluster& cluster, const ShownRoute* route) {
     socs += fmt::format("{}{} x {}", socs.empty() ? "" : ", ", count, soc);
   }
   std::string text =
-      fmt::format("{} ({})\n{} NPUs in {} server{}: {}\n", cluster.property("name").value_or("platform"),
-                  cluster.path(), cluster.size(), cluster.servers(), cluster.servers() == 1 ? "" : "s", socs);
+      fmt::format("{} ({})\n{} NPUs in {} server{}{}: {}\n", cluster.property("name").value_or("platform"),
+                  cluster.path(), cluster.size(), cluster.servers(), cluster.servers() == 1 ? "" : "s",
+                  super_pods(cluster) == 1 ? "" : fmt::format(", {} super-pods", super_pods(cluster)), socs);
   text += fmt::format("\nLinks (GB/s, one direction)\n{}", link_table(group_links(cluster)));
   text += fmt::format("\nTasks\n{}", task_table(cluster));
   if (route != nullptr) text += fmt::format("\n{}", route_text(cluster, *route));

@@ -141,6 +141,7 @@ std::optional<LinkId> Cluster::id_of(const simgrid::s4u::Link* link) const {
 }
 
 Route Cluster::find_route(Rank source, Rank destination) {
+  if (npus_[source].super_pod != npus_[destination].super_pod) return find_route(source, destination, true);
   const Route route = find_route(source, destination, false);
   const bool roce = roce_between_servers_ && npus_[source].server != npus_[destination].server;
   return roce && route.transport != Transport::rdma ? find_route(source, destination, true) : route;

@@ -63,7 +63,8 @@ struct Link {
 /// The engine that moves the bytes: SDMA inside a server and over the unified bus, RDMA wherever RoCE is on the way.
 enum class Transport : std::uint8_t { sdma, rdma };
 
-/// The way from one NPU to another, resolved once.
+/// The way from one NPU to another, resolved once. NPUs of different super-pods, where the file names these, reach each
+/// other from RoCE port to RoCE port (property `roce` of their hosts).
 struct Route {
   Rank source = 0;
   Rank destination = 0;
@@ -83,6 +84,7 @@ struct Npu {
   std::string soc;   ///< property `npu`, such as "Ascend910A"
   std::uint32_t server = 0;
   std::uint32_t device = 0;                       ///< number within the server
+  std::uint32_t super_pod = 0;                    ///< property of that name; all 0 where the file does not say
   std::map<std::string, std::string> properties;  ///< all properties of the host
 };
 

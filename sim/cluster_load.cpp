@@ -76,7 +76,8 @@ void collect(const NetZoneImpl& zone, std::vector<Found>& found) {
       const char* const soc = host->get_property("npu");
       if (soc == nullptr) continue;
       const auto& properties = *host->get_properties();
-      found.push_back({{point->get_name(), soc, 0, 0, {properties.begin(), properties.end()}}, host, &zone});
+      found.push_back(
+          {{.name = point->get_name(), .soc = soc, .properties = {properties.begin(), properties.end()}}, host, &zone});
     }
   }
 }
@@ -89,6 +90,8 @@ void number(std::uint32_t npus_per_server, std::vector<Found>& found) {
     Npu& npu = each.npu;
     const auto server = npu.properties.find("server");
     const auto device = npu.properties.find("device");
+    const auto pod = npu.properties.find("super_pod");
+    if (pod != npu.properties.end()) npu.super_pod = checked_number(pod->second);
     if (server != npu.properties.end() && device != npu.properties.end()) {
       npu.server = checked_number(server->second);
       npu.device = checked_number(device->second);

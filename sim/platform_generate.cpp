@@ -1,12 +1,16 @@
 #include "sim/platform_generate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "sim/platform_catalog.hpp"
 
 namespace hcclsim::sim {
@@ -42,7 +46,7 @@ class Writer {
     if (options_.fabric.fat_tree) {
       write_fat_tree();
     } else if (super_pod()) {
-      write_super_pod();
+      write_super_pods();
     } else {
       line("  <zone id=\"cluster\" routing=\"Cluster\">");
       write_zone_properties();
@@ -65,6 +69,8 @@ class Writer {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
   }
 
+  [[nodiscard]] bool several_pods() const { return options_.super_pods.size() > 1; }
+  /// The unified bus joins servers.
   [[nodiscard]] bool super_pod() const { return model_.topology == ServerTopology::ub_plane && options_.servers > 1; }
   [[nodiscard]] std::uint32_t first_npu(std::uint32_t server) const { return server * options_.npus_per_server; }
   [[nodiscard]] double peak_gflops() const { return soc_.cube_cores * 8192.0 * soc_.clock_ghz; }
@@ -87,9 +93,15 @@ class Writer {
       bad_input("servers", "--servers: {} servers of {} are {} NPUs; at most {} NPUs are supported", options_.servers,
                 n, npus_, max_generated_npus);
     }
-    if (model_.max_servers != 0 && options_.servers > model_.max_servers) {
-      bad_input("servers", "--servers: a super-pod of {} has at most {} nodes, got {}", model_.title,
-                model_.max_servers, options_.servers);
+    if (!options_.super_pods.empty() && !plane) {
+      bad_input("super-pods", "--super-pods is for A3, whose unified bus joins servers; {} has none", model_.title);
+    }
+    const std::uint32_t largest = options_.super_pods.empty()
+                                      ? options_.servers
+                                      : *std::max_element(options_.super_pods.begin(), options_.super_pods.end());
+    if (model_.max_servers != 0 && largest > model_.max_servers) {
+      bad_input("servers", "--servers: a super-pod of {} has at most {} nodes, got {}; --super-pods makes several",
+                model_.title, model_.max_servers, largest);
     }
     if (options_.fabric.fat_tree && plane) {
       bad_input("fabric",
@@ -121,14 +133,17 @@ class Writer {
                                 : super_pod()            ? "the unified bus"
                                                          : "a RoCE switch";
     if (options_.servers == 1) return fmt::format("{} x {}, {}", npus_, soc_.name, inside);
-    return fmt::format("{} x {} in {} servers: {}; between servers {}", npus_, soc_.name, options_.servers, inside,
-                       between);
+    const std::string pods =
+        several_pods() ? fmt::format(" of {} super-pods", options_.super_pods.size()) : std::string();
+    return fmt::format("{} x {} in {} servers{}: {}; between servers {}{}", npus_, soc_.name, options_.servers, pods,
+                       inside, between, several_pods() ? ", between super-pods RoCE" : "");
   }
 
   [[nodiscard]] std::string command() const {
     std::string command = fmt::format("hcclsim platform generate --soc {} --servers {}", soc_.name, options_.servers);
     if (options_.npus_per_server != model_.npus)
       command += fmt::format(" --npus-per-server {}", options_.npus_per_server);
+    if (several_pods()) command += " --super-pods " + super_pods_text();
     if (options_.shared_pcie) command += " --pcie shared";
     if (options_.fabric.fat_tree) {
       const FabricOptions& fabric = options_.fabric;
@@ -139,12 +154,22 @@ class Writer {
     return command;
   }
 
+  /// As parse_super_pods takes them.
+  [[nodiscard]] std::string super_pods_text() const {
+    const std::vector<std::uint32_t>& pods = options_.super_pods;
+    const bool alike = std::all_of(pods.begin(), pods.end(), [&](std::uint32_t size) { return size == pods.front(); });
+    return alike ? fmt::to_string(pods.size()) : fmt::format("{}", fmt::join(pods, ","));
+  }
+
   void write_head() {
     line("<?xml version='1.0'?>");
     line("<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">");
     line("<!-- The source of every figure is given in platforms/README.md, the properties in docs/formats.md.");
     if (options_.fabric.fat_tree) {
       line("     The links inside the servers are added by hcclsim; another SimGrid program sees the fabric alone.");
+    } else if (several_pods()) {
+      line(
+          "     Between super-pods hcclsim leads from RoCE port to RoCE port; another SimGrid program sees roce-core.");
     }
     line("-->");
     line("<platform version=\"4.1\">");
@@ -188,25 +213,56 @@ class Writer {
     for (std::uint32_t server = first_server; server < end; ++server) write_bypass_routes(server);
   }
 
-  void write_super_pod() {
+  /// One super-pod, or several with a zone each.
+  void write_super_pods() {
     line("  <zone id=\"cluster\" routing=\"Full\">");
     write_zone_properties();
-    for (std::uint32_t server = 0; server < options_.servers; ++server) {
+    if (!several_pods()) {
+      write_nodes(0, options_.servers, "ub-level2");
+    } else {
+      std::vector<std::uint32_t> first_servers{0};
+      for (std::uint32_t pod = 0; pod < options_.super_pods.size(); ++pod) {
+        line("    <zone id=\"super-pod-{}\" routing=\"Full\">", pod);
+        write_nodes(first_servers.back(), options_.super_pods[pod], fmt::format("ub-level2-{}", pod));
+        line("    </zone>");
+        first_servers.push_back(first_servers.back() + options_.super_pods[pod]);
+      }
+      line(
+          "    <link id=\"roce-core\" bandwidth=\"{}GBps\" latency=\"0us\" sharing_policy=\"FATPIPE\">"
+          "<prop id=\"kind\" value=\"roce\"/></link>",
+          model_.speed("roce").used);
+      first_servers.pop_back();
+      write_zone_routes("super-pod", 0, first_servers, "roce-core");
+    }
+    line("  </zone>");
+  }
+
+  /// The servers of a super-pod, each a zone, and the bus between them.
+  void write_nodes(std::uint32_t first, std::uint32_t servers, const std::string& bus) {
+    std::vector<std::uint32_t> numbers;
+    for (std::uint32_t server = first; server < first + servers; ++server) {
       line("    <zone id=\"node-{}\" routing=\"Cluster\">", server);
       line("    <router id=\"switch-{}\"/>", server);
       write_star(server, 1);
       line("    </zone>");
+      numbers.push_back(server);
     }
-    write_link_with_range("ub-level2", model_.level2, fmt::format("{}us", model_.level2_latency_us), "FATPIPE");
-    for (std::uint32_t a = 0; a < options_.servers; ++a) {
-      for (std::uint32_t b = a + 1; b < options_.servers; ++b) {
+    if (servers == 1) return;
+    write_link_with_range(bus, model_.level2, fmt::format("{}us", model_.level2_latency_us), "FATPIPE");
+    write_zone_routes("node", first, numbers, bus);
+  }
+
+  /// A route between each two zones PREFIX-first, …, over one link and the switches of these servers.
+  void write_zone_routes(std::string_view prefix, std::uint32_t first, const std::vector<std::uint32_t>& switches,
+                         std::string_view link) {
+    for (std::uint32_t a = 0; a < switches.size(); ++a) {
+      for (std::uint32_t b = a + 1; b < switches.size(); ++b) {
         line(
-            "    <zoneRoute src=\"node-{0}\" dst=\"node-{1}\" gw_src=\"switch-{0}\" gw_dst=\"switch-{1}\">"
-            "<link_ctn id=\"ub-level2\"/></zoneRoute>",
-            a, b);
+            "    <zoneRoute src=\"{0}-{1}\" dst=\"{0}-{2}\" gw_src=\"switch-{3}\" gw_dst=\"switch-{4}\">"
+            "<link_ctn id=\"{5}\"/></zoneRoute>",
+            prefix, first + a, first + b, switches[a], switches[b], link);
       }
     }
-    line("  </zone>");
   }
 
   void write_fat_tree() {
@@ -248,10 +304,17 @@ class Writer {
       line("      <prop id=\"server\" value=\"{}\"/><prop id=\"device\" value=\"{}\"/>", server, device);
       // Other servers are joined at their RoCE ports anyway.
       if (super_pod()) write_property("      ", "roce", fmt::format("roce-{}", first_npu(server) + device));
+      if (several_pods()) write_property("      ", "super_pod", fmt::to_string(pod_of(server)));
       line("    </host>");
     }
     line("    <host id=\"cpu-{}\" speed=\"{}Gf\" core=\"{}\"><prop id=\"cpu\" value=\"{}\"/></host>", server,
          host_clock_ghz, host_cores, host_cpu);
+  }
+
+  [[nodiscard]] std::uint32_t pod_of(std::uint32_t server) const {
+    std::uint32_t pod = 0;
+    for (std::uint32_t end = options_.super_pods[0]; end <= server;) end += options_.super_pods[++pod];
+    return pod;
   }
 
   void write_link(std::string_view id, const LinkSpeed& speed) {
@@ -391,6 +454,32 @@ class Writer {
 };
 
 }  // namespace
+
+std::vector<std::uint32_t> parse_super_pods(std::string_view text, std::uint32_t servers) {
+  std::vector<std::uint32_t> numbers;
+  for (const std::string_view part : split(text, ',')) {
+    const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(part);
+    if (!number || *number == 0 || *number > max_generated_npus) {
+      bad_input("super-pods",
+                "--super-pods: '{}' is neither a number of super-pods nor the servers of each, such as 3,1", text);
+    }
+    numbers.push_back(*number);
+  }
+  if (numbers.size() == 1) {
+    const std::uint32_t pods = numbers.front();
+    if (servers % pods != 0) {
+      bad_input("super-pods",
+                "--super-pods: {} servers do not make {} super-pods of one size; give the servers of each, such as 3,1",
+                servers, pods);
+    }
+    return std::vector<std::uint32_t>(pods, servers / pods);
+  }
+  const std::uint64_t sum = std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});
+  if (sum != servers) {
+    bad_input("super-pods", "--super-pods: {} are {} servers, --servers says {}", text, sum, servers);
+  }
+  return numbers;
+}
 
 std::string generate_platform(const PlatformOptions& options) { return Writer(options).write(); }
 

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sim/platform_fabric.hpp"
 
@@ -14,7 +16,9 @@
 /// Fabrics:
 ///  - star: one flat zone of routing Cluster. The port of each NPU is its host_link, the core does not block, and a
 ///    bypassRoute in each direction leads every pair inside a server over its own links. An A3 super-pod has one such
-///    zone per node, joined by a FATPIPE link: what one flow reaches from node to node.
+///    zone per node, joined by a FATPIPE link: what one flow reaches from node to node. Several super-pods have a zone
+///    each with all of this, and a property `super_pod` at every die: between them sim::Cluster leads from RoCE port to
+///    RoCE port. The routes between these zones are for other SimGrid programs.
 ///  - fat tree: a FAT_TREE cluster of the NPUs, and beside it a zone of routing None with the links inside the servers
 ///    and a property `route:npu-A:npu-B` for each pair, which sim::Cluster adds as bypass routes. SimGrid alone sees
 ///    the fabric only. Such a file has no CPU hosts.
@@ -24,11 +28,17 @@ struct PlatformOptions {
   std::string soc;  ///< as find_soc_entry accepts it
   std::uint32_t servers = 1;
   std::uint32_t npus_per_server = 0;  ///< 0: a full server
-  bool shared_pcie = false;           ///< 910A: one PCIe path between the two meshes instead of one link per pair
+  /// A3: servers of each super-pod, in this order; empty: all are one.
+  std::vector<std::uint32_t> super_pods{};
+  bool shared_pcie = false;  ///< 910A: one PCIe path between the two meshes instead of one link per pair
   FabricOptions fabric{};
 };
 
 inline constexpr std::uint32_t max_generated_npus = 16384;
+
+/// Servers of each super-pod by the user's word: their number, "2", of equal size, or the servers of each, "3,1".
+/// Throws Error(bad_input, "super-pods") unless that makes so many servers.
+[[nodiscard]] std::vector<std::uint32_t> parse_super_pods(std::string_view text, std::uint32_t servers);
 
 /// The platform file as a string; the same options give the same bytes. Throws Error(bad_input) for options that no
 /// cluster has, such as three 910A in a server or a leaf size that does not divide the NPUs.

@@ -201,6 +201,7 @@ class PropertyCheck {
   void check_npus() {
     std::size_t npus = 0;
     std::size_t numbered = 0;
+    std::size_t in_pods = 0;
     std::unordered_map<std::uint64_t, const PlatformPoint*> places;
     for (const PlatformPoint& point : names_.points()) {
       if (!point.host) continue;
@@ -209,6 +210,7 @@ class PropertyCheck {
       ++npus;
       check_npu(point, soc);
       const std::optional<std::uint64_t> at = npu_place(point, numbered);
+      if (check_super_pod(point, at)) ++in_pods;
       if (!at) continue;
       const auto [first, added] = places.try_emplace(*at, &point);
       if (!added) {
@@ -224,6 +226,10 @@ class PropertyCheck {
       problems_.fatal(place(outermost_),
                       "{} of {} NPUs have the properties server and device: give them to all or to none", numbered,
                       npus);
+    }
+    if (in_pods != 0 && in_pods != npus) {
+      problems_.fatal(place(outermost_), "{} of {} NPUs have the property super_pod: give it to all or to none",
+                      in_pods, npus);
     }
   }
 
@@ -258,6 +264,25 @@ class PropertyCheck {
                      soc.attribute("value").value(), first_npu_->name, first_soc.attribute("value").value(),
                      problems_.line(place(first_npu_->element)), types_differ ? "" : " in their properties");
     }
+  }
+
+  /// The super-pod of an NPU, if it is said: one for a server, and reached from outside at the RoCE port.
+  bool check_super_pod(const PlatformPoint& point, const std::optional<std::uint64_t>& at) {
+    const pugi::xml_node prop = point.element.find_child_by_attribute("prop", "id", "super_pod");
+    if (prop.empty()) return false;
+    if (point.element.find_child_by_attribute("prop", "id", "roce").empty()) {
+      problems_.fatal(place(point.element), "host '{}' has the property super_pod but not roce, its port to others",
+                      point.name);
+    }
+    const std::optional<std::uint32_t> number = whole(prop);
+    if (!number || !at) return true;
+    const auto server = static_cast<std::uint32_t>(*at >> 32);
+    const auto [first, added] = super_pods_.try_emplace(server, *number);
+    if (first->second != *number) {
+      problems_.fatal(place(prop), "host '{}' of server {} is in super-pod {}, others of the server are in {}",
+                      point.name, server, *number, first->second);
+    }
+    return true;
   }
 
   /// What is wrong with a link as an NPU's RoCE port; empty if nothing.
@@ -334,6 +359,7 @@ class PropertyCheck {
   const PlatformNames& names_;
   PlatformProblems& problems_;
   std::uint32_t npus_per_server_ = 0;
+  std::unordered_map<std::uint32_t, std::uint32_t> super_pods_;  // by server
   std::vector<KindValue> kind_values_;
   std::unordered_map<std::string_view, BytesPerSecond> known_speeds_;
   std::string_view last_soc_;

@@ -98,6 +98,7 @@ void set_transports(Topology& topology, const Communicator& communicator, const 
   const auto route = [&](Rank position) -> const sim::Route& {
     return cluster.route(communicator.ranks[position - 1], communicator.ranks[position]);
   };
+  const auto pod_of = [&](Rank position) { return cluster.npu(communicator.ranks[position]).super_pod; };
   const bool has_pods = is_a3(communicator, cluster);
   std::optional<sim::Transport> inside;
   std::optional<sim::Transport> between;
@@ -107,7 +108,8 @@ void set_transports(Topology& topology, const Communicator& communicator, const 
     if (first > 0 && (has_pods || !between.has_value())) {
       const sim::Route& border = route(first);
       // Where RoCE takes the place of the bus, the bus joins the servers all the same.
-      const bool in_pod = border.transport == sim::Transport::sdma || border.between_ports;
+      const bool in_pod =
+          border.transport == sim::Transport::sdma || (border.between_ports && pod_of(first - 1) == pod_of(first));
       if (!between.has_value() || in_pod) between = border.transport;
       if (in_pod) {
         ++pods.back();

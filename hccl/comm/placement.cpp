@@ -26,10 +26,21 @@ std::vector<std::uint32_t> super_pods_of(const RankTable& table) {
   return pods;
 }
 
+/// Servers of each super-pod in the order of the servers, among which those of one stand together.
+std::vector<std::uint32_t> sizes_of_super_pods(const RankTable& table) {
+  const std::vector<std::uint32_t> pods = super_pods_of(table);
+  std::vector<std::uint32_t> sizes;
+  for (std::size_t server = 0; server < pods.size(); ++server) {
+    if (server == 0 || pods[server] != pods[server - 1]) sizes.push_back(0);
+    ++sizes.back();
+  }
+  return sizes;
+}
+
 /// Whether two NPUs reach each other over the unified bus alone, or would if RoCE had not been chosen in its place.
 bool on_one_bus(sim::Cluster& cluster, Rank from, Rank to) {
   const sim::Route& route = cluster.route(from, to);
-  if (route.between_ports) return true;
+  if (route.between_ports) return cluster.npu(from).super_pod == cluster.npu(to).super_pod;
   bool bus = false;
   for (const sim::LinkId link : route.links) {
     if (cluster.links()[link].kind == sim::LinkKind::roce) return false;
@@ -79,6 +90,14 @@ void place_ranks(const RankTable& table, sim::Cluster& cluster) {
 
 void require_joined_as_in(const RankTable& table, sim::Cluster& cluster) {
   const std::vector<std::uint32_t> pods = super_pods_of(table);
+  const auto pod_on_platform = [&](std::size_t server) {
+    return cluster.npu(table.servers[server].devices.front().rank).super_pod;
+  };
+  for (std::size_t server = 1; server < pods.size(); ++server) {
+    if (pods[server] != pods[server - 1] || pod_on_platform(server) == pod_on_platform(server - 1)) continue;
+    bad_input("rank-table", "{}: {} and {} are in one super-pod, but {} has them in different ones", table.file,
+              table.servers[server - 1].path, table.servers[server].path, cluster.path());
+  }
   std::map<std::uint32_t, std::size_t> first_of;  // super-pod -> place of its first server
   for (std::size_t server = 0; server < pods.size(); ++server) first_of.try_emplace(pods[server], server);
   for (const auto& [pod, server] : first_of) {
@@ -147,15 +166,7 @@ sim::PlatformOptions platform_for(const RankTable& table, sim::PlatformOptions o
     bad_input("rank-table", "{}: version: \"1.2\" is for A3, not for {}; use --soc 910_9391 or a table of version 1.0",
               table.file, soc.name);
   }
-  if (a3 && table.servers.size() > 1 && table.super_pods.size() != 1) {
-    bad_input("rank-table",
-              "{}: {}; a generated platform of {} is one super-pod, whose nodes the unified bus joins; use version 1.2 "
-              "with one super-pod of all servers",
-              table.file,
-              table.super_pods.empty() ? "the servers are in no super-pod"
-                                       : fmt::format("super_pod_list has {} super-pods", table.super_pods.size()),
-              soc.server->title);
-  }
+  if (a3) options.super_pods = sizes_of_super_pods(table);
   const std::uint32_t devices = options.npus_per_server == 0 ? soc.server->npus : options.npus_per_server;
   for (const RankTableServer& server : table.servers) {
     for (const RankTableDevice& device : server.devices) {

@@ -24,7 +24,8 @@ struct Placement {
 void place_ranks(const RankTable& table, sim::Cluster& cluster);
 
 /// Once the ranks are placed: throws Error(bad_input, "rank-table") if the platform joins servers over the unified bus
-/// between which HCCL would use RoCE by this table, as they are in different super-pods or in none.
+/// between which HCCL would use RoCE by this table, as they are in different super-pods or in none; or if its
+/// super-pods divide one of the table's.
 void require_joined_as_in(const RankTable& table, sim::Cluster& cluster);
 /// Throws Error(bad_input, "rank-table") if a device of a table of several servers has no device_ip, which HCCL needs
 /// if RoCE joins the servers of a super-pod.
@@ -35,9 +36,10 @@ void require_roce_addresses(const RankTable& table);
 /// "rank-table") if the servers have more devices than a table can have.
 [[nodiscard]] RankTable rank_table_of(sim::Cluster& cluster, device::Generation generation, Rank npus);
 
-/// Options of a platform on which the ranks of the table can be placed: its number of servers, and without `soc` the
-/// NPU type that the table's version stands for, Ascend910A or a die of A3. Throws Error(bad_input, "rank-table") if
-/// such servers lack a device, or if they cannot be joined as the table says.
+/// Options of a platform on which the ranks of the table can be placed: its number of servers and their super-pods (A3;
+/// without super_pod_list every server for itself), and without `soc` the NPU type that the table's version stands for,
+/// Ascend910A or a die of A3. Throws Error(bad_input, "rank-table") if such servers lack a device, or if the version is
+/// not that of the NPU type.
 [[nodiscard]] sim::PlatformOptions platform_for(const RankTable& table, sim::PlatformOptions options);
 
 }  // namespace hcclsim::hccl

@@ -1,10 +1,12 @@
 #include "hccl/comm/placement.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -105,6 +107,37 @@ TEST(Placement, SuperPodsAreNotJoinedByTheUnifiedBus) {
   EXPECT_EQ(place(roce, table_of(identity(4, 2), 2)), "0.0 0.1 1.0 1.1 2.0 2.1 3.0 3.1");
 }
 
+/// A generated platform of four A3 servers with two dies each.
+std::string four_servers(const std::vector<std::uint32_t>& super_pods) {
+  return test::write_temporary(
+      "pods.xml",
+      sim::generate_platform({.soc = "910_9391", .servers = 4, .npus_per_server = 2, .super_pods = super_pods}));
+}
+
+TEST(Placement, SuperPodsOfAPlatformAreThoseOfTheTable) {
+  const auto placed = [](const std::vector<std::uint32_t>& super_pods, std::uint32_t in_table) {
+    return place(four_servers(super_pods), table_of(identity(4, 2), in_table));
+  };
+  const std::string all = "0.0 0.1 1.0 1.1 2.0 2.1 3.0 3.1";
+  EXPECT_EQ(placed({2, 2}, 2), all);
+  EXPECT_EQ(placed({3, 1}, 3), all);
+  EXPECT_EQ(placed({1, 1, 1, 1}, 0), all);
+  EXPECT_THAT(placed({3, 1}, 2), HasSubstr("FILE: server_list[2] and server_list[3] are in one super-pod, but "));
+  EXPECT_THAT(placed({2, 2}, 4), HasSubstr("FILE: server_list[1] and server_list[2] are in one super-pod, but "));
+  // A finer table on one super-pod is joined over a bus that HCCL would not use.
+  EXPECT_THAT(placed({4}, 2), HasSubstr("server_list[0] and server_list[2] are in different super-pods"));
+}
+
+TEST(Placement, ATableHasTheSuperPodsOfItsPlatform) {
+  for (const std::vector<std::uint32_t>& sizes : {std::vector<std::uint32_t>{2, 2}, {3, 1}, {1, 2, 1}, {4}}) {
+    const std::string found = with_cluster(four_servers(sizes), [](sim::Cluster& cluster) {
+      const RankTable table = rank_table_of(cluster, device::Generation::a3, cluster.size());
+      return fmt::format("{}", fmt::join(platform_for(table, {}).super_pods, ","));
+    });
+    EXPECT_EQ(found, fmt::format("{}", fmt::join(sizes, ",")));
+  }
+}
+
 TEST(Placement, RoceNeedsAddressesOfSeveralServers) {
   const auto error = [](const RankTable& table) -> std::string {
     try {
@@ -163,8 +196,16 @@ TEST(Placement, PlatformsForATable) {
             "FILE: server_list[0].device[4].device_id: \"4\" is not a device of a server of 4 Ascend910A; accepted: 0 "
             "to 3");
   EXPECT_THAT(error_of(table_of(identity(2, 8), 2), {.soc = "910B2"}), HasSubstr("\"1.2\" is for A3"));
-  EXPECT_THAT(error_of(table_of(identity(4, 8), 2), {}), HasSubstr("super_pod_list has 2 super-pods"));
-  EXPECT_THAT(error_of(table_of(identity(2, 8)), {.soc = "910_9391"}), HasSubstr("the servers are in no super-pod"));
+  // Without super-pods every A3 server is one for itself.
+  using Sizes = std::vector<std::uint32_t>;
+  EXPECT_EQ(platform_for(table_of(identity(4, 8), 2), {}).super_pods, (Sizes{2, 2}));
+  EXPECT_EQ(platform_for(table_of(identity(5, 8), 3), {}).super_pods, (Sizes{3, 2}));
+  EXPECT_EQ(platform_for(table_of(identity(2, 8)), {.soc = "910_9391"}).super_pods, (Sizes{1, 1}));
+  EXPECT_EQ(platform_for(table_of(identity(2, 8)), {.soc = "910B2"}).super_pods, Sizes{});
+  // The list of super-pods may have another order than their servers.
+  RankTable swapped = table_of(identity(3, 8), 2);
+  std::swap(swapped.super_pods[0], swapped.super_pods[1]);
+  EXPECT_EQ(platform_for(swapped, {}).super_pods, (Sizes{2, 1}));
 }
 
 /// Ends of the iteration and of each allreduce of a small network, in the order of the table if there is one.

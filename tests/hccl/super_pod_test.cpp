@@ -7,8 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "hccl/collective/ahc.hpp"
 #include "hccl/collective/formula.hpp"
+#include "hccl/collective/hierarchical.hpp"
+#include "hccl/collective/ring.hpp"
 #include "hccl/collective/selection.hpp"
+#include "sim/platform_generate.hpp"
 #include "tests/support/formula_platform.hpp"
 #include "tests/support/rig.hpp"
 
@@ -30,10 +34,10 @@ struct Found {
   double servers_per_pod = 0;
 };
 
-/// The topology of the given ranks.
-Found topology(const test::TestPlatform& shape, const std::vector<Rank>& ranks) {
+/// The topology of the given ranks on a platform file.
+Found topology(const std::string& path, const std::vector<Rank>& ranks) {
   const std::vector<double> numbers = test::in_child([&] {
-    sim::Cluster cluster(test::write_platform(shape));
+    sim::Cluster cluster(path);
     const Topology topology = topology_of({"", ranks}, cluster);
     std::vector<double> numbers{static_cast<double>(topology.servers_per_pod())};
     const std::vector<Rank> sizes = topology.super_pod_sizes();
@@ -43,6 +47,10 @@ Found topology(const test::TestPlatform& shape, const std::vector<Rank>& ranks) 
   });
   const auto middle = numbers.begin() + 1 + static_cast<std::ptrdiff_t>(numbers.size() / 2);
   return {{numbers.begin() + 1, middle}, {middle, numbers.end()}, numbers.front()};
+}
+
+Found topology(const test::TestPlatform& shape, const std::vector<Rank>& ranks) {
+  return topology(test::write_platform(shape), ranks);
 }
 
 std::vector<Rank> first_ranks(Rank count) {
@@ -111,6 +119,44 @@ TEST(SuperPods, ThreeLevelsTakeTheSumOfTheirFormulas) {
       EXPECT_NEAR(times[0] / times[1], 1, 1e-9) << name_of(collective) << " of " << pods << " super-pods";
       EXPECT_EQ(times[2], 3);
     }
+  }
+}
+
+/// Three A3 servers with four dies each, in super-pods of two and one.
+std::string generated_platform() {
+  return test::write_temporary(
+      "pods.xml",
+      sim::generate_platform({.soc = "910_9391", .servers = 3, .npus_per_server = 4, .super_pods = {2, 1}}));
+}
+
+/// 1 if the schedule that is made with this value of HCCL_ALGO is the expected one.
+double makes(const std::string& algo, const Schedule& expected) {
+  return test::in_child([&] {
+    sim::Cluster cluster(generated_platform());
+    std::vector<std::string> notes;
+    const device::Soc soc = device::resolve_soc(cluster, 0, notes);
+    CollectiveRequest request{.operation = expected};
+    const std::vector<HcclSetting> settings{{"HCCL_ALGO", algo, "HCCL_ALGO"}};
+    request.config = read_hccl_config(settings, soc.generation, notes);
+    const Topology topology = topology_of(world_communicator(12), cluster);
+    return std::vector<double>{*make_collective(request, topology, soc) == expected ? 1.0 : 0.0};
+  })[0];
+}
+
+TEST(SuperPods, OfAGeneratedPlatformAreLevelsAndGroups) {
+  const Found found = topology(generated_platform(), first_ranks(12));
+  EXPECT_EQ(found.pods, (Numbers{2, 1}));
+  EXPECT_EQ(found.sizes, (Numbers{8, 4}));
+  const Operation operation{.ranks = 12, .elements = 12 * 128};
+  // The bus reduces on the way, RoCE does not.
+  EXPECT_EQ(makes("level1:AHC", ahc_allreduce(operation, {{8, 4}, true, false})), 1);
+  EXPECT_EQ(makes("level1:AHC", ahc_allreduce(operation, {{4, 4, 4}, true, false})), 0);
+  // Super-pods of different sizes are groups of one server: three of them between super-pods.
+  const HierarchyLevel inside{.size = 4, .algorithm = Algorithm::multi_ring, .rings = double_ring(4)};
+  for (const auto& [algo, outer] : {std::pair("level2:NHR", Algorithm::nhr), std::pair("level2:NB", Algorithm::nb)}) {
+    EXPECT_EQ(makes(algo, hierarchical(operation, {inside, {.size = 3, .algorithm = outer, .inline_reduce = false}})),
+              1)
+        << algo;
   }
 }
 

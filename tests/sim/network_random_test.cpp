@@ -209,18 +209,31 @@ TEST(ShippedPlatforms, BothNetworksAgreeOverRoceBetweenServers) {
   expect_agreement(path, random_jobs(10, 400, 64), [](Cluster& cluster) { cluster.use_roce_between_servers(); });
 }
 
+void expect_agreement_on_generated(const PlatformOptions& options, Rank npus) {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("hcclsim_random_traffic_{}.xml", ::getpid());
+  std::ofstream(path) << generate_platform(options);
+  expect_agreement(path, random_jobs(9, 400, npus), use(LinkValues::used));
+  std::filesystem::remove(path);
+}
+
 TEST(GeneratedPlatforms, BothNetworksAgreeWithThePlainSimulation) {
   for (const std::string fabric : {"star", "fat-tree:levels=3,oversubscription=2,leaf=rail"}) {
     PlatformOptions options;
     options.soc = "910A";
     options.servers = 8;
     options.fabric = parse_fabric(fabric);
-    const std::filesystem::path path =
-        std::filesystem::temp_directory_path() / fmt::format("hcclsim_random_traffic_{}.xml", ::getpid());
-    std::ofstream(path) << generate_platform(options);
-    expect_agreement(path, random_jobs(9, 400, 64), use(LinkValues::used));
-    std::filesystem::remove(path);
+    expect_agreement_on_generated(options, 64);
   }
+}
+
+TEST(GeneratedPlatforms, BothNetworksAgreeBetweenSuperPods) {
+  PlatformOptions options;
+  options.soc = "910_9391";
+  options.servers = 3;
+  options.npus_per_server = 8;
+  options.super_pods = {2, 1};
+  expect_agreement_on_generated(options, 24);
 }
 
 }  // namespace

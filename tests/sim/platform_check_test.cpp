@@ -177,6 +177,30 @@ TEST(PlatformCheck, NamesTheNumberOfOtherProblems) {
   }
 }
 
+/// What is said of two generated super-pods of one server with two dies, with a part of the file replaced.
+std::string of_super_pods(const std::string& part, const std::string& other) {
+  std::string text = generate_platform({.soc = "910_9391", .servers = 2, .npus_per_server = 2, .super_pods = {1, 1}});
+  const std::size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  text.replace(at, part.size(), other);
+  const TemporaryFile file(text);
+  return print(check_platform(file.path()));
+}
+
+TEST(PlatformCheck, SuperPodsHavePortsAndWholeServers) {
+  const std::string of_first = R"(<prop id="super_pod" value="0"/>)";
+  EXPECT_EQ(of_super_pods(of_first, of_first), "");
+  EXPECT_THAT(of_super_pods(of_first, R"(<prop id="super_pod" value="first"/>)"),
+              HasSubstr("property 'super_pod' is 'first', must be a whole number"));
+  EXPECT_THAT(of_super_pods(of_first, R"(<prop id="super_pod" value="1"/>)"),
+              HasSubstr("host 'npu-1' of server 0 is in super-pod 0, others of the server are in 1"));
+  EXPECT_THAT(of_super_pods(of_first, ""), HasSubstr("3 of 4 NPUs have the property super_pod"));
+  EXPECT_THAT(of_super_pods(R"(<prop id="roce" value="roce-2"/>)", ""),
+              HasSubstr("host 'npu-2' has the property super_pod but not roce, its port to others"));
+  EXPECT_THAT(of_super_pods(R"(src="super-pod-0" dst="super-pod-1")", R"(src="super-pod-0" dst="super-pod-0")"),
+              HasSubstr("has no route from 'super-pod-0' to 'super-pod-1'"));
+}
+
 TEST(PlatformCheck, AcceptsWhatTheGeneratorWrites) {
   for (const char* const fabric : {"star", "fat-tree", "fat-tree:levels=3,oversubscription=4", "fat-tree:leaf=rail"}) {
     PlatformOptions options;

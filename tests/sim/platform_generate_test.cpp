@@ -156,6 +156,48 @@ TEST(PlatformGenerate, SuperPodOfA3) {
             "sio-2-3_DOWN, ub-1_UP ub-2_DOWN, ub-1_UP ub-level2 ub-30_DOWN, 1us 119.7 143.2");
 }
 
+TEST(PlatformGenerate, SuperPodsAreJoinedFromPortToPort) {
+  PlatformOptions options = options_of("910_9391", 4);
+  options.npus_per_server = 4;
+  options.super_pods = {3, 1};
+  EXPECT_EQ(with_cluster(options,
+                         [](Cluster& cluster) {
+                           const Route& far = cluster.route(1, 14);
+                           std::string text = fmt::format(
+                               "{}, {}, {}, {} {} {:.2f} {:.2f}", links_of(cluster, 3, 2), links_of(cluster, 1, 10),
+                               links_of(cluster, 1, 14), far.transport == Transport::rdma ? "RDMA" : "SDMA",
+                               far.latency, cluster.capacity(far.slowest) / far.write_factor / 1e9,
+                               cluster.capacity(far.slowest) / far.read_factor / 1e9);
+                           for (const Rank npu : {0U, 11U, 12U}) text += fmt::format(" {}", cluster.npu(npu).super_pod);
+                           return text;
+                         }),
+            "sio-2-3_DOWN, ub-1_UP ub-level2-0 ub-10_DOWN, roce-1_UP roce-14_DOWN, RDMA 0 22.65 22.61 0 0 1");
+  // Within a super-pod HCCL_INTER_HCCS_DISABLE leads from port to port, too; inside a server nothing does.
+  EXPECT_EQ(with_cluster(options,
+                         [](Cluster& cluster) {
+                           cluster.use_roce_between_servers();
+                           return fmt::format("{}, {}, {}", links_of(cluster, 0, 2), links_of(cluster, 0, 4),
+                                              links_of(cluster, 0, 12));
+                         }),
+            "ub-0_UP ub-2_DOWN, roce-0_UP roce-4_DOWN, roce-0_UP roce-12_DOWN");
+}
+
+TEST(PlatformGenerate, ParsesSuperPods) {
+  using Sizes = std::vector<std::uint32_t>;
+  EXPECT_EQ(parse_super_pods("1", 5), Sizes{5});
+  EXPECT_EQ(parse_super_pods("2", 6), (Sizes{3, 3}));
+  EXPECT_EQ(parse_super_pods("3,1,2", 6), (Sizes{3, 1, 2}));
+  const auto refusal = [](const char* text, std::uint32_t servers) {
+    return error_of([&] { static_cast<void>(parse_super_pods(text, servers)); });
+  };
+  EXPECT_THAT(refusal("4", 6), HasSubstr("6 servers do not make 4 super-pods of one size; give the servers of each"));
+  EXPECT_THAT(refusal("8", 6), HasSubstr("6 servers do not make 8 super-pods"));
+  EXPECT_THAT(refusal("3,1", 6), HasSubstr("3,1 are 4 servers, --servers says 6"));
+  for (const char* const bad : {"", "0", "2,", "two", "2,0", "-1", "1.5", "4294967296"}) {
+    EXPECT_THAT(refusal(bad, 6), HasSubstr("is neither a number of super-pods nor the servers of each")) << bad;
+  }
+}
+
 TEST(PlatformGenerate, MeshOfA2HasALinkPerPair) {
   const std::string text = generate_platform(options_of("910B4", 1));
   EXPECT_EQ(count(text, "<link id=\"hccs-"), 28U);
@@ -234,6 +276,12 @@ TEST(PlatformGenerate, RefusesClustersThatDoNotExist) {
   options = options_of("910_9391", 2);
   options.npus_per_server = 5;
   EXPECT_THAT(refusal(options), HasSubstr("an even number of dies up to 16; got 5"));
+  options = options_of("910_9391", 60);
+  options.super_pods = {50, 10};
+  EXPECT_THAT(refusal(options), HasSubstr("at most 48 nodes, got 50; --super-pods makes several"));
+  options = options_of("910B2", 2);
+  options.super_pods = {1, 1};
+  EXPECT_THAT(refusal(options), HasSubstr("--super-pods is for A3"));
   options = options_of("910B2", 2);
   options.npus_per_server = 9;
   EXPECT_THAT(refusal(options), HasSubstr("1 to 8 NPUs; got 9"));
