@@ -1,8 +1,14 @@
 #include "study/sweep/database.hpp"
 
+#include <linux/magic.h>
 #include <sqlite3.h>
+#include <sys/vfs.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -12,6 +18,10 @@ namespace {
 
 /// How long another process may hold the write lock; a sweep holds it for less than a millisecond.
 constexpr int patience_ms = 20'000;
+
+constexpr std::int64_t xfs_magic = 0x58465342;  // these three are not in every <linux/magic.h>
+constexpr std::int64_t zfs_magic = 0x2fc12fc1;
+constexpr std::int64_t bcachefs_magic = 0xca451a4e;
 
 int flags_of(Database::Access access) {
   if (access == Database::Access::read) return SQLITE_OPEN_READONLY;
@@ -46,7 +56,24 @@ std::string_view advice_of(int code) {
   }
 }
 
+/// Whether only a process that may write can read the file: one that was killed has left half a change.
+bool needs_recovery(int code) { return code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY; }
+
 }  // namespace
+
+Journal journal_on_file_system_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  struct statfs about {};
+  const bool local = ::statfs(folder.c_str(), &about) == 0 && is_local_file_system(about.f_type);
+  return local ? Journal::write_ahead : Journal::rollback;
+}
+
+bool is_local_file_system(std::int64_t type) {
+  constexpr std::array<std::int64_t, 10> local{
+      EXT4_SUPER_MAGIC, xfs_magic,   BTRFS_SUPER_MAGIC, TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
+      F2FS_SUPER_MAGIC, RAMFS_MAGIC, MSDOS_SUPER_MAGIC, zfs_magic,   bcachefs_magic};
+  return std::find(local.begin(), local.end(), type) != local.end();
+}
 
 void Statement::Finalizer::operator()(sqlite3_stmt* statement) const { ::sqlite3_finalize(statement); }
 void Database::Closer::operator()(sqlite3* database) const { ::sqlite3_close_v2(database); }
@@ -86,6 +113,13 @@ Statement& Statement::bind_null(int parameter) {
   return *this;
 }
 
+Statement& Statement::bind(int parameter, const Statement& row, int column) {
+  const int code =
+      ::sqlite3_bind_value(statement_.get(), parameter, ::sqlite3_column_value(row.statement_.get(), column));
+  if (code != SQLITE_OK) database_.fail(code);
+  return *this;
+}
+
 bool Statement::step() {
   const int code = ::sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
@@ -117,12 +151,39 @@ Database::Database(std::string path, Access access) : path_(std::move(path)) {
   if (access != Access::create && !std::filesystem::exists(path_)) {
     bad_input("database", "{}: there is no such file; `hcclsim sweep run` makes a database", path_);
   }
+  open(flags_of(access));
+  if (access != Access::read) return;
+  int code = ::sqlite3_exec(handle_.get(), "PRAGMA schema_version", nullptr, nullptr, nullptr);
+  if (needs_recovery(code)) {
+    open(flags_of(Access::write));
+    code = ::sqlite3_exec(handle_.get(), "PRAGMA schema_version", nullptr, nullptr, nullptr);
+  }
+  if (code != SQLITE_OK) fail(code);
+}
+
+void Database::open(int flags) {
   sqlite3* handle = nullptr;
-  const int code = ::sqlite3_open_v2(path_.c_str(), &handle, flags_of(access), nullptr);
+  const int code = ::sqlite3_open_v2(path_.c_str(), &handle, flags, nullptr);
   handle_.reset(handle);
   if (code != SQLITE_OK) fail(code);
   ::sqlite3_extended_result_codes(handle, 1);
   ::sqlite3_busy_timeout(handle, patience_ms);
+}
+
+void Database::set_journal(Journal journal) const {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds pause{5};
+  const char* const pragma =
+      journal == Journal::write_ahead ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE";
+  const Clock::time_point end = Clock::now() + std::chrono::milliseconds(patience_ms);
+  constexpr int primary = 0xff;
+  while (true) {
+    // SQLite itself does not wait here, since the change starts from a lock that others may wait for.
+    const int code = ::sqlite3_exec(handle_.get(), pragma, nullptr, nullptr, nullptr);
+    if (code == SQLITE_OK) return;
+    if ((code & primary) != SQLITE_BUSY || Clock::now() > end) fail(code);
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 void Database::execute(const std::string& sql) const {
@@ -131,8 +192,6 @@ void Database::execute(const std::string& sql) const {
 }
 
 std::int64_t Database::changes() const { return ::sqlite3_changes64(handle_.get()); }
-
-std::int64_t Database::last_row() const { return ::sqlite3_last_insert_rowid(handle_.get()); }
 
 void Database::fail(int code) const {
   const std::string_view advice = advice_of(code);

@@ -8,8 +8,11 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <thread>
 #include <utility>
+
+#include "base/error.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -24,6 +27,7 @@ constexpr double short_s = 0.1;
 struct Group {
   std::deque<std::size_t> waiting;
   std::size_t loaders = 0;
+  bool given_up = false;  ///< what loads it has died; its points stay as they are
 };
 
 struct Worker {
@@ -40,31 +44,46 @@ class Runner {
   }
 
   Tally run() {
-    std::vector<std::size_t> open = open_points();
-    tally_.before = points_.size() - open.size();
-    while (!open.empty() && !options_.stop()) {
-      for (const std::size_t point : open) groups_[points_[point].group].waiting.push_back(point);
-      work();
-      open = open_points();
-      // The rest is being computed by others.
-      if (!open.empty() && !options_.stop()) std::this_thread::sleep_for(std::chrono::milliseconds(poll_ms));
-      store_.keep_alive();
-      tally_.before = points_.size() - open.size() - tally_.computed;
+    std::vector<std::size_t> open(points_.size());
+    std::iota(open.begin(), open.end(), std::size_t{0});
+    while (true) {
+      const bool some_wait = queue(open);
+      tally_.before = finished_ - tally_.computed;
+      options_.progress(tally_);
+      if (open.empty() || options_.stop()) return tally_;
+      if (some_wait) {
+        work();
+        continue;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(poll_ms));
+      store_.void_claims_of_the_dead();
+      tick();
     }
-    options_.progress(tally_);
-    return tally_;
   }
 
  private:
-  std::vector<std::size_t> open_points() {
+  /// Leaves in `open` the points that are not finished, and queues those that wait; returns whether there are any. The
+  /// others are being computed by other sweeps.
+  bool queue(std::vector<std::size_t>& open) {
     std::vector<std::string> ids;
-    for (const Point& point : points_) ids.push_back(point.id);
+    for (const std::size_t point : open) ids.push_back(points_[point].id);
     const std::vector<PointStatus> statuses = store_.statuses(ids);
-    std::vector<std::size_t> open;
-    for (std::size_t i = 0; i < statuses.size(); ++i) {
-      if (statuses[i] == PointStatus::waiting || statuses[i] == PointStatus::running) open.push_back(i);
+    std::vector<std::size_t> left;
+    bool some_wait = false;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      Group& group = groups_[points_[open[i]].group];
+      if (statuses[i] == PointStatus::done || statuses[i] == PointStatus::failed) {
+        ++finished_;
+      } else if (statuses[i] == PointStatus::running) {
+        left.push_back(open[i]);
+      } else if (!group.given_up) {
+        left.push_back(open[i]);
+        group.waiting.push_back(open[i]);
+        some_wait = true;
+      }
     }
-    return open;
+    open = std::move(left);
+    return some_wait;
   }
 
   /// Computes what can be claimed of the groups' points.
@@ -126,7 +145,7 @@ class Runner {
     for (const Worker& worker : workers_) files.push_back({worker.loader->file(), POLLIN, 0});
     if (::poll(files.data(), files.size(), poll_ms) <= 0) return;  // time is up, or a signal came
     std::vector<Outcome> outcomes;
-    std::vector<std::string> interrupted;
+    std::vector<std::string> given_back;
     std::size_t file = 0;
     for (auto worker = workers_.begin(); worker != workers_.end();) {
       if (files[file++].revents == 0) {
@@ -135,14 +154,14 @@ class Runner {
       }
       for (LoaderMessage& message : worker->loader->receive()) {
         if (message.outcome.error_kind == interrupted_kind) {
-          interrupted.push_back(message.outcome.id);
+          given_back.push_back(message.outcome.id);
           continue;
         }
         mean_s_ = mean_s_ > 0 ? (mean_s_ + message.outcome.wall_s) / 2 : message.outcome.wall_s;
         outcomes.push_back(std::move(message.outcome));
       }
       if (worker->loader->ended()) {
-        bury(*worker, outcomes);
+        bury(*worker, outcomes, given_back);
         worker = workers_.erase(worker);
       } else {
         ++worker;
@@ -150,23 +169,35 @@ class Runner {
     }
     tally_.computed += outcomes.size();
     store_.finish(outcomes);
-    if (!interrupted.empty()) store_.release(interrupted);
+    if (!given_back.empty()) store_.release(given_back);
   }
 
-  /// What a loader that has ended leaves undone has failed with it: all of its group if it could not be loaded.
-  void bury(Worker& worker, std::vector<Outcome>& outcomes) {
-    --worker.group->loaders;
+  /// What a loader that has ended leaves undone. An error of loading is that of every point of the group. If the
+  /// process died, the point that it was at has failed, and those that it had not begun are given back; when it died
+  /// while it loaded, no further one is started for this group.
+  void bury(Worker& worker, std::vector<Outcome>& outcomes, std::vector<std::string>& given_back) {
+    Group& group = *worker.group;
+    --group.loaders;
     const std::optional<Outcome> failure = worker.loader->failure();
-    if (!failure.has_value()) return;
     std::vector<std::size_t> lost = worker.loader->outstanding();
-    while (!worker.loader->loaded()) {
-      const std::optional<std::size_t> point = claim_next(*worker.group);
+    const bool died = failure.has_value() && failure->exit_status == static_cast<int>(ErrorCode::internal);
+    while (failure.has_value() && !died) {
+      const std::optional<std::size_t> point = claim_next(group);
       if (!point.has_value()) break;
       lost.push_back(*point);
     }
+    if (died && !worker.loader->loaded()) {
+      group.given_up = true;
+      group.waiting.clear();
+    }
     for (const std::size_t point : lost) {
-      outcomes.push_back(*failure);
-      outcomes.back().id = points_[point].id;
+      if (failure.has_value() && (!died || point == lost.front())) {
+        outcomes.push_back(*failure);
+        outcomes.back().id = points_[point].id;
+        continue;
+      }
+      given_back.push_back(points_[point].id);
+      if (!group.given_up) group.waiting.push_back(point);
     }
   }
 
@@ -183,6 +214,7 @@ class Runner {
   std::map<std::string, Group> groups_;
   std::list<Worker> workers_;
   Tally tally_;
+  std::uint64_t finished_ = 0;  ///< points that are, by whomever
   double mean_s_ = 0;
   Clock::time_point last_tick_ = Clock::now();
 };

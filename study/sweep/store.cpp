@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -36,6 +36,7 @@ CREATE TABLE IF NOT EXISTS points (
 CREATE INDEX IF NOT EXISTS points_by_status ON points (status);
 )";
 
+constexpr std::string_view identity_columns = "id, command, inputs, platform, platform_hash, version";
 constexpr std::string_view finished_columns =
     "status, result, error, error_kind, exit_status, finished_s, wall_s, step_time_s, images_per_s, "
     "exposed_communication_s, hbm_peak_bytes, time_s, algbw_Bps, busbw_Bps";
@@ -54,7 +55,12 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-std::string boot_id() { return first_line("/proc/sys/kernel/random/boot_id"); }
+/// Where process numbers mean the same: the kernel since its start, and the container's numbering of processes.
+std::string process_space() {
+  std::error_code error;
+  const std::filesystem::path numbering = std::filesystem::read_symlink("/proc/self/ns/pid", error);
+  return fmt::format("{} {}", first_line("/proc/sys/kernel/random/boot_id"), numbering.string());
+}
 
 /// When a process was started, in ticks since boot: tells it from a later one of the same number. Empty: no process.
 std::string start_of_process(std::int64_t pid) {
@@ -68,6 +74,11 @@ std::string start_of_process(std::int64_t pid) {
   return field;
 }
 
+bool is_object_of_texts(const Json& inputs) {
+  return inputs.is_object() &&
+         std::all_of(inputs.begin(), inputs.end(), [](const Json& value) { return value.is_string(); });
+}
+
 PointStatus parse_status(const std::string& name) {
   for (const PointStatus status : {PointStatus::waiting, PointStatus::running, PointStatus::done}) {
     if (name == name_of(status)) return status;
@@ -75,8 +86,27 @@ PointStatus parse_status(const std::string& name) {
   return PointStatus::failed;
 }
 
-std::int64_t pragma(const Database& database, const char* name) {
-  Statement statement(database, fmt::format("PRAGMA {}", name));
+/// Whether the header of the file is that of a sweep database in write-ahead mode.
+bool has_write_ahead_log(const std::string& path) {
+  constexpr std::size_t read_version = 19;
+  constexpr std::size_t application = 68;
+  std::array<char, 100> header{};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(header.data(), header.size()) && header.at(read_version) == 2 &&
+         std::string_view(header.data(), header.size()).substr(application, 4) == "hcSP";
+}
+
+/// Takes the file's log into the file without the memory that processes of one machine share, which in exclusive mode
+/// SQLite does not use.
+void leave_write_ahead(const Database& database) {
+  database.execute("PRAGMA locking_mode = EXCLUSIVE");
+  database.set_journal(Journal::rollback);
+  database.execute("PRAGMA locking_mode = NORMAL");
+}
+
+/// The first column of the only row.
+std::int64_t integer_of(const Database& database, std::string_view query) {
+  Statement statement(database, query);
   return statement.step() ? statement.integer(0) : 0;
 }
 
@@ -99,15 +129,16 @@ SweepStore::SweepStore(const std::string& path, Access access)
     check_format();
     return;
   }
+  const Journal journal = access == Access::share ? Journal::rollback : journal_on_file_system_of(path);
+  if (journal == Journal::rollback && has_write_ahead_log(path)) leave_write_ahead(database_);
   make_tables();
   // A process that is killed loses nothing that was committed; only a machine that loses power may lose the last
   // points.
-  database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-  Statement enter(database_, "INSERT INTO sweeps (host, boot_id, pid, started, heartbeat_s) VALUES (?, ?, ?, ?, ?)");
-  enter.bind(1, host_name()).bind(2, boot_id()).bind(3, std::int64_t{::getpid()});
-  enter.bind(4, start_of_process(::getpid())).bind(5, now_s()).run();
-  owner_ = database_.last_row();
+  database_.set_journal(journal);
+  database_.execute("PRAGMA synchronous = NORMAL");
+  owner_ = integer_of(database_, "SELECT random() & 0x7fffffffffffffff");  // one that is never met again
   keep_alive();
+  void_claims_of_the_dead();
 }
 
 SweepStore::~SweepStore() {
@@ -124,10 +155,9 @@ SweepStore::~SweepStore() {
 
 void SweepStore::make_tables() {
   Transaction transaction(database_);
-  Statement objects(database_, "SELECT count(*) FROM sqlite_master");
-  const bool empty = objects.step() && objects.integer(0) == 0 && pragma(database_, "application_id") == 0 &&
-                     pragma(database_, "user_version") == 0;
-  static_cast<void>(objects.step());
+  const bool empty = integer_of(database_, "SELECT count(*) FROM sqlite_master") == 0 &&
+                     integer_of(database_, "PRAGMA application_id") == 0 &&
+                     integer_of(database_, "PRAGMA user_version") == 0;
   if (empty) {
     database_.execute(tables);
     database_.execute(
@@ -138,10 +168,14 @@ void SweepStore::make_tables() {
 }
 
 void SweepStore::check_format() const {
-  if (pragma(database_, "application_id") != application_id) {
+  std::error_code error;
+  if (std::filesystem::file_size(database_.path(), error) == 0 && !error) {
+    bad_input("database", "{}: the file is empty; `hcclsim sweep run` fills it", database_.path());
+  }
+  if (integer_of(database_, "PRAGMA application_id") != application_id) {
     bad_input("database", "{}: this is no sweep database; give the name of one, or of a new file", database_.path());
   }
-  const std::int64_t version = pragma(database_, "user_version");
+  const std::int64_t version = integer_of(database_, "PRAGMA user_version");
   if (version != format_version) {
     bad_input("database", "{}: its format has version {}, this hcclsim knows {}; use the hcclsim that wrote it",
               database_.path(), version, format_version);
@@ -151,8 +185,7 @@ void SweepStore::check_format() const {
 void SweepStore::add(const std::vector<Point>& points) {
   Transaction transaction(database_);
   Statement insert(database_,
-                   "INSERT OR IGNORE INTO points (id, command, inputs, platform, platform_hash, version) "
-                   "VALUES (?, ?, ?, ?, ?, ?)");
+                   fmt::format("INSERT OR IGNORE INTO points ({}) VALUES (?, ?, ?, ?, ?, ?)", identity_columns));
   for (const Point& point : points) {
     insert.bind(1, point.id).bind(2, point.command);
     insert.bind(3, point.inputs.dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -226,27 +259,46 @@ void SweepStore::finish(const std::vector<Outcome>& outcomes) {
 
 void SweepStore::release(const std::vector<std::string>& ids) {
   Transaction transaction(database_);
-  Statement update(database_, "UPDATE points SET status = 'waiting', owner = NULL WHERE id = ? AND status = 'running'");
-  for (const std::string& id : ids) update.bind(1, id).run();
+  Statement update(
+      database_,
+      "UPDATE points SET status = 'waiting', owner = NULL WHERE id = ? AND status = 'running' AND owner = ?");
+  for (const std::string& id : ids) update.bind(1, id).bind(2, owner_).run();
   transaction.commit();
 }
 
 void SweepStore::keep_alive() {
-  Transaction transaction(database_);
-  Statement(database_, "UPDATE sweeps SET heartbeat_s = ? WHERE id = ?").bind(1, now_s()).bind(2, owner_).run();
+  // The row is gone if this process was silent for so long that others took it for dead.
+  Statement insert(database_,
+                   "INSERT INTO sweeps (id, host, boot_id, pid, started, heartbeat_s) VALUES (?, ?, ?, ?, ?, ?) "
+                   "ON CONFLICT (id) DO UPDATE SET heartbeat_s = excluded.heartbeat_s");
+  insert.bind(1, owner_).bind(2, host_name()).bind(3, process_space()).bind(4, std::int64_t{::getpid()});
+  insert.bind(5, start_of_process(::getpid())).bind(6, now_s()).run();
+}
+
+std::vector<std::int64_t> SweepStore::dead_owners() const {
   std::vector<std::int64_t> dead;
-  Statement others(database_, "SELECT id, host, boot_id, pid, started, heartbeat_s FROM sweeps WHERE id != ?");
+  Statement others(database_, "SELECT id, boot_id, pid, started, heartbeat_s FROM sweeps WHERE id != ?");
   others.bind(1, owner_);
+  const std::string here = process_space();
   while (others.step()) {
-    const bool here = others.text(1) == host_name();
-    const bool alive = here ? others.text(2) == boot_id() && start_of_process(others.integer(3)) == others.text(4)
-                            : now_s() - others.real(5).value_or(0) < silence_s;
+    const bool alive = others.text(1) == here ? start_of_process(others.integer(2)) == others.text(3)
+                                              : now_s() - others.real(4).value_or(0) < silence_s;
     if (!alive) dead.push_back(others.integer(0));
   }
-  for (const std::int64_t owner : dead) Statement(database_, "DELETE FROM sweeps WHERE id = ?").bind(1, owner).run();
-  database_.execute(
-      "UPDATE points SET status = 'waiting', owner = NULL "
-      "WHERE status = 'running' AND owner NOT IN (SELECT id FROM sweeps)");
+  return dead;
+}
+
+void SweepStore::void_claims_of_the_dead() {
+  constexpr std::string_view orphans = "status = 'running' AND owner NOT IN (SELECT id FROM sweeps)";
+  {
+    Statement some(database_, fmt::format("SELECT 1 FROM points WHERE {} LIMIT 1", orphans));
+    if (dead_owners().empty() && !some.step()) return;
+  }
+  Transaction transaction(database_);
+  for (const std::int64_t owner : dead_owners()) {
+    Statement(database_, "DELETE FROM sweeps WHERE id = ?").bind(1, owner).run();
+  }
+  database_.execute(fmt::format("UPDATE points SET status = 'waiting', owner = NULL WHERE {}", orphans));
   transaction.commit();
 }
 
@@ -277,7 +329,7 @@ void SweepStore::for_each(const std::function<void(const StoredPoint&)>& visit, 
                       .error = select.text(8),
                       .error_kind = select.text(9),
                       .exit_status = static_cast<int>(select.integer(10))};
-    if (!point.inputs.is_object()) {
+    if (!is_object_of_texts(point.inputs)) {
       bad_input("database", "{}: the inputs of point {} are damaged", database_.path(), point.number);
     }
     constexpr int first_figure = 11;
@@ -295,25 +347,32 @@ std::vector<StoredPoint> SweepStore::points() {
 }
 
 std::uint64_t SweepStore::merge(const std::string& other) {
-  static_cast<void>(SweepStore(other, Access::read));  // refuses what is no sweep database
-  Statement(database_, "ATTACH DATABASE ? AS other").bind(1, other).run();
-  std::int64_t taken = 0;
-  {
-    Transaction transaction(database_);
-    constexpr const char* identity = "id, command, inputs, platform, platform_hash, version";
-    database_.execute(fmt::format(
-        "INSERT INTO main.points ({0}) SELECT {0} FROM other.points AS theirs WHERE status IN ('done', 'failed') AND "
-        "NOT EXISTS (SELECT 1 FROM main.points WHERE id = theirs.id) ORDER BY number",
-        identity));
-    database_.execute(fmt::format(
-        "UPDATE main.points SET owner = NULL, ({0}) = (SELECT {0} FROM other.points WHERE id = main.points.id) "
-        "WHERE status != 'done' AND id IN (SELECT id FROM other.points WHERE status = 'done' OR (status = 'failed' AND "
-        "main.points.status = 'waiting'))",
-        finished_columns));
-    taken = database_.changes();
-    transaction.commit();
+  std::error_code error;
+  if (std::filesystem::equivalent(database_.path(), other, error)) {
+    bad_input("database", "{}: a database is not merged into itself; name others", other);
   }
-  database_.execute("DETACH DATABASE other");
+  const SweepStore theirs(other, Access::read);
+  Statement select(theirs.database_,
+                   fmt::format("SELECT {}, {} FROM points WHERE status IN ('done', 'failed') ORDER BY number",
+                               identity_columns, finished_columns));
+  Transaction transaction(database_);
+  Statement insert(database_,
+                   fmt::format("INSERT OR IGNORE INTO points ({}) VALUES (?, ?, ?, ?, ?, ?)", identity_columns));
+  Statement update(database_, fmt::format("UPDATE points SET owner = NULL, ({}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                                          "?, ?) WHERE id = ?15 AND (status = 'waiting' OR (status != 'done' AND ?1 = "
+                                          "'done'))",
+                                          finished_columns));
+  constexpr int identities = 6;
+  constexpr int results = 14;
+  std::int64_t taken = 0;
+  while (select.step()) {
+    for (int column = 0; column < identities; ++column) insert.bind(column + 1, select, column);
+    insert.run();
+    for (int column = 0; column < results; ++column) update.bind(column + 1, select, identities + column);
+    update.bind(results + 1, select, 0).run();
+    taken += database_.changes();
+  }
+  transaction.commit();
   return static_cast<std::uint64_t>(taken);
 }
 

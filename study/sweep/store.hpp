@@ -14,7 +14,8 @@
 
 /// The points of sweeps in an SQLite file: inputs, results and errors (docs/formats.md, "Sweep database"). Every change
 /// is one transaction, so that whatever ends a sweep leaves whole points. Several sweeps may work on one file: a point
-/// is claimed before it is computed, and the claims of a process that has died are void.
+/// is claimed before it is computed, and the claims of a process that has died are void. Of a process of the same
+/// kernel that is seen at once; one of another machine has died when nothing was heard of it for five minutes.
 namespace hcclsim::study {
 
 enum class PointStatus : std::uint8_t { waiting, running, done, failed };
@@ -61,10 +62,11 @@ struct PointCounts {
 
 class SweepStore {
  public:
-  enum class Access : std::uint8_t { read, work };
+  enum class Access : std::uint8_t { read, work, share };
 
-  /// Access::work makes the file if there is none, and enters this process among those that work on it. All functions
-  /// throw Error(bad_input, "database").
+  /// Access::work and Access::share make the file if there is none, and enter this process among those that work on it;
+  /// Access::share is for a file that processes of other machines open, too (Journal::rollback). On file systems that
+  /// are not known to be local both do the same. All functions throw Error(bad_input, "database").
   SweepStore(const std::string& path, Access access);
   SweepStore(const SweepStore&) = delete;
   SweepStore(SweepStore&&) = delete;
@@ -83,10 +85,12 @@ class SweepStore {
   [[nodiscard]] bool claim(const std::string& id);
   /// Stores what came of claimed points, all at once.
   void finish(const std::vector<Outcome>& outcomes);
-  /// Gives claimed points back.
+  /// Gives points back that this process has claimed.
   void release(const std::vector<std::string>& ids);
-  /// Says that this process lives, for those on other machines; and makes points wait again whose process has died.
+  /// Says that this process lives, for those on other machines; to be called several times in five minutes.
   void keep_alive();
+  /// Makes points wait again whose process has died. Writes only if there are such processes or points.
+  void void_claims_of_the_dead();
 
   [[nodiscard]] PointCounts counts();
   /// Visits points in their order; `results` says whether their results are read, too.
@@ -94,12 +98,14 @@ class SweepStore {
   /// All points without their results.
   [[nodiscard]] std::vector<StoredPoint> points();
 
-  /// Takes the points of another database that are finished there and not here; returns how many.
+  /// Takes the points of another database that are finished there and not here; returns how many. What the other one
+  /// holds stays as it is; if it is damaged, nothing is taken.
   std::uint64_t merge(const std::string& other);
 
  private:
   void make_tables();
   void check_format() const;
+  [[nodiscard]] std::vector<std::int64_t> dead_owners() const;
 
   Database database_;
   std::int64_t owner_ = 0;  ///< row of this process in the table of sweeps; 0: only reads

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -76,20 +77,55 @@ TEST(Runner, FailingAndCrashingPointsDoNotStopTheRest) {
 TEST(Runner, AGroupThatCannotBeLoadedFailsWhole) {
   std::vector<Point> points = sample_points(5, "good");
   for (const Point& point : sample_points(5, "bad")) points.push_back(point);
-  for (const Point& point : sample_points(5, "crashing")) points.push_back(point);
   SweepStore store(new_database(), Access::work);
   store.add(points);
   const LoadGroup load = [](const Point& first) -> ComputePoint {
     if (first.group == "bad") bad_input("platform", "bad.xml:3: no NPU");
+    return plain(first);
+  };
+  EXPECT_EQ(run_points(store, points, load, four_jobs).computed, 10U);
+  EXPECT_EQ(store.counts().done, 5U);
+  EXPECT_EQ(store.counts().failed, 5U);
+  EXPECT_EQ(all_points(store)[9].error, "bad.xml:3: no NPU");
+}
+
+TEST(Runner, WhenLoadingDiesPointsThatHaveNotBegunStayWaiting) {
+  std::vector<Point> points = sample_points(5, "good");
+  for (const Point& point : sample_points(5, "crashing")) points.push_back(point);
+  SweepStore store(new_database(), Access::work);
+  store.add(points);
+  const LoadGroup load = [](const Point& first) -> ComputePoint {
     if (first.group == "crashing") std::abort();
     return plain(first);
   };
-  EXPECT_EQ(run_points(store, points, load, four_jobs).computed, 15U);
-  const std::vector<StoredPoint> stored = all_points(store);
+  const RunnerOptions one_job{.jobs = 1, .stop = four_jobs.stop, .progress = four_jobs.progress};
+  const Tally tally = run_points(store, points, load, one_job);
+  EXPECT_EQ(tally.computed, 6U);
+  EXPECT_EQ(tally.before, 0U);
   EXPECT_EQ(store.counts().done, 5U);
-  EXPECT_EQ(store.counts().failed, 10U);
-  EXPECT_EQ(stored[5].error, "bad.xml:3: no NPU");
-  EXPECT_EQ(stored[14].error_kind, "crash");
+  EXPECT_EQ(store.counts().waiting, 4U);
+  EXPECT_EQ(all_points(store)[5].error_kind, "crash");  // the one for which it was loaded says why
+  EXPECT_EQ(run_points(store, points, plain, one_job).computed, 4U);
+}
+
+TEST(Runner, WhenALoaderDiesOnlyThePointItWasAtHasFailed) {
+  const std::vector<Point> points = sample_points(40);
+  SweepStore store(new_database(), Access::work);
+  store.add(points);
+  const LoadGroup load = [](const Point&) -> ComputePoint {
+    return [](const Point& point) -> Computed {
+      if (point.inputs["batch"] == "20") {  // others have told that points are short: the next one is sent ahead
+        ::kill(::getppid(), SIGKILL);
+        ::pause();
+      }
+      return {"{}", {}};
+    };
+  };
+  static_cast<void>(
+      run_points(store, points, load, {.jobs = 1, .stop = four_jobs.stop, .progress = four_jobs.progress}));
+  EXPECT_EQ(store.counts().done, 39U);
+  EXPECT_EQ(store.counts().failed, 1U);
+  EXPECT_EQ(all_points(store)[20].error_kind, "crash");
 }
 
 TEST(Runner, AGroupIsLoadedOncePerJob) {

@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "base/error.hpp"
 #include "tests/study/sweep/sample_points.hpp"
@@ -117,10 +119,149 @@ TEST(SweepStore, ClaimsOfTheLivingHold) {
   one.add(points);
   EXPECT_TRUE(one.claim(points[0].id));
   SweepStore two(path, Access::work);
-  two.keep_alive();
+  two.void_claims_of_the_dead();
   EXPECT_FALSE(two.claim(points[0].id));
   one.release(ids_of(points));
   EXPECT_TRUE(two.claim(points[0].id));
+}
+
+TEST(SweepStore, WhoWasSilentTooLongEntersAgain) {
+  const std::string path = new_database();
+  const std::vector<Point> points = sample_points(2);
+  SweepStore silent(path, Access::work);
+  silent.add(points);
+  EXPECT_TRUE(silent.claim(points[0].id));
+  const Database other(path, Database::Access::write);
+  other.execute("DELETE FROM sweeps; UPDATE points SET status = 'waiting', owner = NULL");  // it is taken for dead
+  SweepStore two(path, Access::work);
+  EXPECT_TRUE(two.claim(points[0].id));
+  silent.keep_alive();
+  EXPECT_TRUE(silent.claim(points[1].id));
+  two.void_claims_of_the_dead();
+  EXPECT_FALSE(two.claim(points[1].id));
+  silent.release(ids_of(points));  // the first one is no longer its own
+  EXPECT_THAT(two.statuses(ids_of(points)), ElementsAre(PointStatus::running, PointStatus::waiting));
+}
+
+/// Enters a process of another machine, or of this one, with a claim on a point.
+void enter_other(const std::string& path, const std::string& boot_id, double silent_s) {
+  const Database database(path, Database::Access::write);
+  database.execute(
+      fmt::format("INSERT INTO sweeps (id, host, boot_id, pid, started, heartbeat_s) "
+                  "SELECT 7, host, '{}', pid + 1000000, started, unixepoch() - {} FROM sweeps LIMIT 1;"
+                  "UPDATE points SET status = 'running', owner = 7",
+                  boot_id.empty() ? "' || boot_id || '" : boot_id, silent_s));
+}
+
+TEST(SweepStore, ProcessesOfOtherMachinesLiveWhileTheyAreHeardOf) {
+  struct Case {
+    std::string boot_id;  ///< empty: that of this machine
+    double silent_s;
+    bool alive;
+  };
+  // The host's name does not matter: two machines may have the same.
+  for (const Case& each : {Case{"another", 200, true}, Case{"another", 400, false}, Case{"", 0, false}}) {
+    const std::string path = new_database();
+    const std::vector<Point> points = sample_points(1);
+    SweepStore store(path, Access::work);
+    store.add(points);
+    enter_other(path, each.boot_id, each.silent_s);
+    store.void_claims_of_the_dead();
+    EXPECT_EQ(store.claim(points[0].id), !each.alive) << each.boot_id << each.silent_s;
+  }
+}
+
+TEST(SweepStore, LooksForTheDeadWithoutWriting) {
+  const std::string path = new_database();
+  SweepStore store(path, Access::work);
+  store.add(sample_points(1));
+  const auto size = std::filesystem::file_size(path + "-wal");
+  for (int i = 0; i < 100; ++i) store.void_claims_of_the_dead();
+  EXPECT_EQ(std::filesystem::file_size(path + "-wal"), size);
+}
+
+TEST(SweepStore, SharedFilesHaveNoWriteAheadLog) {
+  const std::string path = new_database();
+  const std::vector<Point> points = sample_points(1);
+  const auto journal = [&] {
+    const Database database(path, Database::Access::read);
+    Statement mode(database, "PRAGMA journal_mode");
+    return mode.step() ? mode.text(0) : std::string();
+  };
+  {
+    SweepStore store(path, Access::share);
+    store.add(points);
+    EXPECT_EQ(journal(), "delete");
+    EXPECT_FALSE(std::filesystem::exists(path + "-wal"));
+  }
+  // What a process of this machine left in a log when it was killed comes into the file.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    SweepStore store(path, Access::work);
+    if (store.claim(points[0].id)) store.finish({good(points[0].id)});
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(std::filesystem::exists(path + "-wal"));
+  SweepStore store(path, Access::share);
+  EXPECT_EQ(journal(), "delete");
+  EXPECT_FALSE(std::filesystem::exists(path + "-wal"));
+  EXPECT_THAT(store.statuses(ids_of(points)), ElementsAre(PointStatus::done));
+}
+
+TEST(SweepStore, KnowsFileSystemsOfOneMachine) {
+  EXPECT_TRUE(is_local_file_system(0xef53));       // ext4
+  EXPECT_TRUE(is_local_file_system(0x58465342));   // XFS
+  EXPECT_FALSE(is_local_file_system(0x6969));      // NFS
+  EXPECT_FALSE(is_local_file_system(0x0bd00bd0));  // Lustre
+  EXPECT_FALSE(is_local_file_system(0xff534d42));  // CIFS
+  EXPECT_FALSE(is_local_file_system(0x65735546));  // FUSE
+  EXPECT_EQ(journal_on_file_system_of("/proc/self/x.db"), Journal::rollback);
+}
+
+TEST(SweepStore, AChangeOfTheJournalWaitsForWriters) {
+  const std::string path = new_database();
+  const Database writer(path, Database::Access::create);
+  writer.execute("CREATE TABLE t (a); BEGIN IMMEDIATE");
+  std::thread ends([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    writer.execute("COMMIT");
+  });
+  EXPECT_EQ(fault_of([&] { Database(path, Database::Access::write).set_journal(Journal::write_ahead); }), "");
+  ends.join();
+}
+
+/// Eight processes that open, fill, use and close one database again and again.
+TEST(SweepStore, StandsManyProcessesAtOnce) {
+  constexpr int processes = 8;
+  constexpr int rounds = 50;
+  const std::string path = new_database();
+  const std::vector<Point> points = sample_points(processes * rounds);
+  std::vector<pid_t> children;
+  for (int number = 0; number < processes; ++number) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
+    try {
+      for (int round = 0; round < rounds; ++round) {
+        SweepStore store(path, Access::work);
+        const Point& point = points[static_cast<std::size_t>(number * rounds + round)];
+        store.add({point});
+        if (store.claim(point.id)) store.finish({good(point.id)});
+        static_cast<void>(SweepStore(path, Access::read).counts());
+      }
+      ::_exit(0);
+    } catch (const Error& error) {
+      fmt::print(stderr, "{}\n", error.what());
+      ::_exit(1);
+    }
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(SweepStore(path, Access::read).counts().done, points.size());
 }
 
 TEST(SweepStore, MergesFinishedPoints) {
@@ -144,6 +285,7 @@ TEST(SweepStore, MergesFinishedPoints) {
   EXPECT_EQ(merged[1].figure("step_time_s"), 0.5);
   EXPECT_EQ(merged[2].error, "bad");
   EXPECT_EQ(store.merge(part), 0U);
+  EXPECT_THAT(fault_of([&] { store.merge(path); }), HasSubstr("is not merged into itself"));
   std::filesystem::remove(part);
 }
 
@@ -151,6 +293,8 @@ TEST(SweepStore, SaysWhatIsWrongWithTheFile) {
   const std::string path = new_database();
   const auto work = [&] { SweepStore store(path, Access::work); };
   EXPECT_THAT(fault_of([&] { SweepStore store(path, Access::read); }), HasSubstr("there is no such file"));
+  std::ofstream(path) << "";
+  EXPECT_THAT(fault_of([&] { SweepStore store(path, Access::read); }), HasSubstr("the file is empty"));
   std::ofstream(path) << std::string(5000, 'x');
   EXPECT_THAT(fault_of(work), AllOf(HasSubstr(path), HasSubstr("no sweep database")));
   std::filesystem::remove(path);
