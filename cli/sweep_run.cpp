@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <set>
 
 #include "base/error.hpp"
@@ -15,6 +16,7 @@
 #include "cli/point_command.hpp"
 #include "cli/progress.hpp"
 #include "study/sweep/runner.hpp"
+#include "study/sweep/slurm.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -24,6 +26,7 @@ struct SweepRunCommand {
   std::uint32_t jobs = 0;
   std::string shard;
   bool retry_failed = false;
+  bool shared = false;
   std::string not_in;
 };
 
@@ -88,14 +91,21 @@ std::vector<std::string> unmodelled(study::SweepStore& store, const std::vector<
   return {origins.begin(), origins.end()};
 }
 
-/// Leaves out the points that are done in another database.
-void leave_out_done(std::vector<study::Point>& points, const std::string& database) {
+/// Leaves out the points that need not be computed, by what another database says of them.
+void leave_out_finished(std::vector<study::Point>& points, const std::string& database, bool retry_failed) {
   study::SweepStore store(database, study::SweepStore::Access::read);
-  std::set<std::string> done;
+  std::set<std::string> finished;
   for (const study::StoredPoint& point : store.points()) {
-    if (point.status == study::PointStatus::done) done.insert(point.id);
+    const bool failed = point.status == study::PointStatus::failed;
+    if (point.status == study::PointStatus::done || (failed && !retry_failed)) finished.insert(point.id);
   }
-  std::erase_if(points, [&](const study::Point& point) { return done.contains(point.id); });
+  std::erase_if(points, [&](const study::Point& point) { return finished.contains(point.id); });
+}
+
+/// The database of a sweep that was submitted is read by the tasks, on other machines.
+study::SweepStore::Access access_of(const SweepRunCommand& command) {
+  const bool shared = command.shared || std::filesystem::exists(study::slurm_folder(command.grid.database));
+  return shared ? study::SweepStore::Access::share : study::SweepStore::Access::work;
 }
 
 void run(const SweepRunCommand& command) {
@@ -104,9 +114,9 @@ void run(const SweepRunCommand& command) {
     const study::Shard shard = study::parse_shard(command.shard);
     std::erase_if(points, [&](const study::Point& point) { return !study::belongs(point.id, shard); });
   }
-  if (!command.not_in.empty()) leave_out_done(points, command.not_in);
+  if (!command.not_in.empty()) leave_out_finished(points, command.not_in, command.retry_failed);
   std::signal(SIGXFSZ, SIG_IGN);  // a database that may not grow is an error of the write, not the end of the process
-  study::SweepStore store(command.grid.database, study::SweepStore::Access::work);
+  study::SweepStore store(command.grid.database, access_of(command));
   store.add(points);
   if (command.retry_failed) store.retry(ids_of(points));
   Progress progress;
@@ -177,9 +187,12 @@ void add_sweep_run_command(CLI::App& sweep) {
       ->check(parsed_by(study::parse_shard, ""))
       ->type_name("I/N");
   command
-      ->add_option("--not-in", options->not_in, "Leave out points that are done in this database, which is only read")
+      ->add_option("--not-in", options->not_in,
+                   "Leave out points that are finished in this database, which is only read")
       ->type_name("FILE");
   command->add_flag("--retry-failed", options->retry_failed, "Compute failed points anew");
+  command->add_flag("--shared", options->shared,
+                    "Other machines open this database, too; so it is where the file system is not known to be local");
   command->footer(
       "Values: 16,32,64; of options that take lists 80,20;60,40; ranges FIRST:LAST:STEP or FIRST:LAST:xFACTOR, such "
       "as\n"

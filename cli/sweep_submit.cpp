@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -25,10 +26,13 @@ namespace fs = std::filesystem;
 using study::SweepStore;
 
 constexpr std::chrono::milliseconds poll_interval{1000};
+/// How long squeue may fail while a job is followed: a controller that is started anew does not answer for a while.
+constexpr std::chrono::minutes patience{10};
 
 struct SubmitCommand {
   GridArguments grid;
   study::SlurmOptions slurm{.tasks = 4, .cpus_per_task = 1, .partition = {}, .time = {}, .others = {}};
+  bool retry_failed = false;
   bool detach = false;
 };
 
@@ -38,6 +42,7 @@ std::string script_of(const SubmitCommand& command) {
   if (!command.grid.config.empty()) {
     sweep_run += " --config " + shell_word(fs::absolute(command.grid.config).string());
   }
+  sweep_run += command.retry_failed ? " --shared --retry-failed" : " --shared";
   sweep_run += " --not-in " + shell_word(fs::absolute(command.grid.database).string());
   std::string grid = shell_word(command.grid.command);
   if (command.grid.command.empty()) grid.clear();
@@ -45,52 +50,117 @@ std::string script_of(const SubmitCommand& command) {
   return study::slurm_script(command.grid.database, command.slurm, sweep_run, grid);
 }
 
-/// Follows a job until all its tasks have ended, or Ctrl-C, which leaves the job alone.
-void follow(const study::SlurmJob& job, const Interruption& interruption) {
+/// Follows a job until all its tasks have ended, or Ctrl-C, which leaves the job alone. Returns how they ended.
+study::SlurmTasks follow(const study::SlurmJob& job, const std::string& database, const Interruption& interruption) {
+  using Clock = std::chrono::steady_clock;
   Progress progress;
   progress.start();
+  Clock::time_point answered = Clock::now();
   while (interruption.signal() == 0) {
-    const study::SlurmTasks tasks = study::slurm_tasks(job);
-    if (tasks.ended == job.tasks) return;
-    progress.update([&](double) {
-      return fmt::format("job {}: {} of {} tasks ended, {} running, {} pending", job.id, tasks.ended, job.tasks,
-                         tasks.running, tasks.pending);
-    });
+    std::string line;
+    try {
+      study::SlurmTasks tasks = study::slurm_tasks(job);
+      if (tasks.ended == job.tasks) return tasks;
+      line = to_string(tasks);
+      answered = Clock::now();
+    } catch (const Error& error) {
+      if (Clock::now() - answered > patience) {
+        bad_input("slurm", "job {} cannot be followed, but goes on; hcclsim sweep status {}: {}", job.id, database,
+                  error.what());
+      }
+      line = error.what();
+    }
+    progress.update([&](double) { return fmt::format("job {}: {}", job.id, line); });
     std::this_thread::sleep_for(poll_interval);
   }
+  return {};
 }
 
-/// Takes what the shards have finished; those that have not begun have no file.
-void merge_shards(SweepStore& store, const std::string& database, std::uint32_t shards) {
-  for (std::uint32_t shard = 1; shard <= shards; ++shard) {
-    const std::string file = study::shard_database(database, shard);
-    if (fs::exists(file)) store.merge(file);
+/// Takes what the tasks of all jobs have finished; returns the databases of which it was taken. One that cannot be read
+/// is told of and does not stop the others.
+std::vector<std::string> merge_shards(SweepStore& store, const std::string& database) {
+  std::vector<std::string> merged;
+  for (const std::string& shard : study::shard_databases(database)) {
+    try {
+      store.merge(shard);
+      merged.push_back(shard);
+    } catch (const Error& error) {
+      print(fmt::format("Not taken: {}\n", error.what()));
+    }
+  }
+  return merged;
+}
+
+void remove_databases(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    std::error_code ignored;  // a file that stays is merged again
+    for (const char* const suffix : {"", "-journal", "-wal", "-shm"}) fs::remove(file + suffix, ignored);
   }
 }
 
-/// Returns how many are done. The store is closed again, since other machines read the file as long as the job runs.
-std::uint64_t add_points(const std::string& database, const std::vector<study::Point>& points) {
-  SweepStore store(database, SweepStore::Access::work);
-  store.add(points);
-  return store.counts().done;
+/// Tasks of two jobs would compute the same points.
+void require_no_job(const std::string& database) {
+  const study::SlurmJob job = study::slurm_job(database);
+  if (job.id.empty()) return;
+  const study::SlurmTasks tasks = study::slurm_tasks(job);
+  if (tasks.ended == job.tasks) return;
+  bad_input("slurm", "job {} of this sweep has not ended: {}; wait for it (hcclsim sweep status {}) or scancel {}",
+            job.id, to_string(tasks), database, job.id);
 }
 
-void submit(const SubmitCommand& command) {
+/// Counts of the points of a grid.
+study::PointCounts counts_of(SweepStore& store, const std::vector<study::Point>& points) {
+  study::PointCounts counts;
+  std::vector<std::string> ids;
+  for (const study::Point& point : points) ids.push_back(point.id);
+  for (const study::PointStatus status : store.statuses(ids)) ++counts.of(status);
+  return counts;
+}
+
+/// Brings the database to what is known and prepares it for a job; returns the counts of the grid's points. It is
+/// closed again, since other machines read the file as long as the job runs.
+study::PointCounts prepare(const SubmitCommand& command, const std::vector<study::Point>& points) {
+  const std::string& database = command.grid.database;
+  require_no_job(database);
+  SweepStore store(database, SweepStore::Access::share);
+  store.add(points);
+  remove_databases(merge_shards(store, database));
+  if (command.retry_failed) {
+    std::vector<std::string> ids;
+    for (const study::Point& point : points) ids.push_back(point.id);
+    store.retry(ids);
+  }
+  return counts_of(store, points);
+}
+
+void submit(SubmitCommand command) {
   const std::vector<study::Point> points = command.grid.points();
   const std::string& database = command.grid.database;
-  const std::uint64_t before = add_points(database, points);
+  const study::PointCounts before = prepare(command, points);
+  const std::uint64_t left = before.waiting + before.running;
+  if (left == 0) {
+    SweepStore store(database, SweepStore::Access::read);
+    print("Nothing is left to submit\n");
+    report_points(store, points, 0);
+    return;
+  }
+  command.slurm.tasks = static_cast<std::uint32_t>(std::min<std::uint64_t>(command.slurm.tasks, left));
   const study::SlurmJob job = study::submit_to_slurm(database, script_of(command), command.slurm.tasks);
-  print(fmt::format("Submitted job {}: {} points in {} tasks\n", job.id, points.size(), job.tasks));
+  print(fmt::format("Submitted job {}: {} points in {} tasks\n", job.id, left, job.tasks));
   if (command.detach) return;
   const Interruption interruption;
-  follow(job, interruption);
+  const study::SlurmTasks tasks = follow(job, database, interruption);
   if (interruption.signal() != 0) {
     print(fmt::format("Job {} goes on; hcclsim sweep status {}\n", job.id, database));
     throw Interrupted(interruption.signal());
   }
-  SweepStore store(database, SweepStore::Access::work);
-  merge_shards(store, database, job.tasks);
-  report_points(store, points, store.counts().done - before);
+  if (!tasks.not_completed.empty()) {
+    print(fmt::format("Job {}: {}; logs in {}\n", job.id, to_string(tasks), study::slurm_folder(database)));
+  }
+  SweepStore store(database, SweepStore::Access::share);
+  merge_shards(store, database);
+  const study::PointCounts after = counts_of(store, points);
+  report_points(store, points, after.done + after.failed - before.done - before.failed);
 }
 
 std::string counts_text(const study::PointCounts& counts) {
@@ -98,22 +168,33 @@ std::string counts_text(const study::PointCounts& counts) {
                      counts.running, counts.waiting);
 }
 
+/// What Slurm says of a job; it may be asked when Slurm does not answer, too.
+std::string job_text(const study::SlurmJob& job) {
+  try {
+    return to_string(study::slurm_tasks(job));
+  } catch (const Error& error) {
+    return fmt::format("{} tasks of which nothing is known: {}", job.tasks, error.what());
+  }
+}
+
+std::string shard_text(const std::string& shard) {
+  try {
+    SweepStore store(shard, SweepStore::Access::read);
+    return fmt::format("{}: {}", fs::path(shard).filename().string(), counts_text(store.counts()));
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 void status(const std::string& database) {
+  static_cast<void>(SweepStore(database, SweepStore::Access::read));  // refuses what is no sweep database
   const study::SlurmJob job = study::slurm_job(database);
-  if (!job.id.empty()) {
-    const study::SlurmTasks tasks = study::slurm_tasks(job);
-    print(fmt::format("Job {}: {} tasks, {} ended, {} running, {} pending\n", job.id, job.tasks, tasks.ended,
-                      tasks.running, tasks.pending));
-    for (std::uint32_t shard = 1; shard <= job.tasks; ++shard) {
-      const std::string file = study::shard_database(database, shard);
-      if (!fs::exists(file)) continue;
-      SweepStore store(file, SweepStore::Access::read);
-      print(fmt::format("  shard {}: {}\n", shard, counts_text(store.counts())));
-    }
-    if (tasks.ended == job.tasks) {
-      SweepStore store(database, SweepStore::Access::work);
-      merge_shards(store, database, job.tasks);
-    }
+  if (!job.id.empty()) print(fmt::format("Job {}: {}\n", job.id, job_text(job)));
+  const std::vector<std::string> shards = study::shard_databases(database);
+  for (const std::string& shard : shards) print(fmt::format("  {}\n", shard_text(shard)));
+  if (!shards.empty()) {
+    SweepStore store(database, SweepStore::Access::share);
+    merge_shards(store, database);
   }
   SweepStore store(database, SweepStore::Access::read);
   print(fmt::format("{}: {}\n", database, counts_text(store.counts())));
@@ -126,7 +207,7 @@ void add_sweep_submit_commands(CLI::App& sweep) {
   CLI::App* command = sweep.add_subcommand("submit", "Compute a grid as a job array of Slurm");
   add_grid_arguments(*command, options->grid);
   command->add_option("--tasks", options->slurm.tasks, "Tasks of the array, each with a part of the points")
-      ->check(whole_number(1, 100'000))
+      ->check(whole_number(1, study::most_tasks))
       ->capture_default_str();
   command->add_option("--cpus-per-task", options->slurm.cpus_per_task, "Points that a task computes at a time")
       ->check(whole_number(1, 4096))
@@ -136,6 +217,7 @@ void add_sweep_submit_commands(CLI::App& sweep) {
   command->add_option("--sbatch", options->slurm.others, "A further option of sbatch, such as --sbatch=--mem=4G")
       ->allow_extra_args(false)
       ->type_name("OPTION");
+  command->add_flag("--retry-failed", options->retry_failed, "Compute failed points anew");
   command->add_flag("--detach", options->detach, "Do not wait; `hcclsim sweep status` follows and merges");
   command->footer(
       "The database and its folder must be on a file system that all nodes share. Ctrl-C leaves the job alone.\n"
@@ -144,7 +226,7 @@ void add_sweep_submit_commands(CLI::App& sweep) {
   command->callback([options] { submit(*options); });
 
   const auto database = std::make_shared<std::string>();
-  command = sweep.add_subcommand("status", "How far a sweep is; takes the results of a job that has ended");
+  command = sweep.add_subcommand("status", "How far a sweep is; takes what the tasks of a job have finished");
   command->add_option("DATABASE", *database, "File of `hcclsim sweep run` or `submit`")->required()->type_name("FILE");
   command->callback([database] { status(*database); });
 }

@@ -117,6 +117,11 @@ std::string_view name_of(PointStatus status) {
   return names.at(static_cast<std::size_t>(status));
 }
 
+std::uint64_t& PointCounts::of(PointStatus status) {
+  const std::array<std::uint64_t*, 4> fields{&waiting, &running, &done, &failed};
+  return *fields.at(static_cast<std::size_t>(status));
+}
+
 std::optional<double> StoredPoint::figure(std::string_view column) const {
   const auto* const found = std::find(figure_columns.begin(), figure_columns.end(), column);
   if (found == figure_columns.end()) return std::nullopt;
@@ -306,8 +311,7 @@ PointCounts SweepStore::counts() {
   PointCounts counts;
   Statement select(database_, "SELECT status, count(*) FROM points GROUP BY status");
   while (select.step()) {
-    const std::array<std::uint64_t*, 4> fields{&counts.waiting, &counts.running, &counts.done, &counts.failed};
-    *fields.at(static_cast<std::size_t>(parse_status(select.text(0)))) = static_cast<std::uint64_t>(select.integer(1));
+    counts.of(parse_status(select.text(0))) = static_cast<std::uint64_t>(select.integer(1));
   }
   return counts;
 }

@@ -58,6 +58,7 @@ struct StoredPoint {
 struct PointCounts {
   std::uint64_t waiting = 0, running = 0, done = 0, failed = 0;
   [[nodiscard]] std::uint64_t all() const { return waiting + running + done + failed; }
+  [[nodiscard]] std::uint64_t& of(PointStatus status);
 };
 
 class SweepStore {

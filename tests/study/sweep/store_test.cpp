@@ -234,18 +234,18 @@ TEST(SweepStore, AChangeOfTheJournalWaitsForWriters) {
 
 /// Eight processes that open, fill, use and close one database again and again.
 TEST(SweepStore, StandsManyProcessesAtOnce) {
-  constexpr int processes = 8;
-  constexpr int rounds = 50;
+  constexpr std::size_t processes = 8;
+  constexpr std::size_t rounds = 50;
   const std::string path = new_database();
-  const std::vector<Point> points = sample_points(processes * rounds);
+  const std::vector<Point> points = sample_points(static_cast<int>(processes * rounds));
   std::vector<pid_t> children;
-  for (int number = 0; number < processes; ++number) {
+  for (std::size_t number = 0; number < processes; ++number) {
     children.push_back(::fork());
     if (children.back() != 0) continue;
     try {
-      for (int round = 0; round < rounds; ++round) {
+      for (std::size_t round = 0; round < rounds; ++round) {
         SweepStore store(path, Access::work);
-        const Point& point = points[static_cast<std::size_t>(number * rounds + round)];
+        const Point& point = points[number * rounds + round];
         store.add({point});
         if (store.claim(point.id)) store.finish({good(point.id)});
         static_cast<void>(SweepStore(path, Access::read).counts());
