@@ -70,6 +70,7 @@ class TomlReader {
     if (same != entries_.end()) fail("key '{}' was given before, in {}", key, same->place);
     const std::string_view value = trimmed(line_.substr(equals + 1));
     if (value.empty()) fail("key '{}' has no value", key);
+    refuse_nested(value.substr(value.starts_with('[') ? 1 : 0), entry);
     entry.value = value.starts_with('[') ? read_list(std::string(value), entry) : unquoted(value);
     entries_.push_back(std::move(entry));
   }
@@ -86,10 +87,21 @@ class TomlReader {
     std::string_view rest = trimmed(std::string_view(text).substr(1, text.size() - 2));
     while (!rest.empty()) {
       const std::size_t comma = end_of_item(rest);
-      joined += (joined.empty() ? "" : ",") + unquoted(trimmed(rest.substr(0, comma)));
+      const std::string_view item = trimmed(rest.substr(0, comma));
+      refuse_nested(item, entry);
+      joined += (joined.empty() ? "" : ",") + unquoted(item);
       rest.remove_prefix(std::min(comma + 1, rest.size()));
     }
     return joined;
+  }
+
+  /// A value must be a string, a number, true or false.
+  static void refuse_nested(std::string_view value, const ConfigEntry& entry) {
+    value = trimmed(value);
+    if (!value.starts_with('{') && !value.starts_with('[')) return;
+    bad_input("config", "{}: key '{}{}{}' holds a {}; give a string, a number, true or false, or a list of these",
+              entry.place, entry.section, entry.section.empty() ? "" : ".", entry.key,
+              value.starts_with('{') ? "table" : "list in a list");
   }
 
   /// The place of the first comma outside a string; the text's size if there is none.

@@ -83,7 +83,7 @@ class AxisReader {
   void edits(const std::string& text, const std::string& place) {
     const std::size_t equals = text.find('=');
     const std::string target = text.substr(0, equals);
-    sim::check_edit_target(target);
+    at(place, [&] { sim::check_edit_target(target); });
     if (equals == std::string::npos)
       bad_input("option", "{}: '{}' has no values; give {}=VALUE,VALUE", place, text, text);
     add(target, study::axis_values(target, text.substr(equals + 1), ValueForm::word), place);
@@ -113,15 +113,35 @@ class AxisReader {
       }
       values = std::move(files);
     }
-    for (const std::string& value : values) {
-      try {
-        check_value(name, value);
-      } catch (const Error& error) {
-        if (place.starts_with('-')) throw;  // the message names the option
-        throw Error(error.code(), error.kind(), fmt::format("{}: {}", place, error.what()));
-      }
+    for (std::string& value : values) {
+      at(place, [&] { check_value(name, value); });
+      if (is_name(name)) continue;
+      std::string canonical = study::canonical_value(value);
+      if (canonical == value) continue;
+      at(place, [&] { check_value(name, canonical); });
+      value = std::move(canonical);
     }
+    std::set<std::string> known;
+    std::erase_if(values, [&](const std::string& value) { return !known.insert(value).second; });
     grid_.set({name, std::move(values)});
+  }
+
+  /// Whether values are names, which stay as they are even if they look like numbers.
+  bool is_name(const std::string& axis) const {
+    if (is_edit(axis)) return false;
+    if (axis == "model" || axis == "platform" || axis == collective_axis) return true;
+    return takes_files(*command_.app().get_option("--" + axis));
+  }
+
+  /// Does something whose errors name the option that the command line has, or the place in a file.
+  template <typename Action>
+  static void at(const std::string& place, Action action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      if (place.starts_with('-')) throw;
+      throw Error(error.code(), error.kind(), fmt::format("{}: {}", place, error.what()));
+    }
   }
 
   /// Lets the option say what it has against a value.

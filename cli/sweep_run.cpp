@@ -15,6 +15,7 @@
 #include "cli/output.hpp"
 #include "cli/point_command.hpp"
 #include "cli/progress.hpp"
+#include "study/sweep/ranking.hpp"
 #include "study/sweep/runner.hpp"
 #include "study/sweep/slurm.hpp"
 
@@ -52,6 +53,22 @@ std::vector<study::StoredPoint> stored(study::SweepStore& store, const std::vect
   return found;
 }
 
+/// The best point of each group in which there is a choice.
+std::string best_lines(const std::vector<study::StoredPoint>& points, const std::vector<std::string>& axes) {
+  constexpr std::size_t most_groups = 5;
+  std::vector<study::RankedGroup> groups = study::ranked(points, {});
+  if (groups.size() > 1) std::erase_if(groups, [](const study::RankedGroup& group) { return group.points == 1; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(groups.size(), most_groups); ++i) {
+    const study::StoredPoint& best = *groups[i].best;
+    const std::string_view column = study::default_criterion(best.command).column;
+    text += fmt::format("Best {} {:.6g}: {}\n", column, *best.figure(column), name_of_point(best.inputs, axes));
+  }
+  if (groups.size() > most_groups)
+    text += fmt::format("  and {} more: hcclsim sweep best\n", groups.size() - most_groups);
+  return text;
+}
+
 std::string summary(const std::vector<study::StoredPoint>& points, std::uint64_t computed) {
   constexpr std::size_t most_failures = 5;
   const std::vector<std::string> axes = axes_of(points);
@@ -67,13 +84,7 @@ std::string summary(const std::vector<study::StoredPoint>& points, std::uint64_t
                                  failed, points.size() - done - failed, computed);
   if (failed > most_failures) failures += fmt::format("  and {} more: hcclsim sweep show\n", failed - most_failures);
   if (failed > 0) text += fmt::format("Failed:\n{}", failures);
-  if (!points.empty()) {
-    const std::string_view column = points.front().command == "run" ? "step_time_s" : "time_s";
-    if (const study::StoredPoint* const best = best_point(points, column); best != nullptr) {
-      text += fmt::format("Best {} {:.6g}: {}\n", column, *best->figure(column), name_of_point(best->inputs, axes));
-    }
-  }
-  return text;
+  return text + best_lines(points, axes);
 }
 
 /// Settings of HCCL that had no effect on some of the points.
@@ -221,20 +232,6 @@ std::vector<std::string> axes_of(const std::vector<study::StoredPoint>& points) 
   std::vector<const study::Json*> inputs;
   for (const study::StoredPoint& point : points) inputs.push_back(&point.inputs);
   return study::varying_axes(inputs);
-}
-
-bool more_is_better(std::string_view column) { return column.ends_with("_Bps") || column == "images_per_s"; }
-
-const study::StoredPoint* best_point(const std::vector<study::StoredPoint>& points, std::string_view column) {
-  const study::StoredPoint* best = nullptr;
-  for (const study::StoredPoint& point : points) {
-    const auto figure = point.figure(column);
-    if (point.status != study::PointStatus::done || !figure.has_value()) continue;
-    const bool better =
-        best == nullptr || (more_is_better(column) ? *figure > *best->figure(column) : *figure < *best->figure(column));
-    if (better) best = &point;
-  }
-  return best;
 }
 
 }  // namespace hcclsim::cli

@@ -28,7 +28,7 @@ void add_grid_arguments(CLI::App& command, GridArguments& arguments);
 
 void add_sweep_run_command(CLI::App& sweep);
 
-/// Prints what the store has of these points: counts, the first errors, the best one. Throws Error(check_failed) if
+/// Prints what the store has of these points: counts, the first errors, the best ones. Throws Error(check_failed) if
 /// some have failed or are left.
 void report_points(study::SweepStore& store, const std::vector<study::Point>& points, std::uint64_t computed);
 
@@ -36,11 +36,5 @@ void report_points(study::SweepStore& store, const std::vector<study::Point>& po
 [[nodiscard]] std::string name_of_point(const study::Json& inputs, const std::vector<std::string>& axes);
 /// The axes that differ between points.
 [[nodiscard]] std::vector<std::string> axes_of(const std::vector<study::StoredPoint>& points);
-
-/// Where a column of figures is best: the least time and memory, the most images and bytes per second.
-[[nodiscard]] bool more_is_better(std::string_view column);
-/// The point with the best figure of those that are done; nullptr if there is none.
-[[nodiscard]] const study::StoredPoint* best_point(const std::vector<study::StoredPoint>& points,
-                                                   std::string_view column);
 
 }  // namespace hcclsim::cli

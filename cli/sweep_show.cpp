@@ -18,6 +18,7 @@
 #include "cli/point_command.hpp"
 #include "cli/svg_chart.hpp"
 #include "cli/sweep_run.hpp"
+#include "study/sweep/ranking.hpp"
 #include "study/sweep/store.hpp"
 
 namespace hcclsim::cli {
@@ -34,6 +35,7 @@ struct SweepShowCommand {
   std::string form;
   std::string output = "-";
   std::string column;
+  std::string criterion;
   std::vector<std::string> others;
 };
 
@@ -63,7 +65,7 @@ std::string_view column_of(const SweepShowCommand& command, const std::vector<St
   if (!command.column.empty()) {
     return *std::find(figure_columns.begin(), figure_columns.end(), std::string_view(command.column));
   }
-  return points.front().command == "run" ? "step_time_s" : "time_s";
+  return study::default_criterion(points.front().command).column;
 }
 
 std::string show(const std::vector<StoredPoint>& points) {
@@ -133,14 +135,24 @@ std::string json(const std::string& database) {
 }
 
 std::string best(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
-  const std::string_view column = column_of(command, points);
-  const StoredPoint* const point = best_point(points, column);
-  if (point == nullptr) bad_input("sweep", "{}: no point with {} is done", command.database, column);
-  std::string text = fmt::format("Point {}: {}\n", point->number, name_of_point(point->inputs, axes_of(points)));
-  for (const std::string_view each : figure_columns) {
-    if (const auto figure = point->figure(each)) text += fmt::format("  {} {:.9g}\n", each, *figure);
+  std::optional<study::Criterion> criterion;
+  if (!command.criterion.empty()) criterion = study::parse_criterion(command.criterion);
+  const std::vector<std::string> axes = axes_of(points);
+  std::string text;
+  for (const study::RankedGroup& group : study::ranked(points, criterion)) {
+    const StoredPoint& point = *group.best;
+    if (!text.empty()) text += '\n';
+    text += fmt::format("Point {}: {}\n", point.number, name_of_point(point.inputs, axes));
+    for (const std::string_view each : figure_columns) {
+      if (const auto figure = point.figure(each)) text += fmt::format("  {} {:.9g}\n", each, *figure);
+    }
+    text += fmt::format("Command: {}\n", command_line(point.command, point.inputs));
   }
-  return text + fmt::format("Command: {}\n", command_line(point->command, point->inputs));
+  if (text.empty()) {
+    bad_input("sweep", "{}: no point with {} is done", command.database,
+              criterion ? criterion->column : study::default_criterion(points.front().command).column);
+  }
+  return text;
 }
 
 /// One line per value of a second axis.
@@ -197,8 +209,8 @@ CLI::App* add_command(CLI::App& sweep, const char* name, const char* description
   return command;
 }
 
-void add_column(CLI::App& command, const char* name, SweepShowCommand& options) {
-  command.add_option(name, options.column, "Figure; without it the time of a step or of a collective")
+void add_column(CLI::App& command, SweepShowCommand& options) {
+  command.add_option("--by", options.column, "Figure; without it the time of a step or of a collective")
       ->check(one_of({figure_columns.begin(), figure_columns.end()}))
       ->type_name("COLUMN");
 }
@@ -227,18 +239,22 @@ void add_sweep_show_commands(CLI::App& sweep) {
                  options->form == "csv" ? csv(read_points(options->database)) : json(options->database));
   });
 
-  command = add_command(sweep, "best", "The best point, and the command that computes it by itself", *options);
-  add_column(*command, "--by", *options);
+  command = add_command(sweep, "best", "The best point of each work, and the command that computes it", *options);
+  command
+      ->add_option("--by", options->criterion,
+                   "Figure, the least or the most of it; without it the least time of a step or of a collective")
+      ->check(parsed_by(study::parse_criterion, ""))
+      ->type_name("COLUMN[:min|max]");
   command->callback([options] { print(best(read_points(options->database), *options)); });
 
   command = add_command(sweep, "plot", "A figure over one or two varied inputs as SVG", *options);
-  add_column(*command, "--by", *options);
+  add_column(*command, *options);
   add_output(*command, *options);
   command->callback([options] { write_output(options->output, plot(read_points(options->database), *options)); });
 
   command =
       add_command(sweep, "merge", "Take the finished points of other databases, such as those of shards", *options);
-  command->add_option("OTHER", options->others, "Databases that stay as they are")->required()->type_name("FILE…");
+  command->add_option("OTHER", options->others, "Databases whose points are taken")->required()->type_name("FILE…");
   command->callback([options] { merge(*options); });
 }
 

@@ -17,6 +17,11 @@ namespace {
 
 constexpr std::size_t most_points = 1'000'000;
 
+void require_few(const std::string& axis, std::string_view text, double values) {
+  if (values <= static_cast<double>(most_points)) return;
+  bad_input("sweep", "{}: '{}' has {:.12g} values; at most {} are taken", axis, text, values, most_points);
+}
+
 /// The numbers of a range; its text itself if it is none. Sums of steps are printed to 12 digits, so that ten tenths
 /// are 1.
 std::vector<std::string> range_values(const std::string& axis, std::string_view text) {
@@ -41,9 +46,7 @@ std::vector<std::string> range_values(const std::string& axis, std::string_view 
                            ? 0
                            : (factor ? std::log(last->number / first->number) / std::log(step->number)
                                      : (last->number - first->number) / step->number);
-  if (count >= static_cast<double>(most_points)) {
-    bad_input("sweep", "{}: the range '{}' has more than {} values", axis, text, most_points);
-  }
+  require_few(axis, text, std::floor(count + tolerance) + 1);
   std::vector<std::string> values;
   for (std::size_t i = 0; static_cast<double>(i) <= count + tolerance; ++i) {
     const auto steps = static_cast<double>(i);
@@ -57,14 +60,26 @@ std::vector<std::string> range_values(const std::string& axis, std::string_view 
 std::vector<std::string> list_values(const std::string& axis, std::string_view text) {
   std::vector<std::string> lists{""};
   for (const std::string_view item : split_trimmed(text, ',')) {
+    const std::vector<std::string> values = range_values(axis, item);
+    require_few(axis, text, static_cast<double>(values.size()) * static_cast<double>(lists.size()));
     std::vector<std::string> longer;
-    for (const std::string& value : range_values(axis, item)) {
+    for (const std::string& value : values) {
       for (const std::string& list : lists) longer.push_back(list.empty() ? value : fmt::format("{},{}", list, value));
     }
-    if (longer.size() > most_points) bad_input("sweep", "{}: '{}' has more than {} values", axis, text, most_points);
     lists = std::move(longer);
   }
   return lists;
+}
+
+/// "032" is "32", "1.50GBps" is "1.5GBps".
+std::string canonical_item(std::string_view item) {
+  const auto quantity = parse_quantity(item);
+  if (!quantity) return std::string(item);
+  const std::string_view digits = item.substr(0, item.find_first_not_of("0123456789"));
+  if (digits.size() + quantity->unit.size() < item.size()) return fmt::format("{}{}", quantity->number, quantity->unit);
+  // Whole numbers may have more digits than a double.
+  const std::size_t first = std::min(digits.find_first_not_of('0'), digits.size() - 1);
+  return std::string(item.substr(first));
 }
 
 }  // namespace
@@ -78,8 +93,17 @@ std::vector<std::string> axis_values(const std::string& axis, std::string_view t
       if (value.empty()) bad_input("sweep", "{}: a value of '{}' is empty", axis, text);
       if (known.insert(value).second) values.push_back(value);
     }
+    require_few(axis, text, static_cast<double>(values.size()));
   }
   return values;
+}
+
+std::string canonical_value(std::string_view value) {
+  std::string canonical;
+  for (const std::string_view item : split_trimmed(value, ',')) {
+    canonical += (canonical.empty() ? "" : ",") + canonical_item(item);
+  }
+  return canonical;
 }
 
 std::string with_rest(const std::string& percentages) {
@@ -104,14 +128,15 @@ void Grid::set(Axis axis) {
 }
 
 std::size_t Grid::size() const {
-  std::size_t points = 1;
-  for (const Axis& axis : axes_) {
-    if (axis.values.size() > most_points / points) {
-      bad_input("sweep", "the grid has more than {} points", most_points);
-    }
-    points *= axis.values.size();
+  double points = 1;
+  for (const Axis& axis : axes_) points *= static_cast<double>(axis.values.size());
+  if (points > static_cast<double>(most_points)) {
+    std::vector<std::string> sizes;
+    for (const Axis& axis : axes_) sizes.push_back(fmt::format("{} {}", axis.values.size(), axis.name));
+    bad_input("sweep", "the grid has {:.12g} points ({}); at most {} are taken, so give it in parts", points,
+              fmt::join(sizes, " x "), most_points);
   }
-  return points;
+  return static_cast<std::size_t>(points);
 }
 
 std::vector<std::pair<std::string, std::string>> Grid::at(std::size_t point) const {

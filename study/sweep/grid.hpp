@@ -25,8 +25,12 @@ struct Axis {
 enum class ValueForm : bool { word, list };
 
 /// The values that a text stands for; throws Error(bad_input, "sweep") that names the axis for empty values, ranges
-/// that do not end, and more than a million values.
+/// that do not end, and more than a million values, which are counted, not made.
 [[nodiscard]] std::vector<std::string> axis_values(const std::string& axis, std::string_view text, ValueForm form);
+
+/// A value, or a list of them, with numbers as they are usually written, so that one value has one text: "32" for
+/// "032", "1.5GBps" for "1.50GBps". Other text stays as it is.
+[[nodiscard]] std::string canonical_value(std::string_view value);
 
 /// Percentages with what is missing to 100 behind them: "60,20" becomes "60,20,20". A text that is no list of numbers
 /// below 100 in sum stays as it is.

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import unittest
+from contextlib import closing
 from pathlib import Path
 
 HCCLSIM = None
@@ -35,7 +36,7 @@ class SweepProcess(unittest.TestCase):
         return int(re.search(r"(\d+) computed now", out)[1])
 
     def rows(self, what, database=None):
-        with sqlite3.connect(database or self.database) as connection:
+        with closing(sqlite3.connect(database or self.database)) as connection:  # an open one would keep the log
             return connection.execute(f"SELECT {what} FROM points ORDER BY number").fetchall()
 
     def done(self):
@@ -125,6 +126,35 @@ class SweepProcess(unittest.TestCase):
         subprocess.run([HCCLSIM, "sweep", "merge", self.database, *parts], check=True, stdout=subprocess.DEVNULL)
         self.assertEqual(self.done(), POINTS)
         self.assertEqual(self.finish(), 0)
+
+    def test_disk_that_is_full(self):
+        """On a file system of 300 KB of its own, which then grows."""
+        own = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-e", "-c"]
+        mount = f"mount -t tmpfs -o size=300k none {self.folder.name}"
+        if subprocess.run([*own, mount], stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no file system can be mounted here")
+        grid = ["run", "--model", "lenet", "--batch", "1:200:1"]
+        command = " ".join([HCCLSIM, "sweep", "run", "-j", "1", str(self.database), *grid])
+        count = f"{HCCLSIM} sweep export csv {self.database} | grep -c ,done,"
+        script = f"{mount}; set +e; {command}; echo status $?; {count}; mount -o remount,size=20m {self.folder.name}; {command}"
+        done = subprocess.run([*own, script], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertRegex(done.stderr, r"sweep\.db: database or disk is full: the disk is full; finished points are stored")
+        kept = int(re.search(r"status 2\n(\d+)\n", done.stdout)[1])
+        self.assertGreater(kept, 0)
+        self.assertLess(kept, 200)
+        self.assertIn(f"Points 200: 200 done, 0 failed, 0 left; {200 - kept} computed now", done.stdout)
+
+    def test_killed_and_looked_at(self):
+        process = self.start("-j", "1")
+        self.wait_for(5, process)
+        process.kill()
+        process.communicate()
+        log = Path(f"{self.database}-wal")
+        self.assertTrue(log.exists())
+        shown = subprocess.run([HCCLSIM, "sweep", "show", self.database], text=True, stdout=subprocess.PIPE, check=True)
+        self.assertGreaterEqual(shown.stdout.count("done"), 5)
+        self.finish()
+        self.assertFalse(log.exists())  # it is in the file
 
     def test_folder_that_cannot_be_written(self):
         folder = Path(self.folder.name)

@@ -52,8 +52,24 @@ TEST(Grid, RefusesWhatIsNoRange) {
   EXPECT_THAT(fault_of("1:5:x1"), HasSubstr("does not lead"));
   EXPECT_THAT(fault_of("0:5:x2"), HasSubstr("does not lead"));
   EXPECT_THAT(fault_of("1us:5us:1"), HasSubstr("differ in their units"));
-  EXPECT_THAT(fault_of("1:1e9:1"), HasSubstr("more than 1000000"));
+  EXPECT_THAT(fault_of("1:1000000000:1"), HasSubstr("'1:1000000000:1' has 1000000000 values; at most 1000000"));
+  EXPECT_THAT(fault_of("1:1e300:1"), HasSubstr("has 1e+300 values"));
+  EXPECT_THAT(fault_of("1:999999:1,0.5:9.5:1"), HasSubstr("has 1000009 values"));
+  EXPECT_THROW(static_cast<void>(lists("1:99999:1,1:99999:1,1:99999:1")), Error);  // at once
   EXPECT_THAT(fault_of("1,,2"), HasSubstr("--x: a value of '1,,2' is empty"));
+}
+
+TEST(Grid, OneTextForOneValue) {
+  EXPECT_EQ(canonical_value("032"), "32");
+  EXPECT_EQ(canonical_value("000"), "0");
+  EXPECT_EQ(canonical_value("18446744073709551615"), "18446744073709551615");
+  EXPECT_EQ(canonical_value("1.50GBps"), "1.5GBps");
+  EXPECT_EQ(canonical_value("020GBps"), "20GBps");
+  EXPECT_EQ(canonical_value("1e-3"), "0.001");
+  EXPECT_EQ(canonical_value("080.0,20"), "80,20");
+  EXPECT_EQ(canonical_value("-1.0"), "-1");
+  EXPECT_EQ(canonical_value("ring"), "ring");
+  EXPECT_EQ(canonical_value("2:ring,4:nhr"), "2:ring,4:nhr");
 }
 
 TEST(Grid, RestOfPercentages) {
@@ -80,7 +96,12 @@ TEST(Grid, RefusesTooManyPoints) {
   Grid grid;
   grid.set({"a", axis_values("a", "1:2000:1", ValueForm::word)});
   grid.set({"b", axis_values("b", "1:2000:1", ValueForm::word)});
-  EXPECT_THROW(static_cast<void>(grid.size()), Error);
+  try {
+    static_cast<void>(grid.size());
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("4000000 points (2000 a x 2000 b); at most 1000000"));
+  }
 }
 
 }  // namespace

@@ -210,6 +210,23 @@ TEST(SweepStore, SharedFilesHaveNoWriteAheadLog) {
   EXPECT_THAT(store.statuses(ids_of(points)), ElementsAre(PointStatus::done));
 }
 
+TEST(SweepStore, ReadsWhatWasKilledInTheMiddleOfAChange) {
+  const std::string path = new_database();
+  { SweepStore(path, Access::share).add(sample_points(3)); }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Database half(path, Database::Access::write);
+    half.execute(
+        "PRAGMA cache_size = 1; BEGIN IMMEDIATE; UPDATE points SET status = 'done', result = zeroblob(100000)");
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(WTERMSIG(status), SIGKILL);
+  ASSERT_TRUE(std::filesystem::exists(path + "-journal"));
+  EXPECT_EQ(SweepStore(path, Access::read).counts().waiting, 3U);
+}
+
 TEST(SweepStore, KnowsFileSystemsOfOneMachine) {
   EXPECT_TRUE(is_local_file_system(0xef53));       // ext4
   EXPECT_TRUE(is_local_file_system(0x58465342));   // XFS

@@ -1,0 +1,79 @@
+#include "study/sweep/ranking.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+// Inputs that say what is computed or moved.
+constexpr std::array<std::string_view, 7> work_of_run{"model",   "gradients", "profile", "input",
+                                                      "classes", "batch",     "npus"};
+constexpr std::array<std::string_view, 11> work_of_collective{
+    "collective", "minbytes", "maxbytes", "stepbytes", "stepfactor", "size", "datatype", "op", "root", "ranks", "npus"};
+// What of them still matters to figures per second.
+constexpr std::size_t kinds_of_run = 5;
+constexpr std::size_t kinds_of_collective = 1;
+
+bool is_rate(std::string_view column) { return column.ends_with("_Bps") || column == "images_per_s"; }
+
+std::span<const std::string_view> work_axes(std::string_view command, std::string_view column) {
+  const bool run = command == "run";
+  const std::span<const std::string_view> all =
+      run ? std::span<const std::string_view>(work_of_run) : std::span<const std::string_view>(work_of_collective);
+  return is_rate(column) ? all.first(run ? kinds_of_run : kinds_of_collective) : all;
+}
+
+/// Equal for points of one group.
+std::string group_of(const StoredPoint& point, std::string_view column) {
+  Json key = Json::array({point.command});
+  for (const std::string_view axis : work_axes(point.command, column)) {
+    key.push_back(point.inputs.value(std::string(axis), std::string()));
+  }
+  return key.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+Criterion parse_criterion(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const auto* const column = std::find(figure_columns.begin(), figure_columns.end(), text.substr(0, colon));
+  if (column == figure_columns.end()) {
+    bad_input("option", "'{}' is no figure; accepted: {}", text.substr(0, colon), fmt::join(figure_columns, ", "));
+  }
+  if (colon == std::string_view::npos) return {*column, is_rate(*column)};
+  const std::string_view direction = text.substr(colon + 1);
+  if (direction != "max" && direction != "min") {
+    bad_input("option", "'{}' of '{}' is neither max nor min", direction, text);
+  }
+  return {*column, direction == "max"};
+}
+
+Criterion default_criterion(std::string_view command) { return {command == "run" ? "step_time_s" : "time_s", false}; }
+
+std::vector<RankedGroup> ranked(const std::vector<StoredPoint>& points, const std::optional<Criterion>& criterion) {
+  std::vector<RankedGroup> groups;
+  std::map<std::string, std::size_t> places;
+  for (const StoredPoint& point : points) {
+    const Criterion by = criterion.value_or(default_criterion(point.command));
+    const std::optional<double> figure = point.figure(by.column);
+    if (point.status != PointStatus::done || !figure.has_value()) continue;
+    const auto [place, added] = places.try_emplace(group_of(point, by.column), groups.size());
+    if (added) groups.push_back({&point, 0});
+    RankedGroup& group = groups[place->second];
+    ++group.points;
+    const double best = *group.best->figure(by.column);
+    if (by.more ? *figure > best : *figure < best) group.best = &point;
+  }
+  return groups;
+}
+
+}  // namespace hcclsim::study
