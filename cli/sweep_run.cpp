@@ -113,12 +113,6 @@ void leave_out_finished(std::vector<study::Point>& points, const std::string& da
   std::erase_if(points, [&](const study::Point& point) { return finished.contains(point.id); });
 }
 
-/// The database of a sweep that was submitted is read by the tasks, on other machines.
-study::SweepStore::Access access_of(const SweepRunCommand& command) {
-  const bool shared = command.shared || std::filesystem::exists(study::slurm_folder(command.grid.database));
-  return shared ? study::SweepStore::Access::share : study::SweepStore::Access::work;
-}
-
 void run(const SweepRunCommand& command) {
   std::vector<study::Point> points = command.grid.points();
   if (!command.shard.empty()) {
@@ -127,7 +121,7 @@ void run(const SweepRunCommand& command) {
   }
   if (!command.not_in.empty()) leave_out_finished(points, command.not_in, command.retry_failed);
   std::signal(SIGXFSZ, SIG_IGN);  // a database that may not grow is an error of the write, not the end of the process
-  study::SweepStore store(command.grid.database, access_of(command));
+  study::SweepStore store(command.grid.database, access_to(command.grid.database, command.shared));
   store.add(points);
   if (command.retry_failed) store.retry(ids_of(points));
   Progress progress;
@@ -157,6 +151,11 @@ void run(const SweepRunCommand& command) {
 
 std::vector<study::Point> GridArguments::points() const {
   return points_of(read_grid(command, parsed->remaining(), config));
+}
+
+study::SweepStore::Access access_to(const std::string& database, bool shared) {
+  return shared || std::filesystem::exists(study::slurm_folder(database)) ? study::SweepStore::Access::share
+                                                                          : study::SweepStore::Access::work;
 }
 
 void report_points(study::SweepStore& store, const std::vector<study::Point>& points, std::uint64_t computed) {

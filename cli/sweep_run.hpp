@@ -28,6 +28,9 @@ void add_grid_arguments(CLI::App& command, GridArguments& arguments);
 
 void add_sweep_run_command(CLI::App& sweep);
 
+/// How this machine writes a database: the tasks of a sweep that was submitted read it on others.
+[[nodiscard]] study::SweepStore::Access access_to(const std::string& database, bool shared);
+
 /// Prints what the store has of these points: counts, the first errors, the best ones. Throws Error(check_failed) if
 /// some have failed or are left.
 void report_points(study::SweepStore& store, const std::vector<study::Point>& points, std::uint64_t computed);

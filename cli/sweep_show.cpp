@@ -193,12 +193,19 @@ std::string plot(const std::vector<StoredPoint>& points, const SweepShowCommand&
   return svg_line_chart(chart);
 }
 
+/// One that cannot be read does not stop the others.
 void merge(const SweepShowCommand& command) {
-  SweepStore store(command.database, SweepStore::Access::work);
+  SweepStore store(command.database, access_to(command.database, false));
+  std::vector<std::string> faults;
   for (const std::string& other : command.others) {
-    const std::uint64_t taken = store.merge(other);
-    print(fmt::format("{}: {} points\n", other, taken));
+    try {
+      const std::uint64_t taken = store.merge(other);
+      print(fmt::format("{}: {} points\n", other, taken));
+    } catch (const Error& error) {
+      faults.emplace_back(error.what());
+    }
   }
+  if (!faults.empty()) bad_input("database", "{}", fmt::join(faults, "\n"));
 }
 
 CLI::App* add_command(CLI::App& sweep, const char* name, const char* description, SweepShowCommand& options) {
