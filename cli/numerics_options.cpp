@@ -14,7 +14,7 @@
 namespace hcclsim::cli {
 namespace {
 
-constexpr const char* group = "Real gradients";
+constexpr const char* group = numerics_group;
 constexpr std::uint32_t most_workers = 1024;
 
 using models::Optimizer;

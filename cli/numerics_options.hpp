@@ -18,6 +18,9 @@ namespace hcclsim::cli {
 /// What a number beyond the largest finite one becomes; automatic: as the SoC does it.
 enum class OverflowRule : std::uint8_t { automatic, saturate, infinity };
 
+/// Heading of these options in the help.
+inline constexpr const char* numerics_group = "Real gradients";
+
 struct NumericsOptions {
   bool enabled = false;
 

@@ -14,6 +14,12 @@ using Json = nlohmann::ordered_json;
 
 Json cuts_json(const study::Cuts& cuts) { return cuts.empty() ? Json(nullptr) : Json(cuts); }
 
+Json premises_json(const TuneReport& report) {
+  Json premises{"fixed ready times", "contiguous cuts", "one stream", "costs not below the lower hull of sampled ones"};
+  if (report.start_skew > 0) premises.push_back("one start date");
+  return premises;
+}
+
 Json best_json(const TuneReport& report) {
   const study::Tuning& tuning = report.tuning;
   Json chain = Json::array();
@@ -27,14 +33,16 @@ Json best_json(const TuneReport& report) {
   return {{"by_idx", tuning.best.cuts},
           {"by_size", report.percentages.empty() ? Json(nullptr) : Json(report.percentages)},
           {"all_reduce_fusion_config", report.mindspore},
+          {"all_reduce_fusion_config_exact", report.mindspore_exact},
           {"segments", tuning.best.cuts.size()},
           {"finish_s", tuning.best.finish},
           {"exposed_s", tuning.best.finish - report.backward_end},
-          {"bound_s", tuning.bound.finish},
+          {"bound_s", report.certificate.bound.finish},
           {"gap", report.gap()},
-          {"witness", tuning.bound.gradient},
+          {"simulated_gap", report.simulated_gap()},
+          {"witness", report.certificate.bound.gradient},
           {"critical_chain", chain},
-          {"premises", {"fixed ready times", "contiguous cuts", "one stream"}},
+          {"premises", premises_json(report)},
           {"brute_force_finish_s", tuning.verified.has_value() ? Json(tuning.verified->finish) : Json(nullptr)},
           {"simulated_finish_s", report.best.finish},
           {"simulated_step_s", report.best.step}};
@@ -108,7 +116,9 @@ void add_streams(const study::Tuning& tuning, Json& json) {
   if (tuning.two_links.has_value()) {
     json["two_links"] = {{"by_idx", tuning.two_links->cuts},
                          {"streams", tuning.two_links->streams},
-                         {"finish_s", tuning.two_links->finish}};
+                         {"finish_s", tuning.two_links->finish},
+                         {"bound_s", tuning.two_links->bound},
+                         {"exact", tuning.two_links->exact}};
   }
   if (tuning.shared_link.has_value()) {
     json["shared_link"] = {{"bound_s", tuning.shared_link->bound},
@@ -120,9 +130,9 @@ void add_streams(const study::Tuning& tuning, Json& json) {
 
 }  // namespace
 
-double TuneReport::gap() const {
-  if (tuning.bound.finish <= 0) return 0;
-  return std::max(tuning.best.finish / tuning.bound.finish - 1, 0.0);  // an end at the bound may be rounded below it
+double TuneReport::gap_of(Seconds finish) const {
+  if (certificate.bound.finish <= 0) return 0;
+  return std::max(finish / certificate.bound.finish - 1, 0.0);  // an end at the bound may be rounded below it
 }
 
 std::optional<TuneReport::ShorterStep> TuneReport::shorter_step(std::size_t most_segments) const {
@@ -154,7 +164,8 @@ std::string tune_json(const TuneReport& report) {
              {{"model", name_of(report.cost_model)},
               {"alpha_s", report.fit.cost.alpha},
               {"beta_s_per_byte", report.fit.cost.beta},
-              {"largest_error", report.fit.largest_error}}},
+              {"largest_error", report.fit.largest_error},
+              {"bound_sizes", report.certificate.sizes}}},
             {"best", best_json(report)},
             {"strategies", strategies_json(report)},
             {"by_segments", by_segments_json(report)},

@@ -1,7 +1,7 @@
 #include "cli/tune_options.hpp"
 
+#include <algorithm>
 #include <array>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -16,14 +16,39 @@ std::optional<double> parse_factor(std::string_view text) {
   return factor >= 1e-3 && factor <= 1e3 ? factor : std::nullopt;
 }
 
-void refuse_what_run_writes(const RunOptions& run) {
-  const std::array<std::pair<std::string_view, bool>, 4> given{{{"--numerics", run.numerics.enabled},
-                                                                {"--trace", !run.trace.empty()},
-                                                                {"--step-trace", !run.step_trace.empty()},
-                                                                {"--advice", run.advice}}};
-  for (const auto& [name, is_given] : given) {
-    if (is_given) bad_input("option", "{}: tune looks for a split; give it to `hcclsim run` with that split", name);
+constexpr const char* hidden_group = "";
+
+/// Hides what a run writes or computes beside its times; who gives it all the same is told where it belongs.
+void hide_what_run_writes(CLI::App& command) {
+  constexpr std::array<std::string_view, 4> files{"--trace", "--trace-ranks", "--step-trace", "--advice"};
+  for (CLI::Option* const option : command.get_options()) {
+    const bool is_file = std::find(files.begin(), files.end(), option->get_name()) != files.end();
+    if (is_file || option->get_group() == numerics_group) option->group(hidden_group)->configurable(false);
   }
+}
+
+void refuse_what_run_writes(CLI::App& command) {
+  for (const CLI::Option* const option : command.get_options()) {
+    if (option->get_group() != hidden_group || option->empty()) continue;
+    bad_input("option", "--{}: tune looks for a split; give it to `hcclsim run` with that split",
+              option->get_lnames().front());
+  }
+}
+
+/// That of run without csv.
+void replace_format(CLI::App& command, OutputFormat& format) {
+  CLI::Option* const of_run = command.get_option("--format");
+  const std::string group = of_run->get_group();
+  command.remove_option(of_run);
+  command
+      .add_option_function<std::string>(
+          "--format",
+          [&format](const std::string& text) { format = text == "json" ? OutputFormat::json : OutputFormat::text; },
+          "What is printed")
+      ->check(one_of({"text", "json"}))
+      ->default_str("text")
+      ->type_name("")
+      ->group(group);
 }
 
 }  // namespace
@@ -47,6 +72,8 @@ BandwidthRange parse_bandwidth_range(std::string_view text) {
 
 void add_tune_options(CLI::App& command, TuneOptions& options) {
   add_run_options(command, options.run);
+  hide_what_run_writes(command);
+  replace_format(command, options.run.format);
   const std::string group = "Tuning";
   command.add_option("--max-segments", options.most_segments, "Most segments that a split may have; HCCL takes 8")
       ->check(whole_number(1, 1024))
@@ -103,13 +130,9 @@ void add_tune_options(CLI::App& command, TuneOptions& options) {
 }
 
 void finish_tune_options(CLI::App& command, TuneOptions& options) {
+  refuse_what_run_writes(command);
   finish_run_options(command, options.run);
   if (command.get_option("--hcom-parallel")->count() == 0) options.run.hcom_parallel = true;
-  if (options.run.format == OutputFormat::csv) bad_input("option", "--format csv: tune prints text or json");
-  refuse_what_run_writes(options.run);
-  if (options.verify && options.cost == study::CostModel::simulated) {
-    bad_input("option", "--verify brute needs the cost of any segment; give --cost affine or table");
-  }
 }
 
 }  // namespace hcclsim::cli

@@ -52,6 +52,7 @@ struct TuneReport {
   std::uint32_t gradients = 0;
   Bytes bytes = 0;
   Seconds backward_end = 0;
+  Seconds start_skew = 0;  ///< within which simulated NPUs start
 
   study::CostModel cost_model = study::CostModel::affine;
   study::AffineFit fit;
@@ -60,6 +61,7 @@ struct TuneReport {
   std::vector<study::Strategy> compare;  ///< what the table holds
 
   study::Tuning tuning;
+  study::Certificate certificate;
   std::vector<double> percentages;       ///< of the best split; empty: HCCL's rule makes none
   std::vector<std::uint32_t> mindspore;  ///< all_reduce_fusion_config of the best split
   bool mindspore_exact = false;          ///< its segments hold the same gradients
@@ -77,8 +79,9 @@ struct TuneReport {
   std::vector<std::string> notes;
   bool explain = false;
 
-  /// How far the best split's end lies behind the bound, as a fraction.
-  [[nodiscard]] double gap() const;
+  /// How far the best split's end lies behind the bound, as a fraction: the predicted and the simulated one.
+  [[nodiscard]] double gap() const { return gap_of(tuning.best.finish); }
+  [[nodiscard]] double simulated_gap() const { return gap_of(best.finish); }
   /// Of the splits that were simulated and have at most so many segments, that with the shortest step, if that is
   /// shorter than the best one's: updates are part of a step, but not of what is optimised.
   struct ShorterStep {
@@ -87,6 +90,9 @@ struct TuneReport {
     Seconds step = 0;
   };
   [[nodiscard]] std::optional<ShorterStep> shorter_step(std::size_t most_segments) const;
+
+ private:
+  [[nodiscard]] double gap_of(Seconds finish) const;
 };
 
 [[nodiscard]] std::string tune_text(const TuneReport& report);

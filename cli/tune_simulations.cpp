@@ -70,9 +70,11 @@ study::Cost looked_up(std::vector<study::CostPoint> points) {
 Child start_step(LoadedRun& run, hccl::TrainingOptions training) {
   return Child([&run, training = std::move(training)] {
     const hccl::TrainingResult result = simulate_training(run.cluster, run.workload, run.soc, run.costs, training);
+    std::vector<Seconds> ends;
+    for (const hccl::SegmentResult& segment : result.segments) ends.push_back(segment.end);
     return Json{{"ready", result.gradient_ready},
                 {"bp_end", result.bp_end},
-                {"finish", result.segments.back().end},
+                {"ends", ends},
                 {"step", result.step_time},
                 {"phases", json_of(study::simulated_phases(result))}}
         .dump();
@@ -81,8 +83,8 @@ Child start_step(LoadedRun& run, hccl::TrainingOptions training) {
 
 SimulatedStep result_of(Child& child) {
   const Json result = Json::parse(child.result());
-  return {result["ready"].get<std::vector<Seconds>>(), result["bp_end"].get<Seconds>(), result["finish"].get<Seconds>(),
-          result["step"].get<Seconds>(), phases_of(result["phases"])};
+  return {result["ready"].get<std::vector<Seconds>>(), result["bp_end"].get<Seconds>(),
+          result["ends"].get<std::vector<Seconds>>(), result["step"].get<Seconds>(), phases_of(result["phases"])};
 }
 
 Child start_costs(LoadedRun& run, std::vector<Bytes> sizes, BandwidthFactor bandwidth) {

@@ -18,8 +18,8 @@ namespace hcclsim::cli {
 struct SimulatedStep {
   std::vector<Seconds> ready;  ///< of the gradients, production order
   Seconds backward_end = 0;
-  Seconds finish = 0;  ///< end of the last allreduce
-  Seconds step = 0;    ///< step time
+  std::vector<Seconds> ends;  ///< of the allreduces
+  Seconds step = 0;           ///< step time
   study::Phases phases;
 };
 

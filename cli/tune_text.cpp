@@ -28,6 +28,12 @@ std::string cost_text(const TuneReport& report) {
       "Cost of an allreduce of n bytes: {:.2f} us{}, fitted to {} simulated sizes, largest error "
       "{:.1f} %\n",
       cost.alpha / microsecond, speed, report.cost_points, report.fit.largest_error * 100);
+  constexpr double far_off = 0.05;
+  if (report.cost_model == study::CostModel::affine && report.fit.largest_error > far_off) {
+    text +=
+        "That line is far off: --cost table takes the simulated sizes themselves, --cost simulated every segment's "
+        "own\n";
+  }
   if (report.cost_model == study::CostModel::table)
     text += "Ends below are those of the simulated sizes, straight between them\n";
   if (report.cost_model == study::CostModel::simulated)
@@ -35,32 +41,61 @@ std::string cost_text(const TuneReport& report) {
   return text;
 }
 
+/// The segments of the critical chain behind its first one.
+std::string followers(std::size_t segments) {
+  if (segments == 0) return "no segment follows it";
+  return segments == 1 ? "one segment follows it without a gap"
+                       : fmt::format("{} segments follow it without a gap", segments);
+}
+
+/// What cuts cost where they hide nothing, by the simulated split of the most segments.
+std::string serial_text(const TuneReport& report) {
+  std::string text =
+      "hcom_parallel is off: allreduces begin when the backward pass has ended and follow each other, so that no cut "
+      "hides anything; ";
+  const std::size_t best_segments = report.tuning.best.cuts.size();
+  text += best_segments == 1 ? "one segment is optimal."
+                             : "the cost has a step above which several segments are cheaper than one.";
+  std::size_t most = best_segments;
+  std::string name;
+  Seconds more = 0;
+  for (std::size_t i = 0; i < report.strategies.size(); ++i) {
+    const study::NamedSplit& split = report.tuning.strategies[i];
+    if (!report.strategies[i].has_value() || split.cuts.size() <= most) continue;
+    most = split.cuts.size();
+    name = split.name;
+    more = report.strategies[i]->finish - report.best.finish;
+  }
+  if (name.empty()) return text + '\n';
+  return text + fmt::format(" Simulated, '{}' ends {} ms {}, {:.2f} us for each further segment.\n", name,
+                            milliseconds(std::abs(more)), more < 0 ? "earlier" : "later",
+                            std::abs(more) / microsecond / static_cast<double>(most - best_segments));
+}
+
 std::string certificate(const TuneReport& report) {
   const study::Tuning& tuning = report.tuning;
   std::string text = fmt::format(
-      "The last allreduce ends at {} ms, {} ms behind the backward pass. No schedule on one link ends before {} ms "
-      "(gradients from {} on, ready at the earliest then, need the link): gap {:.2f} %.\n",
+      "The last allreduce ends at {} ms, {} ms behind the backward pass; simulated, at {} ms. No split ends before {} "
+      "ms, as gradients from {} on cannot begin earlier: gap {:.2f} %, simulated {:.2f} %.\n",
       milliseconds(tuning.best.finish), milliseconds(tuning.best.finish - report.backward_end),
-      milliseconds(tuning.bound.finish), tuning.bound.gradient, report.gap() * 100);
+      milliseconds(report.best.finish), milliseconds(report.certificate.bound.finish),
+      report.certificate.bound.gradient, report.gap() * 100, report.simulated_gap() * 100);
   const study::SegmentTime& first = tuning.chain.front();
-  text += fmt::format("Critical: segment [{},{}] begins at {} ms, when {}; {} follow{} it without a gap.\n",
-                      first.first, first.last, milliseconds(first.start),
+  text += fmt::format("Critical: segment [{},{}] begins at {} ms, when {}; {}.\n", first.first, first.last,
+                      milliseconds(first.start),
                       first.waits_for_gradient ? fmt::format("gradient {} is ready", first.last) : "the stream is free",
-                      tuning.chain.size() == 1 ? "nothing" : fmt::format("{} more", tuning.chain.size() - 1),
-                      tuning.chain.size() <= 2 ? "s" : "");
+                      followers(tuning.chain.size() - 1));
   text += fmt::format(
       "Premises: fixed ready times, the same for every split; contiguous cuts, runs of gradients in production order; "
-      "one stream{}.\n",
-      report.cost_model == study::CostModel::affine ? "; allreduces cost what the line says" : "");
-  if (!report.hcom_parallel) {
-    text += fmt::format(
-        "hcom_parallel is off: allreduces begin when the backward pass has ended and follow each other, so that no cut "
-        "hides anything{}\n",
-        tuning.best.cuts.size() == 1
-            ? fmt::format(" and each further segment costs alpha, {:.2f} us more: one segment is optimal.",
-                          report.fit.cost.alpha / microsecond)
-            : "; these simulated costs have a step above which several segments are cheaper than one.");
-  }
+      "one stream; for the bound, costs not below the lower hull of those of {} sizes{}{}.\n",
+      report.certificate.sizes,
+      report.cost_model == study::CostModel::affine ? "; for the optimum, those of the line" : "",
+      report.start_skew > 0
+          ? fmt::format(
+                "; NPUs that start at one date, while simulated ones start within {:g} us and wait for the last",
+                report.start_skew / microsecond)
+          : "");
+  if (!report.hcom_parallel) text += serial_text(report);
   if (tuning.verified.has_value()) {
     const bool agrees = tuning.verified->finish >= tuning.best.finish * (1 - 1e-12);
     text +=
@@ -93,9 +128,16 @@ std::string comparison(const TuneReport& report) {
     add(fmt::format("best of {}", k + 1), split.cuts, split.finish, report.by_segments[k]);
   }
   if (holds(report.compare, study::Strategy::Kind::bound)) {
-    add("no schedule before", {}, report.tuning.bound.finish, {});
+    add("no split before", {}, report.certificate.bound.finish, {});
   }
-  return table.to_string();
+  std::string text = table.to_string();
+  const auto is_dear = [](const study::NamedSplit& split) { return split.cuts.empty(); };
+  if (std::any_of(report.tuning.strategies.begin(), report.tuning.strategies.end(), is_dear)) {
+    text +=
+        "DeAR is no split: its reduce-scatters and all-gathers, each at half the line's cost, have another bound, and "
+        "`run` does not simulate them.\n";
+  }
+  return text;
 }
 
 /// The largest distance of an end that the cost predicts to the simulated one.
@@ -116,7 +158,7 @@ std::string prediction_text(const TuneReport& report) {
   }
   if (name.empty()) return {};
   return fmt::format("Predicted ends are within {:.2f} % of the simulated ones ('{}').\n",
-                     std::ceil(largest * 1e4 - 1e-6) / 100, name);
+                     std::max(std::ceil(largest * 1e4 - 1e-6), 0.0) / 100, name);
 }
 
 /// What the update of the parameters adds is not part of the problem.
@@ -195,15 +237,23 @@ std::string robustness(const TuneReport& report) {
 
 std::string two_streams(const study::Tuning& tuning) {
   if (tuning.two_links.has_value()) {
-    return fmt::format("Two streams on links of their own: {} ms, last indices {}, streams {} (exact)\n",
-                       milliseconds(tuning.two_links->finish), list(tuning.two_links->cuts),
-                       fmt::join(tuning.two_links->streams, ","));
+    const study::TwoLinkSplit& split = *tuning.two_links;
+    return fmt::format(
+        "Two streams on links of their own: {}, last indices {}, streams {}\n"
+        "Premises: the same ready times, runs of gradients; each link costs what one costs alone; not simulated.\n",
+        split.exact ? fmt::format("{} ms (exact)", milliseconds(split.finish))
+                    : fmt::format("between {} ms (bound) and {} ms (best found)", milliseconds(split.bound),
+                                  milliseconds(split.finish)),
+        list(split.cuts), fmt::join(split.streams, ","));
   }
   if (tuning.shared_link.has_value()) {
     const study::Bracket& bracket = *tuning.shared_link;
-    return fmt::format("Two streams on one link: between {} ms (bound) and {} ms (best {}), last indices {}\n",
-                       milliseconds(bracket.bound), milliseconds(bracket.best_found.finish),
-                       bracket.exact ? "of all splits" : "found", list(bracket.best_found.cuts));
+    return fmt::format(
+        "Two streams on one link: between {} ms (bound) and {} ms (best {}), last indices {}\n"
+        "Premises: the same ready times, runs of gradients; start-ups pass without the link, the rest shares it; not "
+        "simulated.\n",
+        milliseconds(bracket.bound), milliseconds(bracket.best_found.finish), bracket.exact ? "of all splits" : "found",
+        list(bracket.best_found.cuts));
   }
   return {};
 }

@@ -68,7 +68,8 @@ class Tuner {
       report.notes.emplace_back("HCCL's percent rule makes no such cuts; use the indices");
     }
     add_mindspore(report, run_.workload);
-    confirm(report);
+    const std::vector<study::CostPoint> simulated = confirm(report, input.problem);
+    report.certificate = study::certify(input, simulated);
     add_robustness(report, {input.problem, input.cost, report.tuning.best.cuts});
     report.unmodelled = run_.unmodelled;
     report.notes.insert(report.notes.end(), run_.notes.begin(), run_.notes.end());
@@ -87,6 +88,7 @@ class Tuner {
     report.gradients = static_cast<std::uint32_t>(run_.gradient_sizes.size());
     report.bytes = std::accumulate(run_.gradient_sizes.begin(), run_.gradient_sizes.end(), Bytes{0});
     report.cost_model = options_.cost;
+    report.start_skew = options_.run.skew.start_skew;
     report.most_segments = options_.most_segments;
     report.compare = options_.compare.value_or(study::all_strategies());
     report.explain = options_.run.explain;
@@ -117,7 +119,7 @@ class Tuner {
     const std::vector<Bytes> sizes = cost_sizes(study::CostModel::affine, sizes_only);
     Child costs = start_costs(run_, sizes);
     const SimulatedStep simulated = result_of(step);
-    if (run_.profile.has_value()) report.profile.emplace(*run_.profile, simulated.phases);
+    if (run_.profile.has_value()) report.profile.emplace(back_test(base, simulated.phases));
     const std::vector<study::CostPoint> curve = result_of(costs, sizes);
     report.fit = study::fit_affine(curve);
     report.cost_points = curve.size();
@@ -125,24 +127,54 @@ class Tuner {
     std::vector<Seconds> ready = simulated.ready;
     if (!report.hcom_parallel) std::fill(ready.begin(), ready.end(), simulated.backward_end);
     study::TuningInput input{.problem = study::SplitProblem(ready, run_.gradient_sizes),
-                             .bytes = run_.gradient_sizes,
-                             .forward = study::forward_times(run_.workload, simulated.ready),
+                             .forward = forward_times(report, simulated.ready),
                              .affine = report.fit.cost,
-                             .minorants = {report.fit.cost},
                              .cost = {},
+                             .sampled = curve,
                              .given = cuts_of(run_.training.segments),
                              .vendor_default = vendor_default()};
     if (options_.cost == study::CostModel::simulated) {
       const std::vector<Bytes> all_sizes = cost_sizes(options_.cost, input.problem);
       Child all_costs = start_costs(run_, all_sizes);
-      const std::vector<study::CostPoint> all = result_of(all_costs, all_sizes);
-      input.cost = segment_cost(options_.cost, all);
-      input.minorants = study::affine_minorants(all);
-    } else {
-      input.cost = segment_cost(options_.cost, curve);
-      if (options_.cost == study::CostModel::table) input.minorants = study::affine_minorants(curve);
+      input.sampled = result_of(all_costs, all_sizes);
     }
+    input.cost = segment_cost(options_.cost, input.sampled);
     return input;
+  }
+
+  /// Of the step as it was measured, which need not overlap as the one does that is tuned, of these phases.
+  ProfileReport back_test(hccl::TrainingOptions training, const study::Phases& tuned) {
+    const study::Phases& measured = run_.profile->measured;
+    const auto name = [](bool hcom_parallel) { return hcom_parallel ? "on" : "off"; };
+    if (measured.overlapped.value_or(training.hcom_parallel) != training.hcom_parallel) {
+      training.hcom_parallel = *measured.overlapped;
+      Child step = start_step(run_, training);
+      ProfileReport report(*run_.profile, result_of(step).phases);
+      report.test.notes.push_back(
+          fmt::format("simulated with hcom_parallel {}, as measured; what follows is for hcom_parallel {}",
+                      name(training.hcom_parallel), name(run_.training.hcom_parallel)));
+      return report;
+    }
+    ProfileReport report(*run_.profile, tuned);
+    if (!measured.overlapped.has_value() && (measured.tail.has_value() || measured.step.has_value())) {
+      report.test.notes.push_back(
+          fmt::format("no allreduce was measured, so that the profile does not tell whether they ran beside the "
+                      "backward pass; simulated with hcom_parallel {}: --hcom-parallel {} otherwise",
+                      name(training.hcom_parallel), name(!training.hcom_parallel)));
+    }
+    return report;
+  }
+
+  /// What DeAR needs; a note where it is asked for in vain.
+  std::vector<Seconds> forward_times(TuneReport& report, const std::vector<Seconds>& ready) const {
+    std::vector<Seconds> times;
+    if (report.hcom_parallel) times = study::forward_times(run_.workload, ready);
+    if (times.empty() && holds(report.compare, study::Strategy::Kind::dear)) {
+      report.notes.emplace_back(report.hcom_parallel ? "DeAR is left out: the profile does not tell the forward pass"
+                                                     : "DeAR is left out: it communicates beside the computation, for "
+                                                       "which hcom_parallel must be on");
+    }
+    return times;
   }
 
   [[nodiscard]] study::Cuts vendor_default() const {
@@ -162,8 +194,8 @@ class Tuner {
     return tuning;
   }
 
-  /// Simulates every split that `run` can express, each once.
-  void confirm(TuneReport& report) {
+  /// Simulates every split that `run` can express, each once. Returns what each allreduce took of the stream.
+  std::vector<study::CostPoint> confirm(TuneReport& report, const study::SplitProblem& problem) {
     std::map<study::Cuts, Child> children;
     const auto start = [&](const study::Cuts& cuts) {
       if (cuts.empty() || children.contains(cuts)) return;
@@ -179,17 +211,30 @@ class Tuner {
       for (const study::Split& split : report.tuning.by_segments) start(split.cuts);
     }
     std::map<study::Cuts, ConfirmedSplit> confirmed;
+    std::vector<study::CostPoint> allreduces;
     for (auto& [cuts, child] : children) {
       const SimulatedStep step = result_of(child);
-      confirmed[cuts] = {step.finish, step.step};
+      confirmed[cuts] = {step.ends.back(), step.step};
+      Seconds free = 0;
+      std::uint32_t begin = 0;
+      for (std::size_t i = 0; i < cuts.size(); ++i) {
+        const std::uint32_t end = cuts[i] + 1;
+        allreduces.push_back({problem.bytes(begin, end), step.ends[i] - std::max(free, problem.ready(end))});
+        free = step.ends[i];
+        begin = end;
+      }
     }
     report.best = confirmed.at(report.tuning.best.cuts);
     for (const study::NamedSplit& split : report.tuning.strategies) {
       const auto found = confirmed.find(split.cuts);
       report.strategies.push_back(found == confirmed.end() ? std::nullopt : std::optional(found->second));
     }
-    if (!by_segments) return;
-    for (const study::Split& split : report.tuning.by_segments) report.by_segments.push_back(confirmed.at(split.cuts));
+    if (by_segments) {
+      for (const study::Split& split : report.tuning.by_segments) {
+        report.by_segments.push_back(confirmed.at(split.cuts));
+      }
+    }
+    return allreduces;
   }
 
   void add_robustness(TuneReport& report, const Choice& choice) {

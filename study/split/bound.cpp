@@ -9,8 +9,10 @@
 namespace hcclsim::study {
 namespace {
 
-void require_curve(std::span<const CostPoint> points) {
-  if (points.size() < 2) bad_input("split", "a cost curve needs at least two sizes; {} given", points.size());
+void require_curve(std::span<const CostPoint> points, std::size_t fewest) {
+  if (points.size() < fewest) {
+    bad_input("split", "a cost curve needs sizes, at least {}; {} given", fewest, points.size());
+  }
   for (std::size_t i = 1; i < points.size(); ++i) {
     if (points[i].bytes > points[i - 1].bytes) continue;
     bad_input("split", "the sizes of a cost curve must ascend; {} follows {}", points[i].bytes, points[i - 1].bytes);
@@ -43,7 +45,7 @@ LowerBound lower_bound(const SplitProblem& problem, std::span<const AffineCost> 
 }
 
 std::vector<AffineCost> affine_minorants(std::span<const CostPoint> points) {
-  require_curve(points);
+  require_curve(points, 1);
   std::vector<CostPoint> hull;
   for (const CostPoint& point : points) {
     while (hull.size() >= 2) {
@@ -55,11 +57,14 @@ std::vector<AffineCost> affine_minorants(std::span<const CostPoint> points) {
   }
   // Several segments pay alpha several times, and a segment may carry gradients of before: only costs whose parts are
   // both positive bound them. The flat one and the one through 0 are always there.
-  std::vector<AffineCost> lines{{points.front().time, 0}, {0, std::numeric_limits<double>::infinity()}};
+  AffineCost flat{points.front().time, 0};
+  AffineCost through_zero{0, std::numeric_limits<double>::infinity()};
   for (const CostPoint& point : points) {
-    lines[0].alpha = std::min(lines[0].alpha, point.time);
-    if (point.bytes > 0) lines[1].beta = std::min(lines[1].beta, point.time / static_cast<double>(point.bytes));
+    flat.alpha = std::min(flat.alpha, point.time);
+    if (point.bytes > 0) through_zero.beta = std::min(through_zero.beta, point.time / static_cast<double>(point.bytes));
   }
+  std::vector<AffineCost> lines{flat};
+  if (points.back().bytes > 0) lines.push_back(through_zero);
   for (std::size_t i = 1; i < hull.size(); ++i) {
     const AffineCost line = line_through(hull[i - 1], hull[i]);
     if (line.alpha >= 0 && line.beta >= 0) lines.push_back(line);
@@ -68,7 +73,7 @@ std::vector<AffineCost> affine_minorants(std::span<const CostPoint> points) {
 }
 
 Cost interpolated(std::vector<CostPoint> points) {
-  require_curve(points);
+  require_curve(points, 2);
   return [points = std::move(points)](Bytes bytes) {
     const auto behind = std::upper_bound(points.begin() + 1, points.end() - 1, bytes,
                                          [](Bytes size, const CostPoint& point) { return size < point.bytes; });

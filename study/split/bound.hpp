@@ -26,14 +26,21 @@ struct CostPoint {
   Seconds time = 0;
 };
 
+/// A cost with points on it, of ascending sizes, below whose lower convex hull it is nowhere, for the sizes that
+/// segments can have.
+struct SampledCost {
+  SegmentCost cost;
+  std::vector<CostPoint> points{};
+};
+
 /// Affine costs below all points, without negative parts: those that touch two neighbours of the points' lower convex
-/// hull, the flat one and the one through 0. They bound any cost that goes through the points and is concave or
-/// straight between them. Needs ascending sizes; throws Error(bad_input, "split") otherwise and for fewer than two
-/// points.
+/// hull, the flat one and the one through 0. They bound the splits whose segments have sizes of the points, and those
+/// of any size where the cost is concave or straight between the points. Needs ascending sizes; throws
+/// Error(bad_input, "split") otherwise and without points.
 [[nodiscard]] std::vector<AffineCost> affine_minorants(std::span<const CostPoint> points);
 
 /// The cost that is straight between the points and goes on like the first and the last two of them; never below 0.
-/// Throws as affine_minorants does.
+/// Throws as affine_minorants does, and for one point.
 [[nodiscard]] Cost interpolated(std::vector<CostPoint> points);
 
 /// The segments that follow each other without a gap up to the end, from the last one that had to wait for its

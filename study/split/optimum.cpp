@@ -107,6 +107,28 @@ Cuts trace_back(const std::vector<Row>& rows, std::size_t row) {
   return cuts;
 }
 
+/// Of the splits that end when row number `row` says, that of Objective::time_segments.
+template <typename AnyCost>
+Cuts latest_cuts(const SplitProblem& problem, const AnyCost& cost, const std::vector<Row>& rows, std::size_t row) {
+  const Seconds finish = rows[row].end.back();
+  std::size_t segments = 1;
+  while (!same_time(rows[segments].end.back(), finish)) ++segments;
+  // Sums in another order may differ in their last digits.
+  Seconds deadline = finish * (1 + rounding / 2);
+  Cuts cuts;
+  for (std::uint32_t b = problem.size(); b > 0; --segments) {
+    cuts.push_back(b - 1);
+    const Row& before = rows[segments - 1];
+    std::uint32_t a = 0;
+    while (a < b && std::max(before.end[a], problem.ready(b)) + cost(problem.bytes(a, b)) > deadline) ++a;
+    if (a == b) internal_error("no split ends at {} s", finish);
+    deadline -= cost(problem.bytes(a, b));
+    b = a;
+  }
+  std::reverse(cuts.begin(), cuts.end());
+  return cuts;
+}
+
 template <typename AnyCost>
 Split find_best(const SplitProblem& problem, const AnyCost& cost) {
   Row row(problem.size());
@@ -115,7 +137,8 @@ Split find_best(const SplitProblem& problem, const AnyCost& cost) {
 }
 
 template <typename AnyCost>
-std::vector<Split> find_best(const SplitProblem& problem, const AnyCost& cost, std::uint32_t most_segments) {
+std::vector<Split> find_best(const SplitProblem& problem, const AnyCost& cost, std::uint32_t most_segments,
+                             Objective objective) {
   std::vector<Row> rows;
   rows.reserve(most_segments + 1);
   rows.emplace_back(problem.size());
@@ -125,7 +148,13 @@ std::vector<Split> find_best(const SplitProblem& problem, const AnyCost& cost, s
     std::fill(next.from.begin(), next.from.end(), as_before);
     extend(problem, cost, rows.back(), next);
     rows.push_back(std::move(next));
-    splits.push_back(timed(problem, cost, trace_back(rows, k)));
+    if (objective == Objective::time) {
+      splits.push_back(timed(problem, cost, trace_back(rows, k)));
+    } else if (k > 1 && same_time(rows[k].end.back(), rows[k - 1].end.back())) {
+      splits.push_back(splits.back());
+    } else {
+      splits.push_back(timed(problem, cost, latest_cuts(problem, cost, rows, k)));
+    }
   }
   return splits;
 }
@@ -134,47 +163,22 @@ std::vector<Split> find_best(const SplitProblem& problem, const AnyCost& cost, s
 
 Split best_split(const SplitProblem& problem, const AffineCost& cost) { return find_best(problem, cost); }
 
-std::vector<Split> best_splits(const SplitProblem& problem, const AffineCost& cost, std::uint32_t most_segments) {
-  return find_best(problem, cost, most_segments);
+std::vector<Split> best_splits(const SplitProblem& problem, const AffineCost& cost, std::uint32_t most_segments,
+                               Objective objective) {
+  return find_best(problem, cost, most_segments, objective);
 }
 
 Split best_split(const SplitProblem& problem, const Cost& cost) { return find_best(problem, cost); }
 
-std::vector<Split> best_splits(const SplitProblem& problem, const Cost& cost, std::uint32_t most_segments) {
-  return find_best(problem, cost, most_segments);
+std::vector<Split> best_splits(const SplitProblem& problem, const Cost& cost, std::uint32_t most_segments,
+                               Objective objective) {
+  return find_best(problem, cost, most_segments, objective);
 }
 
-std::vector<Split> best_splits(const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments) {
-  return cost.affine.has_value() ? best_splits(problem, *cost.affine, most_segments)
-                                 : best_splits(problem, cost.cost, most_segments);
-}
-
-Split fewest_segments(const SplitProblem& problem, const AffineCost& cost, Seconds finish) {
-  // Sums in another order may differ in their last digits.
-  Seconds deadline = finish + rounding * std::max(finish, problem.backward_end());
-  Cuts cuts;
-  std::uint32_t end = problem.size();
-  std::uint32_t begin = end;
-  while (end > 0) {
-    cuts.push_back(end - 1);
-    const Seconds start = problem.ready(end);
-    if (start + cost(problem.bytes(end - 1, end)) > deadline) internal_error("no split ends at {} s", finish);
-    begin = std::min(begin, end - 1);
-    while (begin > 0 && start + cost(problem.bytes(begin - 1, end)) <= deadline) --begin;
-    deadline -= cost(problem.bytes(begin, end));
-    end = begin;
-  }
-  std::reverse(cuts.begin(), cuts.end());
-  return timed(problem, cost, std::move(cuts));
-}
-
-Split with_fewest_segments(const SplitProblem& problem, const SegmentCost& cost,
-                           const std::vector<Split>& by_segments) {
-  const Seconds finish = by_segments.back().finish;
-  if (cost.affine.has_value()) return fewest_segments(problem, *cost.affine, finish);
-  // Fewer always come first.
-  return *std::find_if(by_segments.begin(), by_segments.end(),
-                       [&](const Split& split) { return same_time(split.finish, finish); });
+std::vector<Split> best_splits(const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments,
+                               Objective objective) {
+  return cost.affine.has_value() ? best_splits(problem, *cost.affine, most_segments, objective)
+                                 : best_splits(problem, cost.cost, most_segments, objective);
 }
 
 Split brute_force(const SplitProblem& problem, const Cost& cost, std::optional<std::uint32_t> most_segments) {

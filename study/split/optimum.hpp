@@ -23,30 +23,30 @@
 /// it once.
 namespace hcclsim::study {
 
+/// Which of the splits that end equally early.
+enum class Objective : std::uint8_t {
+  time,           ///< the first that is found
+  time_segments,  ///< with the fewest segments; of those each segment, from the last one back, takes all the gradients
+                  ///< that its deadline allows, so that what is ready early is sent early
+};
+
 /// The earliest end with any number of segments; O(n).
 [[nodiscard]] Split best_split(const SplitProblem& problem, const AffineCost& cost);
-/// The earliest ends with at most 1, 2, …, `most_segments` segments; O(n · most_segments).
+/// The earliest ends with at most 1, 2, …, `most_segments` segments; O(n · most_segments), and for `time_segments`
+/// O(n · most_segments²).
 [[nodiscard]] std::vector<Split> best_splits(const SplitProblem& problem, const AffineCost& cost,
-                                             std::uint32_t most_segments);
+                                             std::uint32_t most_segments,
+                                             Objective objective = Objective::time_segments);
 
 /// The same for any cost: O(n²) and O(n² · most_segments).
 [[nodiscard]] Split best_split(const SplitProblem& problem, const Cost& cost);
-[[nodiscard]] std::vector<Split> best_splits(const SplitProblem& problem, const Cost& cost,
-                                             std::uint32_t most_segments);
+[[nodiscard]] std::vector<Split> best_splits(const SplitProblem& problem, const Cost& cost, std::uint32_t most_segments,
+                                             Objective objective = Objective::time_segments);
 
 /// The same by the faster of the two ways.
 [[nodiscard]] std::vector<Split> best_splits(const SplitProblem& problem, const SegmentCost& cost,
-                                             std::uint32_t most_segments);
-
-/// The fewest segments with which the last one ends at `finish` at the latest; O(n). Each segment, from the last one
-/// back, takes all the gradients that its deadline allows: what is taken from the segments before it only helps them.
-/// Throws Error(internal) if no split ends by then.
-[[nodiscard]] Split fewest_segments(const SplitProblem& problem, const AffineCost& cost, Seconds finish);
-
-/// Of the splits that end earliest, what best_splits gave being the best for each number of segments, the one with the
-/// fewest.
-[[nodiscard]] Split with_fewest_segments(const SplitProblem& problem, const SegmentCost& cost,
-                                         const std::vector<Split>& by_segments);
+                                             std::uint32_t most_segments,
+                                             Objective objective = Objective::time_segments);
 
 /// Calls visit(cuts) for each of the 2^(n−1) splits of `gradients`; of those of at most `most_segments` segments, if
 /// that is given. For up to 31 gradients.

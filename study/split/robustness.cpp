@@ -72,10 +72,9 @@ class BandwidthSearch {
     return same_time(finish, optima(factor).back().finish);
   }
 
-  /// Splits that are the best there: with the fewest segments, with each number of them, and what is the best further
-  /// on.
+  /// Splits that are the best there, with each number of segments, and what is the best further on.
   std::set<Cuts> candidates_at(double at) {
-    std::set<Cuts> all{with_fewest_segments(problem_, costs_.at(at), optima(at)).cuts};
+    std::set<Cuts> all;
     for (const Split& split : optima(at)) all.insert(split.cuts);
     for (const double step : steps_) {
       if (is_behind(step, at)) all.insert(optima(step).back().cuts);
@@ -130,8 +129,7 @@ class BandwidthSearch {
 bool Regret::none() const { return same_time(finish, best.finish); }
 
 Regret regret_of(const Cuts& cuts, const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments) {
-  const std::vector<Split> optima = best_splits(problem, cost, most_segments);
-  return {timeline(problem, cost.cost, cuts).back().end, with_fewest_segments(problem, cost, optima)};
+  return {timeline(problem, cost.cost, cuts).back().end, best_splits(problem, cost, most_segments).back()};
 }
 
 JitterOutcome under_jitter(const Cuts& cuts, std::span<const Bytes> bytes, const SegmentCost& cost,

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "base/error.hpp"
-#include "study/split/optimum.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -62,14 +62,50 @@ AffineFit fit_affine(std::span<const CostPoint> points) {
   return fit;
 }
 
+namespace {
+
+/// Every size once, ascending, with its smallest time.
+class LeastTimes {
+ public:
+  void add(Bytes bytes, Seconds time) {
+    const auto [found, is_new] = times_.try_emplace(bytes, time);
+    if (!is_new) found->second = std::min(found->second, time);
+  }
+  [[nodiscard]] std::vector<CostPoint> points() const {
+    std::vector<CostPoint> points;
+    for (const auto& [bytes, time] : times_) points.push_back({bytes, time});
+    return points;
+  }
+
+ private:
+  std::map<Bytes, Seconds> times_;
+};
+
+/// The cost with points at what was sampled, at the smallest segment and at the largest: it is affine, straight between
+/// what was sampled, or everything was sampled.
+SampledCost sampled_cost(const TuningInput& input) {
+  LeastTimes least;
+  const auto add = [&](Bytes bytes) { least.add(bytes, input.cost.cost(bytes)); };
+  Bytes smallest = input.problem.total();
+  for (std::uint32_t i = 0; i < input.problem.size(); ++i) {
+    smallest = std::min(smallest, input.problem.bytes(i, i + 1));
+  }
+  add(smallest);
+  add(input.problem.total());
+  for (const CostPoint& point : input.sampled) {
+    if (point.bytes > smallest) add(point.bytes);
+  }
+  return {input.cost, least.points()};
+}
+
+}  // namespace
+
 Tuning tune(const TuningInput& input, const TuningOptions& options) {
   if (options.most_segments == 0) bad_input("split", "at least one segment is needed");
   const SplitProblem& problem = input.problem;
   Tuning tuning;
-  tuning.by_segments = best_splits(problem, input.cost, options.most_segments);
-  tuning.best = options.objective == Objective::time ? tuning.by_segments.back()
-                                                     : with_fewest_segments(problem, input.cost, tuning.by_segments);
-  tuning.bound = lower_bound(problem, input.minorants);
+  tuning.by_segments = best_splits(problem, input.cost, options.most_segments, options.objective);
+  tuning.best = tuning.by_segments.back();
   tuning.timeline = timeline(problem, input.cost.cost, tuning.best.cuts);
   tuning.chain = critical_chain(tuning.timeline);
   tuning.strategies = contestants({.problem = problem,
@@ -81,12 +117,22 @@ Tuning tune(const TuningInput& input, const TuningOptions& options) {
                                    .optimal = tuning.best},
                                   options.compare);
   if (options.streams == Streams::two_disjoint) {
-    tuning.two_links = best_split_on_two_links(problem, {input.affine, input.affine}, options.most_segments);
+    const SampledCost cost = sampled_cost(input);
+    tuning.two_links = best_split_on_two_links(problem, cost, cost, options.most_segments);
   } else if (options.streams == Streams::two_shared) {
-    tuning.shared_link = bracket_on_shared_link(problem, input.affine, options.most_segments);
+    tuning.shared_link = bracket_on_shared_link(problem, sampled_cost(input), options.most_segments);
   }
   if (options.verify) tuning.verified = brute_force(problem, input.cost.cost, options.most_segments);
   return tuning;
+}
+
+Certificate certify(const TuningInput& input, std::span<const CostPoint> simulated) {
+  LeastTimes least;
+  for (const CostPoint& point : input.sampled) least.add(point.bytes, point.time);
+  for (const CostPoint& point : simulated) least.add(point.bytes, point.time);
+  for (const CostPoint& point : least.points()) least.add(point.bytes, input.cost.cost(point.bytes));
+  const std::vector<CostPoint> points = least.points();
+  return {lower_bound(input.problem, affine_minorants(points)), points.size()};
 }
 
 }  // namespace hcclsim::study

@@ -9,8 +9,10 @@
 
 #include "study/split/bound.hpp"
 #include "study/split/comparison.hpp"
+#include "study/split/optimum.hpp"
 #include "study/split/problem.hpp"
-#include "study/split/two_streams.hpp"
+#include "study/split/shared_link.hpp"
+#include "study/split/two_links.hpp"
 
 /// What is to be known about the splits of a step: the best one with its certificate, the best ones for each number of
 /// segments, and what others would do. Times are those of the cost that is given; whoever prints them has them
@@ -21,10 +23,6 @@ enum class CostModel : std::uint8_t {
   affine,     ///< alpha + beta · bytes, fitted to the measured sizes
   table,      ///< straight between the measured sizes
   simulated,  ///< the cost of every segment by itself
-};
-enum class Objective : std::uint8_t {
-  time,           ///< the earliest end; of equal ones the first that is found
-  time_segments,  ///< of the earliest ends that with the fewest segments
 };
 enum class Streams : std::uint8_t { one, two_shared, two_disjoint };
 
@@ -47,12 +45,11 @@ struct AffineFit {
 
 struct TuningInput {
   SplitProblem problem;
-  std::vector<Bytes> bytes;           ///< of the gradients
-  std::vector<Seconds> forward;       ///< forward pass of what each gradient belongs to; empty: unknown, no DeAR
-  AffineCost affine;                  ///< of MG-WFBP and its like
-  std::vector<AffineCost> minorants;  ///< nowhere above `cost`
-  SegmentCost cost;                   ///< by which all ends are computed
-  Cuts given;                         ///< the user's split
+  std::vector<Seconds> forward;    ///< forward pass of what each gradient belongs to; empty: no DeAR
+  AffineCost affine;               ///< of MG-WFBP and its like
+  SegmentCost cost;                ///< by which all ends are computed
+  std::vector<CostPoint> sampled;  ///< simulated allreduces that `cost` was made of, ascending sizes
+  Cuts given;                      ///< the user's split
   Cuts vendor_default;
 };
 
@@ -66,16 +63,27 @@ struct TuningOptions {
 
 struct Tuning {
   Split best;
-  LowerBound bound;
   std::vector<SegmentTime> timeline;   ///< of the best
   std::vector<SegmentTime> chain;      ///< its critical chain
   std::vector<NamedSplit> strategies;  ///< those of the options that are splits
   std::vector<Split> by_segments;      ///< with at most 1, 2, …, most_segments segments
-  std::optional<StreamedSplit> two_links;
+  std::optional<TwoLinkSplit> two_links;
   std::optional<Bracket> shared_link;
   std::optional<Split> verified;  ///< by brute force
 };
 
 [[nodiscard]] Tuning tune(const TuningInput& input, const TuningOptions& options);
+
+/// What no split beats, neither by the cost nor simulated.
+struct Certificate {
+  LowerBound bound;
+  std::size_t sizes = 0;  ///< different ones of the allreduces that it rests on
+};
+
+/// `simulated`: allreduces in simulated steps, in any order. Of each size, theirs and those that were sampled, the
+/// least time counts, that of the cost too; the bound is that of the affine costs below all. So the simulated steps
+/// cannot end earlier, whatever else their allreduces met, nor the best split by the cost; other splits cannot where
+/// their segments do not cost less than this lower hull.
+[[nodiscard]] Certificate certify(const TuningInput& input, std::span<const CostPoint> simulated);
 
 }  // namespace hcclsim::study

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
@@ -34,14 +36,38 @@ TuneOptions options_of(const RoundTrip& trip) {
   return options;
 }
 
-/// End of the last allreduce and step time of a run.
+/// End of the last allreduce and step time of a run; of its gradients the parameters.
 json simulated(const RunOptions& options, const std::string& platform) {
   return json::parse(run_in_child([&] {
     sim::Cluster cluster(platform);
     LoadedRun run(options, cluster);
     const auto result = simulate_training(run.cluster, run.workload, run.soc, run.costs, run.training);
-    return json{{"finish", result.segments.back().end}, {"step", result.step_time}}.dump();
+    std::vector<std::uint32_t> parameters;
+    for (const device::TimedGradient& gradient : run.workload.gradients) parameters.push_back(gradient.parameter);
+    return json{{"finish", result.segments.back().end}, {"step", result.step_time}, {"parameters", parameters}}.dump();
   }));
+}
+
+/// Gradients in production order, by the group of parameters 0 … i, i+1 … j, … that MindSpore sends together; the
+/// groups of the last parameters come first.
+std::vector<std::set<std::uint32_t>> fused(const std::vector<std::uint32_t>& fusion_config,
+                                           const std::vector<std::uint32_t>& parameters) {
+  std::vector<std::set<std::uint32_t>> groups(fusion_config.size());
+  for (std::uint32_t gradient = 0; gradient < parameters.size(); ++gradient) {
+    const auto group = std::lower_bound(fusion_config.begin(), fusion_config.end(), parameters[gradient]);
+    groups.at(static_cast<std::size_t>(fusion_config.end() - group) - 1).insert(gradient);
+  }
+  return groups;
+}
+
+/// Gradients of the segments that end with these.
+std::vector<std::set<std::uint32_t>> segments(const std::vector<std::uint32_t>& last_indices) {
+  std::vector<std::set<std::uint32_t>> all;
+  std::uint32_t gradient = 0;
+  for (const std::uint32_t last : last_indices) {
+    for (all.emplace_back(); gradient <= last; ++gradient) all.back().insert(gradient);
+  }
+  return all;
 }
 
 class TunerGivenBackToRun : public testing::TestWithParam<RoundTrip> {};
@@ -62,6 +88,12 @@ TEST_P(TunerGivenBackToRun, GivesThePredictedTime) {
     EXPECT_NEAR(result["finish"].get<double>(), predicted, 1e-9 * predicted);
     EXPECT_EQ(result["finish"], best["simulated_finish_s"]);
     EXPECT_EQ(result["step"], best["simulated_step_s"]);
+    // MindSpore's groups are the same segments where the report says so, and cut off as many gradients anyway.
+    const auto groups = fused(best["all_reduce_fusion_config"], result["parameters"]);
+    const auto wanted = segments(*by_idx.split_by_idx);
+    EXPECT_EQ(groups == wanted, best["all_reduce_fusion_config_exact"].get<bool>());
+    ASSERT_EQ(groups.size(), wanted.size());
+    for (std::size_t i = 0; i < groups.size(); ++i) EXPECT_EQ(groups[i].size(), wanted[i].size()) << i;
   }
 }
 
@@ -71,7 +103,98 @@ INSTANTIATE_TEST_SUITE_P(Platforms, TunerGivenBackToRun,
                                          RoundTrip{"atlas800t-a2", "vgg16"},
                                          RoundTrip{"atlas800t-a2-x2", "resnet18", DataType::bf16},
                                          RoundTrip{"atlas800t-a2-x2", "resnet18", DataType::fp32, hccl::LaunchMode::op},
+                                         RoundTrip{"atlas800-9000", "lenet", DataType::fp16, hccl::LaunchMode::op},
+                                         RoundTrip{"atlas900-a3", "alexnet", DataType::fp32, hccl::LaunchMode::op},
                                          RoundTrip{"atlas900-a3"}, RoundTrip{"atlas900-a3-superpod"}));
+
+struct Mode {
+  std::string platform;
+  std::vector<std::string> models;
+};
+
+class TunerBound : public testing::TestWithParam<Mode> {};
+
+/// On every cost, in both launch modes, with and without overlap.
+TEST_P(TunerBound, IsBelowEveryEndOfTheTable) {
+  const std::string platform = find_platform(GetParam().platform);
+  for (const std::string& model : GetParam().models) {
+    for (const auto cost : {study::CostModel::affine, study::CostModel::table, study::CostModel::simulated}) {
+      for (const auto launch : {hccl::LaunchMode::graph, hccl::LaunchMode::op}) {
+        for (const bool hcom_parallel : {true, false}) {
+          TuneOptions options = options_of({GetParam().platform, model, DataType::fp32, launch});
+          options.run.hcom_parallel = hcom_parallel;
+          options.run.iterations = 2;
+          options.cost = cost;
+          options.compare.reset();
+          const json report = json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }));
+          SCOPED_TRACE(testing::Message() << model << ", cost " << name_of(cost) << ", launch "
+                                          << static_cast<int>(launch) << ", hcom_parallel " << hcom_parallel);
+          const double bound = report["best"]["bound_s"].get<double>() * (1 - 1e-9);
+          EXPECT_GT(bound, report["backward_end_s"].get<double>());
+          EXPECT_GE(report["best"]["finish_s"].get<double>(), bound);
+          EXPECT_GE(report["best"]["simulated_finish_s"].get<double>(), bound);
+          for (const char* const table : {"strategies", "by_segments"}) {
+            for (const json& split : report[table]) {
+              if (split["by_idx"].is_null()) continue;  // DeAR
+              EXPECT_GE(split["finish_s"].get<double>(), bound) << split;
+              EXPECT_GE(split["simulated_finish_s"].get<double>(), bound) << split;
+              EXPECT_GE(split["simulated_step_s"].get<double>(), bound) << split;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Platforms, TunerBound,
+                         testing::Values(Mode{"atlas800-9000", {"lenet", "resnet18"}},
+                                         Mode{"atlas800-9000-shared-pcie", {"lenet", "resnet18"}},
+                                         Mode{"atlas800-9000-x4", {"lenet"}},
+                                         Mode{"atlas800t-a2", {"lenet", "resnet18"}},
+                                         Mode{"atlas800t-a2-x2", {"lenet"}}, Mode{"atlas900-a3", {"lenet"}}));
+
+TEST(Tuner, ReportsWhatProgramsReadByTheseKeys) {
+  TuneOptions options = options_of({"atlas800-9000", "lenet"});
+  options.compare.reset();
+  const std::string platform = find_platform("atlas800-9000");
+  const json report = json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }));
+  const json& best = report["best"];
+  for (const char* const key : {"finish_s", "exposed_s", "bound_s", "gap"}) EXPECT_TRUE(best[key].is_number()) << key;
+  EXPECT_TRUE(best["segments"].is_number_unsigned());
+  EXPECT_EQ(best["by_idx"].size(), best["segments"]);
+  EXPECT_EQ(best["by_size"].size(), best["segments"]);
+  EXPECT_DOUBLE_EQ(best["gap"], best["finish_s"].get<double>() / best["bound_s"].get<double>() - 1);
+  EXPECT_DOUBLE_EQ(best["exposed_s"], best["finish_s"].get<double>() - report["backward_end_s"].get<double>());
+  std::set<std::string> not_simulated;
+  ASSERT_GE(report["strategies"].size(), 8U);
+  for (const json& split : report["strategies"]) {
+    for (const char* const key : {"finish_s", "exposed_s"}) EXPECT_TRUE(split[key].is_number()) << split;
+    EXPECT_EQ(split.at("by_idx").is_null(), split.at("simulated_step_s").is_null()) << split;
+    if (split["simulated_step_s"].is_null()) not_simulated.insert(split["name"]);
+  }
+  EXPECT_EQ(not_simulated, std::set<std::string>{"DeAR"});
+  ASSERT_EQ(report["by_segments"].size(), 8U);
+  for (std::size_t k = 0; k < 8; ++k) {
+    const json& split = report["by_segments"][k];
+    EXPECT_EQ(split["k"], k + 1);
+    EXPECT_LE(split["by_idx"].size(), k + 1);
+    for (const char* const key : {"finish_s", "simulated_step_s"}) EXPECT_TRUE(split[key].is_number()) << split;
+  }
+}
+
+TEST(Tuner, TiesAreBrokenInOneWay) {
+  TuneOptions options = options_of({"atlas800-9000"});
+  options.cost = study::CostModel::affine;
+  options.compare.reset();
+  const std::string platform = find_platform("atlas800-9000");
+  const json report = json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }));
+  const std::size_t segments = report["best"]["segments"];
+  ASSERT_EQ(report["by_segments"].size(), 8U);
+  for (std::size_t k = segments; k <= 8; ++k) {
+    EXPECT_EQ(report["by_segments"][k - 1]["by_idx"], report["best"]["by_idx"]) << k;
+  }
+}
 
 TEST(Tuner, ReadyTimesUnderJitterAreThoseOfTheRun) {
   // Without overlap the kernels are numbered alike in plan and draw, and the first iteration begins on all NPUs at

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "base/error.hpp"
 #include "study/split/bound.hpp"
@@ -68,11 +69,26 @@ TEST(SplitOptimum, FewestSegmentsEqualBruteForce) {
   std::mt19937_64 random(3);
   for (int i = 0; i < instances; ++i) {
     const Instance instance = random_instance(random, 10);
-    const Split best = brute_force(instance.problem, instance.cost);
-    const Split fewest = fewest_segments(instance.problem, instance.cost, best.finish);
+    const auto most = static_cast<std::uint32_t>(1 + random() % 10);
+    const Split best = brute_force(instance.problem, instance.cost, most);
+    const Split fewest = best_splits(instance.problem, instance.cost, most).back();
     ASSERT_TRUE(same_time(fewest.finish, best.finish)) << i;
     ASSERT_EQ(fewest.cuts.size(), best.cuts.size()) << i;
+    // One rule for ties, whatever the form: that of fewer segments and the row of the number it has agree.
+    const auto rows = best_splits(instance.problem, Cost(instance.cost), most);
+    ASSERT_EQ(rows.back().cuts, fewest.cuts) << i;
+    ASSERT_EQ(rows[fewest.cuts.size() - 1].cuts, fewest.cuts) << i;
   }
+}
+
+TEST(SplitOptimum, OfEqualEndsLaterSegmentsTakeWhatTheyCan) {
+  // The last segment ends at 23 at the earliest, alone. What is before it must end by 20: the second may take all but
+  // the first gradient (12 + 8), not that too.
+  const SplitProblem problem(std::vector<Seconds>{0, 1, 12, 20}, std::vector<Bytes>{3, 3, 4, 2});
+  const AffineCost cost{1, 1};
+  EXPECT_EQ(best_splits(problem, cost, 4).back().cuts, (Cuts{0, 2, 3}));
+  EXPECT_EQ(best_splits(problem, Cost(cost), 4).back().cuts, (Cuts{0, 2, 3}));
+  EXPECT_DOUBLE_EQ(best_splits(problem, cost, 4, Objective::time).back().finish, 23);
 }
 
 TEST(SplitOptimum, CostsThatJumpEqualBruteForce) {
@@ -106,6 +122,31 @@ TEST(SplitOptimum, MinorantsBoundEveryCurve) {
   }
 }
 
+TEST(SplitOptimum, MinorantsBoundSplitsWhoseSizesTheyKnow) {
+  std::mt19937_64 random(9);
+  for (int i = 0; i < instances; ++i) {
+    const Instance instance = random_instance(random, 10);
+    // Costs without any form, known at the sizes of some splits only.
+    const std::uint64_t seed = random();
+    const Cost cost = [seed](Bytes bytes) { return static_cast<double>((bytes * 2'654'435'761U ^ seed) % 97) / 8; };
+    std::set<Bytes> sizes;
+    std::vector<Split> splits;
+    for (int s = 0; s < 3; ++s) {
+      Cuts cuts;
+      for (std::uint32_t g = 0; g + 1 < instance.problem.size(); ++g) {
+        if (random() % 2 == 0) cuts.push_back(g);
+      }
+      cuts.push_back(instance.problem.size() - 1);
+      for (const SegmentTime& segment : timeline(instance.problem, cost, cuts)) sizes.insert(segment.bytes);
+      splits.push_back(timed(instance.problem, cost, std::move(cuts)));
+    }
+    std::vector<CostPoint> points;
+    for (const Bytes bytes : sizes) points.push_back({bytes, cost(bytes)});
+    const LowerBound bound = lower_bound(instance.problem, affine_minorants(points));
+    for (const Split& split : splits) ASSERT_LE(bound.finish, split.finish * (1 + 1e-12)) << i;
+  }
+}
+
 TEST(SplitOptimum, WithoutOverlapOneSegmentIsBestAndEachFurtherCostsAlpha) {
   std::mt19937_64 random(6);
   for (int i = 0; i < 1000; ++i) {
@@ -128,7 +169,7 @@ TEST(SplitOptimum, BigProblemsHaveTheSameEndByBothForms) {
     const Instance instance = random_instance(random, 2000);
     const Split fast = best_split(instance.problem, instance.cost);
     EXPECT_TRUE(same_time(fast.finish, best_split(instance.problem, Cost(instance.cost)).finish));
-    EXPECT_TRUE(same_time(fast.finish, fewest_segments(instance.problem, instance.cost, fast.finish).finish));
+    EXPECT_LE(fast.finish, best_splits(instance.problem, instance.cost, 8).back().finish * (1 + 1e-12));
   }
 }
 
@@ -146,6 +187,7 @@ TEST(SplitOptimum, WhatIsNoProblemIsRefused) {
   EXPECT_THROW(static_cast<void>(
                    brute_force(SplitProblem(std::vector<Seconds>(25, 0), std::vector<Bytes>(25, 1)), AffineCost{})),
                Error);
+  EXPECT_THROW(static_cast<void>(affine_minorants({})), Error);
   EXPECT_THROW(static_cast<void>(interpolated({{1, 1}})), Error);
   EXPECT_THROW(static_cast<void>(interpolated({{1, 1}, {1, 2}})), Error);
 }

@@ -41,7 +41,7 @@ TEST(SplitStrategies, AscMergesWhatHasNotStarted) {
 
 TEST(SplitStrategies, DearGathersInTheOrderOfTheForwardPass) {
   std::mt19937_64 random(8);
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 20'000; ++i) {
     const auto n = static_cast<std::uint32_t>(1 + random() % 8);
     std::vector<Seconds> ready(n, 0);
     std::vector<Bytes> bytes(n);
@@ -143,7 +143,7 @@ TEST(SplitStrategies, ResNet50Table) {
         static_cast<double>(problem.bytes_before(best[1].cuts[0] + 1)) / static_cast<double>(problem.total()) * 100;
     EXPECT_NEAR(share, row.share_of_two, 0.0051);
     EXPECT_NEAR(exposed(best[7].finish), row.best_eight, half_a_digit);
-    EXPECT_EQ(fewest_segments(problem, cost, best[7].finish).cuts.size(), row.segments_of_eight);
+    EXPECT_EQ(best[7].cuts.size(), row.segments_of_eight);
     EXPECT_NEAR(exposed(lower_bound(problem, cost).finish), row.bound, half_a_digit);
   }
 }

@@ -14,11 +14,10 @@ TuningInput input() {
   const std::vector<Bytes> bytes{2, 1, 1};
   const AffineCost cost{3, 1};
   return {.problem = SplitProblem(ready, bytes),
-          .bytes = bytes,
           .forward = {1, 1, 1},
           .affine = cost,
-          .minorants = {cost},
           .cost = SegmentCost::of(cost),
+          .sampled = {{1, cost(1)}, {4, cost(4)}},
           .given = {0, 1, 2},
           .vendor_default = {1, 2}};
 }
@@ -29,8 +28,10 @@ TEST(SplitTuning, ComparesWhatOthersDo) {
   EXPECT_DOUBLE_EQ(tuning.best.finish, 10);
   EXPECT_DOUBLE_EQ(tuning.verified->finish, 10);
   // From r_1 = 0: 3 + 4; from r_2 = 2: 3 + 2; from r_3 = 5: 3 + 1.
-  EXPECT_DOUBLE_EQ(tuning.bound.finish, 9);
-  EXPECT_EQ(tuning.bound.gradient, 2U);
+  const Certificate certificate = certify(input(), {});
+  EXPECT_DOUBLE_EQ(certificate.bound.finish, 9);
+  EXPECT_EQ(certificate.bound.gradient, 2U);
+  EXPECT_EQ(certificate.sizes, 2U);
   ASSERT_EQ(tuning.by_segments.size(), 3U);
   EXPECT_DOUBLE_EQ(tuning.by_segments[0].finish, 12);
   const auto finish_of = [&](const std::string& name) {
@@ -46,6 +47,16 @@ TEST(SplitTuning, ComparesWhatOthersDo) {
   EXPECT_DOUBLE_EQ(finish_of("one per tensor"), 13);
   EXPECT_DOUBLE_EQ(finish_of("best"), 10);
   EXPECT_GT(finish_of("DeAR"), 0);
+}
+
+TEST(SplitTuning, TheBoundIsBelowWhatWasSimulatedAndWhatIsPredicted) {
+  // Of 1 byte that takes 2 instead of 4, and of 4 that take 8 instead of 7, the least counts: 2 and 7, so that the line
+  // through both is 1/3 + 5/3 n. From r_3 = 5 on 1 byte is left, from r_2 = 2 on 2: 7 is the most of these and those
+  // of the flat cost of 2, and of 7/4 n, from r_1 = 0 on.
+  const std::vector<CostPoint> simulated{{4, 8}, {1, 2}, {1, 3}};
+  const Certificate certificate = certify(input(), simulated);
+  EXPECT_DOUBLE_EQ(certificate.bound.finish, 7);
+  EXPECT_EQ(certificate.sizes, 2U);
 }
 
 TEST(SplitTuning, TheTableHoldsWhatIsAskedFor) {

@@ -5,7 +5,8 @@
 #include <random>
 
 #include "study/split/optimum.hpp"
-#include "study/split/two_streams.hpp"
+#include "study/split/shared_link.hpp"
+#include "study/split/two_links.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -31,8 +32,24 @@ Instance random_instance(std::mt19937_64& random, std::uint32_t most_gradients) 
   return {SplitProblem(ready, bytes), {cost(), cost()}};
 }
 
+/// With a point at every size that a segment can have.
+SampledCost sampled(const SplitProblem& problem, const SegmentCost& cost) {
+  SampledCost result{cost};
+  for (Bytes bytes = 0; bytes <= problem.total(); ++bytes) result.points.push_back({bytes, cost.cost(bytes)});
+  return result;
+}
+
+/// Between points at random sizes, up to all bytes; it jumps.
+SampledCost random_table(std::mt19937_64& random, Bytes total) {
+  std::vector<CostPoint> points{{0, static_cast<double>(random() % 9)}};
+  while (points.back().bytes < total + 1) {
+    points.push_back({points.back().bytes + 1 + random() % 9, static_cast<double>(random() % 40) / 4});
+  }
+  return {{interpolated(points)}, points};
+}
+
 /// Every split of up to so many segments, and every assignment.
-Seconds best_of_all(const SplitProblem& problem, const std::array<AffineCost, 2>& costs, std::uint32_t most_segments) {
+Seconds best_of_all(const SplitProblem& problem, const std::array<Cost, 2>& costs, std::uint32_t most_segments) {
   Seconds best = std::numeric_limits<Seconds>::infinity();
   const std::uint32_t n = problem.size();
   for (std::uint32_t mask = 0; mask < 1U << (n - 1); ++mask) {
@@ -53,51 +70,99 @@ Seconds best_of_all(const SplitProblem& problem, const std::array<AffineCost, 2>
   return best;
 }
 
+/// That the split ends when it says on streams of these costs.
+void expect_honest(const TwoLinkSplit& split, const SplitProblem& problem, const std::array<Cost, 2>& costs) {
+  std::array<Seconds, 2> ends{0, 0};
+  std::uint32_t begin = 0;
+  for (std::size_t s = 0; s < split.cuts.size(); ++s) {
+    Seconds& end = ends.at(split.streams[s]);
+    end = std::max(end, problem.ready(split.cuts[s] + 1)) +
+          costs.at(split.streams[s])(problem.bytes(begin, split.cuts[s] + 1));
+    begin = split.cuts[s] + 1;
+  }
+  ASSERT_EQ(begin, problem.size());
+  ASSERT_DOUBLE_EQ(std::max(ends[0], ends[1]), split.finish);
+}
+
 TEST(TwoStreams, OnLinksOfTheirOwnEqualsBruteForce) {
   std::mt19937_64 random(11);
   for (int i = 0; i < 20'000; ++i) {
     const Instance instance = random_instance(random, 6);
+    const SplitProblem& problem = instance.problem;
+    // Links that differ, links that are alike, and any cost.
+    const SampledCost first =
+        i % 3 == 2 ? random_table(random, problem.total()) : sampled(problem, SegmentCost::of(instance.costs[0]));
+    const SampledCost other = sampled(problem, SegmentCost::of(instance.costs[1]));
+    const SampledCost& second = i % 3 == 0 ? other : first;
     const auto most_segments = static_cast<std::uint32_t>(1 + random() % 6);
-    const StreamedSplit split = best_split_on_two_links(instance.problem, instance.costs, most_segments);
-    ASSERT_NEAR(split.finish, best_of_all(instance.problem, instance.costs, most_segments), 1e-9) << i;
+    const std::array<Cost, 2> costs{first.cost.cost, second.cost.cost};
+    const TwoLinkSplit split = best_split_on_two_links(problem, first, second, most_segments);
+    const Seconds best = best_of_all(problem, costs, most_segments);
+    ASSERT_NEAR(split.finish, best, 1e-9) << i;
+    ASSERT_TRUE(split.exact);
+    ASSERT_LE(bound_on_two_links(problem, first, second), best + 1e-9) << i;
     ASSERT_LE(split.cuts.size(), most_segments);
-    // The split that is returned ends then.
-    std::array<Seconds, 2> ends{0, 0};
-    std::uint32_t begin = 0;
-    for (std::size_t s = 0; s < split.cuts.size(); ++s) {
-      Seconds& end = ends.at(split.streams[s]);
-      end = std::max(end, instance.problem.ready(split.cuts[s] + 1)) +
-            instance.costs.at(split.streams[s])(instance.problem.bytes(begin, split.cuts[s] + 1));
-      begin = split.cuts[s] + 1;
-    }
-    ASSERT_EQ(begin, instance.problem.size());
-    ASSERT_DOUBLE_EQ(std::max(ends[0], ends[1]), split.finish);
+    expect_honest(split, problem, costs);
   }
 }
 
+TEST(TwoStreams, WhatIsTooManyWaysIsBracketed) {
+  // Hundreds of gradients of odd sizes, all ready at once: PARTITION.
+  std::mt19937_64 random(14);
+  std::vector<Bytes> bytes;
+  for (int g = 0; g < 60; ++g) bytes.push_back(1'000'000 + random() % 9'000'000);
+  const SplitProblem problem(std::vector<Seconds>(bytes.size(), 1), bytes);
+  const AffineCost line{1e-9, 1e-9};
+  const SampledCost cost{SegmentCost::of(line), {{1, line(1)}, {problem.total(), line(problem.total())}}};
+  const TwoLinkSplit split = best_split_on_two_links(problem, cost, cost, 12);
+  EXPECT_FALSE(split.exact);
+  EXPECT_LT(split.bound, split.finish);
+  EXPECT_LT(split.finish, split.bound * (1 + 1e-6));
+  // Half of the bytes on each link.
+  EXPECT_NEAR(split.bound, 1 + line(problem.total() / 2), 1e-8);
+  expect_honest(split, problem, {line, line});
+}
+
 TEST(TwoStreams, ASharedLinkHidesStartUpTimesOnly) {
+  const SharedCost shared = SharedCost::of({SegmentCost::of({3, 1})});
   // Two segments at once: both start up until 3, then share the link until 3 + 4 + 4.
   const SplitProblem problem(std::vector<Seconds>{0, 0}, std::vector<Bytes>{4, 4});
-  EXPECT_DOUBLE_EQ(finish_on_shared_link(problem, {3, 1}, {0, 1}), 11);
-  EXPECT_DOUBLE_EQ(finish_on_shared_link(problem, {3, 1}, {1}), 11);
+  EXPECT_DOUBLE_EQ(finish_on_shared_link(problem, shared, {0, 1}), 11);
+  EXPECT_DOUBLE_EQ(finish_on_shared_link(problem, shared, {1}), 11);
   // A third one waits until the first has ended: 3 → 11 (both of 4 end), starts up until 14, 2 bytes.
   const SplitProblem three(std::vector<Seconds>{0, 0, 0}, std::vector<Bytes>{4, 4, 2});
-  EXPECT_DOUBLE_EQ(finish_on_shared_link(three, {3, 1}, {0, 1, 2}), 16);
+  EXPECT_DOUBLE_EQ(finish_on_shared_link(three, shared, {0, 1, 2}), 16);
   // The first is alone on the link until 5, then shares it with the second.
   const SplitProblem late(std::vector<Seconds>{0, 2}, std::vector<Bytes>{4, 4});
-  EXPECT_DOUBLE_EQ(finish_on_shared_link(late, {3, 1}, {0, 1}), 11);
+  EXPECT_DOUBLE_EQ(finish_on_shared_link(late, shared, {0, 1}), 11);
 }
 
 TEST(TwoStreams, TheBracketHoldsTheOptimum) {
   std::mt19937_64 random(12);
   for (int i = 0; i < 2000; ++i) {
     const Instance instance = random_instance(random, 10);
-    const AffineCost& cost = instance.costs[0];
-    const Bracket bracket = bracket_on_shared_link(instance.problem, cost, instance.problem.size());
+    const SegmentCost cost = SegmentCost::of(instance.costs[0]);
+    const Bracket bracket =
+        bracket_on_shared_link(instance.problem, sampled(instance.problem, cost), instance.problem.size());
     EXPECT_TRUE(bracket.exact);
     ASSERT_LE(bracket.bound, bracket.best_found.finish * (1 + 1e-12)) << i;
     // One stream can do no better than two.
-    ASSERT_LE(bracket.best_found.finish, best_split(instance.problem, cost).finish * (1 + 1e-12)) << i;
+    ASSERT_LE(bracket.best_found.finish, best_split(instance.problem, instance.costs[0]).finish * (1 + 1e-12)) << i;
+  }
+}
+
+TEST(TwoStreams, TheBracketIsThatOfAnyCost) {
+  std::mt19937_64 random(15);
+  for (int i = 0; i < 2000; ++i) {
+    const Instance instance = random_instance(random, 8);
+    const SampledCost table = random_table(random, instance.problem.total());
+    const Bracket bracket = bracket_on_shared_link(instance.problem, table, instance.problem.size());
+    ASSERT_LE(bracket.bound, bracket.best_found.finish * (1 + 1e-12)) << i;
+    // A segment alone takes what the cost says.
+    const SharedCost shared = SharedCost::of(table);
+    const Cuts one{instance.problem.size() - 1};
+    ASSERT_NEAR(finish_on_shared_link(instance.problem, shared, one),
+                timed(instance.problem, table.cost.cost, one).finish, 1e-9);
   }
 }
 
@@ -111,7 +176,7 @@ TEST(TwoStreams, LargeProblemsAreSearchedFromTheBestOfOneStream) {
       bytes.push_back(random() % 8);
     }
     const SplitProblem problem(ready, bytes);
-    const Bracket bracket = bracket_on_shared_link(problem, {2, 0.25}, 8);
+    const Bracket bracket = bracket_on_shared_link(problem, sampled(problem, SegmentCost::of({2, 0.25})), 8);
     EXPECT_FALSE(bracket.exact);
     EXPECT_LE(bracket.best_found.cuts.size(), 8U);
     EXPECT_LE(bracket.bound, bracket.best_found.finish * (1 + 1e-12));

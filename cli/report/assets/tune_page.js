@@ -35,7 +35,7 @@ function tuneCards(result) {
   return [
     card("Best split", String(best.segments), best.segments === 1 ? "segment" : "segments", `last gradients ${gradientList(best.by_idx)}`),
     card("Last allreduce ends", milliseconds(best.finish_s), "ms", `${milliseconds(best.exposed_s)} ms behind the backward pass`),
-    card("No schedule before", milliseconds(best.bound_s), "ms", `gap ${percentWords(best.gap, 2)}`),
+    card("No split before", milliseconds(best.bound_s), "ms", `gap ${percentWords(best.gap, 2)}`),
     card("Gradients", String(result.gradients), "", byteWords(result.bytes)),
   ];
 }
@@ -100,7 +100,7 @@ function tuneBySegments(result) {
     [{ name: "end of the last allreduce, by the cost", points: points("finish_s"), colour: "forward" },
      { name: "the same, simulated", points: points("simulated_finish_s"), colour: "allreduce" },
      { name: "step, simulated", points: points("simulated_step_s"), colour: "backward" },
-     { name: "no schedule before", points: bound, dashed: true, colour: "post" }],
+     { name: "no split before", points: bound, dashed: true, colour: "post" }],
     axis("segments at most", short, { ticks: { stepSize: 1 } }), axis("ms since fp_start", short),
     { x: (k) => `at most ${k}`, y: (ms) => `${fixed(ms, 3)} ms` }, { mode: "index" }));
 }
