@@ -45,6 +45,30 @@ class IntervalMap {
     return number;
   }
 
+  /// Cuts at many places, ascending and the first within the buffer. Takes as long as one cut: a result that came in
+  /// thousands of pieces would else take the square of that.
+  void cut_at(const std::vector<Bytes>& places) {
+    std::vector<Bytes> missing;
+    const std::size_t first = cut(places.front());
+    std::size_t i = first;
+    for (const Bytes place : places) {
+      while (i < count() && intervals_[i].begin < place) ++i;
+      if ((i == count() || intervals_[i].begin > place) && place < size_) missing.push_back(place);
+    }
+    if (missing.empty()) return;
+    // From the end, so that every interval is moved once; the part of it above a place is a copy.
+    std::size_t from = count();
+    std::size_t to = from + missing.size();
+    intervals_.resize(to);
+    for (std::size_t left = missing.size(); left > 0;) {
+      if (intervals_[from - 1].begin < missing[left - 1]) {
+        intervals_[--to] = {missing[--left], intervals_[from - 1].state};
+      } else {
+        intervals_[--to] = std::move(intervals_[--from]);
+      }
+    }
+  }
+
  private:
   std::vector<Interval> intervals_;
   Bytes size_ = 0;

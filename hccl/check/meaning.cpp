@@ -51,6 +51,11 @@ class MeaningSearch {
     const Rank to = destination_rank(task, rank);
     IntervalMap<Content>& destination = memories_[memory_of(to, movement.destination.buffer)];
     const auto moved = static_cast<std::int64_t>(movement.source.offset - movement.destination.offset);
+    borders_.clear();
+    for (const Piece& piece : taken_) {
+      borders_.push_back(piece.begin - movement.source.offset + movement.destination.offset);
+    }
+    if (borders_.size() > 1) destination.cut_at(borders_);
     for (Piece piece : taken_) {
       if (piece.content.tree == Contributions::undefined) {
         find_undefined(id, {source_rank(task, rank), {movement.source.buffer, piece.begin, piece.length}});
@@ -69,22 +74,20 @@ class MeaningSearch {
   /// Contents of a range of `output`, equal neighbours in one piece.
   std::vector<Piece> output(Rank rank, Bytes offset, Bytes length) {
     take(rank, {Buffer::output, offset, length});
-    std::vector<Piece> joined;
-    for (const Piece& piece : taken_) append_joined(joined, piece);
-    return joined;
+    return taken_;
   }
 
   Contributions& contributions() { return contributions_; }
 
  private:
-  /// Puts the pieces of a range into taken_.
+  /// Puts the pieces of a range into taken_, equal neighbours in one.
   void take(Rank rank, const ByteRange& range) {
     taken_.clear();
     IntervalMap<Content>& memory = memories_[memory_of(rank, range.buffer)];
     const Bytes end = range.offset + range.length;
     memory.cut(end);
     for (std::size_t i = memory.cut(range.offset); i < memory.count() && memory.begin(i) < end; ++i) {
-      taken_.push_back({memory.begin(i), memory.end(i) - memory.begin(i), memory.state(i)});
+      append_joined(taken_, {memory.begin(i), memory.end(i) - memory.begin(i), memory.state(i)});
     }
   }
 
@@ -129,6 +132,7 @@ class MeaningSearch {
   Contributions contributions_;
   std::vector<IntervalMap<Content>> memories_;
   std::vector<Piece> taken_;
+  std::vector<Bytes> borders_;  // of the pieces where they go
 };
 
 /// What is wrong with a piece of the result, or nothing.
