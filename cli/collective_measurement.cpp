@@ -63,7 +63,8 @@ ExplainedCollective explain_size(const Setting& setting, const hccl::CollectiveR
     points.push_back(
         {{.name = alternative.algorithm, .schedule = alternative.schedule, .ranks = setting.communicator.ranks}});
   }
-  const auto times = simulate_each(setting.cluster, setting.soc, setting.costs, {.launch = request.launch}, points);
+  const hccl::SimulateOptions simulate{.launch = request.launch, .fold = true};
+  const auto times = simulate_each(setting.cluster, setting.soc, setting.costs, simulate, points);
   for (std::size_t i = 0; i < times.size(); ++i) result.algorithms[i].simulated = times[i].calls.front().duration;
   return result;
 }
@@ -74,6 +75,21 @@ void add_empty_row(Measurement& measurement, bool check) {
   if (check) row.check.emplace();
   measurement.rows.push_back(std::move(row));
   measurement.notes.emplace_back("of 0 bytes HCCL starts nothing: its calls return at once");
+}
+
+/// Says of how many sizes one server stands for all.
+void note_folding(Measurement& measurement) {
+  std::size_t folded = 0;
+  std::uint32_t servers = 1;
+  for (const MeasurementRow& row : measurement.rows) {
+    if (row.servers_alike == 1) continue;
+    ++folded;
+    servers = row.servers_alike;
+  }
+  if (folded == 0) return;
+  measurement.notes.push_back(fmt::format("of {} one server was simulated; the {} servers are alike in what they do",
+                                    folded == measurement.rows.size() ? "every size" : fmt::format("{} sizes", folded),
+                                    servers));
 }
 
 /// Says of the largest size whose iterations overlap much that they do: ranks that are done begin the next one, as
@@ -184,7 +200,8 @@ Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& 
                                        .launch = options.launch,
                                        .iterations = options.iterations,
                                        .warmups = options.warmups,
-                                       .exec_timeout = request.config.exec_timeout};
+                                       .exec_timeout = request.config.exec_timeout,
+                                       .fold = true};
   const auto results = simulate_each(cluster, soc, costs, simulate, points);
 
   const hccl::FormulaCosts formula_costs =
@@ -203,7 +220,8 @@ Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& 
         .algbw = speed.algbw,
         .busbw = speed.busbw,
         .bound = least_time(schedule, bounds),
-        .limited_by = limit_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name};
+        .limited_by = limit_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name,
+        .servers_alike = results[i].servers_alike};
     request.operation.elements = schedule.elements;
     const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
     if (const auto formula = formula_of_windows(schedule, topology, soc, levels)) {
@@ -217,6 +235,7 @@ Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& 
     }
     measurement.rows.push_back(std::move(row));
   }
+  note_folding(measurement);
   note_overlap(measurement, results);
   note_shared_links(measurement);
   return measurement;

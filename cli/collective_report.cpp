@@ -56,6 +56,7 @@ ordered_json json_of(const MeasurementRow& row, const Measurement& measurement, 
                     {"formula_s", nullptr},
                     {"bound_s", row.bound},
                     {"limited_by", row.limited_by},
+                    {"servers_alike", row.servers_alike},
                     {"check", check_word(row)}};
   if (row.formula.has_value()) json["formula_s"] = *row.formula;
   return json;

@@ -79,6 +79,14 @@ class LinkShift {
   std::vector<sim::LinkId> previous_;
 };
 
+/// Rank and NPU are the same number.
+bool in_order(const std::vector<Rank>& npus) {
+  for (Rank rank = 0; rank < npus.size(); ++rank) {
+    if (npus[rank] != rank) return false;
+  }
+  return true;
+}
+
 /// NPUs of every server, if all ranks fill servers of the same size one after the other; else 0.
 Rank npus_per_server(const sim::Cluster& cluster, Rank ranks) {
   Rank size = 1;
@@ -109,7 +117,7 @@ std::optional<sim::LinkFold> fold_of(sim::Cluster& cluster, const Schedule& sche
 Folding::Folding(sim::Cluster& cluster, const SimulateOptions& options, const std::vector<CollectiveCall>& calls)
     : cluster_(cluster) {
   if (!options.fold || options.trace || options.network != sim::NetworkKind::fluid || calls.size() != 1 ||
-      !calls.front().ranks.empty()) {
+      !in_order(calls.front().ranks)) {
     return;
   }
   const Schedule& schedule = *calls.front().schedule;

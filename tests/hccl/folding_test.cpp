@@ -21,7 +21,7 @@ struct Figures {
   std::vector<double> numbers;  ///< dates, transfers, bytes on links
 };
 
-Figures figures(const std::string& platform, const Schedule& schedule, bool fold) {
+Figures figures(const std::string& platform, const Schedule& schedule, const std::vector<Rank>& npus, bool fold) {
   const std::vector<double> found = test::in_child([&] {
     sim::Cluster cluster(platform);
     std::vector<std::string> notes;
@@ -29,7 +29,8 @@ Figures figures(const std::string& platform, const Schedule& schedule, bool fold
     const device::TaskCosts costs = device::read_task_costs(cluster, notes);
     const SimulateOptions options{.launch = LaunchMode::op, .iterations = 3, .warmups = 1, .fold = fold};
     const SimulatedCollectives result = simulate_collectives(
-        cluster, soc, costs, options, {{.name = "one", .schedule = std::make_shared<const Schedule>(schedule)}});
+        cluster, soc, costs, options,
+        {{.name = "one", .schedule = std::make_shared<const Schedule>(schedule), .ranks = npus}});
     const CollectiveTime& time = result.calls.front();
     std::vector<double> numbers{result.servers_alike + 0.,
                                 time.start,
@@ -50,9 +51,10 @@ Figures figures(const std::string& platform, const Schedule& schedule, bool fold
 }
 
 /// Compares both ways; returns the servers that one stood for.
-std::uint32_t compare(const std::string& platform, const Schedule& schedule, const std::string& what) {
-  const Figures folded = figures(platform, schedule, true);
-  const Figures all = figures(platform, schedule, false);
+std::uint32_t compare(const std::string& platform, const Schedule& schedule, const std::string& what,
+                      const std::vector<Rank>& npus = {}) {
+  const Figures folded = figures(platform, schedule, npus, true);
+  const Figures all = figures(platform, schedule, npus, false);
   EXPECT_EQ(all.servers, 1U);
   EXPECT_EQ(folded.numbers.size(), all.numbers.size()) << what;
   for (std::size_t i = 0; i < all.numbers.size() && i < folded.numbers.size(); ++i) {
@@ -89,6 +91,8 @@ TEST(Folding, OnlyWhereServersAreAlike) {
   };
   const std::string alike = test::write_platform({.servers = 3, .npus_per_server = 2});
   EXPECT_EQ(compare(alike, ring(operation), "alike"), 3U);
+  EXPECT_EQ(compare(alike, ring(operation), "named", {0, 1, 2, 3, 4, 5}), 3U);
+  EXPECT_EQ(compare(alike, ring(operation), "in another order", {0, 2, 1, 3, 4, 5}), 1U);
   // Ranks that end in the middle of a server, slices that differ, a single server.
   Operation five = operation;
   five.ranks = 5;
