@@ -23,7 +23,8 @@ bool add_findings(CheckReport& report, std::string level, const Findings& findin
   return findings.empty();
 }
 
-/// The levels from L0 on; `form` has what unrolling found. With a rotation the program is that of one rank.
+/// The levels from L0 on; `form` has what unrolling found. With a rotation the program is that of the ranks that stand
+/// for all.
 void check_levels(const TaskProgram& program, const Rotation* rotation, const CheckOptions& options, Findings& form,
                   CheckReport& report) {
   if (form.empty()) check_form(program, options, form);
@@ -75,7 +76,10 @@ CheckReport with_verdict(CheckReport report, const Rotation* rotation, const Che
     return report;
   }
   report.verdict = "correct in every interleaving: each wait takes the same post in all of them";
-  if (rotation != nullptr) report.verdict += "; shown for one rank, of all others by rotation symmetry";
+  if (rotation != nullptr) {
+    const std::string shown = rotation->period() == 1 ? "one rank" : fmt::format("{} ranks", rotation->period());
+    report.verdict += fmt::format("; shown for {}, of all others by rotation symmetry", shown);
+  }
   return report;
 }
 
@@ -85,9 +89,10 @@ CheckReport check(const Schedule& schedule, const CheckOptions& options) {
   CheckReport report;
   Findings form(options.most_findings);
   std::optional<Rotation> rotation;
-  if (schedule.ranks >= options.rotation_from && races_fit_by_rotation(schedule)) rotation = Rotation::of(schedule);
+  if (schedule.ranks >= options.rotation_from) rotation = Rotation::of(schedule);
+  if (rotation && !races_fit_by_rotation(schedule, *rotation)) rotation.reset();
   const Rotation* const alike = rotation ? &*rotation : nullptr;
-  const TaskProgram program = rotation ? unroll_first(schedule, form) : unroll(schedule, form);
+  const TaskProgram program = rotation ? unroll_first(schedule, rotation->period(), form) : unroll(schedule, form);
   check_levels(program, alike, options, form, report);
   return with_verdict(std::move(report), alike, options);
 }

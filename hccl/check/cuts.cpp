@@ -115,13 +115,9 @@ std::vector<GroupBytes> least_crossing(const Operation& operation, const Groups&
 std::vector<GroupBytes> crossing(const TaskProgram& program, const Groups& group) {
   std::vector<GroupBytes> found(count_of(group));
   for (const auto& [ends, bytes] : carried(program)) {
-    if (!program.rotates) {
-      add(found, group, ends.first, ends.second, bytes);
-      continue;
-    }
-    // Rank 0 stands for all: the same between all ranks of this distance.
-    for (Rank rank = 0; rank < program.ranks; ++rank) {
-      add(found, group, (ends.first + rank) % program.ranks, (ends.second + rank) % program.ranks, bytes);
+    // The same between all images of these ranks.
+    for (Rank by = 0; by < program.ranks; by += program.period) {
+      add(found, group, (ends.first + by) % program.ranks, (ends.second + by) % program.ranks, bytes);
     }
   }
   return found;

@@ -14,6 +14,11 @@ std::vector<std::vector<Bytes>> access_borders(const TaskProgram& program) {
     add(source_rank(task, rank), movement.source);
     add(destination_rank(task, rank), movement.destination);
   });
+  finish_borders(program, borders);
+  return borders;
+}
+
+void finish_borders(const TaskProgram& program, std::vector<std::vector<Bytes>>& borders) {
   for (std::size_t memory = 0; memory < borders.size(); ++memory) {
     std::vector<Bytes>& of_memory = borders[memory];
     const Bytes size =
@@ -25,7 +30,6 @@ std::vector<std::vector<Bytes>> access_borders(const TaskProgram& program) {
     of_memory.erase(std::unique(of_memory.begin(), of_memory.end()), of_memory.end());
     of_memory.shrink_to_fit();
   }
-  return borders;
 }
 
 }  // namespace hcclsim::hccl

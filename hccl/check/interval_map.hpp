@@ -82,6 +82,9 @@ class IntervalMap {
 /// bytes.
 [[nodiscard]] std::vector<std::vector<Bytes>> access_borders(const TaskProgram& program);
 
+/// Adds the borders of the buffers themselves, and sorts.
+void finish_borders(const TaskProgram& program, std::vector<std::vector<Bytes>>& borders);
+
 /// Calls visit(chain, task, movement) for every movement of the program.
 template <typename Visit>
 void visit_movements(const TaskProgram& program, const Visit& visit) {

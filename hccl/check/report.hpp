@@ -83,7 +83,7 @@ struct CheckOptions {
   Seconds least_step = 0;
   /// No level above L0 … L7 with this number is checked.
   std::uint32_t last_level = 7;
-  /// From so many ranks on, one rank is checked in place of all if they are alike by rotation (symmetry.hpp).
+  /// From so many ranks on, one rank or server is checked in place of all if they are alike by rotation (symmetry.hpp).
   Rank rotation_from = 2048;
   /// Findings of a level that are described; the others are counted.
   std::size_t most_findings = 16;

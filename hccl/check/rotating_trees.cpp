@@ -22,9 +22,11 @@ std::size_t RotatingTrees::Hash::operator()(const Key& key) const {
   return mix_bits(mix_bits((std::uint64_t{key.first} << 32U) + key.second) + key.by);
 }
 
-RotatingTrees::RotatingTrees(Rank ranks) : ranks_(ranks), shapes_(rank_0 + 1) {
-  shapes_[rank_0].period = ranks;
-  shapes_[rank_0].size = 1;
+RotatingTrees::RotatingTrees(const Rotation& rotation) : rotation_(rotation), shapes_(rank_0 + rotation.period()) {
+  for (Shape leaf = rank_0; leaf < shapes_.size(); ++leaf) {
+    shapes_[leaf].period = rotation.turns();
+    shapes_[leaf].size = 1;
+  }
 }
 
 RotatingTrees::Tree RotatingTrees::turned(Tree tree, Rank by) const {
@@ -89,8 +91,8 @@ std::vector<RotatingTrees::Step> RotatingTrees::written_out(Shape shape) const {
   while (!left.empty()) {
     const Visit visit = left.back();
     left.pop_back();
-    if (visit.tree.shape == rank_0) {
-      steps.push_back({false, visit.tree.turn});
+    if (is_leaf(visit.tree.shape)) {
+      steps.push_back({false, rotation_.image(visit.tree.shape - rank_0, visit.tree.turn)});
       continue;
     }
     if (visit.sides_done) {
@@ -113,14 +115,14 @@ std::vector<Rank> RotatingTrees::ranks_in(Tree tree) const {
   std::vector<Rank> ranks;
   if (tree.shape < rank_0) return ranks;
   for (const Step& step : written_out(tree.shape)) {
-    if (!step.reduces) ranks.push_back(sum(step.rank, tree.turn, ranks_));
+    if (!step.reduces) ranks.push_back(rotation_.image(step.rank, tree.turn));
   }
   return ranks;
 }
 
 bool RotatingTrees::complete(Tree tree) {
   const auto [found, added] = complete_.try_emplace(tree.shape, false);
-  if (added && size(tree) == ranks_) {
+  if (added && size(tree) == rotation_.ranks()) {
     std::vector<Rank> ranks = ranks_in(tree);
     std::sort(ranks.begin(), ranks.end());
     found->second = std::adjacent_find(ranks.begin(), ranks.end()) == ranks.end();
@@ -140,7 +142,9 @@ std::vector<std::uint64_t> RotatingTrees::signatures_of(Shape shape) const {
     for (const Step& step : steps) {
       if (!step.reduces) {
         Signatures& top = stack.emplace_back();
-        for (Rank lane = 0; lane < lanes; ++lane) top[lane] = signature_of_rank(sum(step.rank, begin + lane, ranks_));
+        for (Rank lane = 0; lane < lanes; ++lane) {
+          top[lane] = signature_of_rank(rotation_.image(step.rank, begin + lane));
+        }
         continue;
       }
       const Signatures& second = stack.back();
@@ -156,7 +160,7 @@ std::vector<std::uint64_t> RotatingTrees::signatures_of(Shape shape) const {
 }
 
 std::uint64_t RotatingTrees::signature(Tree tree) {
-  if (tree.shape == rank_0) return signature_of_rank(tree.turn);
+  if (is_leaf(tree.shape)) return signature_of_rank(rotation_.image(tree.shape - rank_0, tree.turn));
   auto found = signatures_.find(tree.shape);
   if (found == signatures_.end()) found = signatures_.emplace(tree.shape, signatures_of(tree.shape)).first;
   return found->second[tree.turn];

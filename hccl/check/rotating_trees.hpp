@@ -7,16 +7,18 @@
 
 #include "base/units.hpp"
 #include "hccl/check/contributions.hpp"
+#include "hccl/check/symmetry.hpp"
 
 namespace hcclsim::hccl {
 
 /// Trees of contributions, with the members that Contributions has for them, up to rotation of the ranks: a tree is a
 /// *shape* and by how many ranks it is turned. A ring on p ranks has p shapes in place of p² trees.
 ///
-/// A shape is the contribution of rank 0, or the reduction of two shapes, the second turned by `by` against the first.
-/// Some shapes are the same when they are turned by less than p (their *period*, a divisor of p): the sum of ranks 0
-/// and 4 of 8 has period 4. Turns are kept modulo the period and pairs in one order, so that equal trees are equal
-/// objects:
+/// A shape is the contribution of one of the ranks that stand for all (rank 0, or with rotations by more than one rank
+/// a few), or the reduction of two shapes, the second turned by `by` against the first. Some shapes are the same when
+/// they are turned by less than the number of turns (their *period*, a divisor of it): of 8 ranks that turn by one, the
+/// sum of ranks 0 and 4 has period 4. Turns are kept modulo the period and pairs in one order, so that equal trees are
+/// equal objects:
 ///
 ///   - two different shapes A, B with periods a, b, turned by s and t: (A, B, (t − s) mod gcd(a, b)), turned by the one
 ///     number modulo lcm(a, b) that gives s modulo a and t modulo b. Only a turn that leaves both alone leaves the pair
@@ -29,7 +31,7 @@ class RotatingTrees {
   using Shape = std::uint32_t;
   static constexpr Shape undefined = Contributions::undefined;
   static constexpr Shape mixed = Contributions::mixed;
-  static constexpr Shape rank_0 = 2;  ///< the contribution of rank 0
+  static constexpr Shape rank_0 = 2;  ///< the contribution of rank 0; those of the others that stand for all follow
 
   struct Tree {
     Shape shape = undefined;
@@ -37,9 +39,9 @@ class RotatingTrees {
     friend bool operator==(const Tree&, const Tree&) = default;
   };
 
-  explicit RotatingTrees(Rank ranks);
+  explicit RotatingTrees(const Rotation& rotation);
 
-  [[nodiscard]] static Tree of(Rank rank) { return {rank_0, rank}; }
+  [[nodiscard]] Tree of(Rank rank) const { return {rank_0 + rotation_.representative(rank), rotation_.turn_of(rank)}; }
   [[nodiscard]] Tree reduce(Tree a, Tree b);
   [[nodiscard]] Tree turned(Tree tree, Rank by) const;
 
@@ -83,7 +85,9 @@ class RotatingTrees {
   [[nodiscard]] std::vector<Step> written_out(Shape shape) const;
   [[nodiscard]] std::vector<std::uint64_t> signatures_of(Shape shape) const;
 
-  Rank ranks_;
+  [[nodiscard]] bool is_leaf(Shape shape) const { return shape < rank_0 + rotation_.period(); }
+
+  Rotation rotation_;
   std::vector<Node> shapes_;
   std::unordered_map<Key, Shape, Hash> numbers_;
   std::unordered_map<Shape, bool> complete_;

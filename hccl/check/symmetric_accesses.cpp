@@ -4,23 +4,24 @@
 
 namespace hcclsim::hccl {
 
-std::array<std::vector<Bytes>, buffer_kinds> borders_of_accesses(const TaskProgram& program, const Rotation& rotation) {
-  std::array<std::vector<Bytes>, buffer_kinds> borders;
-  for (const ProgramTask& task : program.tasks) {
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) continue;
-    visit_accesses(program, rotation, task, [&](Rank /*rank*/, const ByteRange& piece, bool /*changes*/) {
-      std::vector<Bytes>& of_buffer = borders[static_cast<std::size_t>(piece.buffer)];
-      of_buffer.push_back(piece.offset);
-      of_buffer.push_back(piece.offset + piece.length);
-    });
+std::vector<std::vector<Bytes>> borders_of_accesses(const TaskProgram& program, const Rotation& rotation) {
+  std::vector<std::vector<Bytes>> borders(std::size_t{buffer_kinds} * program.period);
+  const auto add = [&](Rank /*rank*/, Rank owner, const ByteRange& piece, bool /*changes*/) {
+    std::vector<Bytes>& of_memory = borders[memory_of(owner, piece.buffer)];
+    of_memory.push_back(piece.offset);
+    of_memory.push_back(piece.offset + piece.length);
+  };
+  for (Rank rank = 0; rank < program.period; ++rank) {
+    for (std::size_t i = program.first_part[rank]; i < program.first_part[rank + 1]; ++i) {
+      const ProgramPart& part = program.parts[i];
+      for (std::uint32_t k = 0; k < part.count; ++k) {
+        const ProgramTask& task = program.tasks[part.first + k];
+        if (task.kind == TaskKind::post || task.kind == TaskKind::wait) continue;
+        visit_accesses(program, rotation, rank, task, add);
+      }
+    }
   }
-  for (std::uint32_t number = 0; number < buffer_kinds; ++number) {
-    std::vector<Bytes>& of_buffer = borders[number];
-    const Bytes size = program.size_of_buffer(static_cast<Buffer>(number), 0);
-    if (size > 0) of_buffer.insert(of_buffer.end(), {0, size});
-    std::sort(of_buffer.begin(), of_buffer.end());
-    of_buffer.erase(std::unique(of_buffer.begin(), of_buffer.end()), of_buffer.end());
-  }
+  finish_borders(program, borders);
   return borders;
 }
 

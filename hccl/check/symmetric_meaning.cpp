@@ -21,37 +21,40 @@ using Tree = RotatingTrees::Tree;
 using Content = hccl::Content<Tree>;
 using Piece = hccl::Piece<Tree>;
 
-/// Observes the lockstep of all ranks; carries along what the memory of rank 0 holds.
+/// Observes the lockstep of all ranks; carries along what the memory of the first ranks holds.
 class RotatingMeaning {
  public:
   RotatingMeaning(const TaskProgram& program, const Rotation& rotation, const Contract& contract, Findings& findings)
-      : program_(program), rotation_(rotation), findings_(findings), trees_(program.ranks) {
+      : program_(program), rotation_(rotation), findings_(findings), trees_(rotation) {
     for (const std::vector<Bytes>& of_buffer : borders_of_accesses(program, rotation)) {
       memories_.emplace_back(of_buffer, Content{});
     }
-    for (const Holding& held : contract.initial(0)) {
-      put(memory(held.buffer), {held.offset, held.length, {RotatingTrees::of(0), held.shift()}});
+    for (Rank rank = 0; rank < rotation.period(); ++rank) {
+      for (const Holding& held : contract.initial(rank)) {
+        put(memory(rank, held.buffer), {held.offset, held.length, {trees_.of(rank), held.shift()}});
+      }
     }
   }
 
   void enter(Rank /*rank*/, const ProgramPart* /*begin*/, const ProgramPart* /*end*/) {}
   void leave(Rank /*rank*/) {}
 
-  void perform(std::uint32_t queue, std::uint32_t number, const ProgramTask& task) {
+  void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task) {
     if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
     for (const Movement& movement : program_.movements_of(task)) {
-      perform({0, queue, number}, task, movement);
+      perform(program_.task_id(chain, number), task, movement);
     }
   }
 
   /// What `rank` holds in a range of `output`, equal neighbours in one piece.
   std::vector<Piece> output(Rank rank, Bytes offset, Bytes length) {
     std::vector<ByteRange> images;
-    rotation_.turn({Buffer::output, offset, length}, rotation_.opposite(rank), images);
+    const Rank turns = rotation_.turn_of(rank);
+    rotation_.turn({Buffer::output, offset, length}, rotation_.back(turns), images);
     std::vector<Piece> joined;
     Bytes begin = offset;
     for (const ByteRange& image : images) {
-      take(image, rank, begin);
+      take(rotation_.representative(rank), image, turns, begin);
       for (const Piece& piece : taken_) append_joined(joined, piece);
       begin += image.length;
     }
@@ -61,51 +64,57 @@ class RotatingMeaning {
   RotatingTrees& trees() { return trees_; }
 
  private:
-  IntervalMap<Content>& memory(Buffer buffer) { return memories_[static_cast<std::size_t>(buffer)]; }
+  IntervalMap<Content>& memory(Rank rank, Buffer buffer) { return memories_[memory_of(rank, buffer)]; }
 
-  /// All ranks do the task. One of them changes the memory of rank 0, with what comes from the memory of the rank `by`
-  /// to its right; that is the image of what rank 0 itself holds at the image of the source.
+  /// All images of a rank do the task. One of them changes the memory of a rank that stands for others, with what comes
+  /// from the memory of a rank `by` turns further; that is the image of what the representative of that rank holds at
+  /// the image of the source.
   void perform(const TaskId& id, const ProgramTask& task, const Movement& movement) {
-    const Rank source = source_rank(task, 0);
-    const Rank destination = destination_rank(task, 0);
-    const Rank by = rotation_.distance(destination, source);
-    rotation_.turn(movement.source, rotation_.opposite(source), sources_);
-    rotation_.turn(movement.destination, rotation_.opposite(destination), destinations_);
+    const Rank source = source_rank(task, id.rank);
+    const Rank destination = destination_rank(task, id.rank);
+    const Rank from = rotation_.representative(source);
+    const Rank to = rotation_.representative(destination);
+    const Rank by = rotation_.from_to(rotation_.turn_of(destination), rotation_.turn_of(source));
+    rotation_.turn(movement.source, rotation_.back(rotation_.turn_of(source)), sources_);
+    rotation_.turn(movement.destination, rotation_.back(rotation_.turn_of(destination)), destinations_);
     // Both lists are as long; they are gone along at once.
-    auto to = destinations_.begin();
-    for (ByteRange from : sources_) {
-      while (from.length > 0) {
-        const Bytes length = std::min(from.length, to->length);
-        move({from.buffer, from.offset, length}, {to->buffer, to->offset, length}, by, id, reduces(task.kind));
-        from.offset += length;
-        from.length -= length;
-        to->offset += length;
-        to->length -= length;
-        if (to->length == 0) ++to;
+    auto destination_piece = destinations_.begin();
+    for (ByteRange piece : sources_) {
+      while (piece.length > 0) {
+        ByteRange& target = *destination_piece;
+        const Bytes length = std::min(piece.length, target.length);
+        move({from, {piece.buffer, piece.offset, length}}, {to, {target.buffer, target.offset, length}}, by, id,
+             reduces(task.kind));
+        piece.offset += length;
+        piece.length -= length;
+        target.offset += length;
+        target.length -= length;
+        if (target.length == 0) ++destination_piece;
       }
     }
   }
 
-  void move(const ByteRange& from, const ByteRange& to, Rank by, const TaskId& id, bool reducing) {
-    take(from, by, to.offset);
+  void move(const RankBytes& from, const RankBytes& to, Rank by, const TaskId& id, bool reducing) {
+    take(from.rank, from.range, by, to.range.offset);
     for (Piece& piece : taken_) {
       if (piece.content.tree.shape == RotatingTrees::undefined) {
-        find_undefined(id, {from.buffer, from.offset + (piece.begin - to.offset), piece.length});
+        const Bytes offset = from.range.offset + (piece.begin - to.range.offset);
+        find_undefined(id, {from.rank, {from.range.buffer, offset, piece.length}});
         piece.content.tree = {RotatingTrees::mixed, 0};
       }
       if (reducing) {
-        reduce(memory(to.buffer), piece, id, to.buffer);
+        reduce(piece, id, {to.rank, {to.range.buffer, piece.begin, piece.length}});
       } else {
-        put(memory(to.buffer), piece);
+        put(memory(to.rank, to.range.buffer), piece);
       }
     }
   }
 
-  /// Puts into taken_ what the rank `by` to the right of rank 0 holds at the image of a range of rank 0, as if it lay
-  /// at `at`.
-  void take(const ByteRange& range, Rank by, Bytes at) {
+  /// Puts into taken_ what the image of a rank by `by` turns holds at the image of a range of the rank, as if it lay at
+  /// `at`.
+  void take(Rank rank, const ByteRange& range, Rank by, Bytes at) {
     taken_.clear();
-    IntervalMap<Content>& from = memory(range.buffer);
+    IntervalMap<Content>& from = memory(rank, range.buffer);
     const Bytes end = range.offset + range.length;
     from.cut(end);
     for (std::size_t i = from.cut(range.offset); i < from.count() && from.begin(i) < end; ++i) {
@@ -126,14 +135,14 @@ class RotatingMeaning {
     }
   }
 
-  void reduce(IntervalMap<Content>& memory, const Piece& piece, const TaskId& id, Buffer buffer) {
-    change_under(memory, piece, [&](Content& content) {
+  void reduce(const Piece& piece, const TaskId& id, const RankBytes& bytes) {
+    change_under(memory(bytes.rank, bytes.range.buffer), piece, [&](Content& content) {
       if (content.tree.shape == RotatingTrees::undefined) {
-        find_undefined(id, {buffer, piece.begin, piece.length});
+        find_undefined(id, bytes);
         content = {{RotatingTrees::mixed, 0}, 0};
       } else if (content.shift != piece.content.shift && content.tree.shape != RotatingTrees::mixed &&
                  piece.content.tree.shape != RotatingTrees::mixed) {
-        find_offset(id, piece, buffer, content.shift);
+        find_offset(id, bytes, content.shift, piece.content.shift);
         content = {{RotatingTrees::mixed, 0}, 0};
       } else {
         content.tree = trees_.reduce(content.tree, piece.content.tree);
@@ -141,46 +150,46 @@ class RotatingMeaning {
     });
   }
 
-  void find_undefined(const TaskId& id, const ByteRange& bytes) {
+  void find_undefined(const TaskId& id, const RankBytes& bytes) {
     if (!findings_.wanted()) return;
     findings_.keep({"undefined",
-                    fmt::format("{}, or the same of another rank, reads {} {}+{} of rank 0, which were never written",
-                                program_.describe(id), name_of(bytes.buffer), bytes.offset, bytes.length),
-                    {0},
+                    fmt::format("{}, or the same of another rank, reads {} {}+{} of rank {}, which were never written",
+                                program_.describe(id), name_of(bytes.range.buffer), bytes.range.offset,
+                                bytes.range.length, bytes.rank),
+                    {bytes.rank},
                     {id},
-                    {{0, bytes}}});
+                    {bytes}});
   }
 
-  void find_offset(const TaskId& id, const Piece& piece, Buffer buffer, std::int64_t held) {
+  void find_offset(const TaskId& id, const RankBytes& bytes, std::int64_t held, std::int64_t came) {
     if (!findings_.wanted()) return;
-    const auto begin = static_cast<std::int64_t>(piece.begin);
+    const auto begin = static_cast<std::int64_t>(bytes.range.offset);
     findings_.keep(
         {"offset",
-         fmt::format("{}, or the same of another rank, reduces byte {} of the payload into byte {} at rank 0",
-                     program_.describe(id), begin + piece.content.shift, begin + held),
-         {0},
+         fmt::format("{}, or the same of another rank, reduces byte {} of the payload into byte {} at rank {}",
+                     program_.describe(id), begin + came, begin + held, bytes.rank),
+         {bytes.rank},
          {id},
-         {{0, {buffer, piece.begin, piece.length}}}});
+         {bytes}});
   }
 
   const TaskProgram& program_;
   const Rotation& rotation_;
   Findings& findings_;
   RotatingTrees trees_;
-  std::vector<IntervalMap<Content>> memories_;  // by buffer
+  std::vector<IntervalMap<Content>> memories_;  // by memory_of
   std::vector<Piece> taken_;
   std::vector<ByteRange> sources_;
   std::vector<ByteRange> destinations_;
   std::vector<ByteRange> places_;
 };
 
-/// What is wrong with a piece of the result of rank 0, or nothing.
+/// What is wrong with a piece of the result of a rank, or nothing.
 std::string problem_of(const Piece& piece, const Holding& holding, RotatingTrees& trees, Rank ranks) {
   const Content& content = piece.content;
   if (content.tree.shape == RotatingTrees::undefined) return "hold nothing";
   if (content.tree.shape == RotatingTrees::mixed) return "hold what was reduced from wrong bytes";
-  const bool right_ranks =
-      holding.only ? content.tree == RotatingTrees::of(*holding.only) : trees.complete(content.tree);
+  const bool right_ranks = holding.only ? content.tree == trees.of(*holding.only) : trees.complete(content.tree);
   if (!right_ranks) {
     // A few contributions, doubled again and again, cannot be counted one by one.
     if (trees.size(content.tree) > std::uint64_t{4} * ranks) {
@@ -194,15 +203,17 @@ std::string problem_of(const Piece& piece, const Holding& holding, RotatingTrees
 }
 
 void check_result(RotatingMeaning& search, const TaskProgram& program, const Contract& contract, Findings& findings) {
-  for (const Holding& holding : contract.required(0)) {
-    for (const Piece& piece : search.output(0, holding.offset, holding.length)) {
-      const std::string problem = problem_of(piece, holding, search.trees(), program.ranks);
-      if (problem.empty() || !findings.wanted()) continue;
-      findings.keep({"contribution",
-                     fmt::format("output {}+{} of rank 0 {}", piece.begin, piece.length, problem),
-                     {0},
-                     {},
-                     {{0, {Buffer::output, piece.begin, piece.length}}}});
+  for (Rank rank = 0; rank < program.period; ++rank) {
+    for (const Holding& holding : contract.required(rank)) {
+      for (const Piece& piece : search.output(rank, holding.offset, holding.length)) {
+        const std::string problem = problem_of(piece, holding, search.trees(), program.ranks);
+        if (problem.empty() || !findings.wanted()) continue;
+        findings.keep({"contribution",
+                       fmt::format("output {}+{} of rank {} {}", piece.begin, piece.length, rank, problem),
+                       {rank},
+                       {},
+                       {{rank, {Buffer::output, piece.begin, piece.length}}}});
+      }
     }
   }
 }
@@ -227,9 +238,14 @@ ReductionOrder order_of(RotatingMeaning& search, const TaskProgram& program, con
   };
   collect(first);
   if (contract.all_end_alike()) {
-    // If rank 1 ends like rank 0, then rank 2 like rank 1, whose image it is, and so on.
-    const std::vector<Piece> second = result_of(search, contract, 1);
-    if (std::equal(first.begin(), first.end(), second.begin(), second.end())) return collector.order();
+    // If the first image of rank 0 ends like rank 0, then the second like the first, and so on; and so do the images of
+    // the other ranks that stand for all, if these end like rank 0.
+    bool alike = true;
+    for (Rank rank = 1; rank <= program.period && alike; ++rank) {
+      const std::vector<Piece> other = result_of(search, contract, rank);
+      alike = std::equal(first.begin(), first.end(), other.begin(), other.end());
+    }
+    if (alike) return collector.order();
     collector.ranks_differ();
   }
   for (Rank rank = 1; rank < program.ranks; ++rank) collect(result_of(search, contract, rank));

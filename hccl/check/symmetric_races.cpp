@@ -29,46 +29,49 @@ struct Event {
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-/// Vector clocks of the queues of rank 0: the last event of every queue of every rank, by its distance from rank 0.
+/// Vector clocks of the chains of the first ranks: the last event of every queue of every rank.
 class RotatingClocks {
  public:
-  RotatingClocks(Rank ranks, std::uint32_t queues, std::uint32_t notifies)
-      : ranks_(ranks),
-        queues_(queues),
-        clocks_(queues, Clock(std::size_t{queues} * ranks, 0)),
-        joined_(std::size_t{queues} * ranks, 0),
-        posted_(notifies) {
-    clocks_[0][0] = start;
+  explicit RotatingClocks(const TaskProgram& program)
+      : program_(program),
+        ranks_(program.ranks),
+        queues_(program.queues),
+        clocks_(program.chains(), Clock(std::size_t{queues_} * ranks_, 0)),
+        joined_(std::size_t{queues_} * ranks_, 0),
+        posted_(std::size_t{program.period} * program.notifies) {
+    for (Rank rank = 0; rank < program.period; ++rank) clocks_[program.chain(rank, 0)][rank] = start;
   }
 
-  /// What queue `queue` of rank 0 knows of a queue of `rank`.
-  [[nodiscard]] Time seen(std::uint32_t queue, Rank rank, std::uint32_t of_queue) const {
-    return clocks_[queue][std::size_t{of_queue} * ranks_ + rank];
+  /// What a chain knows of a queue of `rank`.
+  [[nodiscard]] Time seen(std::uint32_t chain, Rank rank, std::uint32_t of_queue) const {
+    return clocks_[chain][std::size_t{of_queue} * ranks_ + rank];
   }
-  /// The same for the end of the rank; valid after leave().
+  /// The same for the end of the rank that has left last.
   [[nodiscard]] Time seen_in_the_end(Rank rank, std::uint32_t of_queue) const {
     return joined_[std::size_t{of_queue} * ranks_ + rank];
   }
 
-  void advance(std::uint32_t queue, Time time) { clocks_[queue][std::size_t{queue} * ranks_] = time; }
+  void advance(std::uint32_t chain, Time time) {
+    clocks_[chain][std::size_t{chain % queues_} * ranks_ + program_.rank_of(chain)] = time;
+  }
 
-  /// Queue `queue` of rank 0 posts to the rank `distance` away; so do all others, and rank 0 gets the post of the rank
-  /// as far on the other side.
-  void post(std::uint32_t queue, std::uint32_t slot, Rank distance) {
+  /// The chain posts to a slot of an image of the rank that the slot is of, `distance` ranks away from it; so do all
+  /// images of the chain, and the rank itself gets the post of one as far on the other side.
+  void post(std::uint32_t chain, std::size_t slot, Rank distance) {
     Post& post = posted_[slot];
     if (!spare_.empty()) {
       post.clock = std::move(spare_.back());
       spare_.pop_back();
     }
-    post.clock = clocks_[queue];
+    post.clock = clocks_[chain];
     post.distance = distance;
   }
 
-  void wait(std::uint32_t queue, std::uint32_t slot) {
+  void wait(std::uint32_t chain, std::size_t slot) {
     Post& post = posted_[slot];
     for (std::uint32_t of_queue = 0; of_queue < queues_; ++of_queue) {
-      // What the poster knows of the rank d away from it, it knows of the rank d − distance away from rank 0.
-      Time* const own = clocks_[queue].data() + std::size_t{of_queue} * ranks_;
+      // What the chain knows of rank d, the image of it that has posted knows of rank d − distance.
+      Time* const own = clocks_[chain].data() + std::size_t{of_queue} * ranks_;
       const Time* const theirs = post.clock.data() + std::size_t{of_queue} * ranks_;
       take_later(own, theirs + post.distance, ranks_ - post.distance);
       take_later(own + (ranks_ - post.distance), theirs, post.distance);
@@ -76,12 +79,12 @@ class RotatingClocks {
     spare_.push_back(std::move(post.clock));
   }
 
-  void enter(const ProgramPart* begin, const ProgramPart* end) {
+  void enter(Rank rank, const ProgramPart* begin, const ProgramPart* end) {
     if (queues_ == 1) return;
-    join();
-    for (; begin != end; ++begin) clocks_[begin->queue] = joined_;
+    join(rank);
+    for (; begin != end; ++begin) clocks_[program_.chain(rank, begin->queue)] = joined_;
   }
-  void leave() { join(); }
+  void leave(Rank rank) { join(rank); }
 
  private:
   using Clock = std::vector<Time>;
@@ -90,16 +93,17 @@ class RotatingClocks {
     Rank distance = 0;
   };
 
-  static void take_later(Time* own, const Time* theirs, Rank count) {
-    for (Rank i = 0; i < count; ++i) own[i] = std::max(own[i], theirs[i]);
+  static void take_later(Time* own, const Time* theirs, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) own[i] = std::max(own[i], theirs[i]);
   }
-  void join() {
-    std::fill(joined_.begin(), joined_.end(), 0);
-    for (std::uint32_t queue = 0; queue < queues_; ++queue) {
-      for (std::size_t i = 0; i < joined_.size(); ++i) joined_[i] = std::max(joined_[i], clocks_[queue][i]);
+  void join(Rank rank) {
+    joined_ = clocks_[program_.chain(rank, 0)];
+    for (std::uint32_t queue = 1; queue < queues_; ++queue) {
+      take_later(joined_.data(), clocks_[program_.chain(rank, queue)].data(), joined_.size());
     }
   }
 
+  const TaskProgram& program_;
   Rank ranks_;
   std::uint32_t queues_;
   std::vector<Clock> clocks_;
@@ -108,13 +112,13 @@ class RotatingClocks {
   std::vector<Clock> spare_;
 };
 
-/// Who touched an interval of the memory of rank 0: the last change and all reads since.
+/// Who touched an interval of the memory of one of the first ranks: the last change and all reads since.
 struct History {
   Event written;
   std::vector<Event> reads;
 };
 
-/// Observes the lockstep of all ranks; looks at all accesses to the memory of rank 0.
+/// Observes the lockstep of all ranks; looks at all accesses to the memory of the first ranks.
 class RotatingRaces {
  public:
   RotatingRaces(const TaskProgram& program, const Rotation& rotation, Findings& matching, Findings& races)
@@ -122,51 +126,65 @@ class RotatingRaces {
         rotation_(rotation),
         matching_(matching),
         races_(races),
-        clocks_(program.ranks, program.queues, program.notifies),
-        waited_(program.notifies) {
-    for (const std::vector<Bytes>& of_buffer : borders_of_accesses(program, rotation)) {
-      memories_.emplace_back(of_buffer, History{{0, 0, start}, {}});
+        clocks_(program),
+        waited_(std::size_t{program.period} * program.notifies),
+        ended_(program.period, false) {
+    const std::vector<std::vector<Bytes>> borders = borders_of_accesses(program, rotation);
+    memories_.reserve(borders.size());
+    for (std::size_t memory = 0; memory < borders.size(); ++memory) {
+      memories_.emplace_back(borders[memory], History{{static_cast<Rank>(memory / buffer_kinds), 0, start}, {}});
     }
   }
 
-  void enter(Rank /*rank*/, const ProgramPart* begin, const ProgramPart* end) { clocks_.enter(begin, end); }
+  void enter(Rank rank, const ProgramPart* begin, const ProgramPart* end) { clocks_.enter(rank, begin, end); }
 
-  void leave(Rank /*rank*/) {
-    clocks_.leave();
-    for (std::uint32_t number = 0; number < buffer_kinds; ++number) check_end(static_cast<Buffer>(number));
+  void leave(Rank rank) {
+    clocks_.leave(rank);
+    ended_[rank] = true;
+    for (std::uint32_t number = 0; number < buffer_kinds; ++number) check_end(rank, static_cast<Buffer>(number));
   }
 
-  void perform(std::uint32_t queue, std::uint32_t number, const ProgramTask& task) {
+  void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task) {
     const Time time = number + 2;
-    clocks_.advance(queue, time);
+    const TaskId id = program_.task_id(chain, number);
+    clocks_.advance(chain, time);
     if (task.kind == TaskKind::wait) {
-      clocks_.wait(queue, task.value);
-      waited_[task.value] = {0, queue, time};
+      const std::size_t slot = std::size_t{id.rank} * program_.notifies + task.value;
+      clocks_.wait(chain, slot);
+      waited_[slot] = {id.rank, id.queue, time};
     } else if (task.kind == TaskKind::post) {
-      const Event event{rotation_.opposite(task.peer), queue, time};
-      const Event& before = waited_[task.value];
-      if (before.queue != none && !ordered(before, event)) report_notify(before, event);
-      clocks_.post(queue, task.value, task.peer);
+      const Rank owner = rotation_.representative(task.peer);
+      const std::size_t slot = std::size_t{owner} * program_.notifies + task.value;
+      const Rank turns = rotation_.turn_of(task.peer);
+      const Event event{rotation_.image(id.rank, rotation_.back(turns)), id.queue, time};
+      const Event& before = waited_[slot];
+      if (before.queue != none && !ordered(before, event)) report_notify(owner, before, event);
+      clocks_.post(chain, slot, turns * rotation_.period());
     } else {
-      visit_accesses(program_, rotation_, task, [&](Rank rank, const ByteRange& piece, bool changes) {
-        access({rank, queue, time}, piece, changes);
-      });
+      visit_accesses(program_, rotation_, id.rank, task,
+                     [&](Rank rank, Rank owner, const ByteRange& piece, bool changes) {
+                       access({rank, id.queue, time}, {owner, piece}, changes);
+                     });
     }
   }
 
  private:
-  /// `first` happens before `second`, which happens now: clocks are those of the rank of `second`.
+  /// `first` happens before `second`, which happens now: the clock is that of the representative, turned back as far.
   [[nodiscard]] bool ordered(const Event& first, const Event& second) const {
     if (first.rank == second.rank && first.queue == second.queue) return true;
-    return clocks_.seen(second.queue, rotation_.distance(second.rank, first.rank), first.queue) >= first.time;
+    const std::uint32_t chain = program_.chain(rotation_.representative(second.rank), second.queue);
+    const Rank rank = rotation_.image(first.rank, rotation_.back(rotation_.turn_of(second.rank)));
+    return clocks_.seen(chain, rank, first.queue) >= first.time;
   }
 
-  void access(const Event& event, const ByteRange& range, bool changes) {
-    IntervalMap<History>& memory = memories_[static_cast<std::size_t>(range.buffer)];
+  void access(const Event& event, const RankBytes& accessed, bool changes) {
+    const ByteRange& range = accessed.range;
+    IntervalMap<History>& memory = memories_[memory_of(accessed.rank, range.buffer)];
     const Bytes end = range.offset + range.length;
     for (std::size_t i = memory.cut(range.offset); i < memory.count() && memory.begin(i) < end; ++i) {
       History& history = memory.state(i);
-      const ByteRange bytes{range.buffer, memory.begin(i), memory.end(i) - memory.begin(i)};
+      const RankBytes bytes{accessed.rank, {range.buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
+      if (ended_[accessed.rank]) report_race(event, {}, bytes);
       check_order(history.written, event, bytes);
       if (changes) {
         for (const Event& read : history.reads) check_order(read, event, bytes);
@@ -186,14 +204,15 @@ class RotatingRaces {
     history.reads.push_back(event);
   }
 
-  void check_order(const Event& first, const Event& second, const ByteRange& bytes) {
+  void check_order(const Event& first, const Event& second, const RankBytes& bytes) {
     if (!ordered(first, second)) report_race(first, second, bytes);
   }
 
-  void check_end(Buffer buffer) {
-    const IntervalMap<History>& memory = memories_[static_cast<std::size_t>(buffer)];
+  /// All accesses to the memory of a rank that has done everything happen before its end.
+  void check_end(Rank rank, Buffer buffer) {
+    const IntervalMap<History>& memory = memories_[memory_of(rank, buffer)];
     for (std::size_t i = 0; i < memory.count(); ++i) {
-      const ByteRange bytes{buffer, memory.begin(i), memory.end(i) - memory.begin(i)};
+      const RankBytes bytes{rank, {buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
       const auto check = [&](const Event& event) {
         if (clocks_.seen_in_the_end(event.rank, event.queue) < event.time) report_race(event, {}, bytes);
       };
@@ -202,20 +221,21 @@ class RotatingRaces {
     }
   }
 
-  void report_notify(const Event& before, const Event& event) {
+  void report_notify(Rank owner, const Event& before, const Event& event) {
     if (!matching_.wanted()) return;
     matching_.keep({"notify-overwritten",
                     fmt::format("{} may come before {} has taken the post before it", program_.describe(event.task()),
                                 program_.describe(before.task())),
-                    {0},
+                    {owner},
                     {before.task(), event.task()}});
   }
 
-  /// `second` without a queue: the end of rank 0.
-  void report_race(const Event& first, const Event& second, const ByteRange& bytes) {
+  /// `second` without a queue: the end of the rank that owns the bytes.
+  void report_race(const Event& first, const Event& second, const RankBytes& bytes) {
     if (!races_.wanted()) return;
-    const std::string where = fmt::format("{} {}+{} of rank 0", name_of(bytes.buffer), bytes.offset, bytes.length);
-    Finding finding{"race", {}, {0}, {}, {{0, bytes}}};
+    const std::string where = fmt::format("{} {}+{} of rank {}", name_of(bytes.range.buffer), bytes.range.offset,
+                                          bytes.range.length, bytes.rank);
+    Finding finding{"race", {}, {bytes.rank}, {}, {bytes}};
     const bool from_start = first.time == start;
     const bool to_end = second.queue == none;
     if (!from_start) finding.tasks.push_back(first.task());
@@ -236,14 +256,17 @@ class RotatingRaces {
     races_.keep(std::move(finding));
   }
 
-  /// The task reduces into these bytes of rank 0 and does not read them as its source.
-  [[nodiscard]] bool reduces_into(const Event& event, const ByteRange& bytes) const {
+  /// The task reduces into these bytes and does not read them as its source.
+  [[nodiscard]] bool reduces_into(const Event& event, const RankBytes& bytes) const {
     const ProgramTask& task = program_.task(event.task());
+    const Bytes at = bytes.range.offset;
     bool found = false;
-    visit_accesses(program_, rotation_, task, [&](Rank rank, const ByteRange& piece, bool changes) {
-      found = found || (changes && rank == event.rank && piece.buffer == bytes.buffer && piece.offset <= bytes.offset &&
-                        bytes.offset < piece.offset + piece.length);
-    });
+    visit_accesses(program_, rotation_, rotation_.representative(event.rank), task,
+                   [&](Rank rank, Rank owner, const ByteRange& piece, bool changes) {
+                     found = found || (changes && rank == event.rank && owner == bytes.rank &&
+                                       piece.buffer == bytes.range.buffer && piece.offset <= at &&
+                                       at < piece.offset + piece.length);
+                   });
     return found && reduces(task.kind);
   }
 
@@ -252,15 +275,16 @@ class RotatingRaces {
   Findings& matching_;
   Findings& races_;
   RotatingClocks clocks_;
-  std::vector<IntervalMap<History>> memories_;  // by buffer
+  std::vector<IntervalMap<History>> memories_;  // by memory_of
   std::vector<Event> waited_;                   // last wait for each notify slot
+  std::vector<char> ended_;                     // by rank
 };
 
 }  // namespace
 
-bool races_fit_by_rotation(const Schedule& schedule) {
+bool races_fit_by_rotation(const Schedule& schedule, const Rotation& rotation) {
   constexpr std::uint64_t most_times = std::uint64_t{1} << 27U;
-  return std::uint64_t{schedule.queues} * schedule.queues <= most_times / std::max(schedule.ranks, Rank{1});
+  return std::uint64_t{schedule.queues} * schedule.queues <= most_times / schedule.ranks / rotation.period();
 }
 
 void check_races_by_rotation(const TaskProgram& program, const Rotation& rotation, Findings& matching,

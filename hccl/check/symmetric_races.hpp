@@ -4,17 +4,17 @@
 #include "hccl/check/symmetry.hpp"
 #include "hccl/check/task_program.hpp"
 
-/// Level L3 for a program of which rank 0 is unrolled and stands for all.
+/// Level L3 for a program of which the first ranks are unrolled and stand for all.
 ///
-/// The run is the lockstep of symmetry.hpp. A clock of a queue of rank 0 has an entry for every queue of every rank, so
-/// nothing needs to be looked up twice; the clock of rank x is the same, seen from x. That takes 4 bytes · ranks ·
-/// queues², and 4 · ranks · queues more for every post that was not waited for yet.
+/// The run is the lockstep of symmetry.hpp. A clock of a queue of one of them has an entry for every queue of every
+/// rank, so nothing needs to be looked up twice; the clock of an image is the same, seen from there. That takes 4 bytes
+/// · period · ranks · queues², and 4 · ranks · queues more for every post that was not waited for yet.
 namespace hcclsim::hccl {
 
 /// The clocks of the queues take up to half a GiB.
-[[nodiscard]] bool races_fit_by_rotation(const Schedule& schedule);
+[[nodiscard]] bool races_fit_by_rotation(const Schedule& schedule, const Rotation& rotation);
 
-/// check_races (races.hpp): the same findings, about the memory and the notifies of rank 0.
+/// check_races (races.hpp): the same findings, about the memory and the notifies of the first ranks.
 void check_races_by_rotation(const TaskProgram& program, const Rotation& rotation, Findings& matching, Findings& races);
 
 }  // namespace hcclsim::hccl

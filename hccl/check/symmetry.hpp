@@ -8,14 +8,17 @@
 #include "hccl/schedule/schedule.hpp"
 #include "hccl/schedule/walk.hpp"
 
-/// Schedules whose ranks are alike by rotation: every rank does what its left neighbour does, one rank further. Then
-/// one rank is checked in place of p, so that a ring of 16384 ranks takes seconds.
+/// Schedules whose ranks are alike by rotation: every rank does what its left neighbour does, one rank further; or
+/// every server what the server before it does, one server further. Then one rank is checked in place of p, or one
+/// server in place of all, so that a ring and a hierarchy of 16384 ranks take seconds.
 ///
-/// *When.* A rotation is a pair of maps: rank x becomes x+1 (modulo p), and byte b of a buffer of x becomes byte f(b)
-/// of the same buffer of x+1. f turns the blocks of a buffer that holds all blocks, or the p equal slices into which a
-/// payload of one block is cut, by one place, and leaves the rest alone. Scratch memory is such a buffer if none of it
-/// is used in slots. Rotation::of reads off the closed forms that
-/// both maps carry the program of every rank into that of the next, task by task:
+/// *When.* A rotation by m ranks (its *period*; m divides p) is a pair of maps: rank x becomes x+m (modulo p), and byte
+/// b of a buffer of x becomes byte f(b) of the same buffer of x+m. There are G = p/m *turns* until every rank is back.
+/// First m = 1:
+/// f turns the blocks of a buffer that holds all blocks, or the p equal slices into which a payload of one block is
+/// cut, by one place, and leaves the rest alone. Scratch memory is such a buffer if it is not used in slots alone.
+/// Rotation::of reads off the closed forms that both maps carry the program of every rank into that of the next, task
+/// by task:
 ///
 ///   - every group is that of all ranks in their own order; counts of rounds, notify slots and scratch slots do not
 ///     depend on the position; peers are offsets that do not either;
@@ -28,9 +31,28 @@
 ///   - the p slices are equally long: p times the alignment divides the payload, and the window if there is one;
 ///   - the collective has no root and no counts, so that what it starts from and has to reach turns along, too; it
 ///   moves
-///     bytes, hence is no barrier.
+///     bytes, hence is no barrier;
+///   - a buffer that f turns has a size that f keeps: what is in bounds for one rank is so for its images.
 ///
-/// *Why one rank is enough.* Let R be the rotation; it permutes ranks, tasks, bytes, notifies and contributions.
+/// With m > 1:
+///
+///   - a group is *fixed* if its blocks lie within the m ranks of a period: then x and x+m have one position in it, and
+///     its members for x+m are those for x, m further. Or it is *turned*: the ranks m apart, whose positions go up by
+///     one. Or it has all ranks in order, whose positions go up by m. Closed forms of strands of fixed groups may
+///     depend on the position, and their peers are in fixed groups; those of the others are as for m = 1, their peers
+///     in groups of the same form;
+///   - of p blocks f turns the one at a position among all ranks, and the run of m at one among the G of a turned
+///   group.
+///     In a payload of one block f turns the G parts of a cut whose position is that in a turned group. A cut whose
+///     position is that in a fixed group picks the same part for x and x+m. Such cuts may come before the turned one
+///     there, of one part each and into K parts in all: these are *regions*, and f turns the G slices of each region by
+///     one place;
+///   - ranges without a turned cut are some whole regions, one after the other, a slot of scratch memory too where f
+///     turns that; they go with each other alone, as whole buffers for m = 1, which are their own single region;
+///   - m is read off the groups, one of which goes over all ranks with a stride of m.
+///
+/// *Why one rank is enough,* and the first m ranks are for m > 1: rank 0 stands for them, x+1 for x+m, p images for G.
+/// Let R be the rotation; it permutes ranks, tasks, bytes, notifies and contributions.
 ///
 ///   L0  Form speaks of one task at a time, and R keeps lengths, bounds, alignment and overlap.
 ///   L1  The uses of notify n of rank x are the waits of x and posts of others; R maps them to those of rank x+1, so
@@ -55,6 +77,9 @@
 ///   L5  Trees of reduction are compared exactly, on all ranks (rotating_trees.hpp).
 ///   L7  Steps, bytes sent and bytes reduced of rank y are those of rank 0.
 ///
+/// For m > 1 the ranks of a period are in different states, so the lockstep goes on with all images of one of them at a
+/// time, and a rank may end before another of its period touches its memory, which L3 looks at.
+///
 /// tests/hccl/checker_symmetry_test.cpp compares both ways of checking, on right and wrong schedules.
 namespace hcclsim::hccl {
 
@@ -64,17 +89,28 @@ class Rotation {
   [[nodiscard]] static std::optional<Rotation> of(const Schedule& schedule);
 
   [[nodiscard]] Rank ranks() const { return ranks_; }
-  /// `a` ranks to the left of `b`, as a distance 0 … ranks−1.
-  [[nodiscard]] Rank distance(Rank a, Rank b) const { return b >= a ? b - a : b + ranks_ - a; }
-  [[nodiscard]] Rank opposite(Rank by) const { return by == 0 ? 0 : ranks_ - by; }
+  /// Ranks by which one turn goes on; the first so many stand for all.
+  [[nodiscard]] Rank period() const { return period_; }
+  /// Images of a rank, itself included.
+  [[nodiscard]] Rank turns() const { return ranks_ / period_; }
+  /// A rank is the image of rank representative(rank) by turn_of(rank) turns.
+  [[nodiscard]] Rank representative(Rank rank) const { return rank % period_; }
+  [[nodiscard]] Rank turn_of(Rank rank) const { return rank / period_; }
+  /// Numbers of turns, 0 … turns−1: as many back, and from the one to the other.
+  [[nodiscard]] Rank back(Rank turns) const { return turns == 0 ? 0 : this->turns() - turns; }
+  [[nodiscard]] Rank from_to(Rank from, Rank to) const { return to >= from ? to - from : to + turns() - from; }
+  /// The image of a rank.
+  [[nodiscard]] Rank image(Rank rank, Rank turns) const {
+    return static_cast<Rank>((rank + std::uint64_t{turns} * period_) % ranks_);
+  }
 
-  /// Images of a byte range of some rank in the memory of the rank `by` places to its right, piece by piece.
-  void turn(const ByteRange& range, Rank by, std::vector<ByteRange>& pieces) const {
-    turn(turning_[static_cast<std::size_t>(range.buffer)], range, by, pieces);
+  /// Images of a byte range of some rank in the memory of its image by `turns`, piece by piece.
+  void turn(const ByteRange& range, Rank turns, std::vector<ByteRange>& pieces) const {
+    turn(turning_[static_cast<std::size_t>(range.buffer)], range, turns, pieces);
   }
   /// Images of places of a contribution (contract.hpp): offset and length of `range`, whose buffer has no meaning.
-  void turn_places(const ByteRange& range, Rank by, std::vector<ByteRange>& pieces) const {
-    turn(places_, range, by, pieces);
+  void turn_places(const ByteRange& range, Rank turns, std::vector<ByteRange>& pieces) const {
+    turn(places_, range, turns, pieces);
   }
 
   /// Both move the same bytes to the same places.
@@ -88,15 +124,18 @@ class Rotation {
     friend bool operator==(const Turning&, const Turning&) = default;
   };
 
-  void turn(const Turning& turning, const ByteRange& range, Rank by, std::vector<ByteRange>& pieces) const;
+  void turn(const Turning& turning, const ByteRange& range, Rank turns, std::vector<ByteRange>& pieces) const;
+  /// The buffers that turn hold whole regions.
+  [[nodiscard]] bool fits(const Schedule& schedule) const;
 
   Rank ranks_ = 1;
+  Rank period_ = 1;
   std::array<Turning, buffer_kinds> turning_{};
   Turning places_;
 };
 
-/// One rotation carries both schedules into themselves. Then what any rank does is in both the image of what rank 0
-/// does, and where rank 0 does the same in both, all ranks do.
+/// One rotation by one rank carries both schedules into themselves. Then what any rank does is in both the image of
+/// what rank 0 does, and where rank 0 does the same in both, all ranks do.
 [[nodiscard]] bool rotate_alike(const Schedule& first, const Schedule& second);
 
 }  // namespace hcclsim::hccl

@@ -18,8 +18,8 @@ std::string text_of(const ByteRange& range) {
 /// Unrolls rank by rank; looks at every closed form before it is evaluated.
 class Unroller {
  public:
-  Unroller(const Schedule& schedule, bool first_only, Findings& findings) : schedule_(schedule), findings_(findings) {
-    program_.rotates = first_only;
+  Unroller(const Schedule& schedule, Rank period, Findings& findings) : schedule_(schedule), findings_(findings) {
+    program_.period = period;
   }
 
   TaskProgram unroll() {
@@ -245,7 +245,7 @@ std::string TaskProgram::describe(const TaskId& id) const {
   const ProgramPart& part = part_of(*this, id);
   const ProgramTask& the_task = task(id);
   const bool is_unrolled = representative(id.rank) == id.rank;
-  const Rank peer = is_unrolled ? the_task.peer : (the_task.peer + id.rank) % ranks;
+  const Rank peer = (the_task.peer + (id.rank - representative(id.rank))) % ranks;
   std::string what(name_of(the_task.kind));
   if (the_task.kind == TaskKind::wait) {
     what += fmt::format(" for notify {}", the_task.value);
@@ -266,11 +266,11 @@ std::string TaskProgram::describe(const TaskId& id) const {
 }
 
 TaskProgram unroll(const Schedule& schedule, Findings& findings) {
-  return Unroller(schedule, false, findings).unroll();
+  return Unroller(schedule, schedule.ranks, findings).unroll();
 }
 
-TaskProgram unroll_first(const Schedule& schedule, Findings& findings) {
-  return Unroller(schedule, true, findings).unroll();
+TaskProgram unroll_first(const Schedule& schedule, Rank period, Findings& findings) {
+  return Unroller(schedule, period, findings).unroll();
 }
 
 }  // namespace hcclsim::hccl

@@ -14,7 +14,7 @@
 /// nothing is left of closed forms, hence a task of a single rank can also be changed by hand.
 ///
 /// A ring on 1024 ranks has ten million tasks, so a task is 12 bytes; those that move bytes have a Movement for every
-/// piece. Where the ranks are alike by rotation (symmetry.hpp), rank 0 alone is unrolled and stands for all of them.
+/// piece. Where the ranks are alike by rotation (symmetry.hpp), the first few alone are unrolled and stand for all.
 namespace hcclsim::hccl {
 
 struct ProgramTask {
@@ -39,7 +39,7 @@ struct TaskProgram : Operation {
   Bytes ccl = 0;
   std::uint32_t queues = 1;
   std::uint32_t notifies = 0;
-  bool rotates = false;             ///< rank 0 alone is unrolled; peers are as it sees them
+  Rank period = 0;                  ///< so many ranks are unrolled; rank x is the image of rank x % period
   std::vector<std::string> stages;  ///< names; those of the second window follow those of the first
   std::vector<ProgramTask> tasks;
   std::vector<Movement> movements;
@@ -47,8 +47,8 @@ struct TaskProgram : Operation {
   std::vector<std::size_t> first_part;  ///< of each unrolled rank; one more at the end
 
   /// Ranks that are unrolled, and the one among them that stands for `rank`.
-  [[nodiscard]] Rank unrolled() const { return rotates ? 1 : ranks; }
-  [[nodiscard]] Rank representative(Rank rank) const { return rotates ? 0 : rank; }
+  [[nodiscard]] Rank unrolled() const { return period; }
+  [[nodiscard]] Rank representative(Rank rank) const { return rank < period ? rank : rank % period; }
 
   /// A *chain* is a queue of a rank: what runs in order.
   [[nodiscard]] std::uint32_t chains() const { return unrolled() * queues; }
@@ -103,7 +103,7 @@ void visit_transfers(const TaskProgram& program, const Visit& visit) {
 /// Unrolls a schedule. Closed forms that have no meaning (a position that is none, a slice of no parts, a strand that
 /// another hides) become findings of level L0; the program is of use only without them.
 [[nodiscard]] TaskProgram unroll(const Schedule& schedule, Findings& findings);
-/// Rank 0 alone, of a schedule whose ranks are alike by rotation.
-[[nodiscard]] TaskProgram unroll_first(const Schedule& schedule, Findings& findings);
+/// The first `period` ranks alone, of a schedule of which they stand for all.
+[[nodiscard]] TaskProgram unroll_first(const Schedule& schedule, Rank period, Findings& findings);
 
 }  // namespace hcclsim::hccl

@@ -16,14 +16,18 @@ constexpr sim::LinkId none = std::numeric_limits<sim::LinkId>::max();
 /// More would take longer to look at than most schedules to simulate.
 constexpr std::uint64_t most_routes = 2'000'000;
 
-/// Source and destination of the transfers of rank 0; those of the other ranks are as far apart.
-std::set<std::pair<Rank, Rank>> transfers_of_first(const Schedule& schedule) {
-  std::set<std::pair<Rank, Rank>> ends;
-  for_each_task(schedule, 0, [&](std::uint32_t /*stage*/, const QueueWalk& walk) {
-    if (!is_transfer(walk.task()->kind)) return;
-    const Rank peer = walk.peer(schedule, 0);
-    ends.insert(reads(walk.task()->kind) ? std::pair{peer, Rank{0}} : std::pair{Rank{0}, peer});
-  });
+using Ends = std::set<std::pair<Rank, Rank>>;
+
+/// Source and destination of the transfers of the first ranks; those of the other ranks are their images.
+Ends transfers_of_first(const Schedule& schedule, Rank ranks) {
+  Ends ends;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    for_each_task(schedule, rank, [&](std::uint32_t /*stage*/, const QueueWalk& walk) {
+      if (!is_transfer(walk.task()->kind)) return;
+      const Rank peer = walk.peer(schedule, rank);
+      ends.insert(reads(walk.task()->kind) ? std::pair{peer, rank} : std::pair{rank, peer});
+    });
+  }
   return ends;
 }
 
@@ -97,19 +101,20 @@ Rank npus_per_server(const sim::Cluster& cluster, Rank ranks) {
   return size;
 }
 
-std::optional<sim::LinkFold> fold_of(sim::Cluster& cluster, const Schedule& schedule, Rank period) {
-  const Rank ranks = schedule.ranks;
-  const std::set<std::pair<Rank, Rank>> transfers = transfers_of_first(schedule);
-  if (transfers.size() * ranks > most_routes) return {};
+std::optional<sim::LinkFold> fold_of(sim::Cluster& cluster, const Schedule& schedule, const Rotation& rotation,
+                                     Rank npus) {
+  const Ends transfers = transfers_of_first(schedule, rotation.period());
+  if (transfers.size() * rotation.turns() > most_routes) return {};
   LinkShift shift(cluster);
-  for (const auto& [source, destination] : transfers) {
-    for (Rank by = 0; by < ranks; ++by) {
-      const sim::Route& route = cluster.route((source + by) % ranks, (destination + by) % ranks);
-      const Rank on = by + period;
-      if (!shift.add(route, cluster.route((source + on) % ranks, (destination + on) % ranks))) return {};
+  const auto route = [&](const std::pair<Rank, Rank>& ends, Rank turns) -> const sim::Route& {
+    return cluster.route(rotation.image(ends.first, turns), rotation.image(ends.second, turns));
+  };
+  for (const std::pair<Rank, Rank>& ends : transfers) {
+    for (Rank turns = 0; turns < rotation.turns(); ++turns) {
+      if (!shift.add(route(ends, turns), route(ends, turns + npus / rotation.period()))) return {};
     }
   }
-  return shift.fold(ranks / period);
+  return shift.fold(schedule.ranks / npus);
 }
 
 }  // namespace
@@ -122,8 +127,10 @@ Folding::Folding(sim::Cluster& cluster, const SimulateOptions& options, const st
   }
   const Schedule& schedule = *calls.front().schedule;
   const Rank size = npus_per_server(cluster, schedule.ranks);
-  if (size == 0 || size == schedule.ranks || !Rotation::of(schedule).has_value()) return;
-  std::optional<sim::LinkFold> fold = fold_of(cluster, schedule, size);
+  if (size == 0 || size == schedule.ranks) return;
+  const std::optional<Rotation> rotation = Rotation::of(schedule);
+  if (!rotation.has_value() || size % rotation->period() != 0) return;
+  std::optional<sim::LinkFold> fold = fold_of(cluster, schedule, *rotation, size);
   if (!fold.has_value()) return;
   cluster.fold(std::move(*fold));
   period_ = size;

@@ -10,6 +10,7 @@
 #include "hccl/check/check.hpp"
 #include "hccl/check/symmetry.hpp"
 #include "hccl/collective/halving_doubling.hpp"
+#include "hccl/collective/hierarchical.hpp"
 #include "hccl/collective/mesh.hpp"
 #include "hccl/collective/ring.hpp"
 #include "hccl/collective/staging.hpp"
@@ -48,15 +49,18 @@ std::string essence(const CheckReport& report) {
 
 struct Tally {
   std::size_t compared = 0;
+  std::size_t by_servers = 0;  ///< of them; they turn by more than one rank
   std::size_t refused = 0;
 };
 
 /// Compares both ways if the schedule rotates.
 void compare(const Schedule& schedule, const std::string& name, Tally& tally) {
-  if (!Rotation::of(schedule)) return;
+  const std::optional<Rotation> rotation = Rotation::of(schedule);
+  if (!rotation) return;
   const CheckReport one = check(schedule, by_rotation);
   const CheckReport all = check(schedule, rank_by_rank);
   ++tally.compared;
+  if (rotation->period() > 1) ++tally.by_servers;
   if (!all.ok) ++tally.refused;
   ASSERT_EQ(essence(one), essence(all)) << name << "\nby rotation: " << text_of(one)
                                         << "\nrank by rank: " << text_of(all);
@@ -90,6 +94,14 @@ TEST(CheckerSymmetry, OneRankSaysTheSameAsAllOfRightSchedules) {
   EXPECT_EQ(tallies["allreduce ring, op"].compared, 11U);
   EXPECT_EQ(tallies["allreduce two-shot"].compared, 11U);
   EXPECT_EQ(tallies["allreduce halving-doubling"].compared, 0U);
+  // Turned by servers, of which two ranks are none.
+  EXPECT_EQ(tallies["allreduce 2 x rest, mesh, nhr, reduced by a core"].by_servers, 4U);
+  EXPECT_EQ(tallies["reduce-scatter 2 x 2 x rest, ring, mesh, mesh"].by_servers, 4U);
+  EXPECT_GT(tallies["allreduce 4 servers, ring and ring, op"].by_servers, 0U);
+  EXPECT_GT(tallies["allgather 2 x rest, mesh, nhr, reduced by a core, op"].by_servers, 0U);
+  std::size_t by_servers = 0;
+  for (const auto& [name, tally] : tallies) by_servers += tally.by_servers;
+  EXPECT_GT(by_servers, 100U);
 }
 
 TEST(CheckerSymmetry, OneRankSaysTheSameAsAllOfWrongSchedules) {
@@ -113,6 +125,73 @@ TEST(CheckerSymmetry, OneRankSaysTheSameAsAllOfWrongSchedules) {
   EXPECT_EQ(kinds.size(), test::mutations - 1);
   for (const auto& [kind, count] : kinds) EXPECT_GT(count, 50U) << kind;
   EXPECT_GT(tally.compared, 3000U);
+  EXPECT_GT(tally.by_servers, 1000U);
+}
+
+/// The second rank of every server writes to the first one after its last task.
+TEST(CheckerSymmetry, ARankThatHasEndedInTheMiddleOfItsServer) {
+  const Operation operation{.ranks = 16, .elements = 16 * 96};
+  std::size_t compared = 0;
+  for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
+    if (algorithm.collective != Collective::allreduce || !algorithm.fits(operation.ranks)) continue;
+    Schedule schedule = algorithm.build(operation);
+    const std::optional<Rotation> rotation = Rotation::of(schedule);
+    if (!rotation || rotation->period() == 1) continue;
+    ASSERT_TRUE(check(schedule, by_rotation).ok) << algorithm.name;
+    const auto groups = static_cast<std::uint16_t>(schedule.groups.size());
+    for (const Rank member : {0U, 1U}) schedule.groups.push_back(Group::ordered(rotation->period(), {member}));
+    Task task;
+    task.kind = TaskKind::post;
+    task.peer = {Peer::Kind::offset, static_cast<std::uint16_t>(groups + 1), {}};
+    task.notify.base = static_cast<std::int32_t>(schedule.notifies++);
+    Task wait = task;
+    wait.kind = TaskKind::wait;
+    Task write;
+    write.kind = TaskKind::write;
+    write.peer = {Peer::Kind::offset, groups, {}};
+    const auto alone = [](std::uint16_t group, std::vector<Task> tasks) {
+      return Strand{.group = group, .loops = {{.tasks = std::move(tasks)}}};
+    };
+    schedule.stages.push_back(
+        {"late", {alone(groups, {task}), alone(static_cast<std::uint16_t>(groups + 1), {wait, write})}});
+    ASSERT_TRUE(Rotation::of(schedule)) << algorithm.name;
+    const CheckReport report = check(schedule, by_rotation);
+    ASSERT_EQ(report.levels.back().level, "L3") << text_of(report);
+    EXPECT_EQ(report.levels.back().findings.at(0).kind, "after-end") << text_of(report);
+    EXPECT_EQ(essence(report), essence(check(schedule, rank_by_rank)));
+    ++compared;
+  }
+  EXPECT_GT(compared, 3U);
+}
+
+TEST(CheckerSymmetry, BuffersThatAreTooSmallForSomeRanks) {
+  Tally tally;
+  for_each_schedule({2, 3, 4, 6, 9, 16}, [&](const Schedule& schedule, const std::string& name) {
+    if (!Rotation::of(schedule)) return;
+    for (const Buffer buffer : {Buffer::scratch, Buffer::ccl}) {
+      for (const Bytes missing : {Bytes{128}, schedule.size(buffer, 0) / 2, schedule.size(buffer, 0)}) {
+        Schedule small = schedule;
+        Bytes& size = buffer == Buffer::scratch ? small.scratch : small.ccl;
+        if (missing > size || missing == 0) continue;
+        size -= missing;
+        EXPECT_EQ(essence(check(small, by_rotation)), essence(check(small, rank_by_rank))) << name << missing;
+        ++tally.compared;
+        if (!check(small, by_rotation).ok) ++tally.refused;
+      }
+    }
+  });
+  EXPECT_GT(tally.refused, 100U);
+  // A single copy into a buffer with room for the slice of rank 0 alone.
+  Schedule copy = ring_allreduce({4, 4 * 96}, true);
+  Task task;
+  task.source.cuts = {{.parts = 4, .index = {0, 1, 0, 0}}};
+  task.destination = task.source;
+  task.destination.buffer = Buffer::scratch;
+  copy.stages = {{"copy", {{.loops = {{.tasks = {task}}}}}}};
+  copy.scratch = Bytes{96} * 4;
+  const CheckReport report = check(copy, by_rotation);
+  ASSERT_FALSE(report.levels.front().ok) << text_of(report);
+  EXPECT_EQ(report.levels.front().findings.at(0).kind, "range");
 }
 
 TEST(CheckerSymmetry, OneRankDecidesWhetherSchedulesDiffer) {
@@ -158,6 +237,15 @@ TEST(CheckerSymmetry, ALargeRingWrittenOtherwiseIsTheSame) {
   // Another payload is turned in other steps.
   EXPECT_FALSE(rotate_alike(ring, ring_allreduce({16384, 16384 * 32}, true)));
   EXPECT_FALSE(rotate_alike(ring, halving_doubling_allreduce({16384, 16384 * 64}, true)));
+}
+
+TEST(CheckerSymmetry, HierarchyOn16384Ranks) {
+  const Operation operation{.ranks = 16384, .elements = std::uint64_t{16384} * 32};
+  const CheckReport report = check(hierarchical(operation, {{8, Algorithm::mesh}, {2048, Algorithm::nhr}}));
+  EXPECT_TRUE(report.ok) << text_of(report);
+  ASSERT_TRUE(report.distances && report.order);
+  EXPECT_EQ(report.distances->sent, report.distances->least_sent);
+  EXPECT_EQ(report.order->additions, 7U + 11U);
 }
 
 TEST(CheckerSymmetry, RingOn16384Ranks) {

@@ -28,9 +28,9 @@ Figures figures(const std::string& platform, const Schedule& schedule, const std
     const device::Soc soc = device::resolve_soc(cluster, 0, notes);
     const device::TaskCosts costs = device::read_task_costs(cluster, notes);
     const SimulateOptions options{.launch = LaunchMode::op, .iterations = 3, .warmups = 1, .fold = fold};
-    const SimulatedCollectives result = simulate_collectives(
-        cluster, soc, costs, options,
-        {{.name = "one", .schedule = std::make_shared<const Schedule>(schedule), .ranks = npus}});
+    const SimulatedCollectives result =
+        simulate_collectives(cluster, soc, costs, options,
+                             {{.name = "one", .schedule = std::make_shared<const Schedule>(schedule), .ranks = npus}});
     const CollectiveTime& time = result.calls.front();
     std::vector<double> numbers{result.servers_alike + 0.,
                                 time.start,
@@ -78,7 +78,7 @@ TEST(Folding, ChangesNoFigure) {
       if (compare(platform, schedule, what) > 1) ++folded;
     }
   }
-  EXPECT_GT(folded, 15U);
+  EXPECT_GT(folded, 100U);
 }
 
 TEST(Folding, OnlyWhereServersAreAlike) {
