@@ -87,9 +87,9 @@ void note_folding(Measurement& measurement) {
     servers = row.servers_alike;
   }
   if (folded == 0) return;
-  measurement.notes.push_back(fmt::format("of {} one server was simulated; the {} servers are alike in what they do",
-                                    folded == measurement.rows.size() ? "every size" : fmt::format("{} sizes", folded),
-                                    servers));
+  measurement.notes.push_back(
+      fmt::format("of {} one server was simulated; the {} servers are alike in what they do",
+                  folded == measurement.rows.size() ? "every size" : fmt::format("{} sizes", folded), servers));
 }
 
 /// Says of the largest size whose iterations overlap much that they do: ranks that are done begin the next one, as
@@ -213,15 +213,14 @@ Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& 
     const hccl::Schedule& schedule = *points[i].front().schedule;
     const Seconds time = results[i].calls.front().per_iteration;
     const hccl::Bandwidth speed = bandwidth_of(schedule, time);
-    MeasurementRow row{
-        .size = sizes[i],
-        .algorithm = schedule.algorithm,
-        .time = time,
-        .algbw = speed.algbw,
-        .busbw = speed.busbw,
-        .bound = least_time(schedule, bounds),
-        .limited_by = limit_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name,
-        .servers_alike = results[i].servers_alike};
+    MeasurementRow row{.size = sizes[i],
+                       .algorithm = schedule.algorithm,
+                       .time = time,
+                       .algbw = speed.algbw,
+                       .busbw = speed.busbw,
+                       .bound = least_time(schedule, bounds),
+                       .limited_by = limit_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name,
+                       .servers_alike = results[i].servers_alike};
     request.operation.elements = schedule.elements;
     const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
     if (const auto formula = formula_of_windows(schedule, topology, soc, levels)) {
