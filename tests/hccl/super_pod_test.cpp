@@ -131,11 +131,12 @@ std::string generated_platform() {
 
 /// 1 if the schedule that is made with this value of HCCL_ALGO is the expected one.
 double makes(const std::string& algo, const Schedule& expected) {
+  const Operation& operation = expected;
   return test::in_child([&] {
     sim::Cluster cluster(generated_platform());
     std::vector<std::string> notes;
     const device::Soc soc = device::resolve_soc(cluster, 0, notes);
-    CollectiveRequest request{.operation = expected};
+    CollectiveRequest request{.operation = operation};
     const std::vector<HcclSetting> settings{{"HCCL_ALGO", algo, "HCCL_ALGO"}};
     request.config = read_hccl_config(settings, soc.generation, notes);
     const Topology topology = topology_of(world_communicator(12), cluster);
