@@ -130,6 +130,22 @@ std::vector<std::string_view> obeyed_variables(const MeasurementOptions& options
   return obeyed;
 }
 
+/// One call of the collective for each size.
+std::vector<std::vector<hccl::CollectiveCall>> points_of(const std::vector<Bytes>& sizes,
+                                                         hccl::CollectiveRequest request,
+                                                         const hccl::Topology& topology, const device::Soc& soc,
+                                                         const std::vector<Rank>& ranks) {
+  hccl::Operation& operation = request.operation;
+  std::vector<std::vector<hccl::CollectiveCall>> points;
+  for (const Bytes size : sizes) {
+    operation.elements = elements_of_size(size, operation.collective, operation.ranks, operation.type);
+    points.push_back({{.name = std::string(name_of(operation.collective)),
+                       .schedule = make_collective(request, topology, soc),
+                       .ranks = ranks}});
+  }
+  return points;
+}
+
 }  // namespace
 
 LoadedPlatform platform_of(const MeasurementOptions& options, sim::Cluster& cluster) {
@@ -187,14 +203,7 @@ Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& 
     add_empty_row(measurement, options.check);
     sizes.erase(sizes.begin());
   }
-  std::vector<std::vector<hccl::CollectiveCall>> points;
-  for (const Bytes size : sizes) {
-    request.operation.elements =
-        elements_of_size(size, request.operation.collective, topology.ranks, request.operation.type);
-    points.push_back({{.name = std::string(name_of(request.operation.collective)),
-                       .schedule = make_collective(request, topology, soc),
-                       .ranks = communicator.ranks}});
-  }
+  const auto points = points_of(sizes, request, topology, soc, communicator.ranks);
   measurement.operation = request.operation;
   const hccl::SimulateOptions simulate{.network = options.network,
                                        .launch = options.launch,

@@ -91,7 +91,6 @@ std::string show(const std::vector<StoredPoint>& points) {
 }
 
 std::string csv(const std::vector<StoredPoint>& points) {
-  std::vector<const Json*> inputs;
   std::vector<std::string> axes;
   for (const StoredPoint& point : points) {
     for (const auto& [name, value] : point.inputs.items()) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "base/error.hpp"
 #include "cli/point_command.hpp"
 #include "cli/report/page.hpp"
+#include "study/sweep/ranking.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -102,19 +104,15 @@ Json set_up(const std::vector<StoredPoint>& points, const std::string& database)
   return rows;
 }
 
-/// The command of the point with the best first figure; empty if none is done.
-std::string best_command(const std::vector<StoredPoint>& points) {
-  const std::vector<Metric> known = metrics_of(points);
-  if (known.empty()) return {};
-  const Metric& metric = known.front();
-  const StoredPoint* best = nullptr;
-  for (const StoredPoint& point : points) {
-    const std::optional<double> figure = point.figure(metric.key);
-    if (!figure.has_value()) continue;
-    const std::optional<double> least = best == nullptr ? std::nullopt : best->figure(metric.key);
-    if (!least.has_value() || (metric.more ? *figure > *least : *figure < *least)) best = &point;
+/// The best point of each kind of work: its place among the points, how many it was compared with, its command.
+Json best_points(const std::vector<StoredPoint>& points) {
+  Json best = Json::array();
+  for (const study::RankedGroup& group : study::ranked(points, std::nullopt)) {
+    best.push_back({{"point", group.best - points.data()},
+                    {"of", group.points},
+                    {"command", command_line(group.best->command, group.best->inputs)}});
   }
-  return command_line(best->command, best->inputs);
+  return best;
 }
 
 }  // namespace
@@ -152,7 +150,7 @@ std::string sweep_page(const std::vector<StoredPoint>& points, const std::string
   Json data = page_head("sweep", fmt::format("Sweep of {} points", points.size()), html);
   data.update(sweep_data(points));
   data["set_up"] = set_up(points, database);
-  data["best_command"] = best_command(points);
+  data["best"] = best_points(points);
   return html_page(data);
 }
 

@@ -416,7 +416,7 @@ class ReportTest(unittest.TestCase):
         self.picture("sweep")
         best = min((point for point in data["points"]), key=lambda point: point[2][0])
         self.assertIn(f"{best[2][0] * 1e3:.4g}", self.text("#best tbody tr.best"))
-        self.assertIn(data["best_command"], self.text("#best pre"))
+        self.assertIn(data["best"][0]["command"], self.text("#best pre"))
         self.browser.resize(420, 800)
         self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 420)
 

@@ -143,11 +143,14 @@ function sweepSections(data) {
   const sign = metric && metric.more ? -1 : 1;
   const done = metric ? points.filter((point) => point.values[metric.key] !== null) : [];
   const ranked = [...done].sort((a, b) => sign * (a.values[metric.key] - b.values[metric.key]));
-  const best = ranked[0];
+  const bests = data.best.map((one) => points[one.point]);
+  const best = bests[0];
   const failed = points.filter((point) => point.status === "failed");
   const cards = [card("Points done", String(done.length), `of ${points.length}`,
                       failed.length ? `${failed.length} failed` : "")];
-  if (best) {
+  if (bests.length > 1) {
+    cards.push(card("Kinds of work", String(bests.length), "", "each has a best point: their figures do not compare"));
+  } else if (best) {
     const worst = ranked.at(-1);
     cards.push(card(`Best ${metric.title}`, metricWords(metric, best.values[metric.key]), "",
                     data.axes.map((axis) => `${axis.name} ${best.inputs[axis.name]}`).join(", ")),
@@ -160,9 +163,11 @@ function sweepSections(data) {
     sections.push(section("explore", "What was varied", explorer.tools, explorer.picture));
   }
   if (best) {
-    sections.push(section("best", "The best points",
-      copied(data.best_command), sweepTable(data, ranked.slice(0, fewRows), ""),
-      ranked.length > fewRows ? folded("More points", sweepTable(data, ranked.slice(0, mostRows), ranked.length > mostRows
+    const several = bests.length > 1;
+    sections.push(section("best", several ? "The best point of each kind of work" : "The best points",
+      copied(data.best.slice(0, mostRows).map((one) => one.command).join("\n")),
+      sweepTable(data, (several ? bests : ranked).slice(0, several ? mostRows : fewRows), ""),
+      several || ranked.length > fewRows ? folded("More points", sweepTable(data, ranked.slice(0, mostRows), ranked.length > mostRows
         ? `The best ${mostRows} of ${ranked.length}; 'hcclsim sweep export' has them all` : "")) : null));
   }
   if (failed.length) {

@@ -49,6 +49,17 @@ TEST(SweepPage, HoldsTheCommandOfTheBestPointAndWhatAllHaveInCommon) {
   EXPECT_NE(page.find("Sweep of 4 points"), std::string::npos);
 }
 
+TEST(SweepPage, EachKindOfWorkHasItsBestPoint) {
+  std::vector<StoredPoint> points = four_points();
+  points[3] = point("32", "60,40", PointStatus::done, 0.75);
+  const std::string page = sweep_page(points, "points.db", {.path = "", .title = "", .command = "hcclsim"});
+  const std::string command = "hcclsim run --model resnet50 --batch ";
+  const ordered_json best =
+      ordered_json::array({{{"point", 1}, {"of", 2}, {"command", command + "16 --split-by-size 60,40"}},
+                           {{"point", 3}, {"of", 1}, {"command", command + "32 --split-by-size 60,40"}}});
+  EXPECT_NE(page.find("\"best\":" + best.dump()), std::string::npos);
+}
+
 TEST(SweepPage, CommandsAreAnAxisIfThereAreSeveral) {
   std::vector<StoredPoint> points = four_points();
   points[3].command = "collective";
@@ -60,7 +71,7 @@ TEST(SweepPage, CommandsAreAnAxisIfThereAreSeveral) {
 
 TEST(SweepPage, WithoutAnyFigureThereIsNoBest) {
   const std::string page = sweep_page({point("16", "50,50", PointStatus::failed)}, "points.db", {});
-  EXPECT_NE(page.find(R"("best_command":"")"), std::string::npos);
+  EXPECT_NE(page.find(R"("best":[])"), std::string::npos);
 }
 
 TEST(SweepPage, RefusesADatabaseWithoutPoints) {
