@@ -17,6 +17,7 @@ Json cuts_json(const study::Cuts& cuts) { return cuts.empty() ? Json(nullptr) : 
 Json premises_json(const TuneReport& report) {
   Json premises{"fixed ready times", "contiguous cuts", "one stream", "costs not below the lower hull of sampled ones"};
   if (report.start_skew > 0) premises.push_back("one start date");
+  if (report.op_mode) premises.push_back("launched in time");
   return premises;
 }
 
@@ -109,7 +110,13 @@ Json bandwidth_json(const BandwidthReport& bandwidth) {
 Json shorter_step_json(const TuneReport& report) {
   const auto shorter = report.shorter_step(report.most_segments);
   if (!shorter.has_value()) return nullptr;
-  return {{"name", shorter->name}, {"by_idx", shorter->cuts}, {"simulated_step_s", shorter->step}};
+  return {{"name", shorter->name}, {"by_idx", shorter->cuts}, {"simulated_step_s", shorter->times.step}};
+}
+
+Json earlier_end_json(const TuneReport& report) {
+  const auto earlier = report.earlier_end();
+  if (!earlier.has_value()) return nullptr;
+  return {{"name", earlier->name}, {"by_idx", earlier->cuts}, {"simulated_finish_s", earlier->times.finish}};
 }
 
 void add_streams(const study::Tuning& tuning, Json& json) {
@@ -135,20 +142,30 @@ double TuneReport::gap_of(Seconds finish) const {
   return std::max(finish / certificate.bound.finish - 1, 0.0);  // an end at the bound may be rounded below it
 }
 
-std::optional<TuneReport::ShorterStep> TuneReport::shorter_step(std::size_t most_segments) const {
-  std::optional<ShorterStep> shortest;
-  const auto consider = [&](const std::string& name, const study::Cuts& cuts, Seconds step) {
-    const Seconds least = shortest.has_value() ? shortest->step : best.step;
-    if (cuts.size() <= most_segments && step < least) shortest = {name, cuts, step};
+std::optional<TuneReport::Rival> TuneReport::least_of(Seconds ConfirmedSplit::*time, Seconds below,
+                                                      std::size_t most_segments) const {
+  std::optional<Rival> least;
+  const auto consider = [&](const std::string& name, const study::Cuts& cuts, const ConfirmedSplit& times) {
+    if (cuts.size() > most_segments || !(times.*time < (least.has_value() ? least->times.*time : below))) return;
+    least = {name, cuts, times};
   };
   for (std::size_t i = 0; i < strategies.size(); ++i) {
     const study::NamedSplit& split = tuning.strategies[i];
-    if (strategies[i].has_value()) consider(split.name, split.cuts, strategies[i]->step);
+    if (strategies[i].has_value()) consider(split.name, split.cuts, *strategies[i]);
   }
   for (std::size_t k = 0; k < by_segments.size(); ++k) {
-    consider(fmt::format("best of {}", k + 1), tuning.by_segments[k].cuts, by_segments[k].step);
+    consider(fmt::format("best of {}", k + 1), tuning.by_segments[k].cuts, by_segments[k]);
   }
-  return shortest;
+  return least;
+}
+
+std::optional<TuneReport::Rival> TuneReport::shorter_step(std::size_t most_segments) const {
+  return least_of(&ConfirmedSplit::step, best.step, most_segments);
+}
+
+std::optional<TuneReport::Rival> TuneReport::earlier_end() const {
+  constexpr double clearly = 1e-4;
+  return least_of(&ConfirmedSplit::finish, best.finish * (1 - clearly), most_segments);
 }
 
 std::string tune_json(const TuneReport& report) {
@@ -169,6 +186,7 @@ std::string tune_json(const TuneReport& report) {
             {"best", best_json(report)},
             {"strategies", strategies_json(report)},
             {"by_segments", by_segments_json(report)},
+            {"earlier_end", earlier_end_json(report)},
             {"shorter_step", shorter_step_json(report)}};
   add_streams(report.tuning, json);
   if (report.jitter.has_value()) json["jitter"] = jitter_json(*report.jitter);

@@ -53,6 +53,7 @@ struct TuneReport {
   Bytes bytes = 0;
   Seconds backward_end = 0;
   Seconds start_skew = 0;  ///< within which simulated NPUs start
+  bool op_mode = false;    ///< hosts launch each allreduce by itself
 
   study::CostModel cost_model = study::CostModel::affine;
   study::AffineFit fit;
@@ -82,17 +83,23 @@ struct TuneReport {
   /// How far the best split's end lies behind the bound, as a fraction: the predicted and the simulated one.
   [[nodiscard]] double gap() const { return gap_of(tuning.best.finish); }
   [[nodiscard]] double simulated_gap() const { return gap_of(best.finish); }
-  /// Of the splits that were simulated and have at most so many segments, that with the shortest step, if that is
-  /// shorter than the best one's: updates are part of a step, but not of what is optimised.
-  struct ShorterStep {
+  /// One of the splits that were simulated, beside the best one.
+  struct Rival {
     std::string name;
     study::Cuts cuts;
-    Seconds step = 0;
+    ConfirmedSplit times;
   };
-  [[nodiscard]] std::optional<ShorterStep> shorter_step(std::size_t most_segments) const;
+  /// Of those of at most so many segments that with the shortest step, if that is shorter than the best one's: updates
+  /// are part of a step, but not of what is optimised.
+  [[nodiscard]] std::optional<Rival> shorter_step(std::size_t most_segments) const;
+  /// Of those that were allowed that which ends first, if it ends clearly before the best one, by a ten-thousandth:
+  /// the cost that the optimum is of misjudges the splits.
+  [[nodiscard]] std::optional<Rival> earlier_end() const;
 
  private:
   [[nodiscard]] double gap_of(Seconds finish) const;
+  [[nodiscard]] std::optional<Rival> least_of(Seconds ConfirmedSplit::*time, Seconds below,
+                                              std::size_t most_segments) const;
 };
 
 [[nodiscard]] std::string tune_text(const TuneReport& report);

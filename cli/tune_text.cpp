@@ -41,6 +41,17 @@ std::string cost_text(const TuneReport& report) {
   return text;
 }
 
+/// All their decimals, of which there are at most six, and no powers of ten: they are copied.
+std::string percentages_text(const std::vector<double>& percentages) {
+  std::vector<std::string> texts;
+  for (const double percentage : percentages) {
+    std::string& text = texts.emplace_back(fmt::format("{:.6f}", percentage));
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+  }
+  return fmt::format("{}", fmt::join(texts, ","));
+}
+
 /// The segments of the critical chain behind its first one.
 std::string followers(std::size_t segments) {
   if (segments == 0) return "no segment follows it";
@@ -87,14 +98,15 @@ std::string certificate(const TuneReport& report) {
                       followers(tuning.chain.size() - 1));
   text += fmt::format(
       "Premises: fixed ready times, the same for every split; contiguous cuts, runs of gradients in production order; "
-      "one stream; for the bound, costs not below the lower hull of those of {} sizes{}{}.\n",
+      "one stream; for the bound, costs not below the lower hull of those of {} sizes{}{}{}.\n",
       report.certificate.sizes,
       report.cost_model == study::CostModel::affine ? "; for the optimum, those of the line" : "",
       report.start_skew > 0
           ? fmt::format(
                 "; NPUs that start at one date, while simulated ones start within {:g} us and wait for the last",
                 report.start_skew / microsecond)
-          : "");
+          : "",
+      report.op_mode ? "; allreduces that their hosts have launched by the time their gradients are ready" : "");
   if (!report.hcom_parallel) text += serial_text(report);
   if (tuning.verified.has_value()) {
     const bool agrees = tuning.verified->finish >= tuning.best.finish * (1 - 1e-12);
@@ -161,14 +173,26 @@ std::string prediction_text(const TuneReport& report) {
                      std::max(std::ceil(largest * 1e4 - 1e-6), 0.0) / 100, name);
 }
 
+/// Says that the cost misjudges splits, where a simulated one ends first.
+std::string earlier_end(const TuneReport& report) {
+  const auto earlier = report.earlier_end();
+  if (!earlier.has_value()) return {};
+  return fmt::format("Simulated, '{}' ends earlier than the best by the cost: [{}], at {} ms, {:.2f} % less{}.\n",
+                     earlier->name, fmt::join(earlier->cuts, ","), milliseconds(earlier->times.finish),
+                     (1 - earlier->times.finish / report.best.finish) * 100,
+                     report.cost_model == study::CostModel::simulated
+                         ? "; allreduces take another time in the step than by themselves"
+                         : "; --cost simulated takes every segment's own cost");
+}
+
 /// What the update of the parameters adds is not part of the problem.
 std::string shorter_steps(const TuneReport& report) {
-  const auto describe = [&](const TuneReport::ShorterStep& shorter) {
+  const auto describe = [&](const TuneReport::Rival& shorter) {
     return fmt::format(
         "'{}', {} segment{}{}: {} ms, {:.2f} % less", shorter.name, shorter.cuts.size(),
         shorter.cuts.size() == 1 ? "" : "s",
         shorter.cuts.size() <= report.most_segments ? fmt::format(" [{}]", fmt::join(shorter.cuts, ",")) : "",
-        milliseconds(shorter.step), (1 - shorter.step / report.best.step) * 100);
+        milliseconds(shorter.times.step), (1 - shorter.times.step / report.best.step) * 100);
   };
   const auto shortest = report.shorter_step(report.gradients);
   if (!shortest.has_value()) return {};
@@ -278,12 +302,12 @@ std::string tune_text(const TuneReport& report) {
   text += cost_text(report) + '\n';
   text += fmt::format("  set_split_strategy_by_idx([{}])\n", fmt::join(report.tuning.best.cuts, ","));
   if (!report.percentages.empty()) {
-    text += fmt::format("  set_split_strategy_by_size([{:g}])\n", fmt::join(report.percentages, ","));
+    text += fmt::format("  set_split_strategy_by_size([{}])\n", percentages_text(report.percentages));
   }
   text += fmt::format("  all_reduce_fusion_config=[{}]{}\n\n", fmt::join(report.mindspore, ","),
                       report.mindspore_exact ? "" : "  # nearest: some segments are no runs in parameter order");
   text += certificate(report) + two_streams(report.tuning) + '\n' + comparison(report) + prediction_text(report) +
-          shorter_steps(report) + robustness(report);
+          earlier_end(report) + shorter_steps(report) + robustness(report);
   if (report.explain) text += '\n' + timeline_text(report.tuning);
   text += unmodelled_line(report.unmodelled);
   for (const std::string& note : report.notes) text += fmt::format("note: {}\n", note);

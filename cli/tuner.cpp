@@ -89,6 +89,7 @@ class Tuner {
     report.bytes = std::accumulate(run_.gradient_sizes.begin(), run_.gradient_sizes.end(), Bytes{0});
     report.cost_model = options_.cost;
     report.start_skew = options_.run.skew.start_skew;
+    report.op_mode = run_.training.launch == hccl::LaunchMode::op;
     report.most_segments = options_.most_segments;
     report.compare = options_.compare.value_or(study::all_strategies());
     report.explain = options_.run.explain;
@@ -110,8 +111,10 @@ class Tuner {
     hccl::TrainingOptions base = run_.training;
     base.rank = slowest_rank();
     if (base.rank != run_.training.rank) {
-      report.notes.push_back(
-          fmt::format("NPUs differ in speed: gradients are ready when those of rank {}, the slowest, are", base.rank));
+      report.notes.push_back(fmt::format(
+          "NPUs differ in speed: gradients are ready when those of rank {0}, the slowest, are, and simulated "
+          "ends are its own; `hcclsim run --rank {0}` tells the same",
+          base.rank));
     }
     Child step = start_step(run_, base);
     // The fitted line is that of the curve under each cost model.

@@ -47,6 +47,9 @@ function tuneStrategies(result) {
   const all = [...result.strategies, ...result.by_segments.map((one) => ({
     ...one, name: `best of at most ${one.k}`, exposed_s: one.finish_s - result.backward_end_s }))];
   const time = (seconds) => (seconds === null ? "–" : milliseconds(seconds));
+  const earlier = result.earlier_end ? element("p", { class: "notice" },
+    `Simulated, "${result.earlier_end.name}" ends earlier than the best by the cost, at ` +
+    `${milliseconds(result.earlier_end.simulated_finish_s)} ms.`) : null;
   const shorter = result.shorter_step ? element("p", { class: "notice" },
     `Counting the updates, which each follow their allreduce, the shortest simulated step is that of "${result.shorter_step.name}": ` +
     `${milliseconds(result.shorter_step.simulated_step_s)} ms.`) : null;
@@ -62,7 +65,7 @@ function tuneStrategies(result) {
       class: one.finish_s === least ? "best" : null,
       cells: [one.name, one.by_idx ? String(one.by_idx.length) : "–", time(one.finish_s), time(one.exposed_s),
               time(one.simulated_finish_s), time(one.simulated_step_s), gradientList(one.by_idx)] }))),
-    shorter);
+    earlier, shorter);
 }
 
 // How far the best split stays the best: under jitter, at other bandwidths, with other ready times.
