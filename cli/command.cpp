@@ -159,6 +159,7 @@ void look_at_files(CLI::App& app) {
 
 int run_command(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the write, not the end of the process
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
   fill_closed_streams();
   CLI::App app(description, "hcclsim");
   try {

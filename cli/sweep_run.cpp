@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <set>
 
@@ -120,7 +119,6 @@ void run(const SweepRunCommand& command) {
     std::erase_if(points, [&](const study::Point& point) { return !study::belongs(point.id, shard); });
   }
   if (!command.not_in.empty()) leave_out_finished(points, command.not_in, command.retry_failed);
-  std::signal(SIGXFSZ, SIG_IGN);  // a database that may not grow is an error of the write, not the end of the process
   study::SweepStore store(command.grid.database, access_to(command.grid.database, command.shared));
   store.add(points);
   if (command.retry_failed) store.retry(ids_of(points));
