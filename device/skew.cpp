@@ -48,10 +48,13 @@ Skew::Skew(SkewOptions options, Rank size) : options_(std::move(options)) {
   if (options_.speeds.size() != size) {
     bad_input("option", "{} speed factors for {} NPUs; give one per NPU", options_.speeds.size(), size);
   }
+  constexpr double lowest_speed = 0.001;
+  constexpr double highest_speed = 1000;
   for (std::size_t rank = 0; rank < options_.speeds.size(); ++rank) {
     const double speed = options_.speeds[rank];
-    if (!(speed > 0 && std::isfinite(speed))) {
-      bad_input("option", "speed factor of rank {} is {}, must be more than 0 (1 is nominal)", rank, speed);
+    if (!(speed >= lowest_speed && speed <= highest_speed)) {
+      bad_input("option", "speed factor of rank {} is {}, must be from {} to {} (1 is nominal)", rank, speed,
+                lowest_speed, highest_speed);
     }
   }
 }

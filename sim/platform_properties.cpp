@@ -133,8 +133,11 @@ class PropertyCheck {
       check_value(prop, parse_bytes);
     } else if (std::any_of(task_costs().begin(), task_costs().end(),
                            [&](const TaskCost& c) { return c.property == id; })) {
+      constexpr double highest_us = 1e9;
       std::string fault = number_fault(value);
       if (fault.empty() && value.starts_with('-')) fault = fmt::format("'{}' is negative", value);
+      if (fault.empty() && parse_number<double>(value) > highest_us)
+        fault = fmt::format("'{}' is more than {}", value, highest_us);
       if (!fault.empty()) problems_.fatal(place(prop), "property '{}', in microseconds: {}", id, fault);
     }
   }

@@ -33,7 +33,19 @@ constexpr std::array<Prefix, 13> bandwidth_prefixes{{{"", 1},
 constexpr std::array<std::string_view, 9> flop_prefixes{"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
 constexpr std::array<std::string_view, 9> flop_words{"",     "kilo", "mega",  "giga", "tera",
                                                      "peta", "exa",  "zetta", "yotta"};
-constexpr std::array<std::string_view, 9> times{"w", "d", "h", "m", "s", "ms", "us", "ns", "ps"};
+struct TimeUnit {
+  std::string_view name;
+  Seconds seconds;
+};
+constexpr std::array<TimeUnit, 9> times{{{"w", 604800},
+                                         {"d", 86400},
+                                         {"h", 3600},
+                                         {"m", 60},
+                                         {"s", 1},
+                                         {"ms", 1e-3},
+                                         {"us", 1e-6},
+                                         {"ns", 1e-9},
+                                         {"ps", 1e-12}}};
 
 bool has_unit(std::string_view unit, std::span<const std::string_view> prefixes, std::string_view base) {
   if (!unit.ends_with(base)) return false;
@@ -53,7 +65,14 @@ double bandwidth_unit(std::string_view unit) {
 
 bool is_bandwidth_unit(std::string_view unit) { return bandwidth_unit(unit) > 0; }
 
-bool is_time_unit(std::string_view unit) { return std::find(times.begin(), times.end(), unit) != times.end(); }
+/// Seconds of one of a unit such as "us"; 0 if it is none.
+Seconds time_unit(std::string_view unit) {
+  const auto* const found =
+      std::find_if(times.begin(), times.end(), [&](const TimeUnit& each) { return each.name == unit; });
+  return found == times.end() ? 0 : found->seconds;
+}
+
+bool is_time_unit(std::string_view unit) { return time_unit(unit) > 0; }
 
 bool is_speed_unit(std::string_view unit) {
   return has_unit(unit, flop_prefixes, "f") || has_unit(unit, flop_words, "flops");
@@ -89,7 +108,14 @@ std::string plausible_bandwidth_fault(std::string_view text, double bytes_per_se
   return fmt::format("'{}' is no plausible bandwidth: accepted are 1Bps to 1000TBps", text);
 }
 
-std::string latency_fault(std::string_view text) { return quantity_fault(text, is_time_unit, true, "1.5us or 0s"); }
+std::string latency_fault(std::string_view text) {
+  constexpr Seconds highest = 1000;
+  std::string fault = quantity_fault(text, is_time_unit, true, "1.5us or 0s");
+  if (!fault.empty()) return fault;
+  const Quantity quantity = parse_quantity(text).value();
+  if (quantity.number * time_unit(quantity.unit) <= highest) return {};
+  return fmt::format("'{}' is no plausible latency: accepted are 0s to {}s", text, highest);
+}
 
 std::string speeds_fault(std::string_view text) {
   for (const std::string_view speed : split(text, ',')) {

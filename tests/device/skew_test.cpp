@@ -124,6 +124,7 @@ TEST(Skew, RejectsBadOptions) {
       {.start_skew = infinity}, {.speeds = {1}},
       {.speeds = {1, 0}},       {.speeds = {1, -1}},
       {.speeds = {1, nan}},     {.speeds = {1, 1, 1}},
+      {.speeds = {1, 1e-306}},  {.speeds = {1, 1e300}},
       {.speed_spread = -1},     {.speed_spread = 1},
       {.jitter = 0.2},          {.jitter = -0.1},
       {.jitter = nan},          {.speeds = {1, 1}, .speed_spread = 0.1},
