@@ -20,7 +20,8 @@ class TomlReader {
   explicit TomlReader(std::string path) : path_(std::move(path)) {
     std::stringstream text;
     std::ifstream file(path_);
-    if (!file || !(text << file.rdbuf())) bad_input("config", "--config: cannot read {}", path_);
+    const bool empty = file.peek() == std::ifstream::traits_type::eof() && file.eof();
+    if (!empty && !(text << file.rdbuf())) bad_input("config", "--config: cannot read {}", path_);
     lines_ = std::move(text);
   }
 
