@@ -130,10 +130,11 @@ bool works_on_level(Algorithm algorithm, Collective collective) { return find(al
 
 void add_level(Builder& builder, Collective collective, const LevelStages& stages) {
   const Row* const row = find(stages.algorithm, collective);
-  if (row == nullptr || (row->blocks_only && !builder.has_blocks())) {
+  const auto possible = [&](const Row& each) { return !each.blocks_only || builder.has_blocks(); };
+  if (row == nullptr || !possible(*row)) {
     std::string others;
     for (const Row& other : rows) {
-      if (other.collective == collective)
+      if (other.collective == collective && possible(other))
         others += fmt::format("{}{}", others.empty() ? "" : ", ", name_of(other.algorithm));
     }
     bad_input("hierarchical", "{} does no {} {}; use one of {}", name_of(stages.algorithm), name_of(collective),

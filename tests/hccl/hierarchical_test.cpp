@@ -241,5 +241,20 @@ TEST(Hierarchical, RefusesWhatAnAlgorithmDoesNotDoOnALevel) {
   }
 }
 
+TEST(Hierarchical, DoesNotAdviseTheAlgorithmThatItRefuses) {
+  // Halving-doubling scatters over an innermost level only where the buffer has blocks.
+  const Operation operation{.ranks = 8, .elements = 64, .collective = Collective::allreduce};
+  try {
+    static_cast<void>(
+        hierarchical(operation, {{2, Algorithm::mesh}, {2, Algorithm::halving_doubling}, {2, Algorithm::nb}}));
+    FAIL();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_EQ(message.rfind("halving-doubling does no reduce-scatter between servers; use one of ring", 0), 0U)
+        << message;
+    EXPECT_EQ(message.find("halving-doubling", 1), std::string::npos) << message;
+  }
+}
+
 }  // namespace
 }  // namespace hcclsim::hccl
