@@ -83,7 +83,7 @@ class AxisReader {
   void edits(const std::string& text, const std::string& place) {
     const std::size_t equals = text.find('=');
     const std::string target = text.substr(0, equals);
-    at(place, [&] { sim::check_edit_target(target); });
+    at(place, "set", [&] { sim::check_edit_target(target); });
     if (equals == std::string::npos)
       bad_input("option", "{}: '{}' has no values; give {}=VALUE,VALUE", place, text, text);
     add(target, study::axis_values(target, text.substr(equals + 1), ValueForm::word), place);
@@ -114,11 +114,11 @@ class AxisReader {
       values = std::move(files);
     }
     for (std::string& value : values) {
-      at(place, [&] { check_value(name, value); });
+      at(place, name, [&] { check_value(name, value); });
       if (is_name(name)) continue;
       std::string canonical = study::canonical_value(value);
       if (canonical == value) continue;
-      at(place, [&] { check_value(name, canonical); });
+      at(place, name, [&] { check_value(name, canonical); });
       value = std::move(canonical);
     }
     std::set<std::string> known;
@@ -133,14 +133,18 @@ class AxisReader {
     return takes_files(*command_.app().get_option("--" + axis));
   }
 
-  /// Does something whose errors name the option that the command line has, or the place in a file.
+  /// Does something whose errors name the option that the command line has, or the place in a file. The place says the
+  /// option's name, which then is not said again.
   template <typename Action>
-  static void at(const std::string& place, Action action) {
+  static void at(const std::string& place, const std::string& name, Action action) {
     try {
       action();
     } catch (const Error& error) {
       if (place.starts_with('-')) throw;
-      throw Error(error.code(), error.kind(), fmt::format("{}: {}", place, error.what()));
+      std::string_view fault = error.what();
+      const std::string named = name == collective_axis ? "OP: " : fmt::format("--{}: ", name);
+      if (fault.starts_with(named)) fault.remove_prefix(named.size());
+      throw Error(error.code(), error.kind(), fmt::format("{}: {}", place, fault));
     }
   }
 
