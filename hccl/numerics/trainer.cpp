@@ -28,6 +28,14 @@ unsigned busy_workers(const TrainerOptions& options, const device::WorkerPool& p
   return std::min<unsigned>(pool.workers(), options.npus);
 }
 
+/// Bytes for a message, in the largest unit of which there is one.
+std::string size_text(Bytes bytes) {
+  const auto amount = static_cast<double>(bytes);
+  if (amount >= giga) return fmt::format("{:.1f} GB", amount / giga);
+  if (amount >= 1e6) return fmt::format("{:.1f} MB", amount / 1e6);
+  return fmt::format("{} bytes", bytes);
+}
+
 /// Refuses a shape that does not fit into memory before anything of that size is allocated.
 const device::Program& checked(const device::Program& program, const TrainerOptions& options, unsigned workers) {
   const Bytes needed = Replicas::bytes(program, options.optimizer, options.npus) +
@@ -35,13 +43,11 @@ const device::Program& checked(const device::Program& program, const TrainerOpti
                        workers * program.workspace_bytes();
   if (options.memory_limit == 0 || needed <= options.memory_limit) return program;
   const Seconds time = models::step_flops(program.graph()) * options.npus / (worker_speed * workers);
-  bad_input(
-      "memory",
-      "{} replicas of {} at {} need {:.1f} GB, and about {:.1f} s per iteration on {} workers; the limit is {:.1f} "
-      "GB. Take a smaller numeric shape (--numeric-input, --numeric-batch), fewer NPUs or workers, or raise "
-      "--memory-limit",
-      options.npus, program.graph().title, to_string(program.graph().operators.front().output),
-      static_cast<double>(needed) / giga, time, workers, static_cast<double>(options.memory_limit) / giga);
+  bad_input("memory",
+            "{} replicas of {} at {} need {}, and about {:.2g} s per iteration on {} workers; the limit is {}. Take a "
+            "smaller numeric shape (--numeric-input, --numeric-batch), fewer NPUs or workers, or raise --memory-limit",
+            options.npus, program.graph().title, to_string(program.graph().operators.front().output), size_text(needed),
+            time, workers, size_text(options.memory_limit));
 }
 
 }  // namespace
