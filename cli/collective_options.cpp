@@ -76,9 +76,10 @@ void add_test_options(CLI::App& command, CollectiveOptions& options) {
 
 void add_collective_options(CLI::App& command, CollectiveOptions& options) {
   command
-      .add_option("OP", options.op,
-                  "allreduce, reducescatter, allgather, broadcast, reduce, scatter, gather, alltoall, alltoallv or "
-                  "sendrecv")
+      .add_option(
+          "OP", options.op,
+          "allreduce, reducescatter, reducescatterv, allgather, allgatherv, broadcast, reduce, scatter, gather, "
+          "alltoall, alltoallv, alltoallvc, sendrecv or batchsendrecv")
       ->check(parsed_by(collective_of, ""))
       ->required();
   add_test_options(command, options);

@@ -207,11 +207,14 @@ void merge(const SweepShowCommand& command) {
   if (!faults.empty()) bad_input("database", "{}", fmt::join(faults, "\n"));
 }
 
+void add_database(CLI::App& command, SweepShowCommand& options,
+                  const char* description = "File that `hcclsim sweep run` made") {
+  command.add_option("DATABASE", options.database, description)->required()->type_name("FILE");
+}
+
 CLI::App* add_command(CLI::App& sweep, const char* name, const char* description, SweepShowCommand& options) {
   CLI::App* const command = sweep.add_subcommand(name, description);
-  command->add_option("DATABASE", options.database, "File that `hcclsim sweep run` made")
-      ->required()
-      ->type_name("FILE");
+  add_database(*command, options);
   return command;
 }
 
@@ -236,9 +239,7 @@ void add_sweep_show_commands(CLI::App& sweep) {
 
   command = sweep.add_subcommand("export", "All points as CSV, or as JSON with their results");
   command->add_option("FORM", options->form, "csv or json")->check(one_of({"csv", "json"}))->required();
-  command->add_option("DATABASE", options->database, "File that `hcclsim sweep run` made")
-      ->required()
-      ->type_name("FILE");
+  add_database(*command, *options);
   add_output(*command, *options);
   command->callback([options] {
     write_output(options->output,
@@ -258,8 +259,8 @@ void add_sweep_show_commands(CLI::App& sweep) {
   add_output(*command, *options);
   command->callback([options] { write_output(options->output, plot(read_points(options->database), *options)); });
 
-  command =
-      add_command(sweep, "merge", "Take the finished points of other databases, such as those of shards", *options);
+  command = sweep.add_subcommand("merge", "Take the finished points of other databases, such as those of shards");
+  add_database(*command, *options, "Database that takes them; it is made if there is none");
   command->add_option("OTHER", options->others, "Databases whose points are taken")->required()->type_name("FILE…");
   command->callback([options] { merge(*options); });
 }
