@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
+#include "base/json_text.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -276,9 +277,11 @@ Json read_baseline(const std::string& file) {
   const InputFile input(file, "baseline");
   std::string text(input.size(), '\0');
   input.read(0, std::as_writable_bytes(std::span(text)));
-  Json baseline = Json::parse(text, nullptr, false);
-  if (baseline.is_discarded()) {
-    input.fail("this is no JSON; store a baseline with `hcclsim run --format json > FILE`");
+  Json baseline;
+  try {
+    baseline = parse_json_text<Json>(text, file, "baseline");
+  } catch (const Error& error) {
+    bad_input("baseline", "{}; store a baseline with `hcclsim run --format json > FILE`", error.what());
   }
   const Json version = value_of(baseline, "format_version");
   if (!version.is_number_integer() || !baseline.contains("segments") || !baseline.contains("step_time_s")) {

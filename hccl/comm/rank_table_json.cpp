@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
 
@@ -74,21 +74,10 @@ std::string_view kind_of(const Json& value) {
 
 Json parse_json(std::string_view text, const std::string& file, std::vector<RankTableProblem>& problems) {
   DuplicateKeys duplicates(problems);
-  try {
-    return Json::parse(text, [&](int /*depth*/, Json::parse_event_t event, const Json& parsed) {
-      duplicates(event, parsed);
-      return true;
-    });
-  } catch (const Json::parse_error& error) {
-    // "[json.exception…] parse error at line 2, column 3: syntax error while …": the place stands before the message.
-    const std::string_view what = error.what();
-    const std::size_t colon = what.find(": ");
-    const std::string_view message = colon == std::string_view::npos ? what : what.substr(colon + 2);
-    const std::string_view before = text.substr(0, error.byte == 0 ? 0 : error.byte - 1);
-    const std::string_view line = before.substr(before.rfind('\n') + 1);
-    bad_input("rank-table", "{}:{}:{}: not JSON: {}", file, std::count(before.begin(), before.end(), '\n') + 1,
-              line.size() + 1, message);
-  }
+  return parse_json_text(text, file, "rank-table", [&](int /*depth*/, Json::parse_event_t event, const Json& parsed) {
+    duplicates(event, parsed);
+    return true;
+  });
 }
 
 std::string path_of(const std::string& path, std::string_view key) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 
 namespace hcclsim::study {
@@ -139,11 +140,7 @@ CollectiveLog parse_collective_log(std::string_view text, const std::string& fil
 
 std::vector<MeasuredTransfer> parse_communication(std::string_view text, const std::string& file) {
   Totals totals;
-  try {
-    collect(Json::parse(text), file, totals);
-  } catch (const Json::parse_error& error) {
-    bad_input("log", "{}: no JSON: {}", file, error.what());
-  }
+  collect(parse_json_text(text, file, "log"), file, totals);
   if (totals.empty()) {
     bad_input("log", "{}: no Size Distribution of RDMA, HCCS, PCIE or SIO in any 'Communication Bandwidth Info'", file);
   }

@@ -11,6 +11,7 @@
 
 #include "base/csv.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -132,12 +133,7 @@ models::GradientProfile dated(const GradientSummary& summary, const KernelProfil
 }
 
 FusionRecord parse_fusion_record(std::string_view text, const std::string& file) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    bad_input("profile", "{}: no JSON: {}", file, error.what());
-  }
+  const Json json = parse_json_text(text, file, "profile");
   if (!json.is_array()) bad_input("profile", "{}: must be a list of records with modelhash and modelvalue", file);
   std::optional<FusionRecord> found;
   for (std::size_t i = 0; i < json.size(); ++i) {

@@ -178,8 +178,8 @@ std::string message_of(const std::string& text) {
 
 TEST(Baseline, FilesThatAreNone) {
   EXPECT_EQ(message_of(run().dump()), "");
-  EXPECT_THAT(message_of(""), HasSubstr("this is no JSON"));
-  EXPECT_THAT(message_of(R"({"format_version": 1)"), HasSubstr("this is no JSON"));
+  EXPECT_THAT(message_of(""), HasSubstr(":1:1: not JSON"));
+  EXPECT_THAT(message_of(R"({"format_version": 1)"), HasSubstr("store a baseline with `hcclsim run --format json"));
   for (const char* text :
        {"[]", "1", "null", R"({"rows": []})", R"({"format_version": "1", "segments": [], "step_time_s": 1})"}) {
     EXPECT_THAT(message_of(text), HasSubstr("this is not what a run prints")) << text;

@@ -77,7 +77,8 @@ TEST(CalibrationLog, BadCommunication) {
   const auto bad = [](const std::string& text) {
     return test::refusal("log", [&] { static_cast<void>(parse_communication(text, "c.json")); });
   };
-  EXPECT_THAT(bad("{"), HasSubstr("c.json: no JSON"));
+  EXPECT_THAT(bad("{"), HasSubstr("c.json:1:2: not JSON"));
+  EXPECT_THAT(bad(R"({"a": 1e999})"), HasSubstr("c.json: number overflow"));
   EXPECT_THAT(bad("{}"), HasSubstr("no Size Distribution of RDMA"));
   EXPECT_THAT(bad(R"({"a": {"Communication Bandwidth Info": 3}})"), HasSubstr("must be an object"));
   for (const char* entry : {R"("x": [1, 1])", R"("0": [1, 1])", R"("1": [0, 1])", R"("1": [1, -1])", R"("1": 3)"}) {
