@@ -49,9 +49,11 @@ CollectiveLog::Row read_row(const std::vector<std::string_view>& columns, const 
   constexpr std::size_t count = 4;
   if (columns.size() != count)
     bad_input("log", "{}:{}: {} columns instead of {}", log.file, line, columns.size(), count);
+  constexpr Bytes largest = Bytes{1} << 40U;  // more than an NPU holds
   const auto size = parse_number<Bytes>(columns[0]);
-  if (!size.has_value() || *size == 0) {
-    bad_input("log", "{}:{}: data_size must be a positive integer, got '{}'", log.file, line, columns[0]);
+  if (!size.has_value() || *size == 0 || *size > largest) {
+    bad_input("log", "{}:{}: data_size must be an integer from 1 to {} (1 TiB), got '{}'", log.file, line, largest,
+              columns[0]);
   }
   const auto time_us = parse_number<double>(columns[1]);
   if (!time_us.has_value() || *time_us <= 0) {

@@ -48,8 +48,10 @@ TEST(CalibrationLog, BadLogs) {
   EXPECT_THAT(bad("8 | 1 | 1 | NULL\n" + head), HasSubstr("l.log:1: a row before the line"));
   EXPECT_THAT(bad(head), HasSubstr("no sizes below"));
   EXPECT_THAT(bad(head + "8 | 1 | 1\n"), HasSubstr("l.log:2: 3 columns instead of 4"));
-  EXPECT_THAT(bad(head + "8K | 1 | 1 | NULL\n"), HasSubstr("data_size must be a positive integer, got '8K'"));
-  EXPECT_THAT(bad(head + "0 | 1 | 1 | NULL\n"), HasSubstr("data_size must be a positive integer"));
+  EXPECT_THAT(bad(head + "8K | 1 | 1 | NULL\n"), HasSubstr("l.log:2: data_size must be an integer from 1 to"));
+  EXPECT_THAT(bad(head + "0 | 1 | 1 | NULL\n"), HasSubstr("(1 TiB), got '0'"));
+  EXPECT_THAT(bad(head + "1099511627777 | 1 | 1 | NULL\n"), HasSubstr("(1 TiB), got '1099511627777'"));
+  EXPECT_EQ(parse_collective_log(head + "1099511627776 | 1 | 1 | NULL\n", "l.log").rows[0].size, Bytes{1} << 40U);
   for (const char* time : {"0", "-1", "nan", "fast", ""}) {
     EXPECT_THAT(bad(head + "8 | " + time + " | 1 | NULL\n"), HasSubstr("aveg_time must be a positive number")) << time;
   }
