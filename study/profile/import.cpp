@@ -47,6 +47,10 @@ void read_profile(const std::string& file, Profiles& profiles) {
   const std::string text = read_text_file(file, "profile");
   ProfileFile added{.file = file, .kind = "gradient_fusion"};
   if (is_json(text)) {
+    if (text.find("\"Communication Bandwidth Info\"") != std::string::npos) {
+      bad_input("profile", "{}: this is msprof's communication.json, from which `hcclsim calibrate` fits link speeds",
+                file);
+    }
     keep(profiles.record, parse_fusion_record(text, file), profiles, added);
     profiles.files.push_back(added);
     return;
