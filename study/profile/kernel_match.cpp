@@ -267,13 +267,21 @@ KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& g
     groups.push_back({total.kernels, total.time / count});
     replaced.insert(total.kernels.begin(), total.kernels.end());
   }
-  if (groups.empty()) {
-    bad_input(
-        "profile",
-        "{}: no kernel has a name of {}; the first is '{}' ({}), the model's '{}': is --model the network that was "
-        "profiled? docs/formats.md says how names are matched",
-        profile.file, graph.title, profile.kernels.front().name, profile.kernels.front().type,
-        workload.kernels.front().name);
+  const std::size_t computing = std::count_if(workload.kernels.begin(), workload.kernels.end(),
+                                              [&](const TimedKernel& kernel) { return replaced.contains(&kernel); });
+  if (computing == 0) {
+    bad_input("profile",
+              "{}: no kernel has a name of the forward or backward pass of {}; the first is '{}' ({}), the model's "
+              "'{}': is --model the network that was "
+              "profiled? docs/formats.md says how names are matched",
+              profile.file, graph.title, profile.kernels.front().name, profile.kernels.front().type,
+              workload.kernels.front().name);
+  }
+  if (2 * computing < workload.kernels.size()) {
+    match.notes.push_back(
+        fmt::format("{}: only {} of the {} kernels of the forward and backward pass of {} were found, the others keep "
+                    "the cost model's time: is --model the network that was profiled?",
+                    profile.file, computing, workload.kernels.size(), graph.title));
   }
   set_durations(groups);
   for_all_kernels(workload, [&](const TimedKernel& kernel) {

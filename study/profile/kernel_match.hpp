@@ -45,7 +45,7 @@ struct KernelMatch {
 };
 
 /// Replaces the durations in `workload`, which must be that of `graph`. Throws Error(bad_input, "profile") if no kernel
-/// matches, with the first names of both sides.
+/// of the forward or backward pass matches, with the first names of both sides; says if fewer than half of them do.
 [[nodiscard]] KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& graph,
                                           device::Workload& workload);
 
