@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -128,6 +129,18 @@ Seconds first_date(const FusionRecord& record, const Profiles& profiles, const d
   return first;
 }
 
+/// The last gradient is ready at BP end, unless gradients and step trace are of different runs.
+void compare_ends(const models::GradientProfile& gradients, const StepTrace& trace, std::vector<std::string>& notes) {
+  constexpr double tolerance = 0.1;
+  const Seconds last = gradients.gradients.back().ready_s;
+  const Seconds compute = *trace.phases().forward_backward;
+  if (std::abs(last - compute) <= tolerance * compute) return;
+  notes.push_back(fmt::format(
+      "{}: its last gradient is ready after {:.3f} ms, but {} has {:.3f} ms from FP start to BP end: are they "
+      "of the same run, and the dates in the unit of their column?",
+      gradients.file, last * 1e3, trace.file, compute * 1e3));
+}
+
 void require_same_sizes(const GradientSummary& summary, const device::Workload& modelled) {
   const Bytes element = size_of(modelled.gradient_type);
   if (summary.gradients.size() != modelled.gradients.size()) {
@@ -189,6 +202,7 @@ device::Workload imported_workload(const Profiles& profiles, const models::Graph
         profiles.gradients.has_value() ? *profiles.gradients
         : profiles.record.has_value() ? dated(*profiles.record, first_date(*profiles.record, profiles, modelled, notes))
                                       : dated(*profiles.summary, *profiles.kernels);
+    if (profiles.step_trace.has_value()) compare_ends(gradients, *profiles.step_trace, imported.notes);
     device::Workload workload = make_workload(gradients, soc, options, notes);
     workload.batch = graph.batch();
     if (!imported.measured.forward_backward.has_value()) imported.measured.forward_backward = kernels_time(workload);
