@@ -49,10 +49,10 @@ CollectiveLog::Row read_row(const std::vector<std::string_view>& columns, const 
   constexpr std::size_t count = 4;
   if (columns.size() != count)
     bad_input("log", "{}:{}: {} columns instead of {}", log.file, line, columns.size(), count);
-  constexpr Bytes largest = Bytes{1} << 40U;  // more than an NPU holds
+  constexpr Bytes largest = Bytes{1} << 37U;  // as much as an NPU holds
   const auto size = parse_number<Bytes>(columns[0]);
   if (!size.has_value() || *size == 0 || *size > largest) {
-    bad_input("log", "{}:{}: data_size must be an integer from 1 to {} (1 TiB), got '{}'", log.file, line, largest,
+    bad_input("log", "{}:{}: data_size must be an integer from 1 to {} (128 GiB), got '{}'", log.file, line, largest,
               columns[0]);
   }
   const auto time_us = parse_number<double>(columns[1]);

@@ -30,8 +30,8 @@ struct CollectiveLog {
 };
 
 /// Throws Error(bad_input) of kind "log" with file and line: no line of column names, lines with other than four
-/// columns, sizes that are no positive integers, above 1 TiB or come twice, times that are no positive numbers, results
-/// that failed, no sizes.
+/// columns, sizes that are no positive integers, above 128 GiB or come twice, times that are no positive numbers,
+/// results that failed, no sizes.
 [[nodiscard]] CollectiveLog parse_collective_log(std::string_view text, const std::string& file);
 
 /// Single transfers of one kind of link, as msprof's `communication.json` sums them up by size.

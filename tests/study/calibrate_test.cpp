@@ -49,9 +49,9 @@ TEST(CalibrationLog, BadLogs) {
   EXPECT_THAT(bad(head), HasSubstr("no sizes below"));
   EXPECT_THAT(bad(head + "8 | 1 | 1\n"), HasSubstr("l.log:2: 3 columns instead of 4"));
   EXPECT_THAT(bad(head + "8K | 1 | 1 | NULL\n"), HasSubstr("l.log:2: data_size must be an integer from 1 to"));
-  EXPECT_THAT(bad(head + "0 | 1 | 1 | NULL\n"), HasSubstr("(1 TiB), got '0'"));
-  EXPECT_THAT(bad(head + "1099511627777 | 1 | 1 | NULL\n"), HasSubstr("(1 TiB), got '1099511627777'"));
-  EXPECT_EQ(parse_collective_log(head + "1099511627776 | 1 | 1 | NULL\n", "l.log").rows[0].size, Bytes{1} << 40U);
+  EXPECT_THAT(bad(head + "0 | 1 | 1 | NULL\n"), HasSubstr("(128 GiB), got '0'"));
+  EXPECT_THAT(bad(head + "137438953473 | 1 | 1 | NULL\n"), HasSubstr("(128 GiB), got '137438953473'"));
+  EXPECT_EQ(parse_collective_log(head + "137438953472 | 1 | 1 | NULL\n", "l.log").rows[0].size, Bytes{1} << 37U);
   for (const char* time : {"0", "-1", "nan", "fast", ""}) {
     EXPECT_THAT(bad(head + "8 | " + time + " | 1 | NULL\n"), HasSubstr("aveg_time must be a positive number")) << time;
   }
