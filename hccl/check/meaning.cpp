@@ -216,7 +216,7 @@ std::optional<ReductionOrder> check_meaning(const TaskProgram& program, const Ch
   if (program.collective == Collective::barrier) check_barrier(program, meaning);
   if (!meaning.empty()) return {};
   const ReductionOrder found = order_of(search, program, contract);
-  check_order(found, options, order);
+  check_order(program, found, options, order);
   return found;
 }
 

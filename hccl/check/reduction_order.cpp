@@ -10,10 +10,16 @@
 namespace hcclsim::hccl {
 namespace {
 
+/// The order shows in the result: sums and products of floating-point numbers. Integers wrap around, which is exact,
+/// and of a maximum only the sign of a zero and the payload of a NaN depend on it.
+bool rounds(const Operation& operation) {
+  const bool floating = operation.type == DataType::fp16 || operation.type == DataType::bf16 ||
+                        operation.type == DataType::fp32 || operation.type == DataType::fp64;
+  return floating && operation.op != ReduceOp::max && operation.op != ReduceOp::min;
+}
+
 double error_bound(const Operation& operation, std::uint32_t additions) {
-  const bool rounds = operation.type == DataType::fp16 || operation.type == DataType::bf16 ||
-                      operation.type == DataType::fp32 || operation.type == DataType::fp64;
-  if (!rounds || operation.op == ReduceOp::max || operation.op == ReduceOp::min) return 0;
+  if (!rounds(operation)) return 0;
   const double lost = additions * device::unit_roundoff(operation.type);
   return lost < 1 ? lost / (1 - lost) : std::numeric_limits<double>::infinity();
 }
@@ -35,8 +41,9 @@ ReductionOrder OrderCollector::order() const {
           .signature = alike_ && same_ ? of_first_.value() : of_all_.value()};
 }
 
-void check_order(const ReductionOrder& found, const CheckOptions& options, Findings& findings) {
-  if (options.same_bits && !found.same_on_all_ranks && findings.wanted()) {
+void check_order(const Operation& operation, const ReductionOrder& found, const CheckOptions& options,
+                 Findings& findings) {
+  if (options.same_bits && rounds(operation) && !found.same_on_all_ranks && findings.wanted()) {
     findings.keep({"ranks-differ", "ranks reduce the same bytes in different orders, so their bits may differ"});
   }
   if (options.recorded_order && *options.recorded_order != found.signature && findings.wanted()) {

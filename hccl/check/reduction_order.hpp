@@ -35,7 +35,8 @@ class OrderCollector {
   SequenceSignature of_all_;
 };
 
-/// Kinds of findings: "ranks-differ", "order-changed".
-void check_order(const ReductionOrder& found, const CheckOptions& options, Findings& findings);
+/// Kinds of findings: "ranks-differ", where the bits may depend on the order; "order-changed".
+void check_order(const Operation& operation, const ReductionOrder& found, const CheckOptions& options,
+                 Findings& findings);
 
 }  // namespace hcclsim::hccl

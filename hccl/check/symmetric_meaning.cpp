@@ -263,7 +263,7 @@ std::optional<ReductionOrder> check_meaning_by_rotation(const TaskProgram& progr
   check_result(search, program, contract, meaning);
   if (!meaning.empty()) return {};
   const ReductionOrder found = order_of(search, program, contract);
-  check_order(found, options, order);
+  check_order(program, found, options, order);
   return found;
 }
 

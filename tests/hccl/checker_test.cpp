@@ -139,6 +139,32 @@ TEST(Checker, OrderOfReductionAndItsErrorBound) {
   EXPECT_EQ(check(ring_allreduce({8, 1000, DataType::int32}, true)).order->error_bound, 0);
 }
 
+TEST(Checker, RanksMayReduceInDifferentOrdersWhereNoBitDependsOnIt) {
+  // Every rank starts with its own contribution and adds those of the others behind it.
+  const auto refused_at = [](DataType type, ReduceOp op, Rank rotation_from) -> std::string {
+    Schedule schedule = mesh_one_shot_allreduce({4, 128, type, op}, true);
+    const Bytes slot = 128 * size_of(type);
+    schedule.stages[1].strands[0].loops = {{.rounds = {3}}};
+    schedule.stages[1].strands[0].loops[0].tasks = {reduce(scratch({}, {0, 0, 1, 0}, slot), output({}), false)};
+    const CheckReport report = check(schedule, {.rotation_from = rotation_from});
+    EXPECT_TRUE(report.order && !report.order->same_on_all_ranks) << text_of(report);
+    return report.ok ? "" : report.levels.at(5).findings.at(0).kind;
+  };
+  for (const Rank rotation_from : {2U, 1000U}) {
+    for (const DataType type : {DataType::int8, DataType::int32, DataType::uint64}) {
+      for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min}) {
+        EXPECT_EQ(refused_at(type, op, rotation_from), "") << name_of(type) << ' ' << name_of(op);
+      }
+    }
+    for (const DataType type : {DataType::fp16, DataType::bf16, DataType::fp32, DataType::fp64}) {
+      for (const ReduceOp op : {ReduceOp::max, ReduceOp::min}) EXPECT_EQ(refused_at(type, op, rotation_from), "");
+      for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod}) {
+        EXPECT_EQ(refused_at(type, op, rotation_from), "ranks-differ") << name_of(type) << ' ' << name_of(op);
+      }
+    }
+  }
+}
+
 TEST(Checker, LimitsOfTheRankThatSuffice) {
   // A queue of the mesh has 5 tasks in its first stage, and all queues must be under way before one of them ends.
   const Schedule mesh = mesh_two_shot_allreduce({4, 128}, true);
