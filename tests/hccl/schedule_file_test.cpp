@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -18,6 +21,7 @@
 
 #include "base/error.hpp"
 #include "hccl/schedule/file/expressions.hpp"
+#include "hccl/schedule/file/message.hpp"
 #include "hccl/schedule/validate.hpp"
 #include "tests/support/collective_algorithms.hpp"
 
@@ -290,6 +294,43 @@ TEST(ScheduleFile, DamagedBinariesAreRefused) {
   later[8] = 2;
   EXPECT_EQ(binary_error(later), "x.bin: is a schedule of version 2; this hcclsim reads version 1");
   EXPECT_NE(binary_error(bytes + "x"), "no error");
+}
+
+/// A binary file with this message; its first bytes are right.
+std::string binary_with(const schedule_format::Schedule& message) {
+  const std::string payload = message.SerializeAsString();
+  const auto put = [](std::string& bytes, std::size_t at, std::uint64_t value, std::size_t length) {
+    std::memcpy(bytes.data() + at, &value, length);
+  };
+  std::string bytes = binary_of(parse_schedule_text(exchange, "x")).substr(0, 24);
+  put(bytes, 12, ::crc32_z(0, reinterpret_cast<const Bytef*>(payload.data()), payload.size()), 4);
+  put(bytes, 16, payload.size(), 8);
+  return bytes + payload;
+}
+
+TEST(ScheduleFile, BinariesSayNothingThatIsNotRead) {
+  const schedule_format::Schedule right = message_of(parse_schedule_text(exchange, "x"));
+  EXPECT_EQ(binary_error(binary_with(right)), "no error");
+  for (const std::uint32_t version : {0U, 2U}) {
+    schedule_format::Schedule other = right;
+    other.set_version(version);
+    EXPECT_EQ(binary_error(binary_with(other)),
+              fmt::format("x.bin: says version 1 in its first 24 bytes, and {} in the message", version));
+  }
+  const auto with_unknown = [&](auto&& message_in) {
+    schedule_format::Schedule other = right;
+    google::protobuf::Message& message = message_in(other);
+    message.GetReflection()->MutableUnknownFields(&message)->AddVarint(1000, 1);
+    return binary_error(binary_with(other));
+  };
+  using Outer = schedule_format::Schedule;
+  EXPECT_EQ(with_unknown([](Outer& s) -> Outer& { return s; }),
+            "x.bin: field 1000 is none of a schedule of version 1: written by another program or version");
+  EXPECT_THAT(with_unknown([](Outer & s) -> auto& { return *s.mutable_group(0); }), HasSubstr("group[0].field 1000 "));
+  EXPECT_THAT(with_unknown([](Outer & s) -> auto& {
+                return *s.mutable_stage(0)->mutable_strand(0)->mutable_loop(0)->mutable_task(1);
+              }),
+              HasSubstr("stage[0].strand[0].loop[0].task[1].field 1000 "));
 }
 
 TEST(ScheduleFile, FilesOfBothFormsAreKnownByTheirBytes) {

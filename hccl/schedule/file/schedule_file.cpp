@@ -1,10 +1,14 @@
 #include "hccl/schedule/file/schedule_file.hpp"
 
+#include <fmt/format.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <zlib.h>
 
 #include <bit>
 #include <cstring>
 #include <span>
+#include <vector>
 
 #include "base/input_file.hpp"
 #include "hccl/schedule/file/message.hpp"
@@ -12,6 +16,9 @@
 
 namespace hcclsim::hccl {
 namespace {
+
+using google::protobuf::Message;
+using google::protobuf::Reflection;
 
 static_assert(std::endian::native == std::endian::little, "the numbers of a file are little-endian");
 
@@ -31,6 +38,24 @@ constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20U;
 
 std::uint32_t checksum_of(std::string_view bytes) {
   return static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+/// The path of the first field that schedule.proto does not have, in the message or in one within it, such as
+/// "stage[0].strand[2].field 31"; empty if it has all. What such a field asks for would be left out silently.
+std::string unknown_field(const Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  const google::protobuf::UnknownFieldSet& unknown = reflection.GetUnknownFields(message);
+  if (!unknown.empty()) return fmt::format("field {}", unknown.field(0).number());
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->message_type() == nullptr) continue;
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+      const std::string inside = unknown_field(reflection.GetRepeatedMessage(message, field, i));
+      if (!inside.empty()) return fmt::format("{}[{}].{}", field->name(), i, inside);
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -69,6 +94,14 @@ Schedule parse_schedule_binary(std::string_view bytes, const std::string& name) 
   schedule_format::Schedule message;
   if (!message.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
     bad_input("schedule", "{}: is no message of a schedule", name);
+  }
+  if (message.version() != preamble.version) {
+    bad_input("schedule", "{}: says version {} in its first {} bytes, and {} in the message", name, preamble.version,
+              sizeof preamble, message.version());
+  }
+  if (const std::string field = unknown_field(message); !field.empty()) {
+    bad_input("schedule", "{}: {} is none of a schedule of version {}: written by another program or version", name,
+              field, schedule_version);
   }
   try {
     return schedule_of(message);
