@@ -135,25 +135,35 @@ class MeaningSearch {
   std::vector<Bytes> borders_;  // of the pieces where they go
 };
 
-/// What is wrong with a piece of the result, or nothing.
+bool of_right_ranks(Tree tree, const Holding& holding, Contributions& contributions) {
+  return holding.only ? tree == contributions.of(*holding.only) : contributions.complete(tree);
+}
+
+bool is_right(const Piece& piece, const Holding& holding, Contributions& contributions) {
+  const Content& content = piece.content;
+  return content.tree != Contributions::undefined && content.tree != Contributions::mixed &&
+         of_right_ranks(content.tree, holding, contributions) && content.shift == holding.shift();
+}
+
+/// What is wrong with a piece of the result that is not right. Takes time: it counts the contributions of every rank.
 std::string problem_of(const Piece& piece, const Holding& holding, Contributions& contributions) {
   const Content& content = piece.content;
   if (content.tree == Contributions::undefined) return "hold nothing";
   if (content.tree == Contributions::mixed) return "hold what was reduced from wrong bytes";
-  const bool right_ranks =
-      holding.only ? content.tree == contributions.of(*holding.only) : contributions.complete(content.tree);
-  if (!right_ranks) return wrong_multiplicities(contributions.multiplicities(content.tree), holding);
-  return content.shift == holding.shift() ? "" : wrong_place(piece.begin, piece.length, content.shift, holding);
+  if (!of_right_ranks(content.tree, holding, contributions)) {
+    return wrong_multiplicities(contributions.multiplicities(content.tree), holding);
+  }
+  return wrong_place(piece.begin, piece.length, content.shift, holding);
 }
 
 void check_result(MeaningSearch& search, const TaskProgram& program, const Contract& contract, Findings& findings) {
   for (Rank rank = 0; rank < program.ranks; ++rank) {
     for (const Holding& holding : contract.required(rank)) {
       for (const Piece& piece : search.output(rank, holding.offset, holding.length)) {
-        const std::string problem = problem_of(piece, holding, search.contributions());
-        if (problem.empty() || !findings.wanted()) continue;
+        if (is_right(piece, holding, search.contributions()) || !findings.wanted()) continue;
         findings.keep({"contribution",
-                       fmt::format("output {}+{} of rank {} {}", piece.begin, piece.length, rank, problem),
+                       fmt::format("output {}+{} of rank {} {}", piece.begin, piece.length, rank,
+                                   problem_of(piece, holding, search.contributions())),
                        {rank},
                        {},
                        {{rank, {Buffer::output, piece.begin, piece.length}}}});
