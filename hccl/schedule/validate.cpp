@@ -122,7 +122,7 @@ class Validator {
     if (value < least || value > most) fail(field, "{} given; accepted: {} to {}", value, least, most);
   }
 
-  void check_sizes() const {
+  void check_sizes() {
     require<Rank>("ranks", schedule_.ranks, 1, most_ranks);
     require<std::uint64_t>("elements", schedule_.elements, 0, most_bytes / size_of(schedule_.type) / schedule_.ranks);
     require<Bytes>("alignment", schedule_.alignment, 1, Bytes{1} << 30U);
@@ -142,13 +142,27 @@ class Validator {
     require<Bytes>("ccl", schedule_.ccl, 0, most_bytes);
     check_window();
     const std::uint64_t ranks = schedule_.ranks;
-    require<std::uint64_t>("queues", schedule_.queues, 1,
-                           std::min<std::uint64_t>(most_queues, most_queues_in_all / ranks));
+    check_queues();
     require<std::uint64_t>("notifies", schedule_.notifies, 0, most_notifies_in_all / ranks);
     if (schedule_.groups.size() > std::numeric_limits<std::uint16_t>::max()) {
       fail("group", "{} groups; accepted are up to {}", schedule_.groups.size(),
            std::numeric_limits<std::uint16_t>::max());
     }
+  }
+
+  /// Too many are the fault of the strand that names the last of them, if one does.
+  void check_queues() {
+    const std::uint64_t most = std::min<std::uint64_t>(most_queues, most_queues_in_all / schedule_.ranks);
+    for (std::size_t s = 0; s < schedule_.stages.size() && schedule_.queues > most; ++s) {
+      const Inside stage(*this, "stage", s);
+      const std::vector<Strand>& strands = schedule_.stages[s].strands;
+      for (std::size_t i = 0; i < strands.size(); ++i) {
+        const Inside inside(*this, "strand", i);
+        const std::uint64_t end = std::uint64_t{strands[i].first_queue} + strands[i].queues;
+        if (end >= schedule_.queues) fail("queues", "ends at queue {}; a rank has up to {} queues", end - 1, most);
+      }
+    }
+    require<std::uint64_t>("queues", schedule_.queues, 1, most);
   }
 
   void check_window() const {

@@ -123,7 +123,8 @@ TEST(Expressions, SayWhereTheyAreWrong) {
             "'p+': it ends at character 3, where a number, p, r or q should be");
   EXPECT_EQ(message_of([] { static_cast<void>(parse_linear("2x")); }),
             "'2x': 'x' stands at character 2, where '+', '-' or the end should be");
-  EXPECT_THAT(message_of([] { static_cast<void>(parse_linear("99999999999p")); }), HasSubstr("a smaller number"));
+  EXPECT_THAT(message_of([] { static_cast<void>(parse_linear("99999999999p")); }),
+              HasSubstr("a number up to 1073741824 should"));
   EXPECT_THAT(message_of([] { static_cast<void>(parse_range("outptu[p of 8]", 0)); }),
               HasSubstr("input, output, scratch or ccl"));
   EXPECT_THAT(message_of([] { static_cast<void>(parse_range("output[p/8]", 0)); }),
@@ -235,9 +236,14 @@ TEST(ScheduleFile, WhatNobodyCouldRunIsRefused) {
       {"strand {", "strand { group: 1", "strand[0].group: there is no group 1"},
       {"strand {", "strand { group: 70000", "strand[0].group: 70000 given"},
       {"strand {", "strand { queues: 0", "strand[0].queues: 0 given"},
-      {"strand {", "strand { first_queue: 4294967295 queues: 4294967295", "queues: "},
+      {"strand {", "strand { first_queue: 4294967295 queues: 4294967295",
+       "strand[0].queues: ends at queue 8589934589; a rank has up to 4096 queues"},
+      {"strand {", "strand {\n  first_queue: 65535 queues: 65535",
+       "x.txt:14:22: stage[0].strand[0].queues: ends at queue 131069; a rank has up to 4096 queues"},
       {"strand {", "strand { loop { } } strand {", "queue 0 of rank 0 already follows strand[0]"},
       {"loop {", "loop { rounds: \"99999999\"", "rounds: 99999999 rounds"},
+      {"loop {", "loop { rounds: \"4294967296\"",
+       "'4294967296' stands at character 1, where a number up to 1073741824 should be"},
       {"notify: \"0\"", "notify: \"p\" notify: \"p\"", "x.txt:15:"},
       {"wait notify: \"0\"", "wait notify: \"r-1\"", "task[1].notify: notify slots -1 to -1"},
       {"wait notify: \"0\"", "wait notify: \"0\" source: \"output\"", "task[1].source: a wait moves no bytes"},

@@ -14,7 +14,7 @@ namespace hcclsim::hccl {
 namespace {
 
 /// Largest magnitude of a coefficient: sums of three of them times a position, round or queue stay far from overflow.
-constexpr std::int64_t largest_coefficient = std::int64_t{1} << 30;
+constexpr std::int32_t largest_coefficient = std::int32_t{1} << 30;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
@@ -51,12 +51,12 @@ class Reader {
   }
 
   template <typename Number>
-  std::optional<Number> take_number() {
+  std::optional<Number> take_number(Number largest = std::numeric_limits<Number>::max()) {
     skip_blanks();
     if (next_ == text_.size() || !is_digit(text_[next_])) return std::nullopt;
     Number number{};
     const auto [end, error] = std::from_chars(text_.data() + next_, text_.data() + text_.size(), number);
-    if (error != std::errc()) fail("a smaller number");
+    if (error != std::errc() || number > largest) fail(fmt::format("a number up to {}", largest));
     next_ = static_cast<std::size_t>(end - text_.data());
     return number;
   }
@@ -72,12 +72,13 @@ class Reader {
     std::array<std::int64_t, 4> sum{};  // base, p, r, q
     bool negative = take('-');
     do {
-      const std::optional<std::int32_t> factor = take_number<std::int32_t>();
+      const std::optional<std::int32_t> factor = take_number<std::int32_t>(largest_coefficient);
       if (factor.has_value()) static_cast<void>(take('*'));
       const std::size_t variable = take_variable();
       if (!factor.has_value() && variable == 0) fail("a number, p, r or q");
       sum[variable] += (negative ? -1 : 1) * std::int64_t{factor.value_or(1)};
-      if (std::abs(sum[variable]) > largest_coefficient) fail("numbers up to 2^30");
+      if (std::abs(sum[variable]) > largest_coefficient)
+        fail(fmt::format("a sum of numbers up to {}", largest_coefficient));
       negative = false;
     } while (take('+') || (negative = take('-')));
     const auto narrow = [](std::int64_t number) { return static_cast<std::int32_t>(number); };
