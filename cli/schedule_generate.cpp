@@ -57,6 +57,9 @@ std::uint64_t elements_of(const GenerateOptions& options, const NamedCollective&
 
 hccl::CollectiveRequest request_of(const GenerateOptions& options, Rank ranks) {
   const NamedCollective named = parse_collective_name(options.collective);
+  if (options.root != 0 && !hccl::is_rooted(named.collective)) {
+    bad_input("option", "--root {}: {} has none", options.root, options.collective);
+  }
   hccl::Operation operation{.ranks = ranks, .collective = named.collective, .root = options.root};
   operation.type = parse_data_type(options.type);
   operation.op = parse_reduce_op(options.op);

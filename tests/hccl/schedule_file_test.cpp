@@ -244,6 +244,7 @@ TEST(ScheduleFile, WhatNobodyCouldRunIsRefused) {
       {"loop {", "loop { rounds: \"99999999\"", "rounds: 99999999 rounds"},
       {"loop {", "loop { rounds: \"4294967296\"",
        "'4294967296' stands at character 1, where a number up to 1073741824 should be"},
+      {"op: sum", "op: sum\nroot: 1", "x.txt:8:1: root: 1 given; allreduce has none"},
       {"notify: \"0\"", "notify: \"p\" notify: \"p\"", "x.txt:15:"},
       {"wait notify: \"0\"", "wait notify: \"r-1\"", "task[1].notify: notify slots -1 to -1"},
       {"wait notify: \"0\"", "wait notify: \"0\" source: \"output\"", "task[1].source: a wait moves no bytes"},

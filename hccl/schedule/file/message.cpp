@@ -110,6 +110,9 @@ class Converter {
     if (!format::ReduceOp_IsValid(message.op())) fail("op", "op {} is not known", static_cast<int>(message.op()));
     schedule.op = parse_reduce_op(format::ReduceOp_Name(message.op()));
     if (message.has_alignment()) schedule.alignment = message.alignment();
+    if (message.root() != 0 && !is_rooted(schedule.collective)) {
+      fail("root", "{} given; {} has none", message.root(), name_of(schedule.collective));
+    }
     schedule.root = message.root();
     schedule.in_place = !message.out_of_place();
     read_counts(message, schedule);
