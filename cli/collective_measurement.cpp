@@ -92,19 +92,24 @@ void note_folding(Measurement& measurement) {
                   folded == measurement.rows.size() ? "every size" : fmt::format("{} sizes", folded), servers));
 }
 
-/// Says of the largest size whose iterations overlap much that they do: ranks that are done begin the next one, as
-/// HCCL's do between the events that hccl_test takes the time between.
+/// Says of the largest size whose iterations overlap much, or so that their average is below HCCL's formula of one
+/// alone, that they do: ranks that are done begin the next one, as HCCL's do between the events that hccl_test takes
+/// the time between.
 void note_overlap(Measurement& measurement, const std::vector<hccl::SimulatedCollectives>& results) {
   constexpr double much = 2;
+  constexpr double rounding = 1e-9;
   const std::size_t empty_rows = measurement.rows.size() - results.size();
   for (std::size_t i = results.size(); i-- > 0;) {
     const hccl::CollectiveTime& last = results[i].calls.front();
-    if (last.end - last.start <= much * last.per_iteration) continue;
+    const MeasurementRow& row = measurement.rows[empty_rows + i];
+    const double over = (last.end - last.start) / last.per_iteration;
+    const bool below_formula = row.formula.has_value() && row.time < *row.formula * (1 - rounding);
+    if (over <= much && (over <= 1 + rounding || !below_formula)) continue;
     measurement.notes.push_back(
         fmt::format("iterations overlap: the average is that of the loop, as hccl_test measures it, in which ranks "
                     "that are done begin the next one; of {} bytes the last one takes {:.2f} us from its first rank "
                     "to its last; -n 1 -w 0 measures one alone",
-                    measurement.rows[empty_rows + i].size, (last.end - last.start) / microsecond));
+                    row.size, (last.end - last.start) / microsecond));
     return;
   }
 }
