@@ -14,11 +14,10 @@
 namespace hcclsim::study {
 namespace {
 
-// Inputs that say what is computed or moved.
-constexpr std::array<std::string_view, 7> work_of_run{"model",   "gradients", "profile", "input",
-                                                      "classes", "batch",     "npus"};
-constexpr std::array<std::string_view, 11> work_of_collective{
-    "collective", "minbytes", "maxbytes", "stepbytes", "stepfactor", "size", "datatype", "op", "root", "ranks", "npus"};
+// Inputs that say what is computed or moved, beside the number of NPUs, which a result has.
+constexpr std::array<std::string_view, 6> work_of_run{"model", "gradients", "profile", "input", "classes", "batch"};
+constexpr std::array<std::string_view, 9> work_of_collective{
+    "collective", "minbytes", "maxbytes", "stepbytes", "stepfactor", "size", "datatype", "op", "root"};
 // What of them still matters to figures per second.
 constexpr std::size_t kinds_of_run = 5;
 constexpr std::size_t kinds_of_collective = 1;
@@ -38,6 +37,7 @@ std::string group_of(const StoredPoint& point, std::string_view column) {
   for (const std::string_view axis : work_axes(point.command, column)) {
     key.push_back(point.inputs.value(std::string(axis), std::string()));
   }
+  if (!is_rate(column)) key.push_back(point.npus);
   return key.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -8,8 +8,9 @@
 
 /// Which points of a sweep are the best. A figure compares points that do the same work: a smaller batch always takes
 /// less time, and a broadcast has another bandwidth than an allreduce. So points are taken in groups that have the same
-/// command and the same inputs that say what is computed or moved; a bandwidth or a number of images per second is
-/// compared across sizes and batches, too.
+/// command, the same inputs that say what is computed or moved, and the same number of NPUs in their results, whether
+/// --npus or the platform says it; a bandwidth or a number of images per second is compared across sizes, batches and
+/// numbers of NPUs, too.
 namespace hcclsim::study {
 
 /// A column of figures, and whether more of it is better.

@@ -41,6 +41,11 @@ constexpr std::string_view finished_columns =
     "status, result, error, error_kind, exit_status, finished_s, wall_s, step_time_s, images_per_s, "
     "exposed_communication_s, hbm_peak_bytes, time_s, algbw_Bps, busbw_Bps";
 
+/// The NPUs of a run, or the ranks of a collective's measurements, which all have the same.
+constexpr std::string_view npus_of_result =
+    "CASE WHEN json_valid(result) THEN coalesce(json_extract(result, '$.npus'), json_extract(result, "
+    "'$.rows[0].ranks')) END";
+
 double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 std::string host_name() {
@@ -319,8 +324,8 @@ PointCounts SweepStore::counts() {
 void SweepStore::for_each(const std::function<void(const StoredPoint&)>& visit, bool results) {
   Statement select(database_,
                    fmt::format("SELECT number, id, command, inputs, platform_hash, version, status, {}, error, "
-                               "error_kind, exit_status, {} FROM points ORDER BY number",
-                               results ? "result" : "NULL", fmt::join(figure_columns, ", ")));
+                               "error_kind, exit_status, {}, {} FROM points ORDER BY number",
+                               results ? "result" : "NULL", npus_of_result, fmt::join(figure_columns, ", ")));
   while (select.step()) {
     StoredPoint point{.number = select.integer(0),
                       .id = select.text(1),
@@ -332,11 +337,12 @@ void SweepStore::for_each(const std::function<void(const StoredPoint&)>& visit, 
                       .result = select.text(7),
                       .error = select.text(8),
                       .error_kind = select.text(9),
-                      .exit_status = static_cast<int>(select.integer(10))};
+                      .exit_status = static_cast<int>(select.integer(10)),
+                      .npus = select.integer(11)};
     if (!is_object_of_texts(point.inputs)) {
       bad_input("database", "{}: the inputs of point {} are damaged", database_.path(), point.number);
     }
-    constexpr int first_figure = 11;
+    constexpr int first_figure = 12;
     for (std::size_t i = 0; i < figure_columns.size(); ++i) {
       point.figures.at(i) = select.real(first_figure + static_cast<int>(i));
     }

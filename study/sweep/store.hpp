@@ -50,6 +50,7 @@ struct StoredPoint {
   std::string error;
   std::string error_kind;
   int exit_status = 0;
+  std::int64_t npus = 0;  ///< that take part, as the result says; 0 if it does not
   std::array<std::optional<double>, figure_columns.size()> figures{};
 
   [[nodiscard]] std::optional<double> figure(std::string_view column) const;

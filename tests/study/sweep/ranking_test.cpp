@@ -44,6 +44,16 @@ TEST(Ranking, TimesCompareWithinOneWork) {
   EXPECT_THAT(groups(points, {}), ElementsAre("1/1", "2/2", "5/1"));
 }
 
+TEST(Ranking, TimesCompareAmongAsManyNpus) {
+  std::vector<StoredPoint> points{done(1, "run", {{"platform", "one"}}, "step_time_s", 0.2),
+                                  done(2, "run", {{"platform", "two"}}, "step_time_s", 0.3),
+                                  done(3, "run", {{"platform", "two"}, {"npus", "8"}}, "step_time_s", 0.1)};
+  points[0].npus = 8;
+  points[1].npus = 16;
+  points[2].npus = 8;
+  EXPECT_THAT(groups(points, {}), ElementsAre("3/2", "2/1"));
+}
+
 TEST(Ranking, RatesCompareAcrossSizes) {
   const std::vector<StoredPoint> runs{done(1, "run", {{"model", "vgg16"}, {"batch", "16"}}, "images_per_s", 100),
                                       done(2, "run", {{"model", "vgg16"}, {"batch", "32"}}, "images_per_s", 120),
