@@ -154,22 +154,33 @@ std::string best(const std::vector<StoredPoint>& points, const SweepShowCommand&
   return text;
 }
 
+/// The values of an axis and their numbers; empty if they are none.
+std::map<std::string, double> numbers_on(const std::string& axis, const std::vector<StoredPoint>& points) {
+  std::map<std::string, double> found;
+  for (const StoredPoint& point : points) found[input_text(point, axis)] = 0;
+  std::vector<std::string> values;
+  for (const auto& [value, _] : found) values.push_back(value);
+  const std::optional<std::vector<double>> numbers = study::axis_numbers(values);
+  if (!numbers.has_value()) return {};
+  for (std::size_t i = 0; i < values.size(); ++i) found[values[i]] = (*numbers)[i];
+  return found;
+}
+
 /// One line per value of a second axis.
 std::string plot(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
   constexpr std::size_t most_series = 8;
   const std::vector<std::string> axes = axes_of(points);
   const std::string_view column = column_of(command, points);
-  const auto number = [](const StoredPoint& point, const std::string& axis) {
-    return study::leading_number(input_text(point, axis));
-  };
-  const auto numeric = [&](const std::string& axis) {
-    return std::all_of(points.begin(), points.end(),
-                       [&](const StoredPoint& point) { return number(point, axis).has_value(); });
-  };
-  const auto x = std::find_if(axes.rbegin(), axes.rend(), numeric);
+  std::map<std::string, double> numbers;  // by value of x
+  const auto x = std::find_if(axes.rbegin(), axes.rend(), [&](const std::string& axis) {
+    numbers = numbers_on(axis, points);
+    return !numbers.empty();
+  });
   if (x == axes.rend() || axes.size() > 2) {
-    bad_input("sweep", "{}: {} inputs vary ({}); a plot needs one of numbers, and at most one other", command.database,
-              axes.size(), fmt::join(axes, ", "));
+    bad_input("sweep",
+              "{}: {} inputs vary ({}); a plot needs one of numbers, no two of them the same, and at most one other; "
+              "`hcclsim sweep show` has all",
+              command.database, axes.size(), fmt::join(axes, ", "));
   }
   std::map<std::string, std::map<double, double>> lines;
   std::vector<std::string> order;
@@ -180,11 +191,15 @@ std::string plot(const std::vector<StoredPoint>& points, const SweepShowCommand&
       if (axis != *x) name = fmt::format("{} {}", axis, input_text(point, axis));
     }
     if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
-    lines[name][*number(point, *x)] = figure.value_or(std::numeric_limits<double>::quiet_NaN());
+    lines[name][numbers.at(input_text(point, *x))] = figure.value_or(std::numeric_limits<double>::quiet_NaN());
   }
   if (order.size() > most_series) {
     bad_input("sweep", "{}: {} lines, one per value beside {}; a plot has at most {}", command.database, order.size(),
               *x, most_series);
+  }
+  if (std::none_of(points.begin(), points.end(),
+                   [&](const StoredPoint& point) { return point.figure(column).has_value(); })) {
+    bad_input("sweep", "{}: no point with {} is done", command.database, column);
   }
   LineChart chart{
       .title = fmt::format("{} over {}", column, *x), .x_label = *x, .y_label = std::string(column), .series = {}};
@@ -194,11 +209,13 @@ std::string plot(const std::vector<StoredPoint>& points, const SweepShowCommand&
 
 /// One that cannot be read does not stop the others.
 void merge(const SweepShowCommand& command) {
-  SweepStore store(command.database, access_to(command.database, false));
   std::vector<std::string> faults;
+  std::optional<SweepStore> store;  // not made before there is something to take
   for (const std::string& other : command.others) {
     try {
-      const std::uint64_t taken = store.merge(other);
+      static_cast<void>(SweepStore(other, SweepStore::Access::read));
+      if (!store.has_value()) store.emplace(command.database, access_to(command.database, false));
+      const std::uint64_t taken = store->merge(other);
       print(fmt::format("{}: {} points\n", other, taken));
     } catch (const Error& error) {
       faults.emplace_back(error.what());

@@ -64,7 +64,10 @@ class Axis {
     return found->second;
   }
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] Json json() const { return {{"name", name_}, {"values", values_}}; }
+  [[nodiscard]] Json json() const {
+    const std::optional<std::vector<double>> numbers = study::axis_numbers(values_);
+    return {{"name", name_}, {"values", values_}, {"numbers", numbers.has_value() ? Json(*numbers) : Json(nullptr)}};
+  }
 
  private:
   std::string name_;

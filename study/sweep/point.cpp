@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -21,6 +22,46 @@ constexpr std::uint32_t most_shards = 1U << 20U;
 std::optional<std::uint32_t> parse_count(std::string_view text) {
   const std::optional<std::uint32_t> count = parse_number<std::uint32_t>(text);
   return count == 0U ? std::nullopt : count;
+}
+
+/// The numbers alone, if what follows them is always the same.
+std::optional<std::vector<double>> numbers_of_one_unit(const std::vector<std::string_view>& items) {
+  std::vector<double> numbers;
+  std::optional<std::string_view> unit;
+  for (const std::string_view item : items) {
+    const std::optional<Quantity> quantity = parse_quantity(item);
+    if (!quantity.has_value() || unit.value_or(quantity->unit) != quantity->unit) return std::nullopt;
+    unit = quantity->unit;
+    numbers.push_back(quantity->number);
+  }
+  return numbers;
+}
+
+/// Bytes; also with the letters that sizes of collectives may have.
+double size_of_text(std::string_view text) {
+  constexpr std::string_view letters = "KMGkmg";
+  constexpr std::size_t powers = 3;
+  constexpr int bits = 10;
+  const std::optional<Quantity> quantity = parse_quantity(text);
+  if (quantity.has_value() && quantity->unit.size() == 1) {
+    const std::size_t letter = letters.find(quantity->unit);
+    if (letter != std::string_view::npos) {
+      return std::ldexp(quantity->number, bits * (static_cast<int>(letter % powers) + 1));
+    }
+  }
+  return static_cast<double>(parse_bytes(text));
+}
+
+/// All items by a function that throws Error for what it cannot parse.
+template <auto parse>
+std::optional<std::vector<double>> numbers_by(const std::vector<std::string_view>& items) {
+  try {
+    std::vector<double> numbers;
+    for (const std::string_view item : items) numbers.push_back(static_cast<double>(parse(item)));
+    return numbers;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -82,9 +123,15 @@ std::vector<std::string> varying_axes(const std::vector<const Json*>& inputs) {
   return names;
 }
 
-std::optional<double> leading_number(std::string_view value) {
-  const std::optional<Quantity> quantity = parse_quantity(value);
-  return quantity.has_value() ? std::optional(quantity->number) : std::nullopt;
+std::optional<std::vector<double>> axis_numbers(const std::vector<std::string>& values) {
+  for (const auto numbers :
+       {numbers_of_one_unit, numbers_by<size_of_text>, numbers_by<parse_bandwidth>, numbers_by<parse_duration>}) {
+    std::vector<std::string_view> items;
+    for (const std::string& value : values) items.push_back(std::string_view(value).substr(0, value.find(',')));
+    const std::optional<std::vector<double>> found = numbers(items);
+    if (found.has_value() && std::set<double>(found->begin(), found->end()).size() == values.size()) return found;
+  }
+  return std::nullopt;
 }
 
 }  // namespace hcclsim::study

@@ -47,7 +47,9 @@ struct Shard {
 /// The inputs that differ between points, in the order of the first point's inputs, then as they come up.
 [[nodiscard]] std::vector<std::string> varying_axes(const std::vector<const Json*>& inputs);
 
-/// The number that a value begins with, such as 20 of "20GBps" and 80 of "80,20"; nothing for other text.
-[[nodiscard]] std::optional<double> leading_number(std::string_view value);
+/// The values of an axis as numbers: of lists their first items; as they are written if all have the same unit, such as
+/// 20 of "20GBps", else in bytes, bytes per second or seconds. Nothing if some value is none or two have the same
+/// number.
+[[nodiscard]] std::optional<std::vector<double>> axis_numbers(const std::vector<std::string>& values);
 
 }  // namespace hcclsim::study

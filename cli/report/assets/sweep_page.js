@@ -10,12 +10,6 @@ function metricWords(metric, value) {
   return value === null ? "–" : words(value);
 }
 
-// Values of an axis as numbers, if all of them begin with one and no two with the same: "80,20" is 80, "20GBps" 20.
-function numbersOf(axis) {
-  const numbers = axis.values.map((value) => parseFloat(value));
-  return numbers.every(Number.isFinite) && new Set(numbers).size === numbers.length ? numbers : null;
-}
-
 // Points by words: {status, inputs: {axis: value}, values: {metric: number}, error}.
 function sweepPoints(data) {
   return data.points.map(([status, places, figures, error]) => ({
@@ -34,7 +28,7 @@ class SweepExplorer {
     this.points = new Map(points.map((point) => [this.keyOf((axis) => point.inputs[axis.name]), point]));
     this.metric = data.metrics[0];
     // Numbers make the better x axis; what has most values comes first.
-    const order = [...data.axes].sort((a, b) => (numbersOf(b) !== null) - (numbersOf(a) !== null) || b.values.length - a.values.length);
+    const order = [...data.axes].sort((a, b) => (b.numbers !== null) - (a.numbers !== null) || b.values.length - a.values.length);
     this.x = order[0];
     this.y = order[1] || null;
     this.held = new Map(data.axes.map((axis) => [axis.name, best.inputs[axis.name]]));
@@ -90,7 +84,7 @@ class SweepExplorer {
 
   // A line for each value of y; bars where x is no number.
   curves(lines) {
-    const numbers = numbersOf(this.x);
+    const numbers = this.x.numbers;
     const most = 8;
     const shown = lines.slice(0, most);
     const name = (y) => (y === null ? this.metric.title : `${this.y.name} ${y}`);

@@ -30,8 +30,9 @@ std::vector<StoredPoint> four_points() {
 
 TEST(SweepPage, NamesWhatWasVariedAndWhatWasFound) {
   const ordered_json data = sweep_data(four_points());
-  EXPECT_EQ(data["axes"], ordered_json::parse(R"([{"name": "batch", "values": ["16", "32"]},
-                                                  {"name": "split-by-size", "values": ["50,50", "60,40"]}])"));
+  EXPECT_EQ(data["axes"], ordered_json::parse(R"([
+      {"name": "batch", "values": ["16", "32"], "numbers": [16.0, 32.0]},
+      {"name": "split-by-size", "values": ["50,50", "60,40"], "numbers": [50.0, 60.0]}])"));
   ASSERT_EQ(data["metrics"].size(), 2U);  // no point has the others
   EXPECT_EQ(data["metrics"][0]["key"], "step_time_s");
   EXPECT_EQ(data["metrics"][1]["more"], true);

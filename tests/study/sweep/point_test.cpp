@@ -94,11 +94,21 @@ TEST(Point, VaryingAxes) {
   EXPECT_THAT(varying_axes({&one, &one}), ElementsAre());
 }
 
-TEST(Point, LeadingNumbers) {
-  EXPECT_EQ(leading_number("20GBps"), 20);
-  EXPECT_EQ(leading_number("80,20"), 80);
-  EXPECT_EQ(leading_number("0.5"), 0.5);
-  EXPECT_EQ(leading_number("ring"), std::nullopt);
+TEST(Point, AxisNumbers) {
+  using Texts = std::vector<std::string>;
+  using Numbers = std::vector<double>;
+  EXPECT_EQ(axis_numbers(Texts{"20GBps", "5GBps"}), (Numbers{20, 5}));
+  EXPECT_EQ(axis_numbers(Texts{"80,20", "60,40"}), (Numbers{80, 60}));
+  EXPECT_EQ(axis_numbers(Texts{"0.5", "-1"}), (Numbers{0.5, -1}));
+  EXPECT_EQ(axis_numbers(Texts{"1K", "512K", "1M", "1G"}), (Numbers{1024, 524288, 1048576, 1073741824}));
+  EXPECT_EQ(axis_numbers(Texts{"512", "1k", "2m"}), (Numbers{512, 1024, 2097152}));
+  EXPECT_EQ(axis_numbers(Texts{"1KiB", "1MB"}), (Numbers{1024, 1e6}));
+  EXPECT_EQ(axis_numbers(Texts{"800MBps", "1GBps", "16Gbps"}), (Numbers{8e8, 1e9, 2e9}));
+  EXPECT_EQ(axis_numbers(Texts{"500ms", "2s", "1m"}), (Numbers{0.5, 2, 60}));
+  EXPECT_EQ(axis_numbers(Texts{"1K", "1024"}), std::nullopt);  // one place for two values
+  EXPECT_EQ(axis_numbers(Texts{"80,20", "80,10,10"}), std::nullopt);
+  EXPECT_EQ(axis_numbers(Texts{"1s", "1GBps"}), std::nullopt);
+  EXPECT_EQ(axis_numbers(Texts{"ring", "8"}), std::nullopt);
 }
 
 }  // namespace
