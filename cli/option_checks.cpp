@@ -51,7 +51,8 @@ CLI::Validator one_of(std::vector<std::string> words) {
 CLI::Option* add_levels_option(CLI::App& command, std::string& levels) {
   return command
       .add_option("--levels", levels, "Levels of a hierarchy from the innermost on, such as 2:ring,8:mesh,4:nhr")
-      ->check(parsed_by(hccl::parse_levels, ""));
+      ->check(parsed_by(hccl::parse_levels, ""))
+      ->type_name("LIST");
 }
 
 CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {

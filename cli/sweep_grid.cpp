@@ -29,8 +29,9 @@ namespace {
 using study::ValueForm;
 
 /// Options that write files or change the form of what is printed: a point has neither.
-constexpr std::array<std::string_view, 10> not_swept{"help",       "config", "format", "trace",      "trace-ranks",
-                                                     "step-trace", "plot",   "save",   "save-every", "loss-plot"};
+constexpr std::array<std::string_view, 13> not_swept{"help",       "config",    "format", "trace",      "trace-ranks",
+                                                     "step-trace", "plot",      "save",   "save-every", "loss-plot",
+                                                     "baseline",   "tolerance", "junit"};
 
 bool is_flag(const CLI::Option& option) { return option.get_expected_max() == 0; }
 
@@ -69,8 +70,9 @@ class AxisReader {
     const CLI::Option* const known = name == collective_axis && command_.app().get_name() == "collective"
                                          ? command_.app().get_option_no_throw("OP")
                                          : command_.app().get_option_no_throw("--" + name);
-    if (known == nullptr)
+    if (known == nullptr && std::find(not_swept.begin(), not_swept.end(), name) == not_swept.end()) {
       bad_input("option", "{}: {} has no such option{}", place, command_.app().get_name(), nearest_option(name));
+    }
     if (std::find(not_swept.begin(), not_swept.end(), name) != not_swept.end()) {
       bad_input("option",
                 "{}: not of a sweep, whose points write and print nothing; the command of `sweep best` takes it",
