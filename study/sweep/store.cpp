@@ -314,7 +314,10 @@ void SweepStore::void_claims_of_the_dead() {
 
 PointCounts SweepStore::counts() {
   PointCounts counts;
-  Statement select(database_, "SELECT status, count(*) FROM points GROUP BY status");
+  Statement select(database_,
+                   fmt::format("SELECT CASE WHEN status = 'running' AND (owner IN ({}) OR owner NOT IN (SELECT id FROM "
+                               "sweeps)) THEN 'waiting' ELSE status END AS now, count(*) FROM points GROUP BY now",
+                               fmt::join(dead_owners(), ", ")));
   while (select.step()) {
     counts.of(parse_status(select.text(0))) = static_cast<std::uint64_t>(select.integer(1));
   }

@@ -94,6 +94,7 @@ class SweepStore {
   /// Makes points wait again whose process has died. Writes only if there are such processes or points.
   void void_claims_of_the_dead();
 
+  /// Points of processes that have died wait.
   [[nodiscard]] PointCounts counts();
   /// Visits points in their order; `results` says whether their results are read, too.
   void for_each(const std::function<void(const StoredPoint&)>& visit, bool results);

@@ -166,6 +166,8 @@ TEST(SweepStore, ProcessesOfOtherMachinesLiveWhileTheyAreHeardOf) {
     SweepStore store(path, Access::work);
     store.add(points);
     enter_other(path, each.boot_id, each.silent_s);
+    EXPECT_EQ(store.counts().running, each.alive ? 1U : 0U);  // nothing has been made of it yet
+    EXPECT_EQ(store.counts().waiting, each.alive ? 0U : 1U);
     store.void_claims_of_the_dead();
     EXPECT_EQ(store.claim(points[0].id), !each.alive) << each.boot_id << each.silent_s;
   }
