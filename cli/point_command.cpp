@@ -20,6 +20,14 @@ std::string compact(const std::string& json) {
   return study::Json::parse(json).dump(-1, ' ', false, study::Json::error_handler_t::replace);
 }
 
+/// Says whether a file still is what names the point: a result of another file would be stored under this one's name.
+void require_unchanged(const study::Point& point, const std::string& input) {
+  const std::string& path = point.files.at(input);
+  if (study::content_hash_of_file(path) == point.hashes.at(input)) return;
+  bad_input("sweep", "{}: has changed since the sweep began; give the command again, which takes it as a new file",
+            path);
+}
+
 class RunPoint : public PointCommand {
  public:
   RunPoint() : PointCommand("run") { add_run_options(app(), options_); }
@@ -121,10 +129,15 @@ study::LoadGroup group_loader(const Interruption& interruption) {
     const std::unique_ptr<PointCommand> command = PointCommand::make(first.command);
     command->set(first.inputs);
     auto cluster = std::make_shared<sim::Cluster>(first.files.at("platform"), command->platform_edits());
+    require_unchanged(first, "platform");
     return [cluster = std::move(cluster), &interruption](const study::Point& point) {
       const std::unique_ptr<PointCommand> one = PointCommand::make(point.command);
       one->set(point.inputs);
-      return one->compute(*cluster, interruption);
+      study::Computed computed = one->compute(*cluster, interruption);
+      for (const auto& [input, path] : point.files) {
+        if (input != "platform") require_unchanged(point, input);  // that one is in memory
+      }
+      return computed;
     };
   };
 }
