@@ -128,7 +128,7 @@ std::optional<std::vector<double>> axis_numbers(const std::vector<std::string>& 
        {numbers_of_one_unit, numbers_by<size_of_text>, numbers_by<parse_bandwidth>, numbers_by<parse_duration>}) {
     std::vector<std::string_view> items;
     for (const std::string& value : values) items.push_back(std::string_view(value).substr(0, value.find(',')));
-    const std::optional<std::vector<double>> found = numbers(items);
+    std::optional<std::vector<double>> found = numbers(items);
     if (found.has_value() && std::set<double>(found->begin(), found->end()).size() == values.size()) return found;
   }
   return std::nullopt;
