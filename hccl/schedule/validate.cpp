@@ -92,6 +92,7 @@ class Validator {
       }
       check_overlaps(strands);
     }
+    check_queues();
     check_ranges();
   }
 
@@ -122,7 +123,7 @@ class Validator {
     if (value < least || value > most) fail(field, "{} given; accepted: {} to {}", value, least, most);
   }
 
-  void check_sizes() {
+  void check_sizes() const {
     require<Rank>("ranks", schedule_.ranks, 1, most_ranks);
     require<std::uint64_t>("elements", schedule_.elements, 0, most_bytes / size_of(schedule_.type) / schedule_.ranks);
     require<Bytes>("alignment", schedule_.alignment, 1, Bytes{1} << 30U);
@@ -142,7 +143,6 @@ class Validator {
     require<Bytes>("ccl", schedule_.ccl, 0, most_bytes);
     check_window();
     const std::uint64_t ranks = schedule_.ranks;
-    check_queues();
     require<std::uint64_t>("notifies", schedule_.notifies, 0, most_notifies_in_all / ranks);
     if (schedule_.groups.size() > std::numeric_limits<std::uint16_t>::max()) {
       fail("group", "{} groups; accepted are up to {}", schedule_.groups.size(),
@@ -150,19 +150,11 @@ class Validator {
     }
   }
 
-  /// Too many are the fault of the strand that names the last of them, if one does.
-  void check_queues() {
-    const std::uint64_t most = std::min<std::uint64_t>(most_queues, most_queues_in_all / schedule_.ranks);
-    for (std::size_t s = 0; s < schedule_.stages.size() && schedule_.queues > most; ++s) {
-      const Inside stage(*this, "stage", s);
-      const std::vector<Strand>& strands = schedule_.stages[s].strands;
-      for (std::size_t i = 0; i < strands.size(); ++i) {
-        const Inside inside(*this, "strand", i);
-        const std::uint64_t end = std::uint64_t{strands[i].first_queue} + strands[i].queues;
-        if (end >= schedule_.queues) fail("queues", "ends at queue {}; a rank has up to {} queues", end - 1, most);
-      }
-    }
-    require<std::uint64_t>("queues", schedule_.queues, 1, most);
+  /// Comes after the strands, so that what names too many queues is refused at its place.
+  void check_queues() const { require<std::uint64_t>("queues", schedule_.queues, 1, queues_of_a_rank()); }
+
+  [[nodiscard]] std::uint64_t queues_of_a_rank() const {
+    return std::min<std::uint64_t>(most_queues, most_queues_in_all / schedule_.ranks);
   }
 
   void check_window() const {
@@ -192,8 +184,9 @@ class Validator {
 
   void check_strand(const Strand& strand) {
     const Group& group = group_of("group", strand.group);
-    require<std::uint32_t>("first_queue", strand.first_queue, 0, schedule_.queues - 1);
-    require<std::uint32_t>("queues", strand.queues, 1, schedule_.queues - strand.first_queue);
+    const std::uint64_t queues = std::clamp<std::uint64_t>(schedule_.queues, 1, queues_of_a_rank());
+    require<std::uint64_t>("first_queue", strand.first_queue, 0, queues - 1);
+    require<std::uint64_t>("queues", strand.queues, 1, queues - strand.first_queue);
     for (std::size_t i = 0; i < strand.loops.size(); ++i) {
       const Inside inside(*this, "loop", i);
       const Loop& loop = strand.loops[i];
