@@ -5,12 +5,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
-#include <optional>
 #include <vector>
 
-#include "base/error.hpp"
-#include "base/text.hpp"
 #include "sim/platform_catalog.hpp"
 
 namespace hcclsim::sim {
@@ -34,10 +30,10 @@ Hop pair_hop(std::string_view prefix, std::uint32_t from, std::uint32_t to) {
 class Writer {
  public:
   explicit Writer(const PlatformOptions& options)
-      : options_(options), soc_(find_soc_entry(options.soc)), model_(*soc_.server) {
-    if (options_.npus_per_server == 0) options_.npus_per_server = model_.npus;
-    npus_ = std::uint64_t{options_.servers} * options_.npus_per_server;
-    check_servers();
+      : options_(with_servers_complete(options)),
+        soc_(find_soc_entry(options.soc)),
+        model_(*soc_.server),
+        npus_(std::uint64_t{options_.servers} * options_.npus_per_server) {
     if (options_.fabric.fat_tree) complete_fat_tree(options_.fabric, options_.servers, options_.npus_per_server);
   }
 
@@ -74,45 +70,6 @@ class Writer {
   [[nodiscard]] bool super_pod() const { return model_.topology == ServerTopology::ub_plane && options_.servers > 1; }
   [[nodiscard]] std::uint32_t first_npu(std::uint32_t server) const { return server * options_.npus_per_server; }
   [[nodiscard]] double peak_gflops() const { return soc_.cube_cores * 8192.0 * soc_.clock_ghz; }
-
-  void check_servers() const {
-    if (options_.servers == 0) bad_input("servers", "--servers must be at least 1");
-    const std::uint32_t n = options_.npus_per_server;
-    const bool groups = model_.topology == ServerTopology::hccs_groups;
-    const bool plane = model_.topology == ServerTopology::ub_plane;
-    const bool possible =
-        n <= model_.npus && (!groups || n == 1 || n == 2 || n == 4 || n == 8) && (!plane || n % 2 == 0);
-    if (!possible) {
-      bad_input("npus-per-server", "--npus-per-server: {} with {} has {}; got {}", model_.title, soc_.name,
-                groups  ? "1, 2, 4 or 8 NPUs"
-                : plane ? "an even number of dies up to 16"
-                        : "1 to 8 NPUs",
-                n);
-    }
-    if (npus_ > max_generated_npus) {
-      bad_input("servers", "--servers: {} servers of {} are {} NPUs; at most {} NPUs are supported", options_.servers,
-                n, npus_, max_generated_npus);
-    }
-    if (!options_.super_pods.empty() && !plane) {
-      bad_input("super-pods", "--super-pods is for A3, whose unified bus joins servers; {} has none", model_.title);
-    }
-    const std::uint32_t largest = options_.super_pods.empty()
-                                      ? options_.servers
-                                      : *std::max_element(options_.super_pods.begin(), options_.super_pods.end());
-    if (model_.max_servers != 0 && largest > model_.max_servers) {
-      bad_input("servers", "--servers: a super-pod of {} has at most {} nodes, got {}; --super-pods makes several",
-                model_.title, model_.max_servers, largest);
-    }
-    if (options_.fabric.fat_tree && plane) {
-      bad_input("fabric",
-                "--fabric fat-tree is for servers on RoCE; the nodes of {} are joined by the unified bus: use star",
-                model_.title);
-    }
-    if (options_.shared_pcie && (!groups || n != model_.npus)) {
-      bad_input("pcie", "--pcie shared is for full 910A servers: {} with {} NPUs has no PCIe between NPUs",
-                model_.title, n);
-    }
-  }
 
   [[nodiscard]] std::string description() const {
     std::string inside;
@@ -449,37 +406,11 @@ class Writer {
   PlatformOptions options_;
   const SocEntry& soc_;
   const ServerModel& model_;
-  std::uint64_t npus_ = 0;
+  std::uint64_t npus_;
   fmt::memory_buffer out_;
 };
 
 }  // namespace
-
-std::vector<std::uint32_t> parse_super_pods(std::string_view text, std::uint32_t servers) {
-  std::vector<std::uint32_t> numbers;
-  for (const std::string_view part : split(text, ',')) {
-    const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(part);
-    if (!number || *number == 0 || *number > max_generated_npus) {
-      bad_input("super-pods",
-                "--super-pods: '{}' is neither a number of super-pods nor the servers of each, such as 3,1", text);
-    }
-    numbers.push_back(*number);
-  }
-  if (numbers.size() == 1) {
-    const std::uint32_t pods = numbers.front();
-    if (servers % pods != 0) {
-      bad_input("super-pods",
-                "--super-pods: {} servers do not make {} super-pods of one size; give the servers of each, such as 3,1",
-                servers, pods);
-    }
-    return std::vector<std::uint32_t>(pods, servers / pods);
-  }
-  const std::uint64_t sum = std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});
-  if (sum != servers) {
-    bad_input("super-pods", "--super-pods: {} are {} servers, --servers says {}", text, sum, servers);
-  }
-  return numbers;
-}
 
 std::string generate_platform(const PlatformOptions& options) { return Writer(options).write(); }
 

@@ -1,11 +1,8 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "sim/platform_fabric.hpp"
+#include "sim/platform_options.hpp"
 
 /// Writes platform files: servers of one kind of NPU, joined by a fabric. The shipped files of platforms/ are what this
 /// generator writes, so the figures of sim/platform_catalog.cpp are the only ones.
@@ -23,22 +20,6 @@
 ///    and a property `route:npu-A:npu-B` for each pair, which sim::Cluster adds as bypass routes. SimGrid alone sees
 ///    the fabric only. Such a file has no CPU hosts.
 namespace hcclsim::sim {
-
-struct PlatformOptions {
-  std::string soc;  ///< as find_soc_entry accepts it
-  std::uint32_t servers = 1;
-  std::uint32_t npus_per_server = 0;  ///< 0: a full server
-  /// A3: servers of each super-pod, in this order; empty: all are one.
-  std::vector<std::uint32_t> super_pods{};
-  bool shared_pcie = false;  ///< 910A: one PCIe path between the two meshes instead of one link per pair
-  FabricOptions fabric{};
-};
-
-inline constexpr std::uint32_t max_generated_npus = 16384;
-
-/// Servers of each super-pod by the user's word: their number, "2", of equal size, or the servers of each, "3,1".
-/// Throws Error(bad_input, "super-pods") unless that makes so many servers.
-[[nodiscard]] std::vector<std::uint32_t> parse_super_pods(std::string_view text, std::uint32_t servers);
 
 /// The platform file as a string; the same options give the same bytes. Throws Error(bad_input) for options that no
 /// cluster has, such as three 910A in a server or a leaf size that does not divide the NPUs.
