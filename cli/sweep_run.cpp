@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -112,6 +113,12 @@ void leave_out_finished(std::vector<study::Point>& points, const std::string& da
   std::erase_if(points, [&](const study::Point& point) { return finished.contains(point.id); });
 }
 
+/// Which file has a name; 0 if there is none.
+ino_t file_number(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
 void run(const SweepRunCommand& command) {
   std::vector<study::Point> points = command.grid.points();
   if (!command.shard.empty()) {
@@ -120,6 +127,7 @@ void run(const SweepRunCommand& command) {
   }
   if (!command.not_in.empty()) leave_out_finished(points, command.not_in, command.retry_failed);
   study::SweepStore store(command.grid.database, access_to(command.grid.database, command.shared));
+  const ino_t file = file_number(command.grid.database);
   store.add(points);
   if (command.retry_failed) store.retry(ids_of(points));
   Progress progress;
@@ -137,6 +145,10 @@ void run(const SweepRunCommand& command) {
              });
            }});
   progress.erase();
+  if (file_number(command.grid.database) != file) {
+    bad_input("database", "{}: was removed or replaced while the sweep ran; what it computed is lost",
+              command.grid.database);
+  }
   try {
     report_points(store, points, tally.computed);
   } catch (const Error&) {

@@ -56,6 +56,14 @@ class SweepProcess(unittest.TestCase):
         tasks = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return [int(task) for task in tasks] + [each for task in tasks for each in self.children(task)]
 
+    def test_removed_database(self):
+        process = self.start("-j", "1")
+        self.wait_for(2, process)
+        self.database.unlink()
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 2)
+        self.assertIn("was removed or replaced while the sweep ran", err)
+
     def test_killed_and_resumed(self):
         process = self.start("-j", "2")
         self.wait_for(POINTS // 6, process)
