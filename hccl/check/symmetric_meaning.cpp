@@ -184,32 +184,41 @@ class RotatingMeaning {
   std::vector<ByteRange> places_;
 };
 
-/// What is wrong with a piece of the result of a rank, or nothing.
+bool of_right_ranks(RotatingTrees::Tree tree, const Holding& holding, RotatingTrees& trees) {
+  return holding.only ? tree == trees.of(*holding.only) : trees.complete(tree);
+}
+
+bool is_right(const Piece& piece, const Holding& holding, RotatingTrees& trees) {
+  const Content& content = piece.content;
+  return content.tree.shape != RotatingTrees::undefined && content.tree.shape != RotatingTrees::mixed &&
+         of_right_ranks(content.tree, holding, trees) && content.shift == holding.shift();
+}
+
+/// What is wrong with a piece of the result that is not right. Takes time: it counts the contributions of every rank.
 std::string problem_of(const Piece& piece, const Holding& holding, RotatingTrees& trees, Rank ranks) {
   const Content& content = piece.content;
   if (content.tree.shape == RotatingTrees::undefined) return "hold nothing";
   if (content.tree.shape == RotatingTrees::mixed) return "hold what was reduced from wrong bytes";
-  const bool right_ranks = holding.only ? content.tree == trees.of(*holding.only) : trees.complete(content.tree);
-  if (!right_ranks) {
-    // A few contributions, doubled again and again, cannot be counted one by one.
-    if (trees.size(content.tree) > std::uint64_t{4} * ranks) {
-      return fmt::format("hold {} contributions", trees.size(content.tree));
-    }
-    std::vector<std::uint64_t> counts(ranks, 0);
-    for (const Rank rank : trees.ranks_in(content.tree)) ++counts[rank];
-    return wrong_multiplicities(counts, holding);
+  if (of_right_ranks(content.tree, holding, trees)) {
+    return wrong_place(piece.begin, piece.length, content.shift, holding);
   }
-  return content.shift == holding.shift() ? "" : wrong_place(piece.begin, piece.length, content.shift, holding);
+  // A few contributions, doubled again and again, cannot be counted one by one.
+  if (trees.size(content.tree) > std::uint64_t{4} * ranks) {
+    return fmt::format("hold {} contributions", trees.size(content.tree));
+  }
+  std::vector<std::uint64_t> counts(ranks, 0);
+  for (const Rank rank : trees.ranks_in(content.tree)) ++counts[rank];
+  return wrong_multiplicities(counts, holding);
 }
 
 void check_result(RotatingMeaning& search, const TaskProgram& program, const Contract& contract, Findings& findings) {
   for (Rank rank = 0; rank < program.period; ++rank) {
     for (const Holding& holding : contract.required(rank)) {
       for (const Piece& piece : search.output(rank, holding.offset, holding.length)) {
-        const std::string problem = problem_of(piece, holding, search.trees(), program.ranks);
-        if (problem.empty() || !findings.wanted()) continue;
+        if (is_right(piece, holding, search.trees()) || !findings.wanted()) continue;
         findings.keep({"contribution",
-                       fmt::format("output {}+{} of rank {} {}", piece.begin, piece.length, rank, problem),
+                       fmt::format("output {}+{} of rank {} {}", piece.begin, piece.length, rank,
+                                   problem_of(piece, holding, search.trees(), program.ranks)),
                        {rank},
                        {},
                        {{rank, {Buffer::output, piece.begin, piece.length}}}});
