@@ -69,22 +69,22 @@ std::string best_lines(const std::vector<study::StoredPoint>& points, const std:
   return text;
 }
 
-std::string summary(const std::vector<study::StoredPoint>& points, std::uint64_t computed) {
-  constexpr std::size_t most_failures = 5;
-  const std::vector<std::string> axes = axes_of(points);
-  std::string failures;
+std::size_t count_of(const std::vector<study::StoredPoint>& points, study::PointStatus status) {
+  const auto has_it = [&](const study::StoredPoint& point) { return point.status == status; };
+  return static_cast<std::size_t>(std::count_if(points.begin(), points.end(), has_it));
+}
+
+/// The first errors.
+std::string failures(const std::vector<study::StoredPoint>& points, const std::vector<std::string>& axes) {
+  constexpr std::size_t most = 5;
+  std::string text = "Failed:\n";
   std::size_t failed = 0;
-  std::size_t done = 0;
   for (const study::StoredPoint& point : points) {
-    if (point.status == study::PointStatus::done) ++done;
-    if (point.status != study::PointStatus::failed || ++failed > most_failures) continue;
-    failures += fmt::format("  {}: {}\n", name_of_point(point.inputs, axes), point.error);
+    if (point.status != study::PointStatus::failed || ++failed > most) continue;
+    text += fmt::format("  {}: {}\n", name_of_point(point.inputs, axes), point.error);
   }
-  std::string text = fmt::format("Points {}: {} done, {} failed, {} left; {} computed now\n", points.size(), done,
-                                 failed, points.size() - done - failed, computed);
-  if (failed > most_failures) failures += fmt::format("  and {} more: hcclsim sweep show\n", failed - most_failures);
-  if (failed > 0) text += fmt::format("Failed:\n{}", failures);
-  return text + best_lines(points, axes);
+  if (failed > most) text += fmt::format("  and {} more: hcclsim sweep show\n", failed - most);
+  return text;
 }
 
 /// Settings of HCCL that had no effect on some of the points.
@@ -170,13 +170,14 @@ study::SweepStore::Access access_to(const std::string& database, bool shared) {
 
 void report_points(study::SweepStore& store, const std::vector<study::Point>& points, std::uint64_t computed) {
   const std::vector<study::StoredPoint> results = stored(store, points);
-  print(summary(results, computed) + unmodelled_line(unmodelled(store, results)));
-  std::size_t failed = 0;
-  std::size_t left = 0;
-  for (const study::StoredPoint& point : results) {
-    if (point.status == study::PointStatus::failed) ++failed;
-    if (point.status == study::PointStatus::waiting || point.status == study::PointStatus::running) ++left;
-  }
+  const std::vector<std::string> axes = axes_of(results);
+  const std::size_t done = count_of(results, study::PointStatus::done);
+  const std::size_t failed = count_of(results, study::PointStatus::failed);
+  const std::size_t left = results.size() - done - failed;
+  print(fmt::format("Points {}: {} done, {} failed, {} left; {} computed now\n", results.size(), done, failed, left,
+                    computed) +
+        (failed > 0 ? failures(results, axes) : "") + best_lines(results, axes) +
+        unmodelled_line(unmodelled(store, results)));
   if (failed > 0) {
     throw Error(ErrorCode::check_failed, "sweep",
                 fmt::format("{} of {} points failed; --retry-failed computes them anew", failed, results.size()));
