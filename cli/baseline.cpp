@@ -7,22 +7,21 @@
 #include "base/error.hpp"
 #include "cli/junit.hpp"
 #include "cli/numerics_run.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
+#include "cli/options/overwriting.hpp"
 #include "cli/output.hpp"
-#include "cli/overwriting.hpp"
 #include "cli/version.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using study::BaselineComparison;
 using study::ComparedPart;
 using study::Difference;
 
 constexpr const char* suite_name = "hcclsim run";
 
-std::string text_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string text_of(const Json& value) { return value.dump(); }
 
 std::string now_of(const Difference& difference) {
   const bool is_missing = difference.after.is_null() && !difference.before.is_null();
@@ -104,23 +103,17 @@ std::vector<JunitTest> tests_of(const RunReport& report) {
 
 }  // namespace
 
-void add_baseline_options(CLI::App& command, BaselineOptions& options) {
-  const std::string group = "Regression";
-  command
-      .add_option("--baseline", options.file,
-                  "Compare with a stored run, what --format json printed; exit status 1 if a figure differs")
-      ->type_name("FILE")
-      ->group(group);
-  command.add_option("--tolerance", options.tolerance, "Relative difference from the baseline that is accepted")
-      ->check(number(0, 1))
-      ->default_str("0")
-      ->type_name("")
-      ->group(group);
-  command.add_option("--junit", options.junit, "Result as JUnit XML for CI systems")->type_name("FILE")->group(group);
+void add_baseline_options(Command& command, BaselineOptions& options) {
+  command.begin_group("Regression");
+  command.add("--baseline", read_file(options.file),
+              "Compare with a stored run, what --format json printed; exit status 1 if a figure differs");
+  command.add("--tolerance", number(options.tolerance, 0, 1), "Relative difference from the baseline that is accepted")
+      .with_default();
+  command.add("--junit", written_file(options.junit), "Result as JUnit XML for CI systems");
 }
 
-void check_baseline_options(const CLI::App& command, const BaselineOptions& options) {
-  if (command.get_option("--tolerance")->count() > 0 && options.file.empty()) {
+void check_baseline_options(const Command& command, const BaselineOptions& options) {
+  if (command.get("--tolerance").given() && options.file.empty()) {
     bad_input("option", "--tolerance is that of a comparison; give --baseline FILE too");
   }
   if (options.junit == "-") bad_input("option", "--junit -: standard output is taken by the report; give a file");
@@ -156,7 +149,7 @@ void require_baseline(const RunReport& report) {
   }
 }
 
-void write_junit_failure(const CLI::App& command, const BaselineOptions& options, const Error& error) {
+void write_junit_failure(const Command& command, const BaselineOptions& options, const Error& error) {
   const bool is_written = error.code() == ErrorCode::check_failed;
   if (is_written || options.junit.empty() || options.junit == "-" || !overwriting(command).empty()) return;
   const JunitTest test{.name = "simulation",

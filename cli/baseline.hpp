@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +12,8 @@
 /// systems.
 namespace hcclsim::cli {
 
+class Command;
+
 struct BaselineOptions {
   std::string file;      ///< empty: none
   double tolerance = 0;  ///< relative
@@ -20,9 +21,9 @@ struct BaselineOptions {
 };
 
 /// Adds the options.
-void add_baseline_options(CLI::App& command, BaselineOptions& options);
+void add_baseline_options(Command& command, BaselineOptions& options);
 /// Throws Error(bad_input, "option") for options that do not go together.
-void check_baseline_options(const CLI::App& command, const BaselineOptions& options);
+void check_baseline_options(const Command& command, const BaselineOptions& options);
 
 /// Reads the baseline and opens the file for JUnit before the simulation, so that what is wrong with them is known at
 /// once.
@@ -39,7 +40,7 @@ class RegressionCheck {
 
  private:
   const BaselineOptions& options_;
-  std::optional<nlohmann::ordered_json> baseline_;
+  std::optional<Json> baseline_;
   std::vector<OutputFile> junit_;  // one or none
 };
 
@@ -48,10 +49,10 @@ void require_baseline(const RunReport& report);
 
 /// Writes a file for JUnit that says why there is no result, if one is wanted and can be written without harm. A check
 /// that failed has written its own.
-void write_junit_failure(const CLI::App& command, const BaselineOptions& options, const Error& error);
+void write_junit_failure(const Command& command, const BaselineOptions& options, const Error& error);
 
 /// The comparison as a table of differences, and as JSON.
 [[nodiscard]] std::string baseline_text(const BaselineReport& baseline);
-[[nodiscard]] nlohmann::ordered_json baseline_json(const BaselineReport& baseline);
+[[nodiscard]] Json baseline_json(const BaselineReport& baseline);
 
 }  // namespace hcclsim::cli

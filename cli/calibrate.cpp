@@ -22,7 +22,7 @@
 #include "cli/collective_names.hpp"
 #include "cli/collective_sizes.hpp"
 #include "cli/loaded_platform.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "hccl/runtime/simulate_each.hpp"
@@ -256,46 +256,48 @@ void run(const CalibrateCommand& command) {
 
 }  // namespace
 
-void add_calibrate_command(CLI::App& app) {
-  CLI::App* const command = app.add_subcommand("calibrate", "Fit the links of a platform to measured times");
+void add_calibrate_command(Command& app) {
+  Command& command = app.add_command("calibrate", "Fit the links of a platform to measured times");
   const auto options = std::make_shared<CalibrateCommand>();
   command
-      ->add_option("LOG", options->sources,
-                   "What hccl_test printed, or communication.json of msprof; allreduce:8=LOG says of which collective "
-                   "among how many ranks, where the log does not")
-      ->required();
-  add_platform_options(*command, "A platform file, or the name of a shipped one", options->where);
-  command->add_option("-o,--output", options->output, "The platform file to write")->required()->type_name("FILE");
-  command->add_option("--op", options->op, "Collective of the logs [what they say]")
-      ->check(parsed_by(parse_collective_name, ""));
-  command->add_option("--ranks", options->measured.ranks, "NPUs of the logs [what they say]")
-      ->check(whole_number(1, 1U << 20U));
-  command->add_option("-p,--npus", options->measured.npus_per_server, "The first NPUs of each server [what logs say]")
-      ->check(whole_number(1, 1U << 16U));
-  command->add_option("-d,--datatype", options->type, "Type of the elements [what the logs say, or fp32]")
-      ->check(one_of({"fp32", "fp16", "bfp16", "bf16", "int8", "int16", "int32", "int64"}));
+      .add(
+          "LOG", read_files(options->sources),
+          "What hccl_test printed, or communication.json of msprof; allreduce:8=LOG says of which collective among how "
+          "many ranks, where the log does not")
+      .required();
+  add_platform_options(command, "A platform file, or the name of a shipped one", options->where);
+  command.add("-o,--output", written_file(options->output), "The platform file to write").required();
+  command.add("--op", parsed(parse_collective_name, options->op), "Collective of the logs [what they say]");
+  command.add("--ranks", whole_number(options->measured.ranks, 1, 1U << 20U), "NPUs of the logs [what they say]")
+      .value_name("UINT");
+  command
+      .add("-p,--npus", whole_number(options->measured.npus_per_server, 1, 1U << 16U),
+           "The first NPUs of each server [what logs say]")
+      .value_name("UINT");
+  command
+      .add("-d,--datatype", one_of({"fp32", "fp16", "bfp16", "bf16", "int8", "int16", "int32", "int64"}, options->type),
+           "Type of the elements [what the logs say, or fp32]")
+      .value_name("TEXT");
   constexpr std::uint64_t most_iterations = 1'000'000;
-  command->add_option("-n,--iters", options->measured.iterations, "How often, back to back")
-      ->check(whole_number(1, most_iterations))
-      ->capture_default_str();
-  command->add_option("-w,--warmup_iters", options->measured.warmups, "Iterations before them that do not count")
-      ->check(whole_number(0, most_iterations))
-      ->capture_default_str();
-  command->add_option("--launch", options->launch, "op: each call by itself; graph: tasks are loaded in advance")
-      ->check(one_of({"graph", "op"}))
-      ->capture_default_str();
-  command->add_option("--fit", options->fit, "What to fit, such as hccs.bandwidth,hccs.latency [all links in use]");
-  command->add_option("--format", options->format, "text or json")
-      ->check(one_of({"text", "json"}))
-      ->capture_default_str();
-  command->footer(
+  command.add("-n,--iters", whole_number(options->measured.iterations, 1, most_iterations), "How often, back to back")
+      .value_name("UINT")
+      .with_default();
+  command
+      .add("-w,--warmup_iters", whole_number(options->measured.warmups, 0, most_iterations),
+           "Iterations before them that do not count")
+      .value_name("UINT")
+      .with_default();
+  add_launch_option(command, options->launch, "op: each call by itself; graph: tasks are loaded in advance");
+  command.add("--fit", text(options->fit), "What to fit, such as hccs.bandwidth,hccs.latency [all links in use]");
+  add_format_option(command, options->format, {"text", "json"});
+  command.footer(
       "Examples:\n"
       "  hcclsim calibrate allreduce:8=ar8.log --platform atlas800-9000 -o mine.xml\n"
       "  hcclsim calibrate communication.json --platform atlas800t-a2-x2 --fit roce.bandwidth,roce.latency -o "
       "mine.xml");
-  command->callback([command, options] {
+  command.on_run([&command, options] {
     options->measured.launch = hccl::parse_launch_mode(options->launch);
-    finish_platform_options(OptionOrigins(*command, {}), {"ranks", "npus"}, options->where);
+    finish_platform_options(OptionOrigins(command, {}), {"ranks", "npus"}, options->where);
     options->measured.rank_table = options->where.rank_table;
     options->measured.hccl_settings = options->where.hccl_settings;
     run(*options);

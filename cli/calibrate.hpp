@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 /// `hcclsim calibrate`: link speeds of a platform fitted to measured communication times.
 namespace hcclsim::cli {
 
-void add_calibrate_command(CLI::App& app);
+class Command;
+
+void add_calibrate_command(Command& app);
 
 }  // namespace hcclsim::cli

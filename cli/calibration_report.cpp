@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "cli/hccl_options.hpp"
 #include "cli/output.hpp"
 
 namespace hcclsim::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 std::string microseconds(Seconds time) { return fmt::format("{:.2f}", time / microsecond); }
 std::string error_text(Seconds simulated, Seconds measured) { return signed_percent(simulated / measured - 1); }
@@ -49,9 +46,9 @@ std::string errors_text(const study::Calibration& calibration, bool held_out) {
                      before.largest * 100);
 }
 
-ordered_json errors_json(const study::Calibration& calibration, bool held_out) {
+Json errors_json(const study::Calibration& calibration, bool held_out) {
   const auto json = [](const study::CalibrationError& error) {
-    return ordered_json{{"mean", error.mean}, {"largest", error.largest}};
+    return Json{{"mean", error.mean}, {"largest", error.largest}};
   };
   return {{"before", json(error_of(calibration, held_out, false))},
           {"after", json(error_of(calibration, held_out, true))}};
@@ -86,7 +83,7 @@ std::string calibration_text(const CalibrationReport& report) {
 }
 
 std::string calibration_json(const CalibrationReport& report) {
-  ordered_json kinds = ordered_json::array();
+  Json kinds = Json::array();
   for (const study::CalibratedKind& kind : report.calibration.kinds) {
     kinds.push_back({{"kind", name_of(kind.kind)},
                      {"bandwidth_factor", kind.adjustment.bandwidth},
@@ -95,7 +92,7 @@ std::string calibration_json(const CalibrationReport& report) {
                      {"latency_fitted", kind.fitted_latency.value_or(false)},
                      {"latency_at_zero", kind.latency_at_zero}});
   }
-  ordered_json points = ordered_json::array();
+  Json points = Json::array();
   for (const study::CalibrationPoint& point : report.calibration.points) {
     points.push_back({{"file", point.file},
                       {"what", point.what},
@@ -105,16 +102,16 @@ std::string calibration_json(const CalibrationReport& report) {
                       {"after_s", point.after},
                       {"held_out", point.held_out}});
   }
-  ordered_json json{{"format_version", 1},
-                    {"platform", report.platform},
-                    {"output", report.output},
-                    {"links", kinds},
-                    {"points", points},
-                    {"fitted_errors", errors_json(report.calibration, false)},
-                    {"held_out_errors", errors_json(report.calibration, true)},
-                    {"notes", report.notes}};
+  Json json{{"format_version", 1},
+            {"platform", report.platform},
+            {"output", report.output},
+            {"links", kinds},
+            {"points", points},
+            {"fitted_errors", errors_json(report.calibration, false)},
+            {"held_out_errors", errors_json(report.calibration, true)},
+            {"notes", report.notes}};
   if (!report.unmodelled.empty()) json["not_modelled"] = report.unmodelled;
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+  return json.dump(2) + '\n';
 }
 
 }  // namespace hcclsim::cli

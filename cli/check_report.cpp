@@ -2,23 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json.hpp"
 #include "cli/hccl_options.hpp"
 #include "cli/output.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json json_of(const hccl::Finding& finding) {
-  ordered_json tasks = ordered_json::array();
+Json json_of(const hccl::Finding& finding) {
+  Json tasks = Json::array();
   for (const hccl::TaskId& task : finding.tasks) {
     tasks.push_back({{"rank", task.rank}, {"queue", task.queue}, {"number", task.number}});
   }
-  ordered_json bytes = ordered_json::array();
+  Json bytes = Json::array();
   for (const hccl::RankBytes& place : finding.bytes) {
     bytes.push_back({{"rank", place.rank},
                      {"buffer", hccl::name_of(place.range.buffer)},
@@ -32,15 +30,15 @@ ordered_json json_of(const hccl::Finding& finding) {
           {"bytes", std::move(bytes)}};
 }
 
-ordered_json json_of(const hccl::ReductionOrder& order) {
+Json json_of(const hccl::ReductionOrder& order) {
   return {{"same_on_all_ranks", order.same_on_all_ranks},
           {"reductions", order.additions},
           {"error_bound", order.error_bound},
           {"signature", fmt::format("{:016x}", order.signature)}};
 }
 
-ordered_json json_of(const hccl::Distances& distances) {
-  ordered_json cuts = ordered_json::array();
+Json json_of(const hccl::Distances& distances) {
+  Json cuts = Json::array();
   for (const hccl::CutDistance& cut : distances.cuts) {
     cuts.push_back({{"level", cut.name},
                     {"groups", cut.groups},
@@ -48,9 +46,9 @@ ordered_json json_of(const hccl::Distances& distances) {
                     {"least_bytes", cut.least},
                     {"least_time_s", cut.least_time}});
   }
-  ordered_json json{{"steps", distances.steps},     {"least_steps", distances.least_steps},
-                    {"sent", distances.sent},       {"least_sent", distances.least_sent},
-                    {"reduced", distances.reduced}, {"least_reduced", distances.least_reduced}};
+  Json json{{"steps", distances.steps},     {"least_steps", distances.least_steps},
+            {"sent", distances.sent},       {"least_sent", distances.least_sent},
+            {"reduced", distances.reduced}, {"least_reduced", distances.least_reduced}};
   if (distances.least_time_of.empty()) return json;
   json["cuts"] = std::move(cuts);
   json["least_time_s"] = distances.least_time;
@@ -78,12 +76,12 @@ std::string text_of(const hccl::Distances& distances) {
                      distances.least_time_of == "steps" ? "steps" : "bytes between " + distances.least_time_of + "s");
 }
 
-ordered_json json_of(const hccl::TimedCheck& timing) {
-  ordered_json json{{"time_s", timing.time},
-                    {"bound_s", timing.bound},
-                    {"efficiency", timing.efficiency()},
-                    {"transfers", timing.transfers},
-                    {"bytes", timing.conservation.carried}};
+Json json_of(const hccl::TimedCheck& timing) {
+  Json json{{"time_s", timing.time},
+            {"bound_s", timing.bound},
+            {"efficiency", timing.efficiency()},
+            {"transfers", timing.transfers},
+            {"bytes", timing.conservation.carried}};
   if (timing.path) {
     json["critical_path"] = {{"alpha_s", timing.path->alpha},
                              {"beta_s", timing.path->beta},
@@ -108,21 +106,20 @@ std::string time_text(const hccl::TimedCheck& timing) {
 
 std::string check_json(const CheckResult& result) {
   const hccl::CheckReport& report = result.report;
-  ordered_json levels = ordered_json::array();
+  Json levels = Json::array();
   for (const hccl::LevelReport& level : report.levels) {
-    ordered_json findings = ordered_json::array();
+    Json findings = Json::array();
     for (const hccl::Finding& finding : level.findings) findings.push_back(json_of(finding));
     levels.push_back(
         {{"level", level.level}, {"ok", level.ok}, {"count", level.count}, {"findings", std::move(findings)}});
   }
-  ordered_json json{
-      {"format_version", 1}, {"ok", report.ok}, {"verdict", report.verdict}, {"levels", std::move(levels)}};
+  Json json{{"format_version", 1}, {"ok", report.ok}, {"verdict", report.verdict}, {"levels", std::move(levels)}};
   if (report.order) json["order"] = json_of(*report.order);
   if (report.distances) json["distances"] = json_of(*report.distances);
   if (result.timing) json["timing"] = json_of(*result.timing);
   if (!result.unmodelled.empty()) json["not_modelled"] = result.unmodelled;
   if (!result.notes.empty()) json["notes"] = result.notes;
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
+  return json.dump(2) + '\n';
 }
 
 std::string check_text(const CheckResult& result) {

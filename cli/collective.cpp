@@ -12,6 +12,7 @@
 #include "base/output_file.hpp"
 #include "cli/collective_options.hpp"
 #include "cli/collective_report.hpp"
+#include "cli/options/command.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/report/collective_page.hpp"
@@ -58,18 +59,18 @@ void run(const CollectiveOptions& command, const MeasurementOptions& options) {
 
 }  // namespace
 
-void add_collective_command(CLI::App& app) {
-  CLI::App* const command = app.add_subcommand("collective", "Measure a collective as hccl_test does");
-  command->footer(examples);
+void add_collective_command(Command& app) {
+  Command& command = app.add_command("collective", "Measure a collective as hccl_test does");
+  command.footer(examples);
   set_up_collective(command, nullptr);
 }
 
-void set_up_collective(CLI::App* const command, const std::shared_ptr<const HtmlReport>& html) {
+void set_up_collective(Command& command, const std::shared_ptr<const HtmlReport>& html) {
   const auto options = std::make_shared<CollectiveOptions>();
-  add_collective_options(*command, *options);
-  command->callback([command, options, html] {
+  add_collective_options(command, *options);
+  command.on_run([&command, options, html] {
     if (html != nullptr) options->html = *html;
-    run(*options, measurement_options(*command, *options));
+    run(*options, measurement_options(command, *options));
   });
 }
 

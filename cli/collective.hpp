@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/report/html_report.hpp"
@@ -8,10 +7,12 @@
 /// `hcclsim collective`: measures a collective as HCCL's test tool hccl_test does, with its options and its table.
 namespace hcclsim::cli {
 
-void add_collective_command(CLI::App& app);
+class Command;
+
+void add_collective_command(Command& app);
 
 /// Makes a command do what `hcclsim collective` does, and write its report where `html` says when it is called; null:
 /// none.
-void set_up_collective(CLI::App* command, const std::shared_ptr<const HtmlReport>& html);
+void set_up_collective(Command& command, const std::shared_ptr<const HtmlReport>& html);
 
 }  // namespace hcclsim::cli

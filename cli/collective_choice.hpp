@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "cli/loaded_platform.hpp"
@@ -8,6 +7,8 @@
 /// The options that commands share which make the schedule of one collective (`collective`, `schedule generate`): on
 /// which NPUs of which platform, by which algorithm, how launched.
 namespace hcclsim::cli {
+
+class Command;
 
 struct CollectiveChoice : PlatformChoice {
   Rank ranks = 0;  ///< 0: all
@@ -17,6 +18,6 @@ struct CollectiveChoice : PlatformChoice {
 };
 
 /// `launch`: the command's default.
-void add_collective_choice(CLI::App& command, const std::string& launch, CollectiveChoice& choice);
+void add_collective_choice(Command& command, const std::string& launch, CollectiveChoice& choice);
 
 }  // namespace hcclsim::cli

@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "cli/collective_names.hpp"
-#include "cli/option_checks.hpp"
-#include "cli/option_origins.hpp"
+#include "cli/options/common.hpp"
+#include "cli/options/origins.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -20,83 +20,78 @@ hccl::Collective collective_of(const std::string& op) { return parse_collective_
 DataType parse_type(std::string_view name) { return name == "bfp16" ? DataType::bf16 : parse_data_type(name); }
 
 /// The options that hccl_test has.
-void add_test_options(CLI::App& command, CollectiveOptions& options) {
-  const auto add_size = [&](const char* name, const char* description, auto set) {
-    return command
-        .add_option_function<std::string>(
-            name, [set](const std::string& text) { set(parse_size(text)); }, description)
-        ->check(parsed_by(parse_size, ""))
-        ->type_name("SIZE")
-        ->group("As hccl_test");
+void add_test_options(Command& command, CollectiveOptions& options) {
+  command.begin_group("As hccl_test");
+  const auto add_size = [&](const char* name, const char* help, auto set) -> Option& {
+    return command.add(name, parsed(parse_size, set), help).value_name("SIZE");
   };
   SizeRange& sizes = options.measurement.sizes;
-  add_size("-b,--minbytes", "Least size of the payload; K, M, G are powers of two", [&](Bytes size) {
-    sizes.first = size;
-  })->default_str("64M");
-  add_size("-e,--maxbytes", "Largest size", [&](Bytes size) { sizes.last = size; })->default_str("64M");
+  Option& least = add_size("-b,--minbytes", "Least size of the payload; K, M, G are powers of two", [&](Bytes size) {
+                    sizes.first = size;
+                  }).with_default("64M");
+  Option& largest =
+      add_size("-e,--maxbytes", "Largest size", [&](Bytes size) { sizes.last = size; }).with_default("64M");
   add_size("-i,--stepbytes", "From size to size; 0: -b alone [a tenth of the range]",
            [&](Bytes size) { sizes.step = size; });
   add_size("--size", "One size: -b and -e in one", [&](Bytes size) { sizes.first = sizes.last = size; })
-      ->excludes("--minbytes")
-      ->excludes("--maxbytes");
+      .excludes(least)
+      .excludes(largest);
   constexpr double largest_factor = 1e6;
   constexpr std::uint64_t most_iterations = 1'000'000;
-  const auto in_group = [](CLI::Option* option) { option->group("As hccl_test"); };
-  in_group(command.add_option("-f,--stepfactor", sizes.factor, "From size to size, in place of a step")
-               ->check(number(0, largest_factor)));
-  in_group(command.add_option("-d,--datatype", options.type, "Type of the elements")
-               ->check(parsed_by(parse_type, ""))
-               ->capture_default_str());
-  in_group(command.add_option("-o,--op", options.reduction, "sum, prod, max or min")
-               ->check(parsed_by(parse_reduce_op, ""))
-               ->capture_default_str());
-  in_group(command.add_option("-r,--root", options.measurement.operation.root, "Of broadcast, reduce, scatter, gather")
-               ->check(whole_number(0, (1U << 20U) - 1))
-               ->capture_default_str());
-  in_group(command.add_option("-n,--iters", options.measurement.iterations, "How often, back to back")
-               ->check(whole_number(1, most_iterations))
-               ->capture_default_str());
-  in_group(
-      command.add_option("-w,--warmup_iters", options.measurement.warmups, "Iterations before them that do not count")
-          ->check(whole_number(0, most_iterations))
-          ->capture_default_str());
-  in_group(command
-               .add_option("-c,--check", options.check,
-                           "1: check the results, on real data up to 64 MiB in total, by proof beyond; 2: the same")
-               ->check(whole_number(0, 2))
-               ->capture_default_str());
-  in_group(command.add_option("-z,--zero_copy", options.zero_copy, "1: buffers are registered, nothing is copied")
-               ->check(whole_number(0, 1))
-               ->capture_default_str());
-  in_group(command.add_option("-p,--npus", options.measurement.npus_per_server, "The first NPUs of each server [all]")
-               ->check(whole_number(1, 1U << 16U)));
+  MeasurementOptions& measured = options.measurement;
+  command.add("-f,--stepfactor", number(sizes.factor, 0, largest_factor), "From size to size, in place of a step")
+      .value_name("FLOAT");
+  command.add("-d,--datatype", parsed(parse_type, options.type), "Type of the elements").with_default();
+  command.add("-o,--op", parsed(parse_reduce_op, options.reduction), "sum, prod, max or min").with_default();
+  command
+      .add("-r,--root", whole_number(measured.operation.root, 0, (1U << 20U) - 1),
+           "Of broadcast, reduce, scatter, gather")
+      .value_name("UINT")
+      .with_default();
+  command.add("-n,--iters", whole_number(measured.iterations, 1, most_iterations), "How often, back to back")
+      .value_name("UINT")
+      .with_default();
+  command
+      .add("-w,--warmup_iters", whole_number(measured.warmups, 0, most_iterations),
+           "Iterations before them that do not count")
+      .value_name("UINT")
+      .with_default();
+  command
+      .add("-c,--check", whole_number(options.check, 0, 2),
+           "1: check the results, on real data up to 64 MiB in total, by proof beyond; 2: the same")
+      .value_name("UINT")
+      .with_default();
+  command.add("-z,--zero_copy", whole_number(options.zero_copy, 0, 1), "1: buffers are registered, nothing is copied")
+      .value_name("UINT")
+      .with_default();
+  command.add("-p,--npus", whole_number(measured.npus_per_server, 1, 1U << 16U), "The first NPUs of each server [all]")
+      .value_name("UINT");
 }
 
 }  // namespace
 
-void add_collective_options(CLI::App& command, CollectiveOptions& options) {
+void add_collective_options(Command& command, CollectiveOptions& options) {
+  command.begin_group();
   command
-      .add_option(
-          "OP", options.op,
-          "allreduce, reducescatter, reducescatterv, allgather, allgatherv, broadcast, reduce, scatter, gather, "
-          "alltoall, alltoallv, alltoallvc, sendrecv or batchsendrecv")
-      ->check(parsed_by(collective_of, ""))
-      ->required();
+      .add("OP", parsed(collective_of, options.op),
+           "allreduce, reducescatter, reducescatterv, allgather, allgatherv, broadcast, reduce, scatter, gather, "
+           "alltoall, alltoallv, alltoallvc, sendrecv or batchsendrecv")
+      .required();
   add_test_options(command, options);
+  command.begin_group();
   add_collective_choice(command, "op", options);
   add_platform_edits(command, options.platform_edits);
-  command.add_option("--network", options.network, "Network model; the two agree to 1e-9")
-      ->check(one_of({"fluid", "simgrid"}))
-      ->capture_default_str();
-  command.add_flag("--extended", options.extended, "Also bus bandwidth, bound, algorithm, what limits it, formula");
-  command.add_flag("--explain", options.measurement.explain, "Why each algorithm was chosen, and what the others cost");
-  command.add_option("--format", options.format, "text, json or csv")
-      ->check(one_of({"text", "json", "csv"}))
-      ->capture_default_str();
-  command.add_option("--plot", options.plot, "Time and bandwidth over the size as an SVG file")->type_name("FILE");
+  command.add("--network", one_of({"fluid", "simgrid"}, options.network), "Network model; the two agree to 1e-9")
+      .value_name("TEXT")
+      .with_default();
+  command.add("--extended", flag(options.extended), "Also bus bandwidth, bound, algorithm, what limits it, formula");
+  command.add("--explain", flag(options.measurement.explain),
+              "Why each algorithm was chosen, and what the others cost");
+  add_format_option(command, options.format, {"text", "json", "csv"});
+  command.add("--plot", written_file(options.plot), "Time and bandwidth over the size as an SVG file");
 }
 
-MeasurementOptions measurement_options(CLI::App& command, const CollectiveOptions& given) {
+MeasurementOptions measurement_options(Command& command, const CollectiveOptions& given) {
   MeasurementOptions options = given.measurement;
   PlatformChoice platform{given.platform, given.rank_table, given.hccl_options};
   finish_platform_options(OptionOrigins(command, {}), {"ranks", "npus"}, platform);

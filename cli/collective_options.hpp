@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,8 @@
 
 /// The options of `hcclsim collective`: those of hccl_test, and where and how it is simulated.
 namespace hcclsim::cli {
+
+class Command;
 
 struct CollectiveOptions : CollectiveChoice {
   std::string op;
@@ -28,10 +29,10 @@ struct CollectiveOptions : CollectiveChoice {
 };
 
 /// Adds all options to the command. After parsing, measurement_options() says what they mean.
-void add_collective_options(CLI::App& command, CollectiveOptions& options);
+void add_collective_options(Command& command, CollectiveOptions& options);
 
 /// What is to be measured; throws Error(bad_input) for what cannot be.
-[[nodiscard]] MeasurementOptions measurement_options(CLI::App& command, const CollectiveOptions& options);
+[[nodiscard]] MeasurementOptions measurement_options(Command& command, const CollectiveOptions& options);
 
 /// Whether no check of a result failed.
 [[nodiscard]] bool all_right(const Measurement& measurement);

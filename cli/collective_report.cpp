@@ -2,17 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/json.hpp"
 #include "cli/hccl_options.hpp"
 #include "cli/output.hpp"
 #include "cli/svg_chart.hpp"
 
 namespace hcclsim::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 std::string microseconds(Seconds time) { return fmt::format("{:.2f}", time / microsecond); }
 
@@ -44,20 +42,20 @@ std::string check_line(const Measurement& measurement) {
   return lines;
 }
 
-ordered_json json_of(const MeasurementRow& row, const Measurement& measurement, const std::string& op) {
-  ordered_json json{{"op", op},
-                    {"ranks", measurement.operation.ranks},
-                    {"bytes", row.size},
-                    {"dtype", name_of(measurement.operation.type)},
-                    {"time_s", row.time},
-                    {"algbw_Bps", row.algbw},
-                    {"busbw_Bps", row.busbw},
-                    {"algorithm", row.algorithm},
-                    {"formula_s", nullptr},
-                    {"bound_s", row.bound},
-                    {"limited_by", row.limited_by},
-                    {"servers_alike", row.servers_alike},
-                    {"check", check_word(row)}};
+Json json_of(const MeasurementRow& row, const Measurement& measurement, const std::string& op) {
+  Json json{{"op", op},
+            {"ranks", measurement.operation.ranks},
+            {"bytes", row.size},
+            {"dtype", name_of(measurement.operation.type)},
+            {"time_s", row.time},
+            {"algbw_Bps", row.algbw},
+            {"busbw_Bps", row.busbw},
+            {"algorithm", row.algorithm},
+            {"formula_s", nullptr},
+            {"bound_s", row.bound},
+            {"limited_by", row.limited_by},
+            {"servers_alike", row.servers_alike},
+            {"check", check_word(row)}};
   if (row.formula.has_value()) json["formula_s"] = *row.formula;
   return json;
 }
@@ -91,14 +89,10 @@ std::string collective_text(const Measurement& measurement, bool extended) {
 }
 
 std::string collective_json(const Measurement& measurement, const MeasurementOptions& options, const std::string& op) {
-  ordered_json json{{"format_version", 1},
-                    {"platform", measurement.platform},
-                    {"npu", measurement.npu},
-                    {"launch", name_of(options.launch)},
-                    {"warmups", options.warmups},
-                    {"iterations", options.iterations},
-                    {"rows", ordered_json::array()},
-                    {"checked", {{"real_data", ordered_json::array()}, {"proof", ordered_json::array()}}}};
+  Json json{{"format_version", 1},        {"platform", measurement.platform},
+            {"npu", measurement.npu},     {"launch", name_of(options.launch)},
+            {"warmups", options.warmups}, {"iterations", options.iterations},
+            {"rows", Json::array()},      {"checked", {{"real_data", Json::array()}, {"proof", Json::array()}}}};
   if (!measurement.rank_table.empty()) json["rank_table"] = measurement.rank_table;
   for (const MeasurementRow& row : measurement.rows) {
     json["rows"].push_back(json_of(row, measurement, op));
@@ -107,7 +101,7 @@ std::string collective_json(const Measurement& measurement, const MeasurementOpt
   if (!measurement.explanation.empty()) json["explain"] = explanation_json(measurement.explanation);
   if (!measurement.unmodelled.empty()) json["not_modelled"] = measurement.unmodelled;
   json["notes"] = measurement.notes;
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
+  return json.dump(2) + '\n';
 }
 
 std::string collective_csv(const Measurement& measurement, const std::string& op) {

@@ -4,23 +4,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "base/error.hpp"
-#include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/calibrate.hpp"
 #include "cli/collective.hpp"
 #include "cli/interruption.hpp"
 #include "cli/models.hpp"
+#include "cli/options/command.hpp"
 #include "cli/output.hpp"
-#include "cli/overwriting.hpp"
 #include "cli/platform.hpp"
 #include "cli/rank_table.hpp"
 #include "cli/report/report_command.hpp"
@@ -42,19 +40,6 @@ constexpr const char* examples =
 constexpr const char* exit_statuses =
     "Exit status: 0 ok, 1 a check or comparison failed, 2 usage or bad input, 3 the simulated\n"
     "cluster failed (deadlock, time-out, NPU out of memory), 4 internal error.";
-
-/// Help that shows what an option accepts and its default: "--batch 1..65536 [32]".
-class HelpFormatter : public CLI::Formatter {
- public:
-  std::string make_option_opts(const CLI::Option* option) const override {
-    std::string accepted = option->get_type_name();
-    if (accepted.starts_with(':')) accepted.erase(0, 1);  // no type, only the description of a check
-    std::string text = accepted.empty() ? "" : ' ' + accepted;
-    if (!option->get_default_str().empty()) text += " [" + option->get_default_str() + ']';
-    if (option->get_required()) text += " REQUIRED";
-    return option->get_type_size() == 0 ? "" : text;
-  }
-};
 
 /// A standard stream that the caller closed would be given to the next file that is opened. It is filled with a file
 /// that cannot be written, so that printing fails as it should.
@@ -88,85 +73,17 @@ int report(ErrorCode code, const std::string& message) {
   return static_cast<int>(code);
 }
 
-/// The sub-command that was named last, such as `platform show`; the app itself if none.
-const CLI::App& named_command(const CLI::App& app) {
-  const auto commands = app.get_subcommands();
-  return commands.empty() ? app : named_command(*commands.back());
-}
-
-/// "hcclsim platform show".
-std::string full_name(const CLI::App& app) {
-  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + ' ' + app.get_name();
-}
-
-/// The words before the command's own name in its usage line.
-std::string parent_name(const CLI::App& app) { return app.get_parent() == nullptr ? "" : full_name(*app.get_parent()); }
-
-std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  return names;
-}
-
-/// Says what an argument that nobody took may have meant.
-std::string unexpected_argument(const CLI::App& command, const std::string& argument) {
-  if (argument.starts_with('-')) {
-    const std::string name = argument.substr(0, argument.find('='));
-    return fmt::format("unknown option {}{}", name, did_you_mean(name, option_names(command)));
-  }
-  const auto commands = command_names(command);
-  if (commands.empty()) return fmt::format("unexpected argument '{}'", argument);
-  return fmt::format("unknown command '{}'{}; commands: {}", argument, did_you_mean(argument, commands),
-                     fmt::join(commands, ", "));
-}
-
-/// Reports a failure to parse the arguments. CLI11 also ends a successful --help or --version in this way.
-int report(const CLI::ParseError& error, CLI::App& app) {
-  const CLI::App& command = named_command(app);
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-    const bool wants_version = dynamic_cast<const CLI::CallForVersion*>(&error) != nullptr;
-    print(wants_version ? fmt::format("hcclsim {}\n", version()) : command.help(parent_name(command)));
-    return 0;
-  }
-  const auto unexpected = app.remaining(true);
-  const auto commands = command_names(command);
-  std::string message = error.what();
-  if (!unexpected.empty()) {
-    message = unexpected_argument(command, unexpected.front());
-  } else if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    message = fmt::format("a command is required; commands: {}", fmt::join(commands, ", "));
-  }
-  return report(ErrorCode::bad_input, fmt::format("{}\nSee '{} --help'.", message, full_name(command)));
-}
-
-/// Every command looks at its files before it does anything.
-void look_at_files(CLI::App& app) {
-  app.parse_complete_callback([&app] { refuse_overwriting(app); });
-  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) look_at_files(*command);
-}
-
 }  // namespace
 
 int run_command(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the write, not the end of the process
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
   fill_closed_streams();
-  CLI::App app(description, "hcclsim");
   try {
-    app.require_subcommand(1);
-    app.set_version_flag("--version", std::string(version()));
+    Command app("hcclsim", description);
+    app.require_command();
+    app.version(std::string(version()));
     app.footer(exit_statuses);  // sub-commands inherit it
-    app.formatter(std::make_shared<HelpFormatter>());
     add_run_command(app);
     add_tune_command(app);
     add_sweep_command(app);
@@ -178,18 +95,11 @@ int run_command(int argc, char** argv) {
     add_schedule_command(app);
     add_report_command(app, shell_words(argc, argv));
     app.footer(std::string(examples) + exit_statuses);
-    look_at_files(app);
-    app.parse(argc, argv);
-    print("");  // what commands printed themselves must have arrived
+    // What commands printed themselves must have arrived.
+    print(app.parse({argv + std::min(argc, 1), argv + argc}).value_or(""));
     return 0;
   } catch (const Interrupted& interruption) {
     return interruption.exit_status();
-  } catch (const CLI::ParseError& error) {
-    try {
-      return report(error, app);
-    } catch (const Error& output_error) {
-      return report(output_error.code(), output_error.what());
-    }
   } catch (const Error& error) {
     return report(error.code(), error.what());
   } catch (const std::exception& error) {

@@ -8,8 +8,6 @@
 namespace hcclsim::cli {
 namespace {
 
-using nlohmann::ordered_json;
-
 std::string microseconds(const std::optional<Seconds>& time) {
   return time.has_value() ? fmt::format("{:.1f}", *time / microsecond) : "–";
 }
@@ -50,13 +48,13 @@ std::string explanation_text(const std::vector<ExplainedCollective>& collectives
   return text;
 }
 
-ordered_json explanation_json(const std::vector<ExplainedCollective>& collectives) {
+Json explanation_json(const std::vector<ExplainedCollective>& collectives) {
   const auto seconds = [](const std::optional<Seconds>& time) {
-    return time.has_value() ? ordered_json(*time) : ordered_json(nullptr);
+    return time.has_value() ? Json(*time) : Json(nullptr);
   };
-  ordered_json list = ordered_json::array();
+  Json list = Json::array();
   for (const ExplainedCollective& collective : collectives) {
-    ordered_json algorithms = ordered_json::array();
+    Json algorithms = Json::array();
     for (const ExplainedAlgorithm& algorithm : collective.algorithms) {
       algorithms.push_back({{"algorithm", algorithm.name},
                             {"chosen", algorithm.chosen},
@@ -64,7 +62,7 @@ ordered_json explanation_json(const std::vector<ExplainedCollective>& collective
                             {"formula_s", seconds(algorithm.formula_time)},
                             {"simulated_s", seconds(algorithm.simulated)}});
     }
-    ordered_json refused = ordered_json::array();
+    Json refused = Json::array();
     for (const RefusedAlgorithm& algorithm : collective.refused) {
       refused.push_back({{"algorithm", algorithm.name}, {"reason", algorithm.reason}});
     }

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "base/units.hpp"
 
 /// What `--explain` prints of a collective: the rule by which its algorithm was chosen, and what the others would cost,
@@ -34,6 +34,6 @@ struct ExplainedCollective {
 };
 
 [[nodiscard]] std::string explanation_text(const std::vector<ExplainedCollective>& collectives);
-[[nodiscard]] nlohmann::ordered_json explanation_json(const std::vector<ExplainedCollective>& collectives);
+[[nodiscard]] Json explanation_json(const std::vector<ExplainedCollective>& collectives);
 
 }  // namespace hcclsim::cli

@@ -2,17 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "base/json.hpp"
 #include "hccl/gradient/advice.hpp"
 #include "hccl/gradient/split.hpp"
 
 namespace hcclsim::cli {
 namespace {
-
-using Json = nlohmann::json;
 
 hccl::TrainingResult simulate(const Setting& setting, const hccl::TrainingOptions& options) {
   return simulate_training(setting.cluster, setting.workload, setting.soc, setting.costs, options);

@@ -1,4 +1,5 @@
 #include "cli/hccl_options.hpp"
+#include "cli/options/command.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -66,11 +67,11 @@ void take_intra(Settings& settings, const std::string& value, const std::string&
 
 }  // namespace
 
-void add_hccl_options(CLI::App& command, HcclOptions& options) {
+void add_hccl_options(Command& command, HcclOptions& options) {
   for (const HcclOption& option : hccl_options) {
-    command.add_option(std::string("--") + option.key, options[option.key], option.description)
-        ->type_name(option.type)
-        ->group("What HCCL's environment variables say");
+    command.add(std::string("--") + option.key, text(options[option.key]), option.description)
+        .value_name(option.type)
+        .group("What HCCL's environment variables say");
   }
 }
 

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "cli/option_origins.hpp"
+#include "cli/options/origins.hpp"
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/config.hpp"
 
@@ -17,7 +16,7 @@ namespace hcclsim::cli {
 /// The options' values by key, "hccl-algo".
 using HcclOptions = std::map<std::string, std::string>;
 
-void add_hccl_options(CLI::App& command, HcclOptions& options);
+void add_hccl_options(Command& command, HcclOptions& options);
 
 /// What variables HCCL_… of the environment and the options set, one setting of a variable, in alphabetical order.
 /// Throws Error(bad_input, "option") for a kind of link that is none.

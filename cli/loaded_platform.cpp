@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 #include "hccl/collective/algo_notes.hpp"
 #include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
@@ -40,8 +40,8 @@ std::vector<std::string> without_effect(std::span<const hccl::HcclSetting> setti
 
 }  // namespace
 
-void add_platform_options(CLI::App& command, const std::string& description, PlatformChoice& choice) {
-  command.add_option("--platform", choice.platform, description)->capture_default_str();
+void add_platform_options(Command& command, const std::string& description, PlatformChoice& choice) {
+  command.add("--platform", read_file(choice.platform), description).value_name("TEXT").with_default();
   add_rank_table_option(command, choice.rank_table);
   add_hccl_options(command, choice.hccl_options);
 }

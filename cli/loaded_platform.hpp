@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -9,7 +8,7 @@
 #include <vector>
 
 #include "cli/hccl_options.hpp"
-#include "cli/option_origins.hpp"
+#include "cli/options/origins.hpp"
 #include "cli/rank_table_option.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
@@ -29,7 +28,7 @@ struct PlatformChoice {
 };
 
 /// Adds --platform, --rank-table and the options of HCCL's variables. The description is that of --platform.
-void add_platform_options(CLI::App& command, const std::string& description, PlatformChoice& choice);
+void add_platform_options(Command& command, const std::string& description, PlatformChoice& choice);
 /// After parsing: completes what they say; throws Error(bad_input). `selecting` as in finish_rank_table_option. Where
 /// there is no platform, --rank-table is an error and RANK_TABLE_FILE is not looked at.
 void finish_platform_options(const OptionOrigins& origins, std::initializer_list<const char*> selecting,

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "cli/option_checks.hpp"
+#include "base/json.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "models/lowering.hpp"
 #include "models/optimizer.hpp"
@@ -18,8 +18,6 @@
 
 namespace hcclsim::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 enum class View : std::uint8_t { summary, layers, parameters, gradients, kernels };
 
@@ -51,16 +49,16 @@ struct Rows {
     bool number = true;
   };
   std::vector<Column> columns;
-  std::vector<std::vector<ordered_json>> rows;
+  std::vector<std::vector<Json>> rows;
 };
 
-std::string text_cell(const ordered_json& cell) {
+std::string text_cell(const Json& cell) {
   if (cell.is_string()) return cell.get<std::string>();
   if (cell.is_number_unsigned()) return with_thousands(cell.get<std::uint64_t>());
   if (cell.is_number_float()) return fmt::format("{:.3f}", cell.get<double>());
   if (!cell.is_array()) return "";
   std::string text;
-  for (const ordered_json& item : cell) text += (text.empty() ? "" : "x") + item.dump();
+  for (const Json& item : cell) text += (text.empty() ? "" : "x") + item.dump();
   return text;
 }
 
@@ -74,7 +72,7 @@ std::string to_text(const Rows& rows) {
   for (const auto& row : rows.rows) {
     std::vector<std::string> cells;
     cells.reserve(row.size());
-    for (const ordered_json& cell : row) cells.push_back(text_cell(cell));
+    for (const Json& cell : row) cells.push_back(text_cell(cell));
     table.add_row(std::move(cells));
   }
   return table.to_string();
@@ -86,7 +84,7 @@ std::string to_csv(const Rows& rows) {
   text += '\n';
   for (const auto& row : rows.rows) {
     std::string_view separator;
-    for (const ordered_json& cell : row) {
+    for (const Json& cell : row) {
       text += separator;
       text += csv_field(cell.is_string() ? cell.get<std::string>() : cell.is_array() ? text_cell(cell) : cell.dump());
       separator = ",";
@@ -96,17 +94,17 @@ std::string to_csv(const Rows& rows) {
   return text;
 }
 
-ordered_json to_json(const Rows& rows) {
-  ordered_json list = ordered_json::array();
+Json to_json(const Rows& rows) {
+  Json list = Json::array();
   for (const auto& row : rows.rows) {
-    ordered_json object;
+    Json object;
     for (std::size_t i = 0; i < row.size(); ++i) object[rows.columns[i].key] = row[i];
     list.push_back(std::move(object));
   }
   return list;
 }
 
-ordered_json shape_of(const models::Shape& shape) {
+Json shape_of(const models::Shape& shape) {
   if (shape.image() == 1) return {shape.batch, shape.channels};
   return {shape.batch, shape.channels, shape.height, shape.width};
 }
@@ -236,8 +234,8 @@ struct Summary {
     return bytes;
   }
 
-  [[nodiscard]] ordered_json to_json() const {
-    ordered_json json;
+  [[nodiscard]] Json to_json() const {
+    Json json;
     json["format_version"] = 1;
     json["model"] = graph.title;
     json["input"] = shape_of(graph.operators.front().output);
@@ -275,7 +273,7 @@ struct Summary {
 };
 
 /// The summary as a table of one row.
-Rows summary_rows(const ordered_json& summary) {
+Rows summary_rows(const Json& summary) {
   Rows rows;
   rows.rows.emplace_back();
   for (const auto& [key, value] : summary.items()) {
@@ -331,7 +329,7 @@ void show(const ShowOptions& options) {
   if (options.format == "csv") {
     print(to_csv(view_rows(view, summary)));
   } else if (options.format == "json") {
-    ordered_json json = summary.to_json();
+    Json json = summary.to_json();
     if (view != View::summary) json[key_of(view)] = to_json(view_rows(view, summary));
     print(json.dump(2) + '\n');
   } else {
@@ -344,55 +342,46 @@ void list(const std::string& format) {
   Rows rows{{{"Name", "name", false}, {"Network", "title", false}, {"What", "note", false}}, {}};
   for (const models::ModelInfo& info : models::model_list()) rows.rows.push_back({info.name, info.title, info.note});
   if (format == "json") {
-    print(ordered_json{{"format_version", 1}, {"models", to_json(rows)}}.dump(2) + '\n');
+    print(Json{{"format_version", 1}, {"models", to_json(rows)}}.dump(2) + '\n');
   } else {
     print(format == "csv" ? to_csv(rows) : to_text(rows));
   }
 }
 
-void add_format(CLI::App& command, std::string& format) {
-  command.add_option("--format", format, "text, json or csv")
-      ->check(one_of({"text", "json", "csv"}))
-      ->capture_default_str();
-}
-
 }  // namespace
 
-void add_models_command(CLI::App& app) {
-  CLI::App* models = app.add_subcommand("models", "The networks, their gradients and kernels");
-  models->require_subcommand(1);
-  models->footer(
+void add_models_command(Command& app) {
+  Command& models = app.add_command("models", "The networks, their gradients and kernels");
+  models.require_command();
+  models.footer(
       "Examples:\n"
       "  hcclsim models list\n"
       "  hcclsim models show resnet50 --gradients  in production order");
 
-  CLI::App* list_command = models->add_subcommand("list", "List the networks");
+  Command& listed = models.add_command("list", "List the networks");
   const auto list_format = std::make_shared<std::string>("text");
-  add_format(*list_command, *list_format);
-  list_command->callback([list_format] { list(*list_format); });
+  add_format_option(listed, *list_format, {"text", "json", "csv"});
+  listed.on_run([list_format] { list(*list_format); });
 
-  CLI::App* show_command = models->add_subcommand("show", "Show one network, or one of its tables");
+  Command& shown = models.add_command("show", "Show one network, or one of its tables");
   const auto options = std::make_shared<ShowOptions>();
-  show_command->add_option("NAME", options->model.name, "A network of `models list`")->required();
-  show_command->add_option("--batch", options->model.batch, "Samples per step on one NPU")->capture_default_str();
-  show_command->add_option("--input", options->model.input,
-                           "Pixels per side of the input [224; lenet 28, smallres 16]");
-  show_command->add_option("--classes", options->model.classes, "Classes [1000; lenet, smallres 10]");
-  show_command->add_option("--fc-bias", options->fc_bias, "Whether the last linear operator has a bias")
-      ->check(CLI::IsMember({"on", "off"}))
-      ->capture_default_str();
-  show_command->add_option("--amp", options->amp, "Precision: O0, O2 or O3")->capture_default_str();
-  show_command->add_option("--optimizer", options->optimizer, "Optimizer whose update kernels are shown")
-      ->capture_default_str();
-  show_command->add_option("--fusion", options->fusion, "Kernel fusion: full or none")->capture_default_str();
-  CLI::Option_group* views = show_command->add_option_group("Table");
-  views->add_flag("--layers", options->layers, "Operators with shapes and FLOPs");
-  views->add_flag("--parameters", options->parameters, "Parameters in parameter order (forward)");
-  views->add_flag("--gradients", options->gradients, "Gradients in production order (backward, HCCL)");
-  views->add_flag("--kernels", options->kernels, "Kernels as launched, the update at the end");
-  views->require_option(0, 1);
-  add_format(*show_command, options->format);
-  show_command->callback([options] { show(*options); });
+  shown.add("NAME", text(options->model.name), "A network of `models list`").required();
+  shown.add("--batch", whole_number(options->model.batch), "Samples per step on one NPU").with_default();
+  shown.add("--input", whole_number(options->model.input), "Pixels per side of the input [224; lenet 28, smallres 16]");
+  shown.add("--classes", whole_number(options->model.classes), "Classes [1000; lenet, smallres 10]");
+  Value bias = one_of({"on", "off"}, options->fc_bias);
+  bias.accepted = "{on,off}";
+  shown.add("--fc-bias", bias, "Whether the last linear operator has a bias").value_name("TEXT").with_default();
+  shown.add("--amp", text(options->amp), "Precision: O0, O2 or O3").with_default();
+  shown.add("--optimizer", text(options->optimizer), "Optimizer whose update kernels are shown").with_default();
+  shown.add("--fusion", text(options->fusion), "Kernel fusion: full or none").with_default();
+  Command& views = shown.add_alternatives("Table");
+  views.add("--layers", flag(options->layers), "Operators with shapes and FLOPs");
+  views.add("--parameters", flag(options->parameters), "Parameters in parameter order (forward)");
+  views.add("--gradients", flag(options->gradients), "Gradients in production order (backward, HCCL)");
+  views.add("--kernels", flag(options->kernels), "Kernels as launched, the update at the end");
+  add_format_option(shown, options->format, {"text", "json", "csv"});
+  shown.on_run([options] { show(*options); });
 }
 
 }  // namespace hcclsim::cli

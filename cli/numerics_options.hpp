@@ -1,12 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "base/units.hpp"
-#include "cli/option_origins.hpp"
+#include "cli/options/origins.hpp"
 #include "device/numerics/learning_rate.hpp"
 #include "device/numerics/optimizer.hpp"
 #include "models/optimizer.hpp"
@@ -57,7 +56,7 @@ struct NumericsOptions {
 };
 
 /// Adds the options in a group of their own.
-void add_numerics_options(CLI::App& command, NumericsOptions& options);
+void add_numerics_options(Command& command, NumericsOptions& options);
 
 /// Fills in defaults that depend on others and checks options against each other; throws Error(bad_input, "option").
 void finish_numerics_options(const OptionOrigins& origins, models::Optimizer rule, NumericsOptions& options);

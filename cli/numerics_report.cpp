@@ -5,14 +5,12 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "cli/output.hpp"
 
 namespace hcclsim::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// More iterations than this are not all shown; JSON and CSV have them all.
 constexpr std::size_t most_rows = 40;
@@ -153,7 +151,7 @@ std::string numerics_text(const NumericsReport& report) {
   return text;
 }
 
-nlohmann::ordered_json numerics_json(const NumericsReport& report) {
+Json numerics_json(const NumericsReport& report) {
   Json json{{"timed_shape", report.timed_shape},
             {"timed_type", report.timed_type},
             {"computed_shape", report.computed_shape},

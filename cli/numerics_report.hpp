@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "base/units.hpp"
 
 /// What `hcclsim run --numerics` prints beside the timed run: training step by step, and how exact the reductions were.
@@ -73,7 +73,7 @@ struct NumericsReport {
 };
 
 [[nodiscard]] std::string numerics_text(const NumericsReport& report);
-[[nodiscard]] nlohmann::ordered_json numerics_json(const NumericsReport& report);
+[[nodiscard]] Json numerics_json(const NumericsReport& report);
 /// One row per iteration; the whole output of --format csv.
 [[nodiscard]] std::string numerics_csv(const NumericsReport& report);
 

@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <pugixml.hpp>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/output_file.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/platform_show.hpp"
@@ -104,62 +103,59 @@ void generate(const GenerateOptions& options) {
 
 }  // namespace
 
-void add_platform_command(CLI::App& app) {
-  CLI::App* const platform = app.add_subcommand("platform", "Platform files: the clusters that are simulated");
-  platform->require_subcommand(1);
-  platform->footer(
+void add_platform_command(Command& app) {
+  Command& platform = app.add_command("platform", "Platform files: the clusters that are simulated");
+  platform.require_command();
+  platform.footer(
       "Examples:\n"
       "  hcclsim platform list\n"
       "  hcclsim platform generate --soc 910B2 --servers 4 --output cluster.xml\n"
       "  hcclsim platform check cluster.xml\n"
       "  hcclsim platform show cluster.xml");
 
-  platform->add_subcommand("list", "List the shipped platform files")->callback(list);
+  platform.add_command("list", "List the shipped platform files").on_run(list);
 
-  CLI::App* const show_command =
-      platform->add_subcommand("show", "Servers, NPUs, links, costs and routes of a platform");
+  Command& shown = platform.add_command("show", "Servers, NPUs, links, costs and routes of a platform");
   const auto show_options = std::make_shared<ShowOptions>();
-  show_command->add_option("FILE", show_options->file, "A platform file, or the name of a shipped one")->required();
-  show_command->add_option("--route", show_options->route, "Also the route between two NPUs, by rank: 0:9");
-  show_command->add_option("--format", show_options->format, "text or json")
-      ->check(one_of({"text", "json"}))
-      ->capture_default_str();
-  show_command->callback([show_options] { show(*show_options); });
+  const auto add_file = [](Command& command, std::string& file) {
+    command.add("FILE", read_file(file), "A platform file, or the name of a shipped one").value_name("TEXT").required();
+  };
+  add_file(shown, show_options->file);
+  shown.add("--route", text(show_options->route), "Also the route between two NPUs, by rank: 0:9");
+  add_format_option(shown, show_options->format, {"text", "json"});
+  shown.on_run([show_options] { show(*show_options); });
 
-  CLI::App* const check_command = platform->add_subcommand("check", "Say what is wrong with a platform file, by line");
+  Command& checking = platform.add_command("check", "Say what is wrong with a platform file, by line");
   const auto checked = std::make_shared<std::string>();
-  check_command->add_option("FILE", *checked, "A platform file, or the name of a shipped one")->required();
-  check_command->callback([checked] { check(*checked); });
+  add_file(checking, *checked);
+  checking.on_run([checked] { check(*checked); });
 
-  CLI::App* const generate_command = platform->add_subcommand("generate", "Write a platform file");
+  Command& generating = platform.add_command("generate", "Write a platform file");
   const auto options = std::make_shared<GenerateOptions>();
-  generate_command->add_option("--soc", options->platform.soc,
-                               "NPU: 910A, 910ProA, 910B2, 910_9391 and others [910A or 910_9391 for the rank table]");
-  CLI::Option* const servers =
-      generate_command->add_option("--servers", options->platform.servers, "Servers")->capture_default_str();
-  CLI::Option* const super_pods =
-      generate_command
-          ->add_option("--super-pods", options->super_pods,
-                       "A3: number of super-pods, joined by RoCE, or the servers of each, such as 3,1 [one]")
-          ->type_name("N|LIST");
-  generate_command->add_option("--rank-table", options->rank_table, "HCCL rank table: servers for its ranks")
-      ->type_name("FILE")
-      ->excludes(servers)
-      ->excludes(super_pods);
-  generate_command
-      ->add_option("--npus-per-server", options->platform.npus_per_server,
-                   "NPUs (A3: dies) of a server [a full server]")
-      ->check(CLI::PositiveNumber);
-  generate_command->add_option("--pcie", options->pcie, "910A: pairs (a path per pair i, i+4) or shared (one path)")
-      ->check(CLI::IsMember({"pairs", "shared"}))
-      ->capture_default_str();
-  generate_command
-      ->add_option("--fabric", options->fabric,
-                   "star, or fat-tree[:levels=2|3,oversubscription=R,leaf=server|rail,leaf-size=K]")
-      ->capture_default_str();
-  generate_command->add_option("--output", options->output, "File to write, - for standard output")
-      ->capture_default_str();
-  generate_command->callback([options] { generate(*options); });
+  generating.add("--soc", text(options->platform.soc),
+                 "NPU: 910A, 910ProA, 910B2, 910_9391 and others [910A or 910_9391 for the rank table]");
+  Option& servers = generating.add("--servers", whole_number(options->platform.servers), "Servers").with_default();
+  Option& super_pods = generating
+                           .add("--super-pods", text(options->super_pods),
+                                "A3: number of super-pods, joined by RoCE, or the servers of each, such as 3,1 [one]")
+                           .value_name("N|LIST");
+  generating.add("--rank-table", read_file(options->rank_table), "HCCL rank table: servers for its ranks")
+      .excludes(servers)
+      .excludes(super_pods);
+  Value npus = whole_number(options->platform.npus_per_server, 1, UINT32_MAX);
+  npus.accepted = "POSITIVE";
+  generating.add("--npus-per-server", npus, "NPUs (A3: dies) of a server [a full server]").value_name("UINT");
+  Value pcie = one_of({"pairs", "shared"}, options->pcie);
+  pcie.accepted = "{pairs,shared}";
+  generating.add("--pcie", pcie, "910A: pairs (a path per pair i, i+4) or shared (one path)")
+      .value_name("TEXT")
+      .with_default();
+  generating
+      .add("--fabric", text(options->fabric),
+           "star, or fat-tree[:levels=2|3,oversubscription=R,leaf=server|rail,leaf-size=K]")
+      .with_default();
+  add_output_option(generating, "--output", options->output).value_name("TEXT");
+  generating.on_run([options] { generate(*options); });
 }
 
 }  // namespace hcclsim::cli

@@ -6,20 +6,18 @@
 #include <charconv>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "cli/output.hpp"
 #include "device/task_cost.hpp"
 #include "sim/platform_catalog.hpp"
 
 namespace hcclsim::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 /// Links of one kind and name with the same figures; the two directions of a SPLITDUPLEX link are one.
 struct LinkGroup {
@@ -174,20 +172,20 @@ std::string route_text(const sim::Cluster& cluster, const ShownRoute& shown) {
   return text + fmt::format(" = {}\n", microseconds(sum));
 }
 
-ordered_json link_json(const sim::Link& link) {
+Json link_json(const sim::Link& link) {
   return {{"kind", name_of(link.kind)}, {"nominal_Bps", link.nominal}, {"low_Bps", link.low},
           {"used_Bps", link.bandwidth}, {"high_Bps", link.high},       {"write_Bps", link.write},
           {"read_Bps", link.read},      {"latency_s", link.latency}};
 }
 
-ordered_json route_json(const sim::Cluster& cluster, const ShownRoute& shown) {
-  ordered_json links = ordered_json::array();
+Json route_json(const sim::Cluster& cluster, const ShownRoute& shown) {
+  Json links = Json::array();
   for (const sim::LinkId id : shown.route.links) {
-    ordered_json entry = {{"name", cluster.links()[id].name}};
+    Json entry = {{"name", cluster.links()[id].name}};
     entry.update(link_json(cluster.links()[id]));
     links.push_back(std::move(entry));
   }
-  ordered_json alpha = ordered_json::object();
+  Json alpha = Json::object();
   for (const auto& [part, time] : shown.alpha) alpha[part] = time;
   return {{"source", shown.route.source},
           {"destination", shown.route.destination},
@@ -206,17 +204,17 @@ std::size_t super_pods(const sim::Cluster& cluster) {
 }
 
 std::string to_json(const sim::Cluster& cluster, const ShownRoute* route) {
-  ordered_json document = {
+  Json document = {
       {"format_version", 1},    {"platform", cluster.path()},   {"name", cluster.property("name").value_or("")},
       {"npus", cluster.size()}, {"servers", cluster.servers()}, {"super_pods", super_pods(cluster)}};
   document["soc"] = count_socs(cluster);
-  document["links"] = ordered_json::array();
+  document["links"] = Json::array();
   for (const LinkGroup& group : group_links(cluster)) {
-    ordered_json entry = {{"count", group.count},
-                          {"first", group.first},
-                          {"last", group.last},
-                          {"duplex", group.duplex},
-                          {"shared", group.example.shared}};
+    Json entry = {{"count", group.count},
+                  {"first", group.first},
+                  {"last", group.last},
+                  {"duplex", group.duplex},
+                  {"shared", group.example.shared}};
     entry.update(link_json(group.example));
     document["links"].push_back(std::move(entry));
   }

@@ -16,9 +16,7 @@ namespace hcclsim::cli {
 namespace {
 
 /// JSON on one line, as the database keeps it.
-std::string compact(const std::string& json) {
-  return study::Json::parse(json).dump(-1, ' ', false, study::Json::error_handler_t::replace);
-}
+std::string compact(const std::string& json) { return Json::parse(json).dump(); }
 
 /// Says whether a file still is what names the point: a result of another file would be stored under this one's name.
 void require_unchanged(const study::Point& point, const std::string& input) {
@@ -30,18 +28,16 @@ void require_unchanged(const study::Point& point, const std::string& input) {
 
 class RunPoint : public PointCommand {
  public:
-  RunPoint() : PointCommand("run") { add_run_options(app(), options_); }
-  [[nodiscard]] const std::string& platform() const override { return options_.platform; }
-  [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
-    return options_.platform_edits;
-  }
+  RunPoint() : PointCommand("run") { add_run_options(options(), values_); }
+  [[nodiscard]] const std::string& platform() const override { return values_.platform; }
+  [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override { return values_.platform_edits; }
 
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& interruption) override {
-    finish_run_options(app(), options_);
-    options_.format = OutputFormat::json;
-    LoadedRun run(options_, cluster);
-    RunReport report = simulate_run(options_, run, {});
-    if (options_.numerics.enabled) train(run, interruption, report);
+    finish_run_options(options(), values_);
+    values_.format = OutputFormat::json;
+    LoadedRun run(values_, cluster);
+    RunReport report = simulate_run(values_, run, {});
+    if (values_.numerics.enabled) train(run, interruption, report);
     return {compact(json_report(report)),
             {{"step_time_s", report.result.step_time},
              {"images_per_s", report.images_per_second()},
@@ -53,34 +49,32 @@ class RunPoint : public PointCommand {
   void train(const LoadedRun& run, const Interruption& interruption, RunReport& report) const {
     Progress progress;  // shows nothing: the standard error of a point is a pipe
     NumericsSession session{progress, interruption, false};
-    compute_numerics(options_, run, session, report);
+    compute_numerics(values_, run, session, report);
     if (interruption.signal() != 0) throw Error(ErrorCode::internal, study::interrupted_kind, "interrupted");
     require_exact(*report.numerics);
   }
 
-  RunOptions options_;
+  RunOptions values_;
 };
 
 class CollectivePoint : public PointCommand {
  public:
-  CollectivePoint() : PointCommand("collective") { add_collective_options(app(), options_); }
-  [[nodiscard]] const std::string& platform() const override { return options_.platform; }
-  [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
-    return options_.platform_edits;
-  }
+  CollectivePoint() : PointCommand("collective") { add_collective_options(options(), values_); }
+  [[nodiscard]] const std::string& platform() const override { return values_.platform; }
+  [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override { return values_.platform_edits; }
 
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
-    const MeasurementOptions options = measurement_options(app(), options_);
-    const Measurement measurement = measure_collective(options, cluster);
+    const MeasurementOptions measured = measurement_options(options(), values_);
+    const Measurement measurement = measure_collective(measured, cluster);
     if (!all_right(measurement))
-      throw Error(ErrorCode::check_failed, "collective", options_.op + " gives wrong results");
+      throw Error(ErrorCode::check_failed, "collective", values_.op + " gives wrong results");
     const MeasurementRow& largest = measurement.rows.back();
-    return {compact(collective_json(measurement, options, options_.op)),
+    return {compact(collective_json(measurement, measured, values_.op)),
             {{"time_s", largest.time}, {"algbw_Bps", largest.algbw}, {"busbw_Bps", largest.busbw}}};
   }
 
  private:
-  CollectiveOptions options_;
+  CollectiveOptions values_;
 };
 
 }  // namespace
@@ -92,22 +86,14 @@ std::unique_ptr<PointCommand> PointCommand::make(const std::string& name) {
 }
 
 void PointCommand::set(const std::string& name, const std::string& value) {
-  CLI::Option* const option = app_.get_option(name == collective_axis ? "OP" : "--" + name);
-  const bool is_flag = option->get_expected_max() == 0;
-  if (is_flag && value != "true" && value != "false") {
+  Option& option = options_.get(name == collective_axis ? "OP" : "--" + name);
+  if (option.is_flag() && value != "true" && value != "false") {
     bad_input("option", "--{}: '{}' is neither true nor false", name, value);
   }
-  option->clear();
-  if (is_flag && value == "false") return;
-  try {
-    option->add_result(value);
-    option->run_callback();
-  } catch (const CLI::ParseError& error) {
-    bad_input("option", "{}", error.what());
-  }
+  option.replace(option.is_flag() && value == "false" ? std::nullopt : std::optional(value));
 }
 
-void PointCommand::set(const study::Json& inputs) {
+void PointCommand::set(const Json& inputs) {
   std::string edits;
   for (const auto& [name, value] : inputs.items()) {
     if (is_variable(name)) continue;  // it is in the environment
@@ -142,7 +128,7 @@ study::LoadGroup group_loader(const Interruption& interruption) {
   };
 }
 
-std::string command_line(const std::string& command, const study::Json& inputs) {
+std::string command_line(const std::string& command, const Json& inputs) {
   std::string variables;
   std::string arguments;
   for (const auto& [name, json] : inputs.items()) {

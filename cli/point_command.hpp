@@ -1,11 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/interruption.hpp"
+#include "cli/options/command.hpp"
 #include "sim/cluster.hpp"
 #include "sim/platform_edit.hpp"
 #include "study/sweep/loader.hpp"
@@ -19,18 +19,18 @@ class PointCommand {
  public:
   /// Throws Error(bad_input, "option") for the name of another command.
   [[nodiscard]] static std::unique_ptr<PointCommand> make(const std::string& name);
-  explicit PointCommand(const std::string& name) : app_("", name) {}
+  explicit PointCommand(const std::string& name) : options_(name, "") {}
   PointCommand(const PointCommand&) = delete;
   PointCommand(PointCommand&&) = delete;
   PointCommand& operator=(const PointCommand&) = delete;
   PointCommand& operator=(PointCommand&&) = delete;
   virtual ~PointCommand() = default;
 
-  [[nodiscard]] CLI::App& app() { return app_; }
+  [[nodiscard]] Command& options() { return options_; }
   /// Gives an option its value; `name` is that of an axis. Throws Error(bad_input) for a value that it does not take.
   void set(const std::string& name, const std::string& value);
   /// All inputs of a point.
-  void set(const study::Json& inputs);
+  void set(const Json& inputs);
 
   [[nodiscard]] virtual const std::string& platform() const = 0;
   [[nodiscard]] virtual const std::vector<sim::PlatformEdit>& platform_edits() const = 0;
@@ -39,7 +39,7 @@ class PointCommand {
   [[nodiscard]] virtual study::Computed compute(sim::Cluster& cluster, const Interruption& interruption) = 0;
 
  private:
-  CLI::App app_;
+  Command options_;
 };
 
 /// The axis of the collective's name, which is no option of `collective` but an argument.
@@ -53,6 +53,6 @@ inline constexpr const char* collective_axis = "collective";
 [[nodiscard]] study::LoadGroup group_loader(const Interruption& interruption);
 
 /// The command line that computes a point by itself.
-[[nodiscard]] std::string command_line(const std::string& command, const study::Json& inputs);
+[[nodiscard]] std::string command_line(const std::string& command, const Json& inputs);
 
 }  // namespace hcclsim::cli

@@ -5,15 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/json.hpp"
 #include "cli/output.hpp"
 
 namespace hcclsim::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::size_t most_names = 8;
 
@@ -77,8 +75,8 @@ std::string profile_text(const ProfileReport& report) {
   return text + '\n';
 }
 
-ordered_json profile_json(const ProfileReport& report) {
-  ordered_json json{{"files", ordered_json::array()}, {"back_test", ordered_json::array()}};
+Json profile_json(const ProfileReport& report) {
+  Json json{{"files", Json::array()}, {"back_test", Json::array()}};
   for (const study::ProfileFile& file : report.profile.files) {
     json["files"].push_back({{"file", file.file}, {"kind", file.kind}});
   }
@@ -86,15 +84,15 @@ ordered_json profile_json(const ProfileReport& report) {
     json["back_test"].push_back({{"phase", row.phase},
                                  {"measured_s", row.measured},
                                  {"simulated_s", row.simulated},
-                                 {"error", std::isfinite(row.error()) ? ordered_json(row.error()) : ordered_json()}});
+                                 {"error", std::isfinite(row.error()) ? Json(row.error()) : Json()}});
   }
   json["notes"] = report.test.notes;
   for (const std::string& note : report.profile.notes) json["notes"].push_back(note);
-  json["scale"] = report.profile.scale.has_value() ? ordered_json(*report.profile.scale) : ordered_json();
+  json["scale"] = report.profile.scale.has_value() ? Json(*report.profile.scale) : Json();
   json["kernels"] = nullptr;
   if (!report.profile.kernels.has_value()) return json;
   const study::KernelMatch& kernels = *report.profile.kernels;
-  ordered_json unmatched = ordered_json::array();
+  Json unmatched = Json::array();
   for (const auto& kernel : kernels.unmatched) {
     unmatched.push_back({{"name", kernel.name}, {"type", kernel.type}, {"time_s", kernel.time}});
   }

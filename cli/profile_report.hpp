@@ -1,8 +1,8 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "base/json.hpp"
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
 
@@ -18,6 +18,6 @@ struct ProfileReport {
 };
 
 [[nodiscard]] std::string profile_text(const ProfileReport& report);
-[[nodiscard]] nlohmann::ordered_json profile_json(const ProfileReport& report);
+[[nodiscard]] Json profile_json(const ProfileReport& report);
 
 }  // namespace hcclsim::cli

@@ -10,7 +10,7 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/output_file.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "device/soc.hpp"
@@ -131,36 +131,30 @@ void generate(const GenerateOptions& options) {
 
 }  // namespace
 
-void add_rank_table_command(CLI::App& app) {
-  CLI::App* const command = app.add_subcommand("ranktable", "HCCL rank tables: which NPU each rank is");
-  command->require_subcommand(1);
-  command->footer(
+void add_rank_table_command(Command& app) {
+  Command& command = app.add_command("ranktable", "HCCL rank tables: which NPU each rank is");
+  command.require_command();
+  command.footer(
       "Examples:\n"
       "  hcclsim ranktable check hccl.json --platform atlas800-9000-x4\n"
       "  hcclsim ranktable generate --platform atlas800t-a2-x2 -o hccl.json\n"
       "  hcclsim platform generate --rank-table hccl.json --soc 910B2 --output cluster.xml\n"
       "  hcclsim run --platform cluster.xml --rank-table hccl.json");
 
-  CLI::App* const check_command = command->add_subcommand("check", "Servers, devices and ranks, or what is wrong");
+  Command& checking = command.add_command("check", "Servers, devices and ranks, or what is wrong");
   const auto checked = std::make_shared<CheckOptions>();
-  check_command->add_option("FILE", checked->file, "A rank table")->required();
-  check_command
-      ->add_option("--platform", checked->platform, "Also find its NPUs in this platform file, or shipped platform")
-      ->type_name("FILE");
-  check_command->callback([checked] { check(*checked); });
+  checking.add("FILE", read_file(checked->file), "A rank table").value_name("TEXT").required();
+  checking.add("--platform", read_file(checked->platform),
+               "Also find its NPUs in this platform file, or shipped platform");
+  checking.on_run([checked] { check(*checked); });
 
-  CLI::App* const generate_command = command->add_subcommand("generate", "Write the rank table of a platform");
+  Command& generating = command.add_command("generate", "Write the rank table of a platform");
   const auto options = std::make_shared<GenerateOptions>();
-  generate_command->add_option("--platform", options->platform, "A platform file, or the name of a shipped one")
-      ->type_name("FILE")
-      ->required();
-  generate_command->add_option("--npus", options->npus, "The first so many NPUs [all]")
-      ->check(whole_number(1, sim::max_generated_npus))
-      ->type_name("");
-  generate_command->add_option("-o,--output", options->output, "File to write, - for standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
-  generate_command->callback([options] { generate(*options); });
+  generating.add("--platform", read_file(options->platform), "A platform file, or the name of a shipped one")
+      .required();
+  generating.add("--npus", whole_number(options->npus, 1, sim::max_generated_npus), "The first so many NPUs [all]");
+  add_output_option(generating, "-o,--output", options->output);
+  generating.on_run([options] { generate(*options); });
 }
 
 }  // namespace hcclsim::cli

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 namespace hcclsim::cli {
 
+class Command;
+
 /// Adds `hcclsim ranktable` with its sub-commands check and generate.
-void add_rank_table_command(CLI::App& app);
+void add_rank_table_command(Command& app);
 
 }  // namespace hcclsim::cli

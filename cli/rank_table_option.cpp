@@ -1,14 +1,13 @@
 #include "cli/rank_table_option.hpp"
+#include "cli/options/command.hpp"
 
 #include <cstdlib>
 
 namespace hcclsim::cli {
 
-CLI::Option* add_rank_table_option(CLI::App& command, RankTableChoice& choice) {
-  return command
-      .add_option("--rank-table", choice.file,
-                  "HCCL rank table: which NPU each rank is (default: that of RANK_TABLE_FILE)")
-      ->type_name("FILE");
+void add_rank_table_option(Command& command, RankTableChoice& choice) {
+  command.add("--rank-table", read_file(choice.file),
+              "HCCL rank table: which NPU each rank is (default: that of RANK_TABLE_FILE)");
 }
 
 void finish_rank_table_option(const OptionOrigins& origins, std::initializer_list<const char*> selecting,

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <initializer_list>
 #include <string>
 
-#include "cli/option_origins.hpp"
+#include "cli/options/origins.hpp"
 
 /// Which rank table a command obeys: that of --rank-table, else RANK_TABLE_FILE's, as HCCL does. Where an option says
 /// which NPUs take part (--npus, --ranks), the table of the environment is not used, and --rank-table is an error.
@@ -16,7 +15,7 @@ struct RankTableChoice {
   std::string not_used_beside{};  ///< option for which RANK_TABLE_FILE, which is set, is not used; empty: none
 };
 
-CLI::Option* add_rank_table_option(CLI::App& command, RankTableChoice& choice);
+void add_rank_table_option(Command& command, RankTableChoice& choice);
 
 /// After parsing. `selecting`: options, without dashes, that say which NPUs take part. Throws Error(bad_input) if one
 /// of them is given beside --rank-table.

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <iterator>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "cli/baseline.hpp"
 #include "cli/output.hpp"
 #include "cli/run_report.hpp"
@@ -10,8 +10,6 @@
 // The forms of run_report.hpp for programs. Their keys are stable: docs/formats.md.
 namespace hcclsim::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int format_version = 1;
 
@@ -164,7 +162,7 @@ std::string json_report(const RunReport& report) {
   if (report.numerics.has_value()) json["numerics"] = numerics_json(*report.numerics);
   if (report.baseline.has_value()) json["baseline"] = baseline_json(*report.baseline);
   // Names and paths are the user's and need not be UTF-8; replacing what is not keeps the output valid JSON.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json.dump(2) + '\n';
 }
 
 std::string csv_report(const RunReport& report) {

@@ -15,6 +15,7 @@
 #include "cli/iteration.hpp"
 #include "cli/loaded_run.hpp"
 #include "cli/numerics_run.hpp"
+#include "cli/options/command.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/report/run_page.hpp"
@@ -126,23 +127,23 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
 
 }  // namespace
 
-void add_run_command(CLI::App& app) {
-  CLI::App* const command = app.add_subcommand("run", "Simulate data-parallel training with gradient splits");
-  command->footer(footer);
+void add_run_command(Command& app) {
+  Command& command = app.add_command("run", "Simulate data-parallel training with gradient splits");
+  command.footer(footer);
   set_up_run(command, nullptr);
 }
 
-void set_up_run(CLI::App* const command, const std::shared_ptr<const HtmlReport>& html) {
+void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html) {
   const auto options = std::make_shared<RunOptions>();
   const auto regression = std::make_shared<BaselineOptions>();
-  add_run_options(*command, *options);
-  add_baseline_options(*command, *regression);
-  command->callback([command, options, regression, html] {
+  add_run_options(command, *options);
+  add_baseline_options(command, *regression);
+  command.on_run([&command, options, regression, html] {
     if (html != nullptr) options->html = *html;
     std::optional<Interruption> interruption;
     try {
-      finish_run_options(*command, *options);
-      check_baseline_options(*command, *regression);
+      finish_run_options(command, *options);
+      check_baseline_options(command, *regression);
       const std::string platform = find_platform(options->platform);
       std::optional<Progress> progress;
       std::optional<NumericsSession> session;
@@ -154,7 +155,7 @@ void set_up_run(CLI::App* const command, const std::shared_ptr<const HtmlReport>
         return std::string();
       }));
     } catch (const Error& error) {
-      write_junit_failure(*command, *regression, error);
+      write_junit_failure(command, *regression, error);
       throw;
     }
     if (interruption.has_value() && interruption->signal() != 0) throw Interrupted(interruption->signal());

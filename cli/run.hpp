@@ -1,18 +1,19 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/report/html_report.hpp"
 
 namespace hcclsim::cli {
 
+class Command;
+
 /// Adds `hcclsim run`: simulates data-parallel training and prints when everything happened. The platform is loaded in
 /// a child process (base/child_process.hpp), which simulates what was asked for and starts further children for what
 /// the text form compares it with.
-void add_run_command(CLI::App& app);
+void add_run_command(Command& app);
 
 /// Makes a command do what `hcclsim run` does, and write its report where `html` says when it is called; null: none.
-void set_up_run(CLI::App* command, const std::shared_ptr<const HtmlReport>& html);
+void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html);
 
 }  // namespace hcclsim::cli

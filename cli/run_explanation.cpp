@@ -4,17 +4,15 @@
 
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json.hpp"
 #include "cli/explained_collective.hpp"
 #include "hccl/collective/explain.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 
 namespace hcclsim::cli {
 namespace {
-
-using Json = nlohmann::json;
 
 /// Segments that use the same algorithm.
 struct Alike {

@@ -6,10 +6,10 @@
 #include <array>
 
 #include "base/error.hpp"
-#include "cli/config_file.hpp"
-#include "cli/option_checks.hpp"
-#include "cli/option_origins.hpp"
-#include "cli/overwriting.hpp"
+#include "cli/options/common.hpp"
+#include "cli/options/config_file.hpp"
+#include "cli/options/origins.hpp"
+#include "cli/options/overwriting.hpp"
 #include "device/numerics/loss_scale.hpp"
 
 namespace hcclsim::cli {
@@ -28,255 +28,169 @@ std::string allreduce_names() {
   return names + "|mesh|hd";
 }
 
+OutputFormat parse_output_format(const std::string& word) {
+  if (word == "json") return OutputFormat::json;
+  return word == "csv" ? OutputFormat::csv : OutputFormat::text;
+}
+
 /// Largest cluster that `platform generate` writes.
 constexpr std::uint64_t max_npus = 16384;
 
-void add_model_options(CLI::App& command, RunOptions& options) {
-  const std::string group = "What is trained";
-  command.add_option("--model", options.model, "Network, see 'hcclsim models list'")
-      ->capture_default_str()
-      ->type_name("NAME")
-      ->group(group);
-  command.add_option("--gradients", options.gradients_file, "CSV of measured gradients instead of a model")
-      ->type_name("FILE")
-      ->group(group);
+void add_model_options(Command& command, RunOptions& options) {
+  command.begin_group("What is trained");
+  command.add("--model", text(options.model), "Network, see 'hcclsim models list'").value_name("NAME").with_default();
+  command.add("--gradients", read_file(options.gradients_file), "CSV of measured gradients instead of a model");
+  Value profiles = read_files(options.profiles);
+  profiles.count = Count::list;
   command
-      .add_option("--profile", options.profiles,
-                  "Measurements to use and to test against: op_summary, kernel_details, step_trace, gradient_summary, "
-                  "gradient_fusion or a CSV of gradients; several of one run")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("FILE,...")
-      ->group(group);
-  command.add_option("--batch", options.batch, "Samples per NPU and step")
-      ->check(whole_number(1, 65536))
-      ->capture_default_str()
-      ->type_name("")
-      ->group(group);
-  command.add_option("--input", options.input, "Pixels per side of the image")
-      ->check(whole_number(1, 8192))
-      ->default_str("224")
-      ->type_name("")
-      ->group(group);
-  command.add_option("--classes", options.classes, "Classes of the last layer")
-      ->check(whole_number(1, 1'000'000))
-      ->default_str("1000")
-      ->type_name("")
-      ->group(group);
-  add_switch(command, "--fc-bias", options.fc_bias, "Bias of the last layer")->default_str("on")->group(group);
+      .add("--profile", profiles,
+           "Measurements to use and to test against: op_summary, kernel_details, step_trace, gradient_summary, "
+           "gradient_fusion or a CSV of gradients; several of one run")
+      .value_name("FILE,...");
+  command.add("--batch", whole_number(options.batch, 1, 65536), "Samples per NPU and step").with_default();
+  command.add("--input", whole_number(options.input, 1, 8192), "Pixels per side of the image").with_default("224");
+  command.add("--classes", whole_number(options.classes, 1, 1'000'000), "Classes of the last layer")
+      .with_default("1000");
+  command.add("--fc-bias", on_off(options.fc_bias), "Bias of the last layer").with_default();
+  command.add("--amp", parsed(models::parse_amp, options.amp, "O0|O2|O3"), "Mixed precision")
+      .value_name("")
+      .with_default("O2");
   command
-      .add_option_function<std::string>(
-          "--amp", [&options](const std::string& name) { options.amp = models::parse_amp(name); }, "Mixed precision")
-      ->check(parsed_by(models::parse_amp, "O0|O2|O3"))
-      ->default_str("O2")
-      ->type_name("")
-      ->group(group);
+      .add("--optimizer",
+           parsed(models::parse_optimizer, options.optimizer, "momentum|sgd|nesterov|adam|adamw|lars|lamb"),
+           "Optimizer")
+      .value_name("")
+      .with_default("momentum");
   command
-      .add_option_function<std::string>(
-          "--optimizer", [&options](const std::string& name) { options.optimizer = models::parse_optimizer(name); },
-          "Optimizer")
-      ->check(parsed_by(models::parse_optimizer, "momentum|sgd|nesterov|adam|adamw|lars|lamb"))
-      ->default_str("momentum")
-      ->type_name("")
-      ->group(group);
-  command
-      .add_option("--loss-scale", options.loss_scale,
-                  "none, static:S or dynamic[:START[:WINDOW]]; dynamic checks all gradients for overflow")
-      ->check(parsed_by(device::LossScaler::parse, ""))
-      ->capture_default_str()
-      ->type_name("SCALE")
-      ->group(group);
-  command.add_option("--clip-norm", options.clip_norm, "Clip gradients to this global norm")
-      ->check(number(1e-30, 1e30))
-      ->type_name("NORM")
-      ->group(group);
+      .add("--loss-scale", parsed(device::LossScaler::parse, options.loss_scale),
+           "none, static:S or dynamic[:START[:WINDOW]]; dynamic checks all gradients for overflow")
+      .value_name("SCALE")
+      .with_default();
+  command.add("--clip-norm", number(options.clip_norm, 1e-30, 1e30), "Clip gradients to this global norm")
+      .value_name("NORM");
 }
 
-void add_cluster_options(CLI::App& command, RunOptions& options) {
-  const std::string group = "Where";
-  command.add_option("--platform", options.platform, "Platform file, or name of one of 'hcclsim platform list'")
-      ->capture_default_str()
-      ->type_name("FILE")
-      ->group(group);
-  add_platform_edits(command, options.platform_edits)->group(group);
-  command.add_option("--npus", options.npus, "Use the first so many NPUs (default: all)")
-      ->check(whole_number(1, max_npus))
-      ->type_name("")
-      ->group(group);
-  add_rank_table_option(command, options.rank_table)->group(group);
+void add_cluster_options(Command& command, RunOptions& options) {
+  command.begin_group("Where");
+  command.add("--platform", read_file(options.platform), "Platform file, or name of one of 'hcclsim platform list'")
+      .with_default();
+  add_platform_edits(command, options.platform_edits);
+  command.add("--npus", whole_number(options.npus, 1, max_npus), "Use the first so many NPUs (default: all)");
+  add_rank_table_option(command, options.rank_table);
   command
-      .add_option_function<std::string>(
-          "--hbm-check", [&options](const std::string& text) { options.hbm_overflow_is_error = text == "error"; },
-          "What a step that does not fit into HBM is")
-      ->check(one_of({"error", "warn"}))
-      ->default_str("error")
-      ->type_name("")
-      ->group(group);
+      .add("--hbm-check",
+           one_of({"error", "warn"},
+                  [&options](const std::string& word) { options.hbm_overflow_is_error = word == "error"; }),
+           "What a step that does not fit into HBM is")
+      .with_default("error");
 }
 
-void add_launch_option(CLI::App& command, RunOptions& options, const std::string& group) {
+void add_communication_options(Command& command, RunOptions& options) {
+  command.begin_group("How it communicates");
   command
-      .add_option_function<std::string>(
-          "--launch", [&options](const std::string& name) { options.launch = hccl::parse_launch_mode(name); },
-          "graph: collectives are loaded in advance; op: each is issued by itself, through the communicator's buffer")
-      ->check(one_of({"graph", "op"}))
-      ->default_str("graph")
-      ->type_name("")
-      ->group(group);
-}
-
-void add_communication_options(CLI::App& command, RunOptions& options) {
-  const std::string group = "How it communicates";
-  command
-      .add_option_function<std::string>(
-          "--framework", [&options](const std::string& text) { options.mindspore = text == "mindspore"; },
+      .add(
+          "--framework",
+          one_of({"tf", "mindspore"}, [&options](const std::string& word) { options.mindspore = word == "mindspore"; }),
           "Defaults of TensorFlow (serial, split) or MindSpore (overlapped, one allreduce)")
-      ->check(one_of({"tf", "mindspore"}))
-      ->default_str("tf")
-      ->type_name("")
-      ->group(group);
+      .with_default("tf");
   command
-      .add_option_function<std::string>(
-          "--comm-dtype", [&options](const std::string& text) { options.communication_type = parse_data_type(text); },
-          "Type in which gradients are communicated")
-      ->check(one_of({"fp32", "fp16", "bf16"}))
-      ->default_str("fp32")
-      ->type_name("")
-      ->group(group);
-  command.add_option("--split", options.split, "Split without a list: 96.54/3.46 %, one segment, one per gradient")
-      ->check(one_of({"default", "none", "each"}))
-      ->capture_default_str()
-      ->type_name("")
-      ->group(group);
+      .add("--comm-dtype",
+           one_of({"fp32", "fp16", "bf16"},
+                  [&options](const std::string& word) { options.communication_type = parse_data_type(word); }),
+           "Type in which gradients are communicated")
+      .with_default("fp32");
   command
-      .add_option_function<std::string>(
-          "--split-by-size",
-          [&options](const std::string& text) { options.split_by_size = hccl::parse_size_list(text); },
-          "set_split_strategy_by_size: percentages, such as 60,20,20; counts before --split-by-idx")
-      ->check(parsed_by(hccl::parse_size_list, ""))
-      ->type_name("LIST")
-      ->group(group);
+      .add("--split", one_of({"default", "none", "each"}, options.split),
+           "Split without a list: 96.54/3.46 %, one segment, one per gradient")
+      .with_default();
   command
-      .add_option_function<std::string>(
-          "--split-by-idx",
-          [&options](const std::string& text) { options.split_by_idx = hccl::parse_index_list(text); },
-          "set_split_strategy_by_idx: last gradient of each segment, such as 106,160")
-      ->check(parsed_by(hccl::parse_index_list, ""))
-      ->type_name("LIST")
-      ->group(group);
+      .add("--split-by-size", parsed(hccl::parse_size_list, options.split_by_size),
+           "set_split_strategy_by_size: percentages, such as 60,20,20; counts before --split-by-idx")
+      .value_name("LIST");
   command
-      .add_flag("--allow-many-segments", options.allow_many_segments,
-                "More than the eight segments that are documented")
-      ->group(group);
-  add_switch(command, "--hcom-parallel", options.hcom_parallel, "Allreduce beside forward and backward (tf: off)")
-      ->group(group);
+      .add("--split-by-idx", parsed(hccl::parse_index_list, options.split_by_idx),
+           "set_split_strategy_by_idx: last gradient of each segment, such as 106,160")
+      .value_name("LIST");
+  command.add("--allow-many-segments", flag(options.allow_many_segments),
+              "More than the eight segments that are documented");
+  command.add("--hcom-parallel", on_off(options.hcom_parallel), "Allreduce beside forward and backward (tf: off)");
   command
-      .add_option_function<std::string>(
-          "--allreduce", [&options](const std::string& name) { options.allreduce = parse_allreduce(name); },
-          "Algorithm; auto chooses as HCCL does")
-      ->check(parsed_by(parse_allreduce, allreduce_names()))
-      ->default_str("auto")
-      ->type_name("")
-      ->group(group);
-  add_levels_option(command, options.levels)->group(group);
-  add_launch_option(command, options, group);
+      .add("--allreduce", parsed(parse_allreduce, options.allreduce, allreduce_names()),
+           "Algorithm; auto chooses as HCCL does")
+      .value_name("")
+      .with_default("auto");
+  add_levels_option(command, options.levels);
+  command
+      .add("--launch",
+           one_of({"graph", "op"},
+                  [&options](const std::string& word) { options.launch = hccl::parse_launch_mode(word); }),
+           "graph: collectives are loaded in advance; op: each is issued by itself, through the communicator's buffer")
+      .with_default("graph");
 }
 
-void add_simulation_options(CLI::App& command, RunOptions& options) {
-  const std::string group = "How it is simulated";
-  command.add_option("--iterations", options.iterations, "Training steps")
-      ->check(whole_number(1, 10000))
-      ->capture_default_str()
-      ->type_name("")
-      ->group(group);
-  command.add_option("--network", options.network, "Network model; auto: simgrid up to 64 NPUs (mesh: 32), then fluid")
-      ->check(one_of({"auto", "simgrid", "fluid"}))
-      ->capture_default_str()
-      ->type_name("")
-      ->group(group);
-  command
-      .add_option_function<std::string>(
-          "--start-skew", [&options](const std::string& text) { options.skew.start_skew = parse_duration(text); },
-          "Ranks start within this time, such as 100us")
-      ->check(parsed_by(
-          [](const std::string& text) {
-            if (parse_duration(text) < 0) bad_input("option", "'{}' is negative; give a time such as 100us", text);
-            return true;
-          },
-          ""))
-      ->type_name("TIME")
-      ->group(group);
-  command
-      .add_option_function<std::string>(
-          "--speed-factors", [&options](const std::string& text) { options.skew.speeds = parse_number_list(text); },
-          "Relative speed of every NPU, such as 1,1,0.9,1")
-      ->check(parsed_by(parse_number_list, ""))
-      ->type_name("LIST")
-      ->group(group);
-  command.add_option("--speed-spread", options.skew.speed_spread, "Speeds lie within 1 -/+ this")
-      ->check(number(0, 0.99))
-      ->type_name("")
-      ->group(group);
-  command.add_option("--jitter", options.skew.jitter, "Relative standard deviation of a kernel's time")
-      ->check(number(0, 0.16))
-      ->type_name("")
-      ->group(group);
-  command.add_option("--seed", options.skew.seed, "Of start skew, speeds and jitter")
-      ->check(whole_number(0, UINT64_MAX))
-      ->capture_default_str()
-      ->type_name("")
-      ->group(group);
+Seconds parse_skew(const std::string& text) {
+  const Seconds time = parse_duration(text);
+  if (time < 0) bad_input("option", "'{}' is negative; give a time such as 100us", text);
+  return time;
 }
 
-void add_output_options(CLI::App& command, RunOptions& options) {
-  const std::string group = "What is written";
-  command.add_option("--rank", options.rank, "Rank whose times are printed")
-      ->check(whole_number(0, max_npus - 1))
-      ->capture_default_str()
-      ->type_name("")
-      ->group(group);
-  command.add_option("--trace", options.trace, "Timeline for Perfetto or chrome://tracing; a folder: a file per rank")
-      ->type_name("FILE|DIR")
-      ->group(group);
+void add_simulation_options(Command& command, RunOptions& options) {
+  command.begin_group("How it is simulated");
+  command.add("--iterations", whole_number(options.iterations, 1, 10000), "Training steps").with_default();
   command
-      .add_option_function<std::string>(
-          "--trace-ranks",
-          [&options](const std::string& text) {
-            options.trace_all_ranks = text == "all";
-            if (!options.trace_all_ranks) options.trace_ranks = parse_rank_list(text);
-          },
-          "Ranks of the timeline, such as 0,2,4-7 or all (default: that of --rank)")
-      ->check(parsed_by([](const std::string& text) { return text == "all" || !parse_rank_list(text).empty(); }, ""))
-      ->type_name("LIST")
-      ->group(group);
-  command.add_option("--step-trace", options.step_trace, "Iteration trace as CSV, in the columns of msprof")
-      ->type_name("FILE")
-      ->group(group);
+      .add("--network", one_of({"auto", "simgrid", "fluid"}, options.network),
+           "Network model; auto: simgrid up to 64 NPUs (mesh: 32), then fluid")
+      .with_default();
   command
-      .add_option_function<std::string>(
-          "--format",
-          [&options](const std::string& text) {
-            options.format = text == "text"   ? OutputFormat::text
-                             : text == "json" ? OutputFormat::json
-                                              : OutputFormat::csv;
-          },
-          "What is printed")
-      ->check(one_of({"text", "json", "csv"}))
-      ->default_str("text")
-      ->type_name("")
-      ->group(group);
+      .add("--start-skew", parsed(parse_skew, options.skew.start_skew), "Ranks start within this time, such as 100us")
+      .value_name("TIME");
   command
-      .add_flag("--advice", options.advice,
-                "Also simulate, with --format json, what the text form compares with and advises")
-      ->group(group);
+      .add("--speed-factors", parsed(parse_number_list, options.skew.speeds),
+           "Relative speed of every NPU, such as 1,1,0.9,1")
+      .value_name("LIST");
+  command.add("--speed-spread", number(options.skew.speed_spread, 0, 0.99), "Speeds lie within 1 -/+ this");
+  command.add("--jitter", number(options.skew.jitter, 0, 0.16), "Relative standard deviation of a kernel's time");
+  command.add("--seed", whole_number(options.skew.seed, 0, UINT64_MAX), "Of start skew, speeds and jitter")
+      .with_default();
+}
+
+/// Nothing of the word all.
+std::optional<std::vector<Rank>> parse_shown_ranks(const std::string& text) {
+  if (text == "all") return std::nullopt;
+  return parse_rank_list(text);
+}
+
+void add_output_options(Command& command, RunOptions& options) {
+  command.begin_group("What is written");
+  command.add("--rank", whole_number(options.rank, 0, max_npus - 1), "Rank whose times are printed").with_default();
   command
-      .add_flag("--explain", options.explain,
-                "Why each allreduce uses its algorithm; what the others cost, by formula and simulated")
-      ->group(group);
-  command.add_option("--config", "TOML file of options, such as batch = 64; the command line counts first")
-      ->type_name("FILE")
-      ->configurable(false)
-      ->group(group);
+      .add("--trace", written_file(options.trace),
+           "Timeline for Perfetto or chrome://tracing; a folder: a file per rank")
+      .value_name("FILE|DIR");
+  command
+      .add("--trace-ranks",
+           parsed(parse_shown_ranks,
+                  [&options](std::optional<std::vector<Rank>> ranks) {
+                    options.trace_all_ranks = !ranks.has_value();
+                    if (ranks.has_value()) options.trace_ranks = *std::move(ranks);
+                  }),
+           "Ranks of the timeline, such as 0,2,4-7 or all (default: that of --rank)")
+      .value_name("LIST");
+  command.add("--step-trace", written_file(options.step_trace), "Iteration trace as CSV, in the columns of msprof");
+  command
+      .add("--format",
+           one_of({"text", "json", "csv"},
+                  [&options](const std::string& word) { options.format = parse_output_format(word); }),
+           "What is printed")
+      .with_default("text");
+  command.add("--advice", flag(options.advice),
+              "Also simulate, with --format json, what the text form compares with and advises");
+  command.add("--explain", flag(options.explain),
+              "Why each allreduce uses its algorithm; what the others cost, by formula and simulated");
+  command
+      .add("--config", read_file(options.config),
+           "TOML file of options, such as batch = 64; the command line counts first")
+      .not_in_files();
 }
 
 /// Options that cannot be given together.
@@ -358,7 +272,7 @@ hccl::SplitStrategies RunOptions::split_strategies(Rank world_size) const {
   return strategies;
 }
 
-void add_run_options(CLI::App& command, RunOptions& options) {
+void add_run_options(Command& command, RunOptions& options) {
   add_model_options(command, options);
   add_cluster_options(command, options);
   add_communication_options(command, options);
@@ -368,10 +282,10 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   add_numerics_options(command, options.numerics);
 }
 
-void finish_run_options(CLI::App& command, RunOptions& options) {
+void finish_run_options(Command& command, RunOptions& options) {
   OptionOrigins origins(command, droppable);
   if (origins.given("config")) {
-    origins.apply(read_config_file(command.get_option("--config")->as<std::string>()));
+    origins.apply(read_config_file(options.config));
   }
   refuse_overwriting(command);
   if (options.mindspore) {

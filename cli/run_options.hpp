@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +22,8 @@
 /// The options of `hcclsim run` as checked values; what a framework sets by default is filled in. Everything that can
 /// be judged without a model or a platform is checked here, before either is loaded.
 namespace hcclsim::cli {
+
+class Command;
 
 enum class OutputFormat : std::uint8_t { text, json, csv };
 
@@ -74,6 +75,7 @@ struct RunOptions {
   bool trace_all_ranks = false;
   std::string step_trace;  ///< file of the iteration trace; empty: none
   OutputFormat format = OutputFormat::text;
+  std::string config;    ///< file of options; empty: none
   HtmlReport html;       ///< of `hcclsim report run`; without a path: none
   bool advice = false;   ///< the comparisons of the text form in JSON too
   bool explain = false;  ///< why each algorithm was chosen
@@ -87,10 +89,10 @@ struct RunOptions {
 };
 
 /// Adds all options to the command. After parsing, finish_run_options() completes what they say.
-void add_run_options(CLI::App& command, RunOptions& options);
+void add_run_options(Command& command, RunOptions& options);
 
 /// Reads the file of --config, fills in the defaults of the framework and checks options against each other; throws
 /// Error(bad_input).
-void finish_run_options(CLI::App& command, RunOptions& options);
+void finish_run_options(Command& command, RunOptions& options);
 
 }  // namespace hcclsim::cli

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "cli/schedule_check.hpp"
 #include "cli/schedule_diff.hpp"
@@ -30,31 +31,30 @@ void convert(const ConvertOptions& options) {
 
 }  // namespace
 
-void add_schedule_command(CLI::App& app) {
-  CLI::App* const schedule = app.add_subcommand("schedule", "Schedules of collectives as files");
-  schedule->require_subcommand(1);
-  schedule->footer(
+void add_schedule_command(Command& app) {
+  Command& schedule = app.add_command("schedule", "Schedules of collectives as files");
+  schedule.require_command();
+  schedule.footer(
       "Examples:\n"
       "  hcclsim schedule generate --algorithm ring --bytes 4M -o ring.txt\n"
       "  hcclsim schedule check ring.txt\n"
       "  hcclsim schedule time ring.txt --platform atlas800-9000");
-  add_schedule_generate(*schedule);
-  add_schedule_show(*schedule);
-  add_schedule_check(*schedule);
-  add_schedule_time(*schedule);
-  add_schedule_diff(*schedule);
-  add_schedule_run(*schedule);
+  add_schedule_generate(schedule);
+  add_schedule_show(schedule);
+  add_schedule_check(schedule);
+  add_schedule_time(schedule);
+  add_schedule_diff(schedule);
+  add_schedule_run(schedule);
 
-  CLI::App* const convert_command = schedule->add_subcommand("convert", "Turn a text schedule into binary, or back");
+  Command& converting = schedule.add_command("convert", "Turn a text schedule into binary, or back");
   const auto converted = std::make_shared<ConvertOptions>();
-  convert_command->add_option("FILE", converted->file, "A schedule in either form")->required();
-  convert_command->add_option("-o,--output", converted->output, "File to write, - for standard output")
-      ->capture_default_str();
-  convert_command->footer(
+  converting.add("FILE", read_file(converted->file), "A schedule in either form").value_name("TEXT").required();
+  add_output_option(converting, "-o,--output", converted->output).value_name("TEXT");
+  converting.footer(
       "Examples:\n"
       "  hcclsim schedule convert ring.txt -o ring.bin\n"
       "  hcclsim schedule convert ring.bin");
-  convert_command->callback([converted] { convert(*converted); });
+  converting.on_run([converted] { convert(*converted); });
 }
 
 }  // namespace hcclsim::cli

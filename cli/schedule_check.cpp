@@ -18,7 +18,7 @@
 #include "base/error.hpp"
 #include "cli/check_report.hpp"
 #include "cli/loaded_platform.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/schedule_run.hpp"
@@ -183,34 +183,36 @@ void check(const CheckCommand& command) {
 
 }  // namespace
 
-void add_schedule_check(CLI::App& schedule) {
-  CLI::App* const command = schedule.add_subcommand("check", "Prove a schedule, or say what is wrong: docs/checker.md");
+void add_schedule_check(Command& schedule) {
+  Command& command = schedule.add_command("check", "Prove a schedule, or say what is wrong: docs/checker.md");
   const auto options = std::make_shared<CheckCommand>();
-  command->add_option("FILE", options->file, "A schedule in either form")->required();
-  command->add_option("--soc", options->soc, "Chip whose streams and notifies a rank has, such as 910B2");
-  add_platform_options(*command,
+  command.add("FILE", read_file(options->file), "A schedule in either form").value_name("TEXT").required();
+  Option& soc = command.add("--soc", text(options->soc), "Chip whose streams and notifies a rank has, such as 910B2");
+  add_platform_options(command,
                        "The same of a platform (file, or name of a shipped one); also its bounds (L7), time (L8) and "
                        "conservation (L9)",
                        *options);
-  command->get_option("--platform")->excludes("--soc");
-  command->add_option("--queue-depth", options->queue_depth, "Tasks that a stream takes in advance; 0: any number")
-      ->check(whole_number(0, std::numeric_limits<std::uint32_t>::max()))
-      ->capture_default_str();
-  command->add_option("--order", options->order, "Signature of the order of reduction that it must have (L5)")
-      ->check(parsed_by(parse_signature, ""));
-  command->add_option("--levels", options->levels, "The highest level to check")
-      ->check(one_of({"L0", "L1", "L2", "L3", "L4", "L5", "L7"}))
-      ->capture_default_str();
-  command->add_flag("--run", options->run, "Also execute it on real data (L6)");
-  command->add_option("--format", options->format, "text or json")
-      ->check(one_of({"text", "json"}))
-      ->capture_default_str();
-  command->footer(
+  command.get("--platform").excludes(soc);
+  command
+      .add("--queue-depth", whole_number(options->queue_depth, 0, std::numeric_limits<std::uint32_t>::max()),
+           "Tasks that a stream takes in advance; 0: any number")
+      .value_name("UINT")
+      .with_default();
+  command.add("--order", parsed(parse_signature, options->order),
+              "Signature of the order of reduction that it must have (L5)");
+  command
+      .add("--levels", one_of({"L0", "L1", "L2", "L3", "L4", "L5", "L7"}, options->levels),
+           "The highest level to check")
+      .value_name("TEXT")
+      .with_default();
+  command.add("--run", flag(options->run), "Also execute it on real data (L6)");
+  add_format_option(command, options->format, {"text", "json"});
+  command.footer(
       "Examples:\n"
       "  hcclsim schedule check ring.txt --run\n"
       "  hcclsim schedule check ring.txt --platform atlas800-9000 --format json");
-  command->callback([command, options] {
-    finish_platform_options(OptionOrigins(*command, {}), {}, *options);
+  command.on_run([&command, options] {
+    finish_platform_options(OptionOrigins(command, {}), {}, *options);
     check(*options);
   });
 }

@@ -7,15 +7,15 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "cli/loaded_platform.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "hccl/check/symmetry.hpp"
@@ -29,8 +29,6 @@ namespace hcclsim::cli {
 namespace {
 
 using hccl::ChangeKind;
-using nlohmann::ordered_json;
-
 struct DiffCommand : PlatformChoice {  // without a platform times are not compared
   std::string first;
   std::string second;
@@ -73,16 +71,15 @@ void compare_times(const DiffCommand& command, const std::array<std::shared_ptr<
     });
     const hccl::SimulateOptions options{.network = simgrid ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid,
                                         .exec_timeout = platform.config.exec_timeout};
-    ordered_json times = ordered_json::array();
+    Json times = Json::array();
     for (const auto& result : simulate_each(cluster, platform.soc, platform.costs, options, points)) {
       times.push_back(result.makespan);
     }
-    return ordered_json{{"times", times}, {"unmodelled", platform.unmodelled}, {"notes", platform.notes}}.dump(
-        -1, ' ', false, ordered_json::error_handler_t::replace);
+    return Json{{"times", times}, {"unmodelled", platform.unmodelled}, {"notes", platform.notes}}.dump();
   });
-  const ordered_json json = ordered_json::parse(sent);
+  const Json json = Json::parse(sent);
   comparison.times = {.platform = std::filesystem::path(path).filename().string(),
-                      .times = json["times"].get<std::array<Seconds, 2>>()};
+                      .times = {json["times"][0].get<Seconds>(), json["times"][1].get<Seconds>()}};
   comparison.unmodelled = json["unmodelled"].get<std::vector<std::string>>();
   comparison.notes = json["notes"].get<std::vector<std::string>>();
 }
@@ -142,15 +139,15 @@ std::string text_of(const DiffCommand& command, const Comparison& comparison) {
   return text;
 }
 
-ordered_json json_of(const std::array<std::uint64_t, hccl::change_kinds>& counts) {
-  ordered_json json = ordered_json::object();
+Json json_of(const std::array<std::uint64_t, hccl::change_kinds>& counts) {
+  Json json = Json::object();
   for (std::size_t kind = 0; kind < counts.size(); ++kind) {
     json[std::string(name_of(static_cast<ChangeKind>(kind)))] = counts[kind];
   }
   return json;
 }
 
-ordered_json json_of(const std::optional<hccl::TaskPlace>& place) {
+Json json_of(const std::optional<hccl::TaskPlace>& place) {
   if (!place.has_value()) return nullptr;
   return {{"rank", place->rank},
           {"stage", place->stage},
@@ -161,18 +158,18 @@ ordered_json json_of(const std::optional<hccl::TaskPlace>& place) {
 
 std::string json_of(const DiffCommand& command, const Comparison& comparison) {
   const auto& [difference, times, unmodelled, notes] = comparison;
-  ordered_json json{{"format_version", 1},
-                    {"a", command.first},
-                    {"b", command.second},
-                    {"equal", comparison.equal()},
-                    {"compared_ranks", difference.shown_for_all ? difference.ranks : difference.compared_ranks},
-                    {"fields", ordered_json::array()},
-                    {"stages", ordered_json::array()}};
+  Json json{{"format_version", 1},
+            {"a", command.first},
+            {"b", command.second},
+            {"equal", comparison.equal()},
+            {"compared_ranks", difference.shown_for_all ? difference.ranks : difference.compared_ranks},
+            {"fields", Json::array()},
+            {"stages", Json::array()}};
   for (const hccl::FieldDifference& field : difference.fields) {
     json["fields"].push_back({{"name", field.name}, {"a", field.first}, {"b", field.second}});
   }
   for (const hccl::StageDifference& stage : difference.stages) {
-    ordered_json examples = ordered_json::array();
+    Json examples = Json::array();
     for (const hccl::TaskChange& change : stage.examples) {
       examples.push_back({{"kind", name_of(change.kind)}, {"a", json_of(change.first)}, {"b", json_of(change.second)}});
     }
@@ -187,7 +184,7 @@ std::string json_of(const DiffCommand& command, const Comparison& comparison) {
   }
   if (!unmodelled.empty()) json["not_modelled"] = unmodelled;
   if (times.has_value()) json["notes"] = notes;
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
+  return json.dump(2) + '\n';
 }
 
 void diff(const DiffCommand& command) {
@@ -210,22 +207,20 @@ void diff(const DiffCommand& command) {
 
 }  // namespace
 
-void add_schedule_diff(CLI::App& schedule) {
-  CLI::App* const command =
-      schedule.add_subcommand("diff", "Compare two schedules in structure and time; status 1 if they differ");
+void add_schedule_diff(Command& schedule) {
+  Command& command =
+      schedule.add_command("diff", "Compare two schedules in structure and time; status 1 if they differ");
   const auto options = std::make_shared<DiffCommand>();
-  command->add_option("A", options->first, "A schedule in either form")->required();
-  command->add_option("B", options->second, "Another one")->required();
-  add_platform_options(*command, "Also compare their times on a platform file, or a shipped one by name", *options);
-  command->add_option("--format", options->format, "text or json")
-      ->check(one_of({"text", "json"}))
-      ->capture_default_str();
-  command->footer(
+  command.add("A", read_file(options->first), "A schedule in either form").value_name("TEXT").required();
+  command.add("B", read_file(options->second), "Another one").value_name("TEXT").required();
+  add_platform_options(command, "Also compare their times on a platform file, or a shipped one by name", *options);
+  add_format_option(command, options->format, {"text", "json"});
+  command.footer(
       "Examples:\n"
       "  hcclsim schedule diff golden.txt ring.txt\n"
       "  hcclsim schedule diff ring.txt hd.txt --platform atlas800-9000");
-  command->callback([command, options] {
-    finish_platform_options(OptionOrigins(*command, {}), {}, *options);
+  command.on_run([&command, options] {
+    finish_platform_options(OptionOrigins(command, {}), {}, *options);
     diff(*options);
   });
 }

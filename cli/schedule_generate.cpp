@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "cli/collective_choice.hpp"
 #include "cli/collective_names.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "hccl/collective/selection.hpp"
@@ -103,46 +103,39 @@ void generate(const GenerateOptions& options) {
 
 }  // namespace
 
-void add_schedule_generate(CLI::App& schedule) {
-  CLI::App* const command = schedule.add_subcommand("generate", "Write the schedule of a collective");
+void add_schedule_generate(Command& schedule) {
+  Command& command = schedule.add_command("generate", "Write the schedule of a collective");
   const auto options = std::make_shared<GenerateOptions>();
-  command->add_option("--collective", options->collective, "allreduce, reduce-scatter, alltoallv, …")
-      ->check(parsed_by(parse_collective_name, ""))
-      ->capture_default_str();
-  add_collective_choice(*command, "graph", *options);
   command
-      ->add_option("--elements", options->elements,
-                   "Of a block: what a rank contributes, gets, or sends to each other one; of allreduce, broadcast and "
-                   "reduce the payload")
-      ->check(whole_number(0, std::uint64_t{1} << 40U));
-  command->add_option("--bytes", options->bytes, "The same in bytes: 8K, 64M, 1G are powers of two")
-      ->check(parsed_by(parse_size, ""));
+      .add("--collective", parsed(parse_collective_name, options->collective),
+           "allreduce, reduce-scatter, alltoallv, …")
+      .with_default();
+  add_collective_choice(command, "graph", *options);
   command
-      ->add_option("--counts", options->counts,
-                   "Elements of every rank's block; of alltoall and send-recv of every pair, sender by sender: 0,1,2,0")
-      ->check(parsed_by(parse_counts, ""));
-  command->add_option("--dtype", options->type, "Type of the elements")
-      ->check(parsed_by(parse_data_type, ""))
-      ->capture_default_str();
-  command->add_option("--op", options->op, "Reduction")->check(parsed_by(parse_reduce_op, ""))->capture_default_str();
-  command->add_option("--root", options->root, "Of broadcast, reduce, scatter and gather")
-      ->check(whole_number(0, (1U << 20U) - 1))
-      ->capture_default_str();
+      .add("--elements", whole_number(options->elements, 0, std::uint64_t{1} << 40U),
+           "Of a block: what a rank contributes, gets, or sends to each other one; of allreduce, broadcast and reduce "
+           "the payload")
+      .value_name("UINT");
+  command.add("--bytes", parsed(parse_size, options->bytes), "The same in bytes: 8K, 64M, 1G are powers of two");
+  command.add("--counts", parsed(parse_counts, options->counts),
+              "Elements of every rank's block; of alltoall and send-recv of every pair, sender by sender: 0,1,2,0");
+  command.add("--dtype", parsed(parse_data_type, options->type), "Type of the elements").with_default();
+  command.add("--op", parsed(parse_reduce_op, options->op), "Reduction").with_default();
+  command.add("--root", whole_number(options->root, 0, (1U << 20U) - 1), "Of broadcast, reduce, scatter and gather")
+      .value_name("UINT")
+      .with_default();
   command
-      ->add_option_function<std::string>(
-          "--in-place", [options](const std::string& word) { options->in_place = word == "on"; },
-          "One buffer for input and output; off for send-recv and counts of pairs")
-      ->check(one_of({"on", "off"}))
-      ->default_str("on")
-      ->type_name("");
-  command->add_flag("--binary", options->binary, "The binary form instead of the text form");
-  command->add_option("-o,--output", options->output, "File to write, - for standard output")->capture_default_str();
-  command->footer(
+      .add("--in-place", on_off(options->in_place),
+           "One buffer for input and output; off for send-recv and counts of pairs")
+      .with_default("on");
+  command.add("--binary", flag(options->binary), "The binary form instead of the text form");
+  add_output_option(command, "-o,--output", options->output).value_name("TEXT");
+  command.footer(
       "Examples:\n"
       "  hcclsim schedule generate --algorithm ring --bytes 4M -o ring.txt\n"
       "  hcclsim schedule generate --collective alltoall --platform atlas800t-a2-x2 --bytes 1M --binary -o a2a.bin");
-  command->callback([command, options] {
-    const OptionOrigins origins(*command, {});
+  command.on_run([&command, options] {
+    const OptionOrigins origins(command, {});
     finish_platform_options(origins, {"ranks"}, *options);
     require_one_algorithm(
         origins, options->hccl_options, "algorithm",

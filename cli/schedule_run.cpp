@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.hpp"
-#include "cli/option_checks.hpp"
+#include "base/json.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "hccl/runtime/test_data.hpp"
@@ -19,8 +19,6 @@
 
 namespace hcclsim::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 struct RunCommand {
   std::string file;
@@ -51,28 +49,28 @@ std::string text_of(const RunCommand& command, const hccl::Schedule& schedule, c
 }
 
 std::string json_of(const RunCommand& command, const hccl::Schedule& schedule, const hccl::ValueCheck& check) {
-  ordered_json json{{"format_version", 1},
-                    {"file", command.file},
-                    {"collective", name_of(schedule.collective)},
-                    {"algorithm", schedule.algorithm},
-                    {"ranks", schedule.ranks},
-                    {"bytes", schedule.payload()},
-                    {"dtype", name_of(schedule.type)},
-                    {"op", name_of(schedule.op)},
-                    {"seed", command.seed},
-                    {"ok", check.ok()},
-                    {"elements", check.elements},
-                    {"wrong", check.wrong},
-                    {"additions", check.additions},
-                    {"largest_difference", check.largest_difference},
-                    {"bound", check.bound},
-                    {"first_wrong", nullptr}};
+  Json json{{"format_version", 1},
+            {"file", command.file},
+            {"collective", name_of(schedule.collective)},
+            {"algorithm", schedule.algorithm},
+            {"ranks", schedule.ranks},
+            {"bytes", schedule.payload()},
+            {"dtype", name_of(schedule.type)},
+            {"op", name_of(schedule.op)},
+            {"seed", command.seed},
+            {"ok", check.ok()},
+            {"elements", check.elements},
+            {"wrong", check.wrong},
+            {"additions", check.additions},
+            {"largest_difference", check.largest_difference},
+            {"bound", check.bound},
+            {"first_wrong", nullptr}};
   if (check.first_wrong.has_value()) {
     const hccl::WrongElement& first = *check.first_wrong;
     json["first_wrong"] = {
         {"rank", first.rank}, {"element", first.element}, {"expected", first.expected}, {"found", first.found}};
   }
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
+  return json.dump(2) + '\n';
 }
 
 /// An error names the file.
@@ -103,25 +101,24 @@ void require_memory(const std::string& file, const hccl::Schedule& schedule) {
             file, schedule.ranks, needed >> 20U, there >> 20U);
 }
 
-void add_schedule_run(CLI::App& schedule) {
-  CLI::App* const command = schedule.add_subcommand("run", "Execute a schedule on real data; status 1 if it is wrong");
+void add_schedule_run(Command& schedule) {
+  Command& command = schedule.add_command("run", "Execute a schedule on real data; status 1 if it is wrong");
   const auto options = std::make_shared<RunCommand>();
   constexpr std::uint64_t most_workers = 1024;
-  command->add_option("FILE", options->file, "A schedule in either form")->required();
-  command->add_option("--seed", options->seed, "Of the random data")
-      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
-      ->capture_default_str();
-  command->add_option("--workers", options->workers, "Threads that compute; 0: one per processor")
-      ->check(whole_number(0, most_workers))
-      ->capture_default_str();
-  command->add_option("--format", options->format, "text or json")
-      ->check(one_of({"text", "json"}))
-      ->capture_default_str();
-  command->footer(
+  command.add("FILE", read_file(options->file), "A schedule in either form").value_name("TEXT").required();
+  command.add("--seed", whole_number(options->seed, 0, std::numeric_limits<std::uint64_t>::max()), "Of the random data")
+      .value_name("UINT")
+      .with_default();
+  command
+      .add("--workers", whole_number(options->workers, 0, most_workers), "Threads that compute; 0: one per processor")
+      .value_name("UINT")
+      .with_default();
+  add_format_option(command, options->format, {"text", "json"});
+  command.footer(
       "Examples:\n"
       "  hcclsim schedule run ring.txt\n"
       "  hcclsim schedule run ring.txt --seed 7 --format json");
-  command->callback([options] { run(*options); });
+  command.on_run([options] { run(*options); });
 }
 
 }  // namespace hcclsim::cli

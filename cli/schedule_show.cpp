@@ -5,15 +5,15 @@
 #include <array>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string_view>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/output_file.hpp"
 #include "cli/loaded_platform.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/space_time.hpp"
@@ -23,8 +23,6 @@
 
 namespace hcclsim::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr Rank most_summary_rows = 64;
 
@@ -145,8 +143,8 @@ std::string summary(const hccl::Schedule& schedule) {
   return text;
 }
 
-ordered_json json_of(const std::vector<hccl::ByteRange>& pieces) {
-  ordered_json list = ordered_json::array();
+Json json_of(const std::vector<hccl::ByteRange>& pieces) {
+  Json list = Json::array();
   for (const hccl::ByteRange& piece : pieces) {
     list.push_back({{"buffer", name_of(piece.buffer)}, {"offset", piece.offset}, {"length", piece.length}});
   }
@@ -154,15 +152,15 @@ ordered_json json_of(const std::vector<hccl::ByteRange>& pieces) {
 }
 
 std::string tasks_json(const hccl::Schedule& schedule, const std::vector<Rank>& ranks) {
-  ordered_json tasks = ordered_json::array();
+  Json tasks = Json::array();
   for (const Rank rank : ranks) {
     for_each_task(schedule, rank, [&](std::uint32_t stage, const hccl::QueueWalk& walk) {
       const hccl::Task& task = *walk.task();
-      ordered_json entry{{"rank", rank},
-                         {"stage", stage},
-                         {"queue", walk.place().queue},
-                         {"round", walk.place().round},
-                         {"kind", name_of(task.kind)}};
+      Json entry{{"rank", rank},
+                 {"stage", stage},
+                 {"queue", walk.place().queue},
+                 {"round", walk.place().round},
+                 {"kind", name_of(task.kind)}};
       if (has_peer(task)) entry["peer"] = walk.peer(schedule, rank);
       if (notifies(task)) {
         entry["notify"] = walk.notify();
@@ -174,18 +172,18 @@ std::string tasks_json(const hccl::Schedule& schedule, const std::vector<Rank>& 
       tasks.push_back(std::move(entry));
     });
   }
-  ordered_json stages = ordered_json::array();
+  Json stages = Json::array();
   for (const hccl::Stage& stage : schedule.stages) stages.push_back(stage.name);
-  const ordered_json json{{"format_version", 1},
-                          {"collective", name_of(schedule.collective)},
-                          {"algorithm", schedule.algorithm},
-                          {"ranks", schedule.ranks},
-                          {"elements", schedule.elements},
-                          {"type", name_of(schedule.type)},
-                          {"stages", std::move(stages)},
-                          {"windows", schedule.windows()},
-                          {"tasks", std::move(tasks)}};
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
+  const Json json{{"format_version", 1},
+                  {"collective", name_of(schedule.collective)},
+                  {"algorithm", schedule.algorithm},
+                  {"ranks", schedule.ranks},
+                  {"elements", schedule.elements},
+                  {"type", name_of(schedule.type)},
+                  {"stages", std::move(stages)},
+                  {"windows", schedule.windows()},
+                  {"tasks", std::move(tasks)}};
+  return json.dump(2) + '\n';
 }
 
 /// The picture of the schedule on the first NPUs of the platform.
@@ -235,25 +233,26 @@ std::string headline(const hccl::Schedule& schedule) {
   return schedule.in_place ? text : text + ", out of place";
 }
 
-void add_schedule_show(CLI::App& schedule) {
-  CLI::App* const command =
-      schedule.add_subcommand("show", "What each rank does; tasks one by one; a space-time diagram");
+void add_schedule_show(Command& schedule) {
+  Command& command = schedule.add_command("show", "What each rank does; tasks one by one; a space-time diagram");
   const auto options = std::make_shared<ShowCommand>();
   options->platform = "atlas800-9000";
-  command->add_option("FILE", options->file, "A schedule in either form")->required();
-  command->add_option("--rank,--ranks", options->ranks, "Ranks whose tasks are listed, such as 0,2,4-7 or all")
-      ->check(parsed_by([](const std::string& text) { return text == "all" || !parse_rank_list(text).empty(); }, ""));
-  command->add_option("--format", options->format, "text, or json with every task of the ranks")
-      ->check(one_of({"text", "json"}))
-      ->capture_default_str();
-  command->add_option("--svg", options->svg, "File for the space-time diagram on a platform");
-  add_platform_options(*command, "Of the diagram: a platform file, or the name of a shipped one", *options);
-  command->footer(
+  command.add("FILE", read_file(options->file), "A schedule in either form").value_name("TEXT").required();
+  command.add("--rank,--ranks",
+              parsed([](const std::string& given) { return given == "all" || !parse_rank_list(given).empty(); },
+                     options->ranks),
+              "Ranks whose tasks are listed, such as 0,2,4-7 or all");
+  command.add("--format", one_of({"text", "json"}, options->format), "text, or json with every task of the ranks")
+      .value_name("TEXT")
+      .with_default();
+  command.add("--svg", written_file(options->svg), "File for the space-time diagram on a platform").value_name("TEXT");
+  add_platform_options(command, "Of the diagram: a platform file, or the name of a shipped one", *options);
+  command.footer(
       "Examples:\n"
       "  hcclsim schedule show ring.txt --rank 3\n"
       "  hcclsim schedule show ring.txt --svg ring.svg --platform atlas800t-a2");
-  command->callback([command, options] {
-    finish_platform_options(OptionOrigins(*command, {}), {}, *options);
+  command.on_run([&command, options] {
+    finish_platform_options(OptionOrigins(command, {}), {}, *options);
     show(*options);
   });
 }

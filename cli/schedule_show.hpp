@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -11,7 +10,9 @@
 /// schedule on a platform.
 namespace hcclsim::cli {
 
-void add_schedule_show(CLI::App& schedule);
+class Command;
+
+void add_schedule_show(Command& schedule);
 
 /// "ring allreduce among 8 ranks, 4,096 fp32 each".
 [[nodiscard]] std::string headline(const hccl::Schedule& schedule);

@@ -5,7 +5,6 @@
 #include <array>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,8 +13,9 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "cli/loaded_platform.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "hccl/runtime/bandwidth.hpp"
@@ -25,8 +25,6 @@
 
 namespace hcclsim::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 struct TimeCommand : PlatformChoice {
   std::vector<std::string> files;
@@ -179,23 +177,23 @@ std::string text_of(const Report& report, const TimeCommand& command) {
   return text;
 }
 
-ordered_json json_of(const Row& row) {
+Json json_of(const Row& row) {
   const hccl::Schedule& schedule = *row.call.schedule;
   const hccl::Bandwidth speed = bandwidth_of(schedule, row.alone.time);
-  ordered_json json{{"file", row.call.name},
-                    {"collective", name_of(schedule.collective)},
-                    {"algorithm", schedule.algorithm},
-                    {"ranks", schedule.ranks},
-                    {"bytes", schedule.payload()},
-                    {"dtype", name_of(schedule.type)},
-                    {"time_s", row.alone.time},
-                    {"device_time_s", row.alone.device},
-                    {"algbw_Bps", speed.algbw},
-                    {"busbw_Bps", speed.busbw},
-                    {"limited_by", row.alone.limit},
-                    {"transfers", row.alone.transfers},
-                    {"simulated_iterations", row.alone.simulated},
-                    {"servers_alike", row.alone.servers_alike}};
+  Json json{{"file", row.call.name},
+            {"collective", name_of(schedule.collective)},
+            {"algorithm", schedule.algorithm},
+            {"ranks", schedule.ranks},
+            {"bytes", schedule.payload()},
+            {"dtype", name_of(schedule.type)},
+            {"time_s", row.alone.time},
+            {"device_time_s", row.alone.device},
+            {"algbw_Bps", speed.algbw},
+            {"busbw_Bps", speed.busbw},
+            {"limited_by", row.alone.limit},
+            {"transfers", row.alone.transfers},
+            {"simulated_iterations", row.alone.simulated},
+            {"servers_alike", row.alone.servers_alike}};
   if (row.together.has_value()) {
     json["together"] = {{"time_s", row.together->time},
                         {"device_time_s", row.together->device},
@@ -206,16 +204,15 @@ ordered_json json_of(const Row& row) {
 }
 
 std::string json_of(const Report& report, const TimeCommand& command) {
-  ordered_json json{
-      {"format_version", 1},        {"platform", report.platform},      {"npu", report.npu},
-      {"npus", report.npus},        {"launch", command.launch},         {"network", report.network},
-      {"warmups", command.warmups}, {"iterations", command.iterations}, {"schedules", ordered_json::array()}};
+  Json json{{"format_version", 1},        {"platform", report.platform},      {"npu", report.npu},
+            {"npus", report.npus},        {"launch", command.launch},         {"network", report.network},
+            {"warmups", command.warmups}, {"iterations", command.iterations}, {"schedules", Json::array()}};
   if (!report.rank_table.empty()) json["rank_table"] = report.rank_table;
   for (const Row& row : report.rows) json["schedules"].push_back(json_of(row));
   if (report.rows.front().together.has_value()) json["makespan_s"] = report.makespan;
   if (!report.unmodelled.empty()) json["not_modelled"] = report.unmodelled;
   json["notes"] = report.notes;
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';  // names need not be UTF-8
+  return json.dump(2) + '\n';
 }
 
 std::string csv_of(const Report& report) {
@@ -256,35 +253,34 @@ void time_schedules(const TimeCommand& command) {
 
 }  // namespace
 
-void add_schedule_time(CLI::App& schedule) {
-  CLI::App* const command = schedule.add_subcommand("time", "Simulate schedules on a platform");
+void add_schedule_time(Command& schedule) {
+  Command& command = schedule.add_command("time", "Simulate schedules on a platform");
   const auto options = std::make_shared<TimeCommand>();
   options->platform = "atlas800-9000";
   constexpr std::uint64_t most_iterations = 1'000'000;
-  command->add_option("FILE", options->files, "Schedules in either form")->required();
-  add_platform_options(*command, "A platform file, or the name of a shipped one", *options);
-  command->add_flag("--together", options->together, "Also all at the same time, sharing the links");
-  command->add_option("--iterations", options->iterations, "How often, back to back")
-      ->check(whole_number(1, most_iterations))
-      ->capture_default_str();
-  command->add_option("--warmups", options->warmups, "Iterations before them that do not count")
-      ->check(whole_number(0, most_iterations))
-      ->capture_default_str();
-  command->add_option("--launch", options->launch, "graph: tasks are loaded in advance; op: the host launches each")
-      ->check(one_of({"graph", "op"}))
-      ->capture_default_str();
-  command->add_option("--network", options->network, "Network model; auto: simgrid up to 64 NPUs, then fluid")
-      ->check(one_of({"auto", "simgrid", "fluid"}))
-      ->capture_default_str();
-  command->add_option("--format", options->format, "text, json or csv")
-      ->check(one_of({"text", "json", "csv"}))
-      ->capture_default_str();
-  command->footer(
+  command.add("FILE", read_files(options->files), "Schedules in either form").required();
+  add_platform_options(command, "A platform file, or the name of a shipped one", *options);
+  command.add("--together", flag(options->together), "Also all at the same time, sharing the links");
+  command.add("--iterations", whole_number(options->iterations, 1, most_iterations), "How often, back to back")
+      .value_name("UINT")
+      .with_default();
+  command
+      .add("--warmups", whole_number(options->warmups, 0, most_iterations), "Iterations before them that do not count")
+      .value_name("UINT")
+      .with_default();
+  add_launch_option(command, options->launch, "graph: tasks are loaded in advance; op: the host launches each");
+  command
+      .add("--network", one_of({"auto", "simgrid", "fluid"}, options->network),
+           "Network model; auto: simgrid up to 64 NPUs, then fluid")
+      .value_name("TEXT")
+      .with_default();
+  add_format_option(command, options->format, {"text", "json", "csv"});
+  command.footer(
       "Examples:\n"
       "  hcclsim schedule time ring.txt hd.txt --platform atlas800-9000\n"
       "  hcclsim schedule time a.txt b.txt --together --iterations 20 --warmups 10 --launch op");
-  command->callback([command, options] {
-    finish_platform_options(OptionOrigins(*command, {}), {}, *options);
+  command.on_run([&command, options] {
+    finish_platform_options(OptionOrigins(command, {}), {}, *options);
     time_schedules(*options);
   });
 }

@@ -1,15 +1,16 @@
 #include "cli/sweep.hpp"
 
+#include "cli/options/command.hpp"
 #include "cli/sweep_run.hpp"
 #include "cli/sweep_show.hpp"
 #include "cli/sweep_submit.hpp"
 
 namespace hcclsim::cli {
 
-void add_sweep_command(CLI::App& app) {
-  CLI::App* const sweep = app.add_subcommand("sweep", "Simulate every point of a grid of options");
-  sweep->require_subcommand(1);
-  sweep->footer(
+void add_sweep_command(Command& app) {
+  Command& sweep = app.add_command("sweep", "Simulate every point of a grid of options");
+  sweep.require_command();
+  sweep.footer(
       "Examples:\n"
       "  hcclsim sweep run points.db run --hcom-parallel on --split-by-size 60:90:10\n"
       "  hcclsim sweep show points.db\n"
@@ -19,9 +20,9 @@ void add_sweep_command(CLI::App& app) {
       "  hcclsim sweep merge all.db part1.db part2.db\n"
       "  hcclsim sweep submit points.db --tasks 8 --config grid.toml  on Slurm\n"
       "  hcclsim sweep status points.db");
-  add_sweep_run_command(*sweep);
-  add_sweep_show_commands(*sweep);
-  add_sweep_submit_commands(*sweep);
+  add_sweep_run_command(sweep);
+  add_sweep_show_commands(sweep);
+  add_sweep_submit_commands(sweep);
 }
 
 }  // namespace hcclsim::cli

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 namespace hcclsim::cli {
 
+class Command;
+
 /// `hcclsim sweep`: many runs or collectives, their results in a database.
-void add_sweep_command(CLI::App& app);
+void add_sweep_command(Command& app);
 
 }  // namespace hcclsim::cli

@@ -17,7 +17,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
-#include "cli/config_file.hpp"
+#include "cli/options/config_file.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/point_command.hpp"
 #include "cli/version.hpp"
@@ -28,14 +28,14 @@ namespace {
 
 using study::ValueForm;
 
-/// Options that write files or change the form of what is printed: a point has neither.
-constexpr std::array<std::string_view, 13> not_swept{"help",       "config",    "format", "trace",      "trace-ranks",
-                                                     "step-trace", "plot",      "save",   "save-every", "loss-plot",
-                                                     "baseline",   "tolerance", "junit"};
+/// Options of what is written and printed: a point does neither.
+constexpr std::array<std::string_view, 8> of_output{"help",       "config",   "format",    "trace-ranks",
+                                                    "save-every", "baseline", "tolerance", "junit"};
 
-bool is_flag(const CLI::Option& option) { return option.get_expected_max() == 0; }
-
-bool takes_files(const CLI::Option& option) { return option.get_type_name().find("FILE") != std::string::npos; }
+bool is_of_output(const Option* option, const std::string& name) {
+  return (option != nullptr && option->role() == Role::writes_file) ||
+         std::find(of_output.begin(), of_output.end(), name) != of_output.end();
+}
 
 /// Files that a shell's pattern names: paths, else shipped platforms.
 std::vector<std::string> platforms_like(const std::string& pattern) {
@@ -67,18 +67,20 @@ class AxisReader {
       edits(text, place);
       return;
     }
-    const CLI::Option* const known = name == collective_axis && command_.app().get_name() == "collective"
-                                         ? command_.app().get_option_no_throw("OP")
-                                         : command_.app().get_option_no_throw("--" + name);
-    if (known == nullptr && std::find(not_swept.begin(), not_swept.end(), name) == not_swept.end()) {
-      bad_input("option", "{}: {} has no such option{}", place, command_.app().get_name(), nearest_option(name));
+    const Command& options = command_.options();
+    const Option* const known =
+        options.find(name == collective_axis && options.name() == "collective" ? "OP" : "--" + name);
+    const bool writes = is_of_output(known, name);
+    if (known == nullptr && !writes) {
+      bad_input("option", "{}: {} has no such option{}", place, options.name(),
+                did_you_mean("--" + name, options.option_names()));
     }
-    if (std::find(not_swept.begin(), not_swept.end(), name) != not_swept.end()) {
+    if (writes) {
       bad_input("option",
                 "{}: not of a sweep, whose points write and print nothing; the command of `sweep best` takes it",
                 place);
     }
-    const bool list = known->get_type_name() == "LIST";
+    const bool list = known->value_name() == "LIST";
     add(name, study::axis_values(place, text, list ? ValueForm::list : ValueForm::word), place);
   }
 
@@ -92,14 +94,6 @@ class AxisReader {
   }
 
  private:
-  std::string nearest_option(const std::string& name) {
-    std::vector<std::string> names;
-    for (const CLI::Option* const option : command_.app().get_options()) {
-      if (!option->get_lnames().empty()) names.push_back("--" + option->get_lnames().front());
-    }
-    return did_you_mean("--" + name, names);
-  }
-
   void add(const std::string& name, std::vector<std::string> values, const std::string& place) {
     if (!given_.insert(name).second) {
       bad_input("option", "{}: given twice; give all its values at once", place);
@@ -132,7 +126,7 @@ class AxisReader {
   bool is_name(const std::string& axis) const {
     if (is_edit(axis)) return false;
     if (axis == "model" || axis == "platform" || axis == collective_axis) return true;
-    return takes_files(*command_.app().get_option("--" + axis));
+    return command_.options().get("--" + axis).role() != Role::value;
   }
 
   /// Does something whose errors name the option that the command line has, or the place in a file. The place says the
@@ -164,25 +158,24 @@ class AxisReader {
   std::set<std::string> given_;
 };
 
-void read_arguments(CLI::App& app, const std::vector<std::string>& arguments, AxisReader& reader) {
+void read_arguments(const Command& options, const std::vector<std::string>& arguments, AxisReader& reader) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     const bool is_long = argument.starts_with("--");
     if (!is_long && !argument.starts_with("-")) {
-      if (app.get_option_no_throw("OP") == nullptr) {
-        bad_input("option", "unexpected argument '{}'; options of {} follow the command", argument, app.get_name());
+      if (options.find("OP") == nullptr) {
+        bad_input("option", "unexpected argument '{}'; options of {} follow the command", argument, options.name());
       }
       reader.option(collective_axis, argument, "OP");
       continue;
     }
     const std::size_t end = is_long ? std::min(argument.find('='), argument.size()) : 2;
     const std::string written = argument.substr(0, end);
-    const CLI::Option* const option = app.get_option_no_throw(written);
-    const std::string name =
-        option == nullptr || option->get_lnames().empty() ? argument.substr(2, end - 2) : option->get_lnames().front();
+    const Option* const option = options.find(written);
+    const std::string name = option == nullptr || option->key().empty() ? argument.substr(2, end - 2) : option->key();
     if (end < argument.size()) {
       reader.option(name, argument.substr(end + (is_long ? 1 : 0)), written);
-    } else if (option != nullptr && is_flag(*option)) {
+    } else if (option != nullptr && option->is_flag()) {
       reader.option(name, "true", written);
     } else if (i + 1 < arguments.size() || option == nullptr) {
       reader.option(name, option == nullptr ? "" : arguments[++i], written);
@@ -206,7 +199,7 @@ std::vector<std::string> split_edits(const std::string& text) {
 }
 
 /// The variables of HCCL that are set change what points give; they are inputs like others.
-void add_environment(study::Json& inputs) {
+void add_environment(Json& inputs) {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::string name(text.substr(0, text.find('=')));
@@ -256,7 +249,7 @@ SweepGrid read_grid(const std::string& command, const std::vector<std::string>& 
     for (const std::string& edit : split_edits(entry.value)) of_file.edits(edit, place);
   }
   AxisReader of_command_line(*point, sweep.grid);
-  read_arguments(point->app(), arguments, of_command_line);
+  read_arguments(point->options(), arguments, of_command_line);
   const auto& axes = sweep.grid.axes();
   const bool named =
       std::any_of(axes.begin(), axes.end(), [](const study::Axis& axis) { return axis.name == collective_axis; });
@@ -269,8 +262,8 @@ SweepGrid read_grid(const std::string& command, const std::vector<std::string>& 
 std::vector<study::Point> points_of(const SweepGrid& sweep) {
   const std::unique_ptr<PointCommand> defaults = PointCommand::make(sweep.command);
   std::set<std::string> file_options{"RANK_TABLE_FILE"};
-  for (const CLI::Option* const option : defaults->app().get_options()) {
-    if (takes_files(*option) && !option->get_lnames().empty()) file_options.insert(option->get_lnames().front());
+  for (const auto& option : defaults->options().options()) {
+    if (option->role() == Role::reads_file) file_options.insert(option->key());
   }
   FileHashes hashes;
   std::map<std::string, std::string> platforms;  // as given -> path
@@ -278,10 +271,10 @@ std::vector<study::Point> points_of(const SweepGrid& sweep) {
   std::set<std::string> ids;
   const std::size_t size = sweep.grid.size();
   for (std::size_t i = 0; i < size; ++i) {
-    study::Point point{.command = sweep.command, .inputs = study::Json::object(), .version = std::string(version())};
+    study::Point point{.command = sweep.command, .inputs = Json::object(), .version = std::string(version())};
     for (const auto& [name, value] : sweep.grid.at(i)) point.inputs[name] = value;
     add_environment(point.inputs);
-    const std::string given = point.inputs.value("platform", defaults->platform());
+    const auto given = point.inputs.value("platform", defaults->platform()).get<std::string>();
     const auto [platform, added] = platforms.try_emplace(given);
     if (added) platform->second = find_platform(given);
     point.files["platform"] = platform->second;

@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "cli/hccl_options.hpp"
 #include "cli/interruption.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "cli/point_command.hpp"
 #include "cli/progress.hpp"
@@ -95,8 +95,8 @@ std::vector<std::string> unmodelled(study::SweepStore& store, const std::vector<
   std::set<std::string> origins;
   const auto look_at = [&](const study::StoredPoint& point) {
     if (!wanted.contains(point.id) || point.result.find(key) == std::string::npos) return;
-    const study::Json result = study::Json::parse(point.result);
-    for (const study::Json& origin : result.value(key, study::Json::array())) origins.insert(origin.get<std::string>());
+    const Json result = Json::parse(point.result);
+    for (const Json& origin : result.value(key, Json::array())) origins.insert(origin.get<std::string>());
   };
   store.for_each(look_at, true);
   return {origins.begin(), origins.end()};
@@ -160,7 +160,7 @@ void run(const SweepRunCommand& command) {
 }  // namespace
 
 std::vector<study::Point> GridArguments::points() const {
-  return points_of(read_grid(command, parsed->remaining(), config));
+  return points_of(read_grid(command, parsed->rest(), config));
 }
 
 study::SweepStore::Access access_to(const std::string& database, bool shared) {
@@ -188,33 +188,33 @@ void report_points(study::SweepStore& store, const std::vector<study::Point>& po
   }
 }
 
-void add_grid_arguments(CLI::App& command, GridArguments& arguments) {
+void add_grid_arguments(Command& command, GridArguments& arguments) {
   arguments.parsed = &command;
-  command.add_option("DATABASE", arguments.database, "SQLite file of the results")->required()->type_name("FILE");
-  command.add_option("COMMAND", arguments.command, "run or collective, then its options with several values each")
-      ->type_name("COMMAND OPTION…");
-  command.add_option("--config", arguments.config, "TOML file of these options, in a section [run] or [collective]")
-      ->type_name("FILE");
-  command.prefix_command();
+  command.add("DATABASE", read_file(arguments.database), "SQLite file of the results").required();
+  command.add("COMMAND", text(arguments.command), "run or collective, then its options with several values each")
+      .value_name("COMMAND OPTION…");
+  command.add("--config", read_file(arguments.config),
+              "TOML file of these options, in a section [run] or [collective]");
+  command.keep_rest();
 }
 
-void add_sweep_run_command(CLI::App& sweep) {
+void add_sweep_run_command(Command& sweep) {
   const auto options = std::make_shared<SweepRunCommand>();
-  CLI::App* const command = sweep.add_subcommand("run", "Compute the points of a grid that the database has not yet");
-  add_grid_arguments(*command, options->grid);
-  command->add_option("-j,--jobs", options->jobs, "Points that are computed at a time [one per processor]")
-      ->check(whole_number(1, 4096));
-  command->add_option("--shard", options->shard, "Part I of N of the points, for N machines with a database each")
-      ->check(parsed_by(study::parse_shard, ""))
-      ->type_name("I/N");
+  Command& command = sweep.add_command("run", "Compute the points of a grid that the database has not yet");
+  add_grid_arguments(command, options->grid);
   command
-      ->add_option("--not-in", options->not_in,
-                   "Leave out points that are finished in this database, which is only read")
-      ->type_name("FILE");
-  command->add_flag("--retry-failed", options->retry_failed, "Compute failed points anew");
-  command->add_flag("--shared", options->shared,
-                    "Other machines open this database, too; so it is where the file system is not known to be local");
-  command->footer(
+      .add("-j,--jobs", whole_number(options->jobs, 1, 4096), "Points that are computed at a time [one per processor]")
+      .value_name("UINT");
+  command
+      .add("--shard", parsed(study::parse_shard, options->shard),
+           "Part I of N of the points, for N machines with a database each")
+      .value_name("I/N");
+  command.add("--not-in", read_file(options->not_in),
+              "Leave out points that are finished in this database, which is only read");
+  command.add("--retry-failed", flag(options->retry_failed), "Compute failed points anew");
+  command.add("--shared", flag(options->shared),
+              "Other machines open this database, too; so it is where the file system is not known to be local");
+  command.footer(
       "Values: 16,32,64; of options that take lists 80,20;60,40; ranges FIRST:LAST:STEP or FIRST:LAST:xFACTOR, such "
       "as\n"
       "50:99:1 or 10GBps:40GBps:5GBps. A split by size is filled up to 100 %. --platform takes patterns. The options "
@@ -226,10 +226,10 @@ void add_sweep_run_command(CLI::App& sweep) {
       "  hcclsim sweep run links.db run --model resnet50,vgg16 --set 'link[hccs*].bandwidth=10GBps:40GBps:5GBps'\n"
       "  hcclsim sweep run sizes.db collective allreduce,allgather --size 1K,1M,1G --platform 'atlas*'\n"
       "  hcclsim sweep run -j 8 --shard 2/8 part2.db --config grid.toml");
-  command->callback([options] { run(*options); });
+  command.on_run([options] { run(*options); });
 }
 
-std::string name_of_point(const study::Json& inputs, const std::vector<std::string>& axes) {
+std::string name_of_point(const Json& inputs, const std::vector<std::string>& axes) {
   std::string name;
   for (const std::string& axis : axes) {
     if (!inputs.contains(axis)) continue;
@@ -239,7 +239,7 @@ std::string name_of_point(const study::Json& inputs, const std::vector<std::stri
 }
 
 std::vector<std::string> axes_of(const std::vector<study::StoredPoint>& points) {
-  std::vector<const study::Json*> inputs;
+  std::vector<const Json*> inputs;
   for (const study::StoredPoint& point : points) inputs.push_back(&point.inputs);
   return study::varying_axes(inputs);
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,20 +12,22 @@
 /// `hcclsim sweep run`: computes the points of a grid that the database has not yet.
 namespace hcclsim::cli {
 
+class Command;
+
 /// What names a grid on the command line: DATABASE COMMAND OPTIONS… and --config.
 struct GridArguments {
   std::string database;
   std::string command;
   std::string config;
-  CLI::App* parsed = nullptr;  ///< keeps what follows the command
+  Command* parsed = nullptr;  ///< keeps what follows the command
 
   [[nodiscard]] std::vector<study::Point> points() const;
 };
 
 /// Adds them to a command; options of the sweep come before them, options of a point behind.
-void add_grid_arguments(CLI::App& command, GridArguments& arguments);
+void add_grid_arguments(Command& command, GridArguments& arguments);
 
-void add_sweep_run_command(CLI::App& sweep);
+void add_sweep_run_command(Command& sweep);
 
 /// How this machine writes a database: the tasks of a sweep that was submitted read it on others.
 [[nodiscard]] study::SweepStore::Access access_to(const std::string& database, bool shared);
@@ -36,7 +37,7 @@ void add_sweep_run_command(CLI::App& sweep);
 void report_points(study::SweepStore& store, const std::vector<study::Point>& points, std::uint64_t computed);
 
 /// "batch 64, split-by-size 80,20": what tells a point from the others.
-[[nodiscard]] std::string name_of_point(const study::Json& inputs, const std::vector<std::string>& axes);
+[[nodiscard]] std::string name_of_point(const Json& inputs, const std::vector<std::string>& axes);
 /// The axes that differ between points.
 [[nodiscard]] std::vector<std::string> axes_of(const std::vector<study::StoredPoint>& points);
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "cli/point_command.hpp"
 #include "cli/svg_chart.hpp"
@@ -25,7 +25,6 @@ namespace hcclsim::cli {
 namespace {
 
 using study::figure_columns;
-using study::Json;
 using study::PointStatus;
 using study::StoredPoint;
 using study::SweepStore;
@@ -122,7 +121,7 @@ Json json_of(const StoredPoint& point) {
   if (point.status == PointStatus::failed) {
     json["error"] = {{"kind", point.error_kind}, {"exit_status", point.exit_status}, {"message", point.error}};
   }
-  if (point.status == PointStatus::done) json["result"] = Json::parse(point.result, nullptr, false);
+  if (point.status == PointStatus::done) json["result"] = Json::try_parse(point.result).value_or(Json());
   return json;
 }
 
@@ -130,7 +129,7 @@ std::string json(const std::string& database) {
   SweepStore store(database, SweepStore::Access::read);
   Json points = Json::array();
   store.for_each([&](const StoredPoint& point) { points.push_back(json_of(point)); }, true);
-  return Json{{"format_version", 1}, {"points", points}}.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return Json{{"format_version", 1}, {"points", points}}.dump(2) + '\n';
 }
 
 std::string best(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
@@ -224,62 +223,53 @@ void merge(const SweepShowCommand& command) {
   if (!faults.empty()) bad_input("database", "{}", fmt::join(faults, "\n"));
 }
 
-void add_database(CLI::App& command, SweepShowCommand& options,
-                  const char* description = "File that `hcclsim sweep run` made") {
-  command.add_option("DATABASE", options.database, description)->required()->type_name("FILE");
+void add_database(Command& command, SweepShowCommand& options,
+                  const char* help = "File that `hcclsim sweep run` made") {
+  command.add("DATABASE", read_file(options.database), help).required();
 }
 
-CLI::App* add_command(CLI::App& sweep, const char* name, const char* description, SweepShowCommand& options) {
-  CLI::App* const command = sweep.add_subcommand(name, description);
-  add_database(*command, options);
+Command& add_command(Command& sweep, const char* name, const char* description, SweepShowCommand& options) {
+  Command& command = sweep.add_command(name, description);
+  add_database(command, options);
   return command;
-}
-
-void add_column(CLI::App& command, SweepShowCommand& options) {
-  command.add_option("--by", options.column, "Figure; without it the time of a step or of a collective")
-      ->check(one_of({figure_columns.begin(), figure_columns.end()}))
-      ->type_name("COLUMN");
-}
-
-void add_output(CLI::App& command, SweepShowCommand& options) {
-  command.add_option("-o,--output", options.output, "File to write, - for standard output")
-      ->capture_default_str()
-      ->type_name("FILE");
 }
 
 }  // namespace
 
-void add_sweep_show_commands(CLI::App& sweep) {
+void add_sweep_show_commands(Command& sweep) {
   const auto options = std::make_shared<SweepShowCommand>();
-  CLI::App* command = add_command(sweep, "show", "A table of the points and their figures", *options);
-  command->callback([options] { print(show(read_points(options->database))); });
+  Command& table = add_command(sweep, "show", "A table of the points and their figures", *options);
+  table.on_run([options] { print(show(read_points(options->database))); });
 
-  command = sweep.add_subcommand("export", "All points as CSV, or as JSON with their results");
-  command->add_option("FORM", options->form, "csv or json")->check(one_of({"csv", "json"}))->required();
-  add_database(*command, *options);
-  add_output(*command, *options);
-  command->callback([options] {
+  Command& exported = sweep.add_command("export", "All points as CSV, or as JSON with their results");
+  exported.add("FORM", one_of({"csv", "json"}, options->form), "csv or json").value_name("TEXT").required();
+  add_database(exported, *options);
+  add_output_option(exported, "-o,--output", options->output);
+  exported.on_run([options] {
     write_output(options->output,
                  options->form == "csv" ? csv(read_points(options->database)) : json(options->database));
   });
 
-  command = add_command(sweep, "best", "The best point of each work, and the command that computes it", *options);
-  command
-      ->add_option("--by", options->criterion,
-                   "Figure, the least or the most of it; without it the least time of a step or of a collective")
-      ->check(parsed_by(study::parse_criterion, ""))
-      ->type_name("COLUMN[:min|max]");
-  command->callback([options] { print(best(read_points(options->database), *options)); });
+  Command& chosen =
+      add_command(sweep, "best", "The best point of each work, and the command that computes it", *options);
+  chosen
+      .add("--by", parsed(study::parse_criterion, options->criterion),
+           "Figure, the least or the most of it; without it the least time of a step or of a collective")
+      .value_name("COLUMN[:min|max]");
+  chosen.on_run([options] { print(best(read_points(options->database), *options)); });
 
-  command = add_command(sweep, "plot", "A figure over one or two varied inputs as SVG", *options);
-  add_column(*command, *options);
-  add_output(*command, *options);
-  command->callback([options] { write_output(options->output, plot(read_points(options->database), *options)); });
+  Command& curves = add_command(sweep, "plot", "A figure over one or two varied inputs as SVG", *options);
+  curves
+      .add("--by", one_of({figure_columns.begin(), figure_columns.end()}, options->column),
+           "Figure; without it the time of a step or of a collective")
+      .value_name("COLUMN");
+  add_output_option(curves, "-o,--output", options->output);
+  curves.on_run([options] { write_output(options->output, plot(read_points(options->database), *options)); });
 
-  command = sweep.add_subcommand("merge", "Take the finished points of other databases, such as those of shards");
-  add_database(*command, *options, "Database that takes them; it is made if there is none");
-  command->add_option("OTHER", options->others, "Databases whose points are taken")->required()->type_name("FILE…");
-  command->callback([options] { merge(*options); });
+  Command& merged = sweep.add_command("merge", "Take the finished points of other databases, such as those of shards");
+  add_database(merged, *options, "Database that takes them; it is made if there is none");
+  merged.add("OTHER", read_files(options->others), "Databases whose points are taken").required().value_name("FILE…");
+  merged.on_run([options] { merge(*options); });
 }
 
 }  // namespace hcclsim::cli

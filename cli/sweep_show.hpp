@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 namespace hcclsim::cli {
 
+class Command;
+
 /// `hcclsim sweep show|export|best|plot|merge`: what a database holds.
-void add_sweep_show_commands(CLI::App& sweep);
+void add_sweep_show_commands(Command& sweep);
 
 }  // namespace hcclsim::cli

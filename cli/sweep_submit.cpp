@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/interruption.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/sweep_run.hpp"
@@ -46,7 +46,7 @@ std::string script_of(const SubmitCommand& command) {
   sweep_run += " --not-in " + shell_word(fs::absolute(command.grid.database).string());
   std::string grid = shell_word(command.grid.command);
   if (command.grid.command.empty()) grid.clear();
-  for (const std::string& word : command.grid.parsed->remaining()) grid += ' ' + shell_word(word);
+  for (const std::string& word : command.grid.parsed->rest()) grid += ' ' + shell_word(word);
   return study::slurm_script(command.grid.database, command.slurm, sweep_run, grid);
 }
 
@@ -202,33 +202,36 @@ void status(const std::string& database) {
 
 }  // namespace
 
-void add_sweep_submit_commands(CLI::App& sweep) {
+void add_sweep_submit_commands(Command& sweep) {
   const auto options = std::make_shared<SubmitCommand>();
-  CLI::App* command = sweep.add_subcommand("submit", "Compute a grid as a job array of Slurm");
-  add_grid_arguments(*command, options->grid);
-  command->add_option("--tasks", options->slurm.tasks, "Tasks of the array, each with a part of the points")
-      ->check(whole_number(1, study::most_tasks))
-      ->capture_default_str();
-  command->add_option("--cpus-per-task", options->slurm.cpus_per_task, "Points that a task computes at a time")
-      ->check(whole_number(1, 4096))
-      ->capture_default_str();
-  command->add_option("--partition", options->slurm.partition, "Slurm's partition [its default]");
-  command->add_option("--time", options->slurm.time, "Slurm's time limit of a task [its default]");
-  command->add_option("--sbatch", options->slurm.others, "A further option of sbatch, such as --sbatch=--mem=4G")
-      ->allow_extra_args(false)
-      ->type_name("OPTION");
-  command->add_flag("--retry-failed", options->retry_failed, "Compute failed points anew");
-  command->add_flag("--detach", options->detach, "Do not wait; `hcclsim sweep status` follows and merges");
-  command->footer(
+  Command& submitted = sweep.add_command("submit", "Compute a grid as a job array of Slurm");
+  add_grid_arguments(submitted, options->grid);
+  submitted
+      .add("--tasks", whole_number(options->slurm.tasks, 1, study::most_tasks),
+           "Tasks of the array, each with a part of the points")
+      .value_name("UINT")
+      .with_default();
+  submitted
+      .add("--cpus-per-task", whole_number(options->slurm.cpus_per_task, 1, 4096),
+           "Points that a task computes at a time")
+      .value_name("UINT")
+      .with_default();
+  submitted.add("--partition", text(options->slurm.partition), "Slurm's partition [its default]");
+  submitted.add("--time", text(options->slurm.time), "Slurm's time limit of a task [its default]");
+  submitted.add("--sbatch", texts(options->slurm.others), "A further option of sbatch, such as --sbatch=--mem=4G")
+      .value_name("OPTION");
+  submitted.add("--retry-failed", flag(options->retry_failed), "Compute failed points anew");
+  submitted.add("--detach", flag(options->detach), "Do not wait; `hcclsim sweep status` follows and merges");
+  submitted.footer(
       "The database and its folder must be on a file system that all nodes share. Ctrl-C leaves the job alone.\n"
       "Examples:\n"
       "  hcclsim sweep submit --tasks 16 --cpus-per-task 8 big.db run --model resnet50,vgg16 --split-by-size 50:99:1");
-  command->callback([options] { submit(*options); });
+  submitted.on_run([options] { submit(*options); });
 
   const auto database = std::make_shared<std::string>();
-  command = sweep.add_subcommand("status", "How far a sweep is; takes what the tasks of a job have finished");
-  command->add_option("DATABASE", *database, "File of `hcclsim sweep run` or `submit`")->required()->type_name("FILE");
-  command->callback([database] { status(*database); });
+  Command& followed = sweep.add_command("status", "How far a sweep is; takes what the tasks of a job have finished");
+  followed.add("DATABASE", read_file(*database), "File of `hcclsim sweep run` or `submit`").required();
+  followed.on_run([database] { status(*database); });
 }
 
 }  // namespace hcclsim::cli

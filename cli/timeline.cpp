@@ -7,9 +7,9 @@
 #include <cmath>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.hpp"
 #include "hccl/parallel/intervals.hpp"
 
 namespace hcclsim::cli {
@@ -41,9 +41,7 @@ std::uint32_t pid(Rank rank, Process process) {
   return rank * static_cast<std::uint32_t>(processes.size()) + static_cast<std::uint32_t>(process);
 }
 
-std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string json_string(std::string_view text) { return Json(text).dump(); }
 
 /// What is in `a` and not in `b`, both united.
 std::vector<hccl::Interval> subtract(const std::vector<hccl::Interval>& a, const std::vector<hccl::Interval>& b) {

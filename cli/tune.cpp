@@ -6,6 +6,7 @@
 
 #include "base/child_process.hpp"
 #include "base/output_file.hpp"
+#include "cli/options/command.hpp"
 #include "cli/output.hpp"
 #include "cli/platform_path.hpp"
 #include "cli/report/tune_page.hpp"
@@ -15,9 +16,9 @@
 
 namespace hcclsim::cli {
 
-void add_tune_command(CLI::App& app) {
-  CLI::App* const command = app.add_subcommand("tune", "The best gradient split, with its proof");
-  command->footer(
+void add_tune_command(Command& app) {
+  Command& command = app.add_command("tune", "The best gradient split, with its proof");
+  command.footer(
       "Examples:\n"
       "  hcclsim tune                                       ResNet50 on eight 910A\n"
       "  hcclsim tune --gradients profile.csv --cost table  a measured profile\n"
@@ -27,11 +28,11 @@ void add_tune_command(CLI::App& app) {
   set_up_tune(command, nullptr);
 }
 
-void set_up_tune(CLI::App* const command, const std::shared_ptr<const HtmlReport>& html) {
+void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html) {
   const auto options = std::make_shared<TuneOptions>();
-  add_tune_options(*command, *options);
-  command->callback([command, options, html] {
-    finish_tune_options(*command, *options);
+  add_tune_options(command, *options);
+  command.on_run([&command, options, html] {
+    finish_tune_options(command, *options);
     const std::string platform = find_platform(options->run.platform);
     static_cast<void>(run_in_child([&] {
       std::optional<OutputFile> page;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/report/html_report.hpp"
@@ -9,9 +8,11 @@
 /// by simulation.
 namespace hcclsim::cli {
 
-void add_tune_command(CLI::App& app);
+class Command;
+
+void add_tune_command(Command& app);
 
 /// Makes a command do what `hcclsim tune` does, and write its report where `html` says when it is called; null: none.
-void set_up_tune(CLI::App* command, const std::shared_ptr<const HtmlReport>& html);
+void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html);
 
 }  // namespace hcclsim::cli

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "cli/tune_report.hpp"
 
 // The form of tune_report.hpp for programs, and what both forms derive. Keys are stable: docs/formats.md.
 namespace hcclsim::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json cuts_json(const study::Cuts& cuts) { return cuts.empty() ? Json(nullptr) : Json(cuts); }
 
@@ -200,7 +198,7 @@ std::string tune_json(const TuneReport& report) {
   if (report.profile.has_value()) json["profile"] = profile_json(*report.profile);
   if (!report.unmodelled.empty()) json["not_modelled"] = report.unmodelled;
   json["notes"] = report.notes;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json.dump(2) + '\n';
 }
 
 }  // namespace hcclsim::cli

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "cli/option_checks.hpp"
+#include "cli/options/common.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -16,39 +17,35 @@ std::optional<double> parse_factor(std::string_view text) {
   return factor >= 1e-3 && factor <= 1e3 ? factor : std::nullopt;
 }
 
-constexpr const char* hidden_group = "";
-
 /// Hides what a run writes or computes beside its times; who gives it all the same is told where it belongs.
-void hide_what_run_writes(CLI::App& command) {
-  constexpr std::array<std::string_view, 4> files{"--trace", "--trace-ranks", "--step-trace", "--advice"};
-  for (CLI::Option* const option : command.get_options()) {
-    const bool is_file = std::find(files.begin(), files.end(), option->get_name()) != files.end();
-    if (is_file || option->get_group() == numerics_group) option->group(hidden_group)->configurable(false);
+void hide_what_run_writes(std::span<const std::unique_ptr<Option>> options_of_run) {
+  constexpr std::array<std::string_view, 2> others{"trace-ranks", "advice"};
+  for (const auto& option : options_of_run) {
+    const bool is_other = std::find(others.begin(), others.end(), option->key()) != others.end();
+    if (option->role() == Role::writes_file || is_other || option->group() == numerics_group) option->hide();
   }
 }
 
-void refuse_what_run_writes(CLI::App& command) {
-  for (const CLI::Option* const option : command.get_options()) {
-    if (option->get_group() != hidden_group || option->empty()) continue;
-    bad_input("option", "--{}: tune looks for a split; give it to `hcclsim run` with that split",
-              option->get_lnames().front());
+void refuse_what_run_writes(const Command& command) {
+  for (const auto& option : command.options()) {
+    if (!option->is_hidden() || !option->given()) continue;
+    bad_input("option", "--{}: tune looks for a split; give it to `hcclsim run` with that split", option->key());
   }
 }
 
 /// That of run without csv.
-void replace_format(CLI::App& command, OutputFormat& format) {
-  CLI::Option* const of_run = command.get_option("--format");
-  const std::string group = of_run->get_group();
-  command.remove_option(of_run);
+void replace_format(Command& command, OutputFormat& format) {
+  Option& of_run = command.get("--format");
+  command.begin_group(of_run.group());
+  command.remove(of_run);
   command
-      .add_option_function<std::string>(
-          "--format",
-          [&format](const std::string& text) { format = text == "json" ? OutputFormat::json : OutputFormat::text; },
-          "What is printed")
-      ->check(one_of({"text", "json"}))
-      ->default_str("text")
-      ->type_name("")
-      ->group(group);
+      .add("--format",
+           one_of({"text", "json"},
+                  [&format](const std::string& word) {
+                    format = word == "json" ? OutputFormat::json : OutputFormat::text;
+                  }),
+           "What is printed")
+      .with_default("text");
 }
 
 }  // namespace
@@ -70,69 +67,51 @@ BandwidthRange parse_bandwidth_range(std::string_view text) {
   return {.low = *low, .high = *high};
 }
 
-void add_tune_options(CLI::App& command, TuneOptions& options) {
+void add_tune_options(Command& command, TuneOptions& options) {
+  const std::size_t before = command.options().size();
   add_run_options(command, options.run);
-  hide_what_run_writes(command);
+  hide_what_run_writes(std::span(command.options()).subspan(before));
   replace_format(command, options.run.format);
-  const std::string group = "Tuning";
-  command.add_option("--max-segments", options.most_segments, "Most segments that a split may have; HCCL takes 8")
-      ->check(whole_number(1, 1024))
-      ->capture_default_str()
-      ->type_name("")
-      ->group(group);
+  command.begin_group("Tuning");
   command
-      .add_option_function<std::string>(
-          "--cost", [&options](const std::string& name) { options.cost = study::parse_cost_model(name); },
-          "Cost of an allreduce: fitted line, straight between simulated sizes, every segment simulated")
-      ->check(one_of({"affine", "table", "simulated"}))
-      ->default_str("affine")
-      ->type_name("")
-      ->group(group);
+      .add("--max-segments", whole_number(options.most_segments, 1, 1024),
+           "Most segments that a split may have; HCCL takes 8")
+      .with_default();
   command
-      .add_option_function<std::string>(
-          "--objective", [&options](const std::string& name) { options.objective = study::parse_objective(name); },
-          "Of equal ends any split, or that with the fewest segments")
-      ->check(one_of({"time", "time,segments"}))
-      ->default_str("time,segments")
-      ->type_name("")
-      ->group(group);
+      .add("--cost",
+           one_of({"affine", "table", "simulated"},
+                  [&options](const std::string& name) { options.cost = study::parse_cost_model(name); }),
+           "Cost of an allreduce: fitted line, straight between simulated sizes, every segment simulated")
+      .with_default("affine");
   command
-      .add_option_function<std::string>(
-          "--streams", [&options](const std::string& name) { options.streams = study::parse_streams(name); },
-          "Communication streams, and whether they share their links")
-      ->check(one_of({"1", "2-shared", "2-disjoint"}))
-      ->default_str("1")
-      ->type_name("")
-      ->group(group);
+      .add("--objective",
+           one_of({"time", "time,segments"},
+                  [&options](const std::string& name) { options.objective = study::parse_objective(name); }),
+           "Of equal ends any split, or that with the fewest segments")
+      .with_default("time,segments");
   command
-      .add_option_function<std::string>(
-          "--compare", [&options](const std::string& list) { options.compare = study::parse_strategies(list); },
-          "What the table holds, of given, default, single, each, threshold:SIZE, mgwfbp, asc, dear, optimal, "
-          "by-segments, lb (default: all)")
-      ->check(parsed_by(study::parse_strategies, ""))
-      ->type_name("LIST")
-      ->group(group);
+      .add("--streams",
+           one_of({"1", "2-shared", "2-disjoint"},
+                  [&options](const std::string& name) { options.streams = study::parse_streams(name); }),
+           "Communication streams, and whether they share their links")
+      .with_default("1");
   command
-      .add_option_function<std::string>(
-          "--bandwidth-range",
-          [&options](const std::string& text) { options.bandwidth_range = parse_bandwidth_range(text); },
-          "Where the split stays the best: factors on all bandwidths, or a kind of link and its published range")
-      ->check(parsed_by(parse_bandwidth_range, ""))
-      ->type_name("LOW:HIGH|KIND")
-      ->group(group);
+      .add("--compare", parsed(study::parse_strategies, options.compare),
+           "What the table holds, of given, default, single, each, threshold:SIZE, mgwfbp, asc, dear, optimal, "
+           "by-segments, lb (default: all)")
+      .value_name("LIST");
   command
-      .add_option_function<std::string>(
-          "--verify", [&options](const std::string&) { options.verify = true; },
-          "brute: try all splits, of up to 24 gradients")
-      ->check(one_of({"brute"}))
-      ->type_name("")
-      ->group(group);
+      .add("--bandwidth-range", parsed(parse_bandwidth_range, options.bandwidth_range),
+           "Where the split stays the best: factors on all bandwidths, or a kind of link and its published range")
+      .value_name("LOW:HIGH|KIND");
+  command.add("--verify", one_of({"brute"}, [&options](const std::string&) { options.verify = true; }),
+              "brute: try all splits, of up to 24 gradients");
 }
 
-void finish_tune_options(CLI::App& command, TuneOptions& options) {
+void finish_tune_options(Command& command, TuneOptions& options) {
   refuse_what_run_writes(command);
   finish_run_options(command, options.run);
-  if (command.get_option("--hcom-parallel")->count() == 0) options.run.hcom_parallel = true;
+  if (!command.get("--hcom-parallel").given()) options.run.hcom_parallel = true;
 }
 
 }  // namespace hcclsim::cli

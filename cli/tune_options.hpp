@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +12,8 @@
 
 /// The options of `hcclsim tune` as checked values: those of `run`, and its own.
 namespace hcclsim::cli {
+
+class Command;
 
 /// What --bandwidth-range asks for: factors on the bandwidths of all links, or the range that the platform gives the
 /// links of a kind.
@@ -37,10 +38,10 @@ struct TuneOptions {
 };
 
 /// Adds all options to the command. After parsing, finish_tune_options() completes what they say.
-void add_tune_options(CLI::App& command, TuneOptions& options);
+void add_tune_options(Command& command, TuneOptions& options);
 
 /// As finish_run_options, with hcom_parallel on unless told off, and refuses what tune cannot do; throws
 /// Error(bad_input).
-void finish_tune_options(CLI::App& command, TuneOptions& options);
+void finish_tune_options(Command& command, TuneOptions& options);
 
 }  // namespace hcclsim::cli

@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "cli/output.hpp"
 #include "study/cost_curve.hpp"
 #include "study/split/tuning.hpp"
 
 namespace hcclsim::cli {
 namespace {
-
-using Json = nlohmann::json;
 
 Json json_of(const study::Phases& phases) {
   return {{"forward", *phases.forward},

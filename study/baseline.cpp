@@ -12,21 +12,15 @@
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 
 namespace hcclsim::study {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int format_version = 1;
 
 /// A value, or null if there is none.
-Json value_of(const Json& object, std::string_view key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() ? Json(nullptr) : *found;
-}
+Json value_of(const Json& object, std::string_view key) { return object.value(key, nullptr); }
 
 /// A list, empty if there is none.
 Json list_of(const Json& object, std::string_view key) {
@@ -279,7 +273,7 @@ Json read_baseline(const std::string& file) {
   input.read(0, std::as_writable_bytes(std::span(text)));
   Json baseline;
   try {
-    baseline = parse_json_text<Json>(text, file, "baseline");
+    baseline = parse_json_text(text, file, "baseline");
   } catch (const Error& error) {
     bad_input("baseline", "{}; store a baseline with `hcclsim run --format json > FILE`", error.what());
   }

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "base/json.hpp"
 
 /// A run compared with a stored one, its baseline: both as the object that `hcclsim run --format json` prints
 /// (docs/formats.md).
@@ -19,8 +20,8 @@ namespace hcclsim::study {
 struct Difference {
   std::string place;   ///< "segment 2 [108,160] on rank 0"
   std::string figure;  ///< its key, such as "end_s"
-  nlohmann::ordered_json before;
-  nlohmann::ordered_json after;      ///< null if the run does not have it
+  Json before;
+  Json after;                        ///< null if the run does not have it
   std::optional<double> relative{};  ///< (after − before) / |before|; none: no numbers, or before is 0
 };
 
@@ -41,10 +42,9 @@ struct BaselineComparison {
 
 /// Reads the file; throws Error(bad_input, "baseline") if it is not the JSON form of a run, or of another
 /// format_version.
-[[nodiscard]] nlohmann::ordered_json read_baseline(const std::string& file);
+[[nodiscard]] Json read_baseline(const std::string& file);
 
 /// Figures agree within `tolerance` · |baseline's|; names, counts and the configuration must be equal.
-[[nodiscard]] BaselineComparison compare_runs(const nlohmann::ordered_json& baseline, const nlohmann::ordered_json& run,
-                                              double tolerance);
+[[nodiscard]] BaselineComparison compare_runs(const Json& baseline, const Json& run, double tolerance);
 
 }  // namespace hcclsim::study

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "cli/collective_report.hpp"
 #include "cli/report/page.hpp"
 
@@ -11,7 +10,6 @@ namespace hcclsim::cli {
 
 std::string collective_page(const Measurement& measurement, const MeasurementOptions& options, const std::string& op,
                             const HtmlReport& html) {
-  using Json = nlohmann::ordered_json;
   const std::string title = fmt::format("{} on {} × {}", op, measurement.operation.ranks, measurement.npu);
   Json data = page_head("collective", title, html);
   data["result"] = Json::parse(collective_json(measurement, options, op));

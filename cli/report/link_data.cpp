@@ -7,8 +7,6 @@
 namespace hcclsim::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// Rounded, as a page has thousands of them.
 Json loads(const std::vector<double>& shares) {
   Json list = Json::array();

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "cli/run_report.hpp"
 
 namespace hcclsim::cli {
@@ -14,6 +13,6 @@ namespace hcclsim::cli {
 ///
 /// Loads are shares of the capacity, one per interval from fp_start on, to four digits behind the point. Means are over
 /// the links that carried something in the step.
-[[nodiscard]] nlohmann::ordered_json link_data(const LinkReport& report);
+[[nodiscard]] Json link_data(const LinkReport& report);
 
 }  // namespace hcclsim::cli

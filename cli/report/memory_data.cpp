@@ -7,8 +7,7 @@
 
 namespace hcclsim::cli {
 
-nlohmann::ordered_json memory_data(const RunReport& report) {
-  using Json = nlohmann::ordered_json;
+Json memory_data(const RunReport& report) {
   const device::HbmAccount& hbm = report.workload.hbm;
   Json dates = Json::array();
   Json activations = Json::array();

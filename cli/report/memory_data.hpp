@@ -1,7 +1,6 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "cli/run_report.hpp"
 
 namespace hcclsim::cli {
@@ -11,6 +10,6 @@ namespace hcclsim::cli {
 /// greatest value is the peak that the run prints. Of a profile the activations are not known and the curve is empty.
 ///
 ///     capacity, peak, fixed [[purpose, bytes] …], date[] (seconds since fp_start), activations[] (bytes from it on)
-[[nodiscard]] nlohmann::ordered_json memory_data(const RunReport& report);
+[[nodiscard]] Json memory_data(const RunReport& report);
 
 }  // namespace hcclsim::cli

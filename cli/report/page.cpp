@@ -10,8 +10,6 @@
 namespace hcclsim::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// For the inside of an element.
 std::string html_text(std::string_view text) {
   std::string escaped;
@@ -34,7 +32,7 @@ std::string html_text(std::string_view text) {
 /// begins a comment in it.
 std::string script_json(const Json& data) {
   std::string escaped;
-  for (const char c : data.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+  for (const char c : data.dump()) {
     if (c == '<') {
       escaped += "\\u003c";
     } else {
@@ -64,7 +62,7 @@ Json speed_rows(const std::vector<LinkSource>& sources) {
 
 std::string html_page(const Json& data) {
   // Through JSON once, so that text that is not UTF-8 is replaced here too.
-  const Json title = Json::parse(data.at("title").dump(-1, ' ', false, Json::error_handler_t::replace));
+  const Json title = Json::parse(data.at("title").dump());
   const std::array<std::pair<std::string_view, std::string>, 5> parts{{
       {"{{title}}", html_text(title.get<std::string>())},
       {"{{style}}", std::string(assets::page_css)},

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/json.hpp"
 #include "cli/link_sources.hpp"
 #include "cli/report/html_report.hpp"
 
@@ -15,12 +15,12 @@ namespace hcclsim::cli {
 
 /// What every page's data begin with: what the page is of ("run", "tune", "collective", "sweep"), its title (that of
 /// the report or, if it has none, `title`), the command and the version.
-[[nodiscard]] nlohmann::ordered_json page_head(std::string_view kind, std::string_view title, const HtmlReport& html);
+[[nodiscard]] Json page_head(std::string_view kind, std::string_view title, const HtmlReport& html);
 
 /// What speeds rest on, as rows of a table: figure, source, measured or assumed.
-[[nodiscard]] nlohmann::ordered_json speed_rows(const std::vector<LinkSource>& sources);
+[[nodiscard]] Json speed_rows(const std::vector<LinkSource>& sources);
 
 /// The file. Text in the data need not be UTF-8 and cannot break out of it, whatever it holds.
-[[nodiscard]] std::string html_page(const nlohmann::ordered_json& data);
+[[nodiscard]] std::string html_page(const Json& data);
 
 }  // namespace hcclsim::cli

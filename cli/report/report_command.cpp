@@ -4,6 +4,7 @@
 
 #include "base/output_file.hpp"
 #include "cli/collective.hpp"
+#include "cli/options/command.hpp"
 #include "cli/report/html_report.hpp"
 #include "cli/report/sweep_page.hpp"
 #include "cli/run.hpp"
@@ -21,20 +22,22 @@ constexpr const char* examples =
     "  hcclsim report collective allreduce -b 8K -e 64M -f 2 --output allreduce.html";
 
 /// The sub-command that works as `name` and writes a report. In hccl_test's options -o is the reduction.
-CLI::App* add_reported(CLI::App& report, const char* name, const char* description, const char* output,
-                       const std::shared_ptr<HtmlReport>& html) {
-  CLI::App* const command = report.add_subcommand(name, description);
-  command->add_option(output, html->path, "HTML file to write")->required()->type_name("FILE")->group("Report");
-  command->add_option("--title", html->title, "Title of the report")->type_name("TEXT")->group("Report");
+Command& add_reported(Command& report, const char* name, const char* description, const char* output,
+                      const std::shared_ptr<HtmlReport>& html) {
+  Command& command = report.add_command(name, description);
+  command.begin_group("Report");
+  command.add(output, written_file(html->path), "HTML file to write").required();
+  command.add("--title", text(html->title), "Title of the report");
+  command.begin_group();
   return command;
 }
 
 /// Of a database that is there: nothing is computed, and nothing printed.
-void add_sweep_report(CLI::App& report, const std::shared_ptr<HtmlReport>& html) {
-  CLI::App* const command = add_reported(report, "sweep", "Of the points of a sweep", "-o,--output", html);
+void add_sweep_report(Command& report, const std::shared_ptr<HtmlReport>& html) {
+  Command& command = add_reported(report, "sweep", "Of the points of a sweep", "-o,--output", html);
   const auto database = std::make_shared<std::string>();
-  command->add_option("DATABASE", *database, "File that 'hcclsim sweep' has made")->required();
-  command->callback([database, html] {
+  command.add("DATABASE", read_file(*database), "File that 'hcclsim sweep' has made").value_name("TEXT").required();
+  command.on_run([database, html] {
     OutputFile file(html->path);
     file.write(sweep_page(study::SweepStore(*database, study::SweepStore::Access::read).points(), *database, *html));
     file.commit();
@@ -43,16 +46,16 @@ void add_sweep_report(CLI::App& report, const std::shared_ptr<HtmlReport>& html)
 
 }  // namespace
 
-void add_report_command(CLI::App& app, const std::string& command_line) {
-  CLI::App* const report = app.add_subcommand("report", "One HTML file that shows what another command finds");
-  report->require_subcommand(1);
-  report->footer(examples);
+void add_report_command(Command& app, const std::string& command_line) {
+  Command& report = app.add_command("report", "One HTML file that shows what another command finds");
+  report.require_command();
+  report.footer(examples);
   const auto html = std::make_shared<HtmlReport>();
   html->command = command_line;
-  set_up_run(add_reported(*report, "run", "Of a training step", "-o,--output", html), html);
-  set_up_tune(add_reported(*report, "tune", "Of the best gradient split", "-o,--output", html), html);
-  add_sweep_report(*report, html);
-  set_up_collective(add_reported(*report, "collective", "Of a collective over sizes", "--output", html), html);
+  set_up_run(add_reported(report, "run", "Of a training step", "-o,--output", html), html);
+  set_up_tune(add_reported(report, "tune", "Of the best gradient split", "-o,--output", html), html);
+  add_sweep_report(report, html);
+  set_up_collective(add_reported(report, "collective", "Of a collective over sizes", "--output", html), html);
 }
 
 }  // namespace hcclsim::cli

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.hpp"
 #include "cli/report/link_data.hpp"
 #include "cli/report/memory_data.hpp"
 #include "cli/report/page.hpp"
@@ -14,8 +14,6 @@
 
 namespace hcclsim::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// How the run was set up, as pairs of words for a list.
 Json set_up(const RunReport& report) {

@@ -22,7 +22,6 @@
 namespace hcclsim::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using study::PointStatus;
 using study::StoredPoint;
 
@@ -128,7 +127,7 @@ Json sweep_data(const std::vector<StoredPoint>& points) {
   Json rows = Json::array();
   for (std::size_t i = 0; i < points.size(); ++i) {
     Json places = Json::array();
-    for (Axis& axis : axes) places.push_back(axis.number_of(inputs[i].value(axis.name(), std::string())));
+    for (Axis& axis : axes) places.push_back(axis.number_of(inputs[i].value(axis.name(), "").text()));
     Json figures = Json::array();
     for (const Metric& metric : known) {
       const std::optional<double> figure = points[i].figure(metric.key);

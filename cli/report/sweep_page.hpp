@@ -1,9 +1,9 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "cli/report/html_report.hpp"
 #include "study/sweep/store.hpp"
 
@@ -17,7 +17,7 @@ namespace hcclsim::cli {
 ///     points   [[status, [number of the value on each axis …], [figure or null, in the order of metrics …], error] …]
 ///
 /// If the points are of several commands, these are an axis.
-[[nodiscard]] nlohmann::ordered_json sweep_data(const std::vector<study::StoredPoint>& points);
+[[nodiscard]] Json sweep_data(const std::vector<study::StoredPoint>& points);
 
 /// `database`: as the user named it. Throws Error(bad_input, "database") if it holds no points.
 [[nodiscard]] std::string sweep_page(const std::vector<study::StoredPoint>& points, const std::string& database,

@@ -19,8 +19,6 @@
 namespace hcclsim::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// Tasks of all ranks that a page takes: about 2 MB.
 constexpr std::size_t most_tasks = 60'000;
 

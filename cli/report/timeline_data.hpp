@@ -1,8 +1,8 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/json.hpp"
 #include "base/units.hpp"
 #include "cli/run_report.hpp"
 
@@ -20,6 +20,6 @@ namespace hcclsim::cli {
 
 /// Of these traced ranks, in their order. Tasks are left out rank by rank where there are too many for a page;
 /// `tasks_left_out` tells of how many ranks.
-[[nodiscard]] nlohmann::ordered_json timeline_data(const RunReport& report, const std::vector<Rank>& ranks);
+[[nodiscard]] Json timeline_data(const RunReport& report, const std::vector<Rank>& ranks);
 
 }  // namespace hcclsim::cli

@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "cli/report/page.hpp"
 
 namespace hcclsim::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// The segments of the best split on the stream.
 Json segments_json(const study::Tuning& tuning) {

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.hpp"
+#include "base/json.hpp"
 
 namespace hcclsim::hccl {
 
@@ -39,7 +38,6 @@ void require_none(const std::vector<RankTableProblem>& problems, const std::stri
 }
 
 std::string write_rank_table(const RankTable& table) {
-  using Json = nlohmann::ordered_json;
   if (table.version == RankTableVersion::group_list) internal_error("rank tables are written as version 1.0 or 1.2");
   Json servers = Json::array();
   for (const RankTableServer& server : table.servers) {

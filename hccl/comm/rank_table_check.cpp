@@ -303,7 +303,7 @@ std::string contents_of(const std::string& path) {
 CheckedRankTable check_rank_table(std::string_view json, const std::string& file) {
   CheckedRankTable checked;
   checked.table.file = file;
-  const nlohmann::json root = parse_json(json, file, checked.problems);
+  const Json root = parse_json(json, file, checked.problems);
   if (root.is_object()) {
     TableReader(checked).read({root, ""});
   } else {

@@ -1,66 +1,13 @@
 #include "hccl/comm/rank_table_json.hpp"
 
 #include <algorithm>
-#include <set>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
 
 namespace hcclsim::hccl {
 namespace {
-
-using Json = nlohmann::json;
-
-/// Follows the parser through objects and lists, to say where a key is that an object has twice.
-class DuplicateKeys {
- public:
-  explicit DuplicateKeys(std::vector<RankTableProblem>& problems) : problems_(problems) {}
-
-  void operator()(Json::parse_event_t event, const Json& parsed) {
-    using Event = Json::parse_event_t;
-    switch (event) {
-      case Event::object_start:
-      case Event::array_start:
-        next_element();
-        frames_.push_back({event == Event::array_start, 0, {}, {}});
-        break;
-      case Event::object_end:
-      case Event::array_end:
-        frames_.pop_back();
-        break;
-      case Event::key:
-        see(parsed.get<std::string>());
-        break;
-      case Event::value:
-        next_element();
-        break;
-    }
-  }
-
- private:
-  struct Frame {
-    bool list = false;
-    std::size_t elements = 0;  // begun so far
-    std::string key;
-    std::set<std::string> keys;
-  };
-
-  void next_element() {
-    if (!frames_.empty() && frames_.back().list) ++frames_.back().elements;
-  }
-
-  void see(const std::string& key) {
-    frames_.back().key = key;
-    if (frames_.back().keys.insert(key).second) return;
-    std::string path;
-    for (const Frame& frame : frames_) path = frame.list ? path_of(path, frame.elements - 1) : path_of(path, frame.key);
-    problems_.push_back({path, "the key is given twice in one object; give it once"});
-  }
-
-  std::vector<RankTableProblem>& problems_;
-  std::vector<Frame> frames_;
-};
 
 std::string_view kind_of(const Json& value) {
   if (value.is_array()) return "a list";
@@ -73,11 +20,12 @@ std::string_view kind_of(const Json& value) {
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& file, std::vector<RankTableProblem>& problems) {
-  DuplicateKeys duplicates(problems);
-  return parse_json_text(text, file, "rank-table", [&](int /*depth*/, Json::parse_event_t event, const Json& parsed) {
-    duplicates(event, parsed);
-    return true;
-  });
+  std::vector<std::string> repeated;
+  Json json = parse_json_text(text, file, "rank-table", &repeated);
+  for (std::string& path : repeated) {
+    problems.push_back({std::move(path), "the key is given twice in one object; give it once"});
+  }
+  return json;
 }
 
 std::string path_of(const std::string& path, std::string_view key) {
@@ -88,18 +36,18 @@ std::string path_of(const std::string& path, std::size_t index) { return fmt::fo
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t most = 80;
-  std::string shown = Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string shown = ascii_json(text);
   if (shown.size() > most) shown = shown.substr(0, most) + "...\"";
   return shown;
 }
 
 const Json* JsonReader::find(const JsonObject& object, const char* key, Need need) {
-  const auto found = object.value.find(key);
-  if (found != object.value.end()) return &*found;
+  if (const Json* const found = object.value.find(key)) return found;
   std::vector<std::string> others;
   for (const auto& [other, value] : object.value.items()) {
     if (std::find(known_.begin(), known_.end(), other) == known_.end()) others.push_back(other);
   }
+  std::sort(others.begin(), others.end());
   const std::string meant = nearest(key, others);
   if (need == Need::required) {
     problem(path_of(object.path, key), "the key is missing{}",

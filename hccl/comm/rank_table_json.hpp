@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.hpp"
 #include "hccl/comm/rank_table.hpp"
 
 /// The JSON side of reading rank tables: parsing, and access to values by key that notes what is wrong with its path
@@ -19,8 +19,7 @@ namespace hcclsim::hccl {
 
 /// Parses JSON without comments; throws Error(bad_input, "rank-table") with line and column of a syntax error.
 /// A key that an object has twice becomes a problem.
-[[nodiscard]] nlohmann::json parse_json(std::string_view text, const std::string& file,
-                                        std::vector<RankTableProblem>& problems);
+[[nodiscard]] Json parse_json(std::string_view text, const std::string& file, std::vector<RankTableProblem>& problems);
 
 /// Path of a key of the object at `path`, and of an element of the list at `path`.
 [[nodiscard]] std::string path_of(const std::string& path, std::string_view key);
@@ -31,7 +30,7 @@ namespace hcclsim::hccl {
 
 /// An object and where it stands.
 struct JsonObject {
-  const nlohmann::json& value;
+  const Json& value;
   std::string path;
 };
 
@@ -68,7 +67,7 @@ class JsonReader {
 
  private:
   /// The value of a key; what the user may have meant instead of a missing one is told.
-  const nlohmann::json* find(const JsonObject& object, const char* key, Need need);
+  const Json* find(const JsonObject& object, const char* key, Need need);
 
   std::vector<RankTableProblem>& problems_;
   std::vector<std::string>& notes_;

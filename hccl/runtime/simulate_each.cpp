@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <deque>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "base/child_process.hpp"
+#include "base/json.hpp"
 
 namespace hcclsim::hccl {
 namespace {
-
-using Json = nlohmann::json;
 
 /// What a child sends. Numbers keep all their bits; names are known to both sides.
 std::string json_of(const SimulatedCollectives& result) {

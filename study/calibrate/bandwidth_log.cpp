@@ -4,17 +4,14 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace hcclsim::study {
 namespace {
-
-using Json = nlohmann::json;
 
 /// Takes from a command line what it says of the measurement.
 void read_command(std::string_view line, CollectiveLog& log) {
@@ -104,8 +101,8 @@ void collect(const Json& json, const std::string& file, Totals& totals) {
     for (const auto& [transport, info] : value.items()) {
       const sim::LinkKind kind = kind_of(transport);
       if (kind == sim::LinkKind::other || !info.is_object()) continue;
-      const auto sizes = info.find("Size Distribution");
-      if (sizes != info.end() && sizes->is_object()) add_distribution(*sizes, kind, file, totals);
+      const Json* const sizes = info.find("Size Distribution");
+      if (sizes != nullptr && sizes->is_object()) add_distribution(*sizes, kind, file, totals);
     }
   }
 }
@@ -142,7 +139,9 @@ CollectiveLog parse_collective_log(std::string_view text, const std::string& fil
 
 std::vector<MeasuredTransfer> parse_communication(std::string_view text, const std::string& file) {
   Totals totals;
-  collect(parse_json_text(text, file, "log"), file, totals);
+  Json json = parse_json_text(text, file, "log");
+  json.sort_keys();  // sums do not depend on the order of the file
+  collect(json, file, totals);
   if (totals.empty()) {
     bad_input("log", "{}: no Size Distribution of RDMA, HCCS, PCIE or SIO in any 'Communication Bandwidth Info'", file);
   }

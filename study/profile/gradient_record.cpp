@@ -5,18 +5,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
 
 #include "base/csv.hpp"
 #include "base/error.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 
 namespace hcclsim::study {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr Bytes max_bytes = Bytes{1} << 50;
 
@@ -25,10 +22,10 @@ std::string title_of(const std::string& file) { return std::filesystem::path(fil
 /// A list of whole numbers in a record.
 std::vector<std::uint64_t> numbers(const Json& record, const char* key, const std::string& file, std::size_t index) {
   const std::string path = fmt::format("[{}].modelvalue.{}", index, key);
-  const auto value = record.find("modelvalue");
-  if (value == record.end() || !value->is_object()) bad_input("profile", "{}: [{}].modelvalue is missing", file, index);
-  const auto list = value->find(key);
-  if (list == value->end()) bad_input("profile", "{}: {} is missing", file, path);
+  const Json* const value = record.find("modelvalue");
+  if (value == nullptr || !value->is_object()) bad_input("profile", "{}: [{}].modelvalue is missing", file, index);
+  const Json* const list = value->find(key);
+  if (list == nullptr) bad_input("profile", "{}: {} is missing", file, path);
   if (!list->is_array()) bad_input("profile", "{}: {} must be a list of whole numbers", file, path);
   std::vector<std::uint64_t> result;
   for (std::size_t i = 0; i < list->size(); ++i) {
@@ -52,7 +49,7 @@ std::optional<FusionRecord> read_record(const Json& json, const std::string& fil
   const auto is_zero = [](std::uint64_t value) { return value == 0; };
   if (std::all_of(sizes.begin(), sizes.end(), is_zero)) return std::nullopt;
   FusionRecord record{.file = file, .model_hash = "", .bytes = {}, .gaps = {}};
-  if (const auto hash = json.find("modelhash"); hash != json.end() && hash->is_string()) {
+  if (const Json* const hash = json.find("modelhash"); hash != nullptr && hash->is_string()) {
     record.model_hash = hash->get<std::string>();
   }
   constexpr Seconds longest_gap = 1e6;

@@ -29,12 +29,15 @@ bool write_all(int file, std::string_view bytes) {
   return true;
 }
 
-bool send_message(int file, std::string_view message) {
+/// A message with its length before it.
+std::string frame_of(std::string_view message) {
   const Length length = message.size();
   std::string frame(sizeof length, '\0');
   std::memcpy(frame.data(), &length, sizeof length);
-  return write_all(file, frame.append(message));
+  return frame.append(message);
 }
+
+bool send_message(int file, std::string_view message) { return write_all(file, frame_of(message)); }
 
 bool read_exactly(int file, char* to, std::size_t size) {
   while (size > 0) {
@@ -69,6 +72,16 @@ std::optional<std::string> take_message(std::string& received) {
   return message;
 }
 
+/// Figures as JSON has them, in which one that is no number is null.
+std::vector<std::pair<std::string, double>> figures_of(const Json& pairs) {
+  std::vector<std::pair<std::string, double>> figures;
+  for (const Json& pair : pairs) {
+    const double value = pair[1].is_null() ? std::numeric_limits<double>::quiet_NaN() : pair[1].get<double>();
+    figures.emplace_back(pair[0].text(), value);
+  }
+  return figures;
+}
+
 Outcome outcome_of(const Error& error) {
   return {.id = {},
           .ok = false,
@@ -81,13 +94,12 @@ Outcome compute(const ComputePoint& computer, const Point& point) {
   const Clock::time_point start = Clock::now();
   Outcome outcome;
   try {
-    const auto sent = nlohmann::json::from_cbor(run_in_child([&] {
+    std::string sent = run_in_child([&] {
       const Computed computed = computer(point);
-      const auto bytes = nlohmann::json::to_cbor({computed.result, computed.figures});
-      return std::string(bytes.begin(), bytes.end());
-    }));
-    outcome.result = sent[0].get<std::string>();
-    outcome.figures = sent[1].get<std::vector<std::pair<std::string, double>>>();
+      return frame_of(Json(computed.figures).dump()) + frame_of(computed.result);
+    });
+    outcome.figures = figures_of(Json::parse(take_message(sent).value()));
+    outcome.result = take_message(sent).value();
   } catch (const Error& error) {
     outcome = outcome_of(error);
   }
@@ -96,26 +108,30 @@ Outcome compute(const ComputePoint& computer, const Point& point) {
   return outcome;
 }
 
+/// The texts of users, which need not be UTF-8, stand in frames of their own.
 std::string pack(std::size_t point, const Outcome& outcome) {
-  const auto bytes = nlohmann::json::to_cbor({point, outcome.id, outcome.ok, outcome.result, outcome.figures,
-                                              outcome.error, outcome.error_kind, outcome.exit_status, outcome.wall_s});
-  return {bytes.begin(), bytes.end()};
+  const Json fields{{"point", point},
+                    {"id", outcome.id},
+                    {"ok", outcome.ok},
+                    {"figures", outcome.figures},
+                    {"error_kind", outcome.error_kind},
+                    {"exit_status", outcome.exit_status},
+                    {"wall_s", outcome.wall_s}};
+  return frame_of(fields.dump()) + frame_of(outcome.result) + frame_of(outcome.error);
 }
 
-LoaderMessage unpack(const std::string& message) {
-  const auto fields = nlohmann::json::from_cbor(message);
-  int field = 0;
-  const auto next = [&]() -> const nlohmann::json& { return fields[static_cast<std::size_t>(field++)]; };
+LoaderMessage unpack(std::string message) {
+  const Json fields = Json::parse(take_message(message).value());
   LoaderMessage unpacked;
-  unpacked.point = next().get<std::size_t>();
-  unpacked.outcome.id = next().get<std::string>();
-  unpacked.outcome.ok = next().get<bool>();
-  unpacked.outcome.result = next().get<std::string>();
-  unpacked.outcome.figures = next().get<std::vector<std::pair<std::string, double>>>();
-  unpacked.outcome.error = next().get<std::string>();
-  unpacked.outcome.error_kind = next().get<std::string>();
-  unpacked.outcome.exit_status = next().get<int>();
-  unpacked.outcome.wall_s = next().get<double>();
+  fields["point"].get_to(unpacked.point);
+  fields["id"].get_to(unpacked.outcome.id);
+  fields["ok"].get_to(unpacked.outcome.ok);
+  unpacked.outcome.figures = figures_of(fields["figures"]);
+  fields["error_kind"].get_to(unpacked.outcome.error_kind);
+  fields["exit_status"].get_to(unpacked.outcome.exit_status);
+  fields["wall_s"].get_to(unpacked.outcome.wall_s);
+  unpacked.outcome.result = take_message(message).value();
+  unpacked.outcome.error = take_message(message).value();
   return unpacked;
 }
 

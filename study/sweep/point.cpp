@@ -82,13 +82,13 @@ std::string content_hash_of_file(const std::string& path) {
 }
 
 std::string point_id(const Point& point) {
-  nlohmann::json inputs = nlohmann::json::object();  // sorted by name
-  for (const auto& [name, value] : point.inputs.items()) inputs[name] = value;
+  Json inputs = point.inputs;
   for (const auto& [name, path] : point.files) {
     inputs[name] = {std::filesystem::path(path).filename().string(), point.hashes.at(name)};
   }
-  const nlohmann::json identity{point.command, inputs, point.version};
-  return content_hash(identity.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  inputs.sort_keys();
+  const Json identity{point.command, inputs, point.version};
+  return content_hash(identity.dump());
 }
 
 Shard parse_shard(std::string_view text) {

@@ -2,18 +2,17 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/json.hpp"
+
 /// A point of a sweep: the inputs of one simulation, and its name, which is a hash of all that the result depends on:
 /// the command, the inputs, the contents of the files that they name (the platform is always one) and the version of
 /// hcclsim. The folders of these files do not count, so that a point is the same on every machine.
 namespace hcclsim::study {
-
-using Json = nlohmann::ordered_json;
 
 struct Point {
   std::string command;                          ///< "run" or "collective"

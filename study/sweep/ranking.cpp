@@ -38,7 +38,7 @@ std::string group_of(const StoredPoint& point, std::string_view column) {
     key.push_back(point.inputs.value(std::string(axis), std::string()));
   }
   if (!is_rate(column)) key.push_back(point.npus);
-  return key.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return key.dump();
 }
 
 }  // namespace

@@ -12,10 +12,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/output_file.hpp"
 #include "base/text.hpp"
 
@@ -108,7 +108,7 @@ SlurmJob submit_to_slurm(const std::string& database, const std::string& script,
   const Finished finished = run_program({"sbatch", "--parsable", path});
   if (finished.status != 0) bad_input("slurm", "sbatch refused {}: {}", path, trimmed(finished.output));
   SlurmJob job{parse_job_id(finished.output), tasks};
-  write_file_atomically(job_file(database), nlohmann::json{{"job", job.id}, {"tasks", job.tasks}}.dump() + '\n');
+  write_file_atomically(job_file(database), Json{{"job", job.id}, {"tasks", job.tasks}}.dump() + '\n');
   return job;
 }
 
@@ -124,11 +124,11 @@ std::string parse_job_id(std::string_view said) {
 SlurmJob slurm_job(const std::string& database) {
   std::ifstream file(job_file(database));
   if (!file) return {};
-  const auto json = nlohmann::json::parse(file, nullptr, false);
-  const auto field = [&](const char* name) { return json.is_object() ? json.value(name, nlohmann::json()) : json; };
-  const nlohmann::json id = field("job");
-  const nlohmann::json tasks = field("tasks");
-  if (!id.is_string() || !tasks.is_number_unsigned() || tasks > most_tasks) {
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const Json json = Json::try_parse(text).value_or(Json());
+  const Json id = json.value("job", Json());
+  const Json tasks = json.value("tasks", Json());
+  if (!id.is_string() || !tasks.is_number_unsigned() || tasks.get<std::uint64_t>() > most_tasks) {
     bad_input("slurm", "{}: not what `hcclsim sweep submit` writes; remove it", job_file(database));
   }
   return {id.get<std::string>(), tasks.get<std::uint32_t>()};

@@ -80,8 +80,8 @@ std::string start_of_process(std::int64_t pid) {
 }
 
 bool is_object_of_texts(const Json& inputs) {
-  return inputs.is_object() &&
-         std::all_of(inputs.begin(), inputs.end(), [](const Json& value) { return value.is_string(); });
+  return inputs.is_object() && std::all_of(inputs.items().begin(), inputs.items().end(),
+                                           [](const Json::Member& input) { return input.value.is_string(); });
 }
 
 PointStatus parse_status(const std::string& name) {
@@ -198,7 +198,7 @@ void SweepStore::add(const std::vector<Point>& points) {
                    fmt::format("INSERT OR IGNORE INTO points ({}) VALUES (?, ?, ?, ?, ?, ?)", identity_columns));
   for (const Point& point : points) {
     insert.bind(1, point.id).bind(2, point.command);
-    insert.bind(3, point.inputs.dump(-1, ' ', false, Json::error_handler_t::replace));
+    insert.bind(3, point.inputs.dump());
     insert.bind(4, point.files.at("platform")).bind(5, point.hashes.at("platform")).bind(6, point.version).run();
   }
   transaction.commit();
@@ -333,7 +333,7 @@ void SweepStore::for_each(const std::function<void(const StoredPoint&)>& visit, 
     StoredPoint point{.number = select.integer(0),
                       .id = select.text(1),
                       .command = select.text(2),
-                      .inputs = Json::parse(select.text(3), nullptr, false),
+                      .inputs = Json::try_parse(select.text(3)).value_or(Json()),
                       .platform_hash = select.text(4),
                       .version = select.text(5),
                       .status = parse_status(select.text(6)),

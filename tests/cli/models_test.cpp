@@ -1,12 +1,12 @@
 // `hcclsim models`: its tables against the library, and its refusals.
 
 #include "cli/models.hpp"
+#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -16,7 +16,6 @@
 namespace hcclsim::cli {
 namespace {
 
-using nlohmann::json;
 using testing::HasSubstr;
 
 /// What `hcclsim models <arguments>` prints.
@@ -41,11 +40,11 @@ std::vector<std::string> lines(const std::string& text) {
 }
 
 TEST(ModelsCommand, ListNamesWhatShowTakes) {
-  const json list = json::parse(run("list --format json"));
+  const Json list = Json::parse(run("list --format json"));
   EXPECT_EQ(list["format_version"], 1);
   EXPECT_EQ(list["models"].size(), 12U);
-  for (const json& model : list["models"]) {
-    const json shown = json::parse(run("show " + model["name"].get<std::string>() + " --format json"));
+  for (const Json& model : list["models"]) {
+    const Json shown = Json::parse(run("show " + model["name"].get<std::string>() + " --format json"));
     EXPECT_THAT(shown["model"].get<std::string>(), HasSubstr(model["title"].get<std::string>()));
   }
   EXPECT_THAT(run("list"), HasSubstr("ResNet50 v1.5"));
@@ -59,11 +58,11 @@ TEST(ModelsCommand, Summary) {
             "GFLOP       forward 264.768, backward 520.323\n"
             "Kernels     541 = forward 164, backward 216, update 161\n"
             "Activations 1349.2 MB at the peak\n");
-  const json summary = json::parse(run("show resnet50 --batch 1 --classes 1001 --fc-bias off --amp O3 --format json"));
+  const Json summary = Json::parse(run("show resnet50 --batch 1 --classes 1001 --fc-bias off --amp O3 --format json"));
   EXPECT_EQ(summary["parameters"], 25'559'081 - 1001);
   EXPECT_EQ(summary["parameter_tensors"], 160);
   EXPECT_EQ(summary["gradient_bytes"], (25'559'081 - 1001) * 2);
-  EXPECT_EQ(summary["input"], json({1, 3, 224, 224}));
+  EXPECT_EQ(summary["input"], Json({1, 3, 224, 224}));
   EXPECT_EQ(lines(run("show resnet50 --format csv")).size(), 2U);
 }
 
@@ -78,17 +77,17 @@ TEST(ModelsCommand, Tables) {
   ASSERT_EQ(parameters.size(), 162U);
   EXPECT_EQ(parameters[1], "0,conv1.weight,64x3x7x7,9408");
 
-  const json kernels = json::parse(run("show resnet50 --kernels --format json"))["kernel_list"];
+  const Json kernels = Json::parse(run("show resnet50 --kernels --format json"))["kernel_list"];
   ASSERT_EQ(kernels.size(), 541U);
   EXPECT_EQ(kernels[1]["name"], "conv1:forward+reduce");
   EXPECT_EQ(kernels[1]["k"], 4 * 49);
   EXPECT_EQ(kernels[540]["name"], "conv1.weight:momentum");
   EXPECT_EQ(kernels[540]["phase"], "update");
 
-  const json layers = json::parse(run("show resnet50 --batch 1 --layers --format json"))["layers"];
+  const Json layers = Json::parse(run("show resnet50 --batch 1 --layers --format json"))["layers"];
   EXPECT_EQ(layers[0]["name"], "conv1");
   EXPECT_EQ(layers[0]["forward_flops"], 236'027'904);
-  EXPECT_EQ(layers[0]["output"], json({1, 64, 112, 112}));
+  EXPECT_EQ(layers[0]["output"], Json({1, 64, 112, 112}));
 
   // Text: the columns of numbers end at the same place in every line.
   const auto text = lines(run("show mlp:784,512,10 --layers"));

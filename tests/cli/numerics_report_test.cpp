@@ -1,11 +1,11 @@
 #include "cli/numerics_report.hpp"
+#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/sample_run.hpp"
 
@@ -115,7 +115,7 @@ TEST(NumericsReport, WhatIsNotANumberHasNoSign) {
 }
 
 TEST(NumericsJson, Sample) {
-  EXPECT_EQ(numerics_json(sample()), nlohmann::ordered_json::parse(R"({
+  EXPECT_EQ(numerics_json(sample()), Json::parse(R"({
     "timed_shape": "32 x 3x224x224", "timed_type": "amp O2", "computed_shape": "2 x 3x64x64", "dtype": "fp32",
     "round": "none", "data": "synthetic samples", "shuffle": false, "seed": 1, "gradients_mean": true,
     "loaded": null, "saved": null, "requested_iterations": 3,
@@ -137,7 +137,7 @@ TEST(NumericsJson, WhatIsNotThereIsNull) {
   report.iterations[0].loss = std::nan("");
   report.replicas.reset();
   report.gradient_error.reset();
-  const auto json = nlohmann::ordered_json::parse(numerics_json(report).dump());
+  const auto json = Json::parse(numerics_json(report).dump());
   EXPECT_TRUE(json["iterations"][0]["loss_scale"].is_null());
   EXPECT_TRUE(json["iterations"][0]["loss"].is_null());
   EXPECT_TRUE(json["replica_difference"].is_null());
@@ -158,10 +158,10 @@ TEST(NumericsCsv, OneRowPerIteration) {
 TEST(NumericsReport, IsPartOfTheRunsReport) {
   RunReport run = sample_run();
   const std::string text = text_report(run);
-  EXPECT_FALSE(nlohmann::ordered_json::parse(json_report(run)).contains("numerics"));
+  EXPECT_FALSE(Json::parse(json_report(run)).contains("numerics"));
   run.numerics = sample();
   EXPECT_EQ(text_report(run), text + numerics_text(sample()));
-  EXPECT_EQ(nlohmann::ordered_json::parse(json_report(run))["numerics"], numerics_json(sample()));
+  EXPECT_EQ(Json::parse(json_report(run))["numerics"], numerics_json(sample()));
   EXPECT_EQ(csv_report(run), numerics_csv(sample()));
 }
 

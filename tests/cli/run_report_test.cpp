@@ -1,10 +1,10 @@
 #include "cli/run_report.hpp"
+#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/sample_run.hpp"
 
@@ -114,7 +114,7 @@ TEST(JsonReport, Keys) {
   RunReport report = sample_run();
   report.advice = hccl::SplitAdvice{hccl::SplitScenario::cut_later, "AR1 ends early", {{80, 20}}};
   report.trials = {{{80, 20}, 7.5e-3}};
-  const auto json = nlohmann::ordered_json::parse(json_report(report));
+  const auto json = Json::parse(json_report(report));
   std::vector<std::string> keys;
   for (const auto& item : json.items()) keys.push_back(item.key());
   EXPECT_THAT(keys, ElementsAre("format_version", "model", "platform", "npus", "batch", "rank", "iterations", "amp",
@@ -139,7 +139,7 @@ TEST(JsonReport, Keys) {
   EXPECT_EQ(segment["algbw_Bps"], 5e9);
   EXPECT_EQ(segment["busbw_Bps"], 8.75e9);
   EXPECT_EQ(segment["hidden"], 0.0);
-  EXPECT_EQ(segment["parameters"], nlohmann::ordered_json::parse("[[1,2]]"));
+  EXPECT_EQ(segment["parameters"], Json::parse("[[1,2]]"));
   EXPECT_EQ(json["trace"]["fp_start_s"], 0.0);
   EXPECT_EQ(json["trace"]["bp_end_s"], 0.006);
   EXPECT_EQ(json["trace"]["allreduce"][1]["end_s"], 9 * 1e-3);
@@ -154,31 +154,31 @@ TEST(JsonReport, Keys) {
   EXPECT_EQ(json["advice"]["high_links_step_s"], 9 * 1e-3);
   EXPECT_EQ(json["advice"]["other_hcom_parallel"], "on");
   EXPECT_EQ(json["advice"]["other_hcom_parallel_step_s"], 8 * 1e-3);
-  EXPECT_EQ(json["advice"]["trials"][0]["split_by_size"], nlohmann::ordered_json::parse("[80.0,20.0]"));
+  EXPECT_EQ(json["advice"]["trials"][0]["split_by_size"], Json::parse("[80.0,20.0]"));
 }
 
 TEST(JsonReport, ChecksOfGradients) {
   RunReport report = checked_run();
-  auto json = nlohmann::ordered_json::parse(json_report(report));
+  auto json = Json::parse(json_report(report));
   EXPECT_EQ(json["loss_scale"], "dynamic");
   EXPECT_EQ(json["clip_norm"], 0.5);
-  EXPECT_EQ(json["gradient_checks"], nlohmann::ordered_json::parse(
+  EXPECT_EQ(json["gradient_checks"], Json::parse(
                                          R"({"start_s": 0.009, "kernels_end_s": 0.01, "end_s": 0.0105,
                     "overflow_flag": {"algorithm": "ring", "start_s": 0.00975, "end_s": 0.0105}})"));
   report.result.checks->algorithm.clear();
-  json = nlohmann::ordered_json::parse(json_report(report));
+  json = Json::parse(json_report(report));
   EXPECT_TRUE(json["gradient_checks"]["overflow_flag"].is_null());
-  EXPECT_FALSE(nlohmann::ordered_json::parse(json_report(sample_run())).contains("loss_scale"));
+  EXPECT_FALSE(Json::parse(json_report(sample_run())).contains("loss_scale"));
 }
 
 TEST(JsonReport, AdviceIsNullWithoutFurtherSimulations) {
-  EXPECT_TRUE(nlohmann::ordered_json::parse(json_report(sample_run()))["advice"].is_null());
+  EXPECT_TRUE(Json::parse(json_report(sample_run()))["advice"].is_null());
 }
 
 TEST(JsonReport, NamesThatAreNotUtf8) {
   RunReport report = sample_run();
   report.model = "caf\xe9\"\n";
-  EXPECT_EQ(nlohmann::ordered_json::parse(json_report(report))["model"], "caf\xef\xbf\xbd\"\n");
+  EXPECT_EQ(Json::parse(json_report(report))["model"], "caf\xef\xbf\xbd\"\n");
 }
 
 TEST(CsvReport, OneRowPerSegment) {

@@ -1,17 +1,16 @@
 #include "cli/timeline.hpp"
+#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/sample_run.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
-using Json = nlohmann::json;
 using testing::ElementsAre;
 using testing::Pair;
 using testing::UnorderedElementsAre;

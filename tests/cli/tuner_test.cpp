@@ -1,9 +1,9 @@
 #include "cli/tuner.hpp"
+#include "base/json.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/child_process.hpp"
@@ -15,8 +15,6 @@
 
 namespace hcclsim::cli {
 namespace {
-
-using nlohmann::json;
 
 struct RoundTrip {
   std::string platform;
@@ -37,14 +35,14 @@ TuneOptions options_of(const RoundTrip& trip) {
 }
 
 /// End of the last allreduce and step time of a run; of its gradients the parameters.
-json simulated(const RunOptions& options, const std::string& platform) {
-  return json::parse(run_in_child([&] {
+Json simulated(const RunOptions& options, const std::string& platform) {
+  return Json::parse(run_in_child([&] {
     sim::Cluster cluster(platform);
     LoadedRun run(options, cluster);
     const auto result = simulate_training(run.cluster, run.workload, run.soc, run.costs, run.training);
     std::vector<std::uint32_t> parameters;
     for (const device::TimedGradient& gradient : run.workload.gradients) parameters.push_back(gradient.parameter);
-    return json{{"finish", result.segments.back().end}, {"step", result.step_time}, {"parameters", parameters}}.dump();
+    return Json{{"finish", result.segments.back().end}, {"step", result.step_time}, {"parameters", parameters}}.dump();
   }));
 }
 
@@ -75,7 +73,7 @@ class TunerGivenBackToRun : public testing::TestWithParam<RoundTrip> {};
 TEST_P(TunerGivenBackToRun, GivesThePredictedTime) {
   const std::string platform = find_platform(GetParam().platform);
   const TuneOptions options = options_of(GetParam());
-  const json best = json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }))["best"];
+  const Json best = Json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }))["best"];
   ASSERT_GT(best["segments"], 1);
 
   RunOptions by_idx = options.run;
@@ -83,7 +81,7 @@ TEST_P(TunerGivenBackToRun, GivesThePredictedTime) {
   RunOptions by_size = options.run;
   by_size.split_by_size = best["by_size"].get<std::vector<double>>();
   for (const RunOptions& run : {by_idx, by_size}) {
-    const json result = simulated(run, platform);
+    const Json result = simulated(run, platform);
     const auto predicted = best["finish_s"].get<double>();
     EXPECT_NEAR(result["finish"].get<double>(), predicted, 1e-9 * predicted);
     EXPECT_EQ(result["finish"], best["simulated_finish_s"]);
@@ -126,7 +124,7 @@ TEST_P(TunerBound, IsBelowEveryEndOfTheTable) {
           options.run.iterations = 2;
           options.cost = cost;
           options.compare.reset();
-          const json report = json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }));
+          const Json report = Json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }));
           SCOPED_TRACE(testing::Message() << model << ", cost " << name_of(cost) << ", launch "
                                           << static_cast<int>(launch) << ", hcom_parallel " << hcom_parallel);
           const double bound = report["best"]["bound_s"].get<double>() * (1 - 1e-9);
@@ -134,7 +132,7 @@ TEST_P(TunerBound, IsBelowEveryEndOfTheTable) {
           EXPECT_GE(report["best"]["finish_s"].get<double>(), bound);
           EXPECT_GE(report["best"]["simulated_finish_s"].get<double>(), bound);
           for (const char* const table : {"strategies", "by_segments"}) {
-            for (const json& split : report[table]) {
+            for (const Json& split : report[table]) {
               if (split["by_idx"].is_null()) continue;  // DeAR
               EXPECT_GE(split["finish_s"].get<double>(), bound) << split;
               EXPECT_GE(split["simulated_finish_s"].get<double>(), bound) << split;
@@ -158,8 +156,8 @@ TEST(Tuner, ReportsWhatProgramsReadByTheseKeys) {
   TuneOptions options = options_of({"atlas800-9000", "lenet"});
   options.compare.reset();
   const std::string platform = find_platform("atlas800-9000");
-  const json report = json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }));
-  const json& best = report["best"];
+  const Json report = Json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }));
+  const Json& best = report["best"];
   for (const char* const key : {"finish_s", "exposed_s", "bound_s", "gap"}) EXPECT_TRUE(best[key].is_number()) << key;
   EXPECT_TRUE(best["segments"].is_number_unsigned());
   EXPECT_EQ(best["by_idx"].size(), best["segments"]);
@@ -168,7 +166,7 @@ TEST(Tuner, ReportsWhatProgramsReadByTheseKeys) {
   EXPECT_DOUBLE_EQ(best["exposed_s"], best["finish_s"].get<double>() - report["backward_end_s"].get<double>());
   std::set<std::string> not_simulated;
   ASSERT_GE(report["strategies"].size(), 8U);
-  for (const json& split : report["strategies"]) {
+  for (const Json& split : report["strategies"]) {
     for (const char* const key : {"finish_s", "exposed_s"}) EXPECT_TRUE(split[key].is_number()) << split;
     EXPECT_EQ(split.at("by_idx").is_null(), split.at("simulated_step_s").is_null()) << split;
     if (split["simulated_step_s"].is_null()) not_simulated.insert(split["name"]);
@@ -176,7 +174,7 @@ TEST(Tuner, ReportsWhatProgramsReadByTheseKeys) {
   EXPECT_EQ(not_simulated, std::set<std::string>{"DeAR"});
   ASSERT_EQ(report["by_segments"].size(), 8U);
   for (std::size_t k = 0; k < 8; ++k) {
-    const json& split = report["by_segments"][k];
+    const Json& split = report["by_segments"][k];
     EXPECT_EQ(split["k"], k + 1);
     EXPECT_LE(split["by_idx"].size(), k + 1);
     for (const char* const key : {"finish_s", "simulated_step_s"}) EXPECT_TRUE(split[key].is_number()) << split;
@@ -188,7 +186,7 @@ TEST(Tuner, TiesAreBrokenInOneWay) {
   options.cost = study::CostModel::affine;
   options.compare.reset();
   const std::string platform = find_platform("atlas800-9000");
-  const json report = json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }));
+  const Json report = Json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }));
   const std::size_t segments = report["best"]["segments"];
   ASSERT_EQ(report["by_segments"].size(), 8U);
   for (std::size_t k = segments; k <= 8; ++k) {
@@ -205,12 +203,12 @@ TEST(Tuner, ReadyTimesUnderJitterAreThoseOfTheRun) {
   options.iterations = 1;
   options.skew.jitter = 0.1;
   const std::string platform = find_platform("atlas800-9000");
-  const json both = json::parse(run_in_child([&] {
+  const Json both = Json::parse(run_in_child([&] {
     sim::Cluster cluster(platform);
     LoadedRun run(options, cluster);
     const std::vector<Seconds> drawn = study::jittered_ready(run.workload, run.training.skew, 1, 0);
     const auto result = simulate_training(run.cluster, run.workload, run.soc, run.costs, run.training);
-    return json{{"drawn", drawn}, {"simulated", result.gradient_ready}}.dump();
+    return Json{{"drawn", drawn}, {"simulated", result.gradient_ready}}.dump();
   }));
   ASSERT_EQ(both["drawn"].size(), 10U);
   for (std::size_t i = 0; i < both["drawn"].size(); ++i) {
@@ -225,13 +223,13 @@ TEST(Tuner, TheNominalBandwidthIsPartOfTheChosenInterval) {
   options.bandwidth_range = {.low = 0.25, .high = 4};
   options.run.skew.jitter = 0.02;
   const std::string platform = find_platform("atlas800-9000");
-  const json report = json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }));
-  const json& range = report["bandwidth_range"];
+  const Json report = Json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }));
+  const Json& range = report["bandwidth_range"];
   EXPECT_EQ(range["intervals"].front()["from"], 0.25);
   EXPECT_EQ(range["intervals"].back()["to"], 4.0);
   ASSERT_GT(range["intervals"].size(), 1U);
   bool found = false;
-  for (const json& interval : range["intervals"]) {
+  for (const Json& interval : range["intervals"]) {
     found =
         found || (interval["from"] <= 1.0 && interval["to"] >= 1.0 && interval["by_idx"] == report["best"]["by_idx"]);
   }

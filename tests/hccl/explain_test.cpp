@@ -1,10 +1,10 @@
 #include "hccl/collective/explain.hpp"
+#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -20,8 +20,6 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 struct Explained {
   std::vector<std::string> algorithms{};
   std::vector<std::string> refused{};

@@ -1,4 +1,5 @@
 #include "hccl/comm/rank_table.hpp"
+#include "base/json.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
@@ -23,7 +23,6 @@ namespace hcclsim::hccl {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 

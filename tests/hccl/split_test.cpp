@@ -1,4 +1,5 @@
 #include "hccl/gradient/split.hpp"
+#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 
@@ -48,9 +48,9 @@ Indices split_by_idx(const std::string& list, std::size_t gradients) {
   return last_indices(strategies.resolve(world_group, std::vector<Bytes>(gradients, 4)));
 }
 
-nlohmann::json oracle() {
+Json oracle() {
   std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/oracle/gradient_split.json");
-  return nlohmann::json::parse(file);
+  return Json::parse(file);
 }
 
 /// Bytes of ResNet50's gradients in production order.

@@ -6,24 +6,22 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/counter_random.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "models/initial_weights.hpp"
 #include "models/zoo.hpp"
 
 namespace hcclsim::models {
 namespace {
 
-using nlohmann::json;
-
-json oracle() {
+Json oracle() {
   std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/oracle/net_oracle.json");
-  return json::parse(file);
+  return Json::parse(file);
 }
 
 std::vector<float> weights_of(const Graph& graph, std::uint32_t parameter, std::uint64_t seed) {
@@ -33,7 +31,7 @@ std::vector<float> weights_of(const Graph& graph, std::uint32_t parameter, std::
 }
 
 TEST(CounterRandom, IsTheGeneratorOfTheOracle) {
-  const json test = oracle()["generator_test"];
+  const Json test = oracle()["generator_test"];
   for (const auto& [key, value] : test["bits_hex"].items()) {
     std::istringstream numbers(key);
     std::uint64_t seed = 0;
@@ -94,7 +92,7 @@ TEST(InitialWeights, AnySliceAlone) {
 
 // The multi-layer perceptron of the oracle, forward in fp64: its loss needs every weight and bias.
 TEST(InitialWeights, GiveTheLossOfTheOracle) {
-  const json test = oracle()["cases"][0];
+  const Json test = oracle()["cases"][0];
   ASSERT_EQ(test["model"], "mlp");
   const Graph graph = make_model({.name = "mlp:64,128,96,10", .batch = 8});
   ASSERT_EQ(graph.parameters.size(), test["grads"].size());

@@ -7,21 +7,19 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "models/lowering.hpp"
 #include "models/zoo.hpp"
 
 namespace hcclsim::models {
 namespace {
 
-using nlohmann::json;
-
-json load(const std::string& name) {
+Json load(const std::string& name) {
   std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/oracle/" + name);
-  return json::parse(file);
+  return Json::parse(file);
 }
 
 /// The oracle's word for an operator; empty for those that it does not list.
@@ -51,7 +49,7 @@ std::string oracle_type(const Graph& graph, const Operator& op) {
 
 class CnnOracle : public testing::TestWithParam<std::string> {
  protected:
-  json oracle_ = load("cnn.json")["cnn"][GetParam()];
+  Json oracle_ = load("cnn.json")["cnn"][GetParam()];
   Graph graph_ = make_model({.name = GetParam(), .batch = 1, .input = 224, .classes = 1000});
 };
 
@@ -71,7 +69,7 @@ TEST_P(CnnOracle, LayersWithParametersFlopsAndElements) {
     const std::string type = oracle_type(graph_, op);
     if (type.empty()) continue;
     ASSERT_LT(row, oracle_["layers"].size());
-    const json& layer = oracle_["layers"][row++];
+    const Json& layer = oracle_["layers"][row++];
     SCOPED_TRACE(op.name);
     const auto oracle_name = layer[0].get<std::string>();
     if (oracle_name.find('@') == std::string::npos) {
@@ -95,8 +93,8 @@ INSTANTIATE_TEST_SUITE_P(Networks, CnnOracle,
 
 TEST(Oracle, SmallNetworksHaveItsParametersAndShapes) {
   std::size_t networks = 0;
-  const json cases = load("net_oracle.json")["cases"];
-  for (const json& oracle : cases) {
+  const Json cases = load("net_oracle.json")["cases"];
+  for (const Json& oracle : cases) {
     auto name = oracle["model"].get<std::string>();
     if (name.starts_with("resnet")) continue;  // all their layers are compared above
     SCOPED_TRACE(name);
@@ -108,7 +106,7 @@ TEST(Oracle, SmallNetworksHaveItsParametersAndShapes) {
       EXPECT_EQ(graph.parameters[i].name, oracle["grads"][i][0].get<std::string>());
       EXPECT_EQ(graph.parameters[i].shape, oracle["grads"][i][1].get<std::vector<std::uint32_t>>());
     }
-    for (const json& activation : oracle.value("activations", json::array())) {
+    for (const Json& activation : oracle.value("activations", Json::array())) {
       auto op = activation[0].get<std::string>();
       if (op.starts_with("block")) op += ".relu2";
       const auto found = std::ranges::find(graph.operators, op, &Operator::name);
@@ -132,7 +130,7 @@ TEST(Oracle, TotalsOfTheOtherNetworks) {
 }
 
 TEST(Oracle, CubeKernelsDoTheMultiplyAddsOfConvolutionAndLinear) {
-  const json totals = load("resnet50_totals.json")["totals_batch32"];
+  const Json totals = load("resnet50_totals.json")["totals_batch32"];
   const Step step = lower(make_model({.name = "resnet50", .batch = 32}), {.fusion = Fusion::none});
   Flops forward = 0;
   Flops backward = 0;
@@ -152,7 +150,7 @@ struct GradientForm {
 class ProductionOrder : public testing::TestWithParam<GradientForm> {};
 
 TEST_P(ProductionOrder, IsTheVendorsRecord) {
-  const json oracle = load("gradient_split.json");
+  const Json oracle = load("gradient_split.json");
   const auto [classes, fc_bias] = GetParam();
   const Graph graph = make_model({.name = "resnet50", .batch = 32, .classes = classes, .fc_bias = fc_bias});
   const Step step = lower(graph, {});

@@ -11,7 +11,6 @@
 namespace hcclsim::study {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

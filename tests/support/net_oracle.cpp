@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "base/counter_random.hpp"
+#include "base/json.hpp"
 #include "models/initial_weights.hpp"
 
 namespace hcclsim::test {
 namespace {
 
-using Json = nlohmann::json;
 using models::Graph;
 using models::Shape;
 

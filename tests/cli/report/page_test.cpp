@@ -1,14 +1,12 @@
 #include "cli/report/page.hpp"
+#include "base/json.hpp"
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 namespace hcclsim::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// The inside of the element with the data.
 std::string data_of(const std::string& page) {

@@ -1,9 +1,8 @@
 #include "cli/report/run_page.hpp"
+#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
 
 #include "cli/report/link_data.hpp"
 #include "cli/report/memory_data.hpp"
@@ -13,7 +12,6 @@
 namespace hcclsim::cli {
 namespace {
 
-using nlohmann::ordered_json;
 using testing::ElementsAre;
 
 RunOptions options_of_rank(Rank rank) {
@@ -43,24 +41,24 @@ TEST(RunPage, ShowsTheRanksThatAreAskedForButNotTooMany) {
 }
 
 TEST(TimelineData, HasTheLastIterationInNanosecondsSinceItsBegin) {
-  const ordered_json data = timeline_data(sample_run(), {0});
+  const Json data = timeline_data(sample_run(), {0});
   ASSERT_EQ(data["lanes"].size(), 3U);
-  const ordered_json& compute = data["lanes"][0];
+  const Json& compute = data["lanes"][0];
   EXPECT_EQ(compute["name"], "Compute");
-  EXPECT_EQ(compute["start"], (ordered_json{0, 2'000'000, 4'000'000, 9'000'000}));
-  EXPECT_EQ(compute["duration"], (ordered_json{2'000'000, 2'000'000, 2'000'000, 1'000'000}));
+  EXPECT_EQ(compute["start"], (Json{0, 2'000'000, 4'000'000, 9'000'000}));
+  EXPECT_EQ(compute["duration"], (Json{2'000'000, 2'000'000, 2'000'000, 1'000'000}));
   std::vector<std::string> kinds;
-  for (const ordered_json& kind : compute["kind"]) kinds.push_back(data["kinds"][kind.get<std::size_t>()]);
+  for (const Json& kind : compute["kind"]) kinds.push_back(data["kinds"][kind.get<std::size_t>()]);
   EXPECT_THAT(kinds, ElementsAre("forward", "backward", "backward", "update"));
   EXPECT_EQ(data["names"][compute["label"][3].get<std::size_t>()], "momentum");
   EXPECT_EQ(data["lanes"][1]["name"], "Communication");
-  EXPECT_EQ(data["lanes"][1]["bytes"], (ordered_json{10'000'000, 10'000'000}));
-  const ordered_json& plane = data["lanes"][2];
+  EXPECT_EQ(data["lanes"][1]["bytes"], (Json{10'000'000, 10'000'000}));
+  const Json& plane = data["lanes"][2];
   EXPECT_EQ(plane["name"], "Plane 2");
   EXPECT_EQ(plane["tasks"], true);
-  EXPECT_EQ(plane["label"], ordered_json::array({1}));  // the peer
-  EXPECT_EQ(data["points"][1], (ordered_json{"bp_start", 2'000'000}));
-  EXPECT_EQ(data["points"].back(), (ordered_json{"iteration_end", 10'000'000}));
+  EXPECT_EQ(plane["label"], Json::array({1}));  // the peer
+  EXPECT_EQ(data["points"][1], (Json{"bp_start", 2'000'000}));
+  EXPECT_EQ(data["points"].back(), (Json{"iteration_end", 10'000'000}));
   EXPECT_EQ(data["tasks_left_out"], 0);
 }
 
@@ -69,7 +67,7 @@ TEST(TimelineData, LeavesOutTasksThatAreTooManyForAPage) {
   for (int i = 0; i < 60'000; ++i) {
     report.result.trace.add({.stream = 1, .kind = sim::SpanKind::copy, .start = 0.016, .end = 0.017, .iteration = 1});
   }
-  const ordered_json data = timeline_data(report, {0});
+  const Json data = timeline_data(report, {0});
   EXPECT_EQ(data["lanes"].size(), 2U);
   EXPECT_EQ(data["tasks_left_out"], 1);
 }
@@ -77,9 +75,9 @@ TEST(TimelineData, LeavesOutTasksThatAreTooManyForAPage) {
 TEST(MemoryData, FollowsTheActivationsFromKernelToKernel) {
   RunReport report = sample_run();
   report.workload.activations = {700'000'000, 1'000'000'000, 1'000'000'000};
-  const ordered_json data = memory_data(report);
+  const Json data = memory_data(report);
   EXPECT_EQ(data["date"].size(), 3U);  // equal neighbours are one step
-  EXPECT_EQ(data["activations"], (ordered_json{700'000'000, 1'000'000'000, 0}));
+  EXPECT_EQ(data["activations"], (Json{700'000'000, 1'000'000'000, 0}));
   EXPECT_DOUBLE_EQ(data["date"][1], 2e-3);
   EXPECT_DOUBLE_EQ(data["date"][2], 6e-3);
   Bytes fixed = 0;
@@ -88,7 +86,7 @@ TEST(MemoryData, FollowsTheActivationsFromKernelToKernel) {
 }
 
 TEST(MemoryData, KnowsNothingOfTheActivationsOfAProfile) {
-  const ordered_json data = memory_data(sample_run());
+  const Json data = memory_data(sample_run());
   EXPECT_TRUE(data["date"].empty());
   EXPECT_TRUE(data["activations"].empty());
 }
@@ -96,7 +94,7 @@ TEST(MemoryData, KnowsNothingOfTheActivationsOfAProfile) {
 TEST(LinkData, HasLoadsOfKindsAndOfLinksToFourDigits) {
   const LinkReport report{
       5e-3, {{"HCCS", 10e9, 2, 35e6, {1, 0.5}, {0.75, 0.250004}}}, {{"h1", "HCCS", 10e9, 20e6, {1, 1e-9}}}};
-  EXPECT_EQ(link_data(report), ordered_json::parse(R"({
+  EXPECT_EQ(link_data(report), Json::parse(R"({
     "interval_s": 0.005,
     "kinds": [{"kind": "HCCS", "links": 2, "capacity_Bps": 1e10, "bytes": 3.5e7, "busiest": [1.0, 0.5], "mean": [0.75, 0.25]}],
     "links": [{"name": "h1", "kind": "HCCS", "capacity_Bps": 1e10, "bytes": 2e7, "load": [1.0, 0]}]})"));

@@ -8,7 +8,6 @@
 namespace hcclsim::cli {
 namespace {
 
-using nlohmann::ordered_json;
 using study::PointStatus;
 using study::StoredPoint;
 
@@ -29,14 +28,14 @@ std::vector<StoredPoint> four_points() {
 }
 
 TEST(SweepPage, NamesWhatWasVariedAndWhatWasFound) {
-  const ordered_json data = sweep_data(four_points());
-  EXPECT_EQ(data["axes"], ordered_json::parse(R"([
+  const Json data = sweep_data(four_points());
+  EXPECT_EQ(data["axes"], Json::parse(R"([
       {"name": "batch", "values": ["16", "32"], "numbers": [16.0, 32.0]},
       {"name": "split-by-size", "values": ["50,50", "60,40"], "numbers": [50.0, 60.0]}])"));
   ASSERT_EQ(data["metrics"].size(), 2U);  // no point has the others
   EXPECT_EQ(data["metrics"][0]["key"], "step_time_s");
   EXPECT_EQ(data["metrics"][1]["more"], true);
-  EXPECT_EQ(data["points"], ordered_json::parse(R"([["done", [0, 0], [0.5, 512.0]], ["done", [0, 1], [0.25, 1024.0]],
+  EXPECT_EQ(data["points"], Json::parse(R"([["done", [0, 0], [0.5, 512.0]], ["done", [0, 1], [0.25, 1024.0]],
                                                     ["failed", [1, 0], [null, null], "HBM exceeded"],
                                                     ["waiting", [1, 1], [null, null]]])"));
 }
@@ -55,9 +54,8 @@ TEST(SweepPage, EachKindOfWorkHasItsBestPoint) {
   points[3] = point("32", "60,40", PointStatus::done, 0.75);
   const std::string page = sweep_page(points, "points.db", {.path = "", .title = "", .command = "hcclsim"});
   const std::string command = "hcclsim run --model resnet50 --batch ";
-  const ordered_json best =
-      ordered_json::array({{{"point", 1}, {"of", 2}, {"command", command + "16 --split-by-size 60,40"}},
-                           {{"point", 3}, {"of", 1}, {"command", command + "32 --split-by-size 60,40"}}});
+  const Json best = Json::array({{{"point", 1}, {"of", 2}, {"command", command + "16 --split-by-size 60,40"}},
+                                 {{"point", 3}, {"of", 1}, {"command", command + "32 --split-by-size 60,40"}}});
   EXPECT_NE(page.find("\"best\":" + best.dump()), std::string::npos);
 }
 
@@ -65,7 +63,7 @@ TEST(SweepPage, CommandsAreAnAxisIfThereAreSeveral) {
   std::vector<StoredPoint> points = four_points();
   points[3].command = "collective";
   points[3].inputs = {{"collective", "allreduce"}};
-  const ordered_json data = sweep_data(points);
+  const Json data = sweep_data(points);
   EXPECT_EQ(data["axes"].size(), 5U);
   EXPECT_EQ(data["points"][3][1].size(), 5U);
 }

@@ -8,21 +8,19 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/counter_random.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "device/numerics/optimizer.hpp"
 
 namespace hcclsim::device {
 namespace {
 
 using models::Optimizer;
-using nlohmann::json;
-
 /// The tensors of the oracle: a matrix, a vector, a convolution's weight.
 std::vector<ParameterSlot> oracle_slots() {
   return {{"matrix", 0, 0, 32, false}, {"vector", 1, 32, 8, true}, {"convolution", 2, 40, 135, false}};
@@ -59,11 +57,11 @@ class OptimizerOracle : public testing::TestWithParam<OracleCase> {};
 
 TEST_P(OptimizerOracle, WeightsAfterFiveSteps) {
   std::ifstream file(HCCLSIM_TEST_DATA "/oracle/optimizer_oracle.json");
-  const json oracle = json::parse(file);
+  const Json oracle = Json::parse(file);
   std::vector<double> expected;
-  for (const json& one : oracle["cases"]) {
+  for (const Json& one : oracle["cases"]) {
     if (one["name"] != GetParam().name) continue;
-    for (const json& tensor : one["weights"]) expected.insert(expected.end(), tensor.begin(), tensor.end());
+    for (const Json& tensor : one["weights"]) expected.insert(expected.end(), tensor.begin(), tensor.end());
   }
   WorkerPool workers(2);
   OptimizerState optimizer(GetParam().settings, oracle_slots());

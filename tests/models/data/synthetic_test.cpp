@@ -1,12 +1,12 @@
 // Made data against tests/data/oracle/net_oracle.json and against its recipe written out a second time.
 
 #include "models/data/synthetic.hpp"
+#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/counter_random.hpp"
@@ -17,14 +17,13 @@
 namespace hcclsim::models {
 namespace {
 
-using nlohmann::json;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 
-json oracle_case(const std::string& model) {
+Json oracle_case(const std::string& model) {
   std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/oracle/net_oracle.json");
-  const json oracle = json::parse(file);
-  for (const json& entry : oracle["cases"]) {
+  const Json oracle = Json::parse(file);
+  for (const Json& entry : oracle["cases"]) {
     if (entry["model"] == model) return entry;
   }
   ADD_FAILURE() << "no case " << model;
@@ -47,7 +46,7 @@ TEST(Synthetic, LabelsOfTheOracle) {
                                                                 {"smallres", model("smallres", 4)},
                                                                 {"resnet18", model("resnet18", 2, 64)},
                                                                 {"resnet50", model("resnet50", 2, 64)}}) {
-    const json entry = oracle_case(name);
+    const Json entry = oracle_case(name);
     const auto dataset = open_dataset("synthetic", graph, entry["seed"]);
     const Batch batch = batch_of(*dataset, range(0, entry["batch"]));
     EXPECT_EQ(batch.samples, entry["batch"].get<std::uint32_t>());
@@ -82,7 +81,7 @@ double loss_of_mlp(const Graph& graph, const Batch& batch, std::uint64_t seed) {
 }
 
 TEST(Synthetic, EveryReplicaHasTheLossOfTheOracle) {
-  const json entry = oracle_case("mlp");
+  const Json entry = oracle_case("mlp");
   const Graph graph = model("mlp:64,128,96,10", entry["batch"]);
   const auto dataset = open_dataset("synthetic", graph, entry["seed"]);
   std::uint64_t first = 0;

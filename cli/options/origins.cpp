@@ -1,4 +1,4 @@
-#include "cli/option_origins.hpp"
+#include "cli/options/origins.hpp"
 
 #include <fmt/format.h>
 
@@ -21,17 +21,17 @@ void OptionOrigins::apply(const std::vector<ConfigEntry>& entries) {
 }
 
 bool OptionOrigins::given(const std::string& key) const {
-  const CLI::Option* const option = command_.get_option_no_throw("--" + key);
-  return option != nullptr && !option->empty();
+  const Option* const option = command_.find("--" + key);
+  return option != nullptr && option->given();
 }
 
 std::string OptionOrigins::name(const std::string& key) const {
   const auto place = places_.find(key);
   if (place != places_.end()) return fmt::format("{}: {}", place->second, key);
   // CLI11 does not tell which of its names the user wrote.
-  const CLI::Option* const option = command_.get_option_no_throw("--" + key);
-  const bool has_short = option != nullptr && !option->get_snames().empty();
-  return has_short ? fmt::format("-{} (--{})", option->get_snames().front(), key) : "--" + key;
+  const Option* const option = command_.find("--" + key);
+  const std::string short_name = option == nullptr ? "" : option->short_name();
+  return short_name.empty() ? "--" + key : fmt::format("-{} (--{})", short_name, key);
 }
 
 void OptionOrigins::require_one_of(const std::string& one, const std::string& other) const {

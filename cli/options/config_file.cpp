@@ -1,4 +1,4 @@
-#include "cli/config_file.hpp"
+#include "cli/options/config_file.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
+#include "cli/options/command.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -131,21 +132,21 @@ class TomlReader {
   std::vector<ConfigEntry> entries_;
 };
 
-std::vector<std::string> keys_of(const CLI::App& command) {
+std::vector<std::string> keys_of(const Command& command) {
   std::vector<std::string> keys;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_configurable() && !option->get_lnames().empty()) keys.push_back(option->get_lnames().front());
+  for (const auto& option : command.options()) {
+    if (option->is_in_files() && !option->key().empty()) keys.push_back(option->key());
   }
   return keys;
 }
 
-CLI::Option& option_of(CLI::App& command, const ConfigEntry& entry) {
-  if (!entry.section.empty() && entry.section != command.get_name()) {
+Option& option_of(const Command& command, const ConfigEntry& entry) {
+  if (!entry.section.empty() && entry.section != command.name()) {
     bad_input("config", "{}: key '{}' stands in section [{}]; accepted: [{}] or none", entry.place, entry.key,
-              entry.section, command.get_name());
+              entry.section, command.name());
   }
-  CLI::Option* option = command.get_option_no_throw("--" + entry.key);
-  if (option == nullptr || !option->get_configurable()) {
+  Option* const option = command.find("--" + entry.key);
+  if (option == nullptr || !option->is_in_files()) {
     bad_input("config", "{}: unknown key '{}'{}", entry.place, entry.key, did_you_mean(entry.key, keys_of(command)));
   }
   return *option;
@@ -155,17 +156,15 @@ CLI::Option& option_of(CLI::App& command, const ConfigEntry& entry) {
 
 std::vector<ConfigEntry> read_config_file(const std::string& path) { return TomlReader(path).read(); }
 
-void apply_config_entry(CLI::App& command, const ConfigEntry& entry) {
-  CLI::Option& option = option_of(command, entry);
-  const bool is_flag = option.get_expected_max() == 0;
-  if (is_flag && entry.value != "true" && entry.value != "false") {
+void apply_config_entry(const Command& command, const ConfigEntry& entry) {
+  Option& option = option_of(command, entry);
+  if (option.is_flag() && entry.value != "true" && entry.value != "false") {
     bad_input("config", "{}: {} is '{}', must be true or false", entry.place, entry.key, entry.value);
   }
-  if (!option.empty() || (is_flag && entry.value == "false")) return;  // the command line counts
+  if (option.given() || (option.is_flag() && entry.value == "false")) return;  // the command line counts
   try {
-    option.add_result(entry.value);
-    option.run_callback();
-  } catch (const CLI::ParseError& error) {
+    option.add(entry.value);
+  } catch (const Error& error) {
     bad_input("config", "{}: {}", entry.place, error.what());
   }
 }

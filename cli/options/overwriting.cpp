@@ -1,9 +1,8 @@
-#include "cli/overwriting.hpp"
+#include "cli/options/overwriting.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -11,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "cli/options/command.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -22,24 +22,12 @@ struct NamedFile {
   fs::path path;
 };
 
-bool is_output(const CLI::Option& option) {
-  constexpr std::array<std::string_view, 9> names{"output", "trace",     "step-trace", "junit", "plot",
-                                                  "svg",    "loss-plot", "save",       "html"};
-  return std::any_of(names.begin(), names.end(),
-                     [&](std::string_view name) { return option.check_lname(std::string(name)); });
-}
-
-bool is_input(const CLI::Option& option) {
-  return option.get_positional() || option.get_type_name().starts_with("FILE") || option.check_lname("platform") ||
-         option.check_lname("data");
-}
-
 /// The files in the value of an option, such as "a.csv,b.csv" or "allreduce:8=log.txt".
-void add_files(const CLI::Option& option, const std::string& value, std::vector<NamedFile>& files) {
+void add_files(const Option& option, const std::string& value, std::vector<NamedFile>& files) {
   for (const std::string_view name : split(value, ',')) {
-    files.push_back({option.get_name(), name});
+    files.push_back({option.name(), name});
     if (const std::size_t mark = name.find('='); mark != std::string_view::npos) {
-      files.push_back({option.get_name(), name.substr(mark + 1)});
+      files.push_back({option.name(), name.substr(mark + 1)});
     }
   }
 }
@@ -55,17 +43,13 @@ bool is_same(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
-std::string overwriting(const CLI::App& command) {
+std::string overwriting(const Command& command) {
   std::vector<NamedFile> inputs;
   std::vector<NamedFile> outputs;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0) continue;
-    for (const std::string& value : option->results()) {
-      if (is_output(*option)) {
-        outputs.push_back({option->get_name(), value});
-      } else if (is_input(*option)) {
-        add_files(*option, value, inputs);
-      }
+  for (const auto& option : command.options()) {
+    for (const std::string& value : option->texts()) {
+      if (option->role() == Role::writes_file) outputs.push_back({option->name(), value});
+      if (option->role() == Role::reads_file) add_files(*option, value, inputs);
     }
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -88,7 +72,7 @@ std::string overwriting(const CLI::App& command) {
   return {};
 }
 
-void refuse_overwriting(const CLI::App& command) {
+void refuse_overwriting(const Command& command) {
   const std::string message = overwriting(command);
   if (!message.empty()) bad_input("option", "{}", message);
 }

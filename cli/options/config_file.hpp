@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -8,6 +7,8 @@
 /// or in a section named as the command. Values are strings, numbers, true or false, or lists, which may span lines.
 /// All errors are Error(bad_input) of kind "config" that name file and line.
 namespace hcclsim::cli {
+
+class Command;
 
 struct ConfigEntry {
   std::string section;  ///< empty: none
@@ -21,6 +22,6 @@ struct ConfigEntry {
 
 /// Gives an option of the command its value, unless the command line set it. Refuses unknown keys and sections, values
 /// that the option does not accept, and flags that are neither true nor false.
-void apply_config_entry(CLI::App& command, const ConfigEntry& entry);
+void apply_config_entry(const Command& command, const ConfigEntry& entry);
 
 }  // namespace hcclsim::cli

@@ -6,13 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace hcclsim {
 namespace {
-
-using nlohmann::json;
 
 std::string refusal(const std::string& text) {
   return test::refusal("kind", [&] { static_cast<void>(parse_json_text(text, "f.json", "kind")); });
@@ -26,16 +24,16 @@ std::string repeated(const std::string& text, int times) {
 
 TEST(JsonText, Values) {
   EXPECT_EQ(parse_json_text(R"({"b": [1, null], "a": 2.5})", "f.json", "kind"),
-            (json{{"a", 2.5}, {"b", {1, nullptr}}}));
-  const auto ordered = parse_json_text<nlohmann::ordered_json>(R"({"b": 1, "a": 2})", "f.json", "kind");
+            (Json{{"a", 2.5}, {"b", {1, nullptr}}}));
+  const auto ordered = parse_json_text<Json>(R"({"b": 1, "a": 2})", "f.json", "kind");
   EXPECT_EQ(ordered.dump(), R"({"b":1,"a":2})");
 }
 
 TEST(JsonText, SeesKeys) {
   std::vector<std::string> keys;
-  const json value = parse_json_text(R"({"a": {"b": 1}})", "f.json", "kind",
-                                     [&](int /*depth*/, json::parse_event_t event, const json& parsed) {
-                                       if (event == json::parse_event_t::key) keys.push_back(parsed);
+  const Json value = parse_json_text(R"({"a": {"b": 1}})", "f.json", "kind",
+                                     [&](int /*depth*/, Json::parse_event_t event, const Json& parsed) {
+                                       if (event == Json::parse_event_t::key) keys.push_back(parsed);
                                        return false;
                                      });
   EXPECT_THAT(keys, testing::ElementsAre("a", "b"));
