@@ -17,6 +17,15 @@
 /// includes its headers takes several times as long to compile.
 namespace hcclsim {
 
+class Json;
+
+/// Vectors, arrays, sets and maps; texts and JSON itself are none.
+template <typename Type>
+concept JsonContainer =
+    !std::convertible_to<const Type&, std::string_view> && !std::same_as<Type, Json> && requires(const Type& elements) {
+  elements.begin() != elements.end();
+};
+
 class Json {
  public:
   struct Member;
@@ -37,12 +46,15 @@ class Json {
   Json(const char* text);
   Json(std::string_view text);
   Json(std::string text);
-  /// A list of the elements of a vector, an array or a set.
-  template <typename Container>
-  requires(!std::convertible_to<const Container&, std::string_view> && !std::same_as<Container, Json> &&
-           requires(const Container& c) { c.begin() != c.end(); }) Json(const Container& elements)
-      : Json(array()) {
-    for (const auto& element : elements) push_back(element);
+  /// An object of a map by texts, a list of the elements of another container.
+  template <JsonContainer Container>
+  Json(const Container& elements) : Json(array()) {
+    if constexpr (requires { typename Container::mapped_type; }) {
+      *this = object();
+      for (const auto& [key, value] : elements) (*this)[key] = value;
+    } else {
+      for (const auto& element : elements) push_back(element);
+    }
   }
   /// The list of two that a figure with a name is.
   template <typename First, typename Second>
