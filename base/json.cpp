@@ -124,6 +124,11 @@ void Json::push_back(Json value) {
   list().push_back(std::move(value));
 }
 
+void Json::erase_at(std::size_t index) {
+  static_cast<void>(at(index));
+  list().erase(list().begin() + static_cast<std::ptrdiff_t>(index));
+}
+
 const Json::Object& Json::items() const {
   if (is_null()) return no_members;
   if (!is_object()) internal_error("JSON: {} is no object", dump());

@@ -134,6 +134,7 @@ class Json {
   [[nodiscard]] Json& operator[](std::size_t index) { return const_cast<Json&>(at(index)); }  // NOLINT: of this one
   /// Null becomes a list.
   void push_back(Json value);
+  void erase_at(std::size_t index);
 
   /// The members of an object; none of null.
   [[nodiscard]] const Object& items() const;

@@ -14,12 +14,11 @@ namespace {
 using testing::ElementsAre;
 
 /// The settings as "variable=value (origin)".
-std::vector<std::string> settings(std::vector<std::string> arguments) {
-  CLI::App app("test", "hcclsim");
+std::vector<std::string> settings(const std::vector<std::string>& arguments) {
+  Command app("hcclsim", "test");
   HcclOptions options;
   add_hccl_options(app, options);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes a vector from its end
-  app.parse(arguments);
+  EXPECT_EQ(app.parse(arguments), std::nullopt);
   std::vector<std::string> texts;
   for (const hccl::HcclSetting& setting : hccl_settings(OptionOrigins(app, {}), options)) {
     texts.push_back(setting.variable + "=" + setting.value + " (" + setting.origin + ")");

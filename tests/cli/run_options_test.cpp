@@ -17,15 +17,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// Parses the arguments of `hcclsim run`.
-RunOptions parse(std::vector<std::string> arguments) {
-  CLI::App app("test", "hcclsim");
+RunOptions parse(const std::vector<std::string>& arguments) {
+  Command app("hcclsim", "test");
   RunOptions options;
-  CLI::App* run = app.add_subcommand("run", "");
-  add_run_options(*run, options);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes a vector from its end
-  arguments.emplace_back("run");
-  app.parse(arguments);
-  finish_run_options(*run, options);
+  add_run_options(app, options);
+  EXPECT_EQ(app.parse(arguments), std::nullopt);
+  finish_run_options(app, options);
   return options;
 }
 
@@ -33,8 +30,6 @@ RunOptions parse(std::vector<std::string> arguments) {
 std::string parse_error(const std::vector<std::string>& arguments) {
   try {
     parse(arguments);
-  } catch (const CLI::ParseError& error) {
-    return error.what();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_input);
     return error.what();

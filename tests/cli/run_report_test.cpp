@@ -116,7 +116,7 @@ TEST(JsonReport, Keys) {
   report.trials = {{{80, 20}, 7.5e-3}};
   const auto json = Json::parse(json_report(report));
   std::vector<std::string> keys;
-  for (const auto& item : json.items()) keys.push_back(item.key());
+  for (const auto& item : json.items()) keys.push_back(item.key);
   EXPECT_THAT(keys, ElementsAre("format_version", "model", "platform", "npus", "batch", "rank", "iterations", "amp",
                                 "framework", "hcom_parallel", "launch", "network", "folded", "settings", "segment_log",
                                 "segments", "trace", "gradients", "step_time_s", "ranks", "images_per_s", "compute_s",

@@ -25,7 +25,8 @@ Json timeline(const sim::Trace& trace, const std::vector<Rank>& ranks) {
 std::map<int, std::string> names(const Json& events, const std::string& kind, const std::string& key, int pid = -1) {
   std::map<int, std::string> found;
   for (const Json& event : events) {
-    if (event["name"] == kind && (pid < 0 || event["pid"] == pid)) found[event[key]] = event["args"]["name"];
+    if (event["name"] == kind && (pid < 0 || event["pid"] == pid))
+      found[event[key].get<int>()] = event["args"]["name"].text();
   }
   return found;
 }
@@ -35,7 +36,7 @@ std::vector<std::string> spans(const Json& events, int pid, int tid) {
   std::vector<std::string> found;
   for (const Json& event : events) {
     if (event["ph"] != "X" || event["pid"] != pid || event["tid"] != tid) continue;
-    const double start = event["ts"];
+    const auto start = event["ts"].get<double>();
     found.push_back(
         fmt::format("{} {} {}", event["name"].get<std::string>(), start, start + event["dur"].get<double>()));
   }
@@ -117,7 +118,7 @@ TEST(Timeline, AnArrowLeadsFromAPostToItsWait) {
   const auto ends = [](const Json& events, const char* phase) {
     std::vector<double> dates;
     for (const Json& event : events) {
-      if (event["ph"] == phase && event["id"] == 7) dates.push_back(event["ts"]);
+      if (event["ph"] == phase && event["id"] == 7) dates.push_back(event["ts"].get<double>());
     }
     return dates;
   };

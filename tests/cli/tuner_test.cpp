@@ -74,7 +74,7 @@ TEST_P(TunerGivenBackToRun, GivesThePredictedTime) {
   const std::string platform = find_platform(GetParam().platform);
   const TuneOptions options = options_of(GetParam());
   const Json best = Json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }))["best"];
-  ASSERT_GT(best["segments"], 1);
+  ASSERT_GT(best["segments"].get<int>(), 1);
 
   RunOptions by_idx = options.run;
   by_idx.split_by_idx = best["by_idx"].get<std::vector<std::uint32_t>>();
@@ -87,7 +87,8 @@ TEST_P(TunerGivenBackToRun, GivesThePredictedTime) {
     EXPECT_EQ(result["finish"], best["simulated_finish_s"]);
     EXPECT_EQ(result["step"], best["simulated_step_s"]);
     // MindSpore's groups are the same segments where the report says so, and cut off as many gradients anyway.
-    const auto groups = fused(best["all_reduce_fusion_config"], result["parameters"]);
+    const auto groups = fused(best["all_reduce_fusion_config"].get<std::vector<std::uint32_t>>(),
+                              result["parameters"].get<std::vector<std::uint32_t>>());
     const auto wanted = segments(*by_idx.split_by_idx);
     EXPECT_EQ(groups == wanted, best["all_reduce_fusion_config_exact"].get<bool>());
     ASSERT_EQ(groups.size(), wanted.size());
@@ -134,9 +135,9 @@ TEST_P(TunerBound, IsBelowEveryEndOfTheTable) {
           for (const char* const table : {"strategies", "by_segments"}) {
             for (const Json& split : report[table]) {
               if (split["by_idx"].is_null()) continue;  // DeAR
-              EXPECT_GE(split["finish_s"].get<double>(), bound) << split;
-              EXPECT_GE(split["simulated_finish_s"].get<double>(), bound) << split;
-              EXPECT_GE(split["simulated_step_s"].get<double>(), bound) << split;
+              EXPECT_GE(split["finish_s"].get<double>(), bound) << split.dump();
+              EXPECT_GE(split["simulated_finish_s"].get<double>(), bound) << split.dump();
+              EXPECT_GE(split["simulated_step_s"].get<double>(), bound) << split.dump();
             }
           }
         }
@@ -162,14 +163,15 @@ TEST(Tuner, ReportsWhatProgramsReadByTheseKeys) {
   EXPECT_TRUE(best["segments"].is_number_unsigned());
   EXPECT_EQ(best["by_idx"].size(), best["segments"]);
   EXPECT_EQ(best["by_size"].size(), best["segments"]);
-  EXPECT_DOUBLE_EQ(best["gap"], best["finish_s"].get<double>() / best["bound_s"].get<double>() - 1);
-  EXPECT_DOUBLE_EQ(best["exposed_s"], best["finish_s"].get<double>() - report["backward_end_s"].get<double>());
+  EXPECT_DOUBLE_EQ(best["gap"].get<double>(), best["finish_s"].get<double>() / best["bound_s"].get<double>() - 1);
+  EXPECT_DOUBLE_EQ(best["exposed_s"].get<double>(),
+                   best["finish_s"].get<double>() - report["backward_end_s"].get<double>());
   std::set<std::string> not_simulated;
   ASSERT_GE(report["strategies"].size(), 8U);
   for (const Json& split : report["strategies"]) {
-    for (const char* const key : {"finish_s", "exposed_s"}) EXPECT_TRUE(split[key].is_number()) << split;
-    EXPECT_EQ(split.at("by_idx").is_null(), split.at("simulated_step_s").is_null()) << split;
-    if (split["simulated_step_s"].is_null()) not_simulated.insert(split["name"]);
+    for (const char* const key : {"finish_s", "exposed_s"}) EXPECT_TRUE(split[key].is_number()) << split.dump();
+    EXPECT_EQ(split.at("by_idx").is_null(), split.at("simulated_step_s").is_null()) << split.dump();
+    if (split["simulated_step_s"].is_null()) not_simulated.insert(split["name"].text());
   }
   EXPECT_EQ(not_simulated, std::set<std::string>{"DeAR"});
   ASSERT_EQ(report["by_segments"].size(), 8U);
@@ -177,7 +179,7 @@ TEST(Tuner, ReportsWhatProgramsReadByTheseKeys) {
     const Json& split = report["by_segments"][k];
     EXPECT_EQ(split["k"], k + 1);
     EXPECT_LE(split["by_idx"].size(), k + 1);
-    for (const char* const key : {"finish_s", "simulated_step_s"}) EXPECT_TRUE(split[key].is_number()) << split;
+    for (const char* const key : {"finish_s", "simulated_step_s"}) EXPECT_TRUE(split[key].is_number()) << split.dump();
   }
 }
 
@@ -187,7 +189,7 @@ TEST(Tuner, TiesAreBrokenInOneWay) {
   options.compare.reset();
   const std::string platform = find_platform("atlas800-9000");
   const Json report = Json::parse(run_in_child([&] { return tune_json(tune(options, platform)); }));
-  const std::size_t segments = report["best"]["segments"];
+  const auto segments = report["best"]["segments"].get<std::size_t>();
   ASSERT_EQ(report["by_segments"].size(), 8U);
   for (std::size_t k = segments; k <= 8; ++k) {
     EXPECT_EQ(report["by_segments"][k - 1]["by_idx"], report["best"]["by_idx"]) << k;
@@ -230,13 +232,13 @@ TEST(Tuner, TheNominalBandwidthIsPartOfTheChosenInterval) {
   ASSERT_GT(range["intervals"].size(), 1U);
   bool found = false;
   for (const Json& interval : range["intervals"]) {
-    found =
-        found || (interval["from"] <= 1.0 && interval["to"] >= 1.0 && interval["by_idx"] == report["best"]["by_idx"]);
+    found = found || (interval["from"].get<double>() <= 1 && interval["to"].get<double>() >= 1 &&
+                      interval["by_idx"] == report["best"]["by_idx"]);
   }
-  EXPECT_TRUE(found) << range;
-  EXPECT_GT(range["at_lowest"]["regret_s"], 0);
+  EXPECT_TRUE(found) << range.dump();
+  EXPECT_GT(range["at_lowest"]["regret_s"].get<double>(), 0);
   EXPECT_EQ(range["at_lowest"]["best_by_idx"].size(), range["intervals"].front()["by_idx"].size());
-  EXPECT_LE(report["jitter"]["optimal"], report["jitter"]["draws"]);
+  EXPECT_LE(report["jitter"]["optimal"].get<int>(), report["jitter"]["draws"].get<int>());
 }
 
 TEST(Tuner, BandwidthRangesOfOptions) {

@@ -44,13 +44,13 @@ Explained explain_allreduce(const test::TestPlatform& shape, Algorithm algorithm
     }
     return Json{algorithms, explanation.rule, level_lines(explanation)}.dump();
   }));
-  Explained explained{.rule = json[1], .levels = json[2]};
+  Explained explained{.rule = json[1].text(), .levels = json[2].get<std::vector<std::string>>()};
   for (std::size_t i = 0; i < json[0].size(); ++i) {
     const Json& alternative = json[0][i];
-    const bool possible = alternative[1];
-    EXPECT_EQ(alternative[3], i == 0) << alternative;
-    EXPECT_EQ(alternative[2].get<std::string>().empty(), possible) << alternative;
-    (possible ? explained.algorithms : explained.refused).push_back(alternative[0]);
+    const auto possible = alternative[1].get<bool>();
+    EXPECT_EQ(alternative[3], i == 0) << alternative.dump();
+    EXPECT_EQ(alternative[2].get<std::string>().empty(), possible) << alternative.dump();
+    (possible ? explained.algorithms : explained.refused).push_back(alternative[0].text());
   }
   return explained;
 }

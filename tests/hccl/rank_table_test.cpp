@@ -1,5 +1,4 @@
 #include "hccl/comm/rank_table.hpp"
-#include "base/json.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
@@ -23,6 +23,7 @@ namespace hcclsim::hccl {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::json;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <numeric>
 #include <random>
 
 #include "tests/support/refusal.hpp"
+#include "tests/support/json_file.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -49,8 +49,7 @@ Indices split_by_idx(const std::string& list, std::size_t gradients) {
 }
 
 Json oracle() {
-  std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/oracle/gradient_split.json");
-  return Json::parse(file);
+  return test::read_json("oracle/gradient_split.json");
 }
 
 /// Bytes of ResNet50's gradients in production order.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -15,14 +14,12 @@
 #include "base/json.hpp"
 #include "models/initial_weights.hpp"
 #include "models/zoo.hpp"
+#include "tests/support/json_file.hpp"
 
 namespace hcclsim::models {
 namespace {
 
-Json oracle() {
-  std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/oracle/net_oracle.json");
-  return Json::parse(file);
-}
+Json oracle() { return test::read_json("oracle/net_oracle.json"); }
 
 std::vector<float> weights_of(const Graph& graph, std::uint32_t parameter, std::uint64_t seed) {
   std::vector<float> weights(graph.parameters.at(parameter).elements);

@@ -6,21 +6,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "base/json.hpp"
 #include "models/lowering.hpp"
 #include "models/zoo.hpp"
+#include "tests/support/json_file.hpp"
 
 namespace hcclsim::models {
 namespace {
 
-Json load(const std::string& name) {
-  std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/oracle/" + name);
-  return Json::parse(file);
-}
+Json load(const std::string& name) { return test::read_json("oracle/" + name); }
 
 /// The oracle's word for an operator; empty for those that it does not list.
 std::string oracle_type(const Graph& graph, const Operator& op) {
@@ -100,7 +97,7 @@ TEST(Oracle, SmallNetworksHaveItsParametersAndShapes) {
     SCOPED_TRACE(name);
     ++networks;
     if (name == "mlp") name = "mlp:64,128,96,10";
-    const Graph graph = make_model({.name = name, .batch = oracle["batch"]});
+    const Graph graph = make_model({.name = name, .batch = oracle["batch"].get<std::uint32_t>()});
     ASSERT_EQ(graph.parameters.size(), oracle["grads"].size());
     for (std::size_t i = 0; i < graph.parameters.size(); ++i) {
       EXPECT_EQ(graph.parameters[i].name, oracle["grads"][i][0].get<std::string>());
@@ -154,8 +151,8 @@ TEST_P(ProductionOrder, IsTheVendorsRecord) {
   const auto [classes, fc_bias] = GetParam();
   const Graph graph = make_model({.name = "resnet50", .batch = 32, .classes = classes, .fc_bias = fc_bias});
   const Step step = lower(graph, {});
-  std::vector<std::string> names = oracle["production_order"];
-  std::vector<std::uint64_t> elements = oracle["elements_1000_classes"];
+  auto names = oracle["production_order"].get<std::vector<std::string>>();
+  auto elements = oracle["elements_1000_classes"].get<std::vector<std::uint64_t>>();
   elements[0] = classes;
   elements[1] = std::uint64_t{classes} * 2048;
   if (!fc_bias) {

@@ -96,9 +96,9 @@ TEST(Baseline, FiguresMayDifferByTheToleranceNamesMayNot) {
 TEST(Baseline, UnlikeConfigurationsComeFirstAndLimitWhatIsCompared) {
   Json after = run();
   after["model"] = "small";
-  after["gradients"].erase(2);
+  after["gradients"].erase_at(2);
   after["segment_log"] = "[0,1]";
-  after["segments"].erase(1);
+  after["segments"].erase_at(1);
   after["npus"] = 2;
   after["step_time_s"] = 4.0;
   EXPECT_THAT(differences(run(), after),
@@ -124,7 +124,7 @@ TEST(Baseline, WhatAnOlderHcclsimDidNotWriteIsNotCompared) {
   EXPECT_THAT(differences(before, run()), IsEmpty());
   // What a baseline has must be there.
   Json after = run();
-  after["segments"].erase(1);
+  after["segments"].erase_at(1);
   EXPECT_THAT(differences(run(), after), ElementsAre("segments: number 2 -> 1"));
   before = run();
   before["step_time_s"] = "fast";
@@ -138,7 +138,7 @@ TEST(Baseline, WhatOnlyTheBaselineHasIsMissing) {
   Json after = run();
   after["settings"] = {{"optimizer", "adam"}, {"levels", "2:ring"}};
   after["gradient_checks"] = {{"more", Json::object()}};
-  after["trace"]["allreduce"].erase(1);
+  after["trace"]["allreduce"].erase_at(1);
   after["segments"][0].erase("ready_s");
   EXPECT_THAT(differences(before, after),
               ElementsAre("configuration: jitter \"0.1\" -> null", "configuration: levels null -> \"2:ring\"",

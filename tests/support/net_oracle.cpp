@@ -8,6 +8,7 @@
 #include "base/counter_random.hpp"
 #include "base/json.hpp"
 #include "models/initial_weights.hpp"
+#include "tests/support/json_file.hpp"
 
 namespace hcclsim::test {
 namespace {
@@ -24,10 +25,10 @@ constexpr std::uint64_t token_stream = 4000000;
 std::vector<OracleGradient> read_gradients(const Json& rows) {
   std::vector<OracleGradient> gradients;
   for (const Json& row : rows) {
-    gradients.push_back({.name = row[0],
-                         .norm = row[2],
-                         .sum = row[3],
-                         .largest = row[4],
+    gradients.push_back({.name = row[0].text(),
+                         .norm = row[2].get<double>(),
+                         .sum = row[3].get<double>(),
+                         .largest = row[4].get<double>(),
                          .sampled = row[5].get<std::vector<std::size_t>>(),
                          .samples = row[6].get<std::vector<double>>()});
   }
@@ -65,15 +66,14 @@ void append_image(const Shape& shape, std::uint64_t seed, std::uint64_t sample, 
 }  // namespace
 
 NetOracle net_oracle(const std::string& model) {
-  std::ifstream file(HCCLSIM_TEST_DATA "/oracle/net_oracle.json");
-  const Json root = Json::parse(file);
+  const Json root = read_json("oracle/net_oracle.json");
   for (const Json& entry : root.at("cases")) {
     if (entry.at("model") != model) continue;
     NetOracle oracle{.model = model,
-                     .batch = entry.at("batch"),
-                     .pixels = entry.at("hw"),
-                     .seed = entry.at("seed"),
-                     .loss = entry.at("loss"),
+                     .batch = entry.at("batch").get<std::uint32_t>(),
+                     .pixels = entry.at("hw").get<std::uint32_t>(),
+                     .seed = entry.at("seed").get<std::uint64_t>(),
+                     .loss = entry.at("loss").get<double>(),
                      .gradients = read_gradients(entry.at("grads")),
                      .sgd_losses = {},
                      .sgd_norms = {},
@@ -81,9 +81,9 @@ NetOracle net_oracle(const std::string& model) {
                      .mean_gradients = {}};
     if (entry.contains("sgd")) {
       const Json& sgd = entry.at("sgd");
-      oracle.learning_rate = sgd.at("lr");
-      oracle.momentum = sgd.at("momentum");
-      oracle.weight_decay = sgd.at("weight_decay");
+      oracle.learning_rate = sgd.at("lr").get<double>();
+      oracle.momentum = sgd.at("momentum").get<double>();
+      oracle.weight_decay = sgd.at("weight_decay").get<double>();
       oracle.sgd_losses = sgd.at("losses").get<std::vector<double>>();
       oracle.sgd_norms = sgd.at("final_param_norms").get<std::vector<double>>();
     }

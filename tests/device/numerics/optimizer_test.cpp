@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "device/numerics/optimizer.hpp"
+#include "tests/support/json_file.hpp"
 
 namespace hcclsim::device {
 namespace {
@@ -56,12 +56,13 @@ std::vector<OracleCase> oracle_cases() {
 class OptimizerOracle : public testing::TestWithParam<OracleCase> {};
 
 TEST_P(OptimizerOracle, WeightsAfterFiveSteps) {
-  std::ifstream file(HCCLSIM_TEST_DATA "/oracle/optimizer_oracle.json");
-  const Json oracle = Json::parse(file);
+  const Json oracle = test::read_json("oracle/optimizer_oracle.json");
   std::vector<double> expected;
   for (const Json& one : oracle["cases"]) {
     if (one["name"] != GetParam().name) continue;
-    for (const Json& tensor : one["weights"]) expected.insert(expected.end(), tensor.begin(), tensor.end());
+    for (const Json& tensor : one["weights"]) {
+      for (const Json& weight : tensor) expected.push_back(weight.get<double>());
+    }
   }
   WorkerPool workers(2);
   OptimizerState optimizer(GetParam().settings, oracle_slots());

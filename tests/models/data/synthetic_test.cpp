@@ -13,6 +13,7 @@
 #include "models/initial_weights.hpp"
 #include "models/zoo.hpp"
 #include "tests/models/data/data_folder.hpp"
+#include "tests/support/json_file.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -21,8 +22,7 @@ using testing::ElementsAreArray;
 using testing::HasSubstr;
 
 Json oracle_case(const std::string& model) {
-  std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/oracle/net_oracle.json");
-  const Json oracle = Json::parse(file);
+  const Json oracle = test::read_json("oracle/net_oracle.json");
   for (const Json& entry : oracle["cases"]) {
     if (entry["model"] == model) return entry;
   }
@@ -47,8 +47,8 @@ TEST(Synthetic, LabelsOfTheOracle) {
                                                                 {"resnet18", model("resnet18", 2, 64)},
                                                                 {"resnet50", model("resnet50", 2, 64)}}) {
     const Json entry = oracle_case(name);
-    const auto dataset = open_dataset("synthetic", graph, entry["seed"]);
-    const Batch batch = batch_of(*dataset, range(0, entry["batch"]));
+    const auto dataset = open_dataset("synthetic", graph, entry["seed"].get<std::uint64_t>());
+    const Batch batch = batch_of(*dataset, range(0, entry["batch"].get<std::size_t>()));
     EXPECT_EQ(batch.samples, entry["batch"].get<std::uint32_t>());
     EXPECT_THAT(batch.labels, ElementsAreArray(entry["labels"].get<std::vector<std::int32_t>>())) << name;
   }
@@ -82,12 +82,12 @@ double loss_of_mlp(const Graph& graph, const Batch& batch, std::uint64_t seed) {
 
 TEST(Synthetic, EveryReplicaHasTheLossOfTheOracle) {
   const Json entry = oracle_case("mlp");
-  const Graph graph = model("mlp:64,128,96,10", entry["batch"]);
-  const auto dataset = open_dataset("synthetic", graph, entry["seed"]);
+  const Graph graph = model("mlp:64,128,96,10", entry["batch"].get<std::uint32_t>());
+  const auto dataset = open_dataset("synthetic", graph, entry["seed"].get<std::uint64_t>());
   std::uint64_t first = 0;
-  for (const double loss : entry["data_parallel"]["losses"]) {
+  for (const double loss : entry["data_parallel"]["losses"].get<std::vector<double>>()) {
     const Batch batch = batch_of(*dataset, range(first, graph.batch()));
-    EXPECT_NEAR(loss_of_mlp(graph, batch, entry["seed"]), loss, 1e-9);
+    EXPECT_NEAR(loss_of_mlp(graph, batch, entry["seed"].get<std::uint64_t>()), loss, 1e-9);
     first += graph.batch();
   }
   EXPECT_EQ(first, 32);
