@@ -10,7 +10,6 @@
 namespace hcclsim::cli {
 namespace {
 
-std::string microseconds(Seconds time) { return fmt::format("{:.2f}", time / microsecond); }
 std::string error_text(Seconds simulated, Seconds measured) { return signed_percent(simulated / measured - 1); }
 
 /// What became of a parameter that was to be fitted.
@@ -69,9 +68,10 @@ std::string calibration_text(const CalibrationReport& report) {
                {"error %"},
                {"", Align::left}});
   for (const study::CalibrationPoint& point : report.calibration.points) {
-    table.add_row({point.what, fmt::format("{}", point.size), microseconds(point.measured), microseconds(point.before),
-                   error_text(point.before, point.measured), microseconds(point.after),
-                   error_text(point.after, point.measured), point.held_out ? "held out" : ""});
+    table.add_row({point.what, fmt::format("{}", point.size), microseconds(point.measured, 2),
+                   microseconds(point.before, 2), error_text(point.before, point.measured),
+                   microseconds(point.after, 2), error_text(point.after, point.measured),
+                   point.held_out ? "held out" : ""});
   }
   text += table.to_string("  ");
   text +=

@@ -20,7 +20,7 @@
 namespace hcclsim::cli {
 namespace {
 
-constexpr const char* examples =
+constexpr const char* collective_examples =
     "Examples:\n"
     "  hcclsim collective allreduce -b 8K -e 64M -f 2          eight 910A, as all_reduce_test prints it\n"
     "  hcclsim collective alltoall -b 1M -e 1G -f 4 --platform atlas800t-a2 --extended --plot alltoall.svg";
@@ -61,7 +61,7 @@ void run(const CollectiveOptions& command, const MeasurementOptions& options) {
 
 void add_collective_command(Command& app) {
   Command& command = app.add_command("collective", "Measure a collective as hccl_test does");
-  command.footer(examples);
+  command.footer(collective_examples);
   set_up_collective(command, nullptr);
 }
 

@@ -43,7 +43,7 @@ MeasurementCheck check_of(const hccl::Schedule& schedule, device::WorkerPool& wo
 }
 
 /// The platform as all sizes see it.
-struct Setting {
+struct MeasurementSetting {
   sim::Cluster& cluster;
   const device::Soc& soc;
   const device::TaskCosts& costs;
@@ -51,7 +51,7 @@ struct Setting {
 };
 
 /// Why a size has its algorithm; the others are simulated, too.
-ExplainedCollective explain_size(const Setting& setting, const hccl::CollectiveRequest& request) {
+ExplainedCollective explain_size(const MeasurementSetting& setting, const hccl::CollectiveRequest& request) {
   const hccl::Explanation explanation =
       explain(request, setting.communicator, setting.cluster, setting.soc, setting.costs);
   ExplainedCollective result =

@@ -12,13 +12,11 @@
 namespace hcclsim::cli {
 namespace {
 
-std::string microseconds(Seconds time) { return fmt::format("{:.2f}", time / microsecond); }
-
 /// Columns behind those of hccl_test.
 std::string extended_cells(const MeasurementRow& row) {
   const std::string formula =
-      row.formula.has_value() ? fmt::format("{} = {}", microseconds(*row.formula), row.formula_text) : "none";
-  return fmt::format(" | {:<20.5f} | {:<12} | {:<26} | {:<24} | {}", row.busbw / giga, microseconds(row.bound),
+      row.formula.has_value() ? fmt::format("{} = {}", microseconds(*row.formula, 2), row.formula_text) : "none";
+  return fmt::format(" | {:<20.5f} | {:<12} | {:<26} | {:<24} | {}", row.busbw / giga, microseconds(row.bound, 2),
                      row.algorithm, row.limited_by, formula);
 }
 
@@ -78,7 +76,7 @@ std::string collective_text(const Measurement& measurement, bool extended) {
   text += '\n';
   for (const MeasurementRow& row : measurement.rows) {
     const std::string check = check_word(row);
-    text += fmt::format("{:<17} | {:<14} | {:<20.5f} | ", row.size, microseconds(row.time), row.algbw / giga);
+    text += fmt::format("{:<17} | {:<14} | {:<20.5f} | ", row.size, microseconds(row.time, 2), row.algbw / giga);
     text += extended ? fmt::format("{:<13}", check) + extended_cells(row) : check;
     text += '\n';
   }

@@ -32,7 +32,7 @@ namespace hcclsim::cli {
 namespace {
 
 constexpr const char* description = "Simulates the communication of training on Ascend-like NPU clusters.";
-constexpr const char* examples =
+constexpr const char* app_examples =
     "Examples:\n"
     "  hcclsim run --trace timeline.json            ResNet50 on eight 910A; open the file in ui.perfetto.dev\n"
     "  hcclsim platform show atlas800t-a2           servers, links and their speeds\n"
@@ -94,7 +94,7 @@ int run_command(int argc, char** argv) {
     add_calibrate_command(app);
     add_schedule_command(app);
     add_report_command(app, shell_words(argc, argv));
-    app.footer(std::string(examples) + exit_statuses);
+    app.footer(std::string(app_examples) + exit_statuses);
     // What commands printed themselves must have arrived.
     print(app.parse({argv + std::min(argc, 1), argv + argc}).value_or(""));
     return 0;

@@ -8,7 +8,7 @@
 namespace hcclsim::cli {
 namespace {
 
-std::string microseconds(const std::optional<Seconds>& time) {
+std::string microseconds_or_dash(const std::optional<Seconds>& time) {
   return time.has_value() ? fmt::format("{:.1f}", *time / microsecond) : "–";
 }
 
@@ -19,8 +19,8 @@ std::string text_of(const ExplainedCollective& collective) {
   std::string chosen;
   for (const ExplainedAlgorithm& algorithm : collective.algorithms) {
     if (algorithm.chosen) chosen = algorithm.name;
-    table.add_row({algorithm.chosen ? "*" : "", algorithm.name, microseconds(algorithm.formula_time),
-                   microseconds(algorithm.simulated), algorithm.formula});
+    table.add_row({algorithm.chosen ? "*" : "", algorithm.name, microseconds_or_dash(algorithm.formula_time),
+                   microseconds_or_dash(algorithm.simulated), algorithm.formula});
   }
   std::string text = fmt::format("{}, n = {} bytes, {}: {}\n", collective.title, with_thousands(collective.payload),
                                  chosen, collective.rule);

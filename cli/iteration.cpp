@@ -7,12 +7,12 @@
 #include <iterator>
 
 #include "base/error.hpp"
+#include "cli/output.hpp"
 #include "hccl/parallel/plan.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
-constexpr double microseconds = 1e6;
 constexpr int bar_columns = 100;
 /// More allreduces than this are drawn without names.
 constexpr std::size_t most_named_allreduces = 9;
@@ -92,20 +92,21 @@ std::string step_trace_csv(const std::vector<IterationPoints>& iterations) {
   const auto out = std::back_inserter(text);
   for (std::size_t i = 0; i < iterations.size(); ++i) {
     const IterationPoints& point = iterations[i];
-    fmt::format_to(out, "{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f}", i + 1, point.fp_start * microseconds,
-                   point.bp_end * microseconds, point.iteration_end * microseconds,
-                   (point.iteration_end - point.fp_start) * microseconds,
-                   (point.bp_end - point.fp_start) * microseconds, (point.iteration_end - point.bp_end) * microseconds);
+    fmt::format_to(out, "{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f}", i + 1, point.fp_start * microseconds_per_second,
+                   point.bp_end * microseconds_per_second, point.iteration_end * microseconds_per_second,
+                   (point.iteration_end - point.fp_start) * microseconds_per_second,
+                   (point.bp_end - point.fp_start) * microseconds_per_second,
+                   (point.iteration_end - point.bp_end) * microseconds_per_second);
     if (i == 0) {
       text += ",N/A";  // there is no iteration before it
     } else {
-      fmt::format_to(out, ",{:.3f}", (point.fp_start - iterations[i - 1].iteration_end) * microseconds);
+      fmt::format_to(out, ",{:.3f}", (point.fp_start - iterations[i - 1].iteration_end) * microseconds_per_second);
     }
     std::vector<IterationPoints::AllReduce> allreduces = point.allreduces;
     if (point.overflow_flag.has_value()) allreduces.push_back(*point.overflow_flag);
     for (const IterationPoints::AllReduce& allreduce : allreduces) {
-      fmt::format_to(out, ",{:.3f},{:.3f}", allreduce.start * microseconds,
-                     (allreduce.end - allreduce.start) * microseconds);
+      fmt::format_to(out, ",{:.3f},{:.3f}", allreduce.start * microseconds_per_second,
+                     (allreduce.end - allreduce.start) * microseconds_per_second);
     }
     text += '\n';
   }

@@ -21,7 +21,7 @@ namespace {
 
 enum class View : std::uint8_t { summary, layers, parameters, gradients, kernels };
 
-struct ShowOptions {
+struct ShowModel {
   models::ModelOptions model;
   std::string amp = "O2";
   std::string optimizer = "momentum";
@@ -95,13 +95,13 @@ std::string to_csv(const Rows& rows) {
 }
 
 Json to_json(const Rows& rows) {
-  Json list = Json::array();
+  Json list_models = Json::array();
   for (const auto& row : rows.rows) {
     Json object;
     for (std::size_t i = 0; i < row.size(); ++i) object[rows.columns[i].key] = row[i];
-    list.push_back(std::move(object));
+    list_models.push_back(std::move(object));
   }
-  return list;
+  return list_models;
 }
 
 Json shape_of(const models::Shape& shape) {
@@ -316,7 +316,7 @@ std::string_view key_of(View view) {
   return "summary";
 }
 
-void show(const ShowOptions& options) {
+void show_model(const ShowModel& options) {
   models::ModelOptions model = options.model;
   model.fc_bias = options.fc_bias == "on";
   const models::Amp amp = models::parse_amp(options.amp);
@@ -338,7 +338,7 @@ void show(const ShowOptions& options) {
   }
 }
 
-void list(const std::string& format) {
+void list_models(const std::string& format) {
   Rows rows{{{"Name", "name", false}, {"Network", "title", false}, {"What", "note", false}}, {}};
   for (const models::ModelInfo& info : models::model_list()) rows.rows.push_back({info.name, info.title, info.note});
   if (format == "json") {
@@ -361,10 +361,10 @@ void add_models_command(Command& app) {
   Command& listed = models.add_command("list", "List the networks");
   const auto list_format = std::make_shared<std::string>("text");
   add_format_option(listed, *list_format, {"text", "json", "csv"});
-  listed.on_run([list_format] { list(*list_format); });
+  listed.on_run([list_format] { list_models(*list_format); });
 
   Command& shown = models.add_command("show", "Show one network, or one of its tables");
-  const auto options = std::make_shared<ShowOptions>();
+  const auto options = std::make_shared<ShowModel>();
   shown.add("NAME", text(options->model.name), "A network of `models list`").required();
   shown.add("--batch", whole_number(options->model.batch), "Samples per step on one NPU").with_default();
   shown.add("--input", whole_number(options->model.input), "Pixels per side of the input [224; lenet 28, smallres 16]");
@@ -381,7 +381,7 @@ void add_models_command(Command& app) {
   views.add("--gradients", flag(options->gradients), "Gradients in production order (backward, HCCL)");
   views.add("--kernels", flag(options->kernels), "Kernels as launched, the update at the end");
   add_format_option(shown, options->format, {"text", "json", "csv"});
-  shown.on_run([options] { show(*options); });
+  shown.on_run([options] { show_model(*options); });
 }
 
 }  // namespace hcclsim::cli

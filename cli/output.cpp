@@ -80,6 +80,8 @@ std::string signed_percent(double fraction) {
   return std::abs(fraction) < shown ? "0.00" : fmt::format("{:+.2f}", fraction * 100);
 }
 
+std::string microseconds(Seconds time, int decimals) { return fmt::format("{:.{}f}", time / microsecond, decimals); }
+
 std::string with_thousands(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (std::size_t position = digits.size(); position > 3;) {

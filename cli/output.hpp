@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.hpp"
+
 /// What all commands print with. Numbers are formatted by fmt, which does not look at the locale.
 namespace hcclsim::cli {
 
@@ -43,5 +45,8 @@ class Table {
 
 /// "12345678" as "12,345,678".
 [[nodiscard]] std::string with_thousands(std::uint64_t number);
+/// "12.34": microseconds with so many decimals.
+[[nodiscard]] std::string microseconds(Seconds time, int decimals);
+inline constexpr double microseconds_per_second = 1e6;
 
 }  // namespace hcclsim::cli

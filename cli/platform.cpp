@@ -21,7 +21,7 @@
 namespace hcclsim::cli {
 namespace {
 
-void list() {
+void list_platforms() {
   Table table({{"platform", Table::Align::left}, {"holds", Table::Align::left}});
   for (const std::string& name : shipped_platforms()) {
     pugi::xml_document document;
@@ -35,13 +35,13 @@ void list() {
   print(table.to_string());
 }
 
-struct ShowOptions {
+struct ShowPlatform {
   std::string file;
   std::string route;
   std::string format = "text";
 };
 
-void show(const ShowOptions& options) {
+void show(const ShowPlatform& options) {
   const std::string path = find_platform(options.file);
   std::optional<std::pair<Rank, Rank>> route;
   if (!options.route.empty()) route = parse_route(options.route);
@@ -74,7 +74,7 @@ void check(const std::string& file) {
   }));
 }
 
-struct GenerateOptions {
+struct GeneratePlatform {
   sim::PlatformOptions platform;
   std::string rank_table;
   std::string super_pods;
@@ -83,7 +83,7 @@ struct GenerateOptions {
   std::string output = "-";
 };
 
-void generate(const GenerateOptions& options) {
+void generate(const GeneratePlatform& options) {
   sim::PlatformOptions platform = options.platform;
   platform.shared_pcie = options.pcie == "shared";
   platform.fabric = sim::parse_fabric(options.fabric);
@@ -113,10 +113,10 @@ void add_platform_command(Command& app) {
       "  hcclsim platform check cluster.xml\n"
       "  hcclsim platform show cluster.xml");
 
-  platform.add_command("list", "List the shipped platform files").on_run(list);
+  platform.add_command("list", "List the shipped platform files").on_run(list_platforms);
 
   Command& shown = platform.add_command("show", "Servers, NPUs, links, costs and routes of a platform");
-  const auto show_options = std::make_shared<ShowOptions>();
+  const auto show_options = std::make_shared<ShowPlatform>();
   const auto add_file = [](Command& command, std::string& file) {
     command.add("FILE", read_file(file), "A platform file, or the name of a shipped one").value_name("TEXT").required();
   };
@@ -131,7 +131,7 @@ void add_platform_command(Command& app) {
   checking.on_run([checked] { check(*checked); });
 
   Command& generating = platform.add_command("generate", "Write a platform file");
-  const auto options = std::make_shared<GenerateOptions>();
+  const auto options = std::make_shared<GeneratePlatform>();
   generating.add("--soc", text(options->platform.soc),
                  "NPU: 910A, 910ProA, 910B2, 910_9391 and others [910A or 910_9391 for the rank table]");
   Option& servers = generating.add("--servers", whole_number(options->platform.servers), "Servers").with_default();

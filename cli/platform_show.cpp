@@ -75,7 +75,7 @@ std::map<std::string, std::size_t> count_socs(const sim::Cluster& cluster) {
 
 std::string gigabytes(BytesPerSecond speed) { return fmt::format("{}", speed / giga); }
 
-std::string microseconds(Seconds time) { return fmt::format("{:g}", time / microsecond); }
+std::string short_microseconds(Seconds time) { return fmt::format("{:g}", time / microsecond); }
 
 struct ShownRoute {
   const sim::Route& route;
@@ -120,7 +120,7 @@ std::string link_table(const std::vector<LinkGroup>& groups) {
     const sim::Link& link = group.example;
     table.add_row({std::string(name_of(link.kind)), std::to_string(group.count), gigabytes(link.nominal),
                    gigabytes(link.low), gigabytes(link.bandwidth), gigabytes(link.high), gigabytes(link.write),
-                   gigabytes(link.read), microseconds(link.latency),
+                   gigabytes(link.read), short_microseconds(link.latency),
                    group.duplex  ? "each direction"
                    : link.shared ? "both directions"
                                  : "not shared",
@@ -157,7 +157,8 @@ std::string route_text(const sim::Cluster& cluster, const ShownRoute& shown) {
   for (const sim::LinkId id : route.links) {
     const sim::Link& link = cluster.links()[id];
     table.add_row({link.name, std::string(name_of(link.kind)), gigabytes(link.low), gigabytes(link.bandwidth),
-                   gigabytes(link.high), gigabytes(link.write), gigabytes(link.read), microseconds(link.latency)});
+                   gigabytes(link.high), gigabytes(link.write), gigabytes(link.read),
+                   short_microseconds(link.latency)});
   }
   text += table.to_string("  ");
   text += fmt::format("  one write task {} GB/s, one read task {} GB/s\n  alpha (us):", gigabytes(shown.write),
@@ -165,11 +166,11 @@ std::string route_text(const sim::Cluster& cluster, const ShownRoute& shown) {
   Seconds sum = 0;
   const char* separator = " ";
   for (const auto& [part, time] : shown.alpha) {
-    text += fmt::format("{}{} {}", separator, part, microseconds(time));
+    text += fmt::format("{}{} {}", separator, part, short_microseconds(time));
     separator = " + ";
     sum += time;
   }
-  return text + fmt::format(" = {}\n", microseconds(sum));
+  return text + fmt::format(" = {}\n", short_microseconds(sum));
 }
 
 Json link_json(const sim::Link& link) {

@@ -103,13 +103,13 @@ void check(const CheckOptions& options) {
   if (!platform.empty()) print(fmt::format("Every rank has an NPU of {}.\n", platform));
 }
 
-struct GenerateOptions {
+struct GenerateRankTable {
   std::string platform;
   std::optional<Rank> npus;
   std::string output = "-";
 };
 
-void generate(const GenerateOptions& options) {
+void generate(const GenerateRankTable& options) {
   const std::string platform = find_platform(options.platform);
   const std::string text = run_in_child([&] {
     sim::Cluster cluster(platform);
@@ -149,7 +149,7 @@ void add_rank_table_command(Command& app) {
   checking.on_run([checked] { check(*checked); });
 
   Command& generating = command.add_command("generate", "Write the rank table of a platform");
-  const auto options = std::make_shared<GenerateOptions>();
+  const auto options = std::make_shared<GenerateRankTable>();
   generating.add("--platform", read_file(options->platform), "A platform file, or the name of a shipped one")
       .required();
   generating.add("--npus", whole_number(options->npus, 1, sim::max_generated_npus), "The first so many NPUs [all]");

@@ -21,7 +21,7 @@
 namespace hcclsim::cli {
 namespace {
 
-struct GenerateOptions : CollectiveChoice {
+struct GenerateSchedule : CollectiveChoice {
   std::string collective = "allreduce";
   std::optional<std::uint64_t> elements;
   std::string bytes;
@@ -35,7 +35,7 @@ struct GenerateOptions : CollectiveChoice {
 };
 
 /// Elements of a block, by whichever option gives them.
-std::uint64_t elements_of(const GenerateOptions& options, const NamedCollective& named, DataType type) {
+std::uint64_t elements_of(const GenerateSchedule& options, const NamedCollective& named, DataType type) {
   const int given =
       (options.elements.has_value() ? 1 : 0) + (options.bytes.empty() ? 0 : 1) + (options.counts.empty() ? 0 : 1);
   if (named.collective == hccl::Collective::barrier && given == 0) return 0;
@@ -55,7 +55,7 @@ std::uint64_t elements_of(const GenerateOptions& options, const NamedCollective&
   return bytes / size_of(type);
 }
 
-hccl::CollectiveRequest request_of(const GenerateOptions& options, Rank ranks) {
+hccl::CollectiveRequest request_of(const GenerateSchedule& options, Rank ranks) {
   const NamedCollective named = parse_collective_name(options.collective);
   if (options.root != 0 && !hccl::is_rooted(named.collective)) {
     bad_input("option", "--root {}: {} has none", options.root, options.collective);
@@ -77,13 +77,13 @@ hccl::CollectiveRequest request_of(const GenerateOptions& options, Rank ranks) {
 }
 
 /// A schedule has no dates, and without the communicator's buffer no windows.
-std::vector<std::string_view> obeyed_variables(const GenerateOptions& options) {
+std::vector<std::string_view> obeyed_variables(const GenerateSchedule& options) {
   std::vector<std::string_view> obeyed{"HCCL_ALGO", "HCCL_DETERMINISTIC", "HCCL_INTER_HCCS_DISABLE"};
   if (hccl::parse_launch_mode(options.launch) == hccl::LaunchMode::op) obeyed.emplace_back("HCCL_BUFFSIZE");
   return obeyed;
 }
 
-void generate(const GenerateOptions& options) {
+void generate(const GenerateSchedule& options) {
   const std::string path = find_platform(options.platform);
   write_output(options.output, run_in_child([&] {
                  sim::Cluster cluster(path);
@@ -105,7 +105,7 @@ void generate(const GenerateOptions& options) {
 
 void add_schedule_generate(Command& schedule) {
   Command& command = schedule.add_command("generate", "Write the schedule of a collective");
-  const auto options = std::make_shared<GenerateOptions>();
+  const auto options = std::make_shared<GenerateSchedule>();
   command
       .add("--collective", parsed(parse_collective_name, options->collective),
            "allreduce, reduce-scatter, alltoallv, …")

@@ -121,8 +121,6 @@ Report simulate(const TimeCommand& command, const std::string& path, const std::
 
 double slow_down(const Row& row) { return row.alone.time > 0 ? row.together->time / row.alone.time : 1; }
 
-std::string microseconds(Seconds time) { return fmt::format("{:.3f}", time / microsecond); }
-
 std::string text_of(const Report& report, const TimeCommand& command) {
   std::string text = fmt::format("{}: {} x {}; launch: {}; network: {}\n", report.platform, report.npus, report.npu,
                                  command.launch, report.network);
@@ -150,13 +148,13 @@ std::string text_of(const Report& report, const TimeCommand& command) {
                                    schedule.algorithm,
                                    std::to_string(schedule.ranks),
                                    with_thousands(schedule.payload()),
-                                   microseconds(row.alone.time),
+                                   microseconds(row.alone.time, 3),
                                    fmt::format("{:.3f}", speed.algbw / giga),
                                    fmt::format("{:.3f}", speed.busbw / giga),
                                    row.alone.limit};
     if (together) {
       cells.insert(cells.end(),
-                   {microseconds(row.together->time), fmt::format("{:.3f}", slow_down(row)), row.together->limit});
+                   {microseconds(row.together->time, 3), fmt::format("{:.3f}", slow_down(row)), row.together->limit});
     }
     table.add_row(std::move(cells));
   }
@@ -171,7 +169,7 @@ std::string text_of(const Report& report, const TimeCommand& command) {
     text += fmt::format("{}: one server was simulated; the {} servers are alike in what they do.\n", row.call.name,
                         row.alone.servers_alike);
   }
-  if (together) text += fmt::format("All together end after {} us.\n", microseconds(report.makespan));
+  if (together) text += fmt::format("All together end after {} us.\n", microseconds(report.makespan, 3));
   text += unmodelled_line(report.unmodelled);
   for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);
   return text;
@@ -223,10 +221,10 @@ std::string csv_of(const Report& report) {
     const hccl::Schedule& schedule = *row.call.schedule;
     const hccl::Bandwidth speed = bandwidth_of(schedule, row.alone.time);
     text += fmt::format("{},{},{},{},{},{},{:.6f},{:.6f},{}", csv_field(row.call.name), csv_field(schedule.algorithm),
-                        schedule.ranks, schedule.payload(), name_of(schedule.type), microseconds(row.alone.time),
+                        schedule.ranks, schedule.payload(), name_of(schedule.type), microseconds(row.alone.time, 3),
                         speed.algbw / giga, speed.busbw / giga, csv_field(row.alone.limit));
     if (together) {
-      text += fmt::format(",{},{:.6f},{}", microseconds(row.together->time), slow_down(row),
+      text += fmt::format(",{},{:.6f},{}", microseconds(row.together->time, 3), slow_down(row),
                           csv_field(row.together->limit));
     }
     text += '\n';

@@ -10,12 +10,12 @@
 #include <set>
 
 #include "base/json.hpp"
+#include "cli/output.hpp"
 #include "hccl/parallel/intervals.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
-constexpr double microseconds = 1e6;
 constexpr std::size_t piece_bytes = 1 << 16;
 
 /// Processes of a rank, with the sort indices that msprof gives them. Overlap Analysis has none there; it comes last.
@@ -104,7 +104,7 @@ std::string operator_name(std::uint32_t call, std::int32_t iteration) {
 
 /// Dates are whole nanoseconds, so that a span ends where the next one begins.
 double rounded(Seconds date) { return std::round(date * 1e9) / 1e9; }
-std::string timestamp(Seconds date) { return fmt::format("{:.3f}", date * microseconds); }
+std::string timestamp(Seconds date) { return fmt::format("{:.3f}", date * microseconds_per_second); }
 
 /// Collects the events and hands them on in pieces.
 class Writer {

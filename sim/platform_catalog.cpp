@@ -73,21 +73,21 @@ constexpr std::array<SocEntry, 17> socs{{
 constexpr std::string_view ambiguous = "910b";
 constexpr std::string_view ambiguous_meaning = "910b2";
 
-using enum NpuProperty::Form;
+using Form = NpuProperty::Form;
 constexpr double most_units = 1e9;
 constexpr std::array<NpuProperty, 12> properties{{
-    {"cube_cores", count, 1, most_units},
-    {"vector_cores", count, 1, most_units},
-    {"clock_ghz", number, 1e-3, 100},
-    {"hbm_bytes", bytes},
-    {"hbm_bandwidth", bandwidth},
-    {"l2_bytes", bytes},
-    {"streams", count, 1, most_units},
-    {"events", count, 1, most_units},
-    {"notifies", count, 1, most_units},
-    {"t0_us", number, 0, 1e6},
-    {"efficiency_conv", number, 1e-6, 1},
-    {"efficiency_matmul", number, 1e-6, 1},
+    {"cube_cores", Form::count, 1, most_units},
+    {"vector_cores", Form::count, 1, most_units},
+    {"clock_ghz", Form::number, 1e-3, 100},
+    {"hbm_bytes", Form::bytes},
+    {"hbm_bandwidth", Form::bandwidth},
+    {"l2_bytes", Form::bytes},
+    {"streams", Form::count, 1, most_units},
+    {"events", Form::count, 1, most_units},
+    {"notifies", Form::count, 1, most_units},
+    {"t0_us", Form::number, 0, 1e6},
+    {"efficiency_conv", Form::number, 1e-6, 1},
+    {"efficiency_matmul", Form::number, 1e-6, 1},
 }};
 
 constexpr std::array<TaskCost, 11> costs{{

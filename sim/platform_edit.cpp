@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 5> speeds{"nominal", "low", "high", "read", "write"};
+constexpr std::array<const char*, 5> edited_speeds{"nominal", "low", "high", "read", "write"};
 constexpr std::string_view forms =
     "accepted: link[PATTERN].KEY, npu[PATTERN].KEY, cluster[PATTERN].KEY and platform.KEY, such as "
     "link[hccs*].bandwidth";
@@ -49,14 +49,14 @@ std::vector<std::string> keys_of(std::string_view element) {
   }
   if (element == "link") {
     std::vector<std::string> keys{"bandwidth", "latency"};
-    keys.insert(keys.end(), speeds.begin(), speeds.end());
+    keys.insert(keys.end(), edited_speeds.begin(), edited_speeds.end());
     return keys;
   }
   std::vector<std::string> keys;
   for (const TaskCost& cost : task_costs()) keys.emplace_back(cost.property);
   for (const NpuProperty& property : npu_properties()) keys.push_back(fmt::format("npu.{}", property.key));
   for (const char* const kind : {"hccs", "pcie", "sio", "ub", "roce", "other"}) {
-    for (const char* const speed : speeds) keys.push_back(fmt::format("link.{}.{}", kind, speed));
+    for (const char* const speed : edited_speeds) keys.push_back(fmt::format("link.{}.{}", kind, speed));
   }
   return keys;
 }
@@ -131,7 +131,7 @@ void set_link_bandwidth(pugi::xml_node link, const pugi::xml_node& outermost, co
   if (const std::string fault = bandwidth_fault(value); !fault.empty()) bad_input("platform", "bandwidth: {}", fault);
   const double before = parse_bandwidth(link.attribute("bandwidth").value());
   const double factor = parse_bandwidth(value) / before;
-  for (const char* const key : speeds) {
+  for (const char* const key : edited_speeds) {
     const std::string speed = link_property(link, outermost, key);
     if (!speed.empty()) set_property(link, key, fmt::format("{}Bps", parse_bandwidth(speed) * factor));
   }

@@ -16,7 +16,7 @@ namespace {
 
 using Kind = LearningRateSchedule::Kind;
 
-[[noreturn]] void refuse(std::string_view text, std::string_view problem) {
+[[noreturn]] void refuse_schedule(std::string_view text, std::string_view problem) {
   bad_input("option",
             "learning-rate schedule '{}': {}; give constant, step:ITERATIONS:FACTOR, step:AT,AT,…:FACTOR, "
             "cosine:ITERATIONS or cosine:ITERATIONS:FLOOR",
@@ -25,12 +25,12 @@ using Kind = LearningRateSchedule::Kind;
 
 std::uint64_t parse_iterations(std::string_view text, std::string_view field) {
   const std::optional<std::uint64_t> iterations = parse_count(field);
-  if (!iterations) refuse(text, fmt::format("'{}' is not a number of iterations (1 or more)", field));
+  if (!iterations) refuse_schedule(text, fmt::format("'{}' is not a number of iterations (1 or more)", field));
   return *iterations;
 }
 
 LearningRateSchedule parse_step(std::string_view text, std::span<const std::string_view> fields) {
-  if (fields.size() != 3) refuse(text, "it takes iterations and a factor");
+  if (fields.size() != 3) refuse_schedule(text, "it takes iterations and a factor");
   LearningRateSchedule schedule{.kind = Kind::step};
   const std::vector<std::string_view> at = split(fields[1], ',');
   if (at.size() == 1) {
@@ -40,23 +40,25 @@ LearningRateSchedule parse_step(std::string_view text, std::span<const std::stri
     for (const std::string_view field : at) {
       const std::uint64_t iteration = parse_iterations(text, field);
       if (!schedule.milestones.empty() && iteration <= schedule.milestones.back()) {
-        refuse(text, fmt::format("iteration {} does not come after {}", iteration, schedule.milestones.back()));
+        refuse_schedule(text,
+                        fmt::format("iteration {} does not come after {}", iteration, schedule.milestones.back()));
       }
       schedule.milestones.push_back(iteration);
     }
   }
   const std::optional<double> factor = parse_number<double>(fields[2]);
-  if (!factor || *factor <= 0) refuse(text, fmt::format("factor '{}' is not a number above 0", fields[2]));
+  if (!factor || *factor <= 0) refuse_schedule(text, fmt::format("factor '{}' is not a number above 0", fields[2]));
   schedule.factor = *factor;
   return schedule;
 }
 
 LearningRateSchedule parse_cosine(std::string_view text, std::span<const std::string_view> fields) {
-  if (fields.size() != 2 && fields.size() != 3) refuse(text, "it takes iterations and perhaps a floor");
+  if (fields.size() != 2 && fields.size() != 3) refuse_schedule(text, "it takes iterations and perhaps a floor");
   LearningRateSchedule schedule{.kind = Kind::cosine, .iterations = parse_iterations(text, fields[1])};
   if (fields.size() == 2) return schedule;
   const std::optional<double> floor = parse_number<double>(fields[2]);
-  if (!floor || *floor < 0) refuse(text, fmt::format("floor '{}' is not a learning rate (0 or more)", fields[2]));
+  if (!floor || *floor < 0)
+    refuse_schedule(text, fmt::format("floor '{}' is not a learning rate (0 or more)", fields[2]));
   schedule.floor = *floor;
   return schedule;
 }
@@ -67,8 +69,8 @@ LearningRateSchedule parse_learning_rate_schedule(std::string_view text) {
   const std::vector<std::string_view> fields = split(text, ':');
   if (fields.front() == "step") return parse_step(text, fields);
   if (fields.front() == "cosine") return parse_cosine(text, fields);
-  if (fields.front() != "constant") refuse(text, fmt::format("unknown kind '{}'", fields.front()));
-  if (fields.size() != 1) refuse(text, "constant takes nothing more");
+  if (fields.front() != "constant") refuse_schedule(text, fmt::format("unknown kind '{}'", fields.front()));
+  if (fields.size() != 1) refuse_schedule(text, "constant takes nothing more");
   return {};
 }
 

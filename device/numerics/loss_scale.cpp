@@ -18,14 +18,14 @@ constexpr float largest_scale = 0x1p127F;
 
 bool is_scale(double scale) { return scale >= 1 && scale <= double{largest_scale}; }
 
-[[noreturn]] void refuse(std::string_view text, std::string_view problem) {
+[[noreturn]] void refuse_loss_scale(std::string_view text, std::string_view problem) {
   bad_input("option", "loss scale '{}': {}; give none, static:SCALE, dynamic, dynamic:INITIAL or dynamic:INITIAL:STEPS",
             text, problem);
 }
 
 float parse_scale(std::string_view text, std::string_view field) {
   const std::optional<double> scale = parse_number<double>(field);
-  if (!scale || !is_scale(*scale)) refuse(text, fmt::format("'{}' is not a number from 1 to 2^127", field));
+  if (!scale || !is_scale(*scale)) refuse_loss_scale(text, fmt::format("'{}' is not a number from 1 to 2^127", field));
   return static_cast<float>(*scale);
 }
 
@@ -38,10 +38,10 @@ LossScaler LossScaler::parse(std::string_view text) {
   if (fields.front() == "dynamic" && fields.size() <= 3) {
     const float initial = fields.size() > 1 ? parse_scale(text, fields[1]) : default_initial;
     const std::optional<std::uint64_t> window = fields.size() > 2 ? parse_count(fields[2]) : default_window;
-    if (!window) refuse(text, fmt::format("'{}' is not a number of steps (1 or more)", fields[2]));
+    if (!window) refuse_loss_scale(text, fmt::format("'{}' is not a number of steps (1 or more)", fields[2]));
     return {Kind::dynamic, initial, *window};
   }
-  refuse(text, "not one of the forms");
+  refuse_loss_scale(text, "not one of the forms");
 }
 
 bool LossScaler::update(bool overflow) {

@@ -12,7 +12,7 @@ namespace {
 using models::Optimizer;
 
 /// Large enough that taking a block costs nothing beside it, small enough that workers end together.
-constexpr std::size_t block_elements = std::size_t{64} * 1024;
+constexpr std::size_t optimizer_block = std::size_t{64} * 1024;
 
 double epsilon_of(const OptimizerSettings& settings) {
   if (settings.epsilon) return *settings.epsilon;
@@ -62,8 +62,8 @@ OptimizerState::OptimizerState(const OptimizerSettings& settings, std::span<cons
     if (slot.offset != elements_) internal_error("{} begins at {} instead of {}", slot.name, slot.offset, elements_);
     elements_ += slot.elements;
     Tensor tensor{.one_dimensional = slot.norm_or_bias, .first_block = blocks_.size()};
-    for (std::size_t done = 0; done < slot.elements; done += block_elements) {
-      blocks_.push_back({slot.offset + done, std::min(block_elements, slot.elements - done), tensors_.size()});
+    for (std::size_t done = 0; done < slot.elements; done += optimizer_block) {
+      blocks_.push_back({slot.offset + done, std::min(optimizer_block, slot.elements - done), tensors_.size()});
     }
     tensor.end_block = blocks_.size();
     tensors_.push_back(tensor);

@@ -14,10 +14,10 @@
 namespace hcclsim::hccl {
 namespace {
 
-constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t no_chain = std::numeric_limits<std::uint32_t>::max();
 
 struct Event {
-  std::uint32_t chain = none;
+  std::uint32_t chain = no_chain;
   Clocks::Time time = 0;
   friend bool operator==(const Event&, const Event&) = default;
 };
@@ -25,7 +25,7 @@ struct Event {
 /// Two events without an order, as far as the clocks know.
 struct Suspect {
   Event first;
-  Event second;  // chain none: the end of the rank that owns the bytes
+  Event second;  // chain no_chain: the end of the rank that owns the bytes
   bool notify = false;
   RankBytes bytes;  // what both touch
 };
@@ -72,7 +72,7 @@ class RaceSearch {
     } else if (task.kind == TaskKind::post) {
       const std::size_t slot = std::size_t{task.peer} * program_.notifies + task.value;
       const Event& before = waited_[slot];
-      if (before.chain != none && !clocks_.ordered(before.chain, before.time, chain)) {
+      if (before.chain != no_chain && !clocks_.ordered(before.chain, before.time, chain)) {
         suspect({before, event, true, {task.peer, {}}});
       }
       clocks_.post(chain, slot);
@@ -96,7 +96,7 @@ class RaceSearch {
       if (ended_[owner]) suspect({event, {}, false, bytes});
       check_order(history.written, event, bytes);
       if (changes) {
-        if (history.read.chain != none) check_order(history.read, event, bytes);
+        if (history.read.chain != no_chain) check_order(history.read, event, bytes);
         for (const Event& read : history.more_reads) check_order(read, event, bytes);
         history.written = event;
         history.read = {};
@@ -108,7 +108,7 @@ class RaceSearch {
   }
 
   static void add_read(History& history, const Event& event) {
-    if (history.read.chain == none || history.read.chain == event.chain) {
+    if (history.read.chain == no_chain || history.read.chain == event.chain) {
       history.read = event;
       return;
     }
@@ -131,7 +131,7 @@ class RaceSearch {
       const RankBytes bytes{rank, {buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
       const History& history = memory.state(i);
       const auto check = [&](const Event& event) {
-        if (event.chain != none && !clocks_.before_end(event.chain, event.time)) suspect({event, {}, false, bytes});
+        if (event.chain != no_chain && !clocks_.before_end(event.chain, event.time)) suspect({event, {}, false, bytes});
       };
       check(history.written);
       check(history.read);
@@ -173,7 +173,7 @@ class Reporter {
     const std::string where = fmt::format("{} {}+{} of rank {}", name_of(bytes.range.buffer), bytes.range.offset,
                                           bytes.range.length, bytes.rank);
     const bool from_start = suspect.first.time == Clocks::start;
-    const bool to_end = suspect.second.chain == none;
+    const bool to_end = suspect.second.chain == no_chain;
     Finding finding{"race", {}, {bytes.rank}, {}, {bytes}};
     if (!from_start) finding.tasks.push_back(id_of(suspect.first));
     if (!to_end) finding.tasks.push_back(id_of(suspect.second));

@@ -17,9 +17,9 @@
 namespace hcclsim::hccl {
 namespace {
 
-using Tree = RotatingTrees::Tree;
-using Content = hccl::Content<Tree>;
-using Piece = hccl::Piece<Tree>;
+using RotatingTree = RotatingTrees::Tree;
+using RotatingContent = hccl::Content<RotatingTree>;
+using RotatingPiece = hccl::Piece<RotatingTree>;
 
 /// Observes the lockstep of all ranks; carries along what the memory of the first ranks holds.
 class RotatingMeaning {
@@ -27,7 +27,7 @@ class RotatingMeaning {
   RotatingMeaning(const TaskProgram& program, const Rotation& rotation, const Contract& contract, Findings& findings)
       : program_(program), rotation_(rotation), findings_(findings), trees_(rotation) {
     for (const std::vector<Bytes>& of_buffer : borders_of_accesses(program, rotation)) {
-      memories_.emplace_back(of_buffer, Content{});
+      memories_.emplace_back(of_buffer, RotatingContent{});
     }
     for (Rank rank = 0; rank < rotation.period(); ++rank) {
       for (const Holding& held : contract.initial(rank)) {
@@ -47,15 +47,15 @@ class RotatingMeaning {
   }
 
   /// What `rank` holds in a range of `output`, equal neighbours in one piece.
-  std::vector<Piece> output(Rank rank, Bytes offset, Bytes length) {
+  std::vector<RotatingPiece> output(Rank rank, Bytes offset, Bytes length) {
     std::vector<ByteRange> images;
     const Rank turns = rotation_.turn_of(rank);
     rotation_.turn({Buffer::output, offset, length}, rotation_.back(turns), images);
-    std::vector<Piece> joined;
+    std::vector<RotatingPiece> joined;
     Bytes begin = offset;
     for (const ByteRange& image : images) {
       take(rotation_.representative(rank), image, turns, begin);
-      for (const Piece& piece : taken_) append_joined(joined, piece);
+      for (const RotatingPiece& piece : taken_) append_joined(joined, piece);
       begin += image.length;
     }
     return joined;
@@ -64,7 +64,7 @@ class RotatingMeaning {
   RotatingTrees& trees() { return trees_; }
 
  private:
-  IntervalMap<Content>& memory(Rank rank, Buffer buffer) { return memories_[memory_of(rank, buffer)]; }
+  IntervalMap<RotatingContent>& memory(Rank rank, Buffer buffer) { return memories_[memory_of(rank, buffer)]; }
 
   /// All images of a rank do the task. One of them changes the memory of a rank that stands for others, with what comes
   /// from the memory of a rank `by` turns further; that is the image of what the representative of that rank holds at
@@ -96,7 +96,7 @@ class RotatingMeaning {
 
   void move(const RankBytes& from, const RankBytes& to, Rank by, const TaskId& id, bool reducing) {
     take(from.rank, from.range, by, to.range.offset);
-    for (Piece& piece : taken_) {
+    for (RotatingPiece& piece : taken_) {
       if (piece.content.tree.shape == RotatingTrees::undefined) {
         const Bytes offset = from.range.offset + (piece.begin - to.range.offset);
         find_undefined(id, {from.rank, {from.range.buffer, offset, piece.length}});
@@ -114,18 +114,18 @@ class RotatingMeaning {
   /// `at`.
   void take(Rank rank, const ByteRange& range, Rank by, Bytes at) {
     taken_.clear();
-    IntervalMap<Content>& from = memory(rank, range.buffer);
+    IntervalMap<RotatingContent>& from = memory(rank, range.buffer);
     const Bytes end = range.offset + range.length;
     from.cut(end);
     for (std::size_t i = from.cut(range.offset); i < from.count() && from.begin(i) < end; ++i) {
-      const Content& content = from.state(i);
+      const RotatingContent& content = from.state(i);
       const Bytes length = from.end(i) - from.begin(i);
       if (content.tree.shape < RotatingTrees::rank_0) {
         taken_.push_back({at, length, content});
         at += length;
         continue;
       }
-      const Tree tree = trees_.turned(content.tree, by);
+      const RotatingTree tree = trees_.turned(content.tree, by);
       const Bytes place = from.begin(i) + static_cast<Bytes>(content.shift);
       rotation_.turn_places({range.buffer, place, length}, by, places_);
       for (const ByteRange& turned : places_) {
@@ -135,8 +135,8 @@ class RotatingMeaning {
     }
   }
 
-  void reduce(const Piece& piece, const TaskId& id, const RankBytes& bytes) {
-    change_under(memory(bytes.rank, bytes.range.buffer), piece, [&](Content& content) {
+  void reduce(const RotatingPiece& piece, const TaskId& id, const RankBytes& bytes) {
+    change_under(memory(bytes.rank, bytes.range.buffer), piece, [&](RotatingContent& content) {
       if (content.tree.shape == RotatingTrees::undefined) {
         find_undefined(id, bytes);
         content = {{RotatingTrees::mixed, 0}, 0};
@@ -177,8 +177,8 @@ class RotatingMeaning {
   const Rotation& rotation_;
   Findings& findings_;
   RotatingTrees trees_;
-  std::vector<IntervalMap<Content>> memories_;  // by memory_of
-  std::vector<Piece> taken_;
+  std::vector<IntervalMap<RotatingContent>> memories_;  // by memory_of
+  std::vector<RotatingPiece> taken_;
   std::vector<ByteRange> sources_;
   std::vector<ByteRange> destinations_;
   std::vector<ByteRange> places_;
@@ -188,15 +188,15 @@ bool of_right_ranks(RotatingTrees::Tree tree, const Holding& holding, RotatingTr
   return holding.only ? tree == trees.of(*holding.only) : trees.complete(tree);
 }
 
-bool is_right(const Piece& piece, const Holding& holding, RotatingTrees& trees) {
-  const Content& content = piece.content;
+bool is_right(const RotatingPiece& piece, const Holding& holding, RotatingTrees& trees) {
+  const RotatingContent& content = piece.content;
   return content.tree.shape != RotatingTrees::undefined && content.tree.shape != RotatingTrees::mixed &&
          of_right_ranks(content.tree, holding, trees) && content.shift == holding.shift();
 }
 
 /// What is wrong with a piece of the result that is not right. Takes time: it counts the contributions of every rank.
-std::string problem_of(const Piece& piece, const Holding& holding, RotatingTrees& trees, Rank ranks) {
-  const Content& content = piece.content;
+std::string problem_of(const RotatingPiece& piece, const Holding& holding, RotatingTrees& trees, Rank ranks) {
+  const RotatingContent& content = piece.content;
   if (content.tree.shape == RotatingTrees::undefined) return "hold nothing";
   if (content.tree.shape == RotatingTrees::mixed) return "hold what was reduced from wrong bytes";
   if (of_right_ranks(content.tree, holding, trees)) {
@@ -214,7 +214,7 @@ std::string problem_of(const Piece& piece, const Holding& holding, RotatingTrees
 void check_result(RotatingMeaning& search, const TaskProgram& program, const Contract& contract, Findings& findings) {
   for (Rank rank = 0; rank < program.period; ++rank) {
     for (const Holding& holding : contract.required(rank)) {
-      for (const Piece& piece : search.output(rank, holding.offset, holding.length)) {
+      for (const RotatingPiece& piece : search.output(rank, holding.offset, holding.length)) {
         if (is_right(piece, holding, search.trees()) || !findings.wanted()) continue;
         findings.keep({"contribution",
                        fmt::format("output {}+{} of rank {} {}", piece.begin, piece.length, rank,
@@ -227,21 +227,21 @@ void check_result(RotatingMeaning& search, const TaskProgram& program, const Con
   }
 }
 
-std::vector<Piece> result_of(RotatingMeaning& search, const Contract& contract, Rank rank) {
-  std::vector<Piece> pieces;
+std::vector<RotatingPiece> result_of(RotatingMeaning& search, const Contract& contract, Rank rank) {
+  std::vector<RotatingPiece> pieces;
   for (const Holding& holding : contract.required(rank)) {
-    for (const Piece& piece : search.output(rank, holding.offset, holding.length)) pieces.push_back(piece);
+    for (const RotatingPiece& piece : search.output(rank, holding.offset, holding.length)) pieces.push_back(piece);
   }
   return pieces;
 }
 
 ReductionOrder order_of(RotatingMeaning& search, const TaskProgram& program, const Contract& contract) {
   OrderCollector collector(program, contract.all_end_alike());
-  const std::vector<Piece> first = result_of(search, contract, 0);
-  const auto collect = [&](const std::vector<Piece>& pieces) {
+  const std::vector<RotatingPiece> first = result_of(search, contract, 0);
+  const auto collect = [&](const std::vector<RotatingPiece>& pieces) {
     collector.next_rank();
-    for (const Piece& piece : pieces) {
-      const Tree tree = piece.content.tree;
+    for (const RotatingPiece& piece : pieces) {
+      const RotatingTree tree = piece.content.tree;
       collector.piece(piece.begin, piece.length, search.trees().signature(tree), search.trees().depth(tree));
     }
   };
@@ -251,7 +251,7 @@ ReductionOrder order_of(RotatingMeaning& search, const TaskProgram& program, con
     // the other ranks that stand for all, if these end like rank 0.
     bool alike = true;
     for (Rank rank = 1; rank <= program.period && alike; ++rank) {
-      const std::vector<Piece> other = result_of(search, contract, rank);
+      const std::vector<RotatingPiece> other = result_of(search, contract, rank);
       alike = std::equal(first.begin(), first.end(), other.begin(), other.end());
     }
     if (alike) return collector.order();

@@ -16,17 +16,17 @@ namespace hcclsim::hccl {
 namespace {
 
 using Time = std::uint32_t;
-constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t no_queue = std::numeric_limits<std::uint32_t>::max();
 constexpr Time start = 1;  // of a rank, on its queue 0
 
 /// Task `time − 2` of a queue of a rank, or its start.
-struct Event {
+struct RotatingEvent {
   Rank rank = 0;
-  std::uint32_t queue = none;
+  std::uint32_t queue = no_queue;
   Time time = 0;
 
   [[nodiscard]] TaskId task() const { return {rank, queue, time - 2}; }
-  friend bool operator==(const Event&, const Event&) = default;
+  friend bool operator==(const RotatingEvent&, const RotatingEvent&) = default;
 };
 
 /// Vector clocks of the chains of the first ranks: the last event of every queue of every rank.
@@ -113,9 +113,9 @@ class RotatingClocks {
 };
 
 /// Who touched an interval of the memory of one of the first ranks: the last change and all reads since.
-struct History {
-  Event written;
-  std::vector<Event> reads;
+struct RotatingHistory {
+  RotatingEvent written;
+  std::vector<RotatingEvent> reads;
 };
 
 /// Observes the lockstep of all ranks; looks at all accesses to the memory of the first ranks.
@@ -132,7 +132,8 @@ class RotatingRaces {
     const std::vector<std::vector<Bytes>> borders = borders_of_accesses(program, rotation);
     memories_.reserve(borders.size());
     for (std::size_t memory = 0; memory < borders.size(); ++memory) {
-      memories_.emplace_back(borders[memory], History{{static_cast<Rank>(memory / buffer_kinds), 0, start}, {}});
+      memories_.emplace_back(borders[memory],
+                             RotatingHistory{{static_cast<Rank>(memory / buffer_kinds), 0, start}, {}});
     }
   }
 
@@ -156,9 +157,9 @@ class RotatingRaces {
       const Rank owner = rotation_.representative(task.peer);
       const std::size_t slot = std::size_t{owner} * program_.notifies + task.value;
       const Rank turns = rotation_.turn_of(task.peer);
-      const Event event{rotation_.image(id.rank, rotation_.back(turns)), id.queue, time};
-      const Event& before = waited_[slot];
-      if (before.queue != none && !ordered(before, event)) report_notify(owner, before, event);
+      const RotatingEvent event{rotation_.image(id.rank, rotation_.back(turns)), id.queue, time};
+      const RotatingEvent& before = waited_[slot];
+      if (before.queue != no_queue && !ordered(before, event)) report_notify(owner, before, event);
       clocks_.post(chain, slot, turns * rotation_.period());
     } else {
       visit_accesses(program_, rotation_, id.rank, task,
@@ -170,24 +171,24 @@ class RotatingRaces {
 
  private:
   /// `first` happens before `second`, which happens now: the clock is that of the representative, turned back as far.
-  [[nodiscard]] bool ordered(const Event& first, const Event& second) const {
+  [[nodiscard]] bool ordered(const RotatingEvent& first, const RotatingEvent& second) const {
     if (first.rank == second.rank && first.queue == second.queue) return true;
     const std::uint32_t chain = program_.chain(rotation_.representative(second.rank), second.queue);
     const Rank rank = rotation_.image(first.rank, rotation_.back(rotation_.turn_of(second.rank)));
     return clocks_.seen(chain, rank, first.queue) >= first.time;
   }
 
-  void access(const Event& event, const RankBytes& accessed, bool changes) {
+  void access(const RotatingEvent& event, const RankBytes& accessed, bool changes) {
     const ByteRange& range = accessed.range;
-    IntervalMap<History>& memory = memories_[memory_of(accessed.rank, range.buffer)];
+    IntervalMap<RotatingHistory>& memory = memories_[memory_of(accessed.rank, range.buffer)];
     const Bytes end = range.offset + range.length;
     for (std::size_t i = memory.cut(range.offset); i < memory.count() && memory.begin(i) < end; ++i) {
-      History& history = memory.state(i);
+      RotatingHistory& history = memory.state(i);
       const RankBytes bytes{accessed.rank, {range.buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
       if (ended_[accessed.rank]) report_race(event, {}, bytes);
       check_order(history.written, event, bytes);
       if (changes) {
-        for (const Event& read : history.reads) check_order(read, event, bytes);
+        for (const RotatingEvent& read : history.reads) check_order(read, event, bytes);
         history = {event, {}};
       } else {
         add_read(history, event);
@@ -195,8 +196,8 @@ class RotatingRaces {
     }
   }
 
-  static void add_read(History& history, const Event& event) {
-    for (Event& read : history.reads) {
+  static void add_read(RotatingHistory& history, const RotatingEvent& event) {
+    for (RotatingEvent& read : history.reads) {
       if (read.rank != event.rank || read.queue != event.queue) continue;
       read = event;
       return;
@@ -204,24 +205,24 @@ class RotatingRaces {
     history.reads.push_back(event);
   }
 
-  void check_order(const Event& first, const Event& second, const RankBytes& bytes) {
+  void check_order(const RotatingEvent& first, const RotatingEvent& second, const RankBytes& bytes) {
     if (!ordered(first, second)) report_race(first, second, bytes);
   }
 
   /// All accesses to the memory of a rank that has done everything happen before its end.
   void check_end(Rank rank, Buffer buffer) {
-    const IntervalMap<History>& memory = memories_[memory_of(rank, buffer)];
+    const IntervalMap<RotatingHistory>& memory = memories_[memory_of(rank, buffer)];
     for (std::size_t i = 0; i < memory.count(); ++i) {
       const RankBytes bytes{rank, {buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
-      const auto check = [&](const Event& event) {
+      const auto check = [&](const RotatingEvent& event) {
         if (clocks_.seen_in_the_end(event.rank, event.queue) < event.time) report_race(event, {}, bytes);
       };
       check(memory.state(i).written);
-      for (const Event& read : memory.state(i).reads) check(read);
+      for (const RotatingEvent& read : memory.state(i).reads) check(read);
     }
   }
 
-  void report_notify(Rank owner, const Event& before, const Event& event) {
+  void report_notify(Rank owner, const RotatingEvent& before, const RotatingEvent& event) {
     if (!matching_.wanted()) return;
     matching_.keep({"notify-overwritten",
                     fmt::format("{} may come before {} has taken the post before it", program_.describe(event.task()),
@@ -231,13 +232,13 @@ class RotatingRaces {
   }
 
   /// `second` without a queue: the end of the rank that owns the bytes.
-  void report_race(const Event& first, const Event& second, const RankBytes& bytes) {
+  void report_race(const RotatingEvent& first, const RotatingEvent& second, const RankBytes& bytes) {
     if (!races_.wanted()) return;
     const std::string where = fmt::format("{} {}+{} of rank {}", name_of(bytes.range.buffer), bytes.range.offset,
                                           bytes.range.length, bytes.rank);
     Finding finding{"race", {}, {bytes.rank}, {}, {bytes}};
     const bool from_start = first.time == start;
-    const bool to_end = second.queue == none;
+    const bool to_end = second.queue == no_queue;
     if (!from_start) finding.tasks.push_back(first.task());
     if (!to_end) finding.tasks.push_back(second.task());
     if (from_start) {
@@ -257,7 +258,7 @@ class RotatingRaces {
   }
 
   /// The task reduces into these bytes and does not read them as its source.
-  [[nodiscard]] bool reduces_into(const Event& event, const RankBytes& bytes) const {
+  [[nodiscard]] bool reduces_into(const RotatingEvent& event, const RankBytes& bytes) const {
     const ProgramTask& task = program_.task(event.task());
     const Bytes at = bytes.range.offset;
     bool found = false;
@@ -275,9 +276,9 @@ class RotatingRaces {
   Findings& matching_;
   Findings& races_;
   RotatingClocks clocks_;
-  std::vector<IntervalMap<History>> memories_;  // by memory_of
-  std::vector<Event> waited_;                   // last wait for each notify slot
-  std::vector<char> ended_;                     // by rank
+  std::vector<IntervalMap<RotatingHistory>> memories_;  // by memory_of
+  std::vector<RotatingEvent> waited_;                   // last wait for each notify slot
+  std::vector<char> ended_;                             // by rank
 };
 
 }  // namespace

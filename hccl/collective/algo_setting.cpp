@@ -17,19 +17,23 @@
 namespace hcclsim::hccl {
 namespace {
 
-using enum LevelAlgorithm;
-
-constexpr std::array<std::string_view, 9> algorithm_names{"NA", "ring", "H-D_R",    "NHR",     "NHR_V1",
-                                                          "NB", "AHC",  "pipeline", "pairwise"};
+constexpr std::array<std::string_view, 9> level_algorithm_names{"NA", "ring", "H-D_R",    "NHR",     "NHR_V1",
+                                                                "NB", "AHC",  "pipeline", "pairwise"};
 constexpr std::array<std::string_view, algo_operators> operator_names{
     "allgather", "reducescatter", "allreduce", "broadcast", "reduce", "scatter", "alltoall"};
 
 constexpr std::string_view forms =
     "level0:NA;level1:ALGORITHM;level2:ALGORITHM for all operators, or OPERATOR=LEVELS/OPERATOR=LEVELS";
 
-constexpr std::array<LevelAlgorithm, 9> of_level1{automatic, ring, halving_doubling, nhr,     nhr_v1,
-                                                  nb,        ahc,  pipeline,         pairwise};
-constexpr std::array<LevelAlgorithm, 6> of_level2{automatic, ring, halving_doubling, nhr, nb, pipeline};
+// The algorithms of the levels, in the order in which they are told.
+constexpr auto of_level1 = [] {
+  using enum LevelAlgorithm;
+  return std::array{automatic, ring, halving_doubling, nhr, nhr_v1, nb, ahc, pipeline, pairwise};
+}();
+constexpr auto of_level2 = [] {
+  using enum LevelAlgorithm;
+  return std::array{automatic, ring, halving_doubling, nhr, nb, pipeline};
+}();
 
 LevelAlgorithm parse_algorithm(std::string_view level, std::string_view name,
                                std::span<const LevelAlgorithm> accepted) {
@@ -42,7 +46,7 @@ LevelAlgorithm parse_algorithm(std::string_view level, std::string_view name,
             did_you_mean(name, names));
 }
 
-AlgoLevels parse_levels(std::string_view text) {
+AlgoLevels parse_algo_levels(std::string_view text) {
   AlgoLevels levels;
   std::vector<std::string_view> seen;
   for (const std::string_view part : split(text, ';')) {
@@ -69,7 +73,7 @@ AlgoLevels parse_levels(std::string_view text) {
       bad_input("environment", "unknown level '{}'; accepted: level0, level1, level2", level);
     }
   }
-  if (levels.level1 == ahc) levels.level2 = ahc;
+  if (levels.level1 == LevelAlgorithm::ahc) levels.level2 = LevelAlgorithm::ahc;
   return levels;
 }
 
@@ -100,11 +104,11 @@ AlgoSetting parse_per_operator(std::span<const std::string_view> parts) {
     }
     seen.push_back(name);
     if (name == "others") {
-      others = parse_levels(part.substr(equals + 1));
+      others = parse_algo_levels(part.substr(equals + 1));
       continue;
     }
     const AlgoOperator op = parse_operator(name);
-    setting.of(op) = parse_levels(part.substr(equals + 1));
+    setting.of(op) = parse_algo_levels(part.substr(equals + 1));
     named[static_cast<std::size_t>(op)] = true;
   }
   for (std::size_t op = 0; op < algo_operators; ++op) {
@@ -119,7 +123,9 @@ bool is_one_of(AlgoOperator op, std::initializer_list<AlgoOperator> operators) {
 
 }  // namespace
 
-std::string_view name_of(LevelAlgorithm algorithm) { return algorithm_names[static_cast<std::size_t>(algorithm)]; }
+std::string_view name_of(LevelAlgorithm algorithm) {
+  return level_algorithm_names[static_cast<std::size_t>(algorithm)];
+}
 std::string_view name_of(AlgoOperator op) { return operator_names[static_cast<std::size_t>(op)]; }
 
 AlgoSetting parse_algo_setting(std::string_view text) {
@@ -132,12 +138,13 @@ AlgoSetting parse_algo_setting(std::string_view text) {
     bad_input("environment", "'/' separates operators, and '{}' names none; write {}", parts.front(), forms);
   }
   AlgoSetting setting;
-  setting.operators.fill(parse_levels(dense));
+  setting.operators.fill(parse_algo_levels(dense));
   return setting;
 }
 
 bool has_level1(device::Generation generation, AlgoOperator op, LevelAlgorithm algorithm) {
   using enum AlgoOperator;
+  using enum LevelAlgorithm;
   using enum device::Generation;
   const bool in_slices = is_one_of(op, {reduce_scatter, allgather, allreduce});
   switch (algorithm) {
@@ -165,6 +172,7 @@ bool has_level1(device::Generation generation, AlgoOperator op, LevelAlgorithm a
 
 bool has_level2(device::Generation generation, AlgoOperator op, LevelAlgorithm algorithm) {
   using enum AlgoOperator;
+  using enum LevelAlgorithm;
   if (algorithm == automatic) return true;
   if (generation != device::Generation::a3) return false;
   const bool in_slices = is_one_of(op, {reduce_scatter, allgather, allreduce});
@@ -186,6 +194,7 @@ bool has_level2(device::Generation generation, AlgoOperator op, LevelAlgorithm a
 }
 
 AlgoLevels available(AlgoLevels levels, device::Generation generation, AlgoOperator op) {
+  using enum LevelAlgorithm;
   if (levels.level1 == ahc) return has_level1(generation, op, ahc) ? levels : AlgoLevels{};
   if (!has_level1(generation, op, levels.level1)) levels.level1 = automatic;
   if (!has_level2(generation, op, levels.level2)) levels.level2 = automatic;

@@ -10,8 +10,8 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Rings of the same size side by side. Lane i holds member i of each of them, ring by ring.
-struct Rings {
+/// GridRings of the same size side by side. Lane i holds member i of each of them, ring by ring.
+struct GridRings {
   std::vector<std::vector<Rank>> lanes;
   /// What member `owner` of a ring is responsible for, as a lane with this group sees it; nothing if it is not.
   std::function<std::optional<std::vector<Cut>>(Rank owner, std::uint16_t group)> share;
@@ -30,7 +30,7 @@ struct Slots {
 enum class Phase : std::uint8_t { reduce_scatter, all_gather };
 
 /// Whose share lane i sends in a round, if it sends one.
-std::optional<Rank> sent_in(const Rings& rings, Phase phase, Rank lane, Rank round) {
+std::optional<Rank> sent_in(const GridRings& rings, Phase phase, Rank lane, Rank round) {
   const Rank size = rings.size();
   const Rank behind = phase == Phase::reduce_scatter ? round + 1 : round;
   const Rank owner = (lane + size - behind) % size;
@@ -40,7 +40,7 @@ std::optional<Rank> sent_in(const Rings& rings, Phase phase, Rank lane, Rank rou
 }
 
 /// The rounds of one lane; `groups` are those of all lanes.
-std::vector<Loop> rounds_of(Builder& builder, const Level& level, const Rings& rings, Phase phase, Slots slots,
+std::vector<Loop> rounds_of(Builder& builder, const Level& level, const GridRings& rings, Phase phase, Slots slots,
                             const std::vector<std::uint16_t>& groups, Rank lane) {
   const Rank size = rings.size();
   const Rank before = (lane + size - 1) % size;
@@ -77,10 +77,10 @@ std::vector<Loop> rounds_of(Builder& builder, const Level& level, const Rings& r
 
 /// A stage of all rings at the same time; none without a ring of two.
 void add_rings(Builder& builder, const Level& level, const std::string& name, Phase phase,
-               const std::vector<Rings>& all) {
+               const std::vector<GridRings>& all) {
   const std::int32_t first = builder.reserve_notifies(2);
   std::vector<Strand> strands;
-  for (const Rings& rings : all) {
+  for (const GridRings& rings : all) {
     if (rings.size() < 2 || rings.lanes.front().empty()) continue;
     std::vector<std::uint16_t> groups;
     for (const std::vector<Rank>& lane : rings.lanes) {
@@ -96,8 +96,8 @@ void add_rings(Builder& builder, const Level& level, const std::string& name, Ph
 
 /// The rings of the rows `first` … `last`−1, which are equally long; what their members are responsible for is set by
 /// the caller.
-Rings rows_of(const RingGrid& grid, Rank first, Rank last) {
-  Rings rings;
+GridRings rows_of(const RingGrid& grid, Rank first, Rank last) {
+  GridRings rings;
   if (first == last) return rings;
   rings.lanes.resize(grid.length(first));
   for (Rank column = 0; column < grid.length(first); ++column) {
@@ -107,8 +107,8 @@ Rings rows_of(const RingGrid& grid, Rank first, Rank last) {
 }
 
 /// The rings of the columns `first` … `last`−1, without extra ranks.
-Rings columns_of(const RingGrid& grid, Rank first, Rank last) {
-  Rings rings;
+GridRings columns_of(const RingGrid& grid, Rank first, Rank last) {
+  GridRings rings;
   rings.lanes.resize(grid.rows);
   for (Rank row = 0; row < grid.rows; ++row) {
     for (Rank column = first; column < last; ++column) rings.lanes[row].push_back(grid.start(row) + column);
@@ -121,9 +121,9 @@ Cut blocks(std::uint16_t group, Rank ranks, Linear index, Rank count) {
   return {.kind = Cut::Kind::block, .group = group, .parts = ranks, .count = count, .index = index};
 }
 
-/// Rings of all rows, whose members are responsible for their own blocks.
-std::vector<Rings> block_rows(const Level& level, const RingGrid& grid, Rank ranks) {
-  std::vector<Rings> all{rows_of(grid, 0, grid.long_rows), rows_of(grid, grid.long_rows, grid.rows)};
+/// GridRings of all rows, whose members are responsible for their own blocks.
+std::vector<GridRings> block_rows(const Level& level, const RingGrid& grid, Rank ranks) {
+  std::vector<GridRings> all{rows_of(grid, 0, grid.long_rows), rows_of(grid, grid.long_rows, grid.rows)};
   for (const bool is_long : {true, false}) {
     const Rank first = grid.start(is_long ? 0 : grid.long_rows);
     const auto length = static_cast<std::int32_t>(grid.columns + (is_long ? 1 : 0));
@@ -134,15 +134,15 @@ std::vector<Rings> block_rows(const Level& level, const RingGrid& grid, Rank ran
   return all;
 }
 
-/// Rings of all columns, whose members are responsible for the blocks of their rows; extra rank v is the last member in
-/// column v.
-std::vector<Rings> block_columns(const Level& level, const RingGrid& grid, Rank ranks) {
-  std::vector<Rings> all{columns_of(grid, 0, grid.long_rows), columns_of(grid, grid.long_rows, grid.columns)};
+/// GridRings of all columns, whose members are responsible for the blocks of their rows; extra rank v is the last
+/// member in column v.
+std::vector<GridRings> block_columns(const Level& level, const RingGrid& grid, Rank ranks) {
+  std::vector<GridRings> all{columns_of(grid, 0, grid.long_rows), columns_of(grid, grid.long_rows, grid.columns)};
   if (grid.long_rows > 0) {
     all[0].lanes.emplace_back();
     for (Rank row = 0; row < grid.long_rows; ++row) all[0].lanes.back().push_back(grid.start(row) + grid.columns);
   }
-  for (Rings& rings : all) {
+  for (GridRings& rings : all) {
     rings.share = [=](Rank owner, std::uint16_t group) -> std::optional<std::vector<Cut>> {
       if (owner >= grid.rows) return {};
       const auto start = static_cast<std::int32_t>(grid.start(owner));
@@ -152,10 +152,10 @@ std::vector<Rings> block_columns(const Level& level, const RingGrid& grid, Rank 
   return all;
 }
 
-/// Rings of all rows, whose members in the first columns are responsible for a slice.
-std::vector<Rings> slice_rows(const Level& level, const RingGrid& grid) {
-  std::vector<Rings> all{rows_of(grid, 0, grid.long_rows), rows_of(grid, grid.long_rows, grid.rows)};
-  for (Rings& rings : all) {
+/// GridRings of all rows, whose members in the first columns are responsible for a slice.
+std::vector<GridRings> slice_rows(const Level& level, const RingGrid& grid) {
+  std::vector<GridRings> all{rows_of(grid, 0, grid.long_rows), rows_of(grid, grid.long_rows, grid.rows)};
+  for (GridRings& rings : all) {
     rings.share = [=](Rank owner, std::uint16_t group) -> std::optional<std::vector<Cut>> {
       if (owner >= grid.columns) return {};
       const Cut slice{.group = group, .parts = grid.columns, .index = {static_cast<std::int32_t>(owner), 0, 0, 0}};
@@ -165,9 +165,9 @@ std::vector<Rings> slice_rows(const Level& level, const RingGrid& grid) {
   return all;
 }
 
-/// Rings of the columns but for the extra ranks, on the slice of the column.
-Rings slice_columns(const Level& level, const RingGrid& grid) {
-  Rings rings = columns_of(grid, 0, grid.columns);
+/// GridRings of the columns but for the extra ranks, on the slice of the column.
+GridRings slice_columns(const Level& level, const RingGrid& grid) {
+  GridRings rings = columns_of(grid, 0, grid.columns);
   rings.share = [=](Rank owner, std::uint16_t group) -> std::optional<std::vector<Cut>> {
     const Cut slice{.group = group, .parts = grid.columns, .index = {0, 1, 0, 0}};
     const Cut part{.group = group, .parts = grid.rows, .index = {static_cast<std::int32_t>(owner), 0, 0, 0}};
@@ -274,8 +274,8 @@ RingGrid::RingGrid(Rank ranks) {
 
 void nhr_v1_allreduce_stages(Builder& builder, const Level& level) {
   const RingGrid grid(builder.size(level.group));
-  const std::vector<Rings> rows = slice_rows(level, grid);
-  const std::vector<Rings> columns{slice_columns(level, grid)};
+  const std::vector<GridRings> rows = slice_rows(level, grid);
+  const std::vector<GridRings> columns{slice_columns(level, grid)};
   add_rings(builder, level, "reduce-scatter in rows", Phase::reduce_scatter, rows);
   add_rings(builder, level, "reduce-scatter in columns", Phase::reduce_scatter, columns);
   add_rings(builder, level, "all-gather in columns", Phase::all_gather, columns);
@@ -285,7 +285,7 @@ void nhr_v1_allreduce_stages(Builder& builder, const Level& level) {
 void nhr_v1_reduce_scatter_stages(Builder& builder, const Level& level) {
   const Rank ranks = builder.size(level.group);
   const RingGrid grid(ranks);
-  std::vector<Rings> rows = block_rows(level, grid, ranks);
+  std::vector<GridRings> rows = block_rows(level, grid, ranks);
   if (grid.long_rows > 0) rows[0].spent = grid.columns;
   add_rings(builder, level, "reduce-scatter in columns", Phase::reduce_scatter, block_columns(level, grid, ranks));
   add_rings(builder, level, "reduce-scatter in rows", Phase::reduce_scatter, rows);

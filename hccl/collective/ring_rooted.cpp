@@ -11,12 +11,12 @@ namespace hcclsim::hccl {
 namespace {
 
 /// Notify slots of a level: somebody may begin, and has ended.
-struct Slots {
+struct RootedSlots {
   Linear ready;
   Linear done;
 };
 
-Slots reserve(Builder& builder) {
+RootedSlots reserve(Builder& builder) {
   const std::int32_t first = builder.reserve_notifies(2);
   return {{first}, {first + 1}};
 }
@@ -27,10 +27,10 @@ std::vector<Task> join(std::vector<Task> first, const std::vector<Task>& second)
 }
 
 /// Lets `peer` write, waits until it has.
-std::vector<Task> receive(Peer peer, const Slots& slots) { return {post(peer, slots.ready), wait(slots.done)}; }
+std::vector<Task> receive(Peer peer, const RootedSlots& slots) { return {post(peer, slots.ready), wait(slots.done)}; }
 
 /// Writes to `peer` when it lets it.
-std::vector<Task> send(Peer peer, const Slots& slots, const Range& block) {
+std::vector<Task> send(Peer peer, const RootedSlots& slots, const Range& block) {
   return {wait(slots.ready), transfer(TaskKind::write, peer, block, block), post(peer, slots.done)};
 }
 
@@ -39,7 +39,7 @@ std::vector<Task> send(Peer peer, const Slots& slots, const Range& block) {
 void ring_broadcast(Builder& builder, const Level& level) {
   const auto last = static_cast<std::int32_t>(builder.size(level.group)) - 1;
   if (last == 0) return;
-  const Slots slots = reserve(builder);
+  const RootedSlots slots = reserve(builder);
   const Peer left = peer_at(level.group, {-1});
   const Peer right = peer_at(level.group, {1});
   const Range payload = output(level.parent);
@@ -53,7 +53,7 @@ void ring_broadcast(Builder& builder, const Level& level) {
 void ring_reduce(Builder& builder, const Level& level) {
   const auto last = static_cast<std::int32_t>(builder.size(level.group)) - 1;
   if (last == 0) return;
-  const Slots slots = reserve(builder);
+  const RootedSlots slots = reserve(builder);
   const Peer left = peer_at(level.group, {-1});
   const Peer right = peer_at(level.group, {1});
   const Range payload = output(level.parent);
@@ -73,7 +73,7 @@ void ring_reduce(Builder& builder, const Level& level) {
 std::vector<Strand> ring_scatter(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings) {
   const auto last = static_cast<std::int32_t>(builder.size(level.group)) - 1;
   if (last == 0) return {};
-  const Slots slots = reserve(builder);
+  const RootedSlots slots = reserve(builder);
   const Range block = output(ring_share(builder, level, {last, 0, -1, 0}, ring, rings));
   Loop root{.rounds = {last}};
   root.tasks = send(peer_at(level.group, {1}), slots, block);
@@ -93,7 +93,7 @@ std::vector<Strand> ring_scatter(Builder& builder, const Level& level, std::uint
 std::vector<Strand> ring_gather(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings) {
   const auto last = static_cast<std::int32_t>(builder.size(level.group)) - 1;
   if (last == 0) return {};
-  const Slots slots = reserve(builder);
+  const RootedSlots slots = reserve(builder);
   Loop root{.rounds = {last}};
   root.tasks = receive(peer_at(level.group, {1}), slots);
   // Position y of the others is position y + 1.
@@ -131,7 +131,7 @@ std::vector<Strand> everybody(Builder& builder, const Level& level, std::uint32_
   return {{.group = level.group, .first_queue = ring, .loops = {loop(builder, level, ring, rings)}}};
 }
 
-Schedule build(const Operation& operation, bool inline_reduce, Stages stages) {
+Schedule build_rooted(const Operation& operation, bool inline_reduce, Stages stages) {
   Builder builder(operation, "ring");
   stages(builder, {builder.add_group(rooted_at(operation.root, operation.ranks)), {}, inline_reduce});
   return std::move(builder).finish();
@@ -158,12 +158,12 @@ void ring_gather(Builder& builder, const Level& level) {
   add_stage(builder, "gather along the ring", {level}, ring_gather);
 }
 
-Schedule ring_broadcast(const Operation& operation) { return build(operation, true, ring_broadcast); }
+Schedule ring_broadcast(const Operation& operation) { return build_rooted(operation, true, ring_broadcast); }
 Schedule ring_reduce(const Operation& operation, bool inline_reduce) {
-  return build(operation, inline_reduce, ring_reduce);
+  return build_rooted(operation, inline_reduce, ring_reduce);
 }
-Schedule ring_scatter(const Operation& operation) { return build(operation, true, ring_scatter); }
-Schedule ring_gather(const Operation& operation) { return build(operation, true, ring_gather); }
+Schedule ring_scatter(const Operation& operation) { return build_rooted(operation, true, ring_scatter); }
+Schedule ring_gather(const Operation& operation) { return build_rooted(operation, true, ring_gather); }
 
 Schedule multi_ring_broadcast(const Operation& operation, const RingOrders& orders) {
   Builder builder(operation, "multi-ring");

@@ -6,7 +6,7 @@ namespace hcclsim::models {
 
 namespace {
 
-constexpr std::uint32_t max_side = 65536;
+constexpr std::uint32_t max_picture_side = 65536;
 constexpr std::uint32_t max_value = 65535;
 constexpr int end_of_file = -1;
 
@@ -91,8 +91,8 @@ NetpbmHeader read_netpbm_header(const InputFile& file) {
   NetpbmHeader header;
   header.plain = form == '2' || form == '3';
   header.size.channels = form == '3' || form == '6' ? 3 : 1;
-  header.size.width = scanner.take_number("the width", max_side);
-  header.size.height = scanner.take_number("the height", max_side);
+  header.size.width = scanner.take_number("the width", max_picture_side);
+  header.size.height = scanner.take_number("the height", max_picture_side);
   header.largest = scanner.take_number("the largest value", max_value);
   if (header.size.pixels() == 0) file.fail("the image has {}x{} pixels", header.size.width, header.size.height);
   if (header.largest == 0) file.fail("the largest value of the image is 0; accepted: 1 to 65535");

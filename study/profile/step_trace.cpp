@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view absent = "N/A";
 
-struct Columns {
+struct TraceColumns {
   std::size_t id;
   std::size_t fp_start;
   std::size_t bp_end;
@@ -36,15 +36,15 @@ struct Row {
   StepTrace::Iteration iteration{};
 };
 
-Columns read_header(const CsvFile& csv) {
-  Columns columns{.id = csv.column("Iteration ID"),
-                  .fp_start = csv.column("FP Start(us)"),
-                  .bp_end = csv.column("BP End(us)"),
-                  .end = csv.column("Iteration End(us)"),
-                  .device = csv.find_any({"Device_id", "Device ID"}),
-                  .model = csv.find("Model ID"),
-                  .reduce_starts = csv.all("Reduce Start(us)"),
-                  .reduce_durations = csv.all("Reduce Duration(us)")};
+TraceColumns read_header(const CsvFile& csv) {
+  TraceColumns columns{.id = csv.column("Iteration ID"),
+                       .fp_start = csv.column("FP Start(us)"),
+                       .bp_end = csv.column("BP End(us)"),
+                       .end = csv.column("Iteration End(us)"),
+                       .device = csv.find_any({"Device_id", "Device ID"}),
+                       .model = csv.find("Model ID"),
+                       .reduce_starts = csv.all("Reduce Start(us)"),
+                       .reduce_durations = csv.all("Reduce Duration(us)")};
   if (columns.reduce_starts.size() != columns.reduce_durations.size()) {
     csv.fail("{} columns Reduce Start(us), but {} columns Reduce Duration(us)", columns.reduce_starts.size(),
              columns.reduce_durations.size());
@@ -68,7 +68,7 @@ Seconds read_duration(const CsvFile& csv, std::size_t column) {
   return (static_cast<double>(wrap_us - whole_us) + wrap_rest_us - fraction_us) * microsecond;
 }
 
-std::vector<StepTrace::Reduce> read_reduces(const CsvFile& csv, const Columns& columns, DeviceClock& clock) {
+std::vector<StepTrace::Reduce> read_reduces(const CsvFile& csv, const TraceColumns& columns, DeviceClock& clock) {
   std::vector<StepTrace::Reduce> reduces;
   for (std::size_t i = 0; i < columns.reduce_starts.size(); ++i) {
     const bool start_absent = csv.field(columns.reduce_starts[i]) == absent;
@@ -87,7 +87,7 @@ Seconds mean(const std::vector<Seconds>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-Row read_row(const CsvFile& csv, const Columns& columns, DeviceClock& clock) {
+Row read_row(const CsvFile& csv, const TraceColumns& columns, DeviceClock& clock) {
   Row row{.device = columns.device.has_value() ? csv.field(*columns.device) : "",
           .model = columns.model.has_value() ? csv.field(*columns.model) : "",
           .line = csv.line_number()};
@@ -223,7 +223,7 @@ Phases StepTrace::phases() const {
 
 StepTrace parse_step_trace(std::string_view text, const std::string& file) {
   CsvFile csv(text, file, "profile");
-  const Columns columns = read_header(csv);
+  const TraceColumns columns = read_header(csv);
   StepTrace trace{.file = file, .device = "", .iterations = {}};
   std::vector<Row> rows;
   DeviceClock clock;

@@ -9,7 +9,6 @@
 namespace hcclsim::study {
 namespace {
 
-constexpr Seconds never = std::numeric_limits<Seconds>::infinity();
 /// Relative error that sums of thousands of terms may have.
 constexpr double rounding = 1e-12;
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,6 +17,9 @@
 /// Wanted are the cuts for which the last segment ends first. Its premises: ready times do not depend on the split,
 /// segments are runs of gradients in production order, one segment is on the stream at a time.
 namespace hcclsim::study {
+
+/// The end of what cannot be reached.
+inline constexpr Seconds never = std::numeric_limits<Seconds>::infinity();
 
 class SplitProblem {
  public:

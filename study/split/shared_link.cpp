@@ -1,7 +1,6 @@
 #include "study/split/shared_link.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/error.hpp"
@@ -9,8 +8,6 @@
 
 namespace hcclsim::study {
 namespace {
-
-constexpr Seconds never = std::numeric_limits<Seconds>::infinity();
 
 /// Up to two segments on a link that they share.
 class SharedLink {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -10,8 +9,6 @@
 
 namespace hcclsim::study {
 namespace {
-
-constexpr Seconds never = std::numeric_limits<Seconds>::infinity();
 
 using Ends = std::array<Seconds, 2>;
 using Lines = std::array<AffineCost, 2>;

@@ -71,9 +71,9 @@ TEST(Json, ObjectsKeepTheOrderOfTheirKeys) {
   EXPECT_EQ(json.dump(), R"({"b":3,"a":{"x":2}})");
   json.update({{"a", 1}, {"c", 2}});
   EXPECT_EQ(json.dump(), R"({"b":3,"a":1,"c":2})");
-  json["list"] = {{{"z", 1}, {"y", 2}}};
+  json["list"] = Json::array({{{"z", 1}, {"y", 2}}});
   json.sort_keys();
-  EXPECT_EQ(json.dump(), R"({"a":1,"b":3,"c":2,"list":{"y":2,"z":1}})");
+  EXPECT_EQ(json.dump(), R"({"a":1,"b":3,"c":2,"list":[{"y":2,"z":1}]})");
   json.erase("a");
   EXPECT_FALSE(json.contains("a"));
   EXPECT_EQ(json.value("a", 7), 7);

@@ -5,7 +5,7 @@
 namespace hcclsim::cli {
 namespace {
 
-std::vector<ExplainedCollective> sample() {
+std::vector<ExplainedCollective> sample_explanation() {
   return {{.title = "AR1",
            .payload = 98'690'592,
            .rule = "the rings use all links",
@@ -17,7 +17,7 @@ std::vector<ExplainedCollective> sample() {
 }
 
 TEST(Explanation, TextHasTheRuleTheAlgorithmsAndTheLevels) {
-  EXPECT_EQ(explanation_text(sample()), R"(AR1, n = 98,690,592 bytes, multi-ring: the rings use all links
+  EXPECT_EQ(explanation_text(sample_explanation()), R"(AR1, n = 98,690,592 bytes, multi-ring: the rings use all links
      algorithm   formula us  simulated us  formula
   *  multi-ring      3117.1        3135.9  14α + 0.4375nβ
      my-own               –          12.0
@@ -30,7 +30,7 @@ TEST(Explanation, TextHasTheRuleTheAlgorithmsAndTheLevels) {
 }
 
 TEST(Explanation, JsonHasTimesInSecondsAndReasons) {
-  const auto json = explanation_json(sample());
+  const auto json = explanation_json(sample_explanation());
   ASSERT_EQ(json.size(), 1U);
   EXPECT_EQ(json[0]["title"], "AR1");
   EXPECT_EQ(json[0]["bytes"], 98'690'592);

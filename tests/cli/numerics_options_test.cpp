@@ -17,7 +17,7 @@ using models::Optimizer;
 using testing::AllOf;
 using testing::HasSubstr;
 
-NumericsOptions parse(const std::vector<std::string>& arguments, Optimizer rule = Optimizer::momentum) {
+NumericsOptions parse_numerics(const std::vector<std::string>& arguments, Optimizer rule = Optimizer::momentum) {
   Command app("hcclsim", "test");
   NumericsOptions options;
   add_numerics_options(app, options);
@@ -26,10 +26,10 @@ NumericsOptions parse(const std::vector<std::string>& arguments, Optimizer rule 
   return options;
 }
 
-/// Message of the failure of parse().
-std::string parse_error(const std::vector<std::string>& arguments, Optimizer rule = Optimizer::momentum) {
+/// Message of the failure of parse_numerics().
+std::string numerics_error(const std::vector<std::string>& arguments, Optimizer rule = Optimizer::momentum) {
   try {
-    parse(arguments, rule);
+    parse_numerics(arguments, rule);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_input);
     EXPECT_EQ(error.kind(), "option");
@@ -40,8 +40,8 @@ std::string parse_error(const std::vector<std::string>& arguments, Optimizer rul
 }
 
 TEST(NumericsOptions, Defaults) {
-  EXPECT_FALSE(parse({}).enabled);
-  const NumericsOptions options = parse({"--numerics"});
+  EXPECT_FALSE(parse_numerics({}).enabled);
+  const NumericsOptions options = parse_numerics({"--numerics"});
   EXPECT_TRUE(options.enabled);
   EXPECT_FALSE(options.input.has_value());
   EXPECT_FALSE(options.batch.has_value());
@@ -55,62 +55,62 @@ TEST(NumericsOptions, Defaults) {
   EXPECT_FALSE(options.memory_limit.has_value());
   EXPECT_EQ(options.optimizer.rule, Optimizer::momentum);
   EXPECT_EQ(options.learning_rate, 0.01);
-  EXPECT_EQ(parse({"--numerics"}, Optimizer::adamw).learning_rate, 0.001);
-  EXPECT_EQ(parse({"--numerics", "--lr", "0.5"}, Optimizer::adamw).learning_rate, 0.5);
+  EXPECT_EQ(parse_numerics({"--numerics"}, Optimizer::adamw).learning_rate, 0.001);
+  EXPECT_EQ(parse_numerics({"--numerics", "--lr", "0.5"}, Optimizer::adamw).learning_rate, 0.5);
 }
 
 TEST(NumericsOptions, AllGiven) {
-  const NumericsOptions options = parse({"--numerics",
-                                         "--numeric-input",
-                                         "64",
-                                         "--numeric-batch",
-                                         "4",
-                                         "--numeric-dtype",
-                                         "bf16",
-                                         "--numeric-round",
-                                         "fp16",
-                                         "--overflow",
-                                         "saturate",
-                                         "--numeric-seed",
-                                         "7",
-                                         "--data",
-                                         "mnist:/tmp",
-                                         "--shuffle",
-                                         "off",
-                                         "--lr",
-                                         "0.1",
-                                         "--lr-schedule",
-                                         "step:10:0.5",
-                                         "--warmup",
-                                         "2",
-                                         "--momentum",
-                                         "0.8",
-                                         "--epsilon",
-                                         "1e-7",
-                                         "--weight-decay",
-                                         "1e-4",
-                                         "--decay-norms",
-                                         "off",
-                                         "--trust-coefficient",
-                                         "0.01",
-                                         "--label-smoothing",
-                                         "0.1",
-                                         "--gradients-mean",
-                                         "off",
-                                         "--workers",
-                                         "3",
-                                         "--memory-limit",
-                                         "8GiB",
+  const NumericsOptions options = parse_numerics({"--numerics",
+                                                  "--numeric-input",
+                                                  "64",
+                                                  "--numeric-batch",
+                                                  "4",
+                                                  "--numeric-dtype",
+                                                  "bf16",
+                                                  "--numeric-round",
+                                                  "fp16",
+                                                  "--overflow",
+                                                  "saturate",
+                                                  "--numeric-seed",
+                                                  "7",
+                                                  "--data",
+                                                  "mnist:/tmp",
+                                                  "--shuffle",
+                                                  "off",
+                                                  "--lr",
+                                                  "0.1",
+                                                  "--lr-schedule",
+                                                  "step:10:0.5",
+                                                  "--warmup",
+                                                  "2",
+                                                  "--momentum",
+                                                  "0.8",
+                                                  "--epsilon",
+                                                  "1e-7",
+                                                  "--weight-decay",
+                                                  "1e-4",
+                                                  "--decay-norms",
+                                                  "off",
+                                                  "--trust-coefficient",
+                                                  "0.01",
+                                                  "--label-smoothing",
+                                                  "0.1",
+                                                  "--gradients-mean",
+                                                  "off",
+                                                  "--workers",
+                                                  "3",
+                                                  "--memory-limit",
+                                                  "8GiB",
 
-                                         "--save",
-                                         "s.ckpt",
-                                         "--save-every",
-                                         "5",
-                                         "--load",
-                                         "l.ckpt",
-                                         "--loss-plot",
-                                         "p.svg"},
-                                        Optimizer::lars);
+                                                  "--save",
+                                                  "s.ckpt",
+                                                  "--save-every",
+                                                  "5",
+                                                  "--load",
+                                                  "l.ckpt",
+                                                  "--loss-plot",
+                                                  "p.svg"},
+                                                 Optimizer::lars);
   EXPECT_EQ(options.input, 64U);
   EXPECT_EQ(options.batch, 4U);
   EXPECT_EQ(options.compute, DataType::bf16);
@@ -140,8 +140,8 @@ TEST(NumericsOptions, AllGiven) {
 }
 
 TEST(NumericsOptions, MomentsOfAdamAndChecks) {
-  const NumericsOptions options = parse({"--numerics", "--beta1", "0.8", "--beta2", "0.99"}, Optimizer::adam);
-  EXPECT_TRUE(parse({"--numerics", "--check-gradients"}).check_gradients);
+  const NumericsOptions options = parse_numerics({"--numerics", "--beta1", "0.8", "--beta2", "0.99"}, Optimizer::adam);
+  EXPECT_TRUE(parse_numerics({"--numerics", "--check-gradients"}).check_gradients);
   EXPECT_EQ(options.optimizer.beta1, 0.8);
   EXPECT_EQ(options.optimizer.beta2, 0.99);
 }
@@ -167,7 +167,7 @@ TEST(NumericsOptions, MeanNothingWithoutNumerics) {
                                                    {"--label-smoothing", "0.5"}};
     std::vector<std::string> arguments{name};
     if (name != "--check-gradients") arguments.push_back(words.contains(name) ? words.at(name) : "1");
-    EXPECT_THAT(parse_error(arguments), AllOf(HasSubstr(name), HasSubstr("needs --")));
+    EXPECT_THAT(numerics_error(arguments), AllOf(HasSubstr(name), HasSubstr("needs --")));
   }
 }
 
@@ -201,25 +201,26 @@ TEST(NumericsOptions, WrongValues) {
   };
   for (WrongOption wrong : cases) {
     wrong.arguments.insert(wrong.arguments.begin(), "--numerics");
-    EXPECT_THAT(parse_error(wrong.arguments), AllOf(HasSubstr(wrong.arguments[1]), HasSubstr(wrong.message)));
+    EXPECT_THAT(numerics_error(wrong.arguments), AllOf(HasSubstr(wrong.arguments[1]), HasSubstr(wrong.message)));
   }
 }
 
 TEST(NumericsOptions, WrongTogether) {
-  EXPECT_THAT(parse_error({"--numerics", "--save-every", "2"}), HasSubstr("--save-every needs --save FILE"));
-  EXPECT_THAT(parse_error({"--numerics", "--save", "-"}), HasSubstr("--save -: standard output is taken"));
-  EXPECT_THAT(parse_error({"--numerics", "--loss-plot", "-"}), HasSubstr("--loss-plot -"));
-  EXPECT_THAT(parse_error({"--numerics", "--check-gradients", "--numeric-round", "fp16"}),
+  EXPECT_THAT(numerics_error({"--numerics", "--save-every", "2"}), HasSubstr("--save-every needs --save FILE"));
+  EXPECT_THAT(numerics_error({"--numerics", "--save", "-"}), HasSubstr("--save -: standard output is taken"));
+  EXPECT_THAT(numerics_error({"--numerics", "--loss-plot", "-"}), HasSubstr("--loss-plot -"));
+  EXPECT_THAT(numerics_error({"--numerics", "--check-gradients", "--numeric-round", "fp16"}),
               HasSubstr("needs fp32 without --numeric-round"));
-  EXPECT_THAT(parse_error({"--numerics", "--check-gradients", "--numeric-dtype", "bf16"}),
+  EXPECT_THAT(numerics_error({"--numerics", "--check-gradients", "--numeric-dtype", "bf16"}),
               HasSubstr("needs fp32 without --numeric-dtype bf16"));
-  EXPECT_THAT(parse_error({"--numerics", "--decay-norms", "off"}), HasSubstr("without --weight-decay"));
-  EXPECT_THAT(parse_error({"--numerics", "--lr-schedule", "cosine:10:5"}), HasSubstr("--lr-schedule: "));
-  EXPECT_THAT(parse_error({"--numerics", "--beta2", "0.9"}),
+  EXPECT_THAT(numerics_error({"--numerics", "--decay-norms", "off"}), HasSubstr("without --weight-decay"));
+  EXPECT_THAT(numerics_error({"--numerics", "--lr-schedule", "cosine:10:5"}), HasSubstr("--lr-schedule: "));
+  EXPECT_THAT(numerics_error({"--numerics", "--beta2", "0.9"}),
               HasSubstr("--beta2 has no meaning for the optimizer momentum; it is for adam, adamw, lamb"));
-  EXPECT_THAT(parse_error({"--numerics", "--momentum", "0.9"}, Optimizer::adam), HasSubstr("momentum, nesterov, lars"));
-  EXPECT_THAT(parse_error({"--numerics", "--epsilon", "0.1"}, Optimizer::sgd), HasSubstr("adam, adamw, lars, lamb"));
-  EXPECT_THAT(parse_error({"--numerics", "--trust-coefficient", "1"}, Optimizer::lamb), HasSubstr("it is for lars"));
+  EXPECT_THAT(numerics_error({"--numerics", "--momentum", "0.9"}, Optimizer::adam),
+              HasSubstr("momentum, nesterov, lars"));
+  EXPECT_THAT(numerics_error({"--numerics", "--epsilon", "0.1"}, Optimizer::sgd), HasSubstr("adam, adamw, lars, lamb"));
+  EXPECT_THAT(numerics_error({"--numerics", "--trust-coefficient", "1"}, Optimizer::lamb), HasSubstr("it is for lars"));
 }
 
 }  // namespace

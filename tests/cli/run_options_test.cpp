@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 /// Parses the arguments of `hcclsim run`.
 RunOptions parse(const std::vector<std::string>& arguments) {
-  Command app("hcclsim", "test");
+  Command app("run", "test");
   RunOptions options;
   add_run_options(app, options);
   EXPECT_EQ(app.parse(arguments), std::nullopt);
@@ -127,13 +127,13 @@ TEST(RunOptions, FrameworkSetsDefaults) {
   EXPECT_EQ(changed.fallback_split, hccl::FallbackSplit::vendor_default);
 }
 
-struct WrongOption {
+struct WrongRunOption {
   std::vector<std::string> arguments;
   std::string message;  ///< a part of it
 };
 
 TEST(RunOptions, WrongValues) {
-  const std::vector<WrongOption> cases{
+  const std::vector<WrongRunOption> cases{
       {{"--batch", "0"}, "--batch: '0' is not accepted; give a whole number from 1 to 65536"},
       {{"--batch", "-1"}, "--batch"},
       {{"--batch", "1e3"}, "'1e3'"},
@@ -177,14 +177,14 @@ TEST(RunOptions, WrongValues) {
       {{"--trace", "t", "--trace-ranks", "0,x"}, "'x' in '0,x' is not a rank"},
       {{"--trace", "t", "--trace-ranks", "0-4000000000"}, "is not a rank"},
   };
-  for (const WrongOption& wrong : cases) {
+  for (const WrongRunOption& wrong : cases) {
     const std::string message = parse_error(wrong.arguments);
     EXPECT_THAT(message, AllOf(HasSubstr(wrong.arguments[wrong.arguments.size() - 2]), HasSubstr(wrong.message)));
   }
 }
 
 TEST(RunOptions, WrongSplits) {
-  const std::vector<WrongOption> cases{
+  const std::vector<WrongRunOption> cases{
       {{"--split-by-size", "60,20,10"}, "must sum to 100, got 90; did you mean 60,20,20?"},
       {{"--split-by-size", "60,40%"}, "'40%' is not a percentage"},
       {{"--split-by-size", "-10,110"}, "'-10' is not a percentage"},
@@ -197,7 +197,7 @@ TEST(RunOptions, WrongSplits) {
       {{"--split-by-idx", "0,1,2,3,4,5,6,7,8"}, "--allow-many-segments"},
       {{"--split", "none", "--split-by-size", "50,50"}, "--split and --split-by-size exclude each other"},
   };
-  for (const WrongOption& wrong : cases) EXPECT_THAT(parse_error(wrong.arguments), HasSubstr(wrong.message));
+  for (const WrongRunOption& wrong : cases) EXPECT_THAT(parse_error(wrong.arguments), HasSubstr(wrong.message));
   EXPECT_EQ(parse({"--split-by-idx", "0,1,2,3,4,5,6,7,8", "--allow-many-segments"}).split_by_idx->size(), 9);
 }
 

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-Soc soc(std::string_view name) {
+Soc table_soc(std::string_view name) {
   std::vector<std::string> notes;
   return find_soc(name, notes);
 }
@@ -47,7 +47,7 @@ TEST(Soc, PeaksAreThoseOfThePlatformFiles) {
   };
   EXPECT_EQ(std::size(table), soc_names().size());
   for (const PublishedPeak& row : table) {
-    const Soc found = soc(row.name);
+    const Soc found = table_soc(row.name);
     EXPECT_NEAR(peak_flops(found, DataType::fp16) / 1e12, row.fp16_tera, 1.0) << row.name;
     EXPECT_EQ(found.vector_cores, row.vector_cores) << row.name;
     EXPECT_EQ(static_cast<double>(found.hbm_bytes), row.hbm_gib * 0x1p30) << row.name;
@@ -55,28 +55,28 @@ TEST(Soc, PeaksAreThoseOfThePlatformFiles) {
 }
 
 TEST(Soc, PeaksPerType) {
-  const Soc a1 = soc("910A");
+  const Soc a1 = table_soc("910A");
   EXPECT_DOUBLE_EQ(peak_flops(a1, DataType::fp16), 32 * 8192 * 1e9);
   EXPECT_DOUBLE_EQ(peak_flops(a1, DataType::int8), 2 * 32 * 8192 * 1e9);  // 512 TOPS at Hot Chips 2019
   EXPECT_EQ(peak_flops(a1, DataType::bf16), 0);
   EXPECT_DOUBLE_EQ(peak_flops(a1, DataType::fp32), peak_flops(a1, DataType::fp16));  // computed in fp16
   EXPECT_DOUBLE_EQ(a1.hbm_bandwidth, 1.024e12);
-  const Soc b2 = soc("910B2");
+  const Soc b2 = table_soc("910B2");
   EXPECT_NEAR(peak_flops(b2, DataType::bf16), 353.9e12, 0.1e12);
   EXPECT_NEAR(peak_flops(b2, DataType::fp32), 99.5e12, 0.1e12);
-  EXPECT_NEAR(peak_flops(soc("910B3"), DataType::fp32), 83e12, 0.1e12);
-  EXPECT_NEAR(peak_flops(soc("910B4"), DataType::fp32), 75e12, 0.1e12);
+  EXPECT_NEAR(peak_flops(table_soc("910B3"), DataType::fp32), 83e12, 0.1e12);
+  EXPECT_NEAR(peak_flops(table_soc("910B4"), DataType::fp32), 75e12, 0.1e12);
   EXPECT_EQ(peak_flops(b2, DataType::fp64), 0);
   EXPECT_DOUBLE_EQ(b2.hbm_bandwidth, 1.6 * 0x1p40);
-  EXPECT_DOUBLE_EQ(soc("910B4").hbm_bandwidth, 0.8 * 0x1p40);
+  EXPECT_DOUBLE_EQ(table_soc("910B4").hbm_bandwidth, 0.8 * 0x1p40);
 }
 
 TEST(Soc, RuntimeLimits) {
-  const Soc a1 = soc("910A");
+  const Soc a1 = table_soc("910A");
   EXPECT_EQ(a1.streams, 2048U);
   EXPECT_EQ(a1.events, 65535U);
   EXPECT_EQ(a1.notifies, 1024U);
-  const Soc a3 = soc("910_9391");
+  const Soc a3 = table_soc("910_9391");
   EXPECT_EQ(a3.streams, 1984U);
   EXPECT_EQ(a3.events, 65536U);
   EXPECT_EQ(a3.notifies, 8192U);
@@ -86,8 +86,8 @@ TEST(Soc, NamesIgnoreCaseAndPrefix) {
   for (const char* name : {"910A", "910a", "Ascend910A", "ascend910a", "ASCEND910A"}) {
     EXPECT_EQ(soc(name).name, "Ascend910A");
   }
-  EXPECT_EQ(soc("Ascend910_9391").name, "Ascend910_9391");
-  EXPECT_EQ(soc("old-910b").cube_cores, 30U);
+  EXPECT_EQ(table_soc("Ascend910_9391").name, "Ascend910_9391");
+  EXPECT_EQ(table_soc("old-910b").cube_cores, 30U);
 }
 
 TEST(Soc, NotesSayWhatIsNotCalibrated) {
@@ -203,7 +203,7 @@ TEST(ResolveSoc, BadPropertiesNameHostAndProperty) {
 }
 
 TEST(InlineReduce, FirstGenerationSumsAlignedFp32Only) {
-  const Soc a1 = soc("910A");
+  const Soc a1 = table_soc("910A");
   using enum sim::Transport;
   EXPECT_TRUE(inline_reduce(a1, DataType::fp32, ReduceOp::sum, 128, sdma));
   EXPECT_TRUE(inline_reduce(a1, DataType::fp32, ReduceOp::sum, 4096, sdma));

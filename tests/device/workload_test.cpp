@@ -14,14 +14,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Soc soc(std::string_view name = "910A") {
+Soc soc_of(std::string_view name = "910A") {
   std::vector<std::string> notes;
   return find_soc(name, notes);
 }
 
 Workload resnet50(std::uint32_t batch, const WorkloadOptions& options = {}) {
   std::vector<std::string> notes;
-  return make_workload(models::make_model({.name = "resnet50", .batch = batch}), soc(), options, notes);
+  return make_workload(models::make_model({.name = "resnet50", .batch = batch}), soc_of(), options, notes);
 }
 
 TEST(Workload, ResNet50Shape) {
@@ -52,11 +52,11 @@ TEST(Workload, MomentumUpdateByHand) {
   // Five fp32 passes over the 2048000 weights of the classifier: 40.96 MB at 1.024 TB/s are 40 us.
   const Workload step = resnet50(32);
   EXPECT_EQ(step.gradients[1].elements, 2048000U);
-  EXPECT_NEAR(step.gradients[1].update[0].duration, soc().t0 + 40e-6, 1e-12);
+  EXPECT_NEAR(step.gradients[1].update[0].duration, soc_of().t0 + 40e-6, 1e-12);
 }
 
 TEST(Workload, KernelsHaveTheTimesOfTheCostModel) {
-  const Soc chip = soc();
+  const Soc chip = soc_of();
   const models::Graph graph = models::make_model({.name = "resnet18", .batch = 4});
   const models::Step lowered = models::lower(graph, {.amp = models::Amp::o2, .communication = DataType::fp32});
   std::vector<std::string> notes;
@@ -92,18 +92,18 @@ TEST(Workload, ChecksReadEveryGradientOnce) {
   EXPECT_EQ(checks[1].name, "fc.weight:norm");
   EXPECT_EQ(checks[0].phase, models::Phase::update);
   // 2048000 fp32 elements and 4 bytes of result at 1.024 TB/s.
-  EXPECT_NEAR(checks[0].duration, soc().t0 + (8192000 + 4) / 1.024e12, 1e-12);
+  EXPECT_NEAR(checks[0].duration, soc_of().t0 + (8192000 + 4) / 1.024e12, 1e-12);
   EXPECT_NEAR(checks[1].duration, checks[0].duration, 1e-15);
   // The factor of the clip from 161 partial sums: one cycle of the vector cores.
-  EXPECT_NEAR(step.clip_factor.value().duration, soc().t0 + 1e-9, 1e-15);
+  EXPECT_NEAR(step.clip_factor.value().duration, soc_of().t0 + 1e-9, 1e-15);
   EXPECT_TRUE(step.overflow_flag);
   EXPECT_EQ(step.hbm.peak(), plain.hbm.peak() + 4 + (161 + 1) * 4);
-  EXPECT_GT(compute_time(step), compute_time(plain) + 322 * soc().t0);
+  EXPECT_GT(compute_time(step), compute_time(plain) + 322 * soc_of().t0);
 }
 
 TEST(Workload, ChecksAreOfTheTypeThatIsCommunicated) {
   const Workload step = resnet50(32, {.gradient_type = DataType::fp16, .checks = {.overflow = true}});
-  EXPECT_NEAR(step.gradients[1].checks.at(0).duration, soc().t0 + (4096000 + 4) / 1.024e12, 1e-12);
+  EXPECT_NEAR(step.gradients[1].checks.at(0).duration, soc_of().t0 + (4096000 + 4) / 1.024e12, 1e-12);
   EXPECT_FALSE(step.clip_factor.has_value());
   const Workload clipped = resnet50(32, {.checks = {.global_norm = true}});
   EXPECT_EQ(clipped.gradients[0].checks.size(), 1U);
@@ -114,7 +114,7 @@ TEST(Workload, HbmByHand) {
   // Linear 4 -> 3 with ReLU, linear 3 -> 2, batch 2, all fp32: 15 + 8 = 23 parameters.
   std::vector<std::string> notes;
   const Workload step = make_workload(
-      models::make_model({.name = "mlp:4,3,2", .batch = 2}), soc(),
+      models::make_model({.name = "mlp:4,3,2", .batch = 2}), soc_of(),
       {.amp = models::Amp::o0, .optimizer = models::Optimizer::adam, .communication_buffers = 1000}, notes);
   EXPECT_EQ(step.hbm.weights, 23U * 4);
   EXPECT_EQ(step.hbm.gradients, 23U * 4);
@@ -139,7 +139,7 @@ TEST(Workload, HbmOfResNet50) {
   EXPECT_GT(small.activations, 32U * 40'000'000U);
   EXPECT_LT(small.activations, 32U * 55'000'000U);
   EXPECT_NEAR(static_cast<double>(large.activations) / static_cast<double>(small.activations), 8, 0.01);
-  EXPECT_EQ(check_hbm(large, soc(), HbmCheck::error), "");
+  EXPECT_EQ(check_hbm(large, soc_of(), HbmCheck::error), "");
 }
 
 TEST(Workload, HbmExceeded) {
@@ -148,7 +148,7 @@ TEST(Workload, HbmExceeded) {
                            .optimizer_state = Bytes{5} << 30,
                            .activations = Bytes{20} << 30,
                            .communication = Bytes{1} << 29};
-  Soc chip = soc();
+  Soc chip = soc_of();
   const std::string warning = check_hbm(account, chip, HbmCheck::warn);
   EXPECT_THAT(warning, AllOf(HasSubstr("Ascend910A"), HasSubstr("32.50 GiB of 32.00 GiB"), HasSubstr("weights 3.00"),
                              HasSubstr("gradients 4.00"), HasSubstr("optimizer state 5.00"),
@@ -168,9 +168,10 @@ TEST(Workload, HbmExceeded) {
 TEST(Workload, GradientTypesThatCannotBe) {
   std::vector<std::string> notes;
   const models::Graph graph = models::make_model({.name = "resnet18", .batch = 1});
-  EXPECT_THROW((void)make_workload(graph, soc(), {.gradient_type = DataType::int8}, notes), Error);
-  EXPECT_THROW((void)make_workload(graph, soc("910A"), {.gradient_type = DataType::bf16}, notes), Error);
-  EXPECT_EQ(make_workload(graph, soc("910B2"), {.gradient_type = DataType::bf16}, notes).gradient_type, DataType::bf16);
+  EXPECT_THROW((void)make_workload(graph, soc_of(), {.gradient_type = DataType::int8}, notes), Error);
+  EXPECT_THROW((void)make_workload(graph, soc_of("910A"), {.gradient_type = DataType::bf16}, notes), Error);
+  EXPECT_EQ(make_workload(graph, soc_of("910B2"), {.gradient_type = DataType::bf16}, notes).gradient_type,
+            DataType::bf16);
 }
 
 models::GradientProfile profile() {
@@ -184,7 +185,7 @@ models::GradientProfile profile() {
 
 TEST(Workload, FromAProfile) {
   std::vector<std::string> notes;
-  const Workload step = make_workload(profile(), soc(), {}, notes);
+  const Workload step = make_workload(profile(), soc_of(), {}, notes);
   EXPECT_EQ(step.title, "measured.csv");
   ASSERT_EQ(step.kernels.size(), 2U);
   EXPECT_EQ(step.kernels[0].duration, 0.010);
@@ -196,7 +197,7 @@ TEST(Workload, FromAProfile) {
   EXPECT_EQ(step.gradients[2].parameter, 0U);
   EXPECT_EQ(step.gradients[2].elements, 10000U);
   // 40000 bytes five times over 1.024 TB/s.
-  EXPECT_NEAR(step.gradients[2].update.at(0).duration, soc().t0 + 200000 / 1.024e12, 1e-15);
+  EXPECT_NEAR(step.gradients[2].update.at(0).duration, soc_of().t0 + 200000 / 1.024e12, 1e-15);
   EXPECT_EQ(step.hbm.weights, 44400U);
   EXPECT_EQ(step.hbm.gradients, 44400U);
   EXPECT_EQ(step.hbm.optimizer_state, 44400U);
@@ -207,7 +208,7 @@ TEST(Workload, FromAProfile) {
 
 TEST(Workload, FromAProfileInFp16) {
   std::vector<std::string> notes;
-  const Workload step = make_workload(profile(), soc(), {.gradient_type = DataType::fp16}, notes);
+  const Workload step = make_workload(profile(), soc_of(), {.gradient_type = DataType::fp16}, notes);
   EXPECT_EQ(step.gradients[2].elements, 20000U);
   EXPECT_EQ(step.hbm.weights, 88800U);             // fp32 masters
   EXPECT_EQ(step.hbm.gradients, 44400U);           // as communicated
@@ -219,13 +220,13 @@ TEST(Workload, ProfileWithOddSizes) {
   odd.gradients[1].bytes = 4002;
   std::vector<std::string> notes;
   try {
-    (void)make_workload(odd, soc(), {}, notes);
+    (void)make_workload(odd, soc_of(), {}, notes);
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_input);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("b has"), HasSubstr("4002"), HasSubstr("fp32")));
   }
-  EXPECT_EQ(make_workload(odd, soc(), {.gradient_type = DataType::fp16}, notes).gradients[1].elements, 2001U);
+  EXPECT_EQ(make_workload(odd, soc_of(), {.gradient_type = DataType::fp16}, notes).gradients[1].elements, 2001U);
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ namespace {
 
 using device::Generation;
 using testing::HasSubstr;
-using enum AlgoOperator;
 
 /// "level 1, level 2" of an operator.
 std::string levels(const AlgoSetting& setting, AlgoOperator op) {
@@ -28,6 +27,7 @@ TEST(AlgoSetting, OneChoiceHoldsForAllOperators) {
 }
 
 TEST(AlgoSetting, WhatIsNotNamedStaysWithHccl) {
+  using enum AlgoOperator;
   EXPECT_EQ(levels(parse_algo_setting(""), allreduce), "NA, NA");
   EXPECT_EQ(levels(parse_algo_setting("   "), allreduce), "NA, NA");
   EXPECT_EQ(levels(parse_algo_setting("level0:NA"), allreduce), "NA, NA");
@@ -40,11 +40,13 @@ TEST(AlgoSetting, WhatIsNotNamedStaysWithHccl) {
 }
 
 TEST(AlgoSetting, LevelsComeInAnyOrderAndSpacesDoNotCount) {
+  using enum AlgoOperator;
   EXPECT_EQ(levels(parse_algo_setting(" level2 : ring ; level1:NB "), scatter), "NB, ring");
   EXPECT_EQ(levels(parse_algo_setting("all reduce = level1:NHR_V1"), allreduce), "NHR_V1, NA");
 }
 
 TEST(AlgoSetting, OthersAreTheOperatorsThatAreNotNamedWhereverItStands) {
+  using enum AlgoOperator;
   for (const char* text : {"others=level1:NHR/alltoall=level1:pairwise/reduce=level0:NA",
                            "alltoall=level1:pairwise/others=level1:NHR/reduce=level0:NA"}) {
     const AlgoSetting setting = parse_algo_setting(text);
@@ -57,11 +59,13 @@ TEST(AlgoSetting, OthersAreTheOperatorsThatAreNotNamedWhereverItStands) {
 }
 
 TEST(AlgoSetting, AhcSpansBothLevels) {
+  using enum AlgoOperator;
   EXPECT_EQ(levels(parse_algo_setting("level1:AHC"), allreduce), "AHC, AHC");
   EXPECT_EQ(levels(parse_algo_setting("level1:AHC;level2:ring"), allreduce), "AHC, AHC");
 }
 
 TEST(AlgoSetting, EveryAlgorithmOfALevelHasItsName) {
+  using enum AlgoOperator;
   for (const char* name : {"ring", "H-D_R", "NHR", "NHR_V1", "NB", "AHC", "pipeline", "pairwise", "NA"}) {
     EXPECT_EQ(name_of(parse_algo_setting(std::string("level1:") + name).of(allreduce).level1), name);
   }

@@ -47,14 +47,14 @@ std::string essence(const CheckReport& report) {
   return text;
 }
 
-struct Tally {
+struct SymmetryTally {
   std::size_t compared = 0;
   std::size_t by_servers = 0;  ///< of them; they turn by more than one rank
   std::size_t refused = 0;
 };
 
 /// Compares both ways if the schedule rotates.
-void compare(const Schedule& schedule, const std::string& name, Tally& tally) {
+void compare(const Schedule& schedule, const std::string& name, SymmetryTally& tally) {
   const std::optional<Rotation> rotation = Rotation::of(schedule);
   if (!rotation) return;
   const CheckReport one = check(schedule, by_rotation);
@@ -85,7 +85,7 @@ void for_each_schedule(const std::vector<Rank>& rank_counts, const Visit& visit)
 }
 
 TEST(CheckerSymmetry, OneRankSaysTheSameAsAllOfRightSchedules) {
-  std::map<std::string, Tally> tallies;
+  std::map<std::string, SymmetryTally> tallies;
   for_each_schedule({2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 33}, [&](const Schedule& schedule, const std::string& name) {
     compare(schedule, fmt::format("{}, {} ranks", name, schedule.ranks), tallies[name]);
   });
@@ -106,7 +106,7 @@ TEST(CheckerSymmetry, OneRankSaysTheSameAsAllOfRightSchedules) {
 
 TEST(CheckerSymmetry, OneRankSaysTheSameAsAllOfWrongSchedules) {
   std::mt19937_64 random(4);
-  Tally tally;
+  SymmetryTally tally;
   std::map<std::string, std::size_t> kinds;
   for_each_schedule({2, 3, 4, 6, 9, 16}, [&](const Schedule& schedule, const std::string& name) {
     if (!Rotation::of(schedule)) return;
@@ -165,7 +165,7 @@ TEST(CheckerSymmetry, ARankThatHasEndedInTheMiddleOfItsServer) {
 }
 
 TEST(CheckerSymmetry, BuffersThatAreTooSmallForSomeRanks) {
-  Tally tally;
+  SymmetryTally tally;
   for_each_schedule({2, 3, 4, 6, 9, 16}, [&](const Schedule& schedule, const std::string& name) {
     if (!Rotation::of(schedule)) return;
     for (const Buffer buffer : {Buffer::scratch, Buffer::ccl}) {

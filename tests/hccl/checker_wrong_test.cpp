@@ -14,8 +14,8 @@
 #include "hccl/collective/ring.hpp"
 #include "tests/support/refused.hpp"
 
-/// Wrong schedules, written by hand with one defect each: each is refused at the right level, with the right kind of
-/// finding, and the message names what is wrong. A level that is refused is the first one that has findings.
+/// WrongSchedule schedules, written by hand with one defect each: each is refused at the right level, with the right
+/// kind of finding, and the message names what is wrong. A level that is refused is the first one that has findings.
 namespace hcclsim::hccl {
 namespace {
 
@@ -63,7 +63,7 @@ Schedule by_hand(Rank ranks, std::uint32_t notifies, const std::vector<std::pair
 Peer rank(Rank number) { return {Peer::Kind::offset, static_cast<std::uint16_t>(number + 1), {0, 0, 0, 0}}; }
 const Range whole = output({});
 
-struct Wrong {
+struct WrongSchedule {
   const char* name;
   const char* level;
   const char* kind;
@@ -77,8 +77,8 @@ Schedule changed(Schedule schedule, const std::function<void(Schedule&)>& change
   return schedule;
 }
 
-void expect_refused(const std::vector<Wrong>& schedules) {
-  for (const Wrong& wrong : schedules)
+void expect_refused_as(const std::vector<WrongSchedule>& schedules) {
+  for (const WrongSchedule& wrong : schedules)
     test::expect_refused(check(wrong.schedule(), wrong.options), {wrong.name, wrong.level, wrong.kind, wrong.message});
 }
 
@@ -86,7 +86,7 @@ TEST(CheckerRefuses, FormOfTheSchedule) {
   const auto ring_with = [](std::function<void(Schedule&)> change) {
     return [change = std::move(change)] { return changed(ring(), change); };
   };
-  expect_refused({
+  expect_refused_as({
       {"no ranks", "L0", "schedule", "at least one rank", ring_with([](Schedule& s) { s.ranks = 0; })},
       {"alignment cuts elements", "L0", "alignment", "alignment 6 is not a multiple of the 4 bytes of fp32",
        ring_with([](Schedule& s) { s.alignment = 6; })},
@@ -111,7 +111,7 @@ TEST(CheckerRefuses, FormOfTheSchedule) {
 }
 
 TEST(CheckerRefuses, FormOfTasks) {
-  expect_refused({
+  expect_refused_as({
       {"peer is the rank itself", "L0", "peer", "rank 0, queue 0, task 2 (write-reduce to rank 0",
        [] { return changed(ring(), [](Schedule& s) { task_of(s, 0, 2).peer.value.base = 0; }); }},
       {"notify beyond the last", "L0", "notify", "notify 99; a rank has 4",
@@ -147,7 +147,7 @@ TEST(CheckerRefuses, FormOfTasks) {
 }
 
 TEST(CheckerRefuses, Matching) {
-  expect_refused({
+  expect_refused_as({
       {"wait deleted", "L1", "post-without-wait", "notify 1 of rank 0 is posted 3 times and waited for 0 times",
        [] { return changed(ring(), [](Schedule& s) { erase(s, 0, TaskKind::wait, 1); }); }},
       {"post deleted", "L1", "wait-without-post", "notify 0 of rank 0 is posted 0 times and waited for 3 times",
@@ -186,7 +186,7 @@ TEST(CheckerRefuses, Matching) {
 }
 
 TEST(CheckerRefuses, Deadlocks) {
-  expect_refused({
+  expect_refused_as({
       {"everybody waits first", "L2", "deadlock", "4 queues stop; shortest cycle of 4: rank 0, queue 0, task 0",
        [] { return changed(ring(), [](Schedule& s) { std::swap(task_of(s, 0, 0), task_of(s, 0, 1)); }); }},
       {"two ranks wait for each other, a third for them", "L2", "deadlock", "3 queues stop; shortest cycle of 2",
@@ -210,7 +210,7 @@ TEST(CheckerRefuses, Deadlocks) {
 }
 
 TEST(CheckerRefuses, Races) {
-  expect_refused({
+  expect_refused_as({
       {"written before the owner is ready", "L3", "before-start", "rank 0, queue 0, task 1 (write-reduce to rank 1",
        [] { return changed(ring(), [](Schedule& s) { std::swap(task_of(s, 0, 1), task_of(s, 0, 2)); }); }},
       {"written is told before it is", "L3", "race", "in no fixed order",
@@ -237,7 +237,7 @@ TEST(CheckerRefuses, Races) {
 }
 
 TEST(CheckerRefuses, Meaning) {
-  expect_refused({
+  expect_refused_as({
       {"a round too few", "L4", "contribution", "the contribution of rank",
        [] { return changed(ring(), [](Schedule& s) { strand_of(s).loops[0].rounds.base = 2; }); }},
       {"reduced twice", "L4", "contribution", "2 times",
@@ -276,7 +276,7 @@ TEST(CheckerRefuses, Meaning) {
 }
 
 TEST(CheckerRefuses, OrderOfReduction) {
-  expect_refused({
+  expect_refused_as({
       {"every rank reduces in an order of its own", "L5", "ranks-differ", "different orders",
        [] {
          return changed(mesh_one_shot_allreduce({4, elements}, true), [](Schedule& s) {

@@ -19,7 +19,7 @@ namespace {
 
 using Groups = std::vector<std::uint32_t>;
 
-TaskProgram program_of(const Schedule& schedule) {
+TaskProgram program_to_cut(const Schedule& schedule) {
   Findings none(1);
   return unroll(schedule, none);
 }
@@ -92,7 +92,7 @@ TEST(Cuts, NoAlgorithmDoesWithLess) {
   for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
     for (const Rank ranks : {2U, 3U, 4U, 8U, 9U}) {
       if (!algorithm.fits(ranks)) continue;
-      const TaskProgram program = program_of(algorithm.build(test::operation_of(algorithm, ranks, 96)));
+      const TaskProgram program = program_to_cut(algorithm.build(test::operation_of(algorithm, ranks, 96)));
       for (int repetition = 0; repetition < 4; ++repetition) {
         Groups group(ranks);
         for (std::uint32_t& of_rank : group) of_rank = static_cast<std::uint32_t>(random() % 3);

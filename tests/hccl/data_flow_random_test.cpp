@@ -14,12 +14,12 @@ namespace hcclsim::hccl {
 namespace {
 
 constexpr Rank ranks = 3;
-constexpr std::uint64_t elements = 12;
+constexpr std::uint64_t random_elements = 12;
 constexpr Bytes element = 8;
 
 /// Elements first … first+count−1 of a buffer.
 Range range_of(Buffer buffer, std::int32_t first, std::uint32_t count) {
-  const Cut cut{.parts = elements, .count = count, .index = {buffer == Buffer::output ? first : 0, 0, 0, 0}};
+  const Cut cut{.parts = random_elements, .count = count, .index = {buffer == Buffer::output ? first : 0, 0, 0, 0}};
   return buffer == Buffer::output ? output({cut}) : scratch({cut}, {first, 0, 0, 0}, element);
 }
 
@@ -28,14 +28,14 @@ class Program {
   explicit Program(std::uint64_t seed) : random_(seed) {
     schedule_.algorithm = "random";
     schedule_.ranks = ranks;
-    schedule_.elements = elements;
+    schedule_.elements = random_elements;
     schedule_.type = DataType::int64;
     schedule_.alignment = element;
-    schedule_.scratch = elements * element;
+    schedule_.scratch = random_elements * element;
     schedule_.notifies = 2;
     schedule_.groups = {Group::block(ranks), Group::ordered(ranks, {0})};
     // Nothing may be read from scratch memory before it is written: every rank fills its own first, then tells rank 0.
-    Task fill = reduce(output({}), scratch({}, {}, elements * element), false);
+    Task fill = reduce(output({}), scratch({}, {}, random_elements * element), false);
     fill.kind = TaskKind::copy;
     schedule_.stages.push_back({"fill", {{.group = 0, .loops = {{.tasks = {fill}}}}}});
     schedule_.groups.push_back(Group::ordered(ranks, {1, 2}));
@@ -60,9 +60,9 @@ class Program {
     static constexpr TaskKind kinds[] = {TaskKind::copy, TaskKind::reduce,       TaskKind::write,
                                          TaskKind::read, TaskKind::write_reduce, TaskKind::read_reduce};
     const TaskKind kind = kinds[below(6)];
-    const auto count = static_cast<std::uint32_t>(below(elements) + 1);
-    const std::int32_t from = below(elements - count + 1);
-    const std::int32_t to = below(elements - count + 1);
+    const auto count = static_cast<std::uint32_t>(below(random_elements) + 1);
+    const std::int32_t from = below(random_elements - count + 1);
+    const std::int32_t to = below(random_elements - count + 1);
     const auto buffer = [this] { return below(2) == 0 ? Buffer::output : Buffer::scratch; };
     const Buffer source = buffer();
     const Buffer destination = buffer();
@@ -81,7 +81,7 @@ TEST(DataFlow, RandomProgramsEqualTheInterpreter) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     std::mt19937_64 random(seed);
     const Schedule schedule = Program(seed).with_tasks(static_cast<int>(random() % 25));
-    std::vector<test::Values> values(ranks, test::Values(elements));
+    std::vector<test::Values> values(ranks, test::Values(random_elements));
     for (test::Values& of_rank : values) {
       for (std::int64_t& value : of_rank) value = static_cast<std::int64_t>(random() % 1000);
     }

@@ -47,8 +47,8 @@ double halving_doubling(double p, double n, const Costs& costs) {
          ((core - 1) / core + folds / 2) * n * costs.gamma;
 }
 
-using Parameters = std::tuple<Rank, Rank, sim::NetworkKind>;  // servers, NPUs in each
-class HierarchicalTime : public testing::TestWithParam<Parameters> {};
+using HierarchyParameters = std::tuple<Rank, Rank, sim::NetworkKind>;  // servers, NPUs in each
+class HierarchicalTime : public testing::TestWithParam<HierarchyParameters> {};
 INSTANTIATE_TEST_SUITE_P(Collective, HierarchicalTime,
                          testing::Combine(testing::Values(2U, 3U, 4U, 6U), testing::Values(1U, 2U, 3U, 4U, 6U),
                                           testing::Values(sim::NetworkKind::simgrid, sim::NetworkKind::fluid)),

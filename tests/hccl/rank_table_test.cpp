@@ -23,7 +23,7 @@ namespace hcclsim::hccl {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using PatchedJson = nlohmann::json;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
@@ -59,11 +59,11 @@ std::map<std::string, std::vector<std::string>> devices_of(const RankTable& tabl
   return servers;
 }
 
-void expect_case(const Json& expected) {
+void expect_case(const PatchedJson& expected) {
   const std::string text = expected.contains("text")
                                ? expected["text"].get<std::string>()
-                               : Json::parse(contents(folder + expected["table"].get<std::string>()))
-                                     .patch(expected.value("patch", Json::array()))
+                               : PatchedJson::parse(contents(folder + expected["table"].get<std::string>()))
+                                     .patch(expected.value("patch", PatchedJson::array()))
                                      .dump();
   const auto errors = expected["errors"].get<std::vector<std::string>>();
   EXPECT_THAT(problems_of(text), ElementsAreArray(errors));
@@ -79,7 +79,7 @@ TEST(RankTable, Cases) {
   std::size_t bad = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder + "cases")) {
     SCOPED_TRACE(entry.path().string());
-    const Json expected = Json::parse(contents(entry.path().string()));
+    const PatchedJson expected = PatchedJson::parse(contents(entry.path().string()));
     expect_case(expected);
     ++cases;
     if (!expected["errors"].empty()) ++bad;
@@ -115,7 +115,7 @@ TEST(RankTable, WritesWhatItReads) {
 }
 
 TEST(RankTable, AReaderStopsAtTheFirstProblemAndCountsTheOthers) {
-  Json table = Json::parse(contents(folder + "two_servers.json"));
+  PatchedJson table = PatchedJson::parse(contents(folder + "two_servers.json"));
   table["status"] = "ready";
   table["server_count"] = "7";
   const std::string path = test::write_temporary("bad_table.json", table.dump());
@@ -146,7 +146,7 @@ TEST(RankTable, FilesThatCannotBeRead) {
 TEST(RankTable, SurvivesRandomDamage) {
   std::mt19937 random(4);
   for (const char* const name : {"two_servers.json", "two_super_pods.json", "group_list.json"}) {
-    const std::string sound = Json::parse(contents(folder + name)).dump();
+    const std::string sound = PatchedJson::parse(contents(folder + name)).dump();
     std::size_t refused = 0;
     for (int round = 0; round < 400; ++round) {
       std::string text = sound;

@@ -9,12 +9,13 @@
 #include "hccl/collective/ring.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/units.hpp"
 
 /// The runtime driven by hand, without a plan: tasks arrive from callbacks at any date.
 namespace hcclsim::hccl {
 namespace {
 
-constexpr double us = 1e-6;
+using test::us;
 
 std::string two_npus() {
   test::TestPlatform platform;

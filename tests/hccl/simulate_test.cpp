@@ -13,16 +13,17 @@
 #include "hccl/runtime/limit.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/units.hpp"
 
 /// Times of collectives, worked out by hand: alone, back to back with a host that issues them, and at the same time.
 namespace hcclsim::hccl {
 namespace {
 
-constexpr double us = 1e-6;
-constexpr double slice = 1.024;                // 10240 B over a link of 10 GB/s
-constexpr double ring_time = 2 * (1 + slice);  // a ring of two NPUs, each with 20480 B; alpha is 1 us
+using test::us;
+constexpr double slice = 1.024;                    // 10240 B over a link of 10 GB/s
+constexpr double two_ring_time = 2 * (1 + slice);  // a ring of two NPUs, each with 20480 B; alpha is 1 us
 
-std::shared_ptr<const Schedule> ring_of_two() {
+std::shared_ptr<const Schedule> small_ring_of_two() {
   return std::make_shared<const Schedule>(ring_allreduce({2, 5120}, true));
 }
 
@@ -81,7 +82,7 @@ testing::Matcher<std::vector<double>> near(const std::vector<double>& expected) 
 TEST_P(SimulateTest, ACollectiveAlone) {
   const auto numbers = times([&] {
     Bench bench;
-    const auto result = bench.run(options(LaunchMode::graph, 1, 0), {{"ring", ring_of_two()}});
+    const auto result = bench.run(options(LaunchMode::graph, 1, 0), {{"ring", small_ring_of_two()}});
     const CollectiveTime& time = result.calls.at(0);
     return std::vector<double>{time.start / us,
                                time.end / us,
@@ -93,7 +94,7 @@ TEST_P(SimulateTest, ACollectiveAlone) {
                                static_cast<double>(time.stats.payload),
                                time.stats.busiest_links.at(0).time / us};
   });
-  EXPECT_THAT(numbers, near({0, ring_time, ring_time, ring_time, ring_time, 4, 4, 20480, 2 * slice}));
+  EXPECT_THAT(numbers, near({0, two_ring_time, two_ring_time, two_ring_time, two_ring_time, 4, 4, 20480, 2 * slice}));
 }
 
 // Calls back to back: the host issues the next one while the device works.
@@ -101,15 +102,15 @@ TEST_P(SimulateTest, BackToBackCostsTheLargerOfDeviceAndHost) {
   const auto run = [&](LaunchMode mode, Seconds launch, std::uint32_t iterations, std::uint32_t warmups) {
     return times([&] {
       Bench bench(2, launch);
-      const auto result = bench.run(options(mode, iterations, warmups), {{"ring", ring_of_two()}});
+      const auto result = bench.run(options(mode, iterations, warmups), {{"ring", small_ring_of_two()}});
       return std::vector<double>{result.calls.at(0).per_iteration / us, result.makespan / us,
                                  static_cast<double>(result.simulated)};
     });
   };
-  EXPECT_THAT(run(LaunchMode::graph, 9 * us, 4, 2), near({ring_time, 6 * ring_time, 1}));
-  EXPECT_THAT(run(LaunchMode::op, 3 * us, 3, 1), near({ring_time, 3 + 4 * ring_time, 1}));
-  EXPECT_THAT(run(LaunchMode::op, 3 * us, 2, 0), near({1.5 + ring_time, 3 + 2 * ring_time, 1}));
-  EXPECT_THAT(run(LaunchMode::op, 10 * us, 3, 1), near({10, 40 + ring_time, 1}));
+  EXPECT_THAT(run(LaunchMode::graph, 9 * us, 4, 2), near({ring_time, 6 * two_ring_time, 1}));
+  EXPECT_THAT(run(LaunchMode::op, 3 * us, 3, 1), near({ring_time, 3 + 4 * two_ring_time, 1}));
+  EXPECT_THAT(run(LaunchMode::op, 3 * us, 2, 0), near({1.5 + two_ring_time, 3 + 2 * two_ring_time, 1}));
+  EXPECT_THAT(run(LaunchMode::op, 10 * us, 3, 1), near({10, 40 + two_ring_time, 1}));
 }
 
 // The same without the argument that iterations are equal: two calls per iteration.
@@ -117,15 +118,17 @@ TEST_P(SimulateTest, WhatIsSimulatedOnceEqualsAllIterations) {
   const auto run = [&](LaunchMode mode, Seconds launch) {
     return times([&] {
       Bench bench(2, launch);
-      const auto result = bench.run(options(mode, 2, 1), {{"one", ring_of_two()}, {"two", ring_of_two()}});
+      const auto result = bench.run(options(mode, 2, 1), {{"one", small_ring_of_two()}, {"two", small_ring_of_two()}});
       return std::vector<double>{result.calls.at(0).per_iteration / us, result.calls.at(1).duration / us,
                                  result.calls.at(1).end / us, result.makespan / us,
                                  static_cast<double>(result.simulated)};
     });
   };
-  EXPECT_THAT(run(LaunchMode::graph, 9 * us), near({2 * ring_time, ring_time, 6 * ring_time, 6 * ring_time, 3}));
-  EXPECT_THAT(run(LaunchMode::op, 3 * us), near({2 * ring_time, ring_time, 3 + 6 * ring_time, 3 + 6 * ring_time, 3}));
-  EXPECT_THAT(run(LaunchMode::op, 10 * us), near({20, ring_time, 60 + ring_time, 60 + ring_time, 3}));
+  EXPECT_THAT(run(LaunchMode::graph, 9 * us),
+              near({2 * two_ring_time, two_ring_time, 6 * two_ring_time, 6 * two_ring_time, 3}));
+  EXPECT_THAT(run(LaunchMode::op, 3 * us),
+              near({2 * two_ring_time, two_ring_time, 3 + 6 * two_ring_time, 3 + 6 * two_ring_time, 3}));
+  EXPECT_THAT(run(LaunchMode::op, 10 * us), near({20, two_ring_time, 60 + two_ring_time, 60 + two_ring_time, 3}));
 }
 
 // The same for algorithms on a real topology, where only some end on all ranks at once. A second call, which does
@@ -178,7 +181,7 @@ TEST_P(SimulateTest, TwoAtOnceShareTheLink) {
   const auto numbers = times([&] {
     Bench bench;
     const auto result = bench.run(options(LaunchMode::graph, 1, 0),
-                                  {{"one", ring_of_two(), {}, 0, 0}, {"two", ring_of_two(), {}, 0, 1}});
+                                  {{"one", small_ring_of_two(), {}, 0, 0}, {"two", small_ring_of_two(), {}, 0, 1}});
     return std::vector<double>{result.calls.at(0).duration / us, result.calls.at(1).duration / us,
                                result.makespan / us};
   });
@@ -190,8 +193,8 @@ TEST_P(SimulateTest, TwoAtOnceShareTheLink) {
 TEST_P(SimulateTest, AHostIssuesToItsStreamsInTurn) {
   const auto numbers = times([&] {
     Bench bench(2, 1 * us);
-    const auto result =
-        bench.run(options(LaunchMode::op, 1, 0), {{"one", ring_of_two(), {}, 0, 7}, {"two", ring_of_two(), {}, 0, 2}});
+    const auto result = bench.run(options(LaunchMode::op, 1, 0),
+                                  {{"one", small_ring_of_two(), {}, 0, 7}, {"two", small_ring_of_two(), {}, 0, 2}});
     return std::vector<double>{result.calls.at(0).start / us, result.calls.at(0).end / us,
                                result.calls.at(1).start / us, result.calls.at(1).end / us};
   });
@@ -201,13 +204,13 @@ TEST_P(SimulateTest, AHostIssuesToItsStreamsInTurn) {
 TEST_P(SimulateTest, GroupsOfTheirOwnAndLaterStarts) {
   const auto numbers = times([&] {
     Bench bench(4);
-    const auto result = bench.run(options(LaunchMode::graph, 1, 0),
-                                  {{"one", ring_of_two(), {3, 1}, 0, 0}, {"two", ring_of_two(), {0, 2}, 5 * us, 0}});
+    const auto result = bench.run(options(LaunchMode::graph, 1, 0), {{"one", small_ring_of_two(), {3, 1}, 0, 0},
+                                                                     {"two", small_ring_of_two(), {0, 2}, 5 * us, 0}});
     return std::vector<double>{result.calls.at(0).start / us, result.calls.at(0).end / us,
                                result.calls.at(1).start / us, result.calls.at(1).end / us,
                                static_cast<double>(result.calls.at(1).stats.transfers)};
   });
-  EXPECT_THAT(numbers, near({0, ring_time, 5, 5 + ring_time, 4}));
+  EXPECT_THAT(numbers, near({0, two_ring_time, 5, 5 + two_ring_time, 4}));
 }
 
 // In op mode the payload goes through the communicator's buffer, at once or in two halves: every byte is read and
@@ -233,9 +236,9 @@ TEST_P(SimulateTest, OpModeCopiesThroughTheBuffer) {
 
 TEST_P(SimulateTest, EachInAStateOfItsOwn) {
   const std::vector<std::vector<CollectiveCall>> points{
-      {{"ring", ring_of_two()}},
-      {{"one", ring_of_two(), {}, 0, 0}, {"two", ring_of_two(), {}, 0, 1}},
-      {{"ring", ring_of_two()}},
+      {{"ring", small_ring_of_two()}},
+      {{"one", small_ring_of_two(), {}, 0, 0}, {"two", small_ring_of_two(), {}, 0, 1}},
+      {{"ring", small_ring_of_two()}},
   };
   const auto numbers = times([&] {
     Bench bench;
@@ -258,7 +261,7 @@ TEST_P(SimulateTest, EachInAStateOfItsOwn) {
   ASSERT_EQ(numbers.size(), 4 * fields - 3);
   EXPECT_EQ(std::vector<double>(numbers.begin(), numbers.begin() + fields),
             std::vector<double>(numbers.end() - fields, numbers.end()));
-  EXPECT_NEAR(numbers[2] / us, ring_time, 1e-9);
+  EXPECT_NEAR(numbers[2] / us, two_ring_time, 1e-9);
   EXPECT_EQ(numbers[8], 4);
 }
 
@@ -267,7 +270,7 @@ TEST(SimulateCollectives, TheTraceHasTheTasksOnDemand) {
     Bench bench;
     std::vector<double> counts;
     for (const bool trace : {false, true}) {
-      const auto result = bench.run({.trace = trace}, {{"ring", ring_of_two()}});
+      const auto result = bench.run({.trace = trace}, {{"ring", small_ring_of_two()}});
       double reduces = 0;
       double collectives = 0;
       for (const sim::Span& span : result.trace.spans()) {
@@ -297,8 +300,8 @@ TEST(SimulateCollectives, BadCallsAreRefused) {
   };
   EXPECT_THAT(refusal({{"big", chain(3)}}), testing::HasSubstr("big is for 3 ranks"));
   EXPECT_THAT(refusal({{"few", chain(3), {0, 1}}}), testing::HasSubstr("few is for 3 ranks, 2 NPUs are given"));
-  EXPECT_THAT(refusal({{"twice", ring_of_two(), {1, 1}}}), testing::HasSubstr("NPU 1 takes part twice"));
-  EXPECT_THAT(refusal({{"far", ring_of_two(), {0, 9}}}), testing::HasSubstr("no NPU 9"));
+  EXPECT_THAT(refusal({{"twice", small_ring_of_two(), {1, 1}}}), testing::HasSubstr("NPU 1 takes part twice"));
+  EXPECT_THAT(refusal({{"far", small_ring_of_two(), {0, 9}}}), testing::HasSubstr("no NPU 9"));
 }
 
 TEST(SimulateCollectives, TheNetworkOfAuto) {

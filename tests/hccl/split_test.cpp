@@ -9,8 +9,8 @@
 #include <numeric>
 #include <random>
 
-#include "tests/support/refusal.hpp"
 #include "tests/support/json_file.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -48,14 +48,12 @@ Indices split_by_idx(const std::string& list, std::size_t gradients) {
   return last_indices(strategies.resolve(world_group, std::vector<Bytes>(gradients, 4)));
 }
 
-Json oracle() {
-  return test::read_json("oracle/gradient_split.json");
-}
+Json split_oracle() { return test::read_json("oracle/gradient_split.json"); }
 
 /// Bytes of ResNet50's gradients in production order.
 std::vector<Bytes> resnet50_sizes(std::uint64_t classes, Bytes element_size) {
   std::vector<Bytes> sizes;
-  const auto all_elements = oracle()["elements_1000_classes"];
+  const auto all_elements = split_oracle()["elements_1000_classes"];
   for (const auto& elements : all_elements) {
     sizes.push_back(elements.get<Bytes>() * element_size);
   }
@@ -67,7 +65,7 @@ std::vector<Bytes> resnet50_sizes(std::uint64_t classes, Bytes element_size) {
 TEST(SplitOracle, PercentagesOfResNet50) {
   for (const std::uint64_t classes : {1000, 1001}) {
     const auto sizes = resnet50_sizes(classes, 4);
-    const auto expected = oracle()["last_indices"][std::to_string(classes)];
+    const auto expected = split_oracle()["last_indices"][std::to_string(classes)];
     ASSERT_EQ(expected.size(), 8);
     for (const auto& [list, indices] : expected.items()) {
       EXPECT_EQ(list == "default" ? default_split(sizes) : split_by_size(list, sizes), indices.get<Indices>())
@@ -83,7 +81,7 @@ TEST(SplitOracle, HalfPrecisionCutsAtTheSameGradients) {
 TEST(SplitOracle, Form160WithoutBiasOfTheDenseLayer) {
   auto sizes = resnet50_sizes(1000, 4);
   sizes.erase(sizes.begin());
-  const auto expected = oracle()["without_fc_bias_160_gradients"];
+  const auto expected = split_oracle()["without_fc_bias_160_gradients"];
   EXPECT_EQ(default_split(sizes), expected["default"].get<Indices>());
   EXPECT_EQ(split_by_size("60,20,20", sizes), expected["60,20,20"].get<Indices>());
   EXPECT_EQ(split_by_idx("[20,100,159]", 160), expected["idx [20,100,159]"].get<Indices>());

@@ -13,16 +13,17 @@
 #include "hccl/runtime/topology_cuts.hpp"
 #include "tests/support/collective_algorithms.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/units.hpp"
 
 /// Levels L8 and L9: the time of a schedule beside its bound, what it consists of, and what its links have carried.
 namespace hcclsim::hccl {
 namespace {
 
-constexpr double us = 1e-6;
+using test::us;
 
-class Bench {
+class TimedBench {
  public:
-  explicit Bench(const std::string& platform) : cluster_(platform) {
+  explicit TimedBench(const std::string& platform) : cluster_(platform) {
     std::vector<std::string> notes;
     soc_ = device::resolve_soc(cluster_, 0, notes);
     costs_ = device::read_task_costs(cluster_, notes);
@@ -62,7 +63,7 @@ std::string links_only(Rank npus, const std::string& bandwidth = "10GBps") {
 TEST(TimedCheck, ARingOfTwoByHand) {
   const std::string platform = links_only(2);
   const std::vector<double> found = test::in_child([&] {
-    const TimedCheck timing = Bench(platform).run(ring_allreduce({2, 5120}, true));
+    const TimedCheck timing = TimedBench(platform).run(ring_allreduce({2, 5120}, true));
     return std::vector<double>{timing.time,
                                timing.bound,
                                timing.path->alpha,
@@ -92,7 +93,7 @@ TEST(TimedCheck, ARingOfTwoByHand) {
 TEST(TimedCheck, ReductionsByACoreAreOnThePath) {
   const std::string platform = test::write_platform({.npus_per_server = 2});
   const std::vector<double> found = test::in_child([&] {
-    const TimedCheck timing = Bench(platform).run(ring_allreduce({2, 5120}, false));
+    const TimedCheck timing = TimedBench(platform).run(ring_allreduce({2, 5120}, false));
     return std::vector<double>{timing.path->alpha, timing.path->beta, timing.path->gamma, timing.time};
   });
   // A reduction of 10240 B: 0.6 us and 10 GB/s. Two transfers: 0.6 us to set up, 1 us on the way; two notifies each,
@@ -106,7 +107,7 @@ TEST(TimedCheck, ReductionsByACoreAreOnThePath) {
 TEST(TimedCheck, WhatIsFasterThanTheBoundIsFound) {
   const std::string platform = links_only(2);
   const std::vector<double> found = test::in_child([&] {
-    const TimedCheck timing = Bench(platform).run(ring_allreduce({2, 5120}, true), 2.001 * us);
+    const TimedCheck timing = TimedBench(platform).run(ring_allreduce({2, 5120}, true), 2.001 * us);
     return std::vector<double>{timing.l8.ok ? 1. : 0, timing.l8.findings.at(0).kind == "faster-than-bound" ? 1. : 0};
   });
   EXPECT_EQ(found, (std::vector<double>{0, 1}));
@@ -119,7 +120,7 @@ std::string lost(const Schedule& schedule, const Schedule& simulated, bool trace
   const std::string platform = test::write_platform(two_servers);
   const std::vector<double> found = test::in_child([&] {
     std::map<std::string, double> kinds{{"transfers", 0}, {"bytes-differ", 0}, {"links-differ", 0}};
-    const LevelReport report = Bench(platform).conservation(schedule, simulated, traced);
+    const LevelReport report = TimedBench(platform).conservation(schedule, simulated, traced);
     for (const Finding& finding : report.findings) ++kinds.at(finding.kind);
     return std::vector<double>{kinds["transfers"], kinds["links-differ"], kinds["bytes-differ"],
                                report.ok == (report.count == 0) ? 1. : 0.};
@@ -160,7 +161,7 @@ TEST(TimedCheck, EveryAlgorithmKeepsTheBoundAndItsBytes) {
     for (const Rank ranks : {2U, 5U, 8U}) {
       if (!algorithm.fits(ranks)) continue;
       const std::vector<double> found = test::in_child([&] {
-        const TimedCheck timing = Bench(platform).run(algorithm.build(test::operation_of(algorithm, ranks, 3000)));
+        const TimedCheck timing = TimedBench(platform).run(algorithm.build(test::operation_of(algorithm, ranks, 3000)));
         const CriticalPath& path = *timing.path;
         return std::vector<double>{timing.l8.ok ? 1. : 0, timing.conservation.l9.ok ? 1. : 0, timing.time,
                                    path.alpha + path.beta + path.sharing + path.gamma,
@@ -183,7 +184,7 @@ TEST(TimedCheck, TwiceTheBandwidthIsNeverSlower) {
       const std::string platform = links_only(8, bandwidth);
       times.push_back(test::in_child([&] {
                         const Schedule schedule = algorithm.build(test::operation_of(algorithm, 8, 8 * 1024));
-                        return std::vector<double>{Bench(platform).run(schedule).time};
+                        return std::vector<double>{TimedBench(platform).run(schedule).time};
                       }).front());
     }
     EXPECT_LE(times[1], times[0] * (1 + 1e-12)) << algorithm.name << ", " << name_of(algorithm.collective);

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/units.hpp"
 
 /// Timelines computed by hand for a network of three gradients.
 ///
@@ -18,7 +19,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-constexpr double us = 1e-6;
+using test::us;
 
 device::Workload three_gradients() {
   device::Workload workload;

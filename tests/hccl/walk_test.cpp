@@ -138,7 +138,7 @@ Notifies count_notifies(const Schedule& schedule) {
 }
 
 /// Cuts of all kinds, with any numbers that a schedule may hold.
-std::vector<Cut> random_cuts(std::mt19937_64& random, Rank ranks) {
+std::vector<Cut> cuts_of_random(std::mt19937_64& random, Rank ranks) {
   const auto below = [&](std::uint64_t bound) { return static_cast<std::uint32_t>(random() % bound); };
   const auto index = [&] {
     return Linear{static_cast<std::int32_t>(below(60)) - 30, static_cast<std::int32_t>(below(5)) - 2, 0, 0};
@@ -187,7 +187,7 @@ TEST(Walk, TheLengthOfARangeIsThatOfAllItsPieces) {
     std::vector<Rank> backwards(ranks);
     std::iota(backwards.rbegin(), backwards.rend(), Rank{0});
     schedule.groups = {Group::ordered(ranks, backwards)};
-    const Range range = output(random_cuts(random, ranks));
+    const Range range = output(cuts_of_random(random, ranks));
     const auto rank = static_cast<Rank>(random() % ranks);
     const Viewer viewer{rank, rank, {ranks - 1 - rank, 0, 0, static_cast<std::uint32_t>(random() % 3)}, 0};
     resolve(schedule, range, viewer, pieces);

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 /// Message of the bad_input error of kind "model" (or of a small input) that `build` throws; a failure of the test if
 /// it throws none.
 template <typename Build>
-std::string refusal(Build&& build) {
+std::string model_refusal(Build&& build) {
   try {
     build();
   } catch (const Error& error) {
@@ -36,7 +36,7 @@ std::string refusal(Build&& build) {
 }
 
 std::string refused_model(const ModelOptions& options) {
-  return refusal([&] { (void)make_model(options); });
+  return model_refusal([&] { (void)make_model(options); });
 }
 
 const Operator& find(const Graph& graph, const std::string& name) {
@@ -69,12 +69,12 @@ TEST(GraphBuilder, InfersShapes) {
 TEST(GraphBuilder, RefusesWhatCannotBe) {
   const Shape images{.batch = 2, .channels = 4, .height = 8, .width = 8};
   const auto with_builder = [&](auto&& work) {
-    return refusal([&] {
+    return model_refusal([&] {
       GraphBuilder builder("test", images);
       work(builder);
     });
   };
-  EXPECT_THAT(refusal([] { GraphBuilder("test", {.batch = 0, .channels = 3}); }), HasSubstr("got 0"));
+  EXPECT_THAT(model_refusal([] { GraphBuilder("test", {.batch = 0, .channels = 3}); }), HasSubstr("got 0"));
   EXPECT_THAT(with_builder([](GraphBuilder& b) { b.convolution("c", 0, {.channels = 6, .window = {}, .groups = 4}); }),
               AllOf(HasSubstr("c:"), HasSubstr("4 groups")));
   EXPECT_THAT(with_builder([](GraphBuilder& b) { b.convolution("c", 0, {.channels = 0, .window = {}}); }),
@@ -113,7 +113,7 @@ TEST(GraphBuilder, SequencesAreMatricesOfRows) {
 
 TEST(GraphBuilder, RefusesSequencesThatCannotBe) {
   const auto with_embedding = [&](std::uint32_t features, auto&& work) {
-    return refusal([&] {
+    return model_refusal([&] {
       GraphBuilder builder = GraphBuilder::of_tokens("test", 2, 4);
       work(builder, builder.token_embedding("table", GraphBuilder::input(), 8, features));
     });
@@ -132,13 +132,16 @@ TEST(GraphBuilder, RefusesSequencesThatCannotBe) {
               AllOf(HasSubstr("fc:"), HasSubstr("tokens of the input")));
   EXPECT_THAT(with_embedding(12, [](GraphBuilder& b, OperatorId x) { b.token_embedding("second", x, 8, 12); }),
               HasSubstr("second:"));
-  EXPECT_THAT(refusal([] { (void)GraphBuilder::of_tokens("test", 65536, 65536); }), HasSubstr("65536 sequences"));
-  EXPECT_THAT(refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4}).token_embedding("table", 0, 8, 4); }),
-              AllOf(HasSubstr("table:"), HasSubstr("must be tokens")));
-  EXPECT_THAT(refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4}).position_embedding("position", 0); }),
-              AllOf(HasSubstr("position:"), HasSubstr("2x4"), HasSubstr("features")));
-  EXPECT_THAT(refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4, .height = 3}).layer_norm("norm", 0); }),
-              AllOf(HasSubstr("norm:"), HasSubstr("2x4x3x1")));
+  EXPECT_THAT(model_refusal([] { (void)GraphBuilder::of_tokens("test", 65536, 65536); }), HasSubstr("65536 sequences"));
+  EXPECT_THAT(
+      model_refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4}).token_embedding("table", 0, 8, 4); }),
+      AllOf(HasSubstr("table:"), HasSubstr("must be tokens")));
+  EXPECT_THAT(
+      model_refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4}).position_embedding("position", 0); }),
+      AllOf(HasSubstr("position:"), HasSubstr("2x4"), HasSubstr("features")));
+  EXPECT_THAT(
+      model_refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4, .height = 3}).layer_norm("norm", 0); }),
+      AllOf(HasSubstr("norm:"), HasSubstr("2x4x3x1")));
 }
 
 TEST(Flops, AdaptivePoolingReadsOverlappingWindows) {

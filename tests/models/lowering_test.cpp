@@ -38,7 +38,7 @@ std::vector<std::string> names(const Step& step) {
   return names;
 }
 
-struct Expected {
+struct ExpectedKernels {
   const char* name;
   std::uint64_t m, n, k;
   Bytes read, written;
@@ -48,7 +48,7 @@ struct Expected {
 // statistics two fp32 per channel, 128 or 256 bytes, as many for gamma and beta and for the running statistics.
 // 36 pixels count 48 and 9 count 16; the 3 channels of the input count 4.
 TEST(Lowering, SmallNetworkByHand) {
-  const std::vector<Expected> expected{
+  const std::vector<ExpectedKernels> expected{
       {"a:cast", 0, 0, 0, 432 * 4, 432 * 2},
       {"a:forward+reduce", 96, 16, 36, 432 + 864, 2304 + 128},
       {"b:update+relu", 0, 0, 0, 2304 + 128 + 128 + 128, 2304 + 144 + 128},

@@ -33,7 +33,7 @@ Graph small_transformer() {
   return std::move(builder).finish(logits);
 }
 
-struct Expected {
+struct ExpectedTransformer {
   const char* name;
   std::uint64_t m, n, k, groups;
   Bytes read, written;
@@ -44,7 +44,7 @@ struct Expected {
 // 2 sequences · 2 heads · 3 · 3 · 2 = 72, logits 48; statistics 6 rows of two fp32 = 48; tokens and labels 24; the
 // tables in fp32 5·6·4 = 120 and 3·6·4 = 72; mask of 12 bits 2; the linear operator's 8 weights 32 in fp32, 16 in fp16.
 TEST(TransformerLowering, SmallNetworkByHand) {
-  const std::vector<Expected> expected{
+  const std::vector<ExpectedTransformer> expected{
       {"table:forward", 0, 0, 0, 1, 24 + 144, 72, 36},  // rows of the table in fp32
       {"position:forward", 0, 0, 0, 1, 72 + 72, 72, 36},
       {"norm:forward", 0, 0, 0, 1, 72 + 48, 72 + 48, 7 * 36},

@@ -22,8 +22,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr double us = 1e-6;
-constexpr double tolerance = 1e-12;
+constexpr double import_tolerance = 1e-12;
 
 const std::string data = std::string(HCCLSIM_TEST_DATA) + "/profile/";
 
@@ -71,12 +70,14 @@ struct Step {
 
 TEST(ProfileImport, OpSummaryReplacesKernels) {
   const Step step({"op_summary_0_1.csv"});
-  EXPECT_NEAR(step.duration("fc1:cast"), 10 * us, tolerance);
-  EXPECT_NEAR(step.duration("fc1:forward+relu"), 103 * us, tolerance);  // mean of 100 and 102, and 2 idle before it
-  EXPECT_NEAR(step.duration("loss:forward"), 20 * us, tolerance);
-  EXPECT_NEAR(step.duration("fc2:weight_gradient") + step.duration("fc2:data_gradient+mask"), 50 * us, tolerance);
-  EXPECT_NEAR(step.duration("fc1:weight_gradient"), 62 * us, tolerance);
-  EXPECT_NEAR(step.duration("fc1.weight:momentum"), 7 * us, tolerance);
+  EXPECT_NEAR(step.duration("fc1:cast"), 10 * microsecond, import_tolerance);
+  EXPECT_NEAR(step.duration("fc1:forward+relu"), 103 * microsecond,
+              import_tolerance);  // mean of 100 and 102, and 2 idle before it
+  EXPECT_NEAR(step.duration("loss:forward"), 20 * microsecond, import_tolerance);
+  EXPECT_NEAR(step.duration("fc2:weight_gradient") + step.duration("fc2:data_gradient+mask"), 50 * microsecond,
+              import_tolerance);
+  EXPECT_NEAR(step.duration("fc1:weight_gradient"), 62 * microsecond, import_tolerance);
+  EXPECT_NEAR(step.duration("fc1.weight:momentum"), 7 * microsecond, import_tolerance);
   const KernelMatch& match = *step.imported.kernels;
   EXPECT_EQ(match.iterations, 2U);
   EXPECT_EQ(match.replaced, 14U);
@@ -84,22 +85,22 @@ TEST(ProfileImport, OpSummaryReplacesKernels) {
   // It is none of the model's, but the kernel behind it waits for it.
   ASSERT_EQ(match.unmatched.size(), 1U);
   EXPECT_EQ(match.unmatched[0].name, "trans_TransData_12");
-  EXPECT_NEAR(match.unmatched_time, 5 * us, tolerance);
+  EXPECT_NEAR(match.unmatched_time, 5 * microsecond, import_tolerance);
   EXPECT_EQ(match.not_simulated_time, 0);
-  EXPECT_NEAR(step.duration("fc2:bias_gradient"), 11 * us, tolerance);
+  EXPECT_NEAR(step.duration("fc2:bias_gradient"), 11 * microsecond, import_tolerance);
   const Phases& phases = step.imported.measured;
-  EXPECT_NEAR(*phases.forward, 171 * us, tolerance);
-  EXPECT_NEAR(*phases.backward, 130 * us, tolerance);
-  EXPECT_NEAR(*phases.update, 20 * us, tolerance);
-  EXPECT_NEAR(*phases.step, 500 * us, tolerance);
+  EXPECT_NEAR(*phases.forward, 171 * microsecond, import_tolerance);
+  EXPECT_NEAR(*phases.backward, 130 * microsecond, import_tolerance);
+  EXPECT_NEAR(*phases.update, 20 * microsecond, import_tolerance);
+  EXPECT_NEAR(*phases.step, 500 * microsecond, import_tolerance);
   ASSERT_EQ(phases.allreduces.size(), 2U);
-  EXPECT_NEAR(phases.allreduces[1], 30 * us, tolerance);
+  EXPECT_NEAR(phases.allreduces[1], 30 * microsecond, import_tolerance);
 }
 
 TEST(ProfileImport, KernelDetailsLeaveTheRestToTheModel) {
   const Step step({"kernel_details.csv"});
   EXPECT_EQ(step.imported.files[0].kind, "kernel_details");
-  EXPECT_NEAR(step.duration("fc1:forward+relu"), 90 * us, tolerance);
+  EXPECT_NEAR(step.duration("fc1:forward+relu"), 90 * microsecond, import_tolerance);
   EXPECT_THAT(step.imported.kernels->modelled, ElementsAre("fc1:cast", "fc2:cast"));
   EXPECT_EQ(step.duration("fc1:cast"), step.model_workload.kernels.front().duration);
   // Updates that name no parameter share their time as the cost model does.
@@ -108,18 +109,18 @@ TEST(ProfileImport, KernelDetailsLeaveTheRestToTheModel) {
   };
   EXPECT_NEAR(update(step.workload, 3) / update(step.workload, 0),
               update(step.model_workload, 3) / update(step.model_workload, 0), 1e-12);
-  EXPECT_NEAR(*step.imported.measured.update, 20 * us, tolerance);
+  EXPECT_NEAR(*step.imported.measured.update, 20 * microsecond, import_tolerance);
 }
 
 TEST(ProfileImport, StepTraceScalesTheModel) {
   const Step step({"step_trace_0_1.csv"});
   const Phases& phases = step.imported.measured;
-  EXPECT_NEAR(*phases.forward_backward, 301 * us, tolerance);  // of the second and the third iteration
-  EXPECT_NEAR(phases.allreduces[0], 52 * us, tolerance);
-  EXPECT_NEAR(*phases.tail, 109 * us, tolerance);
-  EXPECT_NEAR(*phases.step, 420 * us, tolerance);
-  EXPECT_NEAR(*phases.last_update, 27 * us, tolerance);
-  EXPECT_NEAR(step.ready().back(), 301 * us, tolerance);
+  EXPECT_NEAR(*phases.forward_backward, 301 * microsecond, import_tolerance);  // of the second and the third iteration
+  EXPECT_NEAR(phases.allreduces[0], 52 * microsecond, import_tolerance);
+  EXPECT_NEAR(*phases.tail, 109 * microsecond, import_tolerance);
+  EXPECT_NEAR(*phases.step, 420 * microsecond, import_tolerance);
+  EXPECT_NEAR(*phases.last_update, 27 * microsecond, import_tolerance);
+  EXPECT_NEAR(step.ready().back(), 301 * microsecond, import_tolerance);
   EXPECT_NEAR(step.workload.kernels[1].duration / step.model_workload.kernels[1].duration, *step.imported.scale, 1e-12);
 }
 
@@ -127,9 +128,9 @@ TEST(ProfileImport, SummaryIsDatedByItsTraceNodes) {
   const Step step({"gradient_summary.csv", "op_summary_traced.csv"});
   ASSERT_EQ(step.workload.gradients.size(), 4U);
   const std::vector<Seconds> ready = step.ready();
-  EXPECT_NEAR(ready[0], 181 * us, tolerance);
-  EXPECT_NEAR(ready[1], 211 * us, tolerance);
-  EXPECT_NEAR(ready[3], 301 * us, tolerance);
+  EXPECT_NEAR(ready[0], 181 * microsecond, import_tolerance);
+  EXPECT_NEAR(ready[1], 211 * microsecond, import_tolerance);
+  EXPECT_NEAR(ready[3], 301 * microsecond, import_tolerance);
   EXPECT_EQ(step.workload.gradients[3].elements, 2048U);
 }
 
@@ -140,12 +141,12 @@ TEST(ProfileImport, SummaryWithoutDatesMustBeOfTheModel) {
 
 TEST(ProfileImport, RecordBeginsWhereTheModelOrTheStepTraceSays) {
   const Step alone({"Ascend910A_gradient_fusion.json"});
-  EXPECT_NEAR(alone.ready()[0], Step({}).ready()[0], tolerance);
-  EXPECT_NEAR(alone.ready()[3] - alone.ready()[0], 120 * us, tolerance);
+  EXPECT_NEAR(alone.ready()[0], Step({}).ready()[0], import_tolerance);
+  EXPECT_NEAR(alone.ready()[3] - alone.ready()[0], 120 * microsecond, import_tolerance);
   EXPECT_THAT(alone.notes, testing::Contains(HasSubstr("a step trace would tell")));
   const Step dated({"Ascend910A_gradient_fusion.json", "step_trace_0_1.csv"});
-  EXPECT_NEAR(dated.ready()[0], 181 * us, tolerance);
-  EXPECT_NEAR(dated.ready()[3], 301 * us, tolerance);
+  EXPECT_NEAR(dated.ready()[0], 181 * microsecond, import_tolerance);
+  EXPECT_NEAR(dated.ready()[3], 301 * microsecond, import_tolerance);
 }
 
 /// An op_summary of all iterations of a simulated rank, with all digits.
@@ -154,10 +155,10 @@ std::string op_summary(const hccl::TrainingResult& result) {
   for (const sim::Span& span : result.trace.spans()) {
     if (span.kind != sim::SpanKind::kernel && span.kind != sim::SpanKind::collective) continue;
     const bool kernel = span.kind == sim::SpanKind::kernel;
-    text +=
-        fmt::format("{},N/A,{},{:.17f},{:.17f},{}\n",
-                    kernel ? result.trace.name(span.name) : fmt::format("hcom_allReduce__{}", span.start),
-                    kernel ? "AI_CORE" : "COMMUNICATION", span.start / us, (span.end - span.start) / us, span.stream);
+    text += fmt::format("{},N/A,{},{:.17f},{:.17f},{}\n",
+                        kernel ? result.trace.name(span.name) : fmt::format("hcom_allReduce__{}", span.start),
+                        kernel ? "AI_CORE" : "COMMUNICATION", span.start / microsecond,
+                        (span.end - span.start) / microsecond, span.stream);
   }
   return text;
 }

@@ -23,8 +23,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr double us = 1e-6;
-constexpr double tolerance = 1e-12;
+constexpr double iteration_tolerance = 1e-12;
 
 struct Row {
   std::string name;
@@ -117,29 +116,29 @@ struct Import {
 };
 
 /// The figures of a step, which every profile of whole steps of it must have.
-void expect_step(const Import& import, std::uint32_t iterations) {
+void expect_imported_step(const Import& import, std::uint32_t iterations) {
   EXPECT_EQ(import.kernels().iterations, iterations);
-  EXPECT_NEAR(*import.phases().forward, 100 * us, tolerance);
-  EXPECT_NEAR(*import.phases().backward, 80 * us, tolerance);
-  EXPECT_NEAR(*import.phases().update, 20 * us, tolerance);
+  EXPECT_NEAR(*import.phases().forward, 100 * microsecond, iteration_tolerance);
+  EXPECT_NEAR(*import.phases().backward, 80 * microsecond, iteration_tolerance);
+  EXPECT_NEAR(*import.phases().update, 20 * microsecond, iteration_tolerance);
   ASSERT_EQ(import.phases().allreduces.size(), 2U);
-  EXPECT_NEAR(import.phases().allreduces[0], 40 * us, tolerance);
-  EXPECT_NEAR(import.phases().allreduces[1], 60 * us, tolerance);
-  EXPECT_NEAR(import.compute(), 180 * us, tolerance);
+  EXPECT_NEAR(import.phases().allreduces[0], 40 * microsecond, iteration_tolerance);
+  EXPECT_NEAR(import.phases().allreduces[1], 60 * microsecond, iteration_tolerance);
+  EXPECT_NEAR(import.compute(), 180 * microsecond, iteration_tolerance);
 }
 
 TEST(ProfileIterations, NamesRepeat) {
   const Import import(steps(3));
-  expect_step(import, 3);
+  expect_imported_step(import, 3);
   EXPECT_EQ(import.kernels().iterations_by, "the period of the names, 11 kernels");
-  EXPECT_NEAR(*import.phases().step, 400 * us, tolerance);
+  EXPECT_NEAR(*import.phases().step, 400 * microsecond, iteration_tolerance);
   EXPECT_THAT(import.imported.notes, IsEmpty());
   EXPECT_EQ(*import.phases().overlapped, false);
 }
 
 TEST(ProfileIterations, OneStepDoesNotRepeat) {
   const Import import(steps(1));
-  expect_step(import, 1);
+  expect_imported_step(import, 1);
   EXPECT_FALSE(import.phases().step.has_value());
 }
 
@@ -150,7 +149,7 @@ TEST(ProfileIterations, CutOffAtBothEnds) {
     rows.erase(rows.begin(), rows.begin() + first);
     rows.resize(rows.size() - static_cast<std::size_t>(last));
     const Import import(rows);
-    expect_step(import, last < 13 ? 3 : 2);
+    expect_imported_step(import, last < 13 ? 3 : 2);
     EXPECT_THAT(import.imported.notes, Contains(HasSubstr("cut off and left out")));
   }
 }
@@ -159,7 +158,7 @@ TEST(ProfileIterations, TwoNamesOfOneStepMoreThanTheOthers) {
   std::vector<Row> rows = steps(4);
   rows.insert(rows.begin() + 15, {"Assign_1", "Assign", 425, 0.5});
   rows.insert(rows.begin() + 16, {"Assign_2", "Assign", 425.5, 0.5});
-  expect_step(Import(rows), 4);
+  expect_imported_step(Import(rows), 4);
 }
 
 TEST(ProfileIterations, WhatFollowsTheUpdatesIsOfTheirStep) {
@@ -170,10 +169,10 @@ TEST(ProfileIterations, WhatFollowsTheUpdatesIsOfTheirStep) {
     rows.push_back({"global_step/AssignAdd", "AssignAdd", at + 301, 4});
   }
   const Import import(rows);
-  EXPECT_NEAR(*import.phases().forward, 100 * us, tolerance);
-  EXPECT_NEAR(*import.phases().update, 24 * us, tolerance);
+  EXPECT_NEAR(*import.phases().forward, 100 * microsecond, iteration_tolerance);
+  EXPECT_NEAR(*import.phases().update, 24 * microsecond, iteration_tolerance);
   rows.erase(rows.begin(), rows.begin() + 6);
-  EXPECT_NEAR(*Import(rows).phases().forward, 100 * us, tolerance);
+  EXPECT_NEAR(*Import(rows).phases().forward, 100 * microsecond, iteration_tolerance);
 }
 
 TEST(ProfileIterations, AStepTraceTellsThemApart) {
@@ -189,7 +188,7 @@ TEST(ProfileIterations, AStepTraceTellsThemApart) {
   const std::string trace_file = test::write_temporary("step_trace.csv", trace);
   const Import import(std::vector{Import::written(rows), trace_file});
   EXPECT_EQ(import.kernels().iterations, 3U);
-  EXPECT_NEAR(*import.phases().forward, 100 * us, tolerance);
+  EXPECT_NEAR(*import.phases().forward, 100 * microsecond, iteration_tolerance);
   EXPECT_THAT(import.kernels().iterations_by, HasSubstr("step_trace.csv (step_trace)"));
   EXPECT_THAT(import.imported.notes, Contains(HasSubstr("1 kernel outside of the iterations")));
   EXPECT_EQ(Import(rows).kernels().iterations, 1U);
@@ -207,7 +206,7 @@ TEST(ProfileIterations, OddNumbersOfAllreducesAreLeftOut) {
   rows.erase(rows.begin() + 13 + 10);                                                  // the second step has one
   rows.insert(rows.begin() + 25 + 9, {"hcom_allReduce__9_0_9", "", 1000, 7, "HCCL"});  // the third has three
   const Import import(rows);
-  expect_step(import, 4);
+  expect_imported_step(import, 4);
   EXPECT_THAT(import.imported.notes, ElementsAre(HasSubstr("iteration 2 with 1 allreduces instead of 2"),
                                                  HasSubstr("iteration 3 with 3 allreduces instead of 2")));
 }
@@ -222,7 +221,7 @@ TEST(ProfileIterations, OneDeviceOfSeveral) {
     }
   }
   const Import import(rows);
-  expect_step(import, 2);
+  expect_imported_step(import, 2);
   EXPECT_THAT(import.imported.notes, ElementsAre(HasSubstr("kernels of device 2; those of 2 more are left out")));
 }
 
@@ -233,21 +232,21 @@ TEST(ProfileIterations, WhatRunsBetweenIsPartOfTheStep) {
     later.start_us += row.start_us >= 280 ? 40 : row.start_us >= 110 ? 25 : 20;
     rows.push_back(later);
   }
-  // Waiting for input, then a transposition before the first kernel, 5 us that the device waits, an overflow check in
-  // front of the updates and a counter behind them.
+  // Waiting for input, then a transposition before the first kernel, 5 microsecond that the device waits, an overflow
+  // check in front of the updates and a counter behind them.
   rows.insert(rows.begin(), {"trans_TransData_0", "TransData", 0, 20});
   rows.insert(rows.begin(), {"IteratorGetNext", "GetNext", -3000, 2900, "AI_CPU"});
   rows.push_back({"NPUGetFloatStatus", "NPUGetFloatStatus", 310, 6});
   rows.push_back({"global_step/AssignAdd", "AssignAdd", 345, 4});
   for (Row& row : rows) row.start_us += 5000;
   const Import import(rows);
-  EXPECT_NEAR(*import.phases().forward, 120 * us, tolerance);
-  EXPECT_NEAR(*import.phases().backward, 85 * us, tolerance);
-  EXPECT_NEAR(import.compute(), 205 * us, tolerance);
-  EXPECT_NEAR(*import.phases().update, 30 * us, tolerance);
-  EXPECT_NEAR(import.update(), 30 * us, tolerance);
-  EXPECT_NEAR(import.kernels().unmatched_time, 2930 * us, tolerance);
-  EXPECT_NEAR(import.kernels().not_simulated_time, 2900 * us, tolerance);
+  EXPECT_NEAR(*import.phases().forward, 120 * microsecond, iteration_tolerance);
+  EXPECT_NEAR(*import.phases().backward, 85 * microsecond, iteration_tolerance);
+  EXPECT_NEAR(import.compute(), 205 * microsecond, iteration_tolerance);
+  EXPECT_NEAR(*import.phases().update, 30 * microsecond, iteration_tolerance);
+  EXPECT_NEAR(import.update(), 30 * microsecond, iteration_tolerance);
+  EXPECT_NEAR(import.kernels().unmatched_time, 2930 * microsecond, iteration_tolerance);
+  EXPECT_NEAR(import.kernels().not_simulated_time, 2900 * microsecond, iteration_tolerance);
 }
 
 TEST(ProfileIterations, KernelsOfSeveralStreamsOverlap) {
@@ -258,8 +257,8 @@ TEST(ProfileIterations, KernelsOfSeveralStreamsOverlap) {
     row.start_us += 10;
   }
   const Import import(rows);
-  EXPECT_NEAR(*import.phases().backward, 80 * us, tolerance);
-  EXPECT_NEAR(import.compute(), 180 * us, tolerance);
+  EXPECT_NEAR(*import.phases().backward, 80 * microsecond, iteration_tolerance);
+  EXPECT_NEAR(import.compute(), 180 * microsecond, iteration_tolerance);
 }
 
 TEST(ProfileIterations, NamesOfOtherVersions) {
@@ -272,7 +271,7 @@ TEST(ProfileIterations, NamesOfOtherVersions) {
   rename("OP Type", "Op Type");
   rename("Block Num", "Block Dim");
   rename("Device_id", "Device ID");
-  expect_step(Import(std::vector{test::write_temporary("op_summary.csv", text)}), 2);
+  expect_imported_step(Import(std::vector{test::write_temporary("op_summary.csv", text)}), 2);
 }
 
 TEST(ProfileIterations, AsManyKernelsAsAResNetHas) {
@@ -297,7 +296,7 @@ TEST(ProfileIterations, AsManyKernelsAsAResNetHas) {
         date += 2;
       }
     }
-    compute = (date - begin) * us;
+    compute = (date - begin) * microsecond;
   }
   EXPECT_GT(rows.size(), 26'000U);
   ImportedProfile imported;

@@ -17,15 +17,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr double us = 1e-6;
-constexpr double tolerance = 1e-12;
+constexpr double step_trace_tolerance = 1e-12;
 
 const std::string columns =
     "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
     "Iteration Refresh(us),Data Aug Bound(us),Model ID,Reduce Start(us),Reduce Duration(us),Reduce Start(us),"
     "Reduce Duration(us)\r\n";
 
-/// Iteration `id` of 400 us, whose BP ends after 180 us; `reduces` are its last fields.
+/// Iteration `id` of 400 microsecond, whose BP ends after 180 microsecond; `reduces` are its last fields.
 std::string row(int id, const std::string& reduces, int device = 0, int model = 4) {
   const int at = id * 400;
   return fmt::format("{},{},169952962300{}.250\t,169952962300{}.250\t,169952962300{}.250\t,400,180,120,N/A,{}{}\r\n",
@@ -39,12 +38,12 @@ std::string two(int id) {
 StepTrace parsed(const std::string& rows) { return parse_step_trace(columns + rows, "st.csv"); }
 
 void expect_step(const Phases& phases) {
-  EXPECT_NEAR(*phases.forward_backward, 180 * us, tolerance);
-  EXPECT_NEAR(*phases.tail, 120 * us, tolerance);
-  EXPECT_NEAR(*phases.step, 400 * us, tolerance);
+  EXPECT_NEAR(*phases.forward_backward, 180 * microsecond, step_trace_tolerance);
+  EXPECT_NEAR(*phases.tail, 120 * microsecond, step_trace_tolerance);
+  EXPECT_NEAR(*phases.step, 400 * microsecond, step_trace_tolerance);
   ASSERT_EQ(phases.allreduces.size(), 2U);
-  EXPECT_NEAR(phases.allreduces[0], 40 * us, tolerance);
-  EXPECT_NEAR(phases.allreduces[1], 60 * us, tolerance);
+  EXPECT_NEAR(phases.allreduces[0], 40 * microsecond, step_trace_tolerance);
+  EXPECT_NEAR(phases.allreduces[1], 60 * microsecond, step_trace_tolerance);
   EXPECT_EQ(phases.overlapped, false);
 }
 
@@ -70,7 +69,7 @@ TEST(StepTrace, IterationsWithoutADate) {
   const StepTrace trace = parsed(row(0, two(0)) + in_between + row(2, two(2)) + cut);
   EXPECT_THAT(trace.notes,
               ElementsAre("st.csv: 2 iterations are left out for want of FP start, BP end or iteration end"));
-  EXPECT_NEAR(*trace.phases().forward_backward, 180 * us, tolerance);
+  EXPECT_NEAR(*trace.phases().forward_backward, 180 * microsecond, step_trace_tolerance);
   EXPECT_FALSE(trace.phases().step.has_value());  // what is above the only one that counts was cut off
 }
 
@@ -82,7 +81,7 @@ TEST(StepTrace, RowsThatLackFields) {
 }
 
 TEST(StepTrace, FirstDurationsThatWereSubtractedTheWrongWay) {
-  // 2^64 ns less 40 us.
+  // 2^64 ns less 40 microsecond.
   std::string wrapped = two(1);
   wrapped.replace(wrapped.find(",40,"), 4, ",18446744073709511.616,");
   expect_step(parsed(row(0, two(0)) + row(1, wrapped)).phases());

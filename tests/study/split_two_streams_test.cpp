@@ -11,12 +11,12 @@
 namespace hcclsim::study {
 namespace {
 
-struct Instance {
+struct TwoStreamInstance {
   SplitProblem problem;
   std::array<AffineCost, 2> costs;
 };
 
-Instance random_instance(std::mt19937_64& random, std::uint32_t most_gradients) {
+TwoStreamInstance random_two_streams(std::mt19937_64& random, std::uint32_t most_gradients) {
   const auto n = static_cast<std::uint32_t>(1 + random() % most_gradients);
   std::vector<Seconds> ready(n);
   std::vector<Bytes> bytes(n);
@@ -87,7 +87,7 @@ void expect_honest(const TwoLinkSplit& split, const SplitProblem& problem, const
 TEST(TwoStreams, OnLinksOfTheirOwnEqualsBruteForce) {
   std::mt19937_64 random(11);
   for (int i = 0; i < 20'000; ++i) {
-    const Instance instance = random_instance(random, 6);
+    const TwoStreamInstance instance = random_two_streams(random, 6);
     const SplitProblem& problem = instance.problem;
     // Links that differ, links that are alike, and any cost.
     const SampledCost first =
@@ -140,7 +140,7 @@ TEST(TwoStreams, ASharedLinkHidesStartUpTimesOnly) {
 TEST(TwoStreams, TheBracketHoldsTheOptimum) {
   std::mt19937_64 random(12);
   for (int i = 0; i < 2000; ++i) {
-    const Instance instance = random_instance(random, 10);
+    const TwoStreamInstance instance = random_two_streams(random, 10);
     const SegmentCost cost = SegmentCost::of(instance.costs[0]);
     const Bracket bracket =
         bracket_on_shared_link(instance.problem, sampled(instance.problem, cost), instance.problem.size());
@@ -154,7 +154,7 @@ TEST(TwoStreams, TheBracketHoldsTheOptimum) {
 TEST(TwoStreams, TheBracketIsThatOfAnyCost) {
   std::mt19937_64 random(15);
   for (int i = 0; i < 2000; ++i) {
-    const Instance instance = random_instance(random, 8);
+    const TwoStreamInstance instance = random_two_streams(random, 8);
     const SampledCost table = random_table(random, instance.problem.total());
     const Bracket bracket = bracket_on_shared_link(instance.problem, table, instance.problem.size());
     ASSERT_LE(bracket.bound, bracket.best_found.finish * (1 + 1e-12)) << i;

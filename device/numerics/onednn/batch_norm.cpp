@@ -3,7 +3,7 @@
 namespace hcclsim::device::onednn {
 namespace {
 
-constexpr float epsilon = 1e-5F;
+constexpr float batch_norm_epsilon = 1e-5F;
 
 /// Batch norm over the statistics of the batch (biased variance), with the ReLU behind it if that is its only consumer.
 class BatchNorm : public Layer {
@@ -16,7 +16,8 @@ class BatchNorm : public Layer {
     source_ = planner.input();
     planner.keep(source_);
     const Layout layout = planner.layout(source_);
-    forward_ = {{dnnl::prop_kind::forward_training, layout, epsilon, flags}, user_scratchpad(), planner.engine()};
+    forward_ = {
+        {dnnl::prop_kind::forward_training, layout, batch_norm_epsilon, flags}, user_scratchpad(), planner.engine()};
     mean_ = planner.new_tensor(forward_.mean_desc());
     variance_ = planner.new_tensor(forward_.variance_desc());
     const TensorId output = planner.new_tensor(forward_.dst_desc());
@@ -39,7 +40,8 @@ class BatchNorm : public Layer {
     const TensorId output_gradient = planner.output_gradient();
     const Layout layout = planner.layout(source_);
     const dnnl::batch_normalization_backward::primitive_desc backward(
-        {dnnl::prop_kind::backward, layout, layout, epsilon, flags_}, user_scratchpad(), planner.engine(), forward_);
+        {dnnl::prop_kind::backward, layout, layout, batch_norm_epsilon, flags_}, user_scratchpad(), planner.engine(),
+        forward_);
     const TensorId gradient = planner.may_overwrite_output_gradient() ? output_gradient : planner.new_tensor(layout);
     // The shift is no argument in oneDNN's manual, but its kernel counts it among the inputs.
     std::vector<Argument> arguments{{DNNL_ARG_SRC, Operand::of(source_)},

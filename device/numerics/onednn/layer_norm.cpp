@@ -4,7 +4,7 @@
 namespace hcclsim::device::onednn {
 namespace {
 
-constexpr float epsilon = 1e-5F;
+constexpr float layer_norm_epsilon = 1e-5F;
 const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
 
 class LayerNorm : public Layer {
@@ -12,7 +12,8 @@ class LayerNorm : public Layer {
   void plan_forward(Planner& planner) override {
     const Layout layout = matrix_layout(planner.op().output, planner.compute_type());
     in_ = planner.in_layout(planner.input(), layout);
-    forward_ = {{dnnl::prop_kind::forward_training, layout, epsilon, flags}, user_scratchpad(), planner.engine()};
+    forward_ = {
+        {dnnl::prop_kind::forward_training, layout, layer_norm_epsilon, flags}, user_scratchpad(), planner.engine()};
     mean_ = planner.new_tensor(forward_.mean_desc());
     variance_ = planner.new_tensor(forward_.variance_desc());
     const TensorId out = planner.new_tensor(layout);
@@ -30,7 +31,8 @@ class LayerNorm : public Layer {
   void plan_backward(Planner& planner) override {
     const Layout layout = matrix_layout(planner.op().output, planner.compute_type());
     const dnnl::layer_normalization_backward::primitive_desc backward(
-        {dnnl::prop_kind::backward, layout, layout, epsilon, flags}, user_scratchpad(), planner.engine(), forward_);
+        {dnnl::prop_kind::backward, layout, layout, layer_norm_epsilon, flags}, user_scratchpad(), planner.engine(),
+        forward_);
     const TensorId out_slope = planner.in_layout(planner.output_gradient(), layout);
     const TensorId in_slope = planner.new_tensor(layout);
     // The shift is no argument in oneDNN's manual, but its kernel counts it among the inputs.

@@ -79,7 +79,7 @@ TEST(LossScaler, RefusesStatesOfOthers) {
   EXPECT_NO_THROW(fixed.restore({128, 0}));
 }
 
-std::string message_of(const std::string& text) {
+std::string message_of_scale(const std::string& text) {
   try {
     (void)LossScaler::parse(text);
   } catch (const Error& error) {
@@ -91,18 +91,18 @@ std::string message_of(const std::string& text) {
 }
 
 TEST(LossScaler, RefusesOtherTexts) {
-  EXPECT_EQ(message_of("static:0.5"),
+  EXPECT_EQ(message_of_scale("static:0.5"),
             "loss scale 'static:0.5': '0.5' is not a number from 1 to 2^127; give none, static:SCALE, dynamic, "
             "dynamic:INITIAL or dynamic:INITIAL:STEPS");
   for (const char* text : {"", "static", "none:1", "fixed:3", "static:1:2", "dynamic:1:2:3"}) {
-    EXPECT_THAT(message_of(text), HasSubstr("not one of the forms")) << text;
+    EXPECT_THAT(message_of_scale(text), HasSubstr("not one of the forms")) << text;
   }
   for (const char* text :
        {"static:", "static:nan", "static:1e39", "static:-2", "dynamic:", "dynamic:0", "dynamic:2x"}) {
-    EXPECT_THAT(message_of(text), HasSubstr("not a number from 1 to 2^127")) << text;
+    EXPECT_THAT(message_of_scale(text), HasSubstr("not a number from 1 to 2^127")) << text;
   }
   for (const char* text : {"dynamic:2:", "dynamic:2:0", "dynamic:2:1.5"}) {
-    EXPECT_THAT(message_of(text), HasSubstr("not a number of steps")) << text;
+    EXPECT_THAT(message_of_scale(text), HasSubstr("not a number of steps")) << text;
   }
 }
 

@@ -154,9 +154,9 @@ TEST(LabelSmoothing, RefusedOutOfRange) {
   }
 }
 
-class Bf16 : public testing::TestWithParam<std::string> {};
+class Bf16Compute : public testing::TestWithParam<std::string> {};
 
-TEST_P(Bf16, IsCloseToFp32) {
+TEST_P(Bf16Compute, IsCloseToFp32) {
   if (!bf16_supported()) GTEST_SKIP() << "this processor has no AVX-512";
   const models::Graph graph = sample_graph(GetParam());
   const Result exact = step(graph, {});
@@ -166,7 +166,7 @@ TEST_P(Bf16, IsCloseToFp32) {
   EXPECT_GT(distance(result.gradients, exact.gradients), 1e-4);  // it is not fp32
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Bf16, testing::Values("mlp:30,20,10", "lenet", "smallres", "tinygpt"),
+INSTANTIATE_TEST_SUITE_P(Models, Bf16Compute, testing::Values("mlp:30,20,10", "lenet", "smallres", "tinygpt"),
                          [](const auto& info) { return info.param.substr(0, 3); });
 
 TEST(Bf16DeathTest, RefusedWithoutAvx512) {
