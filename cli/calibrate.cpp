@@ -257,50 +257,52 @@ void run(const CalibrateCommand& command) {
 }  // namespace
 
 void add_calibrate_command(Command& app) {
-  Command& command = app.add_command("calibrate", "Fit the links of a platform to measured times");
-  const auto options = std::make_shared<CalibrateCommand>();
-  command
-      .add(
-          "LOG", read_files(options->sources),
-          "What hccl_test printed, or communication.json of msprof; allreduce:8=LOG says of which collective among how "
-          "many ranks, where the log does not")
-      .required();
-  add_platform_options(command, "A platform file, or the name of a shipped one", options->where);
-  command.add("-o,--output", written_file(options->output), "The platform file to write").required();
-  command.add("--op", parsed(parse_collective_name, options->op), "Collective of the logs [what they say]");
-  command.add("--ranks", whole_number(options->measured.ranks, 1, 1U << 20U), "NPUs of the logs [what they say]")
-      .value_name("UINT");
-  command
-      .add("-p,--npus", whole_number(options->measured.npus_per_server, 1, 1U << 16U),
-           "The first NPUs of each server [what logs say]")
-      .value_name("UINT");
-  command
-      .add("-d,--datatype", one_of({"fp32", "fp16", "bfp16", "bf16", "int8", "int16", "int32", "int64"}, options->type),
-           "Type of the elements [what the logs say, or fp32]")
-      .value_name("TEXT");
-  constexpr std::uint64_t most_iterations = 1'000'000;
-  command.add("-n,--iters", whole_number(options->measured.iterations, 1, most_iterations), "How often, back to back")
-      .value_name("UINT")
-      .with_default();
-  command
-      .add("-w,--warmup_iters", whole_number(options->measured.warmups, 0, most_iterations),
-           "Iterations before them that do not count")
-      .value_name("UINT")
-      .with_default();
-  add_launch_option(command, options->launch, "op: each call by itself; graph: tasks are loaded in advance");
-  command.add("--fit", text(options->fit), "What to fit, such as hccs.bandwidth,hccs.latency [all links in use]");
-  add_format_option(command, options->format, {"text", "json"});
-  command.footer(
-      "Examples:\n"
-      "  hcclsim calibrate allreduce:8=ar8.log --platform atlas800-9000 -o mine.xml\n"
-      "  hcclsim calibrate communication.json --platform atlas800t-a2-x2 --fit roce.bandwidth,roce.latency -o "
-      "mine.xml");
-  command.on_run([&command, options] {
-    options->measured.launch = hccl::parse_launch_mode(options->launch);
-    finish_platform_options(OptionOrigins(command, {}), {"ranks", "npus"}, options->where);
-    options->measured.rank_table = options->where.rank_table;
-    options->measured.hccl_settings = options->where.hccl_settings;
-    run(*options);
+  app.add_command("calibrate", "Fit the links of a platform to measured times", [](Command& command) {
+    const auto options = std::make_shared<CalibrateCommand>();
+    command
+        .add("LOG", read_files(options->sources),
+             "What hccl_test printed, or communication.json of msprof; allreduce:8=LOG says of which collective among "
+             "how "
+             "many ranks, where the log does not")
+        .required();
+    add_platform_options(command, "A platform file, or the name of a shipped one", options->where);
+    command.add("-o,--output", written_file(options->output), "The platform file to write").required();
+    command.add("--op", parsed(parse_collective_name, options->op), "Collective of the logs [what they say]");
+    command.add("--ranks", whole_number(options->measured.ranks, 1, 1U << 20U), "NPUs of the logs [what they say]")
+        .value_name("UINT");
+    command
+        .add("-p,--npus", whole_number(options->measured.npus_per_server, 1, 1U << 16U),
+             "The first NPUs of each server [what logs say]")
+        .value_name("UINT");
+    command
+        .add("-d,--datatype",
+             one_of({"fp32", "fp16", "bfp16", "bf16", "int8", "int16", "int32", "int64"}, options->type),
+             "Type of the elements [what the logs say, or fp32]")
+        .value_name("TEXT");
+    constexpr std::uint64_t most_iterations = 1'000'000;
+    command.add("-n,--iters", whole_number(options->measured.iterations, 1, most_iterations), "How often, back to back")
+        .value_name("UINT")
+        .with_default();
+    command
+        .add("-w,--warmup_iters", whole_number(options->measured.warmups, 0, most_iterations),
+             "Iterations before them that do not count")
+        .value_name("UINT")
+        .with_default();
+    add_launch_option(command, options->launch, "op: each call by itself; graph: tasks are loaded in advance");
+    command.add("--fit", text(options->fit), "What to fit, such as hccs.bandwidth,hccs.latency [all links in use]");
+    add_format_option(command, options->format, {"text", "json"});
+    command.footer(
+        "Examples:\n"
+        "  hcclsim calibrate allreduce:8=ar8.log --platform atlas800-9000 -o mine.xml\n"
+        "  hcclsim calibrate communication.json --platform atlas800t-a2-x2 --fit roce.bandwidth,roce.latency -o "
+        "mine.xml");
+    command.on_run([&command, options] {
+      options->measured.launch = hccl::parse_launch_mode(options->launch);
+      finish_platform_options(OptionOrigins(command, {}), {"ranks", "npus"}, options->where);
+      options->measured.rank_table = options->where.rank_table;
+      options->measured.hccl_settings = options->where.hccl_settings;
+      run(*options);
+    });
   });
 }
 

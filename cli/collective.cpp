@@ -60,9 +60,10 @@ void run(const CollectiveOptions& command, const MeasurementOptions& options) {
 }  // namespace
 
 void add_collective_command(Command& app) {
-  Command& command = app.add_command("collective", "Measure a collective as hccl_test does");
-  command.footer(collective_examples);
-  set_up_collective(command, nullptr);
+  app.add_command("collective", "Measure a collective as hccl_test does", [](Command& command) {
+    command.footer(collective_examples);
+    set_up_collective(command, nullptr);
+  });
 }
 
 void set_up_collective(Command& command, const std::shared_ptr<const HtmlReport>& html) {

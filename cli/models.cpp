@@ -351,37 +351,39 @@ void list_models(const std::string& format) {
 }  // namespace
 
 void add_models_command(Command& app) {
-  Command& models = app.add_command("models", "The networks, their gradients and kernels");
-  models.require_command();
-  models.footer(
-      "Examples:\n"
-      "  hcclsim models list\n"
-      "  hcclsim models show resnet50 --gradients  in production order");
+  app.add_command("models", "The networks, their gradients and kernels", [](Command& models) {
+    models.require_command();
+    models.footer(
+        "Examples:\n"
+        "  hcclsim models list\n"
+        "  hcclsim models show resnet50 --gradients  in production order");
 
-  Command& listed = models.add_command("list", "List the networks");
-  const auto list_format = std::make_shared<std::string>("text");
-  add_format_option(listed, *list_format, {"text", "json", "csv"});
-  listed.on_run([list_format] { list_models(*list_format); });
+    Command& listed = models.add_command("list", "List the networks");
+    const auto list_format = std::make_shared<std::string>("text");
+    add_format_option(listed, *list_format, {"text", "json", "csv"});
+    listed.on_run([list_format] { list_models(*list_format); });
 
-  Command& shown = models.add_command("show", "Show one network, or one of its tables");
-  const auto options = std::make_shared<ShowModel>();
-  shown.add("NAME", text(options->model.name), "A network of `models list`").required();
-  shown.add("--batch", whole_number(options->model.batch), "Samples per step on one NPU").with_default();
-  shown.add("--input", whole_number(options->model.input), "Pixels per side of the input [224; lenet 28, smallres 16]");
-  shown.add("--classes", whole_number(options->model.classes), "Classes [1000; lenet, smallres 10]");
-  Value bias = one_of({"on", "off"}, options->fc_bias);
-  bias.accepted = "{on,off}";
-  shown.add("--fc-bias", bias, "Whether the last linear operator has a bias").value_name("TEXT").with_default();
-  shown.add("--amp", text(options->amp), "Precision: O0, O2 or O3").with_default();
-  shown.add("--optimizer", text(options->optimizer), "Optimizer whose update kernels are shown").with_default();
-  shown.add("--fusion", text(options->fusion), "Kernel fusion: full or none").with_default();
-  Command& views = shown.add_alternatives("Table");
-  views.add("--layers", flag(options->layers), "Operators with shapes and FLOPs");
-  views.add("--parameters", flag(options->parameters), "Parameters in parameter order (forward)");
-  views.add("--gradients", flag(options->gradients), "Gradients in production order (backward, HCCL)");
-  views.add("--kernels", flag(options->kernels), "Kernels as launched, the update at the end");
-  add_format_option(shown, options->format, {"text", "json", "csv"});
-  shown.on_run([options] { show_model(*options); });
+    Command& shown = models.add_command("show", "Show one network, or one of its tables");
+    const auto options = std::make_shared<ShowModel>();
+    shown.add("NAME", text(options->model.name), "A network of `models list`").required();
+    shown.add("--batch", whole_number(options->model.batch), "Samples per step on one NPU").with_default();
+    shown.add("--input", whole_number(options->model.input),
+              "Pixels per side of the input [224; lenet 28, smallres 16]");
+    shown.add("--classes", whole_number(options->model.classes), "Classes [1000; lenet, smallres 10]");
+    Value bias = one_of({"on", "off"}, options->fc_bias);
+    bias.accepted = "{on,off}";
+    shown.add("--fc-bias", bias, "Whether the last linear operator has a bias").value_name("TEXT").with_default();
+    shown.add("--amp", text(options->amp), "Precision: O0, O2 or O3").with_default();
+    shown.add("--optimizer", text(options->optimizer), "Optimizer whose update kernels are shown").with_default();
+    shown.add("--fusion", text(options->fusion), "Kernel fusion: full or none").with_default();
+    Command& views = shown.add_alternatives("Table");
+    views.add("--layers", flag(options->layers), "Operators with shapes and FLOPs");
+    views.add("--parameters", flag(options->parameters), "Parameters in parameter order (forward)");
+    views.add("--gradients", flag(options->gradients), "Gradients in production order (backward, HCCL)");
+    views.add("--kernels", flag(options->kernels), "Kernels as launched, the update at the end");
+    add_format_option(shown, options->format, {"text", "json", "csv"});
+    shown.on_run([options] { show_model(*options); });
+  });
 }
 
 }  // namespace hcclsim::cli

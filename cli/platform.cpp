@@ -104,58 +104,61 @@ void generate(const GeneratePlatform& options) {
 }  // namespace
 
 void add_platform_command(Command& app) {
-  Command& platform = app.add_command("platform", "Platform files: the clusters that are simulated");
-  platform.require_command();
-  platform.footer(
-      "Examples:\n"
-      "  hcclsim platform list\n"
-      "  hcclsim platform generate --soc 910B2 --servers 4 --output cluster.xml\n"
-      "  hcclsim platform check cluster.xml\n"
-      "  hcclsim platform show cluster.xml");
+  app.add_command("platform", "Platform files: the clusters that are simulated", [](Command& platform) {
+    platform.require_command();
+    platform.footer(
+        "Examples:\n"
+        "  hcclsim platform list\n"
+        "  hcclsim platform generate --soc 910B2 --servers 4 --output cluster.xml\n"
+        "  hcclsim platform check cluster.xml\n"
+        "  hcclsim platform show cluster.xml");
 
-  platform.add_command("list", "List the shipped platform files").on_run(list_platforms);
+    platform.add_command("list", "List the shipped platform files").on_run(list_platforms);
 
-  Command& shown = platform.add_command("show", "Servers, NPUs, links, costs and routes of a platform");
-  const auto show_options = std::make_shared<ShowPlatform>();
-  const auto add_file = [](Command& command, std::string& file) {
-    command.add("FILE", read_file(file), "A platform file, or the name of a shipped one").value_name("TEXT").required();
-  };
-  add_file(shown, show_options->file);
-  shown.add("--route", text(show_options->route), "Also the route between two NPUs, by rank: 0:9");
-  add_format_option(shown, show_options->format, {"text", "json"});
-  shown.on_run([show_options] { show(*show_options); });
+    Command& shown = platform.add_command("show", "Servers, NPUs, links, costs and routes of a platform");
+    const auto show_options = std::make_shared<ShowPlatform>();
+    const auto add_file = [](Command& command, std::string& file) {
+      command.add("FILE", read_file(file), "A platform file, or the name of a shipped one")
+          .value_name("TEXT")
+          .required();
+    };
+    add_file(shown, show_options->file);
+    shown.add("--route", text(show_options->route), "Also the route between two NPUs, by rank: 0:9");
+    add_format_option(shown, show_options->format, {"text", "json"});
+    shown.on_run([show_options] { show(*show_options); });
 
-  Command& checking = platform.add_command("check", "Say what is wrong with a platform file, by line");
-  const auto checked = std::make_shared<std::string>();
-  add_file(checking, *checked);
-  checking.on_run([checked] { check(*checked); });
+    Command& checking = platform.add_command("check", "Say what is wrong with a platform file, by line");
+    const auto checked = std::make_shared<std::string>();
+    add_file(checking, *checked);
+    checking.on_run([checked] { check(*checked); });
 
-  Command& generating = platform.add_command("generate", "Write a platform file");
-  const auto options = std::make_shared<GeneratePlatform>();
-  generating.add("--soc", text(options->platform.soc),
-                 "NPU: 910A, 910ProA, 910B2, 910_9391 and others [910A or 910_9391 for the rank table]");
-  Option& servers = generating.add("--servers", whole_number(options->platform.servers), "Servers").with_default();
-  Option& super_pods = generating
-                           .add("--super-pods", text(options->super_pods),
-                                "A3: number of super-pods, joined by RoCE, or the servers of each, such as 3,1 [one]")
-                           .value_name("N|LIST");
-  generating.add("--rank-table", read_file(options->rank_table), "HCCL rank table: servers for its ranks")
-      .excludes(servers)
-      .excludes(super_pods);
-  Value npus = whole_number(options->platform.npus_per_server, 1, UINT32_MAX);
-  npus.accepted = "POSITIVE";
-  generating.add("--npus-per-server", npus, "NPUs (A3: dies) of a server [a full server]").value_name("UINT");
-  Value pcie = one_of({"pairs", "shared"}, options->pcie);
-  pcie.accepted = "{pairs,shared}";
-  generating.add("--pcie", pcie, "910A: pairs (a path per pair i, i+4) or shared (one path)")
-      .value_name("TEXT")
-      .with_default();
-  generating
-      .add("--fabric", text(options->fabric),
-           "star, or fat-tree[:levels=2|3,oversubscription=R,leaf=server|rail,leaf-size=K]")
-      .with_default();
-  add_output_option(generating, "--output", options->output).value_name("TEXT");
-  generating.on_run([options] { generate(*options); });
+    Command& generating = platform.add_command("generate", "Write a platform file");
+    const auto options = std::make_shared<GeneratePlatform>();
+    generating.add("--soc", text(options->platform.soc),
+                   "NPU: 910A, 910ProA, 910B2, 910_9391 and others [910A or 910_9391 for the rank table]");
+    Option& servers = generating.add("--servers", whole_number(options->platform.servers), "Servers").with_default();
+    Option& super_pods = generating
+                             .add("--super-pods", text(options->super_pods),
+                                  "A3: number of super-pods, joined by RoCE, or the servers of each, such as 3,1 [one]")
+                             .value_name("N|LIST");
+    generating.add("--rank-table", read_file(options->rank_table), "HCCL rank table: servers for its ranks")
+        .excludes(servers)
+        .excludes(super_pods);
+    Value npus = whole_number(options->platform.npus_per_server, 1, UINT32_MAX);
+    npus.accepted = "POSITIVE";
+    generating.add("--npus-per-server", npus, "NPUs (A3: dies) of a server [a full server]").value_name("UINT");
+    Value pcie = one_of({"pairs", "shared"}, options->pcie);
+    pcie.accepted = "{pairs,shared}";
+    generating.add("--pcie", pcie, "910A: pairs (a path per pair i, i+4) or shared (one path)")
+        .value_name("TEXT")
+        .with_default();
+    generating
+        .add("--fabric", text(options->fabric),
+             "star, or fat-tree[:levels=2|3,oversubscription=R,leaf=server|rail,leaf-size=K]")
+        .with_default();
+    add_output_option(generating, "--output", options->output).value_name("TEXT");
+    generating.on_run([options] { generate(*options); });
+  });
 }
 
 }  // namespace hcclsim::cli

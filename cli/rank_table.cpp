@@ -132,29 +132,30 @@ void generate(const GenerateRankTable& options) {
 }  // namespace
 
 void add_rank_table_command(Command& app) {
-  Command& command = app.add_command("ranktable", "HCCL rank tables: which NPU each rank is");
-  command.require_command();
-  command.footer(
-      "Examples:\n"
-      "  hcclsim ranktable check hccl.json --platform atlas800-9000-x4\n"
-      "  hcclsim ranktable generate --platform atlas800t-a2-x2 -o hccl.json\n"
-      "  hcclsim platform generate --rank-table hccl.json --soc 910B2 --output cluster.xml\n"
-      "  hcclsim run --platform cluster.xml --rank-table hccl.json");
+  app.add_command("ranktable", "HCCL rank tables: which NPU each rank is", [](Command& command) {
+    command.require_command();
+    command.footer(
+        "Examples:\n"
+        "  hcclsim ranktable check hccl.json --platform atlas800-9000-x4\n"
+        "  hcclsim ranktable generate --platform atlas800t-a2-x2 -o hccl.json\n"
+        "  hcclsim platform generate --rank-table hccl.json --soc 910B2 --output cluster.xml\n"
+        "  hcclsim run --platform cluster.xml --rank-table hccl.json");
 
-  Command& checking = command.add_command("check", "Servers, devices and ranks, or what is wrong");
-  const auto checked = std::make_shared<CheckOptions>();
-  checking.add("FILE", read_file(checked->file), "A rank table").value_name("TEXT").required();
-  checking.add("--platform", read_file(checked->platform),
-               "Also find its NPUs in this platform file, or shipped platform");
-  checking.on_run([checked] { check(*checked); });
+    Command& checking = command.add_command("check", "Servers, devices and ranks, or what is wrong");
+    const auto checked = std::make_shared<CheckOptions>();
+    checking.add("FILE", read_file(checked->file), "A rank table").value_name("TEXT").required();
+    checking.add("--platform", read_file(checked->platform),
+                 "Also find its NPUs in this platform file, or shipped platform");
+    checking.on_run([checked] { check(*checked); });
 
-  Command& generating = command.add_command("generate", "Write the rank table of a platform");
-  const auto options = std::make_shared<GenerateRankTable>();
-  generating.add("--platform", read_file(options->platform), "A platform file, or the name of a shipped one")
-      .required();
-  generating.add("--npus", whole_number(options->npus, 1, sim::max_generated_npus), "The first so many NPUs [all]");
-  add_output_option(generating, "-o,--output", options->output);
-  generating.on_run([options] { generate(*options); });
+    Command& generating = command.add_command("generate", "Write the rank table of a platform");
+    const auto options = std::make_shared<GenerateRankTable>();
+    generating.add("--platform", read_file(options->platform), "A platform file, or the name of a shipped one")
+        .required();
+    generating.add("--npus", whole_number(options->npus, 1, sim::max_generated_npus), "The first so many NPUs [all]");
+    add_output_option(generating, "-o,--output", options->output);
+    generating.on_run([options] { generate(*options); });
+  });
 }
 
 }  // namespace hcclsim::cli

@@ -128,9 +128,10 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
 }  // namespace
 
 void add_run_command(Command& app) {
-  Command& command = app.add_command("run", "Simulate data-parallel training with gradient splits");
-  command.footer(footer);
-  set_up_run(command, nullptr);
+  app.add_command("run", "Simulate data-parallel training with gradient splits", [](Command& command) {
+    command.footer(footer);
+    set_up_run(command, nullptr);
+  });
 }
 
 void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html) {

@@ -17,15 +17,16 @@
 namespace hcclsim::cli {
 
 void add_tune_command(Command& app) {
-  Command& command = app.add_command("tune", "The best gradient split, with its proof");
-  command.footer(
-      "Examples:\n"
-      "  hcclsim tune                                       ResNet50 on eight 910A\n"
-      "  hcclsim tune --gradients profile.csv --cost table  a measured profile\n"
-      "  hcclsim tune --platform atlas800t-a2-x2 --format json\n"
-      "  hcclsim tune --compare default,threshold:16MB,optimal\n"
-      "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best");
-  set_up_tune(command, nullptr);
+  app.add_command("tune", "The best gradient split, with its proof", [](Command& command) {
+    command.footer(
+        "Examples:\n"
+        "  hcclsim tune                                       ResNet50 on eight 910A\n"
+        "  hcclsim tune --gradients profile.csv --cost table  a measured profile\n"
+        "  hcclsim tune --platform atlas800t-a2-x2 --format json\n"
+        "  hcclsim tune --compare default,threshold:16MB,optimal\n"
+        "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best");
+    set_up_tune(command, nullptr);
+  });
 }
 
 void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html) {

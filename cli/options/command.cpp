@@ -29,9 +29,9 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 /// The check of a value, in the form that CLI11 puts the option's name before.
-CLI::Validator validator(const std::function<void(const std::string&)>& check) {
+CLI::Validator validator(std::function<void(const std::string&)> check) {
   return CLI::Validator(
-      [check](std::string& given) -> std::string {
+      [check = std::move(check)](std::string& given) -> std::string {
         try {
           check(given);
           return {};
@@ -42,13 +42,14 @@ CLI::Validator validator(const std::function<void(const std::string&)>& check) {
       "");
 }
 
-CLI::Option* add_to(CLI::App& app, const std::string& names, const Value& value, const std::string& help) {
+/// The function of the value is taken.
+CLI::Option* add_to(CLI::App& app, const std::string& names, Value& value, const std::string& help) {
   if (value.flag != nullptr) return app.add_flag(names, *value.flag, help);
   if (value.count == Count::one) {
     return app.add_option_function<std::string>(
-        names, [take = value.take](const std::string& given) { take({given}); }, help);
+        names, [take = std::move(value.take)](const std::string& given) { take({given}); }, help);
   }
-  CLI::Option* const option = app.add_option_function<std::vector<std::string>>(names, value.take, help);
+  CLI::Option* const option = app.add_option_function<std::vector<std::string>>(names, std::move(value.take), help);
   if (value.count == Count::list) option->delimiter(',');
   return option->get_positional() ? option : option->allow_extra_args(false);
 }
@@ -111,9 +112,9 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
 
 }  // namespace
 
-Option::Option(CLI::Option& option, const Value& value)
-    : option_(&option), accepted_(value.accepted), current_(value.current), role_(value.role) {
-  if (value.check) option.check(validator(value.check));
+Option::Option(CLI::Option& option, Value value)
+    : option_(&option), accepted_(std::move(value.accepted)), current_(std::move(value.current)), role_(value.role) {
+  if (value.check) option.check(validator(std::move(value.check)));
   if (value.flag == nullptr) value_name(value.name);
 }
 
@@ -188,8 +189,22 @@ void Command::look_at_files_first() {
   app_.parse_complete_callback([this] { refuse_overwriting(*this); });
 }
 
-Command& Command::add_command(const std::string& name, const std::string& description) {
-  return *commands_.emplace_back(new Command(*app_.add_subcommand(name, description)));
+Command& Command::add_command(const std::string& name, const std::string& description,
+                              std::function<void(Command&)> declare) {
+  Command& command = *commands_.emplace_back(new Command(*app_.add_subcommand(name, description)));
+  command.declare_ = std::move(declare);
+  return command;
+}
+
+/// Declares the sub-command that the first argument without a dash names, and those of it that follow.
+void Command::declare(std::span<const std::string> arguments) {
+  if (declare_) declare_(*this);
+  const auto word =
+      std::find_if(arguments.begin(), arguments.end(), [](const std::string& one) { return !one.starts_with('-'); });
+  if (word == arguments.end()) return;
+  for (const auto& command : commands_) {
+    if (command->name() == *word) command->declare({word + 1, arguments.end()});
+  }
 }
 
 Command& Command::add_alternatives(const std::string& title) {
@@ -198,8 +213,9 @@ Command& Command::add_alternatives(const std::string& title) {
   return *commands_.emplace_back(new Command(*group));
 }
 
-Option& Command::add(const std::string& names, const Value& value, const std::string& help) {
-  options_.push_back(std::make_unique<Option>(*add_to(app_, names, value, help), value));
+Option& Command::add(const std::string& names, Value value, const std::string& help) {
+  CLI::Option* const option = add_to(app_, names, value, help);
+  options_.push_back(std::make_unique<Option>(*option, std::move(value)));
   return options_.back()->group(group_);
 }
 
@@ -232,6 +248,7 @@ Option& Command::get(const std::string& written) const {
 }
 
 std::optional<std::string> Command::parse(const std::vector<std::string>& arguments) {
+  declare(arguments);
   try {
     app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the end
     return std::nullopt;

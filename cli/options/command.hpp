@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +23,7 @@ namespace hcclsim::cli {
 /// An option, or an argument, which has no dashes. Belongs to its command.
 class Option {
  public:
-  Option(CLI::Option& option, const Value& value);
+  Option(CLI::Option& option, Value value);
 
   Option& group(const std::string& name);
   /// What help calls the value; empty: only what is accepted.
@@ -78,12 +79,13 @@ class Command {
   Command& operator=(Command&&) = delete;
   ~Command();
 
-  /// A sub-command.
-  Command& add_command(const std::string& name, const std::string& description);
+  /// A sub-command. What `declare` adds to it is only there once parse() finds its name: options take time.
+  Command& add_command(const std::string& name, const std::string& description,
+                       std::function<void(Command&)> declare = nullptr);
   /// Options of which at most one may be given, with a title of their own in help.
   Command& add_alternatives(const std::string& title);
   /// `names`: "-o,--output", or "LOG" for an argument.
-  Option& add(const std::string& names, const Value& value, const std::string& help);
+  Option& add(const std::string& names, Value value, const std::string& help);
   void remove(Option& option);
   /// The group in help of options that are added from now on.
   void begin_group(const std::string& name = "Options") { group_ = name; }
@@ -114,9 +116,11 @@ class Command {
  private:
   explicit Command(CLI::App& app);
   void look_at_files_first();
+  void declare(std::span<const std::string> arguments);
 
   std::unique_ptr<CLI::App> owned_;  ///< of the command that is no sub-command
   CLI::App& app_;
+  std::function<void(Command&)> declare_;
   std::string group_ = "Options";
   std::vector<std::unique_ptr<Option>> options_;
   std::vector<std::unique_ptr<Command>> commands_;

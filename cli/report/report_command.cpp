@@ -47,15 +47,16 @@ void add_sweep_report(Command& report, const std::shared_ptr<HtmlReport>& html) 
 }  // namespace
 
 void add_report_command(Command& app, const std::string& command_line) {
-  Command& report = app.add_command("report", "One HTML file that shows what another command finds");
-  report.require_command();
-  report.footer(examples);
-  const auto html = std::make_shared<HtmlReport>();
-  html->command = command_line;
-  set_up_run(add_reported(report, "run", "Of a training step", "-o,--output", html), html);
-  set_up_tune(add_reported(report, "tune", "Of the best gradient split", "-o,--output", html), html);
-  add_sweep_report(report, html);
-  set_up_collective(add_reported(report, "collective", "Of a collective over sizes", "--output", html), html);
+  app.add_command("report", "One HTML file that shows what another command finds", [command_line](Command& report) {
+    report.require_command();
+    report.footer(examples);
+    const auto html = std::make_shared<HtmlReport>();
+    html->command = command_line;
+    set_up_run(add_reported(report, "run", "Of a training step", "-o,--output", html), html);
+    set_up_tune(add_reported(report, "tune", "Of the best gradient split", "-o,--output", html), html);
+    add_sweep_report(report, html);
+    set_up_collective(add_reported(report, "collective", "Of a collective over sizes", "--output", html), html);
+  });
 }
 
 }  // namespace hcclsim::cli
