@@ -153,12 +153,14 @@ Json& Json::operator[](std::string_view key) {
   if (is_null()) value_ = Object();
   if (const Json* const value = find(key)) return const_cast<Json&>(*value);  // NOLINT: of this one
   static_cast<void>(items());
-  return std::get<Object>(value_).emplace_back(std::string(key), Json()).value;
+  Object& members = std::get<Object>(value_);
+  members.push_back({std::string(key), Json()});
+  return members.back().value;
 }
 
-Json Json::value(std::string_view key, Json otherwise) const {
+Json Json::value(std::string_view key, const Json& otherwise) const {
   const Json* const value = find(key);
-  return value == nullptr ? std::move(otherwise) : *value;
+  return value == nullptr ? otherwise : *value;
 }
 
 void Json::erase(std::string_view key) {

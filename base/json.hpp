@@ -153,7 +153,7 @@ class Json {
     return (*this)[std::string_view(key)];
   }
   /// The value of a key, or another one.
-  [[nodiscard]] Json value(std::string_view key, Json otherwise) const;
+  [[nodiscard]] Json value(std::string_view key, const Json& otherwise) const;
   void erase(std::string_view key);
   /// Takes the members of another object; those of the same key are replaced.
   void update(const Json& other);
@@ -190,6 +190,11 @@ class Json {
   Value value_;
 };
 
+/// What becomes JSON where it is written.
+template <typename Type>
+concept JsonSource =
+    !std::same_as<Type, Json> && !std::same_as<Type, Json::Item> && std::convertible_to<const Type&, Json>;
+
 struct Json::Member {
   std::string key;
   Json value;
@@ -200,10 +205,12 @@ struct Json::Member {
 /// What stands in a braced list: a value, or a braced list again.
 class Json::Item {
  public:
+  // NOLINTBEGIN(google-explicit-constructor)
   Item(std::initializer_list<Item> items) : value_(items) {}
-  template <typename Type>
-  requires(!std::same_as<std::remove_cvref_t<Type>, Item> && std::constructible_from<Json, Type&&>) Item(Type&& value)
-      : value_(std::forward<Type>(value)) {}  // NOLINT(google-explicit-constructor)
+  Item(Json value) : value_(std::move(value)) {}
+  template <JsonSource Type>
+  Item(const Type& value) : value_(value) {}
+  // NOLINTEND(google-explicit-constructor)
 
  private:
   friend class Json;

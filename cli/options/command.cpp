@@ -49,7 +49,7 @@ CLI::Option* add_to(CLI::App& app, const std::string& names, Value& value, const
     return app.add_option_function<std::string>(
         names, [take = std::move(value.take)](const std::string& given) { take({given}); }, help);
   }
-  CLI::Option* const option = app.add_option_function<std::vector<std::string>>(names, std::move(value.take), help);
+  CLI::Option* const option = app.add_option_function<std::vector<std::string>>(names, value.take, help);
   if (value.count == Count::list) option->delimiter(',');
   return option->get_positional() ? option : option->allow_extra_args(false);
 }

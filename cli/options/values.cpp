@@ -21,15 +21,16 @@ std::function<void(const std::vector<std::string>&)> first(std::function<void(co
 }
 
 Value number_of(std::function<void(double)> take, double lowest, double highest) {
-  return {.check =
-              [lowest, highest](const std::string& given) {
-                const auto value = parse_number<double>(given);
-                if (value.has_value() && *value >= lowest && *value <= highest) return;
-                bad_input("option", "'{}' is not accepted; give a number from {} to {}", given, lowest, highest);
-              },
-          .take = first([take = std::move(take)](const std::string& given) { take(*parse_number<double>(given)); }),
-          .name = "",
-          .accepted = fmt::format("{}..{}", lowest, highest)};
+  Value value;
+  value.check = [lowest, highest](const std::string& given) {
+    const auto number = parse_number<double>(given);
+    if (number.has_value() && *number >= lowest && *number <= highest) return;
+    bad_input("option", "'{}' is not accepted; give a number from {} to {}", given, lowest, highest);
+  };
+  value.take = first([take = std::move(take)](const std::string& given) { take(*parse_number<double>(given)); });
+  value.name.clear();
+  value.accepted = fmt::format("{}..{}", lowest, highest);
+  return value;
 }
 
 }  // namespace
@@ -64,16 +65,16 @@ Value written_file(std::string& target) {
 }
 
 Value one_of(std::vector<std::string> words, std::function<void(const std::string&)> take) {
-  std::string accepted = fmt::format("{}", fmt::join(words, "|"));
-  return {.check =
-              [words = std::move(words)](const std::string& given) {
-                if (std::find(words.begin(), words.end(), given) != words.end()) return;
-                bad_input("option", "'{}' is not accepted; give one of {}{}", given, fmt::join(words, ", "),
-                          did_you_mean(given, words));
-              },
-          .take = first(std::move(take)),
-          .name = "",
-          .accepted = std::move(accepted)};
+  Value value;
+  value.accepted = fmt::format("{}", fmt::join(words, "|"));
+  value.check = [words = std::move(words)](const std::string& given) {
+    if (std::find(words.begin(), words.end(), given) != words.end()) return;
+    bad_input("option", "'{}' is not accepted; give one of {}{}", given, fmt::join(words, ", "),
+              did_you_mean(given, words));
+  };
+  value.take = first(std::move(take));
+  value.name.clear();
+  return value;
 }
 
 Value one_of(std::vector<std::string> words, std::string& target) {
@@ -103,16 +104,16 @@ Value number(std::optional<double>& target, double lowest, double highest) {
 }
 
 Value whole_number(std::function<void(std::uint64_t)> take, std::uint64_t lowest, std::uint64_t highest) {
-  return {
-      .check =
-          [lowest, highest](const std::string& given) {
-            const auto value = parse_number<std::uint64_t>(given);
-            if (value.has_value() && *value >= lowest && *value <= highest) return;
-            bad_input("option", "'{}' is not accepted; give a whole number from {} to {}", given, lowest, highest);
-          },
-      .take = first([take = std::move(take)](const std::string& given) { take(*parse_number<std::uint64_t>(given)); }),
-      .name = "",
-      .accepted = fmt::format("{}..{}", lowest, highest)};
+  Value value;
+  value.check = [lowest, highest](const std::string& given) {
+    const auto number = parse_number<std::uint64_t>(given);
+    if (number.has_value() && *number >= lowest && *number <= highest) return;
+    bad_input("option", "'{}' is not accepted; give a whole number from {} to {}", given, lowest, highest);
+  };
+  value.take = first([take = std::move(take)](const std::string& given) { take(*parse_number<std::uint64_t>(given)); });
+  value.name.clear();
+  value.accepted = fmt::format("{}..{}", lowest, highest);
+  return value;
 }
 
 std::vector<double> parse_number_list(std::string_view text) {

@@ -85,18 +85,18 @@ template <typename Integer>
 /// Any text that `parse` takes without throwing an Error; `take` receives what it makes of it.
 template <typename Parse, typename Take>
 requires std::invocable<Take&, std::invoke_result_t<Parse, const std::string&>>
-[[nodiscard]] Value parsed(Parse parse, Take take, std::string accepted = "") {
+[[nodiscard]] Value parsed(Parse parse, Take take, const std::string& accepted = "") {
   return {.check = [parse](const std::string& given) { static_cast<void>(parse(given)); },
           .take = [parse, take](const std::vector<std::string>& given) { take(parse(given.front())); },
-          .accepted = std::move(accepted)};
+          .accepted = accepted};
 }
 /// The same, kept in `target`, or as text that is parsed again where it is used.
 template <typename Parse, typename Type>
 requires(!std::same_as<Type, std::string> &&
          std::assignable_from<Type&, std::invoke_result_t<Parse, const std::string&>>) [[nodiscard]] Value
-    parsed(Parse parse, Type& target, std::string accepted = "") {
+    parsed(Parse parse, Type& target, const std::string& accepted = "") {
   return parsed(
-      parse, [&target](auto value) { target = std::move(value); }, std::move(accepted));
+      parse, [&target](auto value) { target = std::move(value); }, accepted);
 }
 template <typename Parse>
 [[nodiscard]] Value parsed(Parse parse, std::string& target) {

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""clang-tidy 14 over the sources that a build compiles; every finding fails.
+"""clang-tidy 14 over all sources; every finding fails.
 
-A file that was clean is not checked again until something changes on which the result depends: the file, a header of
-the repository that it includes, its compiler options, .clang-tidy, or the version of clang-tidy. What was clean is
-remembered in $XDG_CACHE_HOME/hcclsim (or ~/.cache/hcclsim).
+A file that was clean need not be checked again until something changes on which the result depends: the file, a header
+of the repository that it includes, its compiler options, .clang-tidy, or the version of clang-tidy. The digests of all
+that are clean stand in clean.txt beside this script, which only --record writes. Checked are the files without a digest
+there and, so that the record stays honest, a tenth of the others, another one for each commit.
 
-usage: tidy.py BUILD-FOLDER [PATH-PREFIX…]
+usage: tidy.py [--all] [--record] [PATH-PREFIX…]
+  --all     check every file, recorded or not
+  --record  write the record: what was found clean, and what is still clean by its digest
 """
 
+import argparse
 import hashlib
 import json
 import os
@@ -22,12 +26,20 @@ from pathlib import Path
 import repository
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "lint"
+RECORD = Path(__file__).with_name("clean.txt")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+PARTS = 10  # of the recorded files, one is checked again
 
 
-def cache_folder():
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "hcclsim" / "clang-tidy"
+def compile_commands():
+    """Command by source, each compiled by itself; generated headers are made."""
+    for command in (["cmake", "--preset", "lint"], ["cmake", "--build", BUILD, "--target", "hcclsim_protobuf"]):
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(done.stdout)
+    commands = json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8"))
+    return {Path(entry["file"]): entry["command"] for entry in commands}
 
 
 class Sources:
@@ -52,20 +64,49 @@ class Sources:
         return sorted(reached)
 
 
-def key_of(path, command, sources, common):
-    """Digest of all on which the result for one source depends."""
+def digest_of(path, command, sources, common):
+    """Digest of all on which the result for one source depends, wherever the repository lies."""
     digest = hashlib.sha256(common)
     digest.update(command.replace(str(ROOT), "").encode())
     for dependency in sources.closure(path):
         digest.update(f"\0{dependency.relative_to(ROOT)}\0{sources.text(dependency)}".encode())
-    return digest.hexdigest()
+    return digest.hexdigest()[:32]
 
 
-def check(program, build, headers, path):
+class Record:
+    """Digests by path; one line each in the file."""
+
+    def __init__(self):
+        lines = RECORD.read_text(encoding="utf-8").split("\n") if RECORD.exists() else []
+        self.clean = {path: digest for digest, path in (line.split("  ") for line in lines if line)}
+
+    def write(self, digests):
+        """Keeps what is clean by these digests of all files."""
+        kept = {path: digest for path, digest in self.clean.items() if digests.get(path) == digest}
+        text = "".join(f"{digest}  {path}\n" for path, digest in sorted(kept.items()))
+        new = RECORD.with_suffix(".new")
+        new.write_text(text, encoding="utf-8")
+        new.replace(RECORD)
+
+
+def part_of_today():
+    """Which tenth of the recorded files this commit checks."""
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    return int(done.stdout.strip() or "0", 16) % PARTS
+
+
+def is_due(path, digest, record, part):
+    """Whether a file is checked: not known to be clean, or in the tenth that is looked at again."""
+    if record.clean.get(path) != digest:
+        return True
+    return int(hashlib.sha256(path.encode()).hexdigest(), 16) % PARTS == part
+
+
+def check(program, headers, path):
     """Findings in one source and in the headers whose path matches `headers`; empty if there is none."""
     # The options are GCC's; clang does not know all of its warnings.
     options = ["--quiet", f"--header-filter={headers}", "--extra-arg=-Wno-unknown-warning-option"]
-    command = [program, "-p", build, *options, path]
+    command = [program, "-p", BUILD, *options, ROOT / path]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode == 0:
         return ""
@@ -73,37 +114,44 @@ def check(program, build, headers, path):
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    build, prefixes = Path(sys.argv[1]).resolve(), tuple(sys.argv[2:]) or ("",)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", action="store_true", help="check every file, recorded or not")
+    parser.add_argument("--record", action="store_true", help="write the record")
+    parser.add_argument("prefixes", nargs="*", metavar="PATH-PREFIX", help="default: all")
+    options = parser.parse_args()
     program = shutil.which("clang-tidy-14") or shutil.which("clang-tidy")
     if program is None:
         sys.exit("clang-tidy-14 is not installed (./bootstrap test installs it)")
-    version = subprocess.run([program, "--version"], stdout=subprocess.PIPE, check=True).stdout
-    common = version + b"\0".join((ROOT / path).read_bytes() for path in repository.files(ROOT) if path.name == ".clang-tidy")
+    said = subprocess.run([program, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    common = re.search(r"version (\S+)", said)[1].encode()
+    common += b"\0".join((ROOT / path).read_bytes() for path in repository.files(ROOT) if path.name == ".clang-tidy")
 
-    clean = cache_folder()
-    clean.mkdir(parents=True, exist_ok=True)
-    sources, tasks = Sources(), {}
-    commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
-    for entry in commands:
-        path = Path(entry["file"])
-        if path.is_relative_to(ROOT) and not path.is_relative_to(build):
-            if str(path.relative_to(ROOT)).startswith(prefixes):
-                tasks[path] = clean / key_of(path, entry["command"], sources, common)
-    changed = [path for path, key in tasks.items() if not key.exists()]
+    sources, digests = Sources(), {}
+    for path, command in compile_commands().items():
+        if path.is_relative_to(ROOT) and not path.is_relative_to(BUILD):
+            digests[str(path.relative_to(ROOT))] = digest_of(path, command, sources, common)
+    record, part = Record(), part_of_today()
+    wanted = [path for path in sorted(digests) if path.startswith(tuple(options.prefixes) or "")]
+    due = [path for path in wanted if options.all or is_due(path, digests[path], record, part)]
+    unknown = sum(record.clean.get(path) != digests[path] for path in wanted)
     folders = {path.parts[0] for path in repository.files(ROOT) if path.suffix in repository.CPP_SUFFIXES}
     headers = f"^{re.escape(str(ROOT))}/({'|'.join(sorted(folders))})/"
 
     start, bad = time.monotonic(), 0
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for path, findings in zip(changed, pool.map(lambda path: check(program, build, headers, path), changed)):
+        for path, findings in zip(due, pool.map(lambda path: check(program, headers, path), due)):
             if findings:
                 bad += 1
+                record.clean.pop(path, None)
                 print(findings, flush=True)
             else:
-                tasks[path].touch()
-    print(f"tidy: {len(changed)} of {len(tasks)} files checked in {time.monotonic() - start:.0f} s, {bad} with findings")
+                record.clean[path] = digests[path]
+            if options.record:
+                record.write(digests)  # at once: a check of everything takes long
+    print(
+        f"tidy: {len(due)} of {len(wanted)} files checked in {time.monotonic() - start:.0f} s, {bad} with findings; "
+        f"{unknown} were not recorded as clean"
+    )
     return 1 if bad else 0
 
 
