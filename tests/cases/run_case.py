@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """Runs text-driven cases: what a command line prints, its exit status and the files that it leaves (tests/README.md).
 
-A case file is a list of steps that share a fresh temporary folder, which is also their working directory:
+A case file is a list of blocks, each a test of its own. A block begins with a comment at the begin of the file or after
+an empty line, and its name is made of the comment. Its steps share a fresh temporary folder, which is also their working
+directory:
 
     # Comment.
+    label long                                     not of every run of the tests: ./bootstrap test-long
     $ hcclsim run --model resnet5 > /dev/null      a line for sh; the step expects status 0 unless it says otherwise
     status 2
     stdout is NAME                                 equals tests/golden/NAME
     stdout is empty
     stderr contains TEXT                           also: lacks TEXT, matches REGEX (each ^ and $ stand at a line's ends)
     file timeline.json exists                      also: absent, and all that is said of stdout
+
+The steps of a block with the comment "Setup" come before those of every other block of the file.
 
 {tmp}, {data} and {platforms} stand for the temporary folder, tests/data and platforms, here and in golden files.
 Trailing white space does not count in these lines, and there is no quoting in them.
@@ -19,21 +24,71 @@ import argparse
 import difflib
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-TIMEOUT_S = 240
+TIMEOUT_S = 1200  # for what hangs; no measure of speed
 
 
 class Failure(Exception):
     """An expectation that was not met."""
 
 
+class Block:
+    """Part of a case file: (line number, line) of each line that is no comment."""
+
+    def __init__(self, name):
+        self.name = name
+        self.lines = []
+        self.labels = []
+
+    @property
+    def golden(self):
+        """Whether something that is printed is compared as a whole."""
+        return any(re.match(r"(stdout|stderr|file \S+) is (?!empty$)", line) for _, line in self.lines)
+
+
+def name_of(comment, taken):
+    """The beginning of a comment as a word that no other block has."""
+    words = re.sub(r"[^A-Za-z0-9]+", "_", comment).strip("_")
+    name = words if len(words) <= 60 else words[:60].rpartition("_")[0]
+    if not name:
+        raise Failure(f"the comment '{comment}' names no block")
+    same = sum(block.name == name or block.name.startswith(name + ".") for block in taken)
+    return f"{name}.{same + 1}" if same else name
+
+
+def blocks_of(path):
+    """The blocks of a case file, each with the steps of its setup."""
+    blocks, after_blank = [], True
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        line = line.rstrip()
+        if line.startswith("#") and after_blank:
+            blocks.append(Block(name_of(line[1:].strip(), blocks)))
+        elif line and not line.startswith("#"):
+            if not blocks:
+                raise Failure(f"{path}:{number}: a block begins with a comment, which is its name")
+            if line.startswith("label "):
+                blocks[-1].labels.append(line[len("label ") :])
+            else:
+                blocks[-1].lines.append((number, line))
+        after_blank = not line
+    blocks = [block for block in blocks if block.lines]  # a comment alone is a remark
+    if blocks and blocks[0].name == "Setup":
+        setup = blocks.pop(0)
+        for block in blocks:
+            block.lines = setup.lines + block.lines
+    if not blocks:
+        raise Failure(f"{path}: no command")
+    return blocks
+
+
 class Case:
-    """One case file being run."""
+    """One block of a case file being run."""
 
     def __init__(self, path, hcclsim, tmp, update):
         self.path = path
@@ -55,13 +110,10 @@ class Case:
             text = text.replace(place, name)
         return text
 
-    def run(self):
+    def run(self, block):
         steps = 0
         status, outputs = None, {}
-        for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
-            line = line.rstrip()
-            if not line or line.startswith("#"):
-                continue
+        for number, line in block.lines:
             try:
                 if line.startswith("$ "):
                     self.expect_success(status)
@@ -77,13 +129,16 @@ class Case:
             except Failure as failure:
                 raise Failure(f"{self.path}:{number}: {line}\n{failure}") from None
         if steps == 0:
-            raise Failure(f"{self.path}: no command")
+            raise Failure(f"{self.path}: no command in {block.name}")
         try:
             self.expect_success(status)
         except Failure as failure:
             raise Failure(f"{self.path}: last command\n{failure}") from None
 
+    shows_times = False
+
     def execute(self, command):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(
             ["sh", "-c", command],
             cwd=self.tmp,
@@ -94,6 +149,10 @@ class Case:
             timeout=TIMEOUT_S,
             check=False,
         )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        if self.shows_times and seconds > 1:
+            print(f"{seconds:6.1f} s  {self.path.name}: {command}", flush=True)
         texts = {"stdout": done.stdout.decode(), "stderr": done.stderr.decode()}
         return (done.returncode, texts["stderr"]), {name: self.hide_places(text) for name, text in texts.items()}
 
@@ -165,22 +224,34 @@ class Case:
             raise Failure("".join(difference))
 
 
-def run_case(path, hcclsim, update=False):
-    """Runs one case file; raises Failure at the first expectation that is not met."""
-    with tempfile.TemporaryDirectory(prefix="hcclsim-case-") as tmp:
-        Case(path, hcclsim, Path(tmp), update).run()
+def run_case(path, hcclsim, update=False, name=None):
+    """Runs the blocks of a case file, or one; raises Failure at the first expectation that is not met."""
+    blocks = [block for block in blocks_of(path) if name in (None, block.name)]
+    if not blocks:
+        raise Failure(f"{path}: no block {name}")
+    for block in blocks:
+        with tempfile.TemporaryDirectory(prefix="hcclsim-case-") as tmp:
+            Case(path, hcclsim, Path(tmp), update).run(block)
 
 
 def main():
     parser = argparse.ArgumentParser(description="Runs text-driven cases (tests/cases/*.case).")
     parser.add_argument("--hcclsim", type=Path, default=TESTS.parent / "build/release/hcclsim", help="the command")
     parser.add_argument("--update", action="store_true", help="write the golden files instead of comparing")
+    parser.add_argument("--block", metavar="NAME", help="this block alone")
+    parser.add_argument("--list", action="store_true", help="file, block, whether it has golden files, labels")
+    parser.add_argument("--times", action="store_true", help="processor time of every step of more than a second")
     parser.add_argument("cases", nargs="*", type=Path, metavar="FILE.case", help="default: all")
     options = parser.parse_args()
+    Case.shows_times = options.times
     failed = 0
     for path in options.cases or sorted((TESTS / "cases").glob("*.case")):
         try:
-            run_case(path, options.hcclsim, options.update)
+            if options.list:
+                for block in blocks_of(path):
+                    print(path.stem, block.name, "golden" if block.golden else "-", *block.labels)
+            else:
+                run_case(path, options.hcclsim, options.update, options.block)
         except (Failure, subprocess.TimeoutExpired, OSError, ValueError) as failure:
             failed += 1
             print(failure, file=sys.stderr)

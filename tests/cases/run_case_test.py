@@ -12,7 +12,7 @@ class RunCaseTest(unittest.TestCase):
     def run_text(self, text):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "some.case"
-            path.write_text(text, encoding="utf-8")
+            path.write_text(text if text.startswith("#") else f"# A block.\n{text}", encoding="utf-8")
             run_case.run_case(path, Path("/bin/true"))
 
     def assert_fails(self, text, reason):
@@ -22,7 +22,7 @@ class RunCaseTest(unittest.TestCase):
 
     def test_met(self):
         self.run_text(
-            "# all kinds\n\n$ echo out; echo err >&2; echo kept > f; pwd; exit 3\n"
+            "# all kinds\n$ echo out; echo err >&2; echo kept > f; pwd; exit 3\n"
             "status 3\nstdout contains out\nstdout lacks err\nstderr matches ^err$\nfile f exists\nfile f contains kept\n"
             "file {tmp}/g absent\nstdout contains {tmp}\n$ cat f\nstdout matches ^kept\nstderr is empty\n"
         )
@@ -45,7 +45,7 @@ class RunCaseTest(unittest.TestCase):
             tests, run_case.TESTS = run_case.TESTS, Path(folder)
             self.addCleanup(setattr, run_case, "TESTS", tests)
             case = Path(folder) / "a.case"
-            case.write_text("$ echo {tmp}/a\nstdout is g.txt\n", encoding="utf-8")
+            case.write_text("# A block.\n$ echo {tmp}/a\nstdout is g.txt\n", encoding="utf-8")
             run_case.run_case(case, Path("/bin/true"), update=True)
             self.assertEqual((Path(folder) / "golden/g.txt").read_text(encoding="utf-8"), "{tmp}/a\n")
             run_case.run_case(case, Path("/bin/true"))
@@ -58,8 +58,32 @@ class RunCaseTest(unittest.TestCase):
         self.assert_fails("$ touch f\nfile f absent\n", "it exists")
         self.assert_fails("$ echo a > f\nfile f contains b\n", "it is:\na")
 
+    def test_blocks(self):
+        text = (
+            "# A remark.\n\n# Setup\n$ touch made\n\n# One: it is new.\n$ touch one\nfile made exists\n\n$ true\n"
+            "# Not a block.\n\n# Two.\nlabel long\n$ echo a\nfile one absent\nfile made exists\nstdout is a.txt\n\n# Two?\n$ true\n"
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            case = Path(folder) / "a.case"
+            case.write_text(text, encoding="utf-8")
+            blocks = run_case.blocks_of(case)
+            self.assertEqual([block.name for block in blocks], ["One_it_is_new", "Two", "Two.2"])
+            self.assertEqual([block.golden for block in blocks], [False, True, False])
+            self.assertEqual([block.labels for block in blocks], [[], ["long"], []])
+            self.assertEqual(len(blocks[0].lines), 4)
+            run_case.run_case(case, Path("/bin/true"), name="One_it_is_new")
+            run_case.run_case(case, Path("/bin/true"), name="Two.2")
+            with self.assertRaisesRegex(run_case.Failure, "a.txt"):
+                run_case.run_case(case, Path("/bin/true"), name="Two")
+            with self.assertRaisesRegex(run_case.Failure, "no block Three"):
+                run_case.run_case(case, Path("/bin/true"), name="Three")
+            case.write_text("$ true\n", encoding="utf-8")
+            with self.assertRaisesRegex(run_case.Failure, "begins with a comment"):
+                run_case.blocks_of(case)
+
     def test_malformed(self):
         self.assert_fails("stdout contains a\n$ true\n", "before the first command")
+        self.assert_fails("#\n$ true\n", "names no block")
         self.assert_fails("# nothing\n", "no command")
         self.assert_fails("$ true\nstdout equals a\n", "not understood")
         self.assert_fails("$ true\nstdout contains\n", "not understood")

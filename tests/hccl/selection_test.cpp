@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -302,7 +304,7 @@ std::string problem_of_default(const CollectiveRequest& request, const Topology&
                      name_of(request.launch), problem);
 }
 
-TEST(Selection, WhateverIsChosenCanBeBuiltAndIsRight) {
+void expect_right_choices(std::span<const std::uint64_t> sizes) {
   std::uint64_t seed = 0;
   for (const char* name : {"910A", "910B1", "Ascend910_9391"}) {
     const device::Soc chip = soc(name);
@@ -314,7 +316,7 @@ TEST(Selection, WhateverIsChosenCanBeBuiltAndIsRight) {
       for (int number = 0; number <= static_cast<int>(Collective::barrier); ++number) {
         const auto collective = static_cast<Collective>(number);
         for (const LaunchMode launch : {LaunchMode::graph, LaunchMode::op}) {
-          for (const std::uint64_t elements : {0U, 1U, 331U, 20000U}) {
+          for (const std::uint64_t elements : sizes) {
             CollectiveRequest request{
                 .operation = {.ranks = topology.ranks, .elements = elements, .collective = collective},
                 .launch = launch};
@@ -327,6 +329,12 @@ TEST(Selection, WhateverIsChosenCanBeBuiltAndIsRight) {
       }
     }
   }
+}
+
+TEST(Selection, WhateverIsChosenCanBeBuiltAndIsRight) { expect_right_choices(std::array<std::uint64_t, 3>{0, 1, 331}); }
+
+TEST(Selection, WhateverIsChosenForManyWindowsIsRightAtLength) {
+  expect_right_choices(std::array<std::uint64_t, 1>{20000});
 }
 
 TEST(Selection, CountsOfBlocksAndOfPairs) {
