@@ -1,7 +1,6 @@
 // `hcclsim models`: its tables against the library, and its refusals.
 
 #include "cli/models.hpp"
-#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

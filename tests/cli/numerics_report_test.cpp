@@ -1,5 +1,4 @@
 #include "cli/numerics_report.hpp"
-#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json.hpp"
 #include "tests/cli/sample_run.hpp"
 
 namespace hcclsim::cli {

@@ -1,11 +1,11 @@
 #include "cli/run_report.hpp"
-#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "base/json.hpp"
 #include "tests/cli/sample_run.hpp"
 
 namespace hcclsim::cli {

@@ -1,5 +1,4 @@
 #include "cli/tuner.hpp"
-#include "base/json.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +7,7 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "cli/loaded_run.hpp"
 #include "cli/platform_path.hpp"
 #include "sim/cluster.hpp"

@@ -1,5 +1,4 @@
 #include "hccl/collective/explain.hpp"
-#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +9,7 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
 

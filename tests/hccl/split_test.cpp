@@ -1,5 +1,4 @@
 #include "hccl/gradient/split.hpp"
-#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/json.hpp"
 #include "tests/support/json_file.hpp"
 #include "tests/support/refusal.hpp"
 

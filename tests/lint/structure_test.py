@@ -58,6 +58,17 @@ class StructureTest(unittest.TestCase):
         found = self.problems({"models/graph.hpp": "#include <xbt/log.h>\n"})
         self.assertEqual(found, ["models/graph.hpp:1: <xbt/log.h> may be included in sim, tests/sim only"])
 
+    def test_include_of_heavy_headers(self):
+        found = self.problems({"sim/network.cpp": "#include <nlohmann/json.hpp>\n#include <CLI/CLI.hpp>\n"})
+        self.assertEqual(
+            found,
+            [
+                "sim/network.cpp:1: <nlohmann/json.hpp> may be included in base/json_text.cpp, "
+                "tests/hccl/rank_table_test.cpp only",
+                "sim/network.cpp:2: <CLI/CLI.hpp> may be included in cli/options/command.cpp only",
+            ],
+        )
+
     def test_include_is_no_path_from_the_root(self):
         found = self.problems({"sim/network.cpp": '#include "network.hpp"\n'})
         self.assertEqual(found, ['sim/network.cpp:1: "network.hpp" is not a path from the root of the repository'])

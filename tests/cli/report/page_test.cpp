@@ -1,9 +1,10 @@
 #include "cli/report/page.hpp"
-#include "base/json.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "base/json.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -1,9 +1,9 @@
 #include "cli/report/run_page.hpp"
-#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/json.hpp"
 #include "cli/report/link_data.hpp"
 #include "cli/report/memory_data.hpp"
 #include "cli/report/timeline_data.hpp"

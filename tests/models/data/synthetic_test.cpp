@@ -1,7 +1,6 @@
 // Made data against tests/data/oracle/net_oracle.json and against its recipe written out a second time.
 
 #include "models/data/synthetic.hpp"
-#include "base/json.hpp"
 
 #include <gmock/gmock.h>
 
@@ -10,6 +9,7 @@
 #include <numeric>
 
 #include "base/counter_random.hpp"
+#include "base/json.hpp"
 #include "models/initial_weights.hpp"
 #include "models/zoo.hpp"
 #include "tests/models/data/data_folder.hpp"
