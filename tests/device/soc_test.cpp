@@ -84,7 +84,7 @@ TEST(Soc, RuntimeLimits) {
 
 TEST(Soc, NamesIgnoreCaseAndPrefix) {
   for (const char* name : {"910A", "910a", "Ascend910A", "ascend910a", "ASCEND910A"}) {
-    EXPECT_EQ(soc(name).name, "Ascend910A");
+    EXPECT_EQ(table_soc(name).name, "Ascend910A");
   }
   EXPECT_EQ(table_soc("Ascend910_9391").name, "Ascend910_9391");
   EXPECT_EQ(table_soc("old-910b").cube_cores, 30U);
@@ -111,7 +111,7 @@ TEST(Soc, TheAmbiguousNameWarns) {
 
 TEST(Soc, UnknownNameListsTheKnown) {
   for (const char* name : {"910Z", "", "Ascend", "910"}) {
-    const std::string message = error_of([name] { (void)soc(name); });
+    const std::string message = error_of([name] { (void)table_soc(name); });
     EXPECT_THAT(message, AllOf(HasSubstr("unknown SoC"), HasSubstr("Ascend910A"), HasSubstr("Ascend910_9362")));
   }
 }
@@ -216,7 +216,7 @@ TEST(InlineReduce, FirstGenerationSumsAlignedFp32Only) {
 TEST(InlineReduce, LaterGenerations) {
   using enum DataType;
   for (const char* name : {"910B1", "910_9391"}) {
-    const Soc found = soc(name);
+    const Soc found = table_soc(name);
     for (const DataType type : {int8, int16, int32, int64, uint8, uint16, uint32, uint64, fp16, bf16, fp32, fp64}) {
       const bool can = type == fp32 || type == fp16 || type == int8 || type == int16 || type == int32 || type == bf16;
       for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::min}) {

@@ -107,8 +107,8 @@ TEST_P(SimulateTest, BackToBackCostsTheLargerOfDeviceAndHost) {
                                  static_cast<double>(result.simulated)};
     });
   };
-  EXPECT_THAT(run(LaunchMode::graph, 9 * us, 4, 2), near({ring_time, 6 * two_ring_time, 1}));
-  EXPECT_THAT(run(LaunchMode::op, 3 * us, 3, 1), near({ring_time, 3 + 4 * two_ring_time, 1}));
+  EXPECT_THAT(run(LaunchMode::graph, 9 * us, 4, 2), near({two_ring_time, 6 * two_ring_time, 1}));
+  EXPECT_THAT(run(LaunchMode::op, 3 * us, 3, 1), near({two_ring_time, 3 + 4 * two_ring_time, 1}));
   EXPECT_THAT(run(LaunchMode::op, 3 * us, 2, 0), near({1.5 + two_ring_time, 3 + 2 * two_ring_time, 1}));
   EXPECT_THAT(run(LaunchMode::op, 10 * us, 3, 1), near({10, 40 + two_ring_time, 1}));
 }

@@ -11,7 +11,7 @@
 namespace hcclsim {
 
 /// What GoogleTest shows of a value.
-inline void PrintTo(const Json& json, std::ostream* out) { *out << json.dump(); }
+inline void PrintTo(const Json& json, std::ostream* out) { *out << json.dump(); }  // NOLINT: the name is GoogleTest's
 
 namespace test {
 
