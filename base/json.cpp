@@ -152,9 +152,13 @@ const Json& Json::at(std::string_view key) const {
 Json& Json::operator[](std::string_view key) {
   if (is_null()) value_ = Object();
   if (const Json* const value = find(key)) return const_cast<Json&>(*value);  // NOLINT: of this one
+  return append(std::string(key), Json());
+}
+
+Json& Json::append(std::string key, Json value) {
   static_cast<void>(items());
   Object& members = std::get<Object>(value_);
-  members.push_back({std::string(key), Json()});
+  members.push_back({std::move(key), std::move(value)});
   return members.back().value;
 }
 

@@ -51,7 +51,7 @@ class Json {
   Json(const Container& elements) : Json(array()) {
     if constexpr (requires { typename Container::mapped_type; }) {
       *this = object();
-      for (const auto& [key, value] : elements) (*this)[key] = value;
+      for (const auto& [key, value] : elements) append(std::string(key), value);
     } else {
       for (const auto& element : elements) push_back(element);
     }
@@ -142,6 +142,8 @@ class Json {
   [[nodiscard]] bool contains(std::string_view key) const { return find(key) != nullptr; }
   [[nodiscard]] const Json& at(std::string_view key) const;
   [[nodiscard]] const Json& operator[](std::string_view key) const { return at(key); }
+  /// A member behind the others, of a key that the object does not have.
+  Json& append(std::string key, Json value);
   /// Adds the key if it is not there; null becomes an object.
   [[nodiscard]] Json& operator[](std::string_view key);
   template <std::same_as<char> Char>  // "key" is no index

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -46,11 +47,9 @@ class Builder : public nlohmann::json_sax<Library> {
 
   bool key(string_t& value) override {
     Frame& frame = frames_.back();
-    if (frame.json.contains(value)) {
-      frame.key = value;
-      repeated_.push_back(path());
-    }
     frame.key = std::move(value);
+    frame.is_new = frame.keys.insert(frame.key).second;
+    if (!frame.is_new) repeated_.push_back(path());
     return true;
   }
 
@@ -72,6 +71,8 @@ class Builder : public nlohmann::json_sax<Library> {
   struct Frame {
     Json json;
     std::string key{};
+    bool is_new = true;                      ///< whether the key comes for the first time
+    std::unordered_set<std::string> keys{};  ///< all so far: a search through the members would be quadratic
   };
 
   bool add(Json value) {
@@ -79,6 +80,8 @@ class Builder : public nlohmann::json_sax<Library> {
       result_ = std::move(value);
     } else if (Frame& frame = frames_.back(); frame.json.is_array()) {
       frame.json.push_back(std::move(value));
+    } else if (frame.is_new) {
+      frame.json.append(frame.key, std::move(value));
     } else {
       frame.json[frame.key] = std::move(value);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,6 +42,9 @@ class PointCommand {
  private:
   Command options_;
 };
+
+/// The commands that can be swept.
+inline constexpr std::array<const char*, 2> swept_commands{"run", "collective"};
 
 /// The axis of the collective's name, which is no option of `collective` but an argument.
 inline constexpr const char* collective_axis = "collective";

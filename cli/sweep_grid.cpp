@@ -32,9 +32,14 @@ using study::ValueForm;
 constexpr std::array<std::string_view, 8> of_output{"help",       "config",   "format",    "trace-ranks",
                                                     "save-every", "baseline", "tolerance", "junit"};
 
-bool is_of_output(const Option* option, const std::string& name) {
-  return (option != nullptr && option->role() == Role::writes_file) ||
-         std::find(of_output.begin(), of_output.end(), name) != of_output.end();
+/// Whether an option of any command that is swept says what is written or printed.
+bool is_of_output(const std::string& name) {
+  if (std::find(of_output.begin(), of_output.end(), name) != of_output.end()) return true;
+  return std::any_of(swept_commands.begin(), swept_commands.end(), [&](const char* command) {
+    const std::unique_ptr<PointCommand> point = PointCommand::make(command);
+    const Option* const option = point->options().find("--" + name);
+    return option != nullptr && option->role() == Role::writes_file;
+  });
 }
 
 /// Files that a shell's pattern names: paths, else shipped platforms.
@@ -70,7 +75,7 @@ class AxisReader {
     const Command& options = command_.options();
     const Option* const known =
         options.find(name == collective_axis && options.name() == "collective" ? "OP" : "--" + name);
-    const bool writes = is_of_output(known, name);
+    const bool writes = is_of_output(name);
     if (known == nullptr && !writes) {
       bad_input("option", "{}: {} has no such option{}", place, options.name(),
                 did_you_mean("--" + name, options.option_names()));

@@ -196,14 +196,15 @@ Command& Command::add_command(const std::string& name, const std::string& descri
   return command;
 }
 
-/// Declares the sub-command that the first argument without a dash names, and those of it that follow.
+/// Declares this command, and of its sub-commands the first that an argument names, with what follows the name.
 void Command::declare(std::span<const std::string> arguments) {
   if (declare_) declare_(*this);
-  const auto word =
-      std::find_if(arguments.begin(), arguments.end(), [](const std::string& one) { return !one.starts_with('-'); });
-  if (word == arguments.end()) return;
-  for (const auto& command : commands_) {
-    if (command->name() == *word) command->declare({word + 1, arguments.end()});
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto named = std::find_if(commands_.begin(), commands_.end(),
+                                    [&](const auto& command) { return command->name() == arguments[i]; });
+    if (named == commands_.end() || arguments[i].empty()) continue;  // alternatives have no name
+    (*named)->declare(arguments.subspan(i + 1));
+    return;
   }
 }
 

@@ -73,7 +73,7 @@ template <std::integral Integer>
 [[nodiscard]] Value whole_number(std::optional<Integer>& target, std::uint64_t lowest, std::uint64_t highest) {
   return whole_number([&target](std::uint64_t given) { target = static_cast<Integer>(given); }, lowest, highest);
 }
-/// Any that the type holds; what uses it says what it accepts.
+/// Any from 0 to 2^32 − 1; what uses it says what it accepts.
 template <typename Integer>
 [[nodiscard]] Value whole_number(Integer& target) {
   Value value = whole_number(target, 0, UINT32_MAX);

@@ -140,6 +140,15 @@ TEST(JsonText, RepeatedKeys) {
   EXPECT_EQ(json.dump(), R"({"s":4})");
 }
 
+TEST(JsonText, ObjectsOfManyKeys) {
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += (i == 0 ? "{\"" : ",\"") + std::to_string(i) + "\":" + std::to_string(i);
+  const Json json = parsed(text + "}");
+  ASSERT_EQ(json.size(), 200'000U);
+  EXPECT_EQ(json.items().back().key, "199999");
+  EXPECT_EQ(json.items().back().value, 199'999);
+}
+
 TEST(JsonText, BadText) {
   EXPECT_THAT(refusal(""), testing::StartsWith("f.json:1:1: not JSON: syntax error"));
   EXPECT_THAT(refusal("{\n  \"a\": ,"), testing::StartsWith("f.json:2:8: not JSON: syntax error"));

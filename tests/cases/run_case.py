@@ -14,7 +14,7 @@ directory:
     stderr contains TEXT                           also: lacks TEXT, matches REGEX (each ^ and $ stand at a line's ends)
     file timeline.json exists                      also: absent, and all that is said of stdout
 
-The steps of a block with the comment "Setup" come before those of every other block of the file.
+The steps of a first block with the comment "Setup" come before those of every other block of the file.
 
 {tmp}, {data} and {platforms} stand for the temporary folder, tests/data and platforms, here and in golden files.
 Trailing white space does not count in these lines, and there is no quoting in them.
@@ -78,6 +78,8 @@ def blocks_of(path):
                 blocks[-1].lines.append((number, line))
         after_blank = not line
     blocks = [block for block in blocks if block.lines]  # a comment alone is a remark
+    if any(block.name.startswith("Setup") and (block is not blocks[0] or block.labels) for block in blocks):
+        raise Failure(f"{path}: a setup is the first block, and has no label")
     if blocks and blocks[0].name == "Setup":
         setup = blocks.pop(0)
         for block in blocks:

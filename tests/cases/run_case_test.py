@@ -84,6 +84,8 @@ class RunCaseTest(unittest.TestCase):
     def test_malformed(self):
         self.assert_fails("stdout contains a\n$ true\n", "before the first command")
         self.assert_fails("#\n$ true\n", "names no block")
+        self.assert_fails("# One.\n$ true\n\n# Setup\n$ true\n", "a setup is the first block")
+        self.assert_fails("# Setup\nlabel long\n$ true\n\n# One.\n$ true\n", "a setup is the first block")
         self.assert_fails("# nothing\n", "no command")
         self.assert_fails("$ true\nstdout equals a\n", "not understood")
         self.assert_fails("$ true\nstdout contains\n", "not understood")

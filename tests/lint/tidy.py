@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """clang-tidy 14 over all sources; every finding fails.
 
-A file that was clean need not be checked again until something changes on which the result depends: the file, a header
-of the repository that it includes, its compiler options, .clang-tidy, or the version of clang-tidy. The digests of all
-that are clean stand in clean.txt beside this script, which only --record writes. Checked are the files without a digest
-there and, so that the record stays honest, a tenth of the others, another one for each commit.
+A file that was clean need not be checked again until something in the repository changes on which the result depends: the
+file, a header that it includes, or the .proto file of one, its compiler options, .clang-tidy; or the version of clang-tidy.
+The digests of all that are clean stand in clean.txt beside this script, which only --record writes. Checked are the files
+without a digest there and, so that the record stays honest, a tenth of the others, which the number of the commit chooses.
 
 usage: tidy.py [--all] [--record] [PATH-PREFIX…]
   --all     check every file, recorded or not
@@ -28,7 +28,8 @@ import repository
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "lint"
 RECORD = Path(__file__).with_name("clean.txt")
-INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+RECORDED = re.compile(r"([0-9a-f]{32})  (\S+)")
 PARTS = 10  # of the recorded files, one is checked again
 
 
@@ -57,7 +58,7 @@ class Sources:
         reached, waiting = {path}, [path]
         while waiting:
             for name in INCLUDE.findall(self.text(waiting.pop())):
-                header = ROOT / name
+                header = ROOT / re.sub(r"\.pb\.h$", ".proto", name)
                 if header not in reached and header.is_file():
                     reached.add(header)
                     waiting.append(header)
@@ -77,8 +78,9 @@ class Record:
     """Digests by path; one line each in the file."""
 
     def __init__(self):
-        lines = RECORD.read_text(encoding="utf-8").split("\n") if RECORD.exists() else []
-        self.clean = {path: digest for digest, path in (line.split("  ") for line in lines if line)}
+        lines = RECORD.read_text(encoding="utf-8").splitlines() if RECORD.exists() else []
+        known = filter(None, map(RECORDED.fullmatch, lines))  # what a merge left there is no record
+        self.clean = {match[2]: match[1] for match in known}
 
     def write(self, digests):
         """Keeps what is clean by these digests of all files."""
@@ -148,6 +150,8 @@ def main():
                 record.clean[path] = digests[path]
             if options.record:
                 record.write(digests)  # at once: a check of everything takes long
+    if options.record:
+        record.write(digests)
     print(
         f"tidy: {len(due)} of {len(wanted)} files checked in {time.monotonic() - start:.0f} s, {bad} with findings; "
         f"{unknown} were not recorded as clean"

@@ -150,6 +150,14 @@ TEST(Command, SubCommandsAreDeclaredWhenTheyAreNamed) {
   Command three("app", "An app");
   make(three);
   EXPECT_THAT(three.parse({"--help", "second"}).value(), HasSubstr("Usage: app second"));
+  // What stands before a command is wrong, but does not hide it.
+  for (const char* const before : {"word", "", "--wrong"}) {
+    Command four("app", "An app");
+    make(four);
+    declared.clear();
+    EXPECT_THAT(refusal_of(four, {before, "first", "inner"}), HasSubstr("See 'app first inner --help'."));
+    EXPECT_THAT(declared, ElementsAre("first", "inner"));
+  }
 }
 
 TEST(Command, WhatExcludesEachOther) {
