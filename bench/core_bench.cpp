@@ -5,10 +5,10 @@
 
 #include "device/soc.hpp"
 #include "device/workload.hpp"
-#include "hccl/collective/ring.hpp"
-#include "hccl/gradient/split.hpp"
+#include "hccl/collective/algorithm/ring.hpp"
+#include "hccl/parallel/split.hpp"
 #include "hccl/schedule/walk.hpp"
-#include "models/zoo.hpp"
+#include "models/zoo/zoo.hpp"
 
 /// The parts of a run that are neither SimGrid's nor the network's: each is to stay far below the 0.1 s of a whole run.
 namespace hcclsim {

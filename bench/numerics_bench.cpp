@@ -3,11 +3,11 @@
 #include <span>
 #include <vector>
 
-#include "device/numerics/reduce.hpp"
-#include "device/numerics/rounding.hpp"
-#include "hccl/collective/mesh.hpp"
-#include "hccl/collective/ring.hpp"
-#include "hccl/runtime/data_flow.hpp"
+#include "device/numerics/loops/reduce.hpp"
+#include "device/numerics/loops/rounding.hpp"
+#include "hccl/collective/algorithm/mesh.hpp"
+#include "hccl/collective/algorithm/ring.hpp"
+#include "hccl/execute/data_flow.hpp"
 
 /// Loops over real numbers, on the 25.6 M gradients of ResNet50: each is to be as fast as the memory.
 namespace hcclsim {

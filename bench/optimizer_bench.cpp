@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "device/numerics/gradient_checks.hpp"
+#include "device/numerics/loops/gradient_checks.hpp"
+#include "device/numerics/loops/optimizer.hpp"
 #include "device/numerics/memory_block.hpp"
-#include "device/numerics/optimizer.hpp"
-#include "models/zoo.hpp"
+#include "models/zoo/zoo.hpp"
 
 /// An update of the 25,557,032 parameters of ResNet50 in 161 tensors on one worker, and what is asked of its gradients.
 /// Bar: 20 ms for momentum and AdamW; both are bound by the bandwidth of memory.

@@ -11,8 +11,8 @@
 #include "base/error.hpp"
 #include "device/numerics/program.hpp"
 #include "device/numerics/worker_pool.hpp"
-#include "models/lowering.hpp"
-#include "models/zoo.hpp"
+#include "models/lowering/lower.hpp"
+#include "models/zoo/zoo.hpp"
 
 // bench_replica_step MODEL PIXELS BATCH WORKERS STEPS
 //

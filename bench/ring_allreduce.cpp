@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "device/task_cost.hpp"
-#include "hccl/collective/ring.hpp"
+#include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/runtime.hpp"
 

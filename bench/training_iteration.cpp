@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "hccl/collective/ring.hpp"
-#include "hccl/numerics/trainer.hpp"
-#include "models/lowering.hpp"
-#include "models/zoo.hpp"
+#include "hccl/collective/algorithm/ring.hpp"
+#include "hccl/training/numerics/trainer.hpp"
+#include "models/lowering/lower.hpp"
+#include "models/zoo/zoo.hpp"
 
 /// usage: bench_training_iteration PIXELS BATCH BAR_S BAR_MIB
 ///

@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "cli/junit.hpp"
+#include "cli/commands/version.hpp"
 #include "cli/numerics_run.hpp"
-#include "cli/options/common.hpp"
-#include "cli/options/overwriting.hpp"
-#include "cli/output.hpp"
-#include "cli/version.hpp"
+#include "cli/options/parse/common.hpp"
+#include "cli/options/parse/overwriting.hpp"
+#include "cli/print/junit.hpp"
+#include "cli/print/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/output_file.hpp"
-#include "cli/run_report.hpp"
+#include "cli/print/run_report.hpp"
 
 /// `hcclsim run --baseline FILE --tolerance T --junit FILE`: the run against a stored one, and its result for CI
 /// systems.

@@ -16,10 +16,10 @@
 #include "hccl/check/check.hpp"
 #include "hccl/collective/formula.hpp"
 #include "hccl/runtime/bandwidth.hpp"
-#include "hccl/runtime/limit.hpp"
+#include "hccl/runtime/bottleneck.hpp"
 #include "hccl/runtime/simulate_each.hpp"
-#include "hccl/runtime/topology_cuts.hpp"
-#include "hccl/runtime/value_check.hpp"
+#include "hccl/verify/topology_cuts.hpp"
+#include "hccl/verify/value_check.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -227,14 +227,15 @@ Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& 
     const hccl::Schedule& schedule = *points[i].front().schedule;
     const Seconds time = results[i].calls.front().per_iteration;
     const hccl::Bandwidth speed = bandwidth_of(schedule, time);
-    MeasurementRow row{.size = sizes[i],
-                       .algorithm = schedule.algorithm,
-                       .time = time,
-                       .algbw = speed.algbw,
-                       .busbw = speed.busbw,
-                       .bound = least_time(schedule, bounds),
-                       .limited_by = limit_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name,
-                       .servers_alike = results[i].servers_alike};
+    MeasurementRow row{
+        .size = sizes[i],
+        .algorithm = schedule.algorithm,
+        .time = time,
+        .algbw = speed.algbw,
+        .busbw = speed.busbw,
+        .bound = least_time(schedule, bounds),
+        .limited_by = bottleneck_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name,
+        .servers_alike = results[i].servers_alike};
     request.operation.elements = schedule.elements;
     const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
     if (const auto formula = formula_of_windows(schedule, topology, soc, levels)) {

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/collective_sizes.hpp"
-#include "cli/explanation.hpp"
-#include "cli/link_sources.hpp"
 #include "cli/loaded_platform.hpp"
-#include "hccl/collective/selection.hpp"
+#include "cli/options/collective_sizes.hpp"
+#include "cli/print/explanation.hpp"
+#include "cli/print/link_sources.hpp"
+#include "hccl/collective/selection/selection.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "sim/cluster.hpp"
-#include "sim/network.hpp"
+#include "sim/network/network.hpp"
 
 /// What `hcclsim collective` measures: one operation at many sizes on one loaded platform, timed and checked.
 namespace hcclsim::cli {

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "base/units.hpp"
-#include "cli/explanation.hpp"
-#include "hccl/collective/explain.hpp"
+#include "cli/print/explanation.hpp"
+#include "hccl/collective/selection/explain.hpp"
 
 /// An explanation of the library as `--explain` prints it.
 namespace hcclsim::cli {

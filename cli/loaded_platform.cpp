@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "cli/options/common.hpp"
-#include "hccl/collective/algo_notes.hpp"
+#include "cli/options/parse/common.hpp"
+#include "hccl/collective/selection/algo_notes.hpp"
 #include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
 

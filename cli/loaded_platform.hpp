@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/hccl_options.hpp"
-#include "cli/options/origins.hpp"
-#include "cli/rank_table_option.hpp"
+#include "cli/options/hccl_options.hpp"
+#include "cli/options/parse/origins.hpp"
+#include "cli/options/rank_table_option.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
-#include "hccl/collective/config.hpp"
-#include "hccl/collective/selection.hpp"
+#include "hccl/collective/selection/selection.hpp"
+#include "hccl/settings/config.hpp"
 #include "sim/cluster.hpp"
 
 /// The platform that a command works on, under what the user sets of HCCL: every command that has a platform obeys the

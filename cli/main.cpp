@@ -1,3 +1,3 @@
-#include "cli/command.hpp"
+#include "cli/commands/command.hpp"
 
 int main(int argc, char** argv) { return hcclsim::cli::run_command(argc, argv); }

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "base/error.hpp"
-#include "models/zoo.hpp"
+#include "models/zoo/zoo.hpp"
 
 namespace hcclsim::cli {
 namespace {

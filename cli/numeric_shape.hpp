@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/units.hpp"
-#include "cli/run_options.hpp"
+#include "cli/options/run_options.hpp"
 #include "models/graph.hpp"
 
 /// Which shape is computed with real numbers. Simulated times are those of the timed shape (224 pixels, batch 32),

@@ -10,12 +10,12 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "cli/draw/svg_chart.hpp"
 #include "cli/numeric_shape.hpp"
-#include "cli/svg_chart.hpp"
 #include "cli/training_loop.hpp"
 #include "device/numerics/loss_scale.hpp"
-#include "hccl/numerics/gradient_check.hpp"
-#include "hccl/numerics/trainer.hpp"
+#include "hccl/training/numerics/gradient_check.hpp"
+#include "hccl/training/numerics/trainer.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "base/output_file.hpp"
-#include "cli/interruption.hpp"
-#include "cli/iteration.hpp"
-#include "cli/numerics_report.hpp"
-#include "cli/progress.hpp"
-#include "cli/run_options.hpp"
+#include "cli/options/run_options.hpp"
+#include "cli/print/iteration.hpp"
+#include "cli/print/numerics_report.hpp"
+#include "cli/terminal/interruption.hpp"
+#include "cli/terminal/progress.hpp"
 #include "device/soc.hpp"
 #include "device/workload.hpp"
-#include "hccl/gradient/segment.hpp"
+#include "hccl/parallel/segment.hpp"
 #include "hccl/schedule/schedule.hpp"
 
 /// `hcclsim run --numerics`: the timed run's network, segments and Schedules, trained with real numbers.

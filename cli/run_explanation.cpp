@@ -8,7 +8,7 @@
 
 #include "base/json.hpp"
 #include "cli/explained_collective.hpp"
-#include "hccl/collective/explain.hpp"
+#include "hccl/collective/selection/explain.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 
 namespace hcclsim::cli {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/child_process.hpp"
-#include "cli/explanation.hpp"
-#include "cli/further_simulations.hpp"
-#include "cli/run_report.hpp"
+#include "cli/comparisons.hpp"
+#include "cli/print/explanation.hpp"
+#include "cli/print/run_report.hpp"
 
 /// `hcclsim run --explain`: why the allreduces of the segments use their algorithms. Of the segments that use the same
 /// algorithm the largest is explained. The other algorithms are simulated in a child, alone on the idle platform, each

@@ -10,12 +10,12 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/further_simulations.hpp"
-#include "cli/iteration.hpp"
-#include "cli/link_sources.hpp"
+#include "cli/comparisons.hpp"
+#include "cli/print/iteration.hpp"
+#include "cli/print/link_sources.hpp"
 #include "cli/run_explanation.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "sim/link_utilisation.hpp"
+#include "sim/network/link_utilisation.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -80,7 +80,7 @@ LinkReport link_report(const sim::Cluster& cluster, const hccl::TrainingResult& 
 
 }  // namespace
 
-RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Rank> traced) {
+RunReport simulate_run(const RunOptions& options, Experiment& run, std::vector<Rank> traced) {
   RunReport report;
   report.workload = run.workload;
   const Setting setting{run.cluster, report.workload, run.soc, run.costs, run.training};
@@ -88,7 +88,7 @@ RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Ra
   training.trace_tasks = !traced.empty();
   if (!traced.empty()) training.traced = std::move(traced);
   training.record_flows = !options.html.path.empty();
-  std::optional<FurtherSimulations> further;
+  std::optional<Comparisons> further;
   const bool compared = options.format == OutputFormat::text || options.advice || !options.html.path.empty();
   if (compared) further.emplace(setting);
   std::optional<RunExplanation> explanation;
@@ -122,7 +122,7 @@ RunReport simulate_run(const RunOptions& options, LoadedRun& run, std::vector<Ra
   return report;
 }
 
-void compute_numerics(const RunOptions& options, const LoadedRun& run, NumericsSession& session, RunReport& report) {
+void compute_numerics(const RunOptions& options, const Experiment& run, NumericsSession& session, RunReport& report) {
   report.numerics = run_numerics(options,
                                  {.npus = run.npus,
                                   .soc = run.soc,

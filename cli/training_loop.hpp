@@ -4,9 +4,9 @@
 #include <functional>
 #include <vector>
 
-#include "cli/interruption.hpp"
-#include "cli/numerics_report.hpp"
-#include "cli/progress.hpp"
+#include "cli/print/numerics_report.hpp"
+#include "cli/terminal/interruption.hpp"
+#include "cli/terminal/progress.hpp"
 
 /// The loop around real training steps: progress, checkpoints on the way, an end on Ctrl-C. What a step is does not
 /// matter to it.

@@ -17,7 +17,7 @@ namespace hcclsim::cli {
 namespace {
 
 /// So many that a few seconds do for thousands of NPUs.
-std::uint32_t draws_for(const LoadedRun& run) {
+std::uint32_t draws_for(const Experiment& run) {
   constexpr std::uint64_t most_kernels = 20'000'000;
   const std::uint64_t kernels = std::max<std::uint64_t>(std::uint64_t{run.npus} * run.workload.kernels.size(), 1);
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(most_kernels / kernels, 100, 1000));
@@ -68,7 +68,7 @@ std::vector<double> simulated_factors(const BandwidthRange& range) {
 
 }  // namespace
 
-JitterReport under_jitter(const TuneOptions& options, const LoadedRun& run, const Choice& choice) {
+JitterReport under_jitter(const TuneOptions& options, const Experiment& run, const Choice& choice) {
   const device::Skew skew(options.run.skew, run.npus);
   const bool overlapped = run.training.hcom_parallel;
   const auto ready = [&](std::uint32_t draw) {
@@ -81,7 +81,7 @@ JitterReport under_jitter(const TuneOptions& options, const LoadedRun& run, cons
       study::under_jitter(choice.cuts, run.gradient_sizes, choice.cost, options.most_segments, draws_for(run), ready)};
 }
 
-BandwidthReport over_bandwidth(const TuneOptions& options, const BandwidthRange& range, LoadedRun& run,
+BandwidthReport over_bandwidth(const TuneOptions& options, const BandwidthRange& range, Experiment& run,
                                const Choice& choice) {
   const BandwidthRange factors = range.kind.has_value() ? published_range(*range.kind, run.cluster) : range;
   const std::vector<Bytes> sizes = cost_sizes(options.cost, choice.problem);
@@ -105,7 +105,7 @@ BandwidthReport over_bandwidth(const TuneOptions& options, const BandwidthRange&
           .at_highest = regret_at(factors.high)};
 }
 
-std::vector<Sensitivity> under_proportions(const TuneOptions& options, const LoadedRun& run, const Choice& choice) {
+std::vector<Sensitivity> under_proportions(const TuneOptions& options, const Experiment& run, const Choice& choice) {
   // A measured profile does not tell where the backward pass begins: the first gradient's date is as good.
   const Seconds forward = study::forward_end(run.workload);
   const bool is_profile = forward == 0;

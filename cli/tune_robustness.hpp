@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "cli/loaded_run.hpp"
-#include "cli/tune_options.hpp"
-#include "cli/tune_report.hpp"
+#include "cli/experiment.hpp"
+#include "cli/options/tune_options.hpp"
+#include "cli/print/tune_report.hpp"
 #include "study/split/problem.hpp"
 
 /// How far the split that `hcclsim tune` has chosen stays the best when kernels jitter, when the bandwidth is another
@@ -19,14 +19,14 @@ struct Choice {
 };
 
 /// Steps whose kernels have the jitter of the options.
-[[nodiscard]] JitterReport under_jitter(const TuneOptions& options, const LoadedRun& run, const Choice& choice);
+[[nodiscard]] JitterReport under_jitter(const TuneOptions& options, const Experiment& run, const Choice& choice);
 
 /// The factors of `range`, with costs simulated at some of them.
-[[nodiscard]] BandwidthReport over_bandwidth(const TuneOptions& options, const BandwidthRange& range, LoadedRun& run,
+[[nodiscard]] BandwidthReport over_bandwidth(const TuneOptions& options, const BandwidthRange& range, Experiment& run,
                                              const Choice& choice);
 
 /// The same backward time in proportion to FLOPs (where the workload has them) and to bytes.
-[[nodiscard]] std::vector<Sensitivity> under_proportions(const TuneOptions& options, const LoadedRun& run,
+[[nodiscard]] std::vector<Sensitivity> under_proportions(const TuneOptions& options, const Experiment& run,
                                                          const Choice& choice);
 
 }  // namespace hcclsim::cli

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
-#include "cli/output.hpp"
+#include "cli/print/output.hpp"
 #include "study/cost_curve.hpp"
 #include "study/split/tuning.hpp"
 
@@ -65,7 +65,7 @@ study::Cost looked_up(std::vector<study::CostPoint> points) {
 
 }  // namespace
 
-Child start_step(LoadedRun& run, hccl::TrainingOptions training) {
+Child start_step(Experiment& run, hccl::TrainingOptions training) {
   return Child([&run, training = std::move(training)] {
     const hccl::TrainingResult result = simulate_training(run.cluster, run.workload, run.soc, run.costs, training);
     std::vector<Seconds> ends;
@@ -85,7 +85,7 @@ SimulatedStep result_of(Child& child) {
           result["ends"].get<std::vector<Seconds>>(), result["step"].get<Seconds>(), phases_of(result["phases"])};
 }
 
-Child start_costs(LoadedRun& run, std::vector<Bytes> sizes, BandwidthFactor bandwidth) {
+Child start_costs(Experiment& run, std::vector<Bytes> sizes, BandwidthFactor bandwidth) {
   return Child([&run, sizes = std::move(sizes), bandwidth] {
     std::map<sim::LinkKind, sim::LinkAdjustment> adjustments;
     for (const sim::Link& link : run.cluster.links()) {

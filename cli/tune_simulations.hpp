@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/child_process.hpp"
-#include "cli/loaded_run.hpp"
-#include "cli/tune_options.hpp"
+#include "cli/experiment.hpp"
+#include "cli/options/tune_options.hpp"
 #include "study/profile/phases.hpp"
 #include "study/split/bound.hpp"
 #include "study/split/problem.hpp"
@@ -24,7 +24,7 @@ struct SimulatedStep {
 };
 
 /// Starts the simulation.
-[[nodiscard]] Child start_step(LoadedRun& run, hccl::TrainingOptions training);
+[[nodiscard]] Child start_step(Experiment& run, hccl::TrainingOptions training);
 /// Waits for it.
 [[nodiscard]] SimulatedStep result_of(Child& child);
 
@@ -35,7 +35,7 @@ struct BandwidthFactor {
 };
 
 /// Costs of allreduces of these sizes.
-[[nodiscard]] Child start_costs(LoadedRun& run, std::vector<Bytes> sizes, BandwidthFactor bandwidth = {});
+[[nodiscard]] Child start_costs(Experiment& run, std::vector<Bytes> sizes, BandwidthFactor bandwidth = {});
 [[nodiscard]] std::vector<study::CostPoint> result_of(Child& child, const std::vector<Bytes>& sizes);
 
 /// The sizes that a cost model needs: some up to that of all gradients, or all that a segment can have. Throws

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "cli/loaded_run.hpp"
+#include "cli/experiment.hpp"
 #include "cli/tune_robustness.hpp"
 #include "cli/tune_simulations.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "hccl/gradient/split.hpp"
+#include "hccl/parallel/split.hpp"
 #include "study/ready_times.hpp"
 #include "study/split/percentages.hpp"
 
@@ -250,7 +250,7 @@ class Tuner {
 
   const TuneOptions& options_;
   sim::Cluster cluster_;
-  LoadedRun run_;
+  Experiment run_;
 };
 
 }  // namespace

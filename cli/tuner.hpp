@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "cli/tune_options.hpp"
-#include "cli/tune_report.hpp"
+#include "cli/options/tune_options.hpp"
+#include "cli/print/tune_report.hpp"
 
 namespace hcclsim::cli {
 

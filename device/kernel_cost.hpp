@@ -2,7 +2,7 @@
 
 #include "base/units.hpp"
 #include "device/soc.hpp"
-#include "models/kernel.hpp"
+#include "models/lowering/kernel.hpp"
 
 /// The time of one kernel on one NPU: t0 + max(cube, vector, HBM).
 ///

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "sim/platform_catalog.hpp"
+#include "sim/platform/catalog.hpp"
 
 namespace hcclsim::device {
 namespace {

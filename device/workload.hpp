@@ -8,11 +8,11 @@
 #include "base/units.hpp"
 #include "device/hbm.hpp"
 #include "device/soc.hpp"
-#include "models/gradient_checks.hpp"
 #include "models/graph.hpp"
-#include "models/kernel.hpp"
-#include "models/lowering.hpp"
-#include "models/optimizer.hpp"
+#include "models/lowering/gradient_checks.hpp"
+#include "models/lowering/kernel.hpp"
+#include "models/lowering/lower.hpp"
+#include "models/lowering/optimizer.hpp"
 #include "models/profile.hpp"
 
 /// One training step of one NPU with the duration of every kernel: what the plans of hccl/parallel are made from. It

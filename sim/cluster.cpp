@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "sim/platform_check.hpp"
+#include "sim/platform/check.hpp"
 #include "sim/simgrid_engine.hpp"
 
 namespace hcclsim::sim {

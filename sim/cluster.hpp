@@ -12,7 +12,7 @@
 
 #include "base/units.hpp"
 #include "sim/flat_map.hpp"
-#include "sim/platform_edit.hpp"
+#include "sim/platform/edit.hpp"
 
 namespace simgrid::s4u {
 class Host;
@@ -97,9 +97,9 @@ struct LinkFold {
 class Cluster {
  public:
   /// Loads a platform file into SimGrid, which holds one per process. Throws Error(bad_input, "platform") with file and
-  /// line for what the check of sim/platform_check.hpp finds; what only SimGrid finds may abort, so call this in a
+  /// line for what the check of sim/platform/check.hpp finds; what only SimGrid finds may abort, so call this in a
   /// child (base/child_process.hpp).
-  /// With edits the platform is as they make it (sim/platform_edit.hpp); path() stays that of the file.
+  /// With edits the platform is as they make it (sim/platform/edit.hpp); path() stays that of the file.
   explicit Cluster(std::string path, std::span<const PlatformEdit> edits = {});
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;

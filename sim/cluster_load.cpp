@@ -13,7 +13,7 @@
 #include "sim/simgrid_engine.hpp"
 
 // What Cluster takes from the zones, hosts and links that SimGrid has read: docs/formats.md lists the properties. Their
-// values have been checked before (sim/platform_check.hpp).
+// values have been checked before (sim/platform/check.hpp).
 namespace hcclsim::sim {
 namespace {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hccl/collective/selection.hpp"
+#include "hccl/collective/selection/selection.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
-#include "hccl/parallel/training.hpp"
+#include "hccl/training/training.hpp"
 #include "sim/cluster.hpp"
 #include "study/split/bound.hpp"
 

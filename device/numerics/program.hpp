@@ -6,8 +6,8 @@
 #include <span>
 
 #include "base/units.hpp"
+#include "device/numerics/loops/rounding.hpp"
 #include "device/numerics/parameter_slot.hpp"
-#include "device/numerics/rounding.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "models/data/batch.hpp"
 #include "models/graph.hpp"

@@ -10,9 +10,9 @@
 #include "hccl/check/matching.hpp"
 #include "hccl/check/meaning.hpp"
 #include "hccl/check/races.hpp"
-#include "hccl/check/symmetric_meaning.hpp"
-#include "hccl/check/symmetric_races.hpp"
-#include "hccl/check/symmetry.hpp"
+#include "hccl/check/symmetry/symmetric_meaning.hpp"
+#include "hccl/check/symmetry/symmetric_races.hpp"
+#include "hccl/check/symmetry/symmetry.hpp"
 
 namespace hcclsim::hccl {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "hccl/check/report.hpp"
-#include "hccl/check/task_program.hpp"
+#include "hccl/check/findings.hpp"
+#include "hccl/check/program/task_program.hpp"
 
 /// Level L7 against the topology: what has to cross the borders of groups of ranks (servers, die pairs), and what does.
 ///

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "hccl/check/contract.hpp"
-#include "hccl/check/task_run.hpp"
+#include "hccl/check/program/task_run.hpp"
 
 namespace hcclsim::hccl {
 namespace {

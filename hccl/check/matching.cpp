@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "hccl/check/task_run.hpp"
+#include "hccl/check/program/task_run.hpp"
 
 namespace hcclsim::hccl {
 namespace {

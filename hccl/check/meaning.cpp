@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "hccl/check/barrier.hpp"
-#include "hccl/check/contents.hpp"
 #include "hccl/check/contract.hpp"
 #include "hccl/check/contributions.hpp"
+#include "hccl/check/program/barrier.hpp"
+#include "hccl/check/program/contents.hpp"
+#include "hccl/check/program/task_run.hpp"
 #include "hccl/check/reduction_order.hpp"
-#include "hccl/check/task_run.hpp"
 
 namespace hcclsim::hccl {
 namespace {

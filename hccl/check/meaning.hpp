@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "hccl/check/contract.hpp"
-#include "hccl/check/report.hpp"
-#include "hccl/check/task_program.hpp"
+#include "hccl/check/findings.hpp"
+#include "hccl/check/program/task_program.hpp"
 
 namespace hcclsim::hccl {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "hccl/check/clocks.hpp"
-#include "hccl/check/interval_map.hpp"
-#include "hccl/check/task_run.hpp"
+#include "hccl/check/program/clocks.hpp"
+#include "hccl/check/program/interval_map.hpp"
+#include "hccl/check/program/task_run.hpp"
 
 namespace hcclsim::hccl {
 namespace {

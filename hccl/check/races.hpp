@@ -1,7 +1,7 @@
 #pragma once
 
-#include "hccl/check/report.hpp"
-#include "hccl/check/task_program.hpp"
+#include "hccl/check/findings.hpp"
+#include "hccl/check/program/task_program.hpp"
 
 namespace hcclsim::hccl {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "device/numerics/rounding.hpp"
+#include "device/numerics/loops/rounding.hpp"
 
 namespace hcclsim::hccl {
 namespace {

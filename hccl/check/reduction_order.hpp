@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "hccl/check/report.hpp"
+#include "hccl/check/findings.hpp"
 #include "hccl/check/tree_signature.hpp"
 #include "hccl/schedule/operation.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "hccl/collective/builder.hpp"
+#include "hccl/collective/algorithm/builder.hpp"
 
 namespace hcclsim::hccl {
 namespace {

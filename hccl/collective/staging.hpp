@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "base/units.hpp"
-#include "hccl/collective/launch_mode.hpp"
 #include "hccl/schedule/schedule.hpp"
+#include "hccl/settings/launch_mode.hpp"
 
 /// From an algorithm to what a program calls. An algorithm works in place on one buffer with all blocks, the *work
 /// memory* (builder.hpp); a program has its own buffers, and HCCL may let other NPUs at them or not:

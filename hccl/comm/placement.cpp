@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "hccl/comm/rank_table_json.hpp"
-#include "sim/platform_catalog.hpp"
+#include "sim/platform/catalog.hpp"
 
 namespace hcclsim::hccl {
 namespace {

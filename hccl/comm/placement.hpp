@@ -6,7 +6,7 @@
 #include "device/soc.hpp"
 #include "hccl/comm/rank_table.hpp"
 #include "sim/cluster.hpp"
-#include "sim/platform_generate.hpp"
+#include "sim/platform/generate.hpp"
 
 /// From rank tables to clusters and back. The first server of a table is server 0 of the platform, and so on: a
 /// platform has no names such as server_id. A device_id is the NPU's device number within its server.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/json.hpp"
-#include "base/nearest.hpp"
+#include "base/suggest.hpp"
 #include "base/text.hpp"
 
 namespace hcclsim::hccl {

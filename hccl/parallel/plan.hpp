@@ -10,7 +10,7 @@
 #include "base/units.hpp"
 #include "device/workload.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "hccl/gradient/segment.hpp"
+#include "hccl/parallel/segment.hpp"
 #include "hccl/schedule/schedule.hpp"
 
 /// A Plan says what every rank's streams do in one training step. It is data; ranks that do the same share a role.

@@ -13,8 +13,8 @@
 #include "hccl/schedule/walk.hpp"
 #include "sim/cluster.hpp"
 #include "sim/event_loop.hpp"
-#include "sim/link_utilisation.hpp"
-#include "sim/network.hpp"
+#include "sim/network/link_utilisation.hpp"
+#include "sim/network/network.hpp"
 #include "sim/trace.hpp"
 
 /// One collective while it happens. Ranks arrive one by one, each from its own call; from then on every queue walks

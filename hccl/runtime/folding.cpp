@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "hccl/check/symmetry.hpp"
+#include "hccl/check/symmetry/symmetry.hpp"
 #include "hccl/schedule/walk.hpp"
 
 namespace hcclsim::hccl {

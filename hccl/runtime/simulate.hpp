@@ -9,11 +9,11 @@
 #include "base/units.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
-#include "hccl/collective/launch_mode.hpp"
 #include "hccl/runtime/collective_run.hpp"
 #include "hccl/schedule/schedule.hpp"
+#include "hccl/settings/launch_mode.hpp"
 #include "sim/cluster.hpp"
-#include "sim/network.hpp"
+#include "sim/network/network.hpp"
 #include "sim/trace.hpp"
 
 /// Times collectives outside of a training step: alone, back to back or several at once.

@@ -10,7 +10,7 @@
 /// and no closed form may lead beyond it. Closed forms are linear, so their extremes over positions, rounds and queues
 /// say so for all ranks at once. Byte ranges follow from cuts of cuts; they are computed, task by task, on as many
 /// ranks, evenly spaced, as a fixed number of tasks allows. What is left to a run, which refuses it, too: byte ranges
-/// of the other ranks of a large schedule, and everything about the order of tasks (hccl/runtime/moves.hpp).
+/// of the other ranks of a large schedule, and everything about the order of tasks (hccl/execute/moves.hpp).
 namespace hcclsim::hccl {
 
 /// One step on the way to a place in a schedule: a field of its file form (hccl/schedule/file/schedule.proto), and

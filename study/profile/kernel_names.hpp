@@ -9,7 +9,7 @@
 
 #include "device/workload.hpp"
 #include "models/graph.hpp"
-#include "models/kernel.hpp"
+#include "models/lowering/kernel.hpp"
 
 /// Which kernels of the model a measured kernel stands for, by its name and type.
 ///

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/parallel/training.hpp"
+#include "hccl/training/training.hpp"
 
 /// A training step in phases: what a profile tells of a real one, and the same of a simulated one. Both are defined
 /// alike, so that they can be compared.

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "hccl/gradient/split.hpp"
+#include "hccl/parallel/split.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/run_report.hpp"
+#include "cli/print/run_report.hpp"
 
 namespace hcclsim::cli {
 
@@ -50,7 +50,7 @@ inline RunReport sample_run() {
                       .hidden = 0,
                       .algbw = 5e9,
                       .busbw = 8.75e9,
-                      .limit = {hccl::LimitKind::link, "pcie pcie-0-4"}},
+                      .limit = {hccl::BottleneckKind::link, "pcie pcie-0-4"}},
                      {.segment = {2, 2},
                       .bytes = 10'000'000,
                       .share = 0.5,
@@ -61,7 +61,7 @@ inline RunReport sample_run() {
                       .hidden = 0,
                       .algbw = 1e10,
                       .busbw = 1.75e10,
-                      .limit = {hccl::LimitKind::link, "pcie pcie-0-4"}}};
+                      .limit = {hccl::BottleneckKind::link, "pcie pcie-0-4"}}};
 
   sim::Trace& trace = result.trace;
   trace.select({0}, 8, true);

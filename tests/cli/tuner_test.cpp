@@ -8,8 +8,8 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
-#include "cli/loaded_run.hpp"
-#include "cli/platform_path.hpp"
+#include "cli/experiment.hpp"
+#include "cli/options/platform_path.hpp"
 #include "sim/cluster.hpp"
 #include "study/ready_times.hpp"
 
@@ -38,7 +38,7 @@ TuneOptions options_of(const RoundTrip& trip) {
 Json simulated(const RunOptions& options, const std::string& platform) {
   return Json::parse(run_in_child([&] {
     sim::Cluster cluster(platform);
-    LoadedRun run(options, cluster);
+    Experiment run(options, cluster);
     const auto result = simulate_training(run.cluster, run.workload, run.soc, run.costs, run.training);
     std::vector<std::uint32_t> parameters;
     for (const device::TimedGradient& gradient : run.workload.gradients) parameters.push_back(gradient.parameter);
@@ -207,7 +207,7 @@ TEST(Tuner, ReadyTimesUnderJitterAreThoseOfTheRun) {
   const std::string platform = find_platform("atlas800-9000");
   const Json both = Json::parse(run_in_child([&] {
     sim::Cluster cluster(platform);
-    LoadedRun run(options, cluster);
+    Experiment run(options, cluster);
     const std::vector<Seconds> drawn = study::jittered_ready(run.workload, run.training.skew, 1, 0);
     const auto result = simulate_training(run.cluster, run.workload, run.soc, run.costs, run.training);
     return Json{{"drawn", drawn}, {"simulated", result.gradient_ready}}.dump();

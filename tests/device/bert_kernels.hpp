@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/kernel.hpp"
+#include "models/lowering/kernel.hpp"
 
 /// The kernels of one pre-training step of BERT in mixed precision, as the graph engine would launch them: a rough list
 /// for calibrating the efficiency of matrix products, which are more than half of its time. fp16 activations, fp32

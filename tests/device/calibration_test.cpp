@@ -8,7 +8,7 @@
 
 #include "device/kernel_cost.hpp"
 #include "device/workload.hpp"
-#include "models/zoo.hpp"
+#include "models/zoo/zoo.hpp"
 #include "tests/device/bert_kernels.hpp"
 
 // Solves the calibrated constants of device/soc.cpp anew from the published figures, with the kernels as they are

@@ -1,4 +1,4 @@
-#include "sim/platform_catalog.hpp"
+#include "sim/platform/catalog.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

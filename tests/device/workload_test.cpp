@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "device/kernel_cost.hpp"
-#include "models/zoo.hpp"
+#include "models/zoo/zoo.hpp"
 
 namespace hcclsim::device {
 namespace {

@@ -15,11 +15,11 @@ import repository
 FLOORS = [
     ["cli"],
     ["study"],
-    ["hccl/numerics"],
-    ["hccl/parallel"],
-    ["hccl/gradient", "hccl/runtime"],
+    ["hccl/training"],
+    ["hccl/parallel", "hccl/verify"],
+    ["hccl/runtime", "hccl/execute"],
     ["hccl/collective", "hccl/check"],
-    ["hccl/schedule", "hccl/comm"],
+    ["hccl/schedule", "hccl/comm", "hccl/settings"],
     ["device"],
     ["sim", "models"],
     ["base"],
@@ -30,11 +30,11 @@ FLOORS = [
 GUARDED_HEADERS = [
     (re.compile(r"(simgrid|xbt|smpi|src)/"), ["sim", "tests/sim"]),
     (re.compile(r"(oneapi/)?dnnl"), ["device/numerics/onednn"]),
-    (re.compile(r"CLI/"), ["cli/options/command.cpp"]),
-    (re.compile(r"nlohmann/"), ["base/json_text.cpp", "tests/hccl/rank_table_test.cpp"]),  # the test: JSON Patch
+    (re.compile(r"CLI/"), ["cli/options/parse/command.cpp"]),
+    (re.compile(r"nlohmann/"), ["base/json_text.cpp", "tests/hccl/comm/rank_table_test.cpp"]),  # the test: JSON Patch
     (
         re.compile(r"google/protobuf/|.*\.pb\.h"),
-        ["hccl/schedule/file", "hccl/numerics/checkpoint.cpp", "tests/hccl/schedule_file_test.cpp"],
+        ["hccl/schedule/file", "hccl/training/numerics/checkpoint.cpp", "tests/hccl/schedule/schedule_file_test.cpp"],
     ),
 ]
 

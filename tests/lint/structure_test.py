@@ -12,15 +12,15 @@ GOOD = {
     "base/README.md": "map\n",
     "base/units.hpp": "#pragma once\n",
     "sim/README.md": "map\n",
-    "sim/network.cpp": '#include <simgrid/s4u.hpp>\n#include "base/units.hpp"\n',
-    "sim/network.hpp": "#pragma once\n",
+    "sim/network/network.cpp": '#include <simgrid/s4u.hpp>\n#include "base/units.hpp"\n',
+    "sim/network/network.hpp": "#pragma once\n",
     "models/README.md": "map\n",
     "models/graph.hpp": '#include "base/units.hpp"\n',
     "hccl/README.md": "map\n",
     "hccl/runtime/README.md": "map\n",
-    "hccl/runtime/runtime.cpp": '#include "hccl/collective/ring.hpp"\n#include "sim/network.hpp"\n',
+    "hccl/runtime/runtime.cpp": '#include "hccl/collective/algorithm/ring.hpp"\n#include "sim/network/network.hpp"\n',
     "hccl/collective/README.md": "map\n",
-    "hccl/collective/ring.hpp": '#include "hccl/collective/ring.hpp"\n#include <vector>\n',
+    "hccl/collective/algorithm/ring.hpp": '#include "hccl/collective/algorithm/ring.hpp"\n#include <vector>\n',
 }
 
 
@@ -40,18 +40,18 @@ class StructureTest(unittest.TestCase):
 
     def test_include_climbs(self):
         self.assertEqual(
-            self.problems({"base/units.hpp": '#pragma once\n  # include "sim/network.hpp"\n'}),
-            ['base/units.hpp:2: "sim/network.hpp" climbs: sim stands above base'],
+            self.problems({"base/units.hpp": '#pragma once\n  # include "sim/network/network.hpp"\n'}),
+            ['base/units.hpp:2: "sim/network/network.hpp" climbs: sim stands above base'],
         )
         self.assertEqual(
-            self.problems({"hccl/collective/ring.hpp": '#include "hccl/runtime/runtime.cpp"\n'}),
-            ['hccl/collective/ring.hpp:1: "hccl/runtime/runtime.cpp" climbs: hccl/runtime stands above hccl/collective'],
+            self.problems({"hccl/collective/algorithm/ring.hpp": '#include "hccl/runtime/runtime.cpp"\n'}),
+            ['hccl/collective/algorithm/ring.hpp:1: "hccl/runtime/runtime.cpp" climbs: hccl/runtime stands above hccl/collective'],
         )
 
     def test_include_on_one_floor(self):
         self.assertEqual(
-            self.problems({"models/graph.hpp": '#include "sim/network.hpp"\n'}),
-            ['models/graph.hpp:1: "sim/network.hpp": models and sim do not know each other'],
+            self.problems({"models/graph.hpp": '#include "sim/network/network.hpp"\n'}),
+            ['models/graph.hpp:1: "sim/network/network.hpp": models and sim do not know each other'],
         )
 
     def test_include_of_simgrid(self):
@@ -59,29 +59,29 @@ class StructureTest(unittest.TestCase):
         self.assertEqual(found, ["models/graph.hpp:1: <xbt/log.h> may be included in sim, tests/sim only"])
 
     def test_include_of_heavy_headers(self):
-        found = self.problems({"sim/network.cpp": "#include <nlohmann/json.hpp>\n#include <CLI/CLI.hpp>\n"})
+        found = self.problems({"sim/network/network.cpp": "#include <nlohmann/json.hpp>\n#include <CLI/CLI.hpp>\n"})
         self.assertEqual(
             found,
             [
-                "sim/network.cpp:1: <nlohmann/json.hpp> may be included in base/json_text.cpp, "
-                "tests/hccl/rank_table_test.cpp only",
-                "sim/network.cpp:2: <CLI/CLI.hpp> may be included in cli/options/command.cpp only",
+                "sim/network/network.cpp:1: <nlohmann/json.hpp> may be included in base/json_text.cpp, "
+                "tests/hccl/comm/rank_table_test.cpp only",
+                "sim/network/network.cpp:2: <CLI/CLI.hpp> may be included in cli/options/parse/command.cpp only",
             ],
         )
 
     def test_include_is_no_path_from_the_root(self):
-        found = self.problems({"sim/network.cpp": '#include "network.hpp"\n'})
-        self.assertEqual(found, ['sim/network.cpp:1: "network.hpp" is not a path from the root of the repository'])
+        found = self.problems({"sim/network/network.cpp": '#include "network.hpp"\n'})
+        self.assertEqual(found, ['sim/network/network.cpp:1: "network.hpp" is not a path from the root of the repository'])
 
     def test_file_on_no_floor(self):
-        found = self.problems({"extra/README.md": "map\n", "extra/a.hpp": "", "sim/network.cpp": '#include "extra/a.hpp"'})
+        found = self.problems({"extra/README.md": "map\n", "extra/a.hpp": "", "sim/network/network.cpp": '#include "extra/a.hpp"'})
         self.assertEqual(
-            found, ["extra/a.hpp:1: stands on no floor", 'sim/network.cpp:1: "extra/a.hpp" stands on no floor']
+            found, ["extra/a.hpp:1: stands on no floor", 'sim/network/network.cpp:1: "extra/a.hpp" stands on no floor']
         )
 
     def test_lengths(self):
-        self.assertEqual(self.problems({"sim/network.cpp": "\n" * 500}), [])
-        self.assertEqual(self.problems({"sim/network.cpp": "\n" * 501}), ["sim/network.cpp:1: 501 lines; at most 500"])
+        self.assertEqual(self.problems({"sim/network/network.cpp": "\n" * 500}), [])
+        self.assertEqual(self.problems({"sim/network/network.cpp": "\n" * 501}), ["sim/network/network.cpp:1: 501 lines; at most 500"])
         self.assertEqual(self.problems({"sim/README.md": "x\n" * 40}), [])
         self.assertEqual(
             self.problems({"sim/README.md": "x\n" * 41}), ["sim/README.md:1: 41 lines; a map has at most 40"]

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "models/backward_order.hpp"
 #include "models/graph_builder.hpp"
-#include "models/zoo.hpp"
+#include "models/lowering/backward_order.hpp"
+#include "models/zoo/zoo.hpp"
 
 namespace hcclsim::models {
 namespace {

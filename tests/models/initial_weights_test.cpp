@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "models/initial_weights.hpp"
-#include "models/zoo.hpp"
+#include "models/zoo/zoo.hpp"
 #include "tests/support/json_file.hpp"
 
 namespace hcclsim::models {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "models/lowering.hpp"
-#include "models/zoo.hpp"
+#include "models/lowering/lower.hpp"
+#include "models/zoo/zoo.hpp"
 #include "tests/support/json_file.hpp"
 
 namespace hcclsim::models {

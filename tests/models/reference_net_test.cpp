@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/initial_weights.hpp"
-#include "models/zoo.hpp"
+#include "models/zoo/zoo.hpp"
 #include "tests/support/net_oracle.hpp"
 
 /// The reference network itself against PyTorch in double precision; the oracle has 12 digits.

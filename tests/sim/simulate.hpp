@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/child_process.hpp"
-#include "sim/network.hpp"
+#include "sim/network/network.hpp"
 
 /// Helpers of the tests of sim/: every simulation runs in a child process, as SimGrid holds one per process.
 namespace hcclsim::sim {

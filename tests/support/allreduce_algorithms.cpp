@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "hccl/collective/halving_doubling.hpp"
-#include "hccl/collective/hierarchical.hpp"
-#include "hccl/collective/mesh.hpp"
-#include "hccl/collective/ring.hpp"
+#include "hccl/collective/algorithm/halving_doubling.hpp"
+#include "hccl/collective/algorithm/hierarchical.hpp"
+#include "hccl/collective/algorithm/mesh.hpp"
+#include "hccl/collective/algorithm/ring.hpp"
 
 namespace hcclsim::test {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "hccl/collective/builder.hpp"
+#include "hccl/collective/algorithm/builder.hpp"
 
 namespace hcclsim::test {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "hccl/check/report.hpp"
+#include "hccl/check/findings.hpp"
 
 namespace hcclsim::test {
 

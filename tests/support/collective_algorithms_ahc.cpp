@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "hccl/collective/ahc.hpp"
+#include "hccl/collective/algorithm/ahc.hpp"
 #include "tests/support/collective_algorithms.hpp"
 
 namespace hcclsim::test {

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "hccl/collective/hierarchical.hpp"
-#include "hccl/collective/pipeline.hpp"
-#include "hccl/collective/ring.hpp"
+#include "hccl/collective/algorithm/hierarchical.hpp"
+#include "hccl/collective/algorithm/pipeline.hpp"
+#include "hccl/collective/algorithm/ring.hpp"
 #include "tests/support/collective_algorithms.hpp"
 
 namespace hcclsim::test {

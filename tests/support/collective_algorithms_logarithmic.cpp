@@ -1,7 +1,7 @@
-#include "hccl/collective/halving_doubling.hpp"
-#include "hccl/collective/nb.hpp"
-#include "hccl/collective/nhr.hpp"
-#include "hccl/collective/nhr_v1.hpp"
+#include "hccl/collective/algorithm/halving_doubling.hpp"
+#include "hccl/collective/algorithm/nb.hpp"
+#include "hccl/collective/algorithm/nhr.hpp"
+#include "hccl/collective/algorithm/nhr_v1.hpp"
 #include "tests/support/collective_algorithms.hpp"
 
 namespace hcclsim::test {

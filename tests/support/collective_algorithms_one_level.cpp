@@ -1,12 +1,12 @@
 #include <utility>
 
-#include "hccl/collective/barrier.hpp"
-#include "hccl/collective/direct.hpp"
-#include "hccl/collective/mesh.hpp"
-#include "hccl/collective/pairwise.hpp"
-#include "hccl/collective/ring.hpp"
-#include "hccl/collective/ring_rooted.hpp"
-#include "hccl/collective/star.hpp"
+#include "hccl/collective/algorithm/barrier.hpp"
+#include "hccl/collective/algorithm/direct.hpp"
+#include "hccl/collective/algorithm/mesh.hpp"
+#include "hccl/collective/algorithm/pairwise.hpp"
+#include "hccl/collective/algorithm/ring.hpp"
+#include "hccl/collective/algorithm/ring_rooted.hpp"
+#include "hccl/collective/algorithm/star.hpp"
 #include "tests/support/collective_algorithms.hpp"
 
 namespace hcclsim::test {

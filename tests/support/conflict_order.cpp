@@ -1,6 +1,6 @@
 #include "tests/support/conflict_order.hpp"
 
-#include "hccl/check/task_run.hpp"
+#include "hccl/check/program/task_run.hpp"
 #include "tests/support/program_memory.hpp"
 
 namespace hcclsim::test {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "hccl/collective/builder.hpp"
+#include "hccl/collective/algorithm/builder.hpp"
 
 namespace hcclsim::test {
 

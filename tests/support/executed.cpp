@@ -1,7 +1,7 @@
 #include "tests/support/executed.hpp"
 
 #include "base/error.hpp"
-#include "hccl/runtime/data_flow.hpp"
+#include "hccl/execute/data_flow.hpp"
 
 namespace hcclsim::test {
 

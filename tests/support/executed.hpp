@@ -7,7 +7,7 @@
 
 namespace hcclsim::test {
 
-/// Outputs after the executor (hccl/runtime/data_flow.hpp) has gone through a schedule of int64; `input` as of
+/// Outputs after the executor (hccl/execute/data_flow.hpp) has gone through a schedule of int64; `input` as of
 /// make_input. Throws Error(internal) if it changes an input that is not the output.
 [[nodiscard]] std::vector<Values> executed(const hccl::Schedule& schedule, std::vector<Values> input);
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "hccl/collective/formula.hpp"
-#include "hccl/collective/selection.hpp"
+#include "hccl/collective/selection/selection.hpp"
 #include "tests/support/rig.hpp"
 
 namespace hcclsim::test {

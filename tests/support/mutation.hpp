@@ -4,7 +4,7 @@
 #include <random>
 #include <string_view>
 
-#include "hccl/check/task_program.hpp"
+#include "hccl/check/program/task_program.hpp"
 #include "hccl/schedule/schedule.hpp"
 
 /// Small defects put into correct schedules at random, to see whether the checker finds them.

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "hccl/check/task_program.hpp"
+#include "hccl/check/program/task_program.hpp"
 #include "tests/support/collective_result.hpp"
 
 /// Executes programs of the checker on numbers, one task at a time: what they do, as a witness against the checker.

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "hccl/check/task_program.hpp"
+#include "hccl/check/program/task_program.hpp"
 #include "tests/support/interpreter.hpp"
 
 namespace hcclsim::test {

@@ -1,8 +1,8 @@
 #include "tests/support/training.hpp"
 
-#include "hccl/collective/ring.hpp"
-#include "models/lowering.hpp"
-#include "models/zoo.hpp"
+#include "hccl/collective/algorithm/ring.hpp"
+#include "models/lowering/lower.hpp"
+#include "models/zoo/zoo.hpp"
 
 namespace hcclsim::test {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "hccl/collective/builder.hpp"
-#include "hccl/numerics/trainer.hpp"
+#include "hccl/collective/algorithm/builder.hpp"
+#include "hccl/training/numerics/trainer.hpp"
 #include "models/graph.hpp"
 
 /// Real training of small networks, for tests.

@@ -1,4 +1,4 @@
-#include "device/numerics/dropout.hpp"
+#include "device/numerics/loops/dropout.hpp"
 
 #include "device/numerics/onednn/layer.hpp"
 

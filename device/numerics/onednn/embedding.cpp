@@ -1,4 +1,4 @@
-#include "device/numerics/embedding.hpp"
+#include "device/numerics/loops/embedding.hpp"
 
 #include <span>
 

@@ -1,4 +1,4 @@
-#include "device/numerics/cross_entropy.hpp"
+#include "device/numerics/loops/cross_entropy.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

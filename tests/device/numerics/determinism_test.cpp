@@ -8,7 +8,7 @@
 
 #include "device/numerics/memory_block.hpp"
 #include "models/graph_builder.hpp"
-#include "models/zoo.hpp"
+#include "models/zoo/zoo.hpp"
 #include "tests/device/numerics/sample_net.hpp"
 
 /// The same bits whichever worker computes a replica, wherever its gradients lie, and whatever was computed before.

@@ -1,4 +1,4 @@
-#include "device/numerics/gradient_checks.hpp"
+#include "device/numerics/loops/gradient_checks.hpp"
 
 #include <gtest/gtest.h>
 

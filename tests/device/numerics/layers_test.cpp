@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/counter_random.hpp"
-#include "device/numerics/dropout.hpp"
+#include "device/numerics/loops/dropout.hpp"
 #include "models/graph_builder.hpp"
 #include "tests/device/numerics/reference_comparison.hpp"
 

@@ -14,7 +14,7 @@
 #include "base/counter_random.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
-#include "device/numerics/optimizer.hpp"
+#include "device/numerics/loops/optimizer.hpp"
 #include "tests/support/json_file.hpp"
 
 namespace hcclsim::device {

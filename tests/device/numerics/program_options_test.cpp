@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "models/graph_builder.hpp"
-#include "models/zoo.hpp"
+#include "models/zoo/zoo.hpp"
 #include "tests/device/numerics/reference_comparison.hpp"
 #include "tests/device/numerics/sample_net.hpp"
 

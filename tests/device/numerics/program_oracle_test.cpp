@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "models/zoo.hpp"
+#include "models/zoo/zoo.hpp"
 #include "tests/device/numerics/sample_net.hpp"
 
 /// Losses and gradients of whole networks against PyTorch in double precision (tests/support/net_oracle.hpp).

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "device/numerics/gradient_checks.hpp"
+#include "device/numerics/loops/gradient_checks.hpp"
 #include "models/graph_builder.hpp"
-#include "models/zoo.hpp"
+#include "models/zoo/zoo.hpp"
 #include "tests/device/numerics/reference_comparison.hpp"
 #include "tests/device/numerics/sample_net.hpp"
 

@@ -1,4 +1,4 @@
-#include "device/numerics/reduce.hpp"
+#include "device/numerics/loops/reduce.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "device/numerics/dropout.hpp"
+#include "device/numerics/loops/dropout.hpp"
 #include "tests/device/numerics/sample_net.hpp"
 
 namespace hcclsim::device {

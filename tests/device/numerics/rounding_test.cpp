@@ -1,4 +1,4 @@
-#include "device/numerics/rounding.hpp"
+#include "device/numerics/loops/rounding.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "device/numerics/small_float.hpp"
+#include "device/numerics/loops/small_float.hpp"
 
 /// fp16 and bf16 against a slow reference in fp64 that knows only the formats' definitions.
 namespace hcclsim::device {

@@ -5,7 +5,7 @@
 
 #include "device/numerics/program.hpp"
 #include "device/numerics/worker_pool.hpp"
-#include "models/lowering.hpp"
+#include "models/lowering/lower.hpp"
 #include "tests/support/net_oracle.hpp"
 
 /// Networks to compute with in tests: the oracle's weights and batches, as a Program takes them.

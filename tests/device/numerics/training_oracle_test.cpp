@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "device/numerics/optimizer.hpp"
-#include "models/zoo.hpp"
+#include "device/numerics/loops/optimizer.hpp"
+#include "models/zoo/zoo.hpp"
 #include "tests/device/numerics/sample_net.hpp"
 
 /// Ten steps of SGD, and the mean gradient of four replicas, against PyTorch in double precision.

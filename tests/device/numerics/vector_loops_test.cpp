@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/counter_random.hpp"
-#include "device/numerics/vector_loops.hpp"
+#include "device/numerics/loops/vector_loops.hpp"
 
 namespace hcclsim::device {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/counter_random.hpp"
 #include "base/json.hpp"
 #include "models/initial_weights.hpp"
-#include "models/zoo.hpp"
+#include "models/zoo/zoo.hpp"
 #include "tests/models/data/data_folder.hpp"
 #include "tests/support/json_file.hpp"
 

@@ -1,0 +1,110 @@
+#include "cli/commands/command.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cli/commands/calibrate.hpp"
+#include "cli/commands/collective.hpp"
+#include "cli/commands/models.hpp"
+#include "cli/commands/platform.hpp"
+#include "cli/commands/rank_table.hpp"
+#include "cli/commands/report.hpp"
+#include "cli/commands/run.hpp"
+#include "cli/commands/schedule.hpp"
+#include "cli/commands/sweep.hpp"
+#include "cli/commands/tune.hpp"
+#include "cli/commands/version.hpp"
+#include "cli/options/parse/command.hpp"
+#include "cli/print/output.hpp"
+#include "cli/terminal/interruption.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+constexpr const char* description = "Simulates the communication of training on Ascend-like NPU clusters.";
+constexpr const char* app_examples =
+    "Examples:\n"
+    "  hcclsim run --trace timeline.json            ResNet50 on eight 910A; open the file in ui.perfetto.dev\n"
+    "  hcclsim platform show atlas800t-a2           servers, links and their speeds\n"
+    "  hcclsim models show resnet50 --gradients     gradients in production order\n\n";
+constexpr const char* exit_statuses =
+    "Exit status: 0 ok, 1 a check or comparison failed, 2 usage or bad input, 3 the simulated\n"
+    "cluster failed (deadlock, time-out, NPU out of memory), 4 internal error.";
+
+/// A standard stream that the caller closed would be given to the next file that is opened. It is filled with a file
+/// that cannot be written, so that printing fails as it should.
+void fill_closed_streams() {
+  while (true) {
+    const int file = ::open("/dev/null", O_RDONLY);
+    if (file > STDERR_FILENO || file < 0) {
+      if (file >= 0) ::close(file);
+      return;
+    }
+  }
+}
+
+/// The command as it was given, for a shell: what changes it in the environment first.
+std::string shell_words(int argc, char** argv) {
+  std::string words;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view setting = *variable;
+    const std::size_t equals = setting.find('=');
+    if (!setting.starts_with("HCCL_") && !setting.starts_with("RANK_TABLE_FILE=")) continue;
+    words += fmt::format("{}={} ", setting.substr(0, equals), shell_word(setting.substr(equals + 1)));
+  }
+  words += "hcclsim";
+  for (int i = 1; i < argc; ++i) words += ' ' + shell_word(argv[i]);
+  return words;
+}
+
+int report(ErrorCode code, const std::string& message) {
+  std::fflush(stdout);  // what was printed before comes first
+  fmt::print(stderr, "hcclsim: error: {}\n", message);
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+int run_command(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the write, not the end of the process
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
+  fill_closed_streams();
+  try {
+    Command app("hcclsim", description);
+    app.require_command();
+    app.version(std::string(version()));
+    app.footer(exit_statuses);  // sub-commands inherit it
+    add_run_command(app);
+    add_tune_command(app);
+    add_sweep_command(app);
+    add_platform_command(app);
+    add_rank_table_command(app);
+    add_models_command(app);
+    add_collective_command(app);
+    add_calibrate_command(app);
+    add_schedule_command(app);
+    add_report_command(app, shell_words(argc, argv));
+    app.footer(std::string(app_examples) + exit_statuses);
+    // What commands printed themselves must have arrived.
+    print(app.parse({argv + std::min(argc, 1), argv + argc}).value_or(""));
+    return 0;
+  } catch (const Interrupted& interruption) {
+    return interruption.exit_status();
+  } catch (const Error& error) {
+    return report(error.code(), error.what());
+  } catch (const std::exception& error) {
+    return report(ErrorCode::internal, error.what());
+  }
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,389 @@
+#include "cli/commands/models.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json.hpp"
+#include "cli/options/parse/common.hpp"
+#include "cli/print/output.hpp"
+#include "models/lowering/lower.hpp"
+#include "models/lowering/optimizer.hpp"
+#include "models/zoo/zoo.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+enum class View : std::uint8_t { summary, layers, parameters, gradients, kernels };
+
+struct ShowModel {
+  models::ModelOptions model;
+  std::string amp = "O2";
+  std::string optimizer = "momentum";
+  std::string fusion = "full";
+  std::string fc_bias = "on";
+  std::string format = "text";
+  bool layers = false;
+  bool parameters = false;
+  bool gradients = false;
+  bool kernels = false;
+
+  [[nodiscard]] View view() const {
+    if (layers) return View::layers;
+    if (parameters) return View::parameters;
+    if (gradients) return View::gradients;
+    return kernels ? View::kernels : View::summary;
+  }
+};
+
+/// A table that is printed as text, JSON objects or CSV. Cells are JSON values, the keys are those of the JSON objects.
+struct Rows {
+  struct Column {
+    std::string_view title;  ///< of the text
+    std::string key;         ///< of JSON and CSV
+    bool number = true;
+  };
+  std::vector<Column> columns;
+  std::vector<std::vector<Json>> rows;
+};
+
+std::string text_cell(const Json& cell) {
+  if (cell.is_string()) return cell.get<std::string>();
+  if (cell.is_number_unsigned()) return with_thousands(cell.get<std::uint64_t>());
+  if (cell.is_number_float()) return fmt::format("{:.3f}", cell.get<double>());
+  if (!cell.is_array()) return "";
+  std::string text;
+  for (const Json& item : cell) text += (text.empty() ? "" : "x") + item.dump();
+  return text;
+}
+
+std::string to_text(const Rows& rows) {
+  std::vector<Table::Column> columns;
+  columns.reserve(rows.columns.size());
+  for (const auto& column : rows.columns) {
+    columns.push_back({std::string(column.title), column.number ? Table::Align::right : Table::Align::left});
+  }
+  Table table(std::move(columns));
+  for (const auto& row : rows.rows) {
+    std::vector<std::string> cells;
+    cells.reserve(row.size());
+    for (const Json& cell : row) cells.push_back(text_cell(cell));
+    table.add_row(std::move(cells));
+  }
+  return table.to_string();
+}
+
+std::string to_csv(const Rows& rows) {
+  std::string text;
+  for (const auto& column : rows.columns) text += fmt::format("{}{}", text.empty() ? "" : ",", column.key);
+  text += '\n';
+  for (const auto& row : rows.rows) {
+    std::string_view separator;
+    for (const Json& cell : row) {
+      text += separator;
+      text += csv_field(cell.is_string() ? cell.get<std::string>() : cell.is_array() ? text_cell(cell) : cell.dump());
+      separator = ",";
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+Json to_json(const Rows& rows) {
+  Json list_models = Json::array();
+  for (const auto& row : rows.rows) {
+    Json object;
+    for (std::size_t i = 0; i < row.size(); ++i) object[rows.columns[i].key] = row[i];
+    list_models.push_back(std::move(object));
+  }
+  return list_models;
+}
+
+Json shape_of(const models::Shape& shape) {
+  if (shape.image() == 1) return {shape.batch, shape.channels};
+  return {shape.batch, shape.channels, shape.height, shape.width};
+}
+
+Rows layer_rows(const models::Graph& graph) {
+  Rows rows{{{"Layer", "name", false},
+             {"Operator", "operator", false},
+             {"Output", "output", false},
+             {"Parameters", "parameters"},
+             {"Forward FLOP", "forward_flops"},
+             {"Backward FLOP", "backward_flops"}},
+            {}};
+  const std::vector<bool> needs_gradient = graph.needs_gradient();
+  for (const models::Operator& op : graph.operators) {
+    if (op.inputs.empty()) continue;
+    std::uint64_t parameters = 0;
+    for (const std::uint32_t index : op.parameters) parameters += graph.parameters[index].elements;
+    const Flops forward = models::forward_flops(graph, op);
+    const Flops backward = models::backward_flops(graph, op, needs_gradient[op.inputs.front()]);
+    rows.rows.push_back({op.name, models::name_of(op.kind), shape_of(op.output), parameters,
+                         static_cast<std::uint64_t>(forward), static_cast<std::uint64_t>(backward)});
+  }
+  return rows;
+}
+
+Rows parameter_rows(const models::Graph& graph) {
+  Rows rows{{{"Parameter order", "parameter_index"},
+             {"Name", "name", false},
+             {"Shape", "shape", false},
+             {"Elements", "elements"}},
+            {}};
+  for (std::uint32_t i = 0; i < graph.parameters.size(); ++i) {
+    const models::Parameter& parameter = graph.parameters[i];
+    rows.rows.push_back({i, parameter.name, parameter.shape, parameter.elements});
+  }
+  return rows;
+}
+
+Rows gradient_rows(const models::Graph& graph, const models::Step& step) {
+  Rows rows{{{"Production order", "production_index"},
+             {"Parameter order", "parameter_index"},
+             {"Name", "name", false},
+             {"Elements", "elements"},
+             {"Bytes", "bytes"},
+             {"Share %", "cumulative_share_percent"},
+             {"Kernel", "kernel"}},
+            {}};
+  std::uint64_t elements = 0;
+  const auto total = static_cast<double>(graph.parameter_elements());
+  for (std::uint32_t i = 0; i < step.gradients.size(); ++i) {
+    const models::Gradient& gradient = step.gradients[i];
+    elements += gradient.elements;
+    rows.rows.push_back({i, gradient.parameter, gradient.name, gradient.elements,
+                         gradient.elements * size_of(gradient.dtype), 100 * static_cast<double>(elements) / total,
+                         gradient.kernel});
+  }
+  return rows;
+}
+
+std::string_view name_of(models::Phase phase) {
+  if (phase == models::Phase::forward) return "forward";
+  return phase == models::Phase::backward ? "backward" : "update";
+}
+
+std::string_view name_of(models::KernelClass kind) {
+  if (kind == models::KernelClass::convolution) return "convolution";
+  return kind == models::KernelClass::matmul ? "matmul" : "vector";
+}
+
+/// Kernels of forward and backward, then those of the update, gradient by gradient.
+std::vector<models::Kernel> all_kernels(const models::Step& step, models::Optimizer optimizer, models::Amp amp) {
+  std::vector<models::Kernel> kernels = step.kernels;
+  for (const models::Gradient& gradient : step.gradients) {
+    for (models::Kernel& kernel : models::update_kernels(gradient.elements, optimizer, amp, gradient.dtype)) {
+      kernel.name = fmt::format("{}:{}", gradient.name, kernel.name);
+      kernels.push_back(std::move(kernel));
+    }
+  }
+  return kernels;
+}
+
+Rows kernel_rows(const std::vector<models::Kernel>& kernels) {
+  Rows rows{{{"#", "kernel"},
+             {"Name", "name", false},
+             {"Phase", "phase", false},
+             {"Class", "class", false},
+             {"Type", "dtype", false},
+             {"M", "m"},
+             {"N", "n"},
+             {"K", "k"},
+             {"Groups", "groups"},
+             {"FLOP", "flops"},
+             {"Read B", "read_bytes"},
+             {"Written B", "written_bytes"}},
+            {}};
+  for (std::uint32_t i = 0; i < kernels.size(); ++i) {
+    const models::Kernel& kernel = kernels[i];
+    const models::CubeWork& cube = kernel.cube;
+    rows.rows.push_back({i, kernel.name, name_of(kernel.phase), name_of(kernel.kind), hcclsim::name_of(kernel.dtype),
+                         cube.m, cube.n, cube.k, cube.m == 0 ? 0 : cube.groups,
+                         static_cast<std::uint64_t>(kernel.flops), kernel.read, kernel.written});
+  }
+  return rows;
+}
+
+/// What describes a network in one screen; also the head of the other views.
+struct Summary {
+  const models::Graph& graph;
+  const models::Step& step;
+  const std::vector<models::Kernel>& kernels;
+  models::Amp amp;
+  models::Optimizer optimizer;
+
+  [[nodiscard]] std::uint64_t count(models::Phase phase) const {
+    std::uint64_t count = 0;
+    for (const models::Kernel& kernel : kernels) count += kernel.phase == phase ? 1 : 0;
+    return count;
+  }
+  [[nodiscard]] Flops flops(models::Phase phase) const {
+    Flops sum = 0;
+    for (const models::Kernel& kernel : step.kernels) sum += kernel.phase == phase ? kernel.flops : 0;
+    return sum;
+  }
+  [[nodiscard]] Bytes gradient_bytes() const {
+    Bytes bytes = 0;
+    for (const models::Gradient& gradient : step.gradients) bytes += gradient.elements * size_of(gradient.dtype);
+    return bytes;
+  }
+
+  [[nodiscard]] Json to_json() const {
+    Json json;
+    json["format_version"] = 1;
+    json["model"] = graph.title;
+    json["input"] = shape_of(graph.operators.front().output);
+    json["batch"] = graph.batch();
+    json["amp"] = models::name_of(amp);
+    json["optimizer"] = models::name_of(optimizer);
+    json["parameters"] = graph.parameter_elements();
+    json["parameter_tensors"] = graph.parameters.size();
+    json["gradient_bytes"] = gradient_bytes();
+    json["forward_flops"] = static_cast<std::uint64_t>(flops(models::Phase::forward));
+    json["backward_flops"] = static_cast<std::uint64_t>(flops(models::Phase::backward));
+    json["forward_kernels"] = count(models::Phase::forward);
+    json["backward_kernels"] = count(models::Phase::backward);
+    json["update_kernels"] = count(models::Phase::update);
+    json["activation_peak_bytes"] = models::peak_live_bytes(step);
+    return json;
+  }
+
+  [[nodiscard]] std::string to_text() const {
+    using models::Phase;
+    std::string text =
+        fmt::format("{}, input {}, {}, {}\n", graph.title, models::to_string(graph.operators.front().output),
+                    models::name_of(amp), models::name_of(optimizer));
+    text += fmt::format("Parameters  {} in {} tensors, gradients {:.2f} MB {}\n",
+                        with_thousands(graph.parameter_elements()), graph.parameters.size(),
+                        static_cast<double>(gradient_bytes()) / 1e6, hcclsim::name_of(step.gradients.front().dtype));
+    text += fmt::format("GFLOP       forward {:.3f}, backward {:.3f}\n", flops(Phase::forward) / giga,
+                        flops(Phase::backward) / giga);
+    text += fmt::format("Kernels     {} = forward {}, backward {}, update {}\n", kernels.size(), count(Phase::forward),
+                        count(Phase::backward), count(Phase::update));
+    text +=
+        fmt::format("Activations {:.1f} MB at the peak\n", static_cast<double>(models::peak_live_bytes(step)) / 1e6);
+    return text;
+  }
+};
+
+/// The summary as a table of one row.
+Rows summary_rows(const Json& summary) {
+  Rows rows;
+  rows.rows.emplace_back();
+  for (const auto& [key, value] : summary.items()) {
+    if (key == "format_version") continue;
+    rows.columns.push_back({"", key});
+    rows.rows.front().push_back(value);
+  }
+  return rows;
+}
+
+Rows view_rows(View view, const Summary& summary) {
+  switch (view) {
+    case View::layers:
+      return layer_rows(summary.graph);
+    case View::parameters:
+      return parameter_rows(summary.graph);
+    case View::gradients:
+      return gradient_rows(summary.graph, summary.step);
+    case View::kernels:
+      return kernel_rows(summary.kernels);
+    case View::summary:
+      break;
+  }
+  return summary_rows(summary.to_json());
+}
+
+std::string_view key_of(View view) {
+  switch (view) {
+    case View::layers:
+      return "layers";
+    case View::parameters:
+      return "parameter_list";
+    case View::gradients:
+      return "gradients";
+    case View::kernels:
+      return "kernel_list";
+    case View::summary:
+      break;
+  }
+  return "summary";
+}
+
+void show_model(const ShowModel& options) {
+  models::ModelOptions model = options.model;
+  model.fc_bias = options.fc_bias == "on";
+  const models::Amp amp = models::parse_amp(options.amp);
+  const models::Optimizer optimizer = models::parse_optimizer(options.optimizer);
+  const models::Graph graph = models::make_model(model);
+  const models::Step step = models::lower(graph, {.amp = amp, .fusion = models::parse_fusion(options.fusion)});
+  const std::vector<models::Kernel> kernels = all_kernels(step, optimizer, amp);
+  const Summary summary{graph, step, kernels, amp, optimizer};
+  const View view = options.view();
+  if (options.format == "csv") {
+    print(to_csv(view_rows(view, summary)));
+  } else if (options.format == "json") {
+    Json json = summary.to_json();
+    if (view != View::summary) json[key_of(view)] = to_json(view_rows(view, summary));
+    print(json.dump(2) + '\n');
+  } else {
+    print(summary.to_text());
+    if (view != View::summary) print('\n' + to_text(view_rows(view, summary)));
+  }
+}
+
+void list_models(const std::string& format) {
+  Rows rows{{{"Name", "name", false}, {"Network", "title", false}, {"What", "note", false}}, {}};
+  for (const models::ModelInfo& info : models::model_list()) rows.rows.push_back({info.name, info.title, info.note});
+  if (format == "json") {
+    print(Json{{"format_version", 1}, {"models", to_json(rows)}}.dump(2) + '\n');
+  } else {
+    print(format == "csv" ? to_csv(rows) : to_text(rows));
+  }
+}
+
+}  // namespace
+
+void add_models_command(Command& app) {
+  app.add_command("models", "The networks, their gradients and kernels", [](Command& models) {
+    models.require_command();
+    models.footer(
+        "Examples:\n"
+        "  hcclsim models list\n"
+        "  hcclsim models show resnet50 --gradients  in production order");
+
+    Command& listed = models.add_command("list", "List the networks");
+    const auto list_format = std::make_shared<std::string>("text");
+    add_format_option(listed, *list_format, {"text", "json", "csv"});
+    listed.on_run([list_format] { list_models(*list_format); });
+
+    Command& shown = models.add_command("show", "Show one network, or one of its tables");
+    const auto options = std::make_shared<ShowModel>();
+    shown.add("NAME", text(options->model.name), "A network of `models list`").required();
+    shown.add("--batch", whole_number(options->model.batch), "Samples per step on one NPU").with_default();
+    shown.add("--input", whole_number(options->model.input),
+              "Pixels per side of the input [224; lenet 28, smallres 16]");
+    shown.add("--classes", whole_number(options->model.classes), "Classes [1000; lenet, smallres 10]");
+    Value bias = one_of({"on", "off"}, options->fc_bias);
+    bias.accepted = "{on,off}";
+    shown.add("--fc-bias", bias, "Whether the last linear operator has a bias").value_name("TEXT").with_default();
+    shown.add("--amp", text(options->amp), "Precision: O0, O2 or O3").with_default();
+    shown.add("--optimizer", text(options->optimizer), "Optimizer whose update kernels are shown").with_default();
+    shown.add("--fusion", text(options->fusion), "Kernel fusion: full or none").with_default();
+    Command& views = shown.add_alternatives("Table");
+    views.add("--layers", flag(options->layers), "Operators with shapes and FLOPs");
+    views.add("--parameters", flag(options->parameters), "Parameters in parameter order (forward)");
+    views.add("--gradients", flag(options->gradients), "Gradients in production order (backward, HCCL)");
+    views.add("--kernels", flag(options->kernels), "Kernels as launched, the update at the end");
+    add_format_option(shown, options->format, {"text", "json", "csv"});
+    shown.on_run([options] { show_model(*options); });
+  });
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,164 @@
+#include "cli/commands/platform.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <pugixml.hpp>
+
+#include "base/child_process.hpp"
+#include "base/error.hpp"
+#include "base/output_file.hpp"
+#include "cli/commands/platform_show.hpp"
+#include "cli/options/parse/common.hpp"
+#include "cli/options/platform_path.hpp"
+#include "cli/print/output.hpp"
+#include "hccl/comm/placement.hpp"
+#include "hccl/comm/rank_table.hpp"
+#include "sim/cluster.hpp"
+#include "sim/platform/check.hpp"
+#include "sim/platform/generate.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+void list_platforms() {
+  Table table({{"platform", Table::Align::left}, {"holds", Table::Align::left}});
+  for (const std::string& name : shipped_platforms()) {
+    pugi::xml_document document;
+    document.load_file((platform_folder() + "/" + name + ".xml").c_str());
+    const pugi::xml_node zone = document.child("platform").first_child();
+    const auto property = [&](const char* id) {
+      return std::string(zone.find_child_by_attribute("prop", "id", id).attribute("value").value());
+    };
+    table.add_row({name, property("name") + ": " + property("description")});
+  }
+  print(table.to_string());
+}
+
+struct ShowPlatform {
+  std::string file;
+  std::string route;
+  std::string format = "text";
+};
+
+void show(const ShowPlatform& options) {
+  const std::string path = find_platform(options.file);
+  std::optional<std::pair<Rank, Rank>> route;
+  if (!options.route.empty()) route = parse_route(options.route);
+  const ShowFormat format = options.format == "json" ? ShowFormat::json : ShowFormat::text;
+  print(run_in_child([&] {
+    sim::Cluster cluster(path);
+    return show_cluster(cluster, route, format);
+  }));
+}
+
+void check(const std::string& file) {
+  const std::string path = find_platform(file);
+  const std::vector<sim::PlatformProblem> problems = sim::check_platform(path);
+  std::size_t fatal = 0;
+  for (const sim::PlatformProblem& problem : problems) {
+    if (problem.fatal) ++fatal;
+    const std::string line = problem.line == 0 ? "" : fmt::format(":{}", problem.line);
+    print(fmt::format("{}{}: {}: {}\n", path, line, problem.fatal ? "error" : "warning", problem.message));
+  }
+  if (fatal > 0) bad_input("platform", "{}: {} error{}", path, fatal, fatal == 1 ? "" : "s");
+  // What the check cannot know, SimGrid tells: it loads the file and finds the ways between NPU 0 and the others.
+  print(run_in_child([&] {
+    sim::Cluster cluster(path);
+    for (Rank rank = 1; rank < cluster.size(); ++rank) {
+      static_cast<void>(cluster.route(0, rank));
+      static_cast<void>(cluster.route(rank, 0));
+    }
+    return fmt::format("{}: {} NPUs in {} server{}, no errors\n", path, cluster.size(), cluster.servers(),
+                       cluster.servers() == 1 ? "" : "s");
+  }));
+}
+
+struct GeneratePlatform {
+  sim::PlatformOptions platform;
+  std::string rank_table;
+  std::string super_pods;
+  std::string pcie = "pairs";
+  std::string fabric = "star";
+  std::string output = "-";
+};
+
+void generate(const GeneratePlatform& options) {
+  sim::PlatformOptions platform = options.platform;
+  platform.shared_pcie = options.pcie == "shared";
+  platform.fabric = sim::parse_fabric(options.fabric);
+  if (!options.super_pods.empty()) platform.super_pods = sim::parse_super_pods(options.super_pods, platform.servers);
+  if (!options.rank_table.empty()) {
+    platform = hccl::platform_for(hccl::read_rank_table(options.rank_table), std::move(platform));
+  } else if (platform.soc.empty()) {
+    bad_input("option", "--soc is required without --rank-table; give an NPU such as 910A, 910B2 or 910_9391");
+  }
+  const std::string text = sim::generate_platform(platform);
+  if (options.output == "-") {
+    print(text);
+  } else {
+    write_file_atomically(options.output, text);
+  }
+}
+
+}  // namespace
+
+void add_platform_command(Command& app) {
+  app.add_command("platform", "Platform files: the clusters that are simulated", [](Command& platform) {
+    platform.require_command();
+    platform.footer(
+        "Examples:\n"
+        "  hcclsim platform list\n"
+        "  hcclsim platform generate --soc 910B2 --servers 4 --output cluster.xml\n"
+        "  hcclsim platform check cluster.xml\n"
+        "  hcclsim platform show cluster.xml");
+
+    platform.add_command("list", "List the shipped platform files").on_run(list_platforms);
+
+    Command& shown = platform.add_command("show", "Servers, NPUs, links, costs and routes of a platform");
+    const auto show_options = std::make_shared<ShowPlatform>();
+    const auto add_file = [](Command& command, std::string& file) {
+      command.add("FILE", read_file(file), "A platform file, or the name of a shipped one")
+          .value_name("TEXT")
+          .required();
+    };
+    add_file(shown, show_options->file);
+    shown.add("--route", text(show_options->route), "Also the route between two NPUs, by rank: 0:9");
+    add_format_option(shown, show_options->format, {"text", "json"});
+    shown.on_run([show_options] { show(*show_options); });
+
+    Command& checking = platform.add_command("check", "Say what is wrong with a platform file, by line");
+    const auto checked = std::make_shared<std::string>();
+    add_file(checking, *checked);
+    checking.on_run([checked] { check(*checked); });
+
+    Command& generating = platform.add_command("generate", "Write a platform file");
+    const auto options = std::make_shared<GeneratePlatform>();
+    generating.add("--soc", text(options->platform.soc),
+                   "NPU: 910A, 910ProA, 910B2, 910_9391 and others [910A or 910_9391 for the rank table]");
+    Option& servers = generating.add("--servers", whole_number(options->platform.servers), "Servers").with_default();
+    Option& super_pods = generating
+                             .add("--super-pods", text(options->super_pods),
+                                  "A3: number of super-pods, joined by RoCE, or the servers of each, such as 3,1 [one]")
+                             .value_name("N|LIST");
+    generating.add("--rank-table", read_file(options->rank_table), "HCCL rank table: servers for its ranks")
+        .excludes(servers)
+        .excludes(super_pods);
+    Value npus = whole_number(options->platform.npus_per_server, 1, UINT32_MAX);
+    npus.accepted = "POSITIVE";
+    generating.add("--npus-per-server", npus, "NPUs (A3: dies) of a server [a full server]").value_name("UINT");
+    Value pcie = one_of({"pairs", "shared"}, options->pcie);
+    pcie.accepted = "{pairs,shared}";
+    generating.add("--pcie", pcie, "910A: pairs (a path per pair i, i+4) or shared (one path)")
+        .value_name("TEXT")
+        .with_default();
+    generating
+        .add("--fabric", text(options->fabric),
+             "star, or fat-tree[:levels=2|3,oversubscription=R,leaf=server|rail,leaf-size=K]")
+        .with_default();
+    add_output_option(generating, "--output", options->output).value_name("TEXT");
+    generating.on_run([options] { generate(*options); });
+  });
+}
+
+}  // namespace hcclsim::cli

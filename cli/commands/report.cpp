@@ -1,0 +1,62 @@
+#include "cli/commands/report.hpp"
+
+#include <memory>
+
+#include "base/output_file.hpp"
+#include "cli/commands/collective.hpp"
+#include "cli/commands/run.hpp"
+#include "cli/commands/tune.hpp"
+#include "cli/html/html_report.hpp"
+#include "cli/html/sweep_page.hpp"
+#include "cli/options/parse/command.hpp"
+#include "study/sweep/store.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  hcclsim report run --hcom-parallel on -o step.html\n"
+    "  hcclsim report tune --model vgg16 -o split.html\n"
+    "  hcclsim report sweep points.db -o sweep.html\n"
+    "  hcclsim report collective allreduce -b 8K -e 64M -f 2 --output allreduce.html";
+
+/// The sub-command that works as `name` and writes a report. In hccl_test's options -o is the reduction.
+Command& add_reported(Command& report, const char* name, const char* description, const char* output,
+                      const std::shared_ptr<HtmlReport>& html) {
+  Command& command = report.add_command(name, description);
+  command.begin_group("Report");
+  command.add(output, written_file(html->path), "HTML file to write").required();
+  command.add("--title", text(html->title), "Title of the report");
+  command.begin_group();
+  return command;
+}
+
+/// Of a database that is there: nothing is computed, and nothing printed.
+void add_sweep_report(Command& report, const std::shared_ptr<HtmlReport>& html) {
+  Command& command = add_reported(report, "sweep", "Of the points of a sweep", "-o,--output", html);
+  const auto database = std::make_shared<std::string>();
+  command.add("DATABASE", read_file(*database), "File that 'hcclsim sweep' has made").value_name("TEXT").required();
+  command.on_run([database, html] {
+    OutputFile file(html->path);
+    file.write(sweep_page(study::SweepStore(*database, study::SweepStore::Access::read).points(), *database, *html));
+    file.commit();
+  });
+}
+
+}  // namespace
+
+void add_report_command(Command& app, const std::string& command_line) {
+  app.add_command("report", "One HTML file that shows what another command finds", [command_line](Command& report) {
+    report.require_command();
+    report.footer(examples);
+    const auto html = std::make_shared<HtmlReport>();
+    html->command = command_line;
+    set_up_run(add_reported(report, "run", "Of a training step", "-o,--output", html), html);
+    set_up_tune(add_reported(report, "tune", "Of the best gradient split", "-o,--output", html), html);
+    add_sweep_report(report, html);
+    set_up_collective(add_reported(report, "collective", "Of a collective over sizes", "--output", html), html);
+  });
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,275 @@
+#include "cli/commands/sweep_show.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "cli/commands/sweep_run.hpp"
+#include "cli/draw/svg_chart.hpp"
+#include "cli/options/parse/common.hpp"
+#include "cli/options/point_command.hpp"
+#include "cli/print/output.hpp"
+#include "study/sweep/ranking.hpp"
+#include "study/sweep/store.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+using study::figure_columns;
+using study::PointStatus;
+using study::StoredPoint;
+using study::SweepStore;
+
+struct SweepShowCommand {
+  std::string database;
+  std::string form;
+  std::string output = "-";
+  std::string column;
+  std::string criterion;
+  std::vector<std::string> others;
+};
+
+std::vector<StoredPoint> read_points(const std::string& database) {
+  SweepStore store(database, SweepStore::Access::read);
+  std::vector<StoredPoint> points = store.points();
+  if (points.empty()) bad_input("sweep", "{}: there are no points; `hcclsim sweep run` adds them", database);
+  return points;
+}
+
+/// Figures that some point has.
+std::vector<std::string_view> columns_in_use(const std::vector<StoredPoint>& points) {
+  std::vector<std::string_view> columns(figure_columns.begin(), figure_columns.end());
+  std::erase_if(columns, [&](std::string_view column) {
+    return std::none_of(points.begin(), points.end(),
+                        [&](const StoredPoint& point) { return point.figure(column).has_value(); });
+  });
+  return columns;
+}
+
+std::string input_text(const StoredPoint& point, const std::string& axis) {
+  return point.inputs.contains(axis) ? point.inputs[axis].get<std::string>() : "";
+}
+
+/// The figure that is asked for, or the time of a step or of a collective.
+std::string_view column_of(const SweepShowCommand& command, const std::vector<StoredPoint>& points) {
+  if (!command.column.empty()) {
+    return *std::find(figure_columns.begin(), figure_columns.end(), std::string_view(command.column));
+  }
+  return study::default_criterion(points.front().command).column;
+}
+
+std::string show(const std::vector<StoredPoint>& points) {
+  const std::vector<std::string> axes = axes_of(points);
+  const std::vector<std::string_view> columns = columns_in_use(points);
+  std::vector<Table::Column> titles{{"point", Table::Align::right}};
+  for (const std::string& axis : axes) titles.push_back({axis, Table::Align::left});
+  for (const std::string_view column : columns) titles.push_back({std::string(column), Table::Align::right});
+  titles.push_back({"status", Table::Align::left});
+  Table table(std::move(titles));
+  for (const StoredPoint& point : points) {
+    std::vector<std::string> cells{fmt::format("{}", point.number)};
+    for (const std::string& axis : axes) cells.push_back(input_text(point, axis));
+    for (const std::string_view column : columns) {
+      const auto figure = point.figure(column);
+      cells.push_back(figure.has_value() ? fmt::format("{:.6g}", *figure) : "");
+    }
+    cells.push_back(point.error.empty() ? std::string(name_of(point.status))
+                                        : fmt::format("{}: {}", name_of(point.status), point.error));
+    table.add_row(std::move(cells));
+  }
+  return table.to_string();
+}
+
+std::string csv(const std::vector<StoredPoint>& points) {
+  std::vector<std::string> axes;
+  for (const StoredPoint& point : points) {
+    for (const auto& [name, value] : point.inputs.items()) {
+      if (std::find(axes.begin(), axes.end(), name) == axes.end()) axes.push_back(name);
+    }
+  }
+  std::string text = "point,id,command";
+  for (const std::string& axis : axes) text += ',' + csv_field(axis);
+  text += fmt::format(",{},status,error,version,platform_hash\n", fmt::join(figure_columns, ","));
+  for (const StoredPoint& point : points) {
+    text += fmt::format("{},{},{}", point.number, point.id, point.command);
+    for (const std::string& axis : axes) text += ',' + csv_field(input_text(point, axis));
+    for (const std::optional<double>& figure : point.figures) {
+      text += figure.has_value() ? fmt::format(",{}", *figure) : ",";
+    }
+    text += fmt::format(",{},{},{},{}\n", name_of(point.status), csv_field(point.error), point.version,
+                        point.platform_hash);
+  }
+  return text;
+}
+
+Json json_of(const StoredPoint& point) {
+  Json json{{"point", point.number},          {"id", point.id},           {"command", point.command},
+            {"inputs", point.inputs},         {"version", point.version}, {"platform_hash", point.platform_hash},
+            {"status", name_of(point.status)}};
+  for (std::size_t i = 0; i < figure_columns.size(); ++i) {
+    if (point.figures.at(i).has_value()) json[std::string(figure_columns.at(i))] = *point.figures.at(i);
+  }
+  if (point.status == PointStatus::failed) {
+    json["error"] = {{"kind", point.error_kind}, {"exit_status", point.exit_status}, {"message", point.error}};
+  }
+  if (point.status == PointStatus::done) json["result"] = Json::try_parse(point.result).value_or(Json());
+  return json;
+}
+
+std::string json(const std::string& database) {
+  SweepStore store(database, SweepStore::Access::read);
+  Json points = Json::array();
+  store.for_each([&](const StoredPoint& point) { points.push_back(json_of(point)); }, true);
+  return Json{{"format_version", 1}, {"points", points}}.dump(2) + '\n';
+}
+
+std::string best(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
+  std::optional<study::Criterion> criterion;
+  if (!command.criterion.empty()) criterion = study::parse_criterion(command.criterion);
+  const std::vector<std::string> axes = axes_of(points);
+  std::string text;
+  for (const study::RankedGroup& group : study::ranked(points, criterion)) {
+    const StoredPoint& point = *group.best;
+    if (!text.empty()) text += '\n';
+    text += fmt::format("Point {}: {}\n", point.number, name_of_point(point.inputs, axes));
+    for (const std::string_view each : figure_columns) {
+      if (const auto figure = point.figure(each)) text += fmt::format("  {} {:.9g}\n", each, *figure);
+    }
+    text += fmt::format("Command: {}\n", command_line(point.command, point.inputs));
+  }
+  if (text.empty()) {
+    bad_input("sweep", "{}: no point with {} is done", command.database,
+              criterion ? criterion->column : study::default_criterion(points.front().command).column);
+  }
+  return text;
+}
+
+/// The values of an axis and their numbers; empty if they are none.
+std::map<std::string, double> numbers_on(const std::string& axis, const std::vector<StoredPoint>& points) {
+  std::map<std::string, double> found;
+  for (const StoredPoint& point : points) found[input_text(point, axis)] = 0;
+  std::vector<std::string> values;
+  for (const auto& [value, _] : found) values.push_back(value);
+  const std::optional<std::vector<double>> numbers = study::axis_numbers(values);
+  if (!numbers.has_value()) return {};
+  for (std::size_t i = 0; i < values.size(); ++i) found[values[i]] = (*numbers)[i];
+  return found;
+}
+
+/// One line per value of a second axis.
+std::string plot(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
+  constexpr std::size_t most_series = 8;
+  const std::vector<std::string> axes = axes_of(points);
+  const std::string_view column = column_of(command, points);
+  std::map<std::string, double> numbers;  // by value of x
+  const auto x = std::find_if(axes.rbegin(), axes.rend(), [&](const std::string& axis) {
+    numbers = numbers_on(axis, points);
+    return !numbers.empty();
+  });
+  if (x == axes.rend() || axes.size() > 2) {
+    bad_input("sweep",
+              "{}: {} inputs vary ({}); a plot needs one of numbers, no two of them the same, and at most one other; "
+              "`hcclsim sweep show` has all",
+              command.database, axes.size(), fmt::join(axes, ", "));
+  }
+  std::map<std::string, std::map<double, double>> lines;
+  std::vector<std::string> order;
+  for (const StoredPoint& point : points) {
+    const auto figure = point.figure(column);
+    std::string name;
+    for (const std::string& axis : axes) {
+      if (axis != *x) name = fmt::format("{} {}", axis, input_text(point, axis));
+    }
+    if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
+    lines[name][numbers.at(input_text(point, *x))] = figure.value_or(std::numeric_limits<double>::quiet_NaN());
+  }
+  if (order.size() > most_series) {
+    bad_input("sweep", "{}: {} lines, one per value beside {}; a plot has at most {}", command.database, order.size(),
+              *x, most_series);
+  }
+  if (std::none_of(points.begin(), points.end(),
+                   [&](const StoredPoint& point) { return point.figure(column).has_value(); })) {
+    bad_input("sweep", "{}: no point with {} is done", command.database, column);
+  }
+  LineChart chart{
+      .title = fmt::format("{} over {}", column, *x), .x_label = *x, .y_label = std::string(column), .series = {}};
+  for (const std::string& name : order) chart.series.push_back({name, {lines[name].begin(), lines[name].end()}});
+  return svg_line_chart(chart);
+}
+
+/// One that cannot be read does not stop the others.
+void merge(const SweepShowCommand& command) {
+  std::vector<std::string> faults;
+  std::optional<SweepStore> store;  // not made before there is something to take
+  for (const std::string& other : command.others) {
+    try {
+      static_cast<void>(SweepStore(other, SweepStore::Access::read));
+      if (!store.has_value()) store.emplace(command.database, access_to(command.database, false));
+      const std::uint64_t taken = store->merge(other);
+      print(fmt::format("{}: {} points\n", other, taken));
+    } catch (const Error& error) {
+      faults.emplace_back(error.what());
+    }
+  }
+  if (!faults.empty()) bad_input("database", "{}", fmt::join(faults, "\n"));
+}
+
+void add_database(Command& command, SweepShowCommand& options,
+                  const char* help = "File that `hcclsim sweep run` made") {
+  command.add("DATABASE", read_file(options.database), help).required();
+}
+
+Command& add_command(Command& sweep, const char* name, const char* description, SweepShowCommand& options) {
+  Command& command = sweep.add_command(name, description);
+  add_database(command, options);
+  return command;
+}
+
+}  // namespace
+
+void add_sweep_show_commands(Command& sweep) {
+  const auto options = std::make_shared<SweepShowCommand>();
+  Command& table = add_command(sweep, "show", "A table of the points and their figures", *options);
+  table.on_run([options] { print(show(read_points(options->database))); });
+
+  Command& exported = sweep.add_command("export", "All points as CSV, or as JSON with their results");
+  exported.add("FORM", one_of({"csv", "json"}, options->form), "csv or json").value_name("TEXT").required();
+  add_database(exported, *options);
+  add_output_option(exported, "-o,--output", options->output);
+  exported.on_run([options] {
+    write_output(options->output,
+                 options->form == "csv" ? csv(read_points(options->database)) : json(options->database));
+  });
+
+  Command& chosen =
+      add_command(sweep, "best", "The best point of each work, and the command that computes it", *options);
+  chosen
+      .add("--by", parsed(study::parse_criterion, options->criterion),
+           "Figure, the least or the most of it; without it the least time of a step or of a collective")
+      .value_name("COLUMN[:min|max]");
+  chosen.on_run([options] { print(best(read_points(options->database), *options)); });
+
+  Command& curves = add_command(sweep, "plot", "A figure over one or two varied inputs as SVG", *options);
+  curves
+      .add("--by", one_of({figure_columns.begin(), figure_columns.end()}, options->column),
+           "Figure; without it the time of a step or of a collective")
+      .value_name("COLUMN");
+  add_output_option(curves, "-o,--output", options->output);
+  curves.on_run([options] { write_output(options->output, plot(read_points(options->database), *options)); });
+
+  Command& merged = sweep.add_command("merge", "Take the finished points of other databases, such as those of shards");
+  add_database(merged, *options, "Database that takes them; it is made if there is none");
+  merged.add("OTHER", read_files(options->others), "Databases whose points are taken").required().value_name("FILE…");
+  merged.on_run([options] { merge(*options); });
+}
+
+}  // namespace hcclsim::cli

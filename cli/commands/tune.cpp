@@ -1,0 +1,50 @@
+#include "cli/commands/tune.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/child_process.hpp"
+#include "base/output_file.hpp"
+#include "cli/html/tune_page.hpp"
+#include "cli/options/parse/command.hpp"
+#include "cli/options/platform_path.hpp"
+#include "cli/options/tune_options.hpp"
+#include "cli/print/output.hpp"
+#include "cli/print/tune_report.hpp"
+#include "cli/tuner.hpp"
+
+namespace hcclsim::cli {
+
+void add_tune_command(Command& app) {
+  app.add_command("tune", "The best gradient split, with its proof", [](Command& command) {
+    command.footer(
+        "Examples:\n"
+        "  hcclsim tune                                       ResNet50 on eight 910A\n"
+        "  hcclsim tune --gradients profile.csv --cost table  a measured profile\n"
+        "  hcclsim tune --platform atlas800t-a2-x2 --format json\n"
+        "  hcclsim tune --compare default,threshold:16MB,optimal\n"
+        "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best");
+    set_up_tune(command, nullptr);
+  });
+}
+
+void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html) {
+  const auto options = std::make_shared<TuneOptions>();
+  add_tune_options(command, *options);
+  command.on_run([&command, options, html] {
+    finish_tune_options(command, *options);
+    const std::string platform = find_platform(options->run.platform);
+    static_cast<void>(run_in_child([&] {
+      std::optional<OutputFile> page;
+      if (html != nullptr) page.emplace(html->path);
+      const TuneReport report = tune(*options, platform);
+      if (page.has_value()) page->write(tune_page(report, *html));
+      print(options->run.format == OutputFormat::json ? tune_json(report) : tune_text(report));
+      if (page.has_value()) page->commit();
+      return std::string();
+    }));
+  });
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,313 @@
+#include "cli/draw/timeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "base/json.hpp"
+#include "cli/print/output.hpp"
+#include "hccl/training/intervals.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+constexpr std::size_t piece_bytes = 1 << 16;
+
+/// Processes of a rank, with the sort indices that msprof gives them. Overlap Analysis has none there; it comes last.
+enum class Process : std::uint32_t { hardware, communication, overlap };
+struct ProcessName {
+  Process process;
+  std::string_view name;
+  std::uint32_t sort_index;
+};
+constexpr std::array<ProcessName, 3> processes{{{Process::hardware, "Ascend Hardware", 13},
+                                                {Process::communication, "Communication", 15},
+                                                {Process::overlap, "Overlap Analysis", 16}}};
+constexpr std::uint32_t sort_indices_per_rank = 100;
+
+/// Threads of "Communication": the group, then its planes.
+constexpr std::uint32_t group_thread = 0;
+constexpr std::uint32_t first_plane_thread = 1;
+
+constexpr std::array<std::string_view, 4> overlap_threads{"Computing", "Communication", "Communication(Not Overlapped)",
+                                                          "Free"};
+
+std::uint32_t pid(Rank rank, Process process) {
+  return rank * static_cast<std::uint32_t>(processes.size()) + static_cast<std::uint32_t>(process);
+}
+
+std::string json_string(std::string_view text) { return Json(text).dump(); }
+
+/// What is in `a` and not in `b`, both united.
+std::vector<hccl::Interval> subtract(const std::vector<hccl::Interval>& a, const std::vector<hccl::Interval>& b) {
+  std::vector<hccl::Interval> rest;
+  auto hole = b.begin();
+  for (const hccl::Interval& interval : a) {
+    Seconds start = interval.start;
+    while (hole != b.end() && hole->end <= start) ++hole;
+    for (auto next = hole; next != b.end() && next->start < interval.end; ++next) {
+      if (next->start > start) rest.push_back({start, next->start});
+      start = std::max(start, next->end);
+    }
+    if (start < interval.end) rest.push_back({start, interval.end});
+  }
+  return rest;
+}
+
+bool is_task(const sim::Span& span) {
+  return span.kind != sim::SpanKind::kernel && span.kind != sim::SpanKind::collective &&
+         span.kind != sim::SpanKind::host;
+}
+
+/// msprof's name of a task inside a collective.
+std::string_view task_name(const sim::Span& span) {
+  switch (span.kind) {
+    case sim::SpanKind::notify_post:
+      return "Notify Record";
+    case sim::SpanKind::notify_wait:
+      return "Notify Wait";
+    case sim::SpanKind::reduce:
+      return "Reduce_Inline";
+    case sim::SpanKind::local_reduce:
+      return "Reduce_TBE";
+    default:
+      return span.transport == sim::Transport::rdma ? "RDMASend" : "Memcpy";
+  }
+}
+
+/// msprof's name of the link that a transfer takes.
+std::string_view link_type(const sim::Span& span) {
+  if (span.transport == sim::Transport::rdma) return "RDMA";
+  switch (span.link) {
+    case sim::LinkKind::pcie:
+      return "PCIE";
+    case sim::LinkKind::sio:
+      return "SIO";
+    case sim::LinkKind::ub:
+      return "HCCS_SW";
+    default:
+      return "HCCS";
+  }
+}
+
+/// HCCL's name of an operator: hcom_allReduce__<group>_<call of the iteration>_<iteration>, with three digits for the
+/// group, of which there is one.
+std::string operator_name(std::uint32_t call, std::int32_t iteration) {
+  constexpr std::string_view group_hash = "000";
+  return fmt::format("hcom_allReduce__{}_{}_{}", group_hash, call, iteration + 1);
+}
+
+/// Dates are whole nanoseconds, so that a span ends where the next one begins.
+double rounded(Seconds date) { return std::round(date * 1e9) / 1e9; }
+std::string timestamp(Seconds date) { return fmt::format("{:.3f}", date * microseconds_per_second); }
+
+/// Collects the events and hands them on in pieces.
+class Writer {
+ public:
+  Writer(const sim::Trace& trace, const Sink& sink) : trace_(trace), sink_(sink) {}
+
+  /// An event's fields after the opening brace, without the closing one.
+  template <typename... Args>
+  void event(fmt::format_string<Args...> format, Args&&... args) {
+    text_ += empty_ ? "[\n{" : ",\n{";
+    empty_ = false;
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += '}';
+    if (text_.size() >= piece_bytes) flush();
+  }
+
+  void name_process(Rank rank, const ProcessName& process) {
+    const std::uint32_t id = pid(rank, process.process);
+    event(R"("name":"process_name","ph":"M","pid":{},"args":{{"name":"{}"}})", id, process.name);
+    event(R"("name":"process_labels","ph":"M","pid":{},"args":{{"labels":"NPU {}"}})", id, rank);
+    event(R"("name":"process_sort_index","ph":"M","pid":{},"args":{{"sort_index":{}}})", id,
+          rank * sort_indices_per_rank + process.sort_index);
+  }
+
+  void name_thread(std::uint32_t process, std::uint32_t thread, std::string_view name) {
+    event(R"("name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"{}"}})", process, thread, name);
+    event(R"("name":"thread_sort_index","ph":"M","pid":{},"tid":{},"args":{{"sort_index":{}}})", process, thread,
+          thread);
+  }
+
+  /// A span on a thread; `args` is the inside of a JSON object.
+  void span(std::string_view quoted_name, std::uint32_t process, std::uint32_t thread, Seconds start, Seconds end,
+            std::string_view args) {
+    event(R"("name":{},"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}})", quoted_name, process, thread,
+          timestamp(start), timestamp(rounded(end) - rounded(start)), args);
+  }
+
+  /// One end of an arrow: "s" where a notify is posted, "f" where the wait that consumes it ends.
+  void flow_end(char phase, std::uint64_t flow, std::uint32_t process, std::uint32_t thread, Seconds date) {
+    event(R"("name":"notify","cat":"notify","ph":"{}","bp":"e","id":{},"pid":{},"tid":{},"ts":{})", phase, flow,
+          process, thread, timestamp(date));
+  }
+
+  /// Number of a collective among those of its rank and iteration, in the order in which they are asked for.
+  std::uint32_t next_call(const sim::Span& span) { return calls_[{span.rank, span.iteration}]++; }
+
+  void finish() {
+    text_ += empty_ ? "[]\n" : "\n]\n";
+    flush();
+  }
+
+  [[nodiscard]] std::string name(const sim::Span& span) const { return quoted_name(span.name); }
+  /// A name of the trace as a JSON string.
+  [[nodiscard]] std::string quoted_name(std::uint32_t index) const { return json_string(trace_.name(index)); }
+
+ private:
+  void flush() {
+    sink_(text_);
+    text_.clear();
+  }
+
+  const sim::Trace& trace_;
+  const Sink& sink_;
+  std::string text_;
+  bool empty_ = true;
+  std::map<std::pair<Rank, std::int32_t>, std::uint32_t> calls_;
+};
+
+/// A task inside a collective: who moved how much to whom, over what, how fast.
+std::string task_args(const sim::Span& span) {
+  std::string args = fmt::format(R"("task type":"{}","stream id":{},"iteration":{})", task_name(span), span.stream,
+                                 span.iteration + 1);
+  const auto out = std::back_inserter(args);
+  if (span.kind == sim::SpanKind::notify_post || span.kind == sim::SpanKind::notify_wait) {
+    fmt::format_to(out, R"(,"notify_id":{})", span.notify);
+  }
+  if (span.peer >= 0) {
+    const std::int64_t rank = span.rank;
+    const bool incoming = span.reads || span.kind == sim::SpanKind::notify_wait;
+    fmt::format_to(out, R"(,"src rank":{},"dst rank":{})", incoming ? span.peer : rank, incoming ? rank : span.peer);
+  }
+  if (span.bytes > 0) {
+    fmt::format_to(out, ",\"size(Byte)\":{},\"data type\":\"{}\"", span.bytes, name_of(span.type));
+    if (span.peer >= 0) {
+      const bool rdma = span.transport == sim::Transport::rdma;
+      fmt::format_to(out, R"(,"transport type":"{}","link type":"{}")", rdma ? "RDMA" : "SDMA", link_type(span));
+    }
+    const Seconds duration = span.end - span.start;
+    if (duration > 0) {
+      fmt::format_to(out, ",\"bandwidth(GB/s)\":{:.4f}", static_cast<double>(span.bytes) / duration / giga);
+    }
+  }
+  return args;
+}
+
+/// Numbers of the posts whose waits are in the timeline too.
+using Flows = std::set<std::uint64_t>;
+
+void write_flow(Writer& writer, const sim::Span& span, const Flows& flows) {
+  if (span.flow == 0 || !flows.contains(span.flow)) return;
+  const char phase = span.kind == sim::SpanKind::notify_post ? 's' : 'f';
+  writer.flow_end(phase, span.flow, pid(span.rank, Process::communication), first_plane_thread + span.plane, span.end);
+}
+
+void write_span(Writer& writer, const sim::Span& span) {
+  if (is_task(span)) {
+    writer.span(json_string(task_name(span)), pid(span.rank, Process::communication), first_plane_thread + span.plane,
+                span.start, span.end, task_args(span));
+    return;
+  }
+  if (span.kind == sim::SpanKind::collective) {
+    writer.span(json_string(operator_name(writer.next_call(span), span.iteration)),
+                pid(span.rank, Process::communication), group_thread, span.start, span.end,
+                fmt::format("\"trace point\":{},\"alg_type\":{},\"count\":{},\"data_type\":\"{}\",\"size(Byte)\":{},"
+                            "\"stream id\":{},\"iteration\":{}",
+                            writer.name(span), writer.quoted_name(span.algorithm), span.bytes / size_of(span.type),
+                            name_of(span.type), span.bytes, span.stream, span.iteration + 1));
+    return;
+  }
+  const std::string_view type = span.kind == sim::SpanKind::host ? "HOST" : "AI_CORE";
+  writer.span(writer.name(span), pid(span.rank, Process::hardware), span.stream, span.start, span.end,
+              fmt::format(R"("Task Type":"{}","Stream Id":{},"iteration":{})", type, span.stream, span.iteration + 1));
+}
+
+/// Names of the processes and threads that a rank's spans use.
+void write_names(Writer& writer, Rank rank, const std::vector<const sim::Span*>& spans) {
+  std::set<std::uint32_t> streams;
+  std::set<std::uint32_t> planes;
+  for (const sim::Span* span : spans) {
+    if (is_task(*span)) {
+      planes.insert(span->plane);
+    } else if (span->kind != sim::SpanKind::collective) {
+      streams.insert(span->stream);
+    }
+  }
+  for (const ProcessName& process : processes) writer.name_process(rank, process);
+  for (const std::uint32_t stream : streams) {
+    writer.name_thread(pid(rank, Process::hardware), stream, fmt::format("Stream {}", stream));
+  }
+  writer.name_thread(pid(rank, Process::communication), group_thread, "Group hccl_world_group Communication");
+  for (const std::uint32_t plane : planes) {
+    writer.name_thread(pid(rank, Process::communication), first_plane_thread + plane, fmt::format("Plane {}", plane));
+  }
+  for (std::uint32_t i = 0; i < overlap_threads.size(); ++i) {
+    writer.name_thread(pid(rank, Process::overlap), i, overlap_threads.at(i));
+  }
+}
+
+/// Computing, communicating, only communicating, neither.
+void write_overlap(Writer& writer, Rank rank, const std::vector<const sim::Span*>& spans) {
+  std::vector<hccl::Interval> computing;
+  std::vector<hccl::Interval> communicating;
+  for (const sim::Span* span : spans) {
+    if (span->kind == sim::SpanKind::kernel) computing.push_back({span->start, span->end});
+    if (span->kind == sim::SpanKind::collective) communicating.push_back({span->start, span->end});
+  }
+  computing = hccl::unite(std::move(computing));
+  communicating = hccl::unite(std::move(communicating));
+  std::vector<hccl::Interval> busy = computing;
+  busy.insert(busy.end(), communicating.begin(), communicating.end());
+  busy = hccl::unite(std::move(busy));
+  std::vector<hccl::Interval> free;
+  if (!busy.empty()) free = subtract({{busy.front().start, busy.back().end}}, busy);
+  const std::array<std::vector<hccl::Interval>, 4> threads{computing, communicating, subtract(communicating, computing),
+                                                           std::move(free)};
+  for (std::uint32_t i = 0; i < threads.size(); ++i) {
+    for (const hccl::Interval& interval : threads.at(i)) {
+      writer.span(json_string(overlap_threads.at(i)), pid(rank, Process::overlap), i, interval.start, interval.end, "");
+    }
+  }
+}
+
+}  // namespace
+
+void write_timeline(const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink) {
+  std::map<Rank, std::vector<const sim::Span*>> spans_of;
+  for (const Rank rank : ranks) spans_of[rank];
+  for (const sim::Span& span : trace.spans()) {
+    const auto found = spans_of.find(span.rank);
+    if (found != spans_of.end()) found->second.push_back(&span);
+  }
+  Flows posts;
+  Flows flows;
+  for (const auto& [rank, spans] : spans_of) {
+    for (const sim::Span* span : spans) {
+      if (span->kind == sim::SpanKind::notify_post) posts.insert(span->flow);
+    }
+  }
+  for (const auto& [rank, spans] : spans_of) {
+    for (const sim::Span* span : spans) {
+      if (span->kind == sim::SpanKind::notify_wait && posts.contains(span->flow)) flows.insert(span->flow);
+    }
+  }
+  Writer writer(trace, sink);
+  for (const auto& [rank, spans] : spans_of) {
+    write_names(writer, rank, spans);
+    for (const sim::Span* span : spans) {
+      write_span(writer, *span);
+      write_flow(writer, *span, flows);
+    }
+    write_overlap(writer, rank, spans);
+  }
+  writer.finish();
+}
+
+}  // namespace hcclsim::cli

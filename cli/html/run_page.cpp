@@ -1,0 +1,77 @@
+#include "cli/html/run_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+
+#include "base/json.hpp"
+#include "cli/html/link_data.hpp"
+#include "cli/html/memory_data.hpp"
+#include "cli/html/page.hpp"
+#include "cli/html/timeline_data.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// How the run was set up, as pairs of words for a list.
+Json set_up(const RunReport& report) {
+  const device::Workload& workload = report.workload;
+  Json rows = Json::array(
+      {{"Model", workload.title},
+       {"NPUs", fmt::format("{} × {}", report.npus, report.npu)},
+       {"Platform", report.platform},
+       {"Batch", fmt::format("{} per NPU, {} in all", workload.batch, std::uint64_t{workload.batch} * report.npus)},
+       {"Mixed precision", report.amp},
+       {"Gradients sent as", name_of(workload.gradient_type)},
+       {"Framework", report.framework},
+       {"hcom_parallel", report.hcom_parallel ? "on" : "off"},
+       {"Launch", report.launch},
+       {"Split", report.split},
+       {"Printed rank", report.rank}});
+  if (!report.rank_table.empty()) rows.push_back({"Rank table", report.rank_table});
+  return rows;
+}
+
+/// What the figures rest on: where the links' speeds come from, how the network was simulated.
+Json assumptions(const RunReport& report) {
+  Json rows = speed_rows(report.link_sources);
+  rows.push_back({fmt::format("Network: {}, all {} transfers completed", report.network, report.result.transfers),
+                  report.folded ? "identical servers were simulated once" : "every NPU was simulated", "simulated"});
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Rank> ranks_of_page(const RunOptions& options, Rank npus) {
+  constexpr Rank spread = 8;
+  constexpr std::size_t most = 32;
+  std::set<Rank> ranks{options.rank};
+  if (options.trace_ranks.empty() || options.trace_all_ranks) {
+    for (Rank i = 0; ranks.size() < std::min(spread, npus); ++i) {
+      ranks.insert(static_cast<Rank>(std::uint64_t{i} * (npus - 1) / (std::min(spread, npus) - 1)));
+    }
+  } else {
+    ranks = std::set<Rank>(options.trace_ranks.begin(), options.trace_ranks.end());
+  }
+  std::vector<Rank> list(ranks.begin(), ranks.end());
+  list.resize(std::min(list.size(), most));
+  return list;
+}
+
+std::string run_page(const RunReport& report, const std::vector<Rank>& ranks, const HtmlReport& html) {
+  Json data = page_head("run", fmt::format("{} on {} × {}", report.workload.title, report.npus, report.npu), html);
+  data["result"] = Json::parse(json_report(report));
+  data["set_up"] = set_up(report);
+  data["rank"] = report.rank;
+  data["parallel"] = report.hcom_parallel;
+  data["timeline"] = timeline_data(report, ranks);
+  data["memory"] = memory_data(report);
+  data["links"] = link_data(report.links);
+  data["assumptions"] = assumptions(report);
+  data["text"] = text_report(report);
+  return html_page(data);
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,266 @@
+#include "cli/options/parse/command.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/suggest.hpp"
+#include "cli/options/parse/overwriting.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// Help that shows what an option accepts and its default: "--batch 1..65536 [32]".
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    std::string accepted = option->get_type_name();
+    if (accepted.starts_with(':')) accepted.erase(0, 1);  // no name of a value, only what is accepted
+    std::string text = accepted.empty() ? "" : ' ' + accepted;
+    if (!option->get_default_str().empty()) text += " [" + option->get_default_str() + ']';
+    if (option->get_required()) text += " REQUIRED";
+    return text;
+  }
+};
+
+/// The check of a value, in the form that CLI11 puts the option's name before.
+CLI::Validator validator(std::function<void(const std::string&)> check) {
+  return CLI::Validator(
+      [check = std::move(check)](std::string& given) -> std::string {
+        try {
+          check(given);
+          return {};
+        } catch (const Error& error) {
+          return error.what();
+        }
+      },
+      "");
+}
+
+/// The function of the value is taken.
+CLI::Option* add_to(CLI::App& app, const std::string& names, Value& value, const std::string& help) {
+  if (value.flag != nullptr) return app.add_flag(names, *value.flag, help);
+  if (value.count == Count::one) {
+    return app.add_option_function<std::string>(
+        names, [take = std::move(value.take)](const std::string& given) { take({given}); }, help);
+  }
+  CLI::Option* const option = app.add_option_function<std::vector<std::string>>(names, value.take, help);
+  if (value.count == Count::list) option->delimiter(',');
+  return option->get_positional() ? option : option->allow_extra_args(false);
+}
+
+/// The sub-command that was named last, such as `platform show`; the app itself if none.
+const CLI::App& named_command(const CLI::App& app) {
+  const auto commands = app.get_subcommands();
+  return commands.empty() ? app : named_command(*commands.back());
+}
+
+/// "hcclsim platform show".
+std::string full_name(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + ' ' + app.get_name();
+}
+
+/// The words before the command's own name in its usage line.
+std::string parent_name(const CLI::App& app) { return app.get_parent() == nullptr ? "" : full_name(*app.get_parent()); }
+
+std::vector<std::string> long_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+/// Says what an argument that nobody took may have meant.
+std::string unexpected_argument(const CLI::App& command, const std::string& argument) {
+  if (argument.starts_with('-')) {
+    const std::string name = argument.substr(0, argument.find('='));
+    return fmt::format("unknown option {}{}", name, did_you_mean(name, long_names(command)));
+  }
+  const auto commands = command_names(command);
+  if (commands.empty()) return fmt::format("unexpected argument '{}'", argument);
+  return fmt::format("unknown command '{}'{}; commands: {}", argument, did_you_mean(argument, commands),
+                     fmt::join(commands, ", "));
+}
+
+/// What is wrong with the arguments, and where to read on.
+std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
+  const CLI::App& command = named_command(app);
+  const auto unexpected = app.remaining(true);
+  const auto commands = command_names(command);
+  std::string message = error.what();
+  if (!unexpected.empty()) {
+    message = unexpected_argument(command, unexpected.front());
+  } else if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    message = fmt::format("a command is required; commands: {}", fmt::join(commands, ", "));
+  }
+  return fmt::format("{}\nSee '{} --help'.", message, full_name(command));
+}
+
+}  // namespace
+
+Option::Option(CLI::Option& option, Value value)
+    : option_(&option), accepted_(std::move(value.accepted)), current_(std::move(value.current)), role_(value.role) {
+  if (value.check) option.check(validator(std::move(value.check)));
+  if (value.flag == nullptr) value_name(value.name);
+}
+
+Option& Option::group(const std::string& name) {
+  option_->group(name);
+  return *this;
+}
+
+Option& Option::value_name(const std::string& name) {
+  value_name_ = name;
+  option_->type_name(accepted_.empty() ? name : name + ':' + accepted_);
+  return *this;
+}
+
+Option& Option::with_default() { return with_default(current_); }
+
+Option& Option::with_default(const std::string& text) {
+  option_->default_str(text);
+  return *this;
+}
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::excludes(Option& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Option& Option::not_in_files() {
+  option_->configurable(false);
+  return *this;
+}
+
+Option& Option::hide() { return group("").not_in_files(); }
+
+std::string Option::name() const { return option_->get_name(); }
+std::string Option::key() const { return option_->get_lnames().empty() ? "" : option_->get_lnames().front(); }
+std::string Option::short_name() const { return option_->get_snames().empty() ? "" : option_->get_snames().front(); }
+const std::string& Option::group() const { return option_->get_group(); }
+bool Option::is_flag() const { return option_->get_expected_max() == 0; }
+bool Option::is_in_files() const { return option_->get_configurable(); }
+const std::vector<std::string>& Option::texts() const { return std::as_const(*option_).results(); }
+
+void Option::add(const std::string& text) {
+  try {
+    option_->add_result(text);
+    option_->run_callback();
+  } catch (const CLI::ParseError& error) {
+    bad_input("option", "{}", error.what());
+  }
+}
+
+void Option::replace(const std::optional<std::string>& text) {
+  option_->clear();
+  if (text.has_value()) add(*text);
+}
+
+Command::Command(const std::string& name, const std::string& description)
+    : owned_(std::make_unique<CLI::App>(description, name)), app_(*owned_) {
+  app_.formatter(std::make_shared<HelpFormatter>());
+  look_at_files_first();
+}
+
+Command::Command(CLI::App& app) : app_(app) { look_at_files_first(); }
+
+Command::~Command() = default;
+
+void Command::look_at_files_first() {
+  app_.parse_complete_callback([this] { refuse_overwriting(*this); });
+}
+
+Command& Command::add_command(const std::string& name, const std::string& description,
+                              std::function<void(Command&)> declare) {
+  Command& command = *commands_.emplace_back(new Command(*app_.add_subcommand(name, description)));
+  command.declare_ = std::move(declare);
+  return command;
+}
+
+/// Declares this command, and of its sub-commands the first that an argument names, with what follows the name.
+void Command::declare(std::span<const std::string> arguments) {
+  if (declare_) declare_(*this);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto named = std::find_if(commands_.begin(), commands_.end(),
+                                    [&](const auto& command) { return command->name() == arguments[i]; });
+    if (named == commands_.end() || arguments[i].empty()) continue;  // alternatives have no name
+    (*named)->declare(arguments.subspan(i + 1));
+    return;
+  }
+}
+
+Command& Command::add_alternatives(const std::string& title) {
+  CLI::Option_group* const group = app_.add_option_group(title);
+  group->require_option(0, 1);
+  return *commands_.emplace_back(new Command(*group));
+}
+
+Option& Command::add(const std::string& names, Value value, const std::string& help) {
+  CLI::Option* const option = add_to(app_, names, value, help);
+  options_.push_back(std::make_unique<Option>(*option, std::move(value)));
+  return options_.back()->group(group_);
+}
+
+void Command::remove(Option& option) {
+  app_.remove_option(option.option_);
+  std::erase_if(options_, [&](const auto& one) { return one.get() == &option; });
+}
+
+void Command::footer(const std::string& text) { app_.footer(text); }
+void Command::version(const std::string& text) { app_.set_version_flag("--version", text); }
+void Command::require_command() { app_.require_subcommand(1); }
+void Command::keep_rest() { app_.prefix_command(); }
+std::vector<std::string> Command::rest() const { return app_.remaining(); }
+void Command::on_run(const std::function<void()>& run) { app_.callback(run); }
+
+const std::string& Command::name() const { return app_.get_name(); }
+std::vector<std::string> Command::option_names() const { return long_names(app_); }
+
+Option* Command::find(const std::string& written) const {
+  const CLI::Option* const found = std::as_const(app_).get_option_no_throw(written);
+  const auto option =
+      std::find_if(options_.begin(), options_.end(), [&](const auto& one) { return one->option_ == found; });
+  return option == options_.end() ? nullptr : option->get();
+}
+
+Option& Command::get(const std::string& written) const {
+  Option* const option = find(written);
+  if (option == nullptr) internal_error("{} has no option {}", name(), written);
+  return *option;
+}
+
+std::optional<std::string> Command::parse(const std::vector<std::string>& arguments) {
+  declare(arguments);
+  try {
+    app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the end
+    return std::nullopt;
+  } catch (const CLI::CallForVersion& version) {
+    return fmt::format("{} {}\n", app_.get_name(), version.what());
+  } catch (const CLI::Success&) {
+    const CLI::App& command = named_command(app_);
+    return command.help(parent_name(command));
+  } catch (const CLI::ParseError& error) {
+    bad_input("option", "{}", message_of(error, app_));
+  }
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options/parse/values.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+/// Commands and their options as they are declared: name, kind of value, help; and as the command line has them. CLI11
+/// parses and formats help, behind command.cpp alone: a file that includes its headers takes ten times as long to
+/// compile.
+namespace hcclsim::cli {
+
+/// An option, or an argument, which has no dashes. Belongs to its command.
+class Option {
+ public:
+  Option(CLI::Option& option, Value value);
+
+  Option& group(const std::string& name);
+  /// What help calls the value; empty: only what is accepted.
+  Option& value_name(const std::string& name);
+  /// Help shows the value that counts without the option: the current one, or what it stands for.
+  Option& with_default();
+  Option& with_default(const std::string& text);
+  Option& required();
+  /// They cannot be given together.
+  Option& excludes(Option& other);
+  /// No key of option files.
+  Option& not_in_files();
+  /// In no help, and no key of option files.
+  Option& hide();
+
+  /// "--platform", or "LOG" of an argument.
+  [[nodiscard]] std::string name() const;
+  /// "platform"; empty of an argument.
+  [[nodiscard]] std::string key() const;
+  /// "p" of -p; empty without one.
+  [[nodiscard]] std::string short_name() const;
+  [[nodiscard]] const std::string& group() const;
+  [[nodiscard]] const std::string& value_name() const { return value_name_; }
+  [[nodiscard]] Role role() const { return role_; }
+  [[nodiscard]] bool is_flag() const;
+  [[nodiscard]] bool is_in_files() const;
+  [[nodiscard]] bool is_hidden() const { return group().empty(); }
+
+  /// Whether something was given, on the command line or by add() and replace().
+  [[nodiscard]] bool given() const { return !texts().empty(); }
+  [[nodiscard]] const std::vector<std::string>& texts() const;
+  /// Gives a value as the command line would, beside what was given or in its place. Throws Error(bad_input, "option")
+  /// with the message that the command line would get.
+  void add(const std::string& text);
+  void replace(const std::optional<std::string>& text);
+
+ private:
+  friend class Command;
+
+  CLI::Option* option_;
+  std::string value_name_;
+  std::string accepted_;
+  std::string current_;
+  Role role_;
+};
+
+class Command {
+ public:
+  Command(const std::string& name, const std::string& description);
+  Command(const Command&) = delete;
+  Command(Command&&) = delete;
+  Command& operator=(const Command&) = delete;
+  Command& operator=(Command&&) = delete;
+  ~Command();
+
+  /// A sub-command. What `declare` adds to it is only there once parse() finds its name: options take time.
+  Command& add_command(const std::string& name, const std::string& description,
+                       std::function<void(Command&)> declare = nullptr);
+  /// Options of which at most one may be given, with a title of their own in help.
+  Command& add_alternatives(const std::string& title);
+  /// `names`: "-o,--output", or "LOG" for an argument.
+  Option& add(const std::string& names, Value value, const std::string& help);
+  void remove(Option& option);
+  /// The group in help of options that are added from now on.
+  void begin_group(const std::string& name = "Options") { group_ = name; }
+  /// What help ends with, here and of sub-commands that are added later and have none.
+  void footer(const std::string& text);
+  void version(const std::string& text);
+  /// One of its sub-commands must be given.
+  void require_command();
+  /// What follows the first argument is not parsed but kept, for rest().
+  void keep_rest();
+  [[nodiscard]] std::vector<std::string> rest() const;
+  /// What the command does, when it was parsed and its files were looked at.
+  void on_run(const std::function<void()>& run);
+
+  [[nodiscard]] const std::string& name() const;
+  [[nodiscard]] const std::vector<std::unique_ptr<Option>>& options() const { return options_; }
+  /// "--help", "--model", …: all long names.
+  [[nodiscard]] std::vector<std::string> option_names() const;
+  /// By "--output", "-o" or "LOG"; nullptr if there is none.
+  [[nodiscard]] Option* find(const std::string& written) const;
+  /// The same; throws Error(internal) if there is none.
+  [[nodiscard]] Option& get(const std::string& written) const;
+
+  /// Parses arguments and runs what they name. Returns the text that --help or --version asks for. Throws
+  /// Error(bad_input, "option") for arguments that the command does not have, and what on_run() throws.
+  std::optional<std::string> parse(const std::vector<std::string>& arguments);
+
+ private:
+  explicit Command(CLI::App& app);
+  void look_at_files_first();
+  void declare(std::span<const std::string> arguments);
+
+  std::unique_ptr<CLI::App> owned_;  ///< of the command that is no sub-command
+  CLI::App& app_;
+  std::function<void(Command&)> declare_;
+  std::string group_ = "Options";
+  std::vector<std::unique_ptr<Option>> options_;
+  std::vector<std::unique_ptr<Command>> commands_;
+};
+
+}  // namespace hcclsim::cli

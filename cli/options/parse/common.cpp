@@ -1,0 +1,50 @@
+#include "cli/options/parse/common.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "hccl/collective/algorithm.hpp"
+
+namespace hcclsim::cli {
+
+Option& add_levels_option(Command& command, std::string& levels) {
+  return command
+      .add("--levels", parsed(hccl::parse_levels, levels),
+           "Levels of a hierarchy from the innermost on, such as 2:ring,8:mesh,4:nhr")
+      .value_name("LIST");
+}
+
+Option& add_format_option(Command& command, std::string& format, const std::vector<std::string>& words) {
+  const std::string help =
+      words.size() == 2 ? words[0] + " or " + words[1] : words[0] + ", " + words[1] + " or " + words[2];
+  return command.add("--format", one_of(words, format), help).value_name("TEXT").with_default();
+}
+
+Option& add_launch_option(Command& command, std::string& launch, const std::string& help) {
+  return command.add("--launch", one_of({"graph", "op"}, launch), help).value_name("TEXT").with_default();
+}
+
+Option& add_output_option(Command& command, const std::string& names, std::string& file) {
+  return command.add(names, written_file(file), "File to write, - for standard output").with_default();
+}
+
+Option& add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edits) {
+  Value value{.check = [](const std::string& text) { static_cast<void>(sim::parse_platform_edit(text)); },
+              .take =
+                  [&edits](const std::vector<std::string>& given) {
+                    edits.clear();
+                    for (const std::string& text : given) edits.push_back(sim::parse_platform_edit(text));
+                  },
+              .name = "TARGET=VALUE",
+              .count = Count::list};
+  return command.add("--set", value,
+                     "Change what the platform file says, such as 'link[hccs*].bandwidth=20GBps'; may be repeated");
+}
+
+void add_edit_notes(const sim::Cluster& cluster, std::vector<std::string>& notes) {
+  for (const sim::PlatformEdit& edit : cluster.edits()) {
+    notes.push_back(fmt::format("platform edited: {}={}", edit.target, edit.value));
+  }
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options/parse/command.hpp"
+#include "sim/cluster.hpp"
+#include "sim/platform/edit.hpp"
+
+/// Options that several commands have.
+namespace hcclsim::cli {
+
+/// Adds --levels, the levels of a hierarchy as hccl::parse_levels takes them.
+Option& add_levels_option(Command& command, std::string& levels);
+
+/// Adds --format, one of the words.
+Option& add_format_option(Command& command, std::string& format, const std::vector<std::string>& words);
+
+/// Adds --launch, graph or op.
+Option& add_launch_option(Command& command, std::string& launch, const std::string& help);
+
+/// Adds -o, the file that a command writes; - is standard output.
+Option& add_output_option(Command& command, const std::string& names, std::string& file);
+
+/// Adds `--set TARGET=VALUE`, which may be given several times: edits of the platform in their order.
+Option& add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edits);
+/// A sentence for each edit that the cluster was loaded with.
+void add_edit_notes(const sim::Cluster& cluster, std::vector<std::string>& notes);
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,48 @@
+#include "cli/options/parse/origins.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace hcclsim::cli {
+
+void OptionOrigins::apply(const std::vector<ConfigEntry>& entries) {
+  std::vector<const ConfigEntry*> meant;
+  for (const ConfigEntry& entry : entries) {
+    if (!excluded(entry.key)) meant.push_back(&entry);
+  }
+  for (const ConfigEntry* entry : meant) {
+    const bool from_command_line = given(entry->key);
+    apply_config_entry(command_, *entry);
+    if (!from_command_line) places_[entry->key] = entry->place;
+  }
+}
+
+bool OptionOrigins::given(const std::string& key) const {
+  const Option* const option = command_.find("--" + key);
+  return option != nullptr && option->given();
+}
+
+std::string OptionOrigins::name(const std::string& key) const {
+  const auto place = places_.find(key);
+  if (place != places_.end()) return fmt::format("{}: {}", place->second, key);
+  // CLI11 does not tell which of its names the user wrote.
+  const Option* const option = command_.find("--" + key);
+  const std::string short_name = option == nullptr ? "" : option->short_name();
+  return short_name.empty() ? "--" + key : fmt::format("-{} (--{})", short_name, key);
+}
+
+void OptionOrigins::require_one_of(const std::string& one, const std::string& other) const {
+  if (!given(one) || !given(other)) return;
+  bad_input("option", "{} and {} exclude each other; give one of them", name(one), name(other));
+}
+
+bool OptionOrigins::excluded(const std::string& key) const {
+  return std::any_of(exclusive_.begin(), exclusive_.end(), [&](const OptionPair& pair) {
+    return (key == pair[0] && given(pair[1])) || (key == pair[1] && given(pair[0]));
+  });
+}
+
+}  // namespace hcclsim::cli

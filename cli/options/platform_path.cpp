@@ -1,0 +1,58 @@
+#include "cli/options/platform_path.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/suggest.hpp"
+
+namespace hcclsim::cli {
+namespace fs = std::filesystem;
+
+std::string platform_folder() {
+  std::error_code ignored;
+  // The environment is read once per command, before any thread exists.
+  if (const char* const set = std::getenv("HCCLSIM_PLATFORMS");
+      set != nullptr && *set != '\0') {  // NOLINT(concurrency-mt-unsafe)
+    if (fs::is_directory(set, ignored)) return set;
+    bad_input("platform", "HCCLSIM_PLATFORMS is '{}', which is not a folder", set);
+  }
+  const fs::path installed = fs::read_symlink("/proc/self/exe", ignored).parent_path() / "../share/hcclsim/platforms";
+  for (const fs::path& folder : {fs::path(HCCLSIM_PLATFORM_DIR), installed}) {
+    if (fs::is_directory(folder, ignored)) return folder.lexically_normal();
+  }
+  bad_input("platform",
+            "the folder of the platform files is not found (tried {} and {}): set HCCLSIM_PLATFORMS to it, or give the "
+            "path of a file",
+            HCCLSIM_PLATFORM_DIR, installed.lexically_normal().string());
+}
+
+std::vector<std::string> shipped_platforms() {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(platform_folder())) {
+    if (entry.path().extension() == ".xml") names.push_back(entry.path().stem());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string find_platform(const std::string& platform) {
+  std::error_code ignored;
+  if (fs::exists(platform, ignored)) return platform;
+  const fs::path path(platform);
+  if (!path.has_parent_path()) {
+    const fs::path shipped = fs::path(platform_folder()) / path;
+    for (const fs::path& candidate : {shipped, fs::path(shipped.string() + ".xml")}) {
+      if (fs::is_regular_file(candidate, ignored)) return candidate;
+    }
+  }
+  const std::vector<std::string> names = shipped_platforms();
+  const std::string name = path.extension() == ".xml" ? path.stem().string() : path.filename().string();
+  bad_input("platform", "platform '{}' is neither a file nor the name of a shipped one{}; shipped are: {}", platform,
+            did_you_mean(name, names), fmt::join(names, ", "));
+}
+
+}  // namespace hcclsim::cli

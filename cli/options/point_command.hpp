@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/options/parse/command.hpp"
+#include "cli/terminal/interruption.hpp"
+#include "sim/cluster.hpp"
+#include "sim/platform/edit.hpp"
+#include "study/sweep/loader.hpp"
+#include "study/sweep/point.hpp"
+
+/// A command whose options a sweep varies: `run` or `collective`, with its own parser, so that a point means exactly
+/// what the command line with the same options means.
+namespace hcclsim::cli {
+
+class PointCommand {
+ public:
+  /// Throws Error(bad_input, "option") for the name of another command.
+  [[nodiscard]] static std::unique_ptr<PointCommand> make(const std::string& name);
+  explicit PointCommand(const std::string& name) : options_(name, "") {}
+  PointCommand(const PointCommand&) = delete;
+  PointCommand(PointCommand&&) = delete;
+  PointCommand& operator=(const PointCommand&) = delete;
+  PointCommand& operator=(PointCommand&&) = delete;
+  virtual ~PointCommand() = default;
+
+  [[nodiscard]] Command& options() { return options_; }
+  /// Gives an option its value; `name` is that of an axis. Throws Error(bad_input) for a value that it does not take.
+  void set(const std::string& name, const std::string& value);
+  /// All inputs of a point.
+  void set(const Json& inputs);
+
+  [[nodiscard]] virtual const std::string& platform() const = 0;
+  [[nodiscard]] virtual const std::vector<sim::PlatformEdit>& platform_edits() const = 0;
+  /// What the command prints with --format json, and its figures. Throws an Error of study::interrupted_kind if
+  /// training ended early on a signal.
+  [[nodiscard]] virtual study::Computed compute(sim::Cluster& cluster, const Interruption& interruption) = 0;
+
+ private:
+  Command options_;
+};
+
+/// The commands that can be swept.
+inline constexpr std::array<const char*, 2> swept_commands{"run", "collective"};
+
+/// The axis of the collective's name, which is no option of `collective` but an argument.
+inline constexpr const char* collective_axis = "collective";
+
+/// Whether an axis is an edit of the platform, such as link[hccs*].bandwidth, or an environment variable of HCCL.
+[[nodiscard]] bool is_edit(const std::string& axis);
+[[nodiscard]] bool is_variable(const std::string& axis);
+
+/// What loads the platform of a group of points, with its edits; its points are computed by their command.
+[[nodiscard]] study::LoadGroup group_loader(const Interruption& interruption);
+
+/// The command line that computes a point by itself.
+[[nodiscard]] std::string command_line(const std::string& command, const Json& inputs);
+
+}  // namespace hcclsim::cli

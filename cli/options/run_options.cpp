@@ -1,0 +1,307 @@
+#include "cli/options/run_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
+#include "cli/options/parse/common.hpp"
+#include "cli/options/parse/config_file.hpp"
+#include "cli/options/parse/origins.hpp"
+#include "cli/options/parse/overwriting.hpp"
+#include "device/numerics/loss_scale.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+hccl::Algorithm parse_allreduce(std::string_view name) {
+  return hccl::parse_algorithm(hccl::Collective::allreduce, name);
+}
+
+/// "auto|ring|…|mesh|hd": the algorithms, then the short names.
+std::string allreduce_names() {
+  std::string names(name_of(hccl::Algorithm::automatic));
+  for (const hccl::Algorithm algorithm : hccl::algorithms_of(hccl::Collective::allreduce)) {
+    names += fmt::format("|{}", name_of(algorithm));
+  }
+  return names + "|mesh|hd";
+}
+
+OutputFormat parse_output_format(const std::string& word) {
+  if (word == "json") return OutputFormat::json;
+  return word == "csv" ? OutputFormat::csv : OutputFormat::text;
+}
+
+/// Largest cluster that `platform generate` writes.
+constexpr std::uint64_t max_npus = 16384;
+
+void add_model_options(Command& command, RunOptions& options) {
+  command.begin_group("What is trained");
+  command.add("--model", text(options.model), "Network, see 'hcclsim models list'").value_name("NAME").with_default();
+  command.add("--gradients", read_file(options.gradients_file), "CSV of measured gradients instead of a model");
+  Value profiles = read_files(options.profiles);
+  profiles.count = Count::list;
+  command
+      .add("--profile", profiles,
+           "Measurements to use and to test against: op_summary, kernel_details, step_trace, gradient_summary, "
+           "gradient_fusion or a CSV of gradients; several of one run")
+      .value_name("FILE,...");
+  command.add("--batch", whole_number(options.batch, 1, 65536), "Samples per NPU and step").with_default();
+  command.add("--input", whole_number(options.input, 1, 8192), "Pixels per side of the image").with_default("224");
+  command.add("--classes", whole_number(options.classes, 1, 1'000'000), "Classes of the last layer")
+      .with_default("1000");
+  command.add("--fc-bias", on_off(options.fc_bias), "Bias of the last layer").with_default();
+  command.add("--amp", parsed(models::parse_amp, options.amp, "O0|O2|O3"), "Mixed precision")
+      .value_name("")
+      .with_default("O2");
+  command
+      .add("--optimizer",
+           parsed(models::parse_optimizer, options.optimizer, "momentum|sgd|nesterov|adam|adamw|lars|lamb"),
+           "Optimizer")
+      .value_name("")
+      .with_default("momentum");
+  command
+      .add("--loss-scale", parsed(device::LossScaler::parse, options.loss_scale),
+           "none, static:S or dynamic[:START[:WINDOW]]; dynamic checks all gradients for overflow")
+      .value_name("SCALE")
+      .with_default();
+  command.add("--clip-norm", number(options.clip_norm, 1e-30, 1e30), "Clip gradients to this global norm")
+      .value_name("NORM");
+}
+
+void add_cluster_options(Command& command, RunOptions& options) {
+  command.begin_group("Where");
+  command.add("--platform", read_file(options.platform), "Platform file, or name of one of 'hcclsim platform list'")
+      .with_default();
+  add_platform_edits(command, options.platform_edits);
+  command.add("--npus", whole_number(options.npus, 1, max_npus), "Use the first so many NPUs (default: all)");
+  add_rank_table_option(command, options.rank_table);
+  command
+      .add("--hbm-check",
+           one_of({"error", "warn"},
+                  [&options](const std::string& word) { options.hbm_overflow_is_error = word == "error"; }),
+           "What a step that does not fit into HBM is")
+      .with_default("error");
+}
+
+void add_communication_options(Command& command, RunOptions& options) {
+  command.begin_group("How it communicates");
+  command
+      .add(
+          "--framework",
+          one_of({"tf", "mindspore"}, [&options](const std::string& word) { options.mindspore = word == "mindspore"; }),
+          "Defaults of TensorFlow (serial, split) or MindSpore (overlapped, one allreduce)")
+      .with_default("tf");
+  command
+      .add("--comm-dtype",
+           one_of({"fp32", "fp16", "bf16"},
+                  [&options](const std::string& word) { options.communication_type = parse_data_type(word); }),
+           "Type in which gradients are communicated")
+      .with_default("fp32");
+  command
+      .add("--split", one_of({"default", "none", "each"}, options.split),
+           "Split without a list: 96.54/3.46 %, one segment, one per gradient")
+      .with_default();
+  command
+      .add("--split-by-size", parsed(hccl::parse_size_list, options.split_by_size),
+           "set_split_strategy_by_size: percentages, such as 60,20,20; counts before --split-by-idx")
+      .value_name("LIST");
+  command
+      .add("--split-by-idx", parsed(hccl::parse_index_list, options.split_by_idx),
+           "set_split_strategy_by_idx: last gradient of each segment, such as 106,160")
+      .value_name("LIST");
+  command.add("--allow-many-segments", flag(options.allow_many_segments),
+              "More than the eight segments that are documented");
+  command.add("--hcom-parallel", on_off(options.hcom_parallel), "Allreduce beside forward and backward (tf: off)");
+  command
+      .add("--allreduce", parsed(parse_allreduce, options.allreduce, allreduce_names()),
+           "Algorithm; auto chooses as HCCL does")
+      .value_name("")
+      .with_default("auto");
+  add_levels_option(command, options.levels);
+  command
+      .add("--launch",
+           one_of({"graph", "op"},
+                  [&options](const std::string& word) { options.launch = hccl::parse_launch_mode(word); }),
+           "graph: collectives are loaded in advance; op: each is issued by itself, through the communicator's buffer")
+      .with_default("graph");
+}
+
+Seconds parse_skew(const std::string& text) {
+  const Seconds time = parse_duration(text);
+  if (time < 0) bad_input("option", "'{}' is negative; give a time such as 100us", text);
+  return time;
+}
+
+void add_simulation_options(Command& command, RunOptions& options) {
+  command.begin_group("How it is simulated");
+  command.add("--iterations", whole_number(options.iterations, 1, 10000), "Training steps").with_default();
+  command
+      .add("--network", one_of({"auto", "simgrid", "fluid"}, options.network),
+           "Network model; auto: simgrid up to 64 NPUs (mesh: 32), then fluid")
+      .with_default();
+  command
+      .add("--start-skew", parsed(parse_skew, options.skew.start_skew), "Ranks start within this time, such as 100us")
+      .value_name("TIME");
+  command
+      .add("--speed-factors", parsed(parse_number_list, options.skew.speeds),
+           "Relative speed of every NPU, such as 1,1,0.9,1")
+      .value_name("LIST");
+  command.add("--speed-spread", number(options.skew.speed_spread, 0, 0.99), "Speeds lie within 1 -/+ this");
+  command.add("--jitter", number(options.skew.jitter, 0, 0.16), "Relative standard deviation of a kernel's time");
+  command.add("--seed", whole_number(options.skew.seed, 0, UINT64_MAX), "Of start skew, speeds and jitter")
+      .with_default();
+}
+
+/// Nothing of the word all.
+std::optional<std::vector<Rank>> parse_shown_ranks(const std::string& text) {
+  if (text == "all") return std::nullopt;
+  return parse_rank_list(text);
+}
+
+void add_output_options(Command& command, RunOptions& options) {
+  command.begin_group("What is written");
+  command.add("--rank", whole_number(options.rank, 0, max_npus - 1), "Rank whose times are printed").with_default();
+  command
+      .add("--trace", written_file(options.trace),
+           "Timeline for Perfetto or chrome://tracing; a folder: a file per rank")
+      .value_name("FILE|DIR");
+  command
+      .add("--trace-ranks",
+           parsed(parse_shown_ranks,
+                  [&options](std::optional<std::vector<Rank>> ranks) {
+                    options.trace_all_ranks = !ranks.has_value();
+                    if (ranks.has_value()) options.trace_ranks = *std::move(ranks);
+                  }),
+           "Ranks of the timeline, such as 0,2,4-7 or all (default: that of --rank)")
+      .value_name("LIST");
+  command.add("--step-trace", written_file(options.step_trace), "Iteration trace as CSV, in the columns of msprof");
+  command
+      .add("--format",
+           one_of({"text", "json", "csv"},
+                  [&options](const std::string& word) { options.format = parse_output_format(word); }),
+           "What is printed")
+      .with_default("text");
+  command.add("--advice", flag(options.advice),
+              "Also simulate, with --format json, what the text form compares with and advises");
+  command.add("--explain", flag(options.explain),
+              "Why each allreduce uses its algorithm; what the others cost, by formula and simulated");
+  command
+      .add("--config", read_file(options.config),
+           "TOML file of options, such as batch = 64; the command line counts first")
+      .not_in_files();
+}
+
+/// Options that cannot be given together.
+constexpr std::array<OptionPair, 11> exclusive{{{"split", "split-by-size"},
+                                                {"split", "split-by-idx"},
+                                                {"gradients", "model"},
+                                                {"gradients", "input"},
+                                                {"gradients", "classes"},
+                                                {"gradients", "fc-bias"},
+                                                {"gradients", "numerics"},
+                                                {"gradients", "profile"},
+                                                {"profile", "numerics"},
+                                                {"rank-table", "npus"},
+                                                {"speed-factors", "speed-spread"}}};
+/// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
+constexpr OptionPair either{"split-by-size", "split-by-idx"};
+
+/// All pairs of which the command line's option drops the file's.
+constexpr std::array<OptionPair, exclusive.size() + 1> droppable = [] {
+  std::array<OptionPair, exclusive.size() + 1> pairs{};
+  std::copy(exclusive.begin(), exclusive.end(), pairs.begin());
+  pairs.back() = either;
+  return pairs;
+}();
+
+void check_against_each_other(const OptionOrigins& origins, const RunOptions& options) {
+  for (const auto& [one, other] : exclusive) origins.require_one_of(one, other);
+  if (origins.given("trace-ranks") && !origins.given("trace") && options.html.path.empty()) {
+    bad_input("option", "{} needs --trace FILE, which says where the timeline goes", origins.name("trace-ranks"));
+  }
+  for (const char* option : {"advice", "explain"}) {
+    if (options.format != OutputFormat::csv ||
+        !(option == std::string_view("advice") ? options.advice : options.explain)) {
+      continue;
+    }
+    bad_input("option", "{} has no place in the rows of --format csv; give --format json or text",
+              origins.name(option));
+  }
+  for (const char* option : {"trace", "step-trace"}) {
+    if ((option == std::string_view("trace") ? options.trace : options.step_trace) != "-") continue;
+    bad_input("option", "{} -: standard output is taken by the report; give a file", origins.name(option));
+  }
+  if (options.npus.has_value() && options.rank >= *options.npus) {
+    bad_input("option", "{} {} is not one of the {} NPUs of {}; accepted: 0 to {}", origins.name("rank"), options.rank,
+              *options.npus, origins.name("npus"), *options.npus - 1);
+  }
+}
+
+/// Lists that HCCL would refuse, named as they were given.
+void check_split(const OptionOrigins& origins, const RunOptions& options) {
+  for (const char* const key : {"split-by-size", "split-by-idx"}) {
+    RunOptions one = options;
+    if (std::string_view(key) == "split-by-size") {
+      one.split_by_idx.reset();
+    } else {
+      one.split_by_size.reset();
+    }
+    try {
+      static_cast<void>(one.split_strategies(1));
+    } catch (const Error& error) {
+      bad_input("split", "{}: {}", origins.name(key), error.what());
+    }
+  }
+}
+
+}  // namespace
+
+models::GradientChecks RunOptions::gradient_checks() const {
+  using device::LossScaler;
+  return {.overflow = LossScaler::parse(loss_scale).kind() == LossScaler::Kind::dynamic,
+          .global_norm = clip_norm.has_value()};
+}
+
+hccl::SplitStrategies RunOptions::split_strategies(Rank world_size) const {
+  hccl::SplitStrategies strategies(0, world_size, allow_many_segments);
+  strategies.set_fallback(fallback_split);
+  if (split_by_size.has_value()) strategies.set_split_strategy_by_size(*split_by_size);
+  if (split_by_idx.has_value()) strategies.set_split_strategy_by_idx(*split_by_idx);
+  return strategies;
+}
+
+void add_run_options(Command& command, RunOptions& options) {
+  add_model_options(command, options);
+  add_cluster_options(command, options);
+  add_communication_options(command, options);
+  add_hccl_options(command, options.hccl_options);
+  add_simulation_options(command, options);
+  add_output_options(command, options);
+  add_numerics_options(command, options.numerics);
+}
+
+void finish_run_options(Command& command, RunOptions& options) {
+  OptionOrigins origins(command, droppable);
+  if (origins.given("config")) {
+    origins.apply(read_config_file(options.config));
+  }
+  refuse_overwriting(command);
+  if (options.mindspore) {
+    if (!origins.given("hcom-parallel")) options.hcom_parallel = true;
+    if (!origins.given("split")) options.split = "none";
+  }
+  using hccl::FallbackSplit;
+  options.fallback_split = options.split == "none"   ? FallbackSplit::none
+                           : options.split == "each" ? FallbackSplit::each
+                                                     : FallbackSplit::vendor_default;
+  finish_rank_table_option(origins, {"npus"}, options.rank_table);
+  options.hccl_settings = hccl_settings(origins, options.hccl_options);
+  require_one_algorithm(origins, options.hccl_options, "allreduce", options.allreduce);
+  check_against_each_other(origins, options);
+  finish_numerics_options(origins, options.optimizer, options.numerics);
+  check_split(origins, options);
+}
+
+}  // namespace hcclsim::cli

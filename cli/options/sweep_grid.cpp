@@ -1,0 +1,301 @@
+#include "cli/options/sweep_grid.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <glob.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/suggest.hpp"
+#include "base/text.hpp"
+#include "cli/commands/version.hpp"
+#include "cli/options/parse/config_file.hpp"
+#include "cli/options/platform_path.hpp"
+#include "cli/options/point_command.hpp"
+#include "sim/platform/edit.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+using study::ValueForm;
+
+/// Options of what is written and printed: a point does neither.
+constexpr std::array<std::string_view, 8> of_output{"help",       "config",   "format",    "trace-ranks",
+                                                    "save-every", "baseline", "tolerance", "junit"};
+
+/// Whether an option of any command that is swept says what is written or printed.
+bool is_of_output(const std::string& name) {
+  if (std::find(of_output.begin(), of_output.end(), name) != of_output.end()) return true;
+  return std::any_of(swept_commands.begin(), swept_commands.end(), [&](const char* command) {
+    const std::unique_ptr<PointCommand> point = PointCommand::make(command);
+    const Option* const option = point->options().find("--" + name);
+    return option != nullptr && option->role() == Role::writes_file;
+  });
+}
+
+/// Files that a shell's pattern names: paths, else shipped platforms.
+std::vector<std::string> platforms_like(const std::string& pattern) {
+  std::vector<std::string> found;
+  if (pattern.find_first_of("*?[") == std::string::npos) return {pattern};
+  glob_t paths{};
+  if (::glob(pattern.c_str(), 0, nullptr, &paths) == 0) {
+    for (std::size_t i = 0; i < paths.gl_pathc; ++i) {
+      found.emplace_back(paths.gl_pathv[i]);  // NOLINT(cppcoreguidelines-pro-bounds-pointer-arithmetic): C's list
+    }
+  }
+  ::globfree(&paths);
+  if (!found.empty()) return found;
+  for (const std::string& name : shipped_platforms()) {
+    if (::fnmatch(pattern.c_str(), name.c_str(), 0) == 0) found.push_back(name);
+  }
+  if (found.empty()) bad_input("platform", "--platform {}: no file and no shipped platform has such a name", pattern);
+  return found;
+}
+
+/// Collects the axes that one source, the command line or a file, gives.
+class AxisReader {
+ public:
+  AxisReader(PointCommand& command, study::Grid& grid) : command_(command), grid_(grid) {}
+
+  /// One option; `place` names it in messages.
+  void option(const std::string& name, const std::string& text, const std::string& place) {
+    if (name == "set") {
+      edits(text, place);
+      return;
+    }
+    const Command& options = command_.options();
+    const Option* const known =
+        options.find(name == collective_axis && options.name() == "collective" ? "OP" : "--" + name);
+    const bool writes = is_of_output(name);
+    if (known == nullptr && !writes) {
+      bad_input("option", "{}: {} has no such option{}", place, options.name(),
+                did_you_mean("--" + name, options.option_names()));
+    }
+    if (writes) {
+      bad_input("option",
+                "{}: not of a sweep, whose points write and print nothing; the command of `sweep best` takes it",
+                place);
+    }
+    const bool list = known->value_name() == "LIST";
+    add(name, study::axis_values(place, text, list ? ValueForm::list : ValueForm::word), place);
+  }
+
+  void edits(const std::string& text, const std::string& place) {
+    const std::size_t equals = text.find('=');
+    const std::string target = text.substr(0, equals);
+    at(place, "set", [&] { sim::check_edit_target(target); });
+    if (equals == std::string::npos)
+      bad_input("option", "{}: '{}' has no values; give {}=VALUE,VALUE", place, text, text);
+    add(target, study::axis_values(target, text.substr(equals + 1), ValueForm::word), place);
+  }
+
+ private:
+  void add(const std::string& name, std::vector<std::string> values, const std::string& place) {
+    if (!given_.insert(name).second) {
+      bad_input("option", "{}: given twice; give all its values at once", place);
+    }
+    if (name == "split-by-size") {
+      std::transform(values.begin(), values.end(), values.begin(), study::with_rest);
+    }
+    if (name == "platform") {
+      std::vector<std::string> files;
+      for (const std::string& value : values) {
+        const auto found = platforms_like(value);
+        files.insert(files.end(), found.begin(), found.end());
+      }
+      values = std::move(files);
+    }
+    for (std::string& value : values) {
+      at(place, name, [&] { check_value(name, value); });
+      if (is_name(name)) continue;
+      std::string canonical = study::canonical_value(value);
+      if (canonical == value) continue;
+      at(place, name, [&] { check_value(name, canonical); });
+      value = std::move(canonical);
+    }
+    std::set<std::string> known;
+    std::erase_if(values, [&](const std::string& value) { return !known.insert(value).second; });
+    grid_.set({name, std::move(values)});
+  }
+
+  /// Whether values are names, which stay as they are even if they look like numbers.
+  bool is_name(const std::string& axis) const {
+    if (is_edit(axis)) return false;
+    if (axis == "model" || axis == "platform" || axis == collective_axis) return true;
+    return command_.options().get("--" + axis).role() != Role::value;
+  }
+
+  /// Does something whose errors name the option that the command line has, or the place in a file. The place says the
+  /// option's name, which then is not said again.
+  template <typename Action>
+  static void at(const std::string& place, const std::string& name, Action action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      if (place.starts_with('-')) throw;
+      std::string_view fault = error.what();
+      const std::string named = name == collective_axis ? "OP: " : fmt::format("--{}: ", name);
+      if (fault.starts_with(named)) fault.remove_prefix(named.size());
+      throw Error(error.code(), error.kind(), fmt::format("{}: {}", place, fault));
+    }
+  }
+
+  /// Lets the option say what it has against a value.
+  void check_value(const std::string& name, const std::string& value) {
+    if (is_edit(name)) {
+      static_cast<void>(sim::parse_platform_edit(fmt::format("{}={}", name, value)));
+      return;
+    }
+    command_.set(name, value);
+  }
+
+  PointCommand& command_;
+  study::Grid& grid_;
+  std::set<std::string> given_;
+};
+
+void read_arguments(const Command& options, const std::vector<std::string>& arguments, AxisReader& reader) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    const bool is_long = argument.starts_with("--");
+    if (!is_long && !argument.starts_with("-")) {
+      if (options.find("OP") == nullptr) {
+        bad_input("option", "unexpected argument '{}'; options of {} follow the command", argument, options.name());
+      }
+      reader.option(collective_axis, argument, "OP");
+      continue;
+    }
+    const std::size_t end = is_long ? std::min(argument.find('='), argument.size()) : 2;
+    const std::string written = argument.substr(0, end);
+    const Option* const option = options.find(written);
+    const std::string name = option == nullptr || option->key().empty() ? argument.substr(2, end - 2) : option->key();
+    if (end < argument.size()) {
+      reader.option(name, argument.substr(end + (is_long ? 1 : 0)), written);
+    } else if (option != nullptr && option->is_flag()) {
+      reader.option(name, "true", written);
+    } else if (i + 1 < arguments.size() || option == nullptr) {
+      reader.option(name, option == nullptr ? "" : arguments[++i], written);
+    } else {
+      bad_input("option", "{} needs a value", written);
+    }
+  }
+}
+
+/// "a=1,2,b=3" as one text per target: "a=1,2" and "b=3".
+std::vector<std::string> split_edits(const std::string& text) {
+  std::vector<std::string> edits;
+  for (const std::string_view item : split(text, ',')) {
+    if (edits.empty() || item.find('=') != std::string_view::npos) {
+      edits.emplace_back(item);
+    } else {
+      edits.back().append(",").append(item);
+    }
+  }
+  return edits;
+}
+
+/// The variables of HCCL that are set change what points give; they are inputs like others.
+void add_environment(Json& inputs) {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::string name(text.substr(0, text.find('=')));
+    if (!is_variable(name) || name.size() == text.size()) continue;
+    if (name == "RANK_TABLE_FILE" && name.size() + 1 == text.size()) continue;
+    inputs[name] = text.substr(name.size() + 1);
+  }
+}
+
+/// Hashes of files, each read once.
+class FileHashes {
+ public:
+  const std::string& of(const std::string& path) {
+    const auto [hash, added] = hashes_.try_emplace(path);
+    if (added) hash->second = study::content_hash_of_file(path);
+    return hash->second;
+  }
+
+ private:
+  std::map<std::string, std::string> hashes_;
+};
+
+}  // namespace
+
+SweepGrid read_grid(const std::string& command, const std::vector<std::string>& arguments, const std::string& config) {
+  std::vector<ConfigEntry> entries;
+  if (!config.empty()) entries = read_config_file(config);
+  SweepGrid sweep{command, {}};
+  for (const ConfigEntry& entry : entries) {
+    if (sweep.command.empty()) sweep.command = entry.section;
+    if (!entry.section.empty() && entry.section != sweep.command) {
+      bad_input("config", "{}: section [{}], but the sweep is of {}", entry.place, entry.section, sweep.command);
+    }
+  }
+  if (sweep.command.empty()) {
+    bad_input("option",
+              "no command to sweep; give run or collective behind the database, or --config with such a section");
+  }
+  const std::unique_ptr<PointCommand> point = PointCommand::make(sweep.command);
+  AxisReader of_file(*point, sweep.grid);
+  for (const ConfigEntry& entry : entries) {
+    const std::string place = fmt::format("{}: {}", entry.place, entry.key);
+    if (entry.key != "set") {
+      of_file.option(entry.key, entry.value, place);
+      continue;
+    }
+    for (const std::string& edit : split_edits(entry.value)) of_file.edits(edit, place);
+  }
+  AxisReader of_command_line(*point, sweep.grid);
+  read_arguments(point->options(), arguments, of_command_line);
+  const auto& axes = sweep.grid.axes();
+  const bool named =
+      std::any_of(axes.begin(), axes.end(), [](const study::Axis& axis) { return axis.name == collective_axis; });
+  if (sweep.command == "collective" && !named) {
+    bad_input("option", "no collective; give allreduce, allgather, … behind `collective`");
+  }
+  return sweep;
+}
+
+std::vector<study::Point> points_of(const SweepGrid& sweep) {
+  const std::unique_ptr<PointCommand> defaults = PointCommand::make(sweep.command);
+  std::set<std::string> file_options{"RANK_TABLE_FILE"};
+  for (const auto& option : defaults->options().options()) {
+    if (option->role() == Role::reads_file) file_options.insert(option->key());
+  }
+  FileHashes hashes;
+  std::map<std::string, std::string> platforms;  // as given -> path
+  std::vector<study::Point> points;
+  std::set<std::string> ids;
+  const std::size_t size = sweep.grid.size();
+  for (std::size_t i = 0; i < size; ++i) {
+    study::Point point{.command = sweep.command, .inputs = Json::object(), .version = std::string(version())};
+    for (const auto& [name, value] : sweep.grid.at(i)) point.inputs[name] = value;
+    add_environment(point.inputs);
+    const auto given = point.inputs.value("platform", defaults->platform()).get<std::string>();
+    const auto [platform, added] = platforms.try_emplace(given);
+    if (added) platform->second = find_platform(given);
+    point.files["platform"] = platform->second;
+    point.group = platform->second;
+    for (const auto& [name, value] : point.inputs.items()) {
+      const auto text = value.get<std::string>();
+      if (is_edit(name)) point.group += fmt::format("\n{}={}", name, text);
+      if (name != "platform" && file_options.contains(name) && std::filesystem::is_regular_file(text)) {
+        point.files[name] = text;
+      }
+    }
+    for (const auto& [name, path] : point.files) point.hashes[name] = hashes.of(path);
+    point.id = study::point_id(point);
+    if (ids.insert(point.id).second) points.push_back(std::move(point));
+  }
+  return points;
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,117 @@
+#include "cli/options/tune_options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cli/options/parse/common.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// A factor of 0.001 to 1000 that is the whole text.
+std::optional<double> parse_factor(std::string_view text) {
+  const std::optional<double> factor = parse_number<double>(text);
+  return factor >= 1e-3 && factor <= 1e3 ? factor : std::nullopt;
+}
+
+/// Hides what a run writes or computes beside its times; who gives it all the same is told where it belongs.
+void hide_what_run_writes(std::span<const std::unique_ptr<Option>> options_of_run) {
+  constexpr std::array<std::string_view, 2> others{"trace-ranks", "advice"};
+  for (const auto& option : options_of_run) {
+    const bool is_other = std::find(others.begin(), others.end(), option->key()) != others.end();
+    if (option->role() == Role::writes_file || is_other || option->group() == numerics_group) option->hide();
+  }
+}
+
+void refuse_what_run_writes(const Command& command) {
+  for (const auto& option : command.options()) {
+    if (!option->is_hidden() || !option->given()) continue;
+    bad_input("option", "--{}: tune looks for a split; give it to `hcclsim run` with that split", option->key());
+  }
+}
+
+/// That of run without csv.
+void replace_format(Command& command, OutputFormat& format) {
+  Option& of_run = command.get("--format");
+  command.begin_group(of_run.group());
+  command.remove(of_run);
+  command
+      .add("--format",
+           one_of({"text", "json"},
+                  [&format](const std::string& word) {
+                    format = word == "json" ? OutputFormat::json : OutputFormat::text;
+                  }),
+           "What is printed")
+      .with_default("text");
+}
+
+}  // namespace
+
+BandwidthRange parse_bandwidth_range(std::string_view text) {
+  for (int kind = 0; kind <= static_cast<int>(sim::LinkKind::other); ++kind) {
+    if (text == name_of(static_cast<sim::LinkKind>(kind))) return {.kind = static_cast<sim::LinkKind>(kind)};
+  }
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const std::optional<double> low = parse_factor(text.substr(0, colon));
+  const std::optional<double> high = colon < text.size() ? parse_factor(text.substr(colon + 1)) : std::nullopt;
+  if (!low.has_value() || !high.has_value() || *low >= *high) {
+    bad_input(
+        "option",
+        "'{}' is no range: give factors LOW:HIGH from 0.001 to 1000, such as 0.5:2, or a kind of link whose range "
+        "the platform gives: hccs, pcie, sio, ub, roce, other",
+        text);
+  }
+  return {.low = *low, .high = *high};
+}
+
+void add_tune_options(Command& command, TuneOptions& options) {
+  const std::size_t before = command.options().size();
+  add_run_options(command, options.run);
+  hide_what_run_writes(std::span(command.options()).subspan(before));
+  replace_format(command, options.run.format);
+  command.begin_group("Tuning");
+  command
+      .add("--max-segments", whole_number(options.most_segments, 1, 1024),
+           "Most segments that a split may have; HCCL takes 8")
+      .with_default();
+  command
+      .add("--cost",
+           one_of({"affine", "table", "simulated"},
+                  [&options](const std::string& name) { options.cost = study::parse_cost_model(name); }),
+           "Cost of an allreduce: fitted line, straight between simulated sizes, every segment simulated")
+      .with_default("affine");
+  command
+      .add("--objective",
+           one_of({"time", "time,segments"},
+                  [&options](const std::string& name) { options.objective = study::parse_objective(name); }),
+           "Of equal ends any split, or that with the fewest segments")
+      .with_default("time,segments");
+  command
+      .add("--streams",
+           one_of({"1", "2-shared", "2-disjoint"},
+                  [&options](const std::string& name) { options.streams = study::parse_streams(name); }),
+           "Communication streams, and whether they share their links")
+      .with_default("1");
+  command
+      .add("--compare", parsed(study::parse_strategies, options.compare),
+           "What the table holds, of given, default, single, each, threshold:SIZE, mgwfbp, asc, dear, optimal, "
+           "by-segments, lb (default: all)")
+      .value_name("LIST");
+  command
+      .add("--bandwidth-range", parsed(parse_bandwidth_range, options.bandwidth_range),
+           "Where the split stays the best: factors on all bandwidths, or a kind of link and its published range")
+      .value_name("LOW:HIGH|KIND");
+  command.add("--verify", one_of({"brute"}, [&options](const std::string&) { options.verify = true; }),
+              "brute: try all splits, of up to 24 gradients");
+}
+
+void finish_tune_options(Command& command, TuneOptions& options) {
+  refuse_what_run_writes(command);
+  finish_run_options(command, options.run);
+  if (!command.get("--hcom-parallel").given()) options.run.hcom_parallel = true;
+}
+
+}  // namespace hcclsim::cli

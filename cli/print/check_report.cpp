@@ -1,0 +1,149 @@
+#include "cli/print/check_report.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/json.hpp"
+#include "cli/options/hccl_options.hpp"
+#include "cli/print/output.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+Json json_of(const hccl::Finding& finding) {
+  Json tasks = Json::array();
+  for (const hccl::TaskId& task : finding.tasks) {
+    tasks.push_back({{"rank", task.rank}, {"queue", task.queue}, {"number", task.number}});
+  }
+  Json bytes = Json::array();
+  for (const hccl::RankBytes& place : finding.bytes) {
+    bytes.push_back({{"rank", place.rank},
+                     {"buffer", hccl::name_of(place.range.buffer)},
+                     {"offset", place.range.offset},
+                     {"length", place.range.length}});
+  }
+  return {{"kind", finding.kind},
+          {"message", finding.message},
+          {"ranks", finding.ranks},
+          {"tasks", std::move(tasks)},
+          {"bytes", std::move(bytes)}};
+}
+
+Json json_of(const hccl::ReductionOrder& order) {
+  return {{"same_on_all_ranks", order.same_on_all_ranks},
+          {"reductions", order.additions},
+          {"error_bound", order.error_bound},
+          {"signature", fmt::format("{:016x}", order.signature)}};
+}
+
+Json json_of(const hccl::Distances& distances) {
+  Json cuts = Json::array();
+  for (const hccl::CutDistance& cut : distances.cuts) {
+    cuts.push_back({{"level", cut.name},
+                    {"groups", cut.groups},
+                    {"bytes", cut.crossing},
+                    {"least_bytes", cut.least},
+                    {"least_time_s", cut.least_time}});
+  }
+  Json json{{"steps", distances.steps},     {"least_steps", distances.least_steps},
+            {"sent", distances.sent},       {"least_sent", distances.least_sent},
+            {"reduced", distances.reduced}, {"least_reduced", distances.least_reduced}};
+  if (distances.least_time_of.empty()) return json;
+  json["cuts"] = std::move(cuts);
+  json["least_time_s"] = distances.least_time;
+  json["least_time_of"] = distances.least_time_of;
+  return json;
+}
+
+std::string text_of(const hccl::ReductionOrder& order) {
+  return fmt::format("    signature {:016x}; at most {} reduction{} in a row, relative error up to {:.3g}\n",
+                     order.signature, order.additions, order.additions == 1 ? "" : "s", order.error_bound);
+}
+
+std::string text_of(const hccl::Distances& distances) {
+  std::string text = fmt::format(
+      "    steps {}, at least {}; bytes sent by a rank {}, at least {}; reduced at one {}, at least {}\n",
+      distances.steps, distances.least_steps, with_thousands(distances.sent), with_thousands(distances.least_sent),
+      with_thousands(distances.reduced), with_thousands(distances.least_reduced));
+  for (const hccl::CutDistance& cut : distances.cuts) {
+    text += fmt::format("    between {} {}s: bytes {}, at least {} in {:.3f} us\n", cut.groups, cut.name,
+                        with_thousands(cut.crossing), with_thousands(cut.least), cut.least_time / microsecond);
+  }
+  if (distances.least_time_of.empty()) return text;
+  return text +
+         fmt::format("    time on this platform at least {:.3f} us, by the {}\n", distances.least_time / microsecond,
+                     distances.least_time_of == "steps" ? "steps" : "bytes between " + distances.least_time_of + "s");
+}
+
+Json json_of(const hccl::TimedCheck& timing) {
+  Json json{{"time_s", timing.time},
+            {"bound_s", timing.bound},
+            {"efficiency", timing.efficiency()},
+            {"transfers", timing.transfers},
+            {"bytes", timing.conservation.carried}};
+  if (timing.path) {
+    json["critical_path"] = {{"alpha_s", timing.path->alpha},
+                             {"beta_s", timing.path->beta},
+                             {"sharing_s", timing.path->sharing},
+                             {"gamma_s", timing.path->gamma}};
+  }
+  return json;
+}
+
+std::string time_text(const hccl::TimedCheck& timing) {
+  std::string text = fmt::format("    simulated {:.3f} us; bound over time {:.1f} %\n", timing.time / microsecond,
+                                 100 * timing.efficiency());
+  if (!timing.path) return text;
+  return text + fmt::format(
+                    "    critical path in us: set-ups, latencies and notifies {:.3f}, bytes {:.3f}, shared links "
+                    "{:.3f}, reductions and copies {:.3f}\n",
+                    timing.path->alpha / microsecond, timing.path->beta / microsecond,
+                    timing.path->sharing / microsecond, timing.path->gamma / microsecond);
+}
+
+}  // namespace
+
+std::string check_json(const CheckResult& result) {
+  const hccl::CheckReport& report = result.report;
+  Json levels = Json::array();
+  for (const hccl::LevelReport& level : report.levels) {
+    Json findings = Json::array();
+    for (const hccl::Finding& finding : level.findings) findings.push_back(json_of(finding));
+    levels.push_back(
+        {{"level", level.level}, {"ok", level.ok}, {"count", level.count}, {"findings", std::move(findings)}});
+  }
+  Json json{{"format_version", 1}, {"ok", report.ok}, {"verdict", report.verdict}, {"levels", std::move(levels)}};
+  if (report.order) json["order"] = json_of(*report.order);
+  if (report.distances) json["distances"] = json_of(*report.distances);
+  if (result.timing) json["timing"] = json_of(*result.timing);
+  if (!result.unmodelled.empty()) json["not_modelled"] = result.unmodelled;
+  if (!result.notes.empty()) json["notes"] = result.notes;
+  return json.dump(2) + '\n';
+}
+
+std::string check_text(const CheckResult& result) {
+  const hccl::CheckReport& report = result.report;
+  std::string text;
+  for (const hccl::LevelReport& level : report.levels) {
+    text +=
+        fmt::format("{}  {}\n", level.level,
+                    level.ok ? "ok" : fmt::format("refused, {} finding{}", level.count, level.count == 1 ? "" : "s"));
+    for (const hccl::Finding& finding : level.findings) {
+      text += fmt::format("    {}: {}\n", finding.kind, finding.message);
+    }
+    if (level.level == "L5" && report.order) text += text_of(*report.order);
+    if (level.level == "L7" && report.distances) text += text_of(*report.distances);
+    if (level.level == "L8" && result.timing) text += time_text(*result.timing);
+    if (level.level == "L9" && result.timing) {
+      text += fmt::format("    {} transfers, {} bytes between NPUs\n", with_thousands(result.timing->transfers),
+                          with_thousands(result.timing->conservation.carried));
+    }
+  }
+  text += report.verdict + '\n';
+  text += unmodelled_line(result.unmodelled);
+  for (const std::string& note : result.notes) text += fmt::format("Note: {}\n", note);
+  return text;
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,144 @@
+#include "cli/print/collective_report.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "base/json.hpp"
+#include "cli/draw/svg_chart.hpp"
+#include "cli/options/hccl_options.hpp"
+#include "cli/print/output.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// Columns behind those of hccl_test.
+std::string extended_cells(const MeasurementRow& row) {
+  const std::string formula =
+      row.formula.has_value() ? fmt::format("{} = {}", microseconds(*row.formula, 2), row.formula_text) : "none";
+  return fmt::format(" | {:<20.5f} | {:<12} | {:<26} | {:<24} | {}", row.busbw / giga, microseconds(row.bound, 2),
+                     row.algorithm, row.limited_by, formula);
+}
+
+/// How the results were checked: sizes on real data, sizes proved.
+std::string check_line(const Measurement& measurement) {
+  std::string lines;
+  for (const bool proved : {false, true}) {
+    std::vector<Bytes> sizes;
+    for (const MeasurementRow& row : measurement.rows) {
+      if (row.check.has_value() && row.check->proved == proved) sizes.push_back(row.size);
+    }
+    if (sizes.empty()) continue;
+    lines += fmt::format("Check {}: {}\n",
+                         proved ? "by proof for all data (L0 to L4), above 64 MiB in total" : "on real data",
+                         sizes.size() == 1 ? fmt::format("{} bytes", sizes.front())
+                                           : fmt::format("{} to {} bytes", sizes.front(), sizes.back()));
+  }
+  for (const MeasurementRow& row : measurement.rows) {
+    if (row.check.has_value() && !row.check->ok) lines += fmt::format("{} bytes: {}\n", row.size, row.check->problem);
+  }
+  return lines;
+}
+
+Json json_of(const MeasurementRow& row, const Measurement& measurement, const std::string& op) {
+  Json json{{"op", op},
+            {"ranks", measurement.operation.ranks},
+            {"bytes", row.size},
+            {"dtype", name_of(measurement.operation.type)},
+            {"time_s", row.time},
+            {"algbw_Bps", row.algbw},
+            {"busbw_Bps", row.busbw},
+            {"algorithm", row.algorithm},
+            {"formula_s", nullptr},
+            {"bound_s", row.bound},
+            {"limited_by", row.limited_by},
+            {"servers_alike", row.servers_alike},
+            {"check", check_word(row)}};
+  if (row.formula.has_value()) json["formula_s"] = *row.formula;
+  return json;
+}
+
+}  // namespace
+
+std::string check_word(const MeasurementRow& row) {
+  if (!row.check.has_value()) return "NULL";
+  return row.check->ok ? "success" : "failed";
+}
+
+std::string collective_text(const Measurement& measurement, bool extended) {
+  // The widths are hccl_test's.
+  std::string text = fmt::format("{:<15} | {:<12} | {:<18} | {}",
+                                 "data_size(Bytes):", "aveg_time(us):", "alg_bandwidth(GB/s):", "check_result:");
+  if (extended) {
+    text += fmt::format(" | {:<20} | {:<12} | {:<26} | {:<24} | {}",
+                        "bus_bandwidth(GB/s):", "bound(us):", "algorithm:", "limited_by:", "formula(us):");
+  }
+  text += '\n';
+  for (const MeasurementRow& row : measurement.rows) {
+    const std::string check = check_word(row);
+    text += fmt::format("{:<17} | {:<14} | {:<20.5f} | ", row.size, microseconds(row.time, 2), row.algbw / giga);
+    text += extended ? fmt::format("{:<13}", check) + extended_cells(row) : check;
+    text += '\n';
+  }
+  text += check_line(measurement) + explanation_text(measurement.explanation);
+  text += unmodelled_line(measurement.unmodelled);
+  for (const std::string& note : measurement.notes) text += fmt::format("Note: {}\n", note);
+  return text;
+}
+
+std::string collective_json(const Measurement& measurement, const MeasurementOptions& options, const std::string& op) {
+  Json json{{"format_version", 1},        {"platform", measurement.platform},
+            {"npu", measurement.npu},     {"launch", name_of(options.launch)},
+            {"warmups", options.warmups}, {"iterations", options.iterations},
+            {"rows", Json::array()},      {"checked", {{"real_data", Json::array()}, {"proof", Json::array()}}}};
+  if (!measurement.rank_table.empty()) json["rank_table"] = measurement.rank_table;
+  for (const MeasurementRow& row : measurement.rows) {
+    json["rows"].push_back(json_of(row, measurement, op));
+    if (row.check.has_value()) json["checked"][row.check->proved ? "proof" : "real_data"].push_back(row.size);
+  }
+  if (!measurement.explanation.empty()) json["explain"] = explanation_json(measurement.explanation);
+  if (!measurement.unmodelled.empty()) json["not_modelled"] = measurement.unmodelled;
+  json["notes"] = measurement.notes;
+  return json.dump(2) + '\n';
+}
+
+std::string collective_csv(const Measurement& measurement, const std::string& op) {
+  std::string text =
+      "op,ranks,bytes,dtype,time_us,algbw_GBps,busbw_GBps,algorithm,formula_us,bound_us,limited_by,check\n";
+  for (const MeasurementRow& row : measurement.rows) {
+    text += fmt::format("{},{},{},{},{:.3f},{:.6f},{:.6f},{},{},{:.3f},{},{}\n", op, measurement.operation.ranks,
+                        row.size, name_of(measurement.operation.type), row.time / microsecond, row.algbw / giga,
+                        row.busbw / giga, csv_field(row.algorithm),
+                        row.formula.has_value() ? fmt::format("{:.3f}", *row.formula / microsecond) : "",
+                        row.bound / microsecond, csv_field(row.limited_by), check_word(row));
+  }
+  return text;
+}
+
+std::string collective_plot(const Measurement& measurement, const std::string& op) {
+  ChartSeries time{"simulated", {}};
+  ChartSeries bound{"bound", {}};
+  ChartSeries algbw{"algorithm bandwidth", {}};
+  ChartSeries busbw{"bus bandwidth", {}};
+  for (const MeasurementRow& row : measurement.rows) {
+    if (row.size == 0) continue;  // the axes are logarithmic
+    const auto size = static_cast<double>(row.size);
+    time.points.emplace_back(size, row.time / microsecond);
+    bound.points.emplace_back(size, row.bound / microsecond);
+    algbw.points.emplace_back(size, row.algbw / giga);
+    busbw.points.emplace_back(size, row.busbw / giga);
+  }
+  const std::string title =
+      fmt::format("{} among {} x {} ({})", op, measurement.operation.ranks, measurement.npu, measurement.platform);
+  const LineChart times{.title = title,
+                        .x_label = "size (bytes)",
+                        .y_label = "time (us)",
+                        .series = {time, bound},
+                        .log_x = true,
+                        .log_y = true};
+  const LineChart bandwidths{
+      .title = "", .x_label = "size (bytes)", .y_label = "bandwidth (GB/s)", .series = {algbw, busbw}, .log_x = true};
+  return svg_line_charts({times, bandwidths});
+}
+
+}  // namespace hcclsim::cli

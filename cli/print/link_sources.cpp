@@ -1,0 +1,50 @@
+#include "cli/print/link_sources.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+namespace hcclsim::cli {
+namespace {
+
+/// "HCCS 14 GB/s (10..19.3)": used speed and range.
+std::string speed_of(const sim::Link& link) {
+  const std::string range = fmt::format("({:g}..{:g})", link.low / giga, link.high / giga);
+  if (link.read == link.write) return fmt::format("{} {:g} GB/s {}", title_of(link.kind), link.bandwidth / giga, range);
+  return fmt::format("{} read {:g} write {:g} GB/s {}", title_of(link.kind), link.read / giga, link.write / giga,
+                     range);
+}
+
+}  // namespace
+
+std::string_view title_of(sim::LinkKind kind) {
+  constexpr std::array<std::string_view, 6> titles{"HCCS", "PCIe", "SIO", "UB", "RoCE", "other"};
+  return titles.at(static_cast<std::size_t>(kind));
+}
+
+std::vector<LinkSource> link_sources(sim::Cluster& cluster, std::span<const Rank> ranks) {
+  std::map<sim::LinkKind, LinkSource> kinds;
+  const std::uint32_t first_server = cluster.npu(ranks.front()).server;
+  std::uint32_t server = first_server;
+  for (const Rank rank : ranks.subspan(1)) {
+    if (const std::uint32_t last = std::exchange(server, cluster.npu(rank).server);
+        server != first_server && server == last) {
+      continue;
+    }
+    for (const sim::LinkId id : cluster.route(ranks.front(), rank).links) {
+      const sim::Link& link = cluster.links()[id];
+      if (link.kind == sim::LinkKind::other || kinds.contains(link.kind)) continue;
+      const auto source = cluster.property(fmt::format("link.{}.source", name_of(link.kind)));
+      kinds[link.kind] = {speed_of(link), source.value_or("platform file")};
+    }
+  }
+  std::vector<LinkSource> sources;
+  for (auto& [kind, source] : kinds) sources.push_back(std::move(source));
+  return sources;
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,96 @@
+#include "cli/print/output.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/output_file.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// Characters of a UTF-8 text: bytes that do not continue a character.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }));
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written) bad_input("output", "cannot write to standard output: {}", std::strerror(errno));
+}
+
+void write_output(const std::string& file, std::string_view text) {
+  if (file == "-") {
+    print(text);
+  } else {
+    write_file_atomically(file, text);
+  }
+}
+
+void Table::add_row(std::vector<std::string> cells) {
+  if (cells.size() != columns_.size()) internal_error("{} cells for {} columns", cells.size(), columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::to_string(std::string_view indent) const {
+  std::vector<std::string> titles;
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    titles.push_back(columns_[i].title);
+    widths.push_back(width(columns_[i].title));
+    for (const auto& row : rows_) widths[i] = std::max(widths[i], width(row[i]));
+  }
+  std::string text;
+  const auto append = [&](const std::vector<std::string>& cells) {
+    std::string line(indent);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::string padding(widths[i] - width(cells[i]), ' ');
+      if (i > 0) line += "  ";
+      line += columns_[i].align == Align::left ? cells[i] + padding : padding + cells[i];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  };
+  append(titles);
+  for (const auto& row : rows_) append(row);
+  return text;
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string field = "\"";
+  for (const char letter : text) {
+    if (letter == '"') field += '"';
+    field += letter;
+  }
+  return field + '"';
+}
+
+std::string signed_percent(double fraction) {
+  constexpr double shown = 0.00005;
+  if (!std::isfinite(fraction)) return "–";
+  return std::abs(fraction) < shown ? "0.00" : fmt::format("{:+.2f}", fraction * 100);
+}
+
+std::string milliseconds(Seconds time) { return fmt::format("{:.3f}", time * 1e3); }
+
+std::string microseconds(Seconds time, int decimals) { return fmt::format("{:.{}f}", time / microsecond, decimals); }
+
+std::string with_thousands(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t position = digits.size(); position > 3;) {
+    position -= 3;
+    digits.insert(position, 1, ',');
+  }
+  return digits;
+}
+
+}  // namespace hcclsim::cli

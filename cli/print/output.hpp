@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/units.hpp"
+
+/// What all commands print with. Numbers are formatted by fmt, which does not look at the locale.
+namespace hcclsim::cli {
+
+/// Writes to standard output; throws Error(bad_input) of kind "output" if it is closed, a broken pipe or a full disk.
+void print(std::string_view text);
+/// To a file, whole or not at all, or to standard output if it is "-".
+void write_output(const std::string& file, std::string_view text);
+
+/// Columns aligned for reading, two spaces apart. Widths count characters, not bytes.
+class Table {
+ public:
+  enum class Align : bool { left, right };
+  struct Column {
+    std::string title;
+    Align align = Align::right;
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// One cell per column.
+  void add_row(std::vector<std::string> cells);
+  /// The titles and the rows, each line indented and without trailing blanks.
+  [[nodiscard]] std::string to_string(std::string_view indent = "") const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// A field of a CSV file (RFC 4180): quoted if it holds a comma, a quote or a line break.
+[[nodiscard]] std::string csv_field(std::string_view text);
+
+/// A fraction in percent, "+1.25"; "0.00" without a sign, "–" if it is not finite.
+[[nodiscard]] std::string signed_percent(double fraction);
+
+/// "12345678" as "12,345,678".
+[[nodiscard]] std::string with_thousands(std::uint64_t number);
+/// "12.345": milliseconds with three decimals.
+[[nodiscard]] std::string milliseconds(Seconds time);
+/// "12.34": microseconds with that number of decimals.
+[[nodiscard]] std::string microseconds(Seconds time, int decimals);
+inline constexpr double microseconds_per_second = 1e6;
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,184 @@
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "base/json.hpp"
+#include "cli/baseline.hpp"
+#include "cli/print/output.hpp"
+#include "cli/print/run_report.hpp"
+
+// The forms of run_report.hpp for programs. Their keys are stable: docs/formats.md.
+namespace hcclsim::cli {
+namespace {
+
+constexpr int format_version = 1;
+
+Json segments_json(const RunReport& report) {
+  Json segments = Json::array();
+  for (const hccl::SegmentResult& segment : report.result.segments) {
+    Json parameters = Json::array();
+    for (const hccl::ParameterRange& range : report.parameters_of(segment.segment)) {
+      parameters.push_back({range.first, range.last});
+    }
+    segments.push_back({{"first", segment.segment.first},
+                        {"last", segment.segment.last},
+                        {"tensors", segment.segment.tensors()},
+                        {"bytes", segment.bytes},
+                        {"share", segment.share},
+                        {"ready_s", segment.ready},
+                        {"start_s", segment.start},
+                        {"end_s", segment.end},
+                        {"algorithm", segment.algorithm},
+                        {"algbw_Bps", segment.algbw},
+                        {"busbw_Bps", segment.busbw},
+                        {"hidden", segment.hidden},
+                        {"limited_by", segment.limit.name},
+                        {"parameters", parameters}});
+  }
+  return segments;
+}
+
+/// The line that HCCL logs of its segments.
+std::string segment_log(const RunReport& report) {
+  std::vector<hccl::Segment> segments;
+  for (const hccl::SegmentResult& segment : report.result.segments) segments.push_back(segment.segment);
+  return hccl::segment_log_line(segments);
+}
+
+Json trace_json(const RunReport& report) {
+  Json allreduce = Json::array();
+  for (const hccl::SegmentResult& segment : report.result.segments) {
+    allreduce.push_back({{"start_s", segment.start}, {"end_s", segment.end}});
+  }
+  return {{"fp_start_s", 0.0},
+          {"bp_end_s", report.result.bp_end},
+          {"allreduce", allreduce},
+          {"iteration_end_s", report.result.iteration_end}};
+}
+
+Json gradients_json(const RunReport& report) {
+  Json gradients = Json::array();
+  const Bytes element = size_of(report.workload.gradient_type);
+  for (std::size_t i = 0; i < report.workload.gradients.size(); ++i) {
+    const device::TimedGradient& gradient = report.workload.gradients[i];
+    gradients.push_back({{"index", i},
+                         {"name", gradient.name},
+                         {"bytes", gradient.elements * element},
+                         {"ready_s", report.result.gradient_ready[i]}});
+  }
+  return gradients;
+}
+
+Json checks_json(const RunReport& report) {
+  const hccl::GradientCheckTimes& checks = *report.result.checks;
+  Json json{{"start_s", checks.start}, {"kernels_end_s", checks.kernels_end}, {"end_s", checks.end}};
+  json["overflow_flag"] = nullptr;
+  if (!checks.algorithm.empty()) {
+    json["overflow_flag"] = {
+        {"algorithm", checks.algorithm}, {"start_s", checks.flag_start}, {"end_s", checks.flag_end}};
+  }
+  return json;
+}
+
+/// Ranks that follow each other and have the same figures are one entry.
+Json ranks_json(const RunReport& report) {
+  const std::vector<Seconds>& times = report.result.step_times;
+  Json ranks = Json::array();
+  for (std::size_t rank = 0; rank < times.size(); ++rank) {
+    if (rank > 0 && times[rank] == times[rank - 1]) {
+      ranks.back()["last"] = rank;
+    } else {
+      ranks.push_back({{"first", rank}, {"last", rank}, {"step_time_s", times[rank]}});
+    }
+  }
+  return ranks;
+}
+
+/// Null unless further simulations were run.
+Json settings_json(const RunReport& report) {
+  Json settings = Json::object();
+  for (const auto& [name, value] : report.settings) settings[name] = value;
+  return settings;
+}
+
+Json advice_json(const RunReport& report) {
+  if (!report.advice.has_value()) return nullptr;
+  Json trials = Json::array();
+  for (const Trial& trial : report.trials) {
+    trials.push_back({{"split_by_size", trial.percentages}, {"step_time_s", trial.step_time}});
+  }
+  const auto seconds = [](const std::optional<Seconds>& time) {
+    return time.has_value() ? Json(*time) : Json(nullptr);
+  };
+  return {{"scenario", static_cast<int>(report.advice->scenario)},
+          {"sentence", report.advice->sentence},
+          {"trials", trials},
+          {"one_npu_step_s", seconds(report.one_npu_step)},
+          {"low_links_step_s", seconds(report.slowest_step)},
+          {"high_links_step_s", seconds(report.fastest_step)},
+          {"other_hcom_parallel", report.hcom_parallel ? "off" : "on"},
+          {"other_hcom_parallel_step_s", seconds(report.other_hcom_parallel_step)}};
+}
+
+}  // namespace
+
+std::string json_report(const RunReport& report) {
+  const hccl::TrainingResult& result = report.result;
+  Json json{{"format_version", format_version},
+            {"model", report.model},
+            {"platform", report.platform},
+            {"npus", report.npus},
+            {"batch", report.workload.batch},
+            {"rank", report.rank},
+            {"iterations", report.iterations.size()},
+            {"amp", report.amp},
+            {"framework", report.framework},
+            {"hcom_parallel", report.hcom_parallel},
+            {"launch", report.launch},
+            {"network", report.network},
+            {"folded", report.folded},
+            {"settings", settings_json(report)},
+            {"segment_log", segment_log(report)},
+            {"segments", segments_json(report)},
+            {"trace", trace_json(report)},
+            {"gradients", gradients_json(report)},
+            {"step_time_s", result.step_time},
+            {"ranks", ranks_json(report)},
+            {"images_per_s", report.images_per_second()},
+            {"compute_s", result.compute},
+            {"exposed_communication_s", result.exposed_communication},
+            {"hbm_peak_bytes", report.workload.hbm.peak()},
+            {"advice", advice_json(report)},
+            {"notes", report.notes}};
+  if (report.profile.has_value()) json["profile"] = profile_json(*report.profile);
+  if (!report.unmodelled.empty()) json["not_modelled"] = report.unmodelled;
+  if (!report.rank_table.empty()) json["rank_table"] = report.rank_table;
+  if (result.checks.has_value()) {
+    json["loss_scale"] = report.loss_scale;
+    json["clip_norm"] = report.clip_norm.has_value() ? Json(*report.clip_norm) : Json(nullptr);
+    json["gradient_checks"] = checks_json(report);
+  }
+  if (!report.explanation.empty()) json["explain"] = explanation_json(report.explanation);
+  if (report.numerics.has_value()) json["numerics"] = numerics_json(*report.numerics);
+  if (report.baseline.has_value()) json["baseline"] = baseline_json(*report.baseline);
+  // Names and paths are the user's and need not be UTF-8; replacing what is not keeps the output valid JSON.
+  return json.dump(2) + '\n';
+}
+
+std::string csv_report(const RunReport& report) {
+  if (report.numerics.has_value()) return numerics_csv(*report.numerics);
+  std::string text =
+      "segment,first,last,tensors,bytes,share,ready_s,start_s,end_s,hidden,algbw_Bps,busbw_Bps,algorithm,limited_by,"
+      "parameters\n";
+  for (std::size_t i = 0; i < report.result.segments.size(); ++i) {
+    const hccl::SegmentResult& segment = report.result.segments[i];
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i + 1,
+                   segment.segment.first, segment.segment.last, segment.segment.tensors(), segment.bytes, segment.share,
+                   segment.ready, segment.start, segment.end, segment.hidden, segment.algbw, segment.busbw,
+                   csv_field(segment.algorithm), csv_field(segment.limit.name),
+                   csv_field(to_string(report.parameters_of(segment.segment))));
+  }
+  return text;
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,270 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "cli/baseline.hpp"
+#include "cli/options/hccl_options.hpp"
+#include "cli/print/output.hpp"
+#include "cli/print/run_report.hpp"
+
+// The form of run_report.hpp for people, in the words of msprof and of the vendor's split guide.
+namespace hcclsim::cli {
+namespace {
+
+/// More segments than this are not all shown; --format csv has them all.
+constexpr std::size_t most_rows = 10;
+constexpr std::size_t most_parameter_text = 24;
+/// Allreduces of which the trace points are written out.
+constexpr std::size_t most_trace_points = 4;
+
+double ms(Seconds time) { return time * 1e3; }
+double percent(double fraction) { return fraction * 100; }
+
+/// "-12.3 %" of the step that was simulated first.
+std::string change(Seconds time, Seconds reference) {
+  return fmt::format("{:+.1f} %", percent((time - reference) / reference));
+}
+
+std::string head(const RunReport& report) {
+  const device::Workload& workload = report.workload;
+  return fmt::format(
+      "{}, {} x {} ({}), batch {} per NPU ({} global), {}, gradients {}\n"
+      "framework {}, hcom_parallel {}, {}split {} -> segment index list: {}\n",
+      workload.title, report.npus, report.npu, report.platform, workload.batch,
+      std::uint64_t{workload.batch} * report.npus, report.amp, name_of(workload.gradient_type), report.framework,
+      report.hcom_parallel ? "on" : "off", report.launch == "graph" ? "" : fmt::format("launch {}, ", report.launch),
+      report.split, report.segment_list());
+}
+
+std::string step_line(const RunReport& report) {
+  const Seconds step = report.result.step_time;
+  std::string line = fmt::format("Step {:.3f} ms", ms(step));
+  if (report.fastest_step.has_value() && report.slowest_step.has_value()) {
+    line += fmt::format(" ({:.3f}..{:.3f} over the link ranges)", ms(*report.fastest_step), ms(*report.slowest_step));
+  }
+  line += fmt::format("   {:.1f} images/s", report.images_per_second());
+  if (report.one_npu_step.has_value()) {
+    line += fmt::format("   efficiency {:.1f} % of {} x one NPU", percent(*report.one_npu_step / step), report.npus);
+  }
+  return line + '\n';
+}
+
+std::string parallel_line(const RunReport& report) {
+  if (!report.other_hcom_parallel_step.has_value()) return {};
+  return fmt::format("hcom_parallel {} would give {:.3f} ms ({})\n", report.hcom_parallel ? "off" : "on",
+                     ms(*report.other_hcom_parallel_step),
+                     change(*report.other_hcom_parallel_step, report.result.step_time));
+}
+
+std::string busy_line(const RunReport& report) {
+  const hccl::TrainingResult& result = report.result;
+  const Seconds busy = result.compute + result.exposed_communication;
+  return fmt::format(
+      "Computing {:.3f} | Communication {:.3f} | Overlapped {:.3f} | Communication(Not Overlapped) {:.3f} | "
+      "Free {:.3f} ms\n",
+      ms(result.compute), ms(result.communication), ms(result.communication - result.exposed_communication),
+      ms(result.exposed_communication), ms(std::max(0.0, result.iteration_end - busy)));
+}
+
+/// All trace points in the order of their dates.
+std::string trace_line(const RunReport& report) {
+  struct Point {
+    std::string name;
+    Seconds date;
+  };
+  const auto& segments = report.result.segments;
+  std::vector<Point> points{{"fp_start", 0}, {"bp_end", report.result.bp_end}};
+  for (std::size_t i = 0; i < segments.size() && report.npus > 1; ++i) {
+    if (segments.size() > most_trace_points && i + 1 >= most_trace_points && i + 1 < segments.size()) continue;
+    points.push_back({fmt::format("allreduce{}_start", i + 1), segments[i].start});
+    points.push_back({fmt::format("allreduce{}_end", i + 1), segments[i].end});
+  }
+  points.push_back({"iteration_end", report.result.iteration_end});
+  std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.date < b.date; });
+  std::string line = "Trace (ms):";
+  for (const Point& point : points) line += fmt::format(" {} {:.3f} ", point.name, ms(point.date));
+  line.back() = '\n';
+  return line;
+}
+
+std::vector<std::string> row(const RunReport& report, std::size_t number) {
+  const hccl::SegmentResult& segment = report.result.segments[number];
+  std::string parameters = to_string(report.parameters_of(segment.segment));
+  if (parameters.size() > most_parameter_text) parameters = parameters.substr(0, most_parameter_text - 2) + "..";
+  return {fmt::format("{}", number + 1),
+          fmt::format("[{},{}]", segment.segment.first, segment.segment.last),
+          parameters,
+          fmt::format("{}", segment.segment.tensors()),
+          fmt::format("{:.3f}", static_cast<double>(segment.bytes) / 1e6),
+          fmt::format("{:.2f}", percent(segment.share)),
+          fmt::format("{:.3f}", ms(segment.ready)),
+          fmt::format("{:.3f}", ms(segment.start)),
+          fmt::format("{:.3f}", ms(segment.end)),
+          fmt::format("{:.1f}", percent(segment.hidden)),
+          fmt::format("{:.2f}", segment.algbw / giga),
+          fmt::format("{:.2f}", segment.busbw / giga),
+          segment.algorithm,
+          segment.limit.name};
+}
+
+std::string segment_table(const RunReport& report) {
+  using Align = Table::Align;
+  Table table({{"AR"},
+               {"index", Align::left},
+               {"parameters", Align::left},
+               {"tensors"},
+               {"MB"},
+               {"share %"},
+               {"ready"},
+               {"start"},
+               {"end ms"},
+               {"hidden %"},
+               {"algbw"},
+               {"busbw GB/s"},
+               {"algorithm", Align::left},
+               {"limited by", Align::left}});
+  const std::size_t count = report.result.segments.size();
+  const bool shortened = count > most_rows;
+  for (std::size_t i = 0; i < (shortened ? most_rows - 1 : count); ++i) table.add_row(row(report, i));
+  if (shortened) table.add_row(row(report, count - 1));
+  std::string text = table.to_string();
+  if (shortened) text += fmt::format("({} more segments: --format csv)\n", count - most_rows);
+  return text;
+}
+
+/// What happens after bp_end, named in the order in which it happens.
+std::string tail_line(const RunReport& report) {
+  const hccl::TrainingResult& result = report.result;
+  std::vector<std::string> parts;
+  Seconds communication_end = result.bp_end;
+  for (std::size_t i = 0; i < result.segments.size(); ++i) {
+    const hccl::SegmentResult& segment = result.segments[i];
+    const Seconds after = segment.end - std::max(segment.start, result.bp_end);
+    communication_end = std::max(communication_end, segment.end);
+    if (after > 0) parts.push_back(fmt::format("AR{} {:.3f}", i + 1, ms(after)));
+  }
+  if (parts.size() > most_rows) {
+    parts = {fmt::format("{} allreduces {:.3f}", parts.size(), ms(communication_end - result.bp_end))};
+  }
+  if (result.checks.has_value()) {
+    parts.push_back(fmt::format("checks {:.3f}", ms(result.checks->end - communication_end)));
+    communication_end = result.checks->end;
+  }
+  parts.push_back(fmt::format("update {:.3f}", ms(result.iteration_end - communication_end)));
+  return fmt::format("Tail (hang-over after bp_end) {:.3f} ms: {}\n", ms(result.iteration_end - result.bp_end),
+                     fmt::join(parts, ", "));
+}
+
+/// What stands between the allreduces and the updates.
+std::string checks_lines(const RunReport& report) {
+  if (!report.result.checks.has_value()) return {};
+  const hccl::GradientCheckTimes& checks = *report.result.checks;
+  std::string text;
+  if (!checks.algorithm.empty()) {
+    text += fmt::format("Overflow check (loss scale {}): from {:.3f} ms, flag of 4 bytes ({}) {:.3f} to {:.3f} ms\n",
+                        report.loss_scale, ms(checks.start), report.npus > 1 ? checks.algorithm : "one NPU",
+                        ms(checks.flag_start), ms(checks.flag_end));
+  }
+  if (report.clip_norm.has_value()) {
+    text += fmt::format("Clipping to global norm {:g}: from {:.3f} ms, factor known at {:.3f} ms\n", *report.clip_norm,
+                        ms(checks.start), ms(checks.kernels_end));
+  }
+  const std::string skipped = checks.algorithm.empty() ? "" : "; a step without update is timed like any other";
+  return text + fmt::format("All updates wait until {:.3f} ms{}\n", ms(checks.end), skipped);
+}
+
+std::string advice_line(const RunReport& report) {
+  if (!report.advice.has_value()) return {};
+  const auto scenario = static_cast<int>(report.advice->scenario);
+  const std::string serial = report.hcom_parallel ? "" : " with hcom_parallel on";
+  std::string line = scenario == 0 ? fmt::format("No scenario of the split guide{}: ", serial)
+                                   : fmt::format("Scenario {}{}: ", scenario, serial);
+  line += report.advice->sentence + '.';
+  if (const Trial* best = report.best_trial(); best != nullptr) {
+    line += fmt::format(" Try {}--split-by-size {}: {:.3f} ms (simulated, {})",
+                        report.hcom_parallel ? "" : "--hcom-parallel on ", fmt::join(best->percentages, ","),
+                        ms(best->step_time), change(best->step_time, report.result.step_time));
+  } else if (!report.trials.empty()) {
+    line += report.trials.size() == 1
+                ? " The split that was simulated is not faster."
+                : fmt::format(" None of the {} splits that were simulated is faster.", report.trials.size());
+  }
+  return line + '\n';
+}
+
+/// What is known of the links' speeds, those that nobody has measured first.
+std::string links_text(const RunReport& report) {
+  std::vector<std::string> assumed;
+  std::vector<std::string> measured;
+  std::vector<std::string> calibrated;
+  for (const LinkSource& link : report.link_sources) {
+    auto& group = link.source.starts_with("measured")     ? measured
+                  : link.source.starts_with("calibrated") ? calibrated
+                                                          : assumed;
+    group.push_back(fmt::format("{} [{}]", link.speed, link.source));
+  }
+  std::string text;
+  if (!assumed.empty()) text += fmt::format("  Assumed, not measured: {}.", fmt::join(assumed, ", "));
+  if (!measured.empty()) text += fmt::format("  Measured by the vendor: {}.", fmt::join(measured, ", "));
+  if (!calibrated.empty()) text += fmt::format("  Calibrated: {}.", fmt::join(calibrated, ", "));
+  return text;
+}
+
+std::string foot(const RunReport& report) {
+  constexpr double gibibyte = 0x1p30;
+  std::string text =
+      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU.", static_cast<double>(report.workload.hbm.peak()) / gibibyte,
+                  static_cast<double>(report.hbm_capacity) / gibibyte);
+  text += links_text(report);
+  text += fmt::format("\nNetwork: {}, all {} transfers completed, {}.", report.network,
+                      with_thousands(report.result.transfers), report.folded ? "folded" : "not folded");
+  if (!report.timeline.empty()) text += fmt::format("  Timeline: {}", report.timeline);
+  text += '\n';
+  text += unmodelled_line(report.unmodelled);
+  for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);
+  return text;
+}
+
+}  // namespace
+
+std::string RunReport::segment_list() const {
+  std::vector<hccl::Segment> segments;
+  for (const hccl::SegmentResult& segment : result.segments) segments.push_back(segment.segment);
+  if (segments.size() <= most_rows) return to_string(segments);
+  const std::string last = to_string(std::vector{segments.back()});
+  segments.resize(most_rows - 1);
+  return to_string(segments) + " .. " + last;
+}
+
+std::vector<hccl::ParameterRange> RunReport::parameters_of(hccl::Segment segment) const {
+  std::vector<std::uint32_t> parameter_of;
+  parameter_of.reserve(segment.tensors());
+  for (std::uint32_t index = segment.first; index <= segment.last; ++index) {
+    parameter_of.push_back(workload.gradients[index].parameter);
+  }
+  return hccl::parameter_ranges({0, segment.tensors() - 1}, parameter_of);
+}
+
+const Trial* RunReport::best_trial() const {
+  const auto best = std::min_element(trials.begin(), trials.end(),
+                                     [](const Trial& a, const Trial& b) { return a.step_time < b.step_time; });
+  const Seconds own = hcom_parallel ? result.step_time : other_hcom_parallel_step.value_or(result.step_time);
+  return best != trials.end() && best->step_time < own ? &*best : nullptr;
+}
+
+std::string text_report(const RunReport& report) {
+  std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
+  text += head(report) + step_line(report) + parallel_line(report) + busy_line(report) + trace_line(report);
+  for (const std::string& line : iteration_bar(report.iterations.back())) text += "  " + line + '\n';
+  if (report.npus > 1) text += segment_table(report) + tail_line(report);
+  text += checks_lines(report);
+  if (report.npus > 1) text += advice_line(report);
+  text += explanation_text(report.explanation);
+  text += foot(report);
+  if (report.numerics.has_value()) text += numerics_text(*report.numerics);
+  if (report.baseline.has_value()) text += baseline_text(*report.baseline);
+  return text;
+}
+
+}  // namespace hcclsim::cli

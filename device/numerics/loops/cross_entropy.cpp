@@ -1,0 +1,60 @@
+#include "device/numerics/loops/cross_entropy.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+
+namespace hcclsim::device {
+namespace {
+
+/// Sums of one row that loss and gradient need. Exponentials are of logits less the largest, so none overflows.
+struct Row {
+  std::size_t largest = 0;
+  float top = 0;
+  double exponentials = 0;
+  double logits = 0;  // less the largest; differences of fp32 could overflow
+};
+
+Row sum_row(std::span<const float> logits) {
+  Row row;
+  row.largest = static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin());
+  row.top = logits[row.largest];
+  for (const float logit : logits) {
+    row.exponentials += std::exp(logit - row.top);
+    row.logits += static_cast<double>(logit) - row.top;
+  }
+  return row;
+}
+
+}  // namespace
+
+LossOfRows cross_entropy(std::span<const float> logits, std::span<const std::int32_t> labels, float smoothing,
+                         float loss_scale, std::span<float> slopes) {
+  const std::size_t rows = labels.size();
+  const std::size_t classes = logits.size() / rows;
+  const double smooth_target = static_cast<double>(smoothing) / static_cast<double>(classes);
+  const double label_target = 1 - static_cast<double>(smoothing);
+  const double slope_scale = static_cast<double>(loss_scale) / static_cast<double>(rows);
+  LossOfRows result;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto label = static_cast<std::size_t>(labels[r]);
+    if (label >= classes) bad_input("labels", "label {} of row {}: labels must be 0 to {}", labels[r], r, classes - 1);
+    const std::span<const float> values = logits.subspan(r * classes, classes);
+    const Row row = sum_row(values);
+    result.loss += std::log(row.exponentials) - label_target * (static_cast<double>(values[label]) - row.top);
+    if (smoothing > 0) result.loss -= smooth_target * row.logits;  // else 0 · ∞ where a logit is −∞
+    if (row.largest == label) ++result.correct;
+    if (slopes.empty()) continue;
+    const std::span<float> row_slopes = slopes.subspan(r * classes, classes);
+    const double factor = slope_scale / row.exponentials;
+    for (std::size_t c = 0; c < classes; ++c) {
+      const double target = smooth_target + (c == label ? label_target : 0);
+      row_slopes[c] = static_cast<float>(std::exp(values[c] - row.top) * factor - target * slope_scale);
+    }
+  }
+  result.loss /= static_cast<double>(rows);
+  return result;
+}
+
+}  // namespace hcclsim::device

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hccl/check/findings.hpp"
+#include "hccl/schedule/schedule.hpp"
+#include "hccl/schedule/walk.hpp"
+
+/// A schedule unrolled: the tasks of every rank and queue with all numbers filled in. This is what the checker reads:
+/// nothing is left of closed forms, hence a task of a single rank can also be changed by hand.
+///
+/// A ring on 1024 ranks has ten million tasks, so a task is 12 bytes; those that move bytes have a Movement for every
+/// piece. Where the ranks are alike by rotation (symmetry.hpp), the first few alone are unrolled and stand for all.
+namespace hcclsim::hccl {
+
+struct ProgramTask {
+  TaskKind kind = TaskKind::copy;
+  std::uint16_t pieces = 0;  ///< movements of a task that moves bytes
+  Rank peer = 0;             ///< of transfers and posts
+  std::uint32_t value = 0;   ///< post, wait: notify slot; others: its first movement in TaskProgram::movements
+};
+
+/// What one queue of a rank does in one stage.
+struct ProgramPart {
+  std::uint32_t stage = 0;
+  std::uint32_t queue = 0;
+  std::uint32_t number = 0;  ///< number of its first task within the queue
+  std::uint32_t count = 0;   ///< of tasks
+  std::size_t first = 0;     ///< in TaskProgram::tasks
+};
+
+struct TaskProgram : Operation {
+  std::string algorithm;
+  Bytes scratch = 0;
+  Bytes ccl = 0;
+  std::uint32_t queues = 1;
+  std::uint32_t notifies = 0;
+  Rank period = 0;                  ///< so many ranks are unrolled; rank x is the image of rank x % period
+  std::vector<std::string> stages;  ///< names; those of the second window follow those of the first
+  std::vector<ProgramTask> tasks;
+  std::vector<Movement> movements;
+  std::vector<ProgramPart> parts;       ///< by rank, stage and queue
+  std::vector<std::size_t> first_part;  ///< of each unrolled rank; one more at the end
+
+  /// Ranks that are unrolled, and the one among them that stands for `rank`.
+  [[nodiscard]] Rank unrolled() const { return period; }
+  [[nodiscard]] Rank representative(Rank rank) const { return rank < period ? rank : rank % period; }
+
+  /// A *chain* is a queue of a rank: what runs in order.
+  [[nodiscard]] std::uint32_t chains() const { return unrolled() * queues; }
+  [[nodiscard]] std::uint32_t chain(Rank rank, std::uint32_t queue) const { return rank * queues + queue; }
+  [[nodiscard]] Rank rank_of(std::uint32_t chain) const { return chain / queues; }
+  [[nodiscard]] TaskId task_id(std::uint32_t chain, std::uint32_t number) const {
+    return {chain / queues, chain % queues, number};
+  }
+  [[nodiscard]] Bytes size_of_buffer(Buffer buffer, Rank owner) const {
+    if (buffer == Buffer::scratch) return scratch;
+    return buffer == Buffer::ccl ? ccl : size(buffer, owner);
+  }
+  /// What a task that moves bytes moves.
+  [[nodiscard]] std::span<const Movement> movements_of(const ProgramTask& task) const {
+    return {movements.data() + task.value, task.pieces};
+  }
+  [[nodiscard]] std::span<Movement> movements_of(const ProgramTask& task) {
+    return {movements.data() + task.value, task.pieces};
+  }
+  [[nodiscard]] const ProgramTask& task(const TaskId& id) const;
+
+  /// "rank 3, queue 0, task 17 (write to rank 4, output 128+64 -> scratch 0+64, stage 'ring')"; without bytes if the
+  /// rank is not unrolled.
+  [[nodiscard]] std::string describe(const TaskId& id) const;
+};
+
+/// Rank at which a data task reads its source, and rank at which it changes its destination.
+[[nodiscard]] constexpr Rank source_rank(const ProgramTask& task, Rank rank) {
+  return reads(task.kind) ? task.peer : rank;
+}
+[[nodiscard]] constexpr Rank destination_rank(const ProgramTask& task, Rank rank) {
+  return is_transfer(task.kind) && !reads(task.kind) ? task.peer : rank;
+}
+
+/// Calls visit(task, source, destination, bytes) for every transfer between ranks that carries bytes.
+template <typename Visit>
+void visit_transfers(const TaskProgram& program, const Visit& visit) {
+  for (Rank rank = 0; rank < program.unrolled(); ++rank) {
+    for (std::size_t i = program.first_part[rank]; i < program.first_part[rank + 1]; ++i) {
+      const ProgramPart& part = program.parts[i];
+      for (std::uint32_t k = 0; k < part.count; ++k) {
+        const ProgramTask& task = program.tasks[part.first + k];
+        if (!is_transfer(task.kind)) continue;
+        Bytes bytes = 0;
+        for (const Movement& movement : program.movements_of(task)) bytes += movement.source.length;
+        if (bytes > 0) visit(task, source_rank(task, rank), destination_rank(task, rank), bytes);
+      }
+    }
+  }
+}
+
+/// Unrolls a schedule. Closed forms that have no meaning (a position that is none, a slice of no parts, a strand that
+/// another hides) become findings of level L0; the program is of use only without them.
+[[nodiscard]] TaskProgram unroll(const Schedule& schedule, Findings& findings);
+/// The first `period` ranks alone, of a schedule of which they stand for all.
+[[nodiscard]] TaskProgram unroll_first(const Schedule& schedule, Rank period, Findings& findings);
+
+}  // namespace hcclsim::hccl

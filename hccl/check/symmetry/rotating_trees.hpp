@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "base/units.hpp"
+#include "hccl/check/contributions.hpp"
+#include "hccl/check/symmetry/symmetry.hpp"
+
+namespace hcclsim::hccl {
+
+/// Trees of contributions, with the members that Contributions has for them, up to rotation of the ranks: a tree is a
+/// *shape* and by how many ranks it is turned. A ring on p ranks has p shapes in place of p² trees.
+///
+/// A shape is the contribution of one of the ranks that stand for all (rank 0, or with rotations by more than one rank
+/// a few), or the reduction of two shapes, the second turned by `by` against the first. Some shapes are the same when
+/// they are turned by less than the number of turns (their *period*, a divisor of it): of 8 ranks that turn by one, the
+/// sum of ranks 0 and 4 has period 4. Turns are kept modulo the period and pairs in one order, so that equal trees are
+/// equal objects:
+///
+///   - two different shapes A, B with periods a, b, turned by s and t: (A, B, (t − s) mod gcd(a, b)), turned by the one
+///     number modulo lcm(a, b) that gives s modulo a and t modulo b. Only a turn that leaves both alone leaves the pair
+///     alone, since A is no image of B: the period is lcm(a, b).
+///   - twice the same shape with period a, turned by s and t: the sides may change places, so of (t − s) and (s − t)
+///     modulo a the smaller one is kept. A turn that exchanges the sides is (t − s) as well as (s − t) modulo a, hence
+///     a/2: there the period is a/2, else a.
+class RotatingTrees {
+ public:
+  using Shape = std::uint32_t;
+  static constexpr Shape undefined = Contributions::undefined;
+  static constexpr Shape mixed = Contributions::mixed;
+  static constexpr Shape rank_0 = 2;  ///< the contribution of rank 0; those of the others that stand for all follow
+
+  struct Tree {
+    Shape shape = undefined;
+    Rank turn = 0;
+    friend bool operator==(const Tree&, const Tree&) = default;
+  };
+
+  explicit RotatingTrees(const Rotation& rotation);
+
+  [[nodiscard]] Tree of(Rank rank) const { return {rank_0 + rotation_.representative(rank), rotation_.turn_of(rank)}; }
+  [[nodiscard]] Tree reduce(Tree a, Tree b);
+  [[nodiscard]] Tree turned(Tree tree, Rank by) const;
+
+  [[nodiscard]] std::uint32_t depth(Tree tree) const { return shapes_[tree.shape].depth; }
+  /// Contributions in the tree, counted as often as they are there, up to the largest number.
+  [[nodiscard]] std::uint64_t size(Tree tree) const { return shapes_[tree.shape].size; }
+  [[nodiscard]] bool complete(Tree tree);
+  /// The ranks whose contributions are in the tree, as often as they are there. As many as size().
+  [[nodiscard]] std::vector<Rank> ranks_in(Tree tree) const;
+  /// Depends on the tree alone and is that of Contributions. Takes time and memory in proportion to its size, and as
+  /// much again for every turn: all turns are done at once.
+  [[nodiscard]] std::uint64_t signature(Tree tree);
+
+ private:
+  struct Node {
+    Shape first = undefined;
+    Shape second = undefined;
+    Rank by = 0;  // the second side is turned by so much more
+    Rank period = 1;
+    std::uint32_t depth = 0;
+    std::uint64_t size = 0;
+  };
+  struct Key {
+    Shape first = undefined;
+    Shape second = undefined;
+    Rank by = 0;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  /// A tree written out: its leaves and reductions, sides before their reduction.
+  struct Step {
+    bool reduces = false;
+    Rank rank = 0;  // leaf
+  };
+
+  [[nodiscard]] Shape shape_of(const Key& key, Rank period);
+  [[nodiscard]] Tree reduce_alike(Tree a, Tree b);
+  [[nodiscard]] Tree reduce_different(Tree a, Tree b);
+  [[nodiscard]] std::vector<Step> written_out(Shape shape) const;
+  [[nodiscard]] std::vector<std::uint64_t> signatures_of(Shape shape) const;
+
+  [[nodiscard]] bool is_leaf(Shape shape) const { return shape < rank_0 + rotation_.period(); }
+
+  Rotation rotation_;
+  std::vector<Node> shapes_;
+  std::unordered_map<Key, Shape, Hash> numbers_;
+  std::unordered_map<Shape, bool> complete_;
+  std::unordered_map<Shape, std::vector<std::uint64_t>> signatures_;  // of all turns
+};
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,297 @@
+#include "hccl/check/symmetry/symmetric_races.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hccl/check/program/interval_map.hpp"
+#include "hccl/check/program/task_run.hpp"
+#include "hccl/check/symmetry/symmetric_accesses.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using Time = std::uint32_t;
+constexpr std::uint32_t no_queue = std::numeric_limits<std::uint32_t>::max();
+constexpr Time start = 1;  // of a rank, on its queue 0
+
+/// Task `time − 2` of a queue of a rank, or its start.
+struct RotatingEvent {
+  Rank rank = 0;
+  std::uint32_t queue = no_queue;
+  Time time = 0;
+
+  [[nodiscard]] TaskId task() const { return {rank, queue, time - 2}; }
+  friend bool operator==(const RotatingEvent&, const RotatingEvent&) = default;
+};
+
+/// Vector clocks of the chains of the first ranks: the last event of every queue of every rank.
+class RotatingClocks {
+ public:
+  explicit RotatingClocks(const TaskProgram& program)
+      : program_(program),
+        ranks_(program.ranks),
+        queues_(program.queues),
+        clocks_(program.chains(), Clock(std::size_t{queues_} * ranks_, 0)),
+        joined_(std::size_t{queues_} * ranks_, 0),
+        posted_(std::size_t{program.period} * program.notifies) {
+    for (Rank rank = 0; rank < program.period; ++rank) clocks_[program.chain(rank, 0)][rank] = start;
+  }
+
+  /// What a chain knows of a queue of `rank`.
+  [[nodiscard]] Time seen(std::uint32_t chain, Rank rank, std::uint32_t of_queue) const {
+    return clocks_[chain][std::size_t{of_queue} * ranks_ + rank];
+  }
+  /// The same for the end of the rank that has left last.
+  [[nodiscard]] Time seen_in_the_end(Rank rank, std::uint32_t of_queue) const {
+    return joined_[std::size_t{of_queue} * ranks_ + rank];
+  }
+
+  void advance(std::uint32_t chain, Time time) {
+    clocks_[chain][std::size_t{chain % queues_} * ranks_ + program_.rank_of(chain)] = time;
+  }
+
+  /// The chain posts to a slot of an image of the rank that the slot is of, `distance` ranks away from it; so do all
+  /// images of the chain, and the rank itself gets the post of one as far on the other side.
+  void post(std::uint32_t chain, std::size_t slot, Rank distance) {
+    Post& post = posted_[slot];
+    if (!spare_.empty()) {
+      post.clock = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    post.clock = clocks_[chain];
+    post.distance = distance;
+  }
+
+  void wait(std::uint32_t chain, std::size_t slot) {
+    Post& post = posted_[slot];
+    for (std::uint32_t of_queue = 0; of_queue < queues_; ++of_queue) {
+      // What the chain knows of rank d, the image of it that has posted knows of rank d − distance.
+      Time* const own = clocks_[chain].data() + std::size_t{of_queue} * ranks_;
+      const Time* const theirs = post.clock.data() + std::size_t{of_queue} * ranks_;
+      take_later(own, theirs + post.distance, ranks_ - post.distance);
+      take_later(own + (ranks_ - post.distance), theirs, post.distance);
+    }
+    spare_.push_back(std::move(post.clock));
+  }
+
+  void enter(Rank rank, const ProgramPart* begin, const ProgramPart* end) {
+    if (queues_ == 1) return;
+    join(rank);
+    for (; begin != end; ++begin) clocks_[program_.chain(rank, begin->queue)] = joined_;
+  }
+  void leave(Rank rank) { join(rank); }
+
+ private:
+  using Clock = std::vector<Time>;
+  struct Post {
+    Clock clock;
+    Rank distance = 0;
+  };
+
+  static void take_later(Time* own, const Time* theirs, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) own[i] = std::max(own[i], theirs[i]);
+  }
+  void join(Rank rank) {
+    joined_ = clocks_[program_.chain(rank, 0)];
+    for (std::uint32_t queue = 1; queue < queues_; ++queue) {
+      take_later(joined_.data(), clocks_[program_.chain(rank, queue)].data(), joined_.size());
+    }
+  }
+
+  const TaskProgram& program_;
+  Rank ranks_;
+  std::uint32_t queues_;
+  std::vector<Clock> clocks_;
+  Clock joined_;
+  std::vector<Post> posted_;  // by slot
+  std::vector<Clock> spare_;
+};
+
+/// Who touched an interval of the memory of one of the first ranks: the last change and all reads since.
+struct RotatingHistory {
+  RotatingEvent written;
+  std::vector<RotatingEvent> reads;
+};
+
+/// Observes the lockstep of all ranks; looks at all accesses to the memory of the first ranks.
+class RotatingRaces {
+ public:
+  RotatingRaces(const TaskProgram& program, const Rotation& rotation, Findings& matching, Findings& races)
+      : program_(program),
+        rotation_(rotation),
+        matching_(matching),
+        races_(races),
+        clocks_(program),
+        waited_(std::size_t{program.period} * program.notifies),
+        ended_(program.period, false) {
+    const std::vector<std::vector<Bytes>> borders = borders_of_accesses(program, rotation);
+    memories_.reserve(borders.size());
+    for (std::size_t memory = 0; memory < borders.size(); ++memory) {
+      memories_.emplace_back(borders[memory],
+                             RotatingHistory{{static_cast<Rank>(memory / buffer_kinds), 0, start}, {}});
+    }
+  }
+
+  void enter(Rank rank, const ProgramPart* begin, const ProgramPart* end) { clocks_.enter(rank, begin, end); }
+
+  void leave(Rank rank) {
+    clocks_.leave(rank);
+    ended_[rank] = true;
+    for (std::uint32_t number = 0; number < buffer_kinds; ++number) check_end(rank, static_cast<Buffer>(number));
+  }
+
+  void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task) {
+    const Time time = number + 2;
+    const TaskId id = program_.task_id(chain, number);
+    clocks_.advance(chain, time);
+    if (task.kind == TaskKind::wait) {
+      const std::size_t slot = std::size_t{id.rank} * program_.notifies + task.value;
+      clocks_.wait(chain, slot);
+      waited_[slot] = {id.rank, id.queue, time};
+    } else if (task.kind == TaskKind::post) {
+      const Rank owner = rotation_.representative(task.peer);
+      const std::size_t slot = std::size_t{owner} * program_.notifies + task.value;
+      const Rank turns = rotation_.turn_of(task.peer);
+      const RotatingEvent event{rotation_.image(id.rank, rotation_.back(turns)), id.queue, time};
+      const RotatingEvent& before = waited_[slot];
+      if (before.queue != no_queue && !ordered(before, event)) report_notify(owner, before, event);
+      clocks_.post(chain, slot, turns * rotation_.period());
+    } else {
+      visit_accesses(program_, rotation_, id.rank, task,
+                     [&](Rank rank, Rank owner, const ByteRange& piece, bool changes) {
+                       access({rank, id.queue, time}, {owner, piece}, changes);
+                     });
+    }
+  }
+
+ private:
+  /// `first` happens before `second`, which happens now: the clock is that of the representative, turned back as far.
+  [[nodiscard]] bool ordered(const RotatingEvent& first, const RotatingEvent& second) const {
+    if (first.rank == second.rank && first.queue == second.queue) return true;
+    const std::uint32_t chain = program_.chain(rotation_.representative(second.rank), second.queue);
+    const Rank rank = rotation_.image(first.rank, rotation_.back(rotation_.turn_of(second.rank)));
+    return clocks_.seen(chain, rank, first.queue) >= first.time;
+  }
+
+  void access(const RotatingEvent& event, const RankBytes& accessed, bool changes) {
+    const ByteRange& range = accessed.range;
+    IntervalMap<RotatingHistory>& memory = memories_[memory_of(accessed.rank, range.buffer)];
+    const Bytes end = range.offset + range.length;
+    for (std::size_t i = memory.cut(range.offset); i < memory.count() && memory.begin(i) < end; ++i) {
+      RotatingHistory& history = memory.state(i);
+      const RankBytes bytes{accessed.rank, {range.buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
+      if (ended_[accessed.rank]) report_race(event, {}, bytes);
+      check_order(history.written, event, bytes);
+      if (changes) {
+        for (const RotatingEvent& read : history.reads) check_order(read, event, bytes);
+        history = {event, {}};
+      } else {
+        add_read(history, event);
+      }
+    }
+  }
+
+  static void add_read(RotatingHistory& history, const RotatingEvent& event) {
+    for (RotatingEvent& read : history.reads) {
+      if (read.rank != event.rank || read.queue != event.queue) continue;
+      read = event;
+      return;
+    }
+    history.reads.push_back(event);
+  }
+
+  void check_order(const RotatingEvent& first, const RotatingEvent& second, const RankBytes& bytes) {
+    if (!ordered(first, second)) report_race(first, second, bytes);
+  }
+
+  /// All accesses to the memory of a rank that has done everything happen before its end.
+  void check_end(Rank rank, Buffer buffer) {
+    const IntervalMap<RotatingHistory>& memory = memories_[memory_of(rank, buffer)];
+    for (std::size_t i = 0; i < memory.count(); ++i) {
+      const RankBytes bytes{rank, {buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
+      const auto check = [&](const RotatingEvent& event) {
+        if (clocks_.seen_in_the_end(event.rank, event.queue) < event.time) report_race(event, {}, bytes);
+      };
+      check(memory.state(i).written);
+      for (const RotatingEvent& read : memory.state(i).reads) check(read);
+    }
+  }
+
+  void report_notify(Rank owner, const RotatingEvent& before, const RotatingEvent& event) {
+    if (!matching_.wanted()) return;
+    matching_.keep({"notify-overwritten",
+                    fmt::format("{} may come before {} has taken the post before it", program_.describe(event.task()),
+                                program_.describe(before.task())),
+                    {owner},
+                    {before.task(), event.task()}});
+  }
+
+  /// `second` without a queue: the end of the rank that owns the bytes.
+  void report_race(const RotatingEvent& first, const RotatingEvent& second, const RankBytes& bytes) {
+    if (!races_.wanted()) return;
+    const std::string where = fmt::format("{} {}+{} of rank {}", name_of(bytes.range.buffer), bytes.range.offset,
+                                          bytes.range.length, bytes.rank);
+    Finding finding{"race", {}, {bytes.rank}, {}, {bytes}};
+    const bool from_start = first.time == start;
+    const bool to_end = second.queue == no_queue;
+    if (!from_start) finding.tasks.push_back(first.task());
+    if (!to_end) finding.tasks.push_back(second.task());
+    if (from_start) {
+      finding.kind = "before-start";
+      finding.message =
+          fmt::format("{} touches {}, which may not have arrived yet", program_.describe(second.task()), where);
+    } else if (to_end) {
+      finding.kind = "after-end";
+      finding.message =
+          fmt::format("{} touches {}, which may have finished already", program_.describe(first.task()), where);
+    } else {
+      if (reduces_into(first, bytes) && reduces_into(second, bytes)) finding.kind = "reduction-order";
+      finding.message = fmt::format("{} and {} touch {} in no fixed order", program_.describe(first.task()),
+                                    program_.describe(second.task()), where);
+    }
+    races_.keep(std::move(finding));
+  }
+
+  /// The task reduces into these bytes and does not read them as its source.
+  [[nodiscard]] bool reduces_into(const RotatingEvent& event, const RankBytes& bytes) const {
+    const ProgramTask& task = program_.task(event.task());
+    const Bytes at = bytes.range.offset;
+    bool found = false;
+    visit_accesses(program_, rotation_, rotation_.representative(event.rank), task,
+                   [&](Rank rank, Rank owner, const ByteRange& piece, bool changes) {
+                     found = found || (changes && rank == event.rank && owner == bytes.rank &&
+                                       piece.buffer == bytes.range.buffer && piece.offset <= at &&
+                                       at < piece.offset + piece.length);
+                   });
+    return found && reduces(task.kind);
+  }
+
+  const TaskProgram& program_;
+  const Rotation& rotation_;
+  Findings& matching_;
+  Findings& races_;
+  RotatingClocks clocks_;
+  std::vector<IntervalMap<RotatingHistory>> memories_;  // by memory_of
+  std::vector<RotatingEvent> waited_;                   // last wait for each notify slot
+  std::vector<char> ended_;                             // by rank
+};
+
+}  // namespace
+
+bool races_fit_by_rotation(const Schedule& schedule, const Rotation& rotation) {
+  constexpr std::uint64_t most_times = std::uint64_t{1} << 27U;
+  return std::uint64_t{schedule.queues} * schedule.queues <= most_times / schedule.ranks / rotation.period();
+}
+
+void check_races_by_rotation(const TaskProgram& program, const Rotation& rotation, Findings& matching,
+                             Findings& races) {
+  RotatingRaces search(program, rotation, matching, races);
+  TaskRun<RotatingRaces>(program, search).run();
+}
+
+}  // namespace hcclsim::hccl

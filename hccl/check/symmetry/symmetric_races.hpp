@@ -1,0 +1,20 @@
+#pragma once
+
+#include "hccl/check/findings.hpp"
+#include "hccl/check/program/task_program.hpp"
+#include "hccl/check/symmetry/symmetry.hpp"
+
+/// Level L3 for a program of which the first ranks are unrolled and stand for all.
+///
+/// The run is the lockstep of symmetry.hpp. A clock of a queue of one of them has an entry for every queue of every
+/// rank, so nothing needs to be looked up twice; the clock of an image is the same, seen from there. That takes 4 bytes
+/// · period · ranks · queues², and 4 · ranks · queues more for every post that was not waited for yet.
+namespace hcclsim::hccl {
+
+/// The clocks of the queues take up to half a GiB.
+[[nodiscard]] bool races_fit_by_rotation(const Schedule& schedule, const Rotation& rotation);
+
+/// check_races (races.hpp): the same findings, about the memory and the notifies of the first ranks.
+void check_races_by_rotation(const TaskProgram& program, const Rotation& rotation, Findings& matching, Findings& races);
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,119 @@
+#include "hccl/collective/algorithm/ring.hpp"
+
+#include <numeric>
+
+namespace hcclsim::hccl {
+namespace {
+
+/// One round: tell the left that its write may come, wait for the right's word, write, tell, wait.
+std::vector<Task> round(Builder& builder, std::uint16_t group, TaskKind kind, const Range& source,
+                        const Range& destination) {
+  const std::int32_t ready = builder.reserve_notifies(2);
+  const std::int32_t written = ready + 1;
+  return {post(peer_at(group, {-1}), {ready}), wait({ready}), transfer(kind, peer_at(group, {1}), source, destination),
+          post(peer_at(group, {1}), {written}), wait({written})};
+}
+
+}  // namespace
+
+std::vector<Cut> ring_share(const Builder& builder, const Level& level, Linear index, std::uint32_t ring,
+                            std::uint32_t rings) {
+  std::vector<Cut> cuts = builder.share(level, index);
+  if (rings > 1) {
+    cuts.push_back({.group = level.group, .parts = rings, .index = {static_cast<std::int32_t>(ring), 0, 0, 0}});
+  }
+  return cuts;
+}
+
+Loop ring_reduce_scatter(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings) {
+  const auto rounds = static_cast<std::int32_t>(builder.size(level.group)) - 1;
+  const std::vector<Cut> sent = ring_share(builder, level, {-1, 1, -1, 0}, ring, rings);
+  Loop loop{.rounds = {rounds}};
+  if (level.inline_reduce) {
+    loop.tasks = round(builder, level.group, TaskKind::write_reduce, output(sent), output(sent));
+    return loop;
+  }
+  const std::vector<Cut> received = ring_share(builder, level, {-2, 1, -1, 0}, ring, rings);
+  const Bytes stride = builder.reserve_scratch(rings, sent);
+  const Linear slot{static_cast<std::int32_t>(ring)};
+  loop.tasks = round(builder, level.group, TaskKind::write, output(sent), scratch(sent, slot, stride));
+  loop.tasks.push_back(reduce(scratch(received, slot, stride), output(received), true));
+  return loop;
+}
+
+Loop ring_all_gather(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings) {
+  const auto rounds = static_cast<std::int32_t>(builder.size(level.group)) - 1;
+  const std::vector<Cut> sent = ring_share(builder, level, {0, 1, -1, 0}, ring, rings);
+  return {.rounds = {rounds}, .tasks = round(builder, level.group, TaskKind::write, output(sent), output(sent))};
+}
+
+namespace {
+
+/// The loops, one after the other, on one ring of several.
+Strand ring_strand(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings,
+                   const std::vector<RingLoop>& loops) {
+  Strand strand{.group = level.group, .first_queue = ring};
+  for (const RingLoop loop : loops) strand.loops.push_back(loop(builder, level, ring, rings));
+  return strand;
+}
+
+Schedule one_ring(const Operation& operation, bool inline_reduce, const std::vector<RingLoop>& loops) {
+  Builder builder(operation, "ring");
+  const Level level{builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
+  Strand strand = ring_strand(builder, level, 0, 1, loops);
+  builder.add_stage("ring").strands.push_back(std::move(strand));
+  return std::move(builder).finish();
+}
+
+Schedule all_rings(const Operation& operation, const std::vector<std::vector<Rank>>& orders, bool inline_reduce,
+                   const std::vector<RingLoop>& loops) {
+  Builder builder(operation, "multi-ring");
+  const auto rings = static_cast<std::uint32_t>(orders.size());
+  std::vector<Strand> strands;
+  for (std::uint32_t ring = 0; ring < rings; ++ring) {
+    const Level level{builder.add_group(Group::ordered(operation.ranks, orders[ring])), {}, inline_reduce};
+    strands.push_back(ring_strand(builder, level, ring, rings, loops));
+  }
+  builder.add_stage("rings").strands = std::move(strands);
+  return std::move(builder).finish();
+}
+
+}  // namespace
+
+Schedule ring_allreduce(const Operation& operation, bool inline_reduce) {
+  return one_ring(operation, inline_reduce, {ring_reduce_scatter, ring_all_gather});
+}
+
+Schedule ring_reduce_scatter(const Operation& operation, bool inline_reduce) {
+  return one_ring(operation, inline_reduce, {ring_reduce_scatter});
+}
+
+Schedule ring_all_gather(const Operation& operation) { return one_ring(operation, true, {ring_all_gather}); }
+
+const std::vector<std::vector<Rank>>& four_rings_of_910a() {
+  static const std::vector<std::vector<Rank>> orders{
+      {0, 1, 2, 6, 5, 4, 7, 3}, {0, 3, 7, 4, 5, 6, 2, 1}, {0, 2, 3, 1, 5, 7, 6, 4}, {0, 4, 6, 7, 5, 1, 3, 2}};
+  return orders;
+}
+
+std::vector<std::vector<Rank>> double_ring(Rank ranks) {
+  std::vector<Rank> up(ranks);
+  std::iota(up.begin(), up.end(), Rank{0});
+  return {up, {up.rbegin(), up.rend()}};
+}
+
+Schedule multi_ring_allreduce(const Operation& operation, const std::vector<std::vector<Rank>>& orders,
+                              bool inline_reduce) {
+  return all_rings(operation, orders, inline_reduce, {ring_reduce_scatter, ring_all_gather});
+}
+
+Schedule multi_ring_reduce_scatter(const Operation& operation, const std::vector<std::vector<Rank>>& orders,
+                                   bool inline_reduce) {
+  return all_rings(operation, orders, inline_reduce, {ring_reduce_scatter});
+}
+
+Schedule multi_ring_all_gather(const Operation& operation, const std::vector<std::vector<Rank>>& orders) {
+  return all_rings(operation, orders, true, {ring_all_gather});
+}
+
+}  // namespace hcclsim::hccl

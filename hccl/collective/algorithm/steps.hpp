@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hccl/collective/algorithm/builder.hpp"
+
+/// Steps of which algorithms in logarithmically many steps consist. Every step has notify slots of its own, since its
+/// peers are others than those of the step before; a step moves all its pieces in one transfer, for one alpha.
+///
+///     alpha of a step   post "my memory is free" to the writer, wait for the reader's word, write, post "written",
+///     wait
+namespace hcclsim::hccl {
+
+/// Schedules of one level, all ranks: what `add` does to a builder and that level, under the algorithm's name.
+template <typename Add>
+[[nodiscard]] Schedule among_all(const Operation& operation, std::string algorithm, bool inline_reduce,
+                                 const Add& add) {
+  Builder builder(operation, std::move(algorithm));
+  const Level level{builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
+  add(builder, level);
+  return std::move(builder).finish();
+}
+
+/// ceil(log2 size): steps in which everybody can hear of everybody.
+[[nodiscard]] std::int32_t steps_to_all(Rank size);
+
+/// Everybody writes what `sent` says to the position `offset` further on, where it replaces what is there.
+[[nodiscard]] Loop shift(Builder& builder, const Level& level, std::int32_t offset, const std::vector<Cut>& sent);
+/// The same with a reduction there; `received` says where the bytes of the writer come to lie, in its order.
+[[nodiscard]] Loop shift_and_reduce(Builder& builder, const Level& level, std::int32_t offset,
+                                    const std::vector<Cut>& sent, const std::vector<Cut>& received);
+/// A stage of these loops by all members of the level; none without loops.
+void add_loops(Builder& builder, const Level& level, const std::string& name, std::vector<Loop> loops);
+
+/// Some positions of a group, and as many others, paired in this order.
+struct Pairs {
+  std::vector<Rank> from;
+  std::vector<Rank> to;
+};
+/// What the first of each pair writes to the second.
+struct PairWrite {
+  Pairs pairs;
+  std::vector<Cut> cuts;
+};
+/// A stage in which pairs of places (0 … span−1 of the level's group) write at the same time, no rank twice.
+void add_writes(Builder& builder, const Level& level, const std::string& name, const std::vector<PairWrite>& writes);
+
+/// Senders v = first, first + sender_step, … write `shares` shares of the payload, from number v + distance on and
+/// share_step apart, to v + distance.
+struct TreeWrite {
+  Rank first = 0;
+  Rank senders = 0;
+  Rank sender_step = 1;
+  Rank distance = 1;
+  std::uint32_t shares = 1;
+  std::uint32_t share_step = 1;
+};
+/// Stages of a scatter, one for each list: numbers v are those of `order`, places of the level's group with the root
+/// first.
+void add_scatter(Builder& builder, const Level& level, const std::string& name, const std::vector<Rank>& order,
+                 const std::vector<std::vector<TreeWrite>>& stages);
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,89 @@
+#include "hccl/collective/selection/algo_level.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+struct NamedLevel {
+  LevelAlgorithm setting;
+  Algorithm algorithm;
+};
+constexpr std::array<NamedLevel, 8> named_levels{{{LevelAlgorithm::ring, Algorithm::ring},
+                                                  {LevelAlgorithm::halving_doubling, Algorithm::halving_doubling},
+                                                  {LevelAlgorithm::nhr, Algorithm::nhr},
+                                                  {LevelAlgorithm::nhr_v1, Algorithm::nhr_v1},
+                                                  {LevelAlgorithm::nb, Algorithm::nb},
+                                                  {LevelAlgorithm::ahc, Algorithm::ahc},
+                                                  {LevelAlgorithm::pipeline, Algorithm::pipeline},
+                                                  {LevelAlgorithm::pairwise, Algorithm::pairwise}}};
+
+bool is_simulated(Collective collective, const NamedLevel& named, int level) {
+  if (spans_levels(named.algorithm)) return level == 1 && has_algorithm(collective, named.algorithm);
+  const std::optional<AlgoOperator> op = algo_operator_of(collective);
+  const bool named_there = level == 1 || has_between_super_pods(device::Generation::a3, op.value(), named.setting);
+  return named_there && has_outer(collective, named.algorithm);
+}
+
+}  // namespace
+
+bool spans_levels(Algorithm algorithm) {
+  return algorithm == Algorithm::ahc || algorithm == Algorithm::pipeline || algorithm == Algorithm::pairwise;
+}
+
+std::optional<AlgoOperator> algo_operator_of(Collective collective) {
+  switch (collective) {
+    case Collective::allreduce:
+      return AlgoOperator::allreduce;
+    case Collective::reduce_scatter:
+      return AlgoOperator::reduce_scatter;
+    case Collective::allgather:
+      return AlgoOperator::allgather;
+    case Collective::broadcast:
+      return AlgoOperator::broadcast;
+    case Collective::reduce:
+      return AlgoOperator::reduce;
+    case Collective::scatter:
+      return AlgoOperator::scatter;
+    case Collective::alltoall:
+      return AlgoOperator::alltoall;
+    default:
+      return std::nullopt;
+  }
+}
+
+AlgoLevels asked_levels(Collective collective, const HcclConfig& config) {
+  const std::optional<AlgoOperator> op = algo_operator_of(collective);
+  return op.has_value() ? config.algo.of(*op) : AlgoLevels{};
+}
+
+LevelChoice asked_for(Collective collective, LevelAlgorithm setting, int level) {
+  std::vector<std::string_view> simulated;
+  for (const NamedLevel& named : named_levels) {
+    if (!is_simulated(collective, named, level)) continue;
+    if (named.setting == setting) {
+      return {named.algorithm, fmt::format("HCCL_ALGO says level{}:{}", level, name_of(setting))};
+    }
+    simulated.push_back(name_of(named.setting));
+  }
+  bad_input("collective", "HCCL_ALGO level{}:{} is not simulated for {}; use {}", level, name_of(setting),
+            name_of(collective), fmt::join(simulated, " or "));
+}
+
+LevelChoice first_of(Collective collective, std::initializer_list<Algorithm> algorithms, std::string rule) {
+  for (const Algorithm algorithm : algorithms) {
+    if (has_outer(collective, algorithm)) return {algorithm, std::move(rule)};
+  }
+  return {Algorithm::ring, std::move(rule)};
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.hpp"
+#include "device/soc.hpp"
+#include "hccl/settings/algo_setting.hpp"
+
+/// What users set of HCCL by its environment variables HCCL_…, or by options of the same meaning, as checked values.
+/// Ranges, spellings and defaults are those that HCCL documents for each generation of the chip;
+/// `docs/hccl_variables.md` has the table, and says what each setting does to the simulation. A variable that is set
+/// and does nothing there is named by unmodelled(), so that no run looks as if it had obeyed it.
+namespace hcclsim::hccl {
+
+/// One setting as the user gave it.
+struct HcclSetting {
+  std::string variable;  ///< "HCCL_ALGO"
+  std::string value;     ///< blank: as if it were not set
+  std::string origin;    ///< what messages call it: the variable, "--hccl-algo", or a line of a file
+};
+
+/// HCCL_DETERMINISTIC. All algorithms here reduce in a fixed order; what the setting does is to exclude those that HCCL
+/// counts as not deterministic.
+enum class Determinism : std::uint8_t { off, on, strict };
+
+/// Who unfolds a collective into tasks and hands them to the device: HCCL_OP_EXPANSION_MODE.
+enum class OpExpansion : std::uint8_t { host, host_ts, ai_cpu, ai_cpu_without_cache, aiv };
+
+/// HCCL_INTRA_PCIE_ENABLE and HCCL_INTRA_ROCE_ENABLE: links between the NPUs of a server that has no HCCS.
+enum class IntraLink : std::uint8_t { pcie, roce };
+
+/// The defaults are those of 910A and A2.
+struct HcclConfig {
+  AlgoSetting algo;                              ///< HCCL_ALGO
+  Bytes buffer_bytes = Bytes{200} << 20U;        ///< HCCL_BUFFSIZE, of each of a communicator's two buffers
+  Determinism determinism = Determinism::off;    ///< HCCL_DETERMINISTIC
+  IntraLink intra_link = IntraLink::pcie;        ///< HCCL_INTRA_PCIE_ENABLE, HCCL_INTRA_ROCE_ENABLE
+  Seconds exec_timeout = 1836;                   ///< HCCL_EXEC_TIMEOUT: longest wait for a notify; infinite: none
+  Seconds connect_timeout = 120;                 ///< HCCL_CONNECT_TIMEOUT
+  OpExpansion op_expansion = OpExpansion::host;  ///< HCCL_OP_EXPANSION_MODE
+  bool inter_hccs_disabled = false;              ///< HCCL_INTER_HCCS_DISABLE: RoCE between the servers of a super-pod
+  std::uint32_t rdma_qps = 1;                    ///< HCCL_RDMA_QPS_PER_CONNECTION: queue pairs between two ranks
+  Bytes multi_qp_threshold = 512 * 1024;         ///< HCCL_MULTI_QP_THRESHOLD: least that one of several carries
+
+  /// Device memory that a communicator takes for itself: one buffer to send, one to receive.
+  [[nodiscard]] Bytes communicator_bytes() const { return 2 * buffer_bytes; }
+};
+
+/// Checks all settings, at most one of a variable, and returns their values, or the generation's where nothing is set.
+/// Adds to `notes` where HCCL itself does not do what was asked, such as a mode of another generation; of HCCL_ALGO,
+/// which is for some operators, algo_notes.hpp has them. Throws Error(bad_input, "environment") that names the
+/// origin, the value and what is accepted, also for variables of HCCL that do nothing here.
+[[nodiscard]] HcclConfig read_hccl_config(std::span<const HcclSetting> settings, device::Generation generation,
+                                          std::vector<std::string>& notes);
+
+/// The setting of the variable, null if there is none or a blank one.
+[[nodiscard]] const HcclSetting* find_setting(std::span<const HcclSetting> settings, std::string_view variable);
+
+/// Origins of the settings that have no effect: those of variables that are not among `modelled`, in their order.
+[[nodiscard]] std::vector<std::string> unmodelled(std::span<const HcclSetting> settings,
+                                                  std::span<const std::string_view> modelled);
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,112 @@
+#include "hccl/training/executor.hpp"
+
+#include <utility>
+
+namespace hcclsim::hccl {
+
+PlanExecutor::PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew,
+                           std::uint32_t iterations, Seconds launch)
+    : plan_(plan), runtime_(runtime), trace_(trace), skew_(std::move(skew)), iterations_(iterations), launch_(launch) {
+  for (const Communicator& communicator : plan_.communicators) {
+    communicators_.push_back(runtime_.create_communicator(communicator));
+  }
+  for (const Role& role : plan_.roles) prepare_role(role);
+  ranks_.resize(plan_.role_of.size());
+  for (Rank rank = 0; rank < ranks_.size(); ++rank) {
+    const RoleState& role = roles_[plan_.role_of[rank]];
+    for (std::size_t stream = 0; stream < role.stream_used.size(); ++stream) {
+      ranks_[rank].streams.push_back(runtime_.create_stream(rank));
+    }
+    for (std::uint32_t event = 0; event < role.events + role.stream_used.size(); ++event) {
+      ranks_[rank].events.push_back(runtime_.create_event());
+    }
+    if (launch_ > 0) ranks_[rank].host = runtime_.create_stream(rank);
+  }
+}
+
+/// Gives an event to every task that another stream waits for.
+void PlanExecutor::prepare_role(const Role& role) {
+  RoleState state;
+  state.event_of.assign(role.tasks.size(), -1);
+  state.stream_used.assign(role.streams.size(), false);
+  for (const PlanTask& task : role.tasks) {
+    state.names.push_back(trace_.intern(task.name));
+    state.stream_used[task.stream] = true;
+    for (const std::uint32_t before : task.after) {
+      if (role.tasks[before].stream == task.stream || state.event_of[before] >= 0) continue;
+      state.event_of[before] = static_cast<std::int32_t>(state.events++);
+    }
+  }
+  roles_.push_back(std::move(state));
+}
+
+void PlanExecutor::start() {
+  for (Rank rank = 0; rank < ranks_.size(); ++rank) {
+    const Seconds start = skew_.start(rank);
+    if (start > 0) runtime_.delay(ranks_[rank].streams.front(), start);
+    start_iteration(rank, 0);
+  }
+}
+
+void PlanExecutor::start_iteration(Rank rank, std::uint32_t iteration) {
+  const RoleState& role = roles_[plan_.role_of[rank]];
+  waited_.assign(role.stream_used.size() * role.events, false);
+  ranks_[rank].issues = 0;
+  for (std::uint32_t task = 0; task < role.event_of.size(); ++task) enqueue(rank, iteration, task);
+
+  // Stream 0 waits for all others; then the iteration has ended.
+  const RankState& state = ranks_[rank];
+  for (std::uint32_t stream = 1; stream < state.streams.size(); ++stream) {
+    if (!role.stream_used[stream]) continue;
+    const EventId end = state.events[role.events + stream];
+    runtime_.record(state.streams[stream], end);
+    runtime_.wait(state.streams.front(), end);
+  }
+  runtime_.host_function(state.streams.front(), [this, rank, iteration] { end_iteration(rank, iteration); });
+}
+
+void PlanExecutor::enqueue(Rank rank, std::uint32_t iteration, std::uint32_t number) {
+  const std::uint32_t role_number = plan_.role_of[rank];
+  const Role& role = plan_.roles[role_number];
+  const RoleState& role_state = roles_[role_number];
+  const RankState& state = ranks_[rank];
+  const PlanTask& task = role.tasks[number];
+  const StreamId stream = state.streams[task.stream];
+  for (const std::uint32_t before : task.after) {
+    const std::int32_t event = role_state.event_of[before];
+    if (event < 0) continue;
+    // A stream that has waited for an event once in this iteration is behind it for good.
+    auto waited = waited_[task.stream * role_state.events + static_cast<std::uint32_t>(event)];
+    if (waited) continue;
+    waited = true;
+    runtime_.wait(stream, state.events[static_cast<std::size_t>(event)]);
+  }
+  const auto step = static_cast<std::int32_t>(iteration);
+  if (task.kind == PlanTaskKind::kernel) {
+    const double factor = skew_.jitter(rank, iteration, number) / skew_.speed(rank);
+    runtime_.launch(stream, task.duration * factor, role_state.names[number], step);
+  } else {
+    const PlannedCollective& collective = plan_.collectives[task.collective];
+    if (launch_ > 0) issue_collective(rank, stream);
+    runtime_.collective(stream, communicators_[collective.communicator], collective.schedule, collective.name, step);
+  }
+  const std::int32_t event = role_state.event_of[number];
+  if (event >= 0) runtime_.record(stream, state.events[static_cast<std::size_t>(event)]);
+}
+
+/// The stream waits until the host has issued its next collective.
+void PlanExecutor::issue_collective(Rank rank, StreamId stream) {
+  RankState& state = ranks_[rank];
+  if (state.issues == state.issued.size()) state.issued.push_back(runtime_.create_event());
+  const EventId issued = state.issued[state.issues++];
+  runtime_.delay(state.host, launch_);
+  runtime_.record(state.host, issued);
+  runtime_.wait(stream, issued);
+}
+
+void PlanExecutor::end_iteration(Rank rank, std::uint32_t iteration) {
+  ranks_[rank].iteration_ends.push_back(runtime_.now());
+  if (iteration + 1 < iterations_) start_iteration(rank, iteration + 1);
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/units.hpp"
+#include "device/numerics/loops/rounding.hpp"
+#include "device/numerics/memory_block.hpp"
+#include "device/numerics/parameter_slot.hpp"
+#include "device/numerics/worker_pool.hpp"
+#include "hccl/execute/data_flow.hpp"
+#include "hccl/parallel/segment.hpp"
+#include "hccl/schedule/schedule.hpp"
+
+/// Carries out the allreduces of a training step on real gradients: every segment of every replica's flat gradient
+/// buffer is narrowed to the type on the wire, moved and reduced along its Schedule, and widened again. The work falls
+/// into pieces that do not meet each other, so they are shared out over the workers, and what belongs together happens
+/// while it is in the cache: narrowing, reduction, widening, the comparison of the replicas and the check in fp64.
+namespace hcclsim::hccl {
+
+/// How far the reduced gradients are from the fp64 mean (or sum) of what the ranks computed.
+struct ReductionCheck {
+  double largest_difference = 0;  ///< over all elements
+  double bound = 0;               ///< of the rounding error, at the element of the largest difference
+  double worst_ratio = 0;         ///< largest difference/bound; at most 1 unless the reduction is wrong
+  std::uint32_t additions = 0;    ///< longest chain of reductions that a contribution passes through
+  std::uint64_t elements = 0;     ///< of all segments
+  std::uint64_t vanished = 0;     ///< of them zero after the reduction though the exact sum is not
+  std::uint64_t overflowed = 0;   ///< of them beyond the wire's range on the way; not part of the figures above
+};
+
+class GradientExchange {
+ public:
+  /// One schedule per segment, of the same element type, the type on the wire: fp32, fp16 or bf16.
+  GradientExchange(std::span<const device::ParameterSlot> parameters, std::span<const Segment> segments,
+                   std::span<const std::shared_ptr<const Schedule>> schedules, device::Overflow overflow);
+
+  struct Outcome {
+    bool overflow = false;   ///< something left the range of the type on the wire
+    bool identical = false;  ///< all replicas hold the same bits
+  };
+
+  /// Replaces the gradients of every rank by the sum over all of them. With `check`, also compares scale · sum, rounded
+  /// to fp32, to what fp64 gives for the same gradients.
+  Outcome run(device::WorkerPool& pool, std::span<float* const> gradients, float scale, ReductionCheck* check);
+
+  /// What the buffers that stand for the wire take, of all ranks: nothing for fp32, which is reduced in place.
+  [[nodiscard]] static Bytes wire_bytes(DataType type, std::uint64_t elements, Rank ranks);
+
+ private:
+  struct SegmentFlow {
+    std::uint64_t offset = 0;  // of its first element in the flat buffer
+    std::uint64_t elements = 0;
+    std::shared_ptr<const DataFlow> flow;
+  };
+  struct Piece {
+    std::uint32_t segment = 0;
+    std::size_t part = 0;
+  };
+  /// What one worker needs for a piece.
+  struct Workbench {
+    DataFlow::Scratch scratch;
+    std::vector<std::byte*> memory;  // of each rank, of the segment on the wire
+    std::vector<double> sums;
+    std::vector<double> magnitudes;
+    Outcome outcome;
+    ReductionCheck check;
+  };
+
+  void run_piece(const Piece& piece, std::span<float* const> gradients, float scale, bool checked,
+                 Workbench& workbench);
+  [[nodiscard]] bool narrowed() const { return wire_ != DataType::fp32; }
+  static void add_up(std::span<float* const> gradients, std::uint64_t first, std::uint64_t count, Workbench& workbench);
+  void compare(const float* reduced, std::uint64_t count, std::size_t sums_at, float scale, std::uint32_t roundings,
+               Workbench& workbench) const;
+
+  Rank ranks_ = 1;
+  DataType wire_ = DataType::fp32;
+  device::Overflow overflow_;
+  std::vector<SegmentFlow> segments_;
+  std::vector<Piece> pieces_;
+  std::uint64_t elements_ = 0;
+  std::vector<device::MemoryBlock> wires_;  // of each rank: its gradients on the wire; empty if fp32
+  std::vector<Workbench> workbenches_;      // of each worker
+};
+
+}  // namespace hcclsim::hccl

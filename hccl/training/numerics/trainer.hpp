@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "device/numerics/learning_rate.hpp"
+#include "device/numerics/loops/optimizer.hpp"
+#include "device/numerics/loss_scale.hpp"
+#include "device/numerics/program.hpp"
+#include "device/numerics/worker_pool.hpp"
+#include "hccl/parallel/segment.hpp"
+#include "hccl/training/numerics/checkpoint.hpp"
+#include "hccl/training/numerics/exchange.hpp"
+#include "hccl/training/numerics/gradient_check.hpp"
+#include "hccl/training/numerics/replicas.hpp"
+#include "models/data/dataset.hpp"
+#include "models/data/sampler.hpp"
+#include "models/graph.hpp"
+
+/// Data-parallel training with real numbers: every NPU of the simulated cluster is a replica that computes forward and
+/// backward of its shard of the data, the gradients are reduced along the same Schedules that the simulation times, and
+/// the optimizer updates the weights. There is no clock here; results depend neither on the number of workers nor on
+/// when anything was simulated to happen.
+namespace hcclsim::hccl {
+
+struct TrainerOptions {
+  Rank npus = 1;
+  unsigned workers = 0;  ///< threads; 0: as many as processors
+  /// Most memory that may be taken; more is refused with Error(bad_input, "memory"). 0: no limit.
+  Bytes memory_limit = 0;
+  std::vector<Segment> segments{};                           ///< cover the gradients in production order
+  std::vector<std::shared_ptr<const Schedule>> schedules{};  ///< an allreduce (sum) per segment
+  bool gradients_mean = true;                                ///< × 1/N after the reduction
+  device::OptimizerSettings optimizer{};
+  device::LearningRate learning_rate{};
+  device::LossScaler loss_scale{};
+  std::optional<double> clip_norm{};
+  device::ProgramOptions program{};  ///< its overflow is that of the wire too
+  std::string data = "synthetic";    ///< as open_dataset takes it
+  bool shuffle = true;               ///< epochs, where the source is to be shuffled at all
+  std::uint64_t seed = 1;            ///< of weights, synthetic data, shuffling and dropout
+};
+
+/// What one training step showed.
+struct IterationFigures {
+  std::uint64_t iteration = 0;  ///< counted from 0 through all resumed runs
+  double loss = 0;              ///< mean over all replicas, without loss scale
+  double accuracy = 0;          ///< fraction of all rows whose largest logit is the label
+  double gradient_norm = 0;     ///< L2 norm of the reduced gradient, before clipping
+  double learning_rate = 0;
+  double loss_scale = 1;
+  bool overflow = false;  ///< a number left the range of the type on the wire, or of the rounded operators
+  bool skipped = false;   ///< for that the update was left out
+};
+
+/// How far the replicas have drifted apart: over weights and the gradients of the last step.
+struct ReplicaCheck {
+  std::uint64_t differing_bits = 0;
+  double largest_difference = 0;
+};
+
+class Trainer {
+ public:
+  /// `production_order` lists the graph's parameters by their gradients. Throws Error(bad_input) of kind "memory",
+  /// "data", "dtype" or "option".
+  Trainer(models::Graph graph, std::span<const std::uint32_t> production_order, TrainerOptions options);
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+  ~Trainer();
+
+  /// One training step. With `checked`, reduction_check() tells of this step afterwards.
+  IterationFigures step(bool checked);
+
+  /// The gradients of rank 0's next batch, without loss scale, against finite differences of the loss: one entry for
+  /// each of at most `parameters` parameters.
+  [[nodiscard]] std::vector<GradientSample> gradient_samples(std::uint32_t parameters);
+
+  [[nodiscard]] std::uint64_t iteration() const { return iteration_; }
+  [[nodiscard]] const ReductionCheck& reduction_check() const { return reduction_check_; }
+  [[nodiscard]] ReplicaCheck replica_check() const;
+
+  /// Writes weights, optimizer state and position. Throws Error(bad_input, "output") if the file cannot be written, and
+  /// Error(check_failed, "replicas") if the replicas differ: a checkpoint holds one copy.
+  void save(const std::string& path);
+  /// Goes on from a checkpoint. Throws Error(bad_input, "checkpoint") if it is damaged, or of a run that went on
+  /// otherwise: another network, seed, optimizer, number of NPUs, batch, data or type. Settings that a user may mean to
+  /// change on the way are free: learning rate, decay, loss scale's kind, clipping, segments and algorithms.
+  void load(const std::string& path);
+
+  [[nodiscard]] const device::Program& program() const { return program_; }
+  [[nodiscard]] const models::Dataset& data() const { return *data_; }
+  [[nodiscard]] bool shuffles() const { return options_.shuffle; }
+  [[nodiscard]] const Replicas& replicas() const { return replicas_; }
+  [[nodiscard]] unsigned workers() const { return pool_.workers(); }
+
+ private:
+  struct Seat;  // what a worker computes replicas with
+
+  void compute_gradients(float loss_scale);
+  [[nodiscard]] device::StepInput step_input(Rank rank, float loss_scale) const;
+  void update(double learning_rate, float scale);
+  [[nodiscard]] bool gradients_finite();
+  [[nodiscard]] Checkpoint checkpoint();
+  /// Hands a flat buffer of every tensor of a checkpoint (weights, then optimizer state) to `use`, parameter by
+  /// parameter in parameter order.
+  void for_each_tensor(const std::function<void(std::span<float> flat, std::size_t slot)>& use);
+
+  TrainerOptions options_;
+  device::WorkerPool pool_;
+  device::Program program_;
+  std::unique_ptr<models::Dataset> data_;
+  Replicas replicas_;
+  GradientExchange exchange_;
+  std::vector<models::Sampler> samplers_;     // of each rank
+  std::vector<std::unique_ptr<Seat>> seats_;  // of each worker
+  std::vector<device::StepOutput> outputs_;   // of each rank
+  std::uint64_t iteration_ = 0;
+  ReductionCheck reduction_check_;
+};
+
+}  // namespace hcclsim::hccl

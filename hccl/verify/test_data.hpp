@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/units.hpp"
+#include "hccl/schedule/operation.hpp"
+
+/// Data on which a collective shows what it does: random, and different for every rank and element, so that bytes that
+/// come from the wrong place give a wrong result.
+///
+/// A sum of rounded numbers hides a missing contribution behind its error bound. So every second element is such that
+/// the reduction is *exact* in any order: whole numbers whose sum the type still holds, signed powers of two for
+/// products. The others are uniform in [−1, 1) (products: near ±1) and show the rounding. Integers are exact anyway,
+/// modulo 2^bits; for products they are odd, since even ones soon leave nothing but 0. What is only moved is random
+/// bits, NaNs of all kinds among them.
+///
+/// Of floating-point numbers that are reduced by at least two ranks, every eighth element is special: one rank holds
+/// what the table says, the others ordinary numbers unless it says more. IEEE 754 gives one result whatever the order:
+///
+///     special         one rank  the others           sum         prod            max, min
+///     infinity        +∞                             +∞          ±∞              +∞, the others' least
+///     infinities      +∞        one −∞               NaN         ±∞              +∞, −∞
+///     not_a_number    NaN                            NaN         NaN             NaN
+///     (device/numerics/loops/reduce.hpp) minus_zero      −0        −0                   −0          ±0 by parity    −0
+///     zeros           +0        −0                   +0          ±0 by parity    there are none: +0 = −0
+///     subnormal       subnormal subnormal (prod ±1)  exact       exact           one of them
+///
+/// In sums that no whole numbers are exact in, there are no subnormals either.
+namespace hcclsim::hccl {
+
+enum class Special : std::uint8_t { none, infinity, infinities, not_a_number, minus_zero, zeros, subnormal };
+
+class TestData {
+ public:
+  TestData(const Operation& operation, std::uint64_t seed);
+
+  /// Elements `first` … of what `rank` holds in the beginning, in the operation's type.
+  void fill(Rank rank, std::uint64_t first, std::span<std::byte> out) const;
+  /// What no element is: in its place it spoils every reduction. NaN; of integers the largest in a maximum, the
+  /// smallest in a minimum, else −1.
+  void fill_with_nothing(std::span<std::byte> out) const;
+
+  /// The reduction of this element over all ranks does not round.
+  [[nodiscard]] bool exact(std::uint64_t element) const;
+  [[nodiscard]] Special special(std::uint64_t element) const;
+
+ private:
+  [[nodiscard]] double number(Rank rank, std::uint64_t element) const;
+  [[nodiscard]] double ordinary_number(std::uint64_t stream, std::uint64_t element) const;
+  [[nodiscard]] double subnormal_number(std::uint64_t bits, bool first) const;
+  [[nodiscard]] double exact_number(std::uint64_t bits) const;
+
+  DataType type_;
+  ReduceOp op_;
+  bool bits_;  // integers, or numbers that are only moved
+  Rank ranks_;
+  std::uint64_t seed_;
+  /// Largest whole number (sum), or largest exponent (product), of the exact elements; negative: there are none.
+  std::int64_t exact_limit_ = -1;
+};
+
+[[nodiscard]] constexpr bool is_float(DataType type) {
+  return type == DataType::fp16 || type == DataType::bf16 || type == DataType::fp32 || type == DataType::fp64;
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/units.hpp"
+#include "device/soc.hpp"
+#include "device/task_cost.hpp"
+#include "hccl/check/findings.hpp"
+#include "hccl/runtime/simulate.hpp"
+#include "hccl/schedule/schedule.hpp"
+#include "hccl/verify/critical_path.hpp"
+#include "sim/cluster.hpp"
+
+/// Levels L8 and L9 of the checker: a schedule that is right, simulated on a platform.
+///
+/// L8: its time beside the bound that L7 found, and what the time consists of. No schedule is faster than the bound:
+/// that one is ("faster-than-bound") says that the platform or the simulation is wrong.
+///
+/// L9: what the schedule sends is what the simulation has carried: every transfer once ("transfers"), between every two
+/// ranks as many bytes when transfers end as the schedule sends ("bytes-differ"), and on the counters of the links the
+/// bytes of all routes ("links-differ").
+namespace hcclsim::hccl {
+
+struct Conservation {
+  Bytes carried = 0;  ///< between NPUs, as the schedule says
+  LevelReport l9{"L9"};
+};
+
+struct TimedCheck {
+  Seconds time = 0;   ///< of the slowest rank
+  Seconds bound = 0;  ///< Distances::least_time
+  std::uint64_t transfers = 0;
+  std::optional<CriticalPath> path{};  ///< nothing if there are too many tasks to keep them
+  LevelReport l8{"L8"};
+  Conservation conservation;
+
+  /// Share of the time that any schedule needs.
+  [[nodiscard]] double efficiency() const { return time > 0 ? bound / time : 1; }
+};
+
+/// What the schedule sends against what a simulation of one call has carried, whose ranks are the first NPUs; between
+/// every two ranks only if its trace has all tasks.
+[[nodiscard]] Conservation check_conservation(const Schedule& schedule, sim::Cluster& cluster,
+                                              const SimulatedCollectives& simulated, bool traced);
+
+/// More tasks take minutes, to simulate and to walk again (task_count).
+inline constexpr std::uint64_t most_timed_tasks = 100'000'000;
+
+/// The schedule runs on the first NPUs of the cluster; in graph mode, without a launch by the host.
+[[nodiscard]] TimedCheck check_timing(const std::shared_ptr<const Schedule>& schedule, const Distances& distances,
+                                      sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs);
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,206 @@
+#include "hccl/verify/topology_cuts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "hccl/check/cuts.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using Groups = std::vector<std::uint32_t>;
+
+/// The ranks as the platform places them.
+class Placement {
+ public:
+  Placement(sim::Cluster& cluster, std::span<const Rank> npus, bool all_routes)
+      : cluster_(cluster), npus_(npus), all_routes_(all_routes) {
+    std::map<std::uint32_t, std::uint32_t> numbers;
+    for (Rank rank = 0; rank < npus.size(); ++rank) {
+      const auto next = static_cast<std::uint32_t>(ranks_of_.size());
+      const std::uint32_t server = numbers.emplace(cluster.npu(npus[rank]).server, next).first->second;
+      if (server == next) ranks_of_.emplace_back();
+      server_.push_back(server);
+      ranks_of_[server].push_back(rank);
+    }
+    find_pods();
+  }
+
+  [[nodiscard]] const sim::Route& route(Rank from, Rank to) const { return cluster_.route(npus_[from], npus_[to]); }
+
+  [[nodiscard]] Groups single_npus() const {
+    Groups group(npus_.size());
+    std::iota(group.begin(), group.end(), 0U);
+    return group;
+  }
+  [[nodiscard]] Groups die_pairs() const {
+    Groups group(npus_.size());
+    std::uint32_t pairs = 0;
+    for (Rank rank = 0; rank < npus_.size(); ++rank) {
+      const std::vector<Rank>& others = ranks_of_[server_[rank]];
+      const auto first = std::find_if(others.begin(), others.end(),
+                                      [&](Rank other) { return other == rank || only_sio(other, rank); });
+      group[rank] = *first == rank ? pairs++ : group[*first];
+    }
+    return group;
+  }
+  [[nodiscard]] const Groups& servers() const { return server_; }
+  [[nodiscard]] Groups pods() const {
+    Groups group;
+    for (const std::uint32_t server : server_) group.push_back(pod_of_[server]);
+    return group;
+  }
+
+  /// Calls visit(route) for the routes that are looked at.
+  template <typename Visit>
+  void visit_routes(const Visit& visit) const {
+    for (Rank from = 0; from < npus_.size(); ++from) {
+      if (all_routes_) {
+        for (Rank to = 0; to < npus_.size(); ++to) {
+          if (to != from) visit(from, to, route(from, to));
+        }
+        continue;
+      }
+      for (const Rank to : ranks_of_[server_[from]]) {
+        if (to != from) visit(from, to, route(from, to));
+      }
+      for (const std::uint32_t server : others_of(server_[from])) {
+        const std::vector<Rank>& there = ranks_of_[server];
+        const Rank to = there[from % there.size()];
+        visit(from, to, route(from, to));
+        visit(to, from, route(to, from));
+      }
+    }
+  }
+
+ private:
+  /// Servers whose first ranks reach each other without RoCE.
+  void find_pods() {
+    for (const std::vector<Rank>& ranks : ranks_of_) {
+      const auto pod = std::find_if(first_server_.begin(), first_server_.end(), [&](std::uint32_t server) {
+        return route(ranks_of_[server].front(), ranks.front()).transport == sim::Transport::sdma;
+      });
+      const auto number = static_cast<std::uint32_t>(pod - first_server_.begin());
+      if (pod == first_server_.end()) first_server_.push_back(static_cast<std::uint32_t>(pod_of_.size()));
+      pod_of_.push_back(number);
+    }
+  }
+
+  /// The next server, one far away, and the first one of the next super-pod.
+  [[nodiscard]] std::set<std::uint32_t> others_of(std::uint32_t server) const {
+    const auto servers = static_cast<std::uint32_t>(ranks_of_.size());
+    std::set<std::uint32_t> others{(server + 1) % servers, (server + servers / 2) % servers,
+                                   first_server_[(pod_of_[server] + 1) % first_server_.size()]};
+    others.erase(server);
+    return others;
+  }
+
+  [[nodiscard]] bool only_sio(Rank a, Rank b) const {
+    const std::vector<sim::LinkId>& links = route(a, b).links;
+    return std::all_of(links.begin(), links.end(),
+                       [&](sim::LinkId link) { return cluster_.links()[link].kind == sim::LinkKind::sio; });
+  }
+
+  sim::Cluster& cluster_;
+  std::span<const Rank> npus_;
+  bool all_routes_;
+  Groups server_;                            // of each rank, numbered by their first ranks
+  std::vector<std::vector<Rank>> ranks_of_;  // by server
+  Groups pod_of_;                            // by server
+  std::vector<std::uint32_t> first_server_;  // by super-pod
+};
+
+/// Links that carry all bytes of one direction over the border of a group, in three ways.
+class Border {
+ public:
+  void add(const sim::Route& route) {
+    if (route.links.empty()) {
+      least_factor_ = 0;
+      return;
+    }
+    links_[0].insert(route.links.front());
+    links_[1].insert(route.links.back());
+    links_[2].insert(route.slowest);
+    least_factor_ = std::min({least_factor_, route.write_factor, route.read_factor});
+  }
+
+  [[nodiscard]] BytesPerSecond speed(const sim::Cluster& cluster) const {
+    BytesPerSecond least = std::numeric_limits<double>::infinity();
+    for (const std::set<sim::LinkId>& links : links_) {
+      if (links.empty()) return std::numeric_limits<double>::infinity();  // no route was looked at
+      BytesPerSecond sum = 0;
+      for (const sim::LinkId link : links) {
+        sum += cluster.links()[link].shared ? cluster.capacity(link) : std::numeric_limits<double>::infinity();
+      }
+      least = std::min(least, sum);
+    }
+    return least_factor_ > 0 ? least / least_factor_ : std::numeric_limits<double>::infinity();
+  }
+
+ private:
+  std::array<std::set<sim::LinkId>, 3> links_;
+  double least_factor_ = 1;
+};
+
+CutLevel level_of(const sim::Cluster& cluster, const Placement& placement, std::string name, Groups group) {
+  const std::size_t groups = std::size_t{*std::max_element(group.begin(), group.end())} + 1;
+  std::vector<Border> out(groups);
+  std::vector<Border> in(groups);
+  placement.visit_routes([&](Rank from, Rank to, const sim::Route& route) {
+    if (group[from] == group[to]) return;
+    out[group[from]].add(route);
+    in[group[to]].add(route);
+  });
+  CutLevel level{std::move(name), std::move(group), {}, {}};
+  for (std::size_t i = 0; i < groups; ++i) {
+    level.out.push_back(out[i].speed(cluster));
+    level.in.push_back(in[i].speed(cluster));
+  }
+  return level;
+}
+
+Seconds least_latency(const Placement& placement) {
+  Seconds least = std::numeric_limits<double>::infinity();
+  placement.visit_routes(
+      [&](Rank /*from*/, Rank /*to*/, const sim::Route& route) { least = std::min(least, route.latency); });
+  return least;
+}
+
+}  // namespace
+
+TopologyBounds topology_bounds(sim::Cluster& cluster, std::span<const Rank> npus, const device::TaskCosts& costs,
+                               Rank most_ranks) {
+  TopologyBounds bounds{.all_routes = npus.size() <= most_ranks};
+  if (npus.size() < 2) return bounds;
+  const Placement placement(cluster, npus, bounds.all_routes);
+  bounds.least_step = least_latency(placement) + std::min(costs.transfer_setup(sim::Transport::sdma, 1),
+                                                          costs.transfer_setup(sim::Transport::rdma, 1));
+  std::array<std::pair<const char*, Groups>, 4> levels{{{"NPU", placement.single_npus()},
+                                                        {"die pair", placement.die_pairs()},
+                                                        {"server", placement.servers()},
+                                                        {"super-pod", placement.pods()}}};
+  for (auto& [name, group] : levels) {
+    const bool one_group = std::all_of(group.begin(), group.end(), [](std::uint32_t number) { return number == 0; });
+    if (one_group || (!bounds.cuts.empty() && bounds.cuts.back().group == group)) continue;
+    bounds.cuts.push_back(level_of(cluster, placement, name, std::move(group)));
+  }
+  return bounds;
+}
+
+Seconds least_time(const Operation& operation, const TopologyBounds& bounds) {
+  Seconds least = 0;
+  for (const CutLevel& level : bounds.cuts) {
+    const CutDistance distance = least_of(operation, level);
+    least = std::max({least, distance.least_time, distance.least > 0 ? bounds.least_step : 0});
+  }
+  return least;
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,29 @@
+#include "models/lowering/backward_order.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace hcclsim::models {
+
+std::vector<OperatorId> backward_order(const Graph& graph) {
+  const std::vector<Operator>& operators = graph.operators;
+  const auto count = static_cast<std::uint32_t>(operators.size());
+
+  std::vector<std::uint32_t> distance(count, 0);
+  for (OperatorId id = count; id-- > 0;) {
+    for (const OperatorId input : operators[id].inputs) distance[input] = std::max(distance[input], distance[id] + 1);
+  }
+  const auto key = [&](OperatorId id) {
+    const Operator& op = operators[id];
+    const bool strided = op.kind == OperatorKind::convolution && op.window.stride > 1;
+    const bool batch_norm = op.kind == OperatorKind::batch_norm;
+    return std::tuple(strided ? distance[op.inputs.front()] - 1 : distance[id], batch_norm ? 0 : 1,
+                      batch_norm ? count - id : id);
+  };
+  std::vector<OperatorId> order;
+  for (OperatorId id = 1; id < count; ++id) order.push_back(id);
+  std::ranges::sort(order, {}, key);
+  return order;
+}
+
+}  // namespace hcclsim::models

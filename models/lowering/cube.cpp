@@ -1,0 +1,82 @@
+#include "models/lowering/cube.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace hcclsim::models {
+namespace {
+
+constexpr std::uint64_t block = 16;          // elements per side of a cube tile
+constexpr std::uint64_t input_channels = 4;  // a network's input has its own layout of 4 channels
+
+std::uint64_t padded(std::uint64_t size) { return (size + block - 1) / block * block; }
+
+std::uint64_t padded_channels(std::uint64_t channels) {
+  return channels <= input_channels ? input_channels : padded(channels);
+}
+
+/// Rows of the products over a whole batch of images.
+std::uint64_t rows(const Shape& shape) { return std::uint64_t{shape.batch} * padded(shape.image()); }
+
+/// Groups of a convolution after merging, with the channels of one merged group.
+struct Groups {
+  std::uint64_t count;
+  std::uint64_t in;
+  std::uint64_t out;
+};
+
+Groups merged_groups(const Graph& graph, const Operator& op) {
+  const std::uint64_t in = graph.input_of(op).channels / op.groups;
+  const std::uint64_t out = op.output.channels / op.groups;
+  if (op.groups == 1) return {.count = 1, .in = padded_channels(in), .out = out};
+  const std::uint64_t fill = std::lcm(block / std::gcd(in, block), block / std::gcd(out, block));
+  const std::uint64_t merged = std::min<std::uint64_t>(fill, op.groups);
+  return {.count = (op.groups + merged - 1) / merged, .in = padded(merged * in), .out = merged * out};
+}
+
+}  // namespace
+
+CubeWork forward_work(const Graph& graph, const Operator& op) {
+  const Shape& in = graph.input_of(op);
+  if (op.kind == OperatorKind::linear) return {.m = in.batch, .n = op.output.channels, .k = in.channels};
+  const Groups groups = merged_groups(graph, op);
+  return {.m = rows(op.output), .n = groups.out, .k = groups.in * op.window.area(), .groups = groups.count};
+}
+
+CubeWork data_gradient_work(const Graph& graph, const Operator& op) {
+  const Shape& in = graph.input_of(op);
+  if (op.kind == OperatorKind::linear) return {.m = in.batch, .n = in.channels, .k = op.output.channels};
+  const Groups groups = merged_groups(graph, op);
+  const bool pixels_of_output = op.window.kernel == 1;
+  return {.m = rows(pixels_of_output ? op.output : in),
+          .n = groups.in,
+          .k = padded(groups.out) * op.window.area(),
+          .groups = groups.count};
+}
+
+CubeWork weight_gradient_work(const Graph& graph, const Operator& op) {
+  const Shape& in = graph.input_of(op);
+  if (op.kind == OperatorKind::linear) {
+    return {.m = op.output.channels, .n = in.channels, .k = in.batch, .split_k = true};
+  }
+  const Groups groups = merged_groups(graph, op);
+  return {.m = groups.out,
+          .n = groups.in * op.window.area(),
+          .k = rows(op.output),
+          .groups = groups.count,
+          .split_k = true};
+}
+
+CubeWork attention_scores_work(const Operator& op) {
+  return {.m = op.sequence,
+          .n = op.sequence,
+          .k = op.output.channels / op.heads,
+          .groups = std::uint64_t{op.output.batch} / op.sequence * op.heads};
+}
+
+CubeWork attention_context_work(const Operator& op) {
+  const CubeWork scores = attention_scores_work(op);
+  return {.m = scores.m, .n = scores.k, .k = scores.n, .groups = scores.groups};
+}
+
+}  // namespace hcclsim::models

@@ -1,0 +1,253 @@
+#include "models/lowering/cube.hpp"
+#include "models/lowering/state.hpp"
+
+namespace hcclsim::models {
+namespace {
+
+using enum OperatorKind;
+
+/// Forward kernels. An operator that runs in the kernel of another one before it is *absorbed*; the kernel is launched
+/// when the last operator in it has all its inputs, and only the output of that operator is written.
+class ForwardPass {
+ public:
+  explicit ForwardPass(LoweringState& state)
+      : state_(state), graph_(state.graph), writer_(state.writer), head_(graph_.operators.size()) {
+    next_.assign(head_.size(), no_operator);
+    reduced_by_.assign(head_.size(), no_operator);
+    for (OperatorId id = 0; id < head_.size(); ++id) {
+      head_[id] = id;
+      if (state_.fuses()) fuse(id);
+    }
+  }
+
+  void run() {
+    for (OperatorId id = 0; id < head_.size(); ++id) {
+      if (next_[id] == no_operator) launch(head_[id], id);
+    }
+  }
+
+ private:
+  /// Decides whether `id` runs in the kernel of an operator before it.
+  void fuse(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    if (op.kind == batch_norm) {
+      const OperatorId input = op.inputs.front();
+      if (graph_.operators[input].kind == convolution && state_.consumers[input] == 1) reduced_by_[input] = id;
+    }
+    if (op.kind != add && !is_relu(op.kind)) return;
+    for (const OperatorId input : op.inputs) {
+      const OperatorKind kind = graph_.operators[head_[input]].kind;
+      const bool takes_more = is_cube(kind) || kind == batch_norm || kind == add;
+      if (takes_more && state_.consumers[input] == 1) {
+        next_[input] = id;
+        head_[id] = head_[input];
+        return;
+      }
+    }
+  }
+
+  /// Launches the kernel of `head` and of those absorbed into it as far as `tail`.
+  void launch(OperatorId head, OperatorId tail) {
+    const Operator& op = graph_.operators[head];
+    switch (op.kind) {
+      case input:
+        state_.value[head] = writer_.input(input_bytes(op));
+        return;
+      case flatten:
+        state_.value[head] = state_.value[op.inputs.front()];
+        return;
+      case average_pool:
+      case dropout:
+        if (is_identity(graph_, op)) {
+          state_.value[head] = state_.value[op.inputs.front()];
+          return;
+        }
+        launch_vector(head, "forward");
+        if (op.kind == dropout) write_mask(head);
+        break;
+      case convolution:
+      case linear:
+        launch_cube(head);
+        break;
+      case batch_norm:
+        launch_batch_norm(head);
+        break;
+      case loss:
+        launch_loss(head);
+        return;
+      case max_pool:
+        launch_vector(head, "forward");
+        // One bit per pixel of the window and output element, as the NPU's max-pool with argmax writes it.
+        state_.mask[head] = writer_.write(bytes_of_bits(op.window.area() * op.output.elements()));
+        break;
+      case relu:
+      case relu6:
+        launch_vector(head, "forward");
+        write_mask(head);
+        break;
+      case add:
+      case gelu:
+        launch_vector(head, "forward");
+        break;
+      case layer_norm:
+        launch_layer_norm(head);
+        break;
+      case token_embedding:
+        launch_token_embedding(head);
+        break;
+      case position_embedding:
+        launch_vector(head, "forward");
+        writer_.read_bytes(state_.table_bytes(op));
+        break;
+      case attention:
+        launch_attention(head);
+        break;
+    }
+    for (OperatorId id = head; id != tail;) {
+      const OperatorId previous = id;
+      id = next_[id];
+      absorb(id, previous);
+    }
+    state_.value[tail] = writer_.write(state_.activation_bytes(graph_.operators[tail].output));
+    if (reduced_by_[head] != no_operator) {
+      writer_.fused("reduce");
+      reduce(reduced_by_[head]);
+    }
+  }
+
+  /// Adds the work of `id`, whose first operand comes from `previous` in the same kernel.
+  void absorb(OperatorId id, OperatorId previous) {
+    const Operator& op = graph_.operators[id];
+    writer_.fused(name_of(op.kind));
+    writer_.vector_work(1, op.output.elements());
+    for (const OperatorId operand : op.inputs) {
+      if (operand != previous) writer_.read(state_.value[operand]);
+    }
+    if (is_relu(op.kind)) write_mask(id);
+  }
+
+  void write_mask(OperatorId id) {
+    state_.mask[id] = writer_.write(bytes_of_bits(graph_.operators[id].output.elements()));
+  }
+
+  [[nodiscard]] Bytes input_bytes(const Operator& op) const {
+    if (graph_.input_kind == InputKind::tokens) return op.output.elements() * size_of(DataType::int32);
+    return state_.activation_bytes(op.output);
+  }
+
+  /// Launches an element-wise or pooling kernel; its outputs are written by the caller.
+  void launch_vector(OperatorId id, std::string_view what) {
+    const Operator& op = graph_.operators[id];
+    writer_.launch(op.name, what, Phase::forward, KernelClass::vector, state_.activation);
+    const auto operations = static_cast<std::uint64_t>(forward_flops(graph_, op));
+    writer_.vector_work(1, operations);
+    for (const OperatorId operand : op.inputs) writer_.read(state_.value[operand]);
+  }
+
+  void launch_cube(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    if (state_.activation != state_.master) cast_weight(op);
+    Kernel& kernel = writer_.launch(op.name, "forward", Phase::forward, kernel_class(op.kind), state_.activation);
+    kernel.cube = forward_work(graph_, op);
+    kernel.flops = forward_flops(graph_, op);
+    writer_.read(state_.value[op.inputs.front()]);
+    writer_.read_bytes(state_.weight_bytes(op) + state_.vector_parameter_bytes(op));
+  }
+
+  void cast_weight(const Operator& op) {
+    const std::uint64_t elements = state_.weight(op).elements;
+    writer_.launch(op.name, "cast", Phase::forward, KernelClass::vector, state_.master);
+    writer_.vector_work(1, elements);
+    writer_.read_bytes(elements * size_of(state_.master));
+    writer_.write_bytes(state_.weight_bytes(op));
+    writer_.step().weight_casts += state_.weight_bytes(op);
+  }
+
+  /// Lets the kernel last launched sum up the input of batch norm `id`.
+  void reduce(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    writer_.vector_work(batch_norm_work::reduce, op.output.elements());
+    state_.statistics[id] = writer_.write(2 * op.output.channels * size_of(DataType::fp32));
+  }
+
+  void launch_batch_norm(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    const TensorId x = state_.value[op.inputs.front()];
+    if (state_.statistics[id] == no_tensor) {
+      writer_.launch(op.name, "reduce", Phase::forward, KernelClass::vector, state_.master);
+      writer_.read(x);
+      reduce(id);
+    }
+    writer_.launch(op.name, "update", Phase::forward, KernelClass::vector, state_.master);
+    writer_.vector_work(batch_norm_work::update, op.output.elements());
+    writer_.read(x);
+    writer_.read(state_.statistics[id]);
+    writer_.read_bytes(state_.vector_parameter_bytes(op));
+    // Running mean and variance.
+    const Bytes running = 2 * op.output.channels * size_of(DataType::fp32);
+    writer_.read_bytes(running);
+    writer_.write_bytes(running);
+  }
+
+  void launch_layer_norm(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, state_.master);
+    writer_.vector_work(1, static_cast<std::uint64_t>(forward_flops(graph_, op)));
+    writer_.read(state_.value[op.inputs.front()]);
+    writer_.read_bytes(state_.vector_parameter_bytes(op));
+    state_.statistics[id] = writer_.write(std::uint64_t{2} * op.output.batch * size_of(DataType::fp32));
+  }
+
+  /// Gathers the rows of the tokens from the table that the optimizer keeps.
+  void launch_token_embedding(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    launch_vector(id, "forward");
+    writer_.read_bytes(op.output.elements() * size_of(state_.master));
+  }
+
+  /// Scores, softmax and context; the caller writes the context.
+  void launch_attention(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    const TensorId qkv = state_.value[op.inputs.front()];
+    const Bytes part = state_.activation_bytes(op.output);  // queries, keys or values
+    const Bytes scores_bytes = attention_scores(op) * size_of(state_.activation);
+
+    state_.launch_product(op, "scores", Phase::forward, attention_scores_work(op));
+    writer_.read_part(qkv, 2 * part);
+    const TensorId scores = writer_.write(scores_bytes);
+
+    writer_.launch(op.name, "softmax", Phase::forward, KernelClass::vector, state_.activation);
+    writer_.vector_work(attention_work::softmax, attention_scores(op));
+    writer_.read(scores);
+    state_.probabilities[id] = writer_.write(scores_bytes);
+
+    state_.launch_product(op, "context", Phase::forward, attention_context_work(op));
+    writer_.read(state_.probabilities[id]);
+    writer_.read_part(qkv, part);
+  }
+
+  /// One kernel reads logits and labels and writes the loss and the gradient of the logits.
+  void launch_loss(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    const OperatorId logits = op.inputs.front();
+    writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, DataType::fp32);
+    writer_.vector_work(7, graph_.operators[logits].output.elements());
+    writer_.read(state_.value[logits]);
+    writer_.read_bytes(graph_.operators[logits].output.batch * size_of(DataType::int32));
+    writer_.write_bytes(size_of(DataType::fp32));
+    state_.contribute(logits);
+  }
+
+  LoweringState& state_;
+  const Graph& graph_;
+  StepWriter& writer_;
+  std::vector<OperatorId> head_;        ///< per operator: the one in whose kernel it runs
+  std::vector<OperatorId> next_;        ///< per operator: the one absorbed after it
+  std::vector<OperatorId> reduced_by_;  ///< per convolution: the batch norm whose sums it computes
+};
+
+}  // namespace
+
+void lower_forward(LoweringState& state) { ForwardPass(state).run(); }
+
+}  // namespace hcclsim::models

@@ -1,0 +1,88 @@
+#include "models/lowering/optimizer.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <span>
+
+#include "base/error.hpp"
+
+namespace hcclsim::models {
+namespace {
+
+/// Passes of one kernel over tensors of the parameter's size, and element operations per element.
+struct Passes {
+  std::string_view name;
+  std::uint32_t read;
+  std::uint32_t written;
+  std::uint32_t operations;
+};
+
+struct Rule {
+  Optimizer optimizer;
+  std::string_view name;
+  std::uint32_t states;
+  std::array<Passes, 3> kernels;  ///< unused ones have no name
+};
+
+// w weight, g gradient, v velocity, m and s the two moments, u the update of LAMB before its trust ratio.
+constexpr std::array<Rule, 7> rules{{
+    {Optimizer::sgd, "sgd", 0, {{{"sgd", 2, 1, 2}}}},                 // w, g -> w
+    {Optimizer::momentum, "momentum", 1, {{{"momentum", 3, 2, 4}}}},  // w, g, v -> w, v
+    {Optimizer::nesterov, "nesterov", 1, {{{"momentum", 3, 2, 4}}}},  // the same kernel with a flag
+    {Optimizer::adam, "adam", 2, {{{"adam", 4, 3, 12}}}},             // w, g, m, s -> w, m, s
+    {Optimizer::adamw, "adamw", 2, {{{"adamw", 4, 3, 14}}}},
+    {Optimizer::lars, "lars", 1, {{{"lars_norms", 2, 0, 4}, {"lars_momentum", 3, 2, 6}}}},
+    {Optimizer::lamb,
+     "lamb",
+     2,
+     {{{"lamb_moments", 4, 3, 14},
+       {"lamb_norms", 2, 0, 4},
+       {"lamb_apply", 2, 1, 2}}}},  // w, g, m, s -> m, s, u; w, u -> w
+}};
+
+const Rule& rule_of(Optimizer optimizer) { return rules[static_cast<std::size_t>(optimizer)]; }
+
+}  // namespace
+
+std::string_view name_of(Optimizer optimizer) { return rule_of(optimizer).name; }
+
+Optimizer parse_optimizer(std::string_view name) {
+  std::string known;
+  for (const Rule& rule : rules) {
+    if (rule.name == name) return rule.optimizer;
+    known += known.empty() ? "" : ", ";
+    known += rule.name;
+  }
+  bad_input("option", "unknown optimizer '{}'; use one of {}", name, known);
+}
+
+Bytes state_bytes_per_element(Optimizer optimizer, Amp amp) {
+  return rule_of(optimizer).states * size_of(master_type(amp));
+}
+
+std::vector<Kernel> update_kernels(std::uint64_t elements, Optimizer optimizer, Amp amp, DataType communication) {
+  const DataType master = master_type(amp);
+  std::vector<Kernel> kernels;
+  const auto launch = [&](std::string_view name, std::uint64_t operations, Bytes read, Bytes written) {
+    kernels.push_back({.name = std::string(name),
+                       .phase = Phase::update,
+                       .kind = KernelClass::vector,
+                       .dtype = master,
+                       .cube = {},
+                       .flops = static_cast<Flops>(operations),
+                       .vector_elements = operations,
+                       .read = read,
+                       .written = written,
+                       .gradients = {}});
+  };
+  const Bytes tensor = elements * size_of(master);
+  if (communication != master) launch("cast", elements, elements * size_of(communication), tensor);
+  for (const Passes& passes : rule_of(optimizer).kernels) {
+    if (passes.name.empty()) break;
+    launch(passes.name, elements * passes.operations, passes.read * tensor, passes.written * tensor);
+  }
+  return kernels;
+}
+
+}  // namespace hcclsim::models

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <vector>
+
+#include "models/lowering/step_writer.hpp"
+
+/// What the forward and the backward half of lower() share: which operators run in one kernel, the tensors that the
+/// forward pass leaves for the backward pass, and the gradients gathered so far.
+namespace hcclsim::models {
+
+inline constexpr OperatorId no_operator = std::numeric_limits<OperatorId>::max();
+
+/// Element operations per element of batch norm's four kernels; 7 forward and 11 backward together.
+namespace batch_norm_work {
+inline constexpr std::uint64_t reduce = 3;  // sum, square, sum of squares
+inline constexpr std::uint64_t update = 4;  // subtract mean, scale, gamma, beta
+inline constexpr std::uint64_t reduce_gradient = 5;
+inline constexpr std::uint64_t apply_gradient = 6;
+}  // namespace batch_norm_work
+
+/// The same of layer norm, whose forward pass is one kernel; 15 backward.
+namespace layer_norm_work {
+inline constexpr std::uint64_t reduce_gradient = 5;
+inline constexpr std::uint64_t apply_gradient = 10;  // two sums along the row and their subtraction
+}  // namespace layer_norm_work
+
+/// Element operations per score of attention.
+namespace attention_work {
+inline constexpr std::uint64_t softmax = 6;  // scale, maximum, difference, exponential, sum, quotient
+inline constexpr std::uint64_t softmax_gradient = 5;
+}  // namespace attention_work
+
+struct LoweringState {
+  LoweringState(const Graph& the_graph, const LoweringOptions& the_options);
+
+  const Graph& graph;
+  LoweringOptions options;
+  DataType activation;
+  DataType master;
+  std::vector<std::uint32_t> consumers;  ///< per operator
+  std::vector<bool> needs_gradient;      ///< per operator
+  StepWriter writer;
+
+  // Tensors per operator; no_tensor where there is none.
+  std::vector<TensorId> value;          ///< its output
+  std::vector<TensorId> mask;           ///< bits that the backward pass needs: ReLU, dropout, max_pool
+  std::vector<TensorId> statistics;     ///< mean and variance, fp32; batch norm: per channel, layer norm: per row
+  std::vector<TensorId> probabilities;  ///< attention: per sequence, head and pair of positions
+  std::vector<TensorId> gradient;       ///< gradient of its output, as far as its consumers have contributed
+  std::vector<std::uint32_t> pending_contributions;  ///< consumers that have not contributed yet
+
+  [[nodiscard]] bool fuses() const { return options.fusion == Fusion::full; }
+  [[nodiscard]] Bytes activation_bytes(const Shape& shape) const { return shape.elements() * size_of(activation); }
+  [[nodiscard]] const Parameter& weight(const Operator& op) const { return graph.parameters[op.parameters[0]]; }
+  /// Bytes of the weight of a convolution or linear operator as the cube reads it.
+  [[nodiscard]] Bytes weight_bytes(const Operator& op) const { return weight(op).elements * size_of(activation); }
+  /// Bytes of an embedding's table as the optimizer keeps it.
+  [[nodiscard]] Bytes table_bytes(const Operator& op) const { return weight(op).elements * size_of(master); }
+  /// Bytes of all parameters of an operator but a cube's weight: bias, gamma and beta, as the optimizer keeps them.
+  [[nodiscard]] Bytes vector_parameter_bytes(const Operator& op) const;
+
+  /// Launches one of attention's products.
+  void launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work);
+
+  /// Lets the kernel last launched write the gradient of the output of `to`. With fusion it also adds earlier
+  /// contributions and, if it is the last one and `to` a ReLU, applies the mask: then the gradient of the ReLU's input
+  /// is what is written. Without fusion an addition is a kernel of its own.
+  void contribute(OperatorId to);
+  /// Hands the finished gradient `tensor` on to the output of `to` without a kernel, unless it must be added.
+  void contribute_unchanged(OperatorId to, TensorId tensor);
+
+ private:
+  void launch_accumulation(OperatorId to, TensorId share);
+};
+
+[[nodiscard]] constexpr bool is_relu(OperatorKind kind) {
+  return kind == OperatorKind::relu || kind == OperatorKind::relu6;
+}
+[[nodiscard]] constexpr bool is_cube(OperatorKind kind) {
+  return kind == OperatorKind::convolution || kind == OperatorKind::linear;
+}
+[[nodiscard]] constexpr KernelClass kernel_class(OperatorKind kind) {
+  if (kind == OperatorKind::convolution) return KernelClass::convolution;
+  return kind == OperatorKind::linear ? KernelClass::matmul : KernelClass::vector;
+}
+[[nodiscard]] constexpr Bytes bytes_of_bits(std::uint64_t bits) { return (bits + 7) / 8; }
+
+/// Whether no kernel is launched: average pooling that keeps every pixel, dropout of nothing.
+[[nodiscard]] bool is_identity(const Graph& graph, const Operator& op);
+
+/// Writes the kernels of the forward pass, the loss (which also writes the gradient of the logits) included.
+void lower_forward(LoweringState& state);
+/// Writes the kernels of the backward pass and the gradients of the parameters.
+void lower_backward(LoweringState& state);
+
+}  // namespace hcclsim::models

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/lowering/lower.hpp"
+
+/// Records kernels and the tensors between them. Reading and writing a tensor counts its bytes as the kernel's traffic
+/// and stretches the tensor's life to the kernel, so that both always agree.
+namespace hcclsim::models {
+
+using TensorId = std::uint32_t;
+inline constexpr TensorId no_tensor = std::numeric_limits<TensorId>::max();
+
+class StepWriter {
+ public:
+  /// Starts the next kernel; what follows describes it. The reference is valid until the next launch.
+  Kernel& launch(std::string_view op, std::string_view what, Phase phase, KernelClass kind, DataType dtype);
+  /// The kernel last launched, and its index.
+  [[nodiscard]] Kernel& kernel() { return step_.kernels.back(); }
+  [[nodiscard]] std::uint32_t kernel_index() const { return static_cast<std::uint32_t>(step_.kernels.size() - 1); }
+
+  /// A tensor that exists before the first kernel.
+  TensorId input(Bytes bytes);
+  /// A new tensor that the kernel writes.
+  TensorId write(Bytes bytes);
+  /// The kernel writes a further part of `tensor`. Its place, parts written later included, is taken with the first.
+  void write_part(TensorId tensor, Bytes bytes);
+  void read(TensorId tensor);
+  /// The kernel reads only `bytes` of a tensor.
+  void read_part(TensorId tensor, Bytes bytes);
+  /// Traffic that is not a live tensor: weights, parameter gradients, labels.
+  void read_bytes(Bytes bytes) { kernel().read += bytes; }
+  void write_bytes(Bytes bytes) { kernel().written += bytes; }
+  /// Element-wise work: `operations` per element of `elements`.
+  void vector_work(std::uint64_t operations, std::uint64_t elements);
+  /// Notes a fused operator in the name: "+relu".
+  void fused(std::string_view what);
+
+  [[nodiscard]] Step& step() { return step_; }
+
+ private:
+  Step step_;
+};
+
+}  // namespace hcclsim::models

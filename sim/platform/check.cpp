@@ -1,0 +1,70 @@
+#include "sim/platform/check.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <pugixml.hpp>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "sim/platform/names.hpp"
+#include "sim/platform/problems.hpp"
+#include "sim/platform/properties.hpp"
+#include "sim/platform/routes.hpp"
+#include "sim/platform/schema.hpp"
+
+namespace hcclsim::sim {
+namespace {
+
+/// Reads a file whole; returns what went wrong, or an empty string.
+std::string read_file(const std::string& path, std::string& text) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return "is a directory";
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::generic_category().message(errno);
+  text.assign(std::istreambuf_iterator<char>(file), {});
+  return file.bad() ? std::generic_category().message(errno) : "";
+}
+
+void check_document(const pugi::xml_document& document, const std::string& directory, PlatformProblems& problems) {
+  check_schema(document, directory, problems);
+  // Names mean nothing in a file whose form is wrong, nor routes where names are.
+  if (problems.any_fatal()) return;
+  const PlatformNames names(document.document_element(), problems);
+  if (problems.any_fatal()) return;
+  check_routes(names, problems);
+  check_properties(document.document_element(), names, problems);
+}
+
+}  // namespace
+
+std::vector<PlatformProblem> check_platform(const std::string& path) {
+  std::string text;
+  if (const std::string fault = read_file(path, text); !fault.empty()) return {{0, "cannot be read: " + fault, true}};
+  PlatformProblems problems(text);
+  pugi::xml_document document;
+  constexpr unsigned parts = pugi::parse_default | pugi::parse_fragment | pugi::parse_declaration | pugi::parse_doctype;
+  const pugi::xml_parse_result parsed = document.load_buffer(text.data(), text.size(), parts, pugi::encoding_utf8);
+  if (!parsed) {
+    problems.fatal(parsed.offset, "bad XML: {}", parsed.description());
+  } else if (document.document_element().empty()) {
+    problems.fatal(0, "no root element; a platform file holds <platform version=\"4.1\">");
+  } else {
+    check_document(document, std::filesystem::path(path).parent_path().string(), problems);
+  }
+  return problems.take();
+}
+
+void require_valid_platform(const std::string& path) {
+  const std::vector<PlatformProblem> problems = check_platform(path);
+  const auto first =
+      std::find_if(problems.begin(), problems.end(), [](const PlatformProblem& problem) { return problem.fatal; });
+  if (first == problems.end()) return;
+  const auto others = std::count_if(first + 1, problems.end(), [](const PlatformProblem& p) { return p.fatal; });
+  const std::string where = first->line == 0 ? path : fmt::format("{}:{}", path, first->line);
+  const std::string more = others == 0 ? "" : fmt::format(" (and {} more: hcclsim platform check {})", others, path);
+  bad_input("platform", "{}: {}{}", where, first->message, more);
+}
+
+}  // namespace hcclsim::sim

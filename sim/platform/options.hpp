@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/platform/fabric.hpp"
+
+/// What a generated platform is to have, as the user says it, and which servers there can be: a 910A server is cut into
+/// 1, 2, 4 or 8 NPUs, an A3 node into pairs of dies, and only A3 nodes are joined to super-pods, of limited size.
+namespace hcclsim::sim {
+
+struct PlatformOptions {
+  std::string soc;  ///< as find_soc_entry accepts it
+  std::uint32_t servers = 1;
+  std::uint32_t npus_per_server = 0;  ///< 0: a full server
+  /// A3: servers of each super-pod, in this order; empty: all are one.
+  std::vector<std::uint32_t> super_pods{};
+  bool shared_pcie = false;  ///< 910A: one PCIe path between the two meshes instead of one link per pair
+  FabricOptions fabric{};
+};
+
+inline constexpr std::uint32_t max_generated_npus = 16384;
+
+/// Servers of each super-pod by the user's word: their number, "2", of equal size, or the servers of each, "3,1".
+/// Throws Error(bad_input, "super-pods") unless that makes so many servers.
+[[nodiscard]] std::vector<std::uint32_t> parse_super_pods(std::string_view text, std::uint32_t servers);
+
+/// Gives every server its NPUs if none are said. Throws Error(bad_input) that names the option for servers that the NPU
+/// does not have, for more than max_generated_npus, and for a fabric or PCIe that such servers cannot have.
+[[nodiscard]] PlatformOptions with_servers_complete(PlatformOptions options);
+
+}  // namespace hcclsim::sim

@@ -1,0 +1,377 @@
+#include "sim/platform/schema.hpp"
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/suggest.hpp"
+#include "base/text.hpp"
+#include "sim/platform/values.hpp"
+
+namespace hcclsim::sim {
+namespace {
+
+enum class Type : std::uint8_t { text, bandwidth, latency, optional_bandwidth, speeds, count, number, file, choice };
+
+struct AttributeRule {
+  std::string_view name;
+  Type type = Type::text;
+  bool required = false;
+  std::string_view choices = {};  ///< separated by blanks
+};
+
+struct TagRule {
+  std::string_view name;
+  std::string_view children;  ///< separated by blanks
+  std::span<const AttributeRule> attributes;
+  std::string_view refusal = {};  ///< why the tag cannot be used
+};
+
+constexpr std::string_view yes_no = "YES NO yes no";
+// What SimGrid's routing attribute accepts and hcclsim has a use for.
+constexpr std::string_view routings = "Full Floyd Dijkstra DijkstraCache Cluster Vivaldi None";
+
+constexpr std::array platform_attributes{AttributeRule{"version", Type::number, true}};
+constexpr std::array zone_attributes{AttributeRule{"id", Type::text, true},
+                                     AttributeRule{"routing", Type::choice, true, routings}};
+constexpr std::array prop_attributes{AttributeRule{"id", Type::text, true}, AttributeRule{"value", Type::text, true}};
+constexpr std::array host_attributes{AttributeRule{"id", Type::text, true},
+                                     AttributeRule{"speed", Type::speeds, true},
+                                     AttributeRule{"core", Type::count},
+                                     AttributeRule{"speed_file", Type::file},
+                                     AttributeRule{"state_file", Type::file},
+                                     AttributeRule{"availability_file", Type::file},
+                                     AttributeRule{"coordinates"},
+                                     AttributeRule{"pstate"}};
+constexpr std::array disk_attributes{AttributeRule{"id"}, AttributeRule{"read_bw", Type::bandwidth, true},
+                                     AttributeRule{"write_bw", Type::bandwidth, true}};
+constexpr std::array link_attributes{
+    AttributeRule{"id", Type::text, true},
+    AttributeRule{"bandwidth", Type::bandwidth, true},
+    AttributeRule{"latency", Type::latency, true},
+    AttributeRule{"bandwidth_file", Type::file},
+    AttributeRule{"latency_file", Type::file},
+    AttributeRule{"state_file", Type::file},
+    AttributeRule{"sharing_policy", Type::choice, false, "SHARED SPLITDUPLEX FULLDUPLEX FATPIPE"}};
+constexpr std::array backbone_attributes{AttributeRule{"id", Type::text, true},
+                                         AttributeRule{"bandwidth", Type::bandwidth, true},
+                                         AttributeRule{"latency", Type::latency, true}};
+constexpr std::array router_attributes{AttributeRule{"id", Type::text, true}, AttributeRule{"coordinates"}};
+constexpr std::array host_link_attributes{AttributeRule{"id", Type::text, true}, AttributeRule{"up", Type::text, true},
+                                          AttributeRule{"down", Type::text, true}};
+constexpr std::array cluster_attributes{
+    AttributeRule{"id", Type::text, true},
+    AttributeRule{"prefix", Type::text, true},
+    AttributeRule{"suffix", Type::text, true},
+    AttributeRule{"radical", Type::text, true},
+    AttributeRule{"speed", Type::speeds, true},
+    AttributeRule{"core", Type::count},
+    AttributeRule{"bw", Type::bandwidth, true},
+    AttributeRule{"lat", Type::latency, true},
+    AttributeRule{"sharing_policy", Type::choice, false, "SHARED SPLITDUPLEX FULLDUPLEX FATPIPE"},
+    AttributeRule{"topology", Type::choice, false, "FLAT TORUS FAT_TREE DRAGONFLY"},
+    AttributeRule{"topo_parameters"},
+    AttributeRule{"bb_bw", Type::optional_bandwidth},
+    AttributeRule{"bb_lat", Type::latency},
+    AttributeRule{"bb_sharing_policy", Type::choice, false, "SHARED FATPIPE"},
+    AttributeRule{"router_id"},
+    AttributeRule{"limiter_link", Type::optional_bandwidth},
+    AttributeRule{"loopback_bw", Type::optional_bandwidth},
+    AttributeRule{"loopback_lat", Type::latency}};
+constexpr std::array cabinet_attributes{
+    AttributeRule{"id", Type::text, true},      AttributeRule{"prefix", Type::text, true},
+    AttributeRule{"suffix", Type::text, true},  AttributeRule{"radical", Type::text, true},
+    AttributeRule{"speed", Type::speeds, true}, AttributeRule{"bw", Type::bandwidth, true},
+    AttributeRule{"lat", Type::latency, true}};
+constexpr std::array peer_attributes{
+    AttributeRule{"id", Type::text, true},         AttributeRule{"speed", Type::speeds, true},
+    AttributeRule{"bw_in", Type::bandwidth, true}, AttributeRule{"bw_out", Type::bandwidth, true},
+    AttributeRule{"lat", Type::latency},           AttributeRule{"coordinates"},
+    AttributeRule{"speed_file", Type::file},       AttributeRule{"availability_file", Type::file},
+    AttributeRule{"state_file", Type::file}};
+constexpr std::array route_attributes{AttributeRule{"src", Type::text, true}, AttributeRule{"dst", Type::text, true},
+                                      AttributeRule{"symmetrical", Type::choice, false, yes_no}};
+constexpr std::array bypass_attributes{AttributeRule{"src", Type::text, true}, AttributeRule{"dst", Type::text, true}};
+constexpr std::array zone_route_attributes{
+    AttributeRule{"src", Type::text, true}, AttributeRule{"dst", Type::text, true},
+    AttributeRule{"gw_src", Type::text, true}, AttributeRule{"gw_dst", Type::text, true},
+    AttributeRule{"symmetrical", Type::choice, false, yes_no}};
+constexpr std::array zone_bypass_attributes{
+    AttributeRule{"src", Type::text, true}, AttributeRule{"dst", Type::text, true},
+    AttributeRule{"gw_src", Type::text, true}, AttributeRule{"gw_dst", Type::text, true}};
+constexpr std::array link_ctn_attributes{AttributeRule{"id", Type::text, true},
+                                         AttributeRule{"direction", Type::choice, false, "UP DOWN NONE"}};
+
+constexpr std::string_view zone_children =
+    "prop zone AS cluster cabinet peer host router link backbone host_link route bypassRoute zoneRoute ASroute "
+    "bypassZoneRoute bypassASroute";
+constexpr std::string_view no_actors = "a platform file describes hardware; hcclsim starts no actors";
+constexpr std::string_view dropped = "SimGrid 3.32 no longer has it";
+
+constexpr std::array tags{
+    TagRule{"platform", "zone AS cluster cabinet peer", platform_attributes},
+    TagRule{"zone", zone_children, zone_attributes},
+    TagRule{"AS", zone_children, zone_attributes},
+    TagRule{"prop", "", prop_attributes},
+    TagRule{"host", "prop disk", host_attributes},
+    TagRule{"disk", "prop", disk_attributes},
+    TagRule{"link", "prop", link_attributes},
+    TagRule{"backbone", "", backbone_attributes},
+    TagRule{"router", "", router_attributes},
+    TagRule{"host_link", "", host_link_attributes},
+    TagRule{"cluster", "prop", cluster_attributes},
+    TagRule{"cabinet", "", cabinet_attributes},
+    TagRule{"peer", "", peer_attributes},
+    TagRule{"route", "link_ctn", route_attributes},
+    TagRule{"bypassRoute", "link_ctn", bypass_attributes},
+    TagRule{"zoneRoute", "link_ctn", zone_route_attributes},
+    TagRule{"ASroute", "link_ctn", zone_route_attributes},
+    TagRule{"bypassZoneRoute", "link_ctn", zone_bypass_attributes},
+    TagRule{"bypassASroute", "link_ctn", zone_bypass_attributes},
+    TagRule{"link_ctn", "", link_ctn_attributes},
+    TagRule{"trace_connect",
+            "",
+            {},
+            "it aborts in SimGrid 3.32; give the profile as an attribute of the link or host, such as bandwidth_file"},
+    TagRule{"trace",
+            "",
+            {},
+            "it is of use with trace_connect only; give the profile as an attribute such as bandwidth_file"},
+    TagRule{"config", "", {}, "hcclsim sets SimGrid's options itself, as its results depend on them; remove it"},
+    TagRule{"process", "", {}, no_actors},
+    TagRule{"actor", "", {}, no_actors},
+    TagRule{"include", "", {}, dropped},
+    TagRule{"storage", "", {}, dropped},
+    TagRule{"storage_type", "", {}, dropped},
+    TagRule{"mount", "", {}, dropped},
+    TagRule{"random", "", {}, dropped},
+};
+
+const TagRule* find_tag(std::string_view name) {
+  for (const TagRule& tag : tags) {
+    if (tag.name == name) return &tag;
+  }
+  return nullptr;
+}
+
+bool contains_word(std::string_view words, std::string_view word) {
+  for (std::size_t at = words.find(word); !word.empty() && at != std::string_view::npos;
+       at = words.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return true;
+  }
+  return false;
+}
+
+/// Where a text begins, after the white space before it.
+std::ptrdiff_t text_place(const pugi::xml_node& text) {
+  const std::size_t blanks = std::string_view(text.value()).find_first_not_of(" \t\r\n");
+  return place(text) + static_cast<std::ptrdiff_t>(blanks == std::string_view::npos ? 0 : blanks);
+}
+
+class SchemaCheck {
+ public:
+  SchemaCheck(const std::string& directory, PlatformProblems& problems) : directory_(directory), problems_(problems) {}
+
+  void check_element(const pugi::xml_node& element, const TagRule& rule) {
+    check_attributes(element, rule);
+    if (rule.name == "host") check_power_state(element);
+    for (const pugi::xml_node& child : element.children()) {
+      const std::string_view name = child.name();
+      if (child.type() != pugi::node_element) {
+        problems_.fatal(text_place(child), "text inside <{}>: SimGrid reads tags and attributes only", rule.name);
+        continue;
+      }
+      const TagRule* const child_rule = find_tag(name);
+      if (child_rule == nullptr) {
+        problems_.fatal(place(child), "unknown tag <{}>{}", name, did_you_mean(name, tag_names()));
+      } else if (!child_rule->refusal.empty()) {
+        problems_.fatal(place(child), "<{}> cannot be used: {}", name, child_rule->refusal);
+      } else if (!contains_word(rule.children, name)) {
+        problems_.fatal(place(child), "<{}> cannot stand inside <{}>{}{}", name, rule.name,
+                        rule.children.empty() ? "" : "; it may hold ", rule.children);
+      } else {
+        check_element(child, *child_rule);
+      }
+    }
+    if (rule.name == "zone" || rule.name == "AS") check_zone_order(element);
+  }
+
+ private:
+  void check_attributes(const pugi::xml_node& element, const TagRule& rule) {
+    std::uint32_t seen = 0;  // bit i: rule.attributes[i]
+    for (const pugi::xml_attribute& attribute : element.attributes()) {
+      const std::string_view name = attribute.name();
+      std::size_t index = 0;
+      while (index < rule.attributes.size() && rule.attributes[index].name != name) ++index;
+      if (index == rule.attributes.size()) {
+        problems_.fatal(place(element), "<{}> has no attribute '{}'{}", rule.name, name,
+                        did_you_mean(name, attribute_names(rule)));
+        continue;
+      }
+      if ((seen >> index & 1U) != 0) problems_.fatal(place(element), "<{}> has attribute '{}' twice", rule.name, name);
+      seen |= 1U << index;
+      check_value(element, rule.attributes[index], attribute.value());
+    }
+    for (std::size_t i = 0; i < rule.attributes.size(); ++i) {
+      if (rule.attributes[i].required && (seen >> i & 1U) == 0) {
+        problems_.fatal(place(element), "<{}> lacks the attribute '{}'", rule.name, rule.attributes[i].name);
+      }
+    }
+  }
+
+  static std::vector<std::string> tag_names() {
+    std::vector<std::string> names;
+    names.reserve(tags.size());
+    for (const TagRule& tag : tags) names.emplace_back(tag.name);
+    return names;
+  }
+
+  static std::vector<std::string> attribute_names(const TagRule& rule) {
+    std::vector<std::string> names;
+    for (const AttributeRule& attribute : rule.attributes) names.emplace_back(attribute.name);
+    return names;
+  }
+
+  void check_power_state(const pugi::xml_node& host) {
+    const std::string_view state = host.attribute("pstate").as_string("0");
+    const std::size_t speeds = split(host.attribute("speed").value(), ',').size();
+    const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(state);
+    if (number && *number < speeds) return;
+    problems_.fatal(place(host), "host {}: pstate '{}' must be the number of one of its {} speeds, from 0",
+                    host.attribute("id").value(), state, speeds);
+  }
+
+  void check_value(const pugi::xml_node& element, const AttributeRule& rule, std::string_view value) {
+    const std::string fault = value_fault(rule, value);
+    if (fault.empty()) return;
+    const std::string_view id = element.attribute("id").value();
+    problems_.fatal(place(element), "{}{}{}: {} {}", element.name(), id.empty() ? "" : " ", id, rule.name, fault);
+  }
+
+  [[nodiscard]] std::string value_fault(const AttributeRule& rule, std::string_view value) const {
+    switch (rule.type) {
+      case Type::text:
+        return rule.required && rule.name == "id" && value.empty() ? "is empty" : "";
+      case Type::bandwidth:
+        return bandwidth_fault(value);
+      case Type::optional_bandwidth:
+        return value.empty() ? "" : bandwidth_fault(value);
+      case Type::latency:
+        return latency_fault(value);
+      case Type::speeds:
+        return speeds_fault(value);
+      case Type::count:
+        return count_fault(value);
+      case Type::number:
+        return number_fault(value);
+      case Type::choice:
+        if (contains_word(rule.choices, value)) return {};
+        return fmt::format("'{}' is not one of: {}", value, rule.choices);
+      case Type::file: {
+        namespace fs = std::filesystem;
+        std::error_code ignored;
+        if (value.empty() || fs::is_regular_file(value, ignored)) return {};
+        if (fs::is_regular_file(fs::path(directory_) / value, ignored)) return {};
+        return fmt::format("'{}' does not exist, neither in the working directory nor beside the platform file", value);
+      }
+    }
+    return {};
+  }
+
+  /// SimGrid wants properties first, then what a zone holds, then its routes. What follows the properties tells it
+  /// whether the zone holds inner zones or hosts; a link there means hosts, so inner zones must stand before links.
+  void check_zone_order(const pugi::xml_node& zone) {
+    constexpr std::string_view of_inner = "zone AS cluster peer zoneRoute ASroute bypassZoneRoute bypassASroute";
+    constexpr std::string_view of_hosts = "host router cabinet host_link route bypassRoute";
+    int stage = 0;
+    std::string_view first;  // the first child that is no property
+    std::string_view host;   // the first of those that only a zone with hosts has
+    for (const pugi::xml_node& child : zone.children()) {
+      const std::string_view name = child.name();
+      const bool route = name.ends_with("oute") || name.starts_with("bypass");
+      const int own = name == "prop" ? 0 : route ? 2 : 1;
+      if (own < stage) {
+        problems_.fatal(place(child), "<{}> must stand before the {} of its zone", name,
+                        own == 1 ? "routes" : "elements and routes");
+      }
+      stage = std::max(stage, own);
+      if (own == 0) continue;
+      if (first.empty()) first = name;
+      if (host.empty() && contains_word(of_hosts, name)) host = name;
+      const bool inner = contains_word(of_inner, name);
+      if (contains_word(of_inner, first) ? name == host : inner) {
+        if (host.empty()) {
+          problems_.fatal(place(child), "<{}> must stand before <{}> in its zone", name, first);
+        } else {
+          problems_.fatal(place(child), "a zone with <{}> cannot have <{}>: put the hosts into a zone of their own",
+                          inner ? host : first, name);
+        }
+        return;
+      }
+    }
+  }
+
+  const std::string& directory_;
+  PlatformProblems& problems_;
+};
+
+/// What stands outside the root element. SimGrid asks for its document type and takes no other.
+void check_prolog(const pugi::xml_document& document, PlatformProblems& problems) {
+  constexpr std::string_view wanted = "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">";
+  const pugi::xml_node root = document.document_element();
+  std::size_t types = 0;
+  for (const pugi::xml_node& node : document.children()) {
+    if (node.type() == pugi::node_element && node != root) {
+      problems.fatal(place(node), "a second root element <{}>", node.name());
+    } else if (node.type() == pugi::node_pcdata || node.type() == pugi::node_cdata) {
+      problems.fatal(text_place(node), "text outside <{}>", root.name());
+    } else if (node.type() == pugi::node_declaration) {
+      for (const pugi::xml_attribute& attribute : node.attributes()) {
+        const std::string_view name = attribute.name();
+        if (name != "version" && name != "encoding")
+          problems.fatal(place(node), "SimGrid does not take '{}' in <?xml ... ?>", name);
+      }
+    } else if (node.type() == pugi::node_doctype) {
+      std::vector<std::string_view> words;
+      for (const std::string_view word : split(node.value(), ' ')) {
+        if (!word.empty()) words.push_back(word);
+      }
+      const bool quoted = words.size() == 3 && words[2].size() > 2 && words[2].front() == words[2].back();
+      const std::string_view url = quoted ? words[2].substr(1, words[2].size() - 2) : "";
+      const bool known =
+          url == "https://simgrid.org/simgrid.dtd" || url == "http://simgrid.gforge.inria.fr/simgrid/simgrid.dtd";
+      if (++types > 1 || !known || words[0] != "platform" || words[1] != "SYSTEM") {
+        problems.fatal(place(node), "the document type must be {}, once", wanted);
+      }
+    }
+  }
+  if (types == 0) problems.fatal(place(root), "the line {} is missing before <{}>", wanted, root.name());
+}
+
+}  // namespace
+
+void check_schema(const pugi::xml_document& document, const std::string& directory, PlatformProblems& problems) {
+  check_prolog(document, problems);
+  const pugi::xml_node root = document.document_element();
+  if (std::string_view(root.name()) != "platform") {
+    problems.fatal(place(root), "the root element is <{}>, must be <platform>", root.name());
+    return;
+  }
+  SchemaCheck(directory, problems).check_element(root, *find_tag("platform"));
+  const std::string_view version = root.attribute("version").value();
+  if (!version.empty() && number_fault(version).empty() && version != "4" && version != "4.0" && version != "4.1") {
+    problems.fatal(place(root), "version '{}' of the platform format is not supported, must be 4.1", version);
+  }
+  std::size_t zones = 0;
+  for (const pugi::xml_node& child : root.children()) {
+    if (++zones == 2) {
+      problems.fatal(place(child), "a second <{}> beside the first: put all into one outermost zone", child.name());
+    }
+  }
+  if (zones == 0) problems.fatal(place(root), "<platform> is empty: it must hold a zone with hosts");
+}
+
+}  // namespace hcclsim::sim

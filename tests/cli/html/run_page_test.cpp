@@ -1,0 +1,104 @@
+#include "cli/html/run_page.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.hpp"
+#include "cli/html/link_data.hpp"
+#include "cli/html/memory_data.hpp"
+#include "cli/html/timeline_data.hpp"
+#include "tests/cli/sample_run.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+using testing::ElementsAre;
+
+RunOptions options_of_rank(Rank rank) {
+  RunOptions options;
+  options.rank = rank;
+  return options;
+}
+
+TEST(RunPage, ShowsAllRanksOfAFewAndSomeOfMany) {
+  EXPECT_THAT(ranks_of_page(options_of_rank(0), 1), ElementsAre(0));
+  EXPECT_THAT(ranks_of_page(options_of_rank(2), 4), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(ranks_of_page(options_of_rank(0), 8), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(ranks_of_page(options_of_rank(0), 4096), ElementsAre(0, 585, 1170, 1755, 2340, 2925, 3510, 4095));
+  EXPECT_THAT(ranks_of_page(options_of_rank(7), 4096), ElementsAre(0, 7, 585, 1170, 1755, 2340, 2925, 3510));
+}
+
+TEST(RunPage, ShowsTheRanksThatAreAskedForButNotTooMany) {
+  RunOptions options = options_of_rank(0);
+  options.trace_ranks = {3, 5};
+  EXPECT_THAT(ranks_of_page(options, 8), ElementsAre(3, 5));
+  options.trace_ranks.clear();
+  for (Rank rank = 0; rank < 100; ++rank) options.trace_ranks.push_back(rank);
+  EXPECT_EQ(ranks_of_page(options, 4096).size(), 32U);
+  options.trace_ranks.clear();
+  options.trace_all_ranks = true;
+  EXPECT_EQ(ranks_of_page(options, 4096).size(), 8U);
+}
+
+TEST(TimelineData, HasTheLastIterationInNanosecondsSinceItsBegin) {
+  const Json data = timeline_data(sample_run(), {0});
+  ASSERT_EQ(data["lanes"].size(), 3U);
+  const Json& compute = data["lanes"][0];
+  EXPECT_EQ(compute["name"], "Compute");
+  EXPECT_EQ(compute["start"], (Json{0, 2'000'000, 4'000'000, 9'000'000}));
+  EXPECT_EQ(compute["duration"], (Json{2'000'000, 2'000'000, 2'000'000, 1'000'000}));
+  std::vector<std::string> kinds;
+  for (const Json& kind : compute["kind"]) kinds.push_back(data["kinds"][kind.get<std::size_t>()].text());
+  EXPECT_THAT(kinds, ElementsAre("forward", "backward", "backward", "update"));
+  EXPECT_EQ(data["names"][compute["label"][3].get<std::size_t>()], "momentum");
+  EXPECT_EQ(data["lanes"][1]["name"], "Communication");
+  EXPECT_EQ(data["lanes"][1]["bytes"], (Json{10'000'000, 10'000'000}));
+  const Json& plane = data["lanes"][2];
+  EXPECT_EQ(plane["name"], "Plane 2");
+  EXPECT_EQ(plane["tasks"], true);
+  EXPECT_EQ(plane["label"], Json::array({1}));  // the peer
+  EXPECT_EQ(data["points"][1], (Json{"bp_start", 2'000'000}));
+  EXPECT_EQ(data["points"].back(), (Json{"iteration_end", 10'000'000}));
+  EXPECT_EQ(data["tasks_left_out"], 0);
+}
+
+TEST(TimelineData, LeavesOutTasksThatAreTooManyForAPage) {
+  RunReport report = sample_run();
+  for (int i = 0; i < 60'000; ++i) {
+    report.result.trace.add({.stream = 1, .kind = sim::SpanKind::copy, .start = 0.016, .end = 0.017, .iteration = 1});
+  }
+  const Json data = timeline_data(report, {0});
+  EXPECT_EQ(data["lanes"].size(), 2U);
+  EXPECT_EQ(data["tasks_left_out"], 1);
+}
+
+TEST(MemoryData, FollowsTheActivationsFromKernelToKernel) {
+  RunReport report = sample_run();
+  report.workload.activations = {700'000'000, 1'000'000'000, 1'000'000'000};
+  const Json data = memory_data(report);
+  EXPECT_EQ(data["date"].size(), 3U);  // equal neighbours are one step
+  EXPECT_EQ(data["activations"], (Json{700'000'000, 1'000'000'000, 0}));
+  EXPECT_DOUBLE_EQ(data["date"][1].get<double>(), 2e-3);
+  EXPECT_DOUBLE_EQ(data["date"][2].get<double>(), 6e-3);
+  Bytes fixed = 0;
+  for (const auto& [purpose, bytes] : data["fixed"].items()) fixed += bytes.get<Bytes>();
+  EXPECT_EQ(fixed + 1'000'000'000, data["peak"].get<Bytes>());
+}
+
+TEST(MemoryData, KnowsNothingOfTheActivationsOfAProfile) {
+  const Json data = memory_data(sample_run());
+  EXPECT_TRUE(data["date"].empty());
+  EXPECT_TRUE(data["activations"].empty());
+}
+
+TEST(LinkData, HasLoadsOfKindsAndOfLinksToFourDigits) {
+  const LinkReport report{
+      5e-3, {{"HCCS", 10e9, 2, 35e6, {1, 0.5}, {0.75, 0.250004}}}, {{"h1", "HCCS", 10e9, 20e6, {1, 1e-9}}}};
+  EXPECT_EQ(link_data(report), Json::parse(R"({
+    "interval_s": 0.005,
+    "kinds": [{"kind": "HCCS", "links": 2, "capacity_Bps": 1e10, "bytes": 3.5e7, "busiest": [1.0, 0.5], "mean": [0.75, 0.25]}],
+    "links": [{"name": "h1", "kind": "HCCS", "capacity_Bps": 1e10, "bytes": 2e7, "load": [1.0, 0]}]})"));
+}
+
+}  // namespace
+}  // namespace hcclsim::cli

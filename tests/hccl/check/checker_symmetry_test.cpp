@@ -1,0 +1,261 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hccl/check/check.hpp"
+#include "hccl/check/symmetry/symmetry.hpp"
+#include "hccl/collective/algorithm/halving_doubling.hpp"
+#include "hccl/collective/algorithm/hierarchical.hpp"
+#include "hccl/collective/algorithm/mesh.hpp"
+#include "hccl/collective/algorithm/ring.hpp"
+#include "hccl/collective/staging.hpp"
+#include "hccl/schedule/difference.hpp"
+#include "tests/support/check_text.hpp"
+#include "tests/support/collective_algorithms.hpp"
+#include "tests/support/mutation.hpp"
+
+/// One rank in place of all says the same as all ranks.
+namespace hcclsim::hccl {
+namespace {
+
+using test::text_of;
+
+constexpr CheckOptions by_rotation{.rotation_from = 2};
+constexpr CheckOptions rank_by_rank{.rotation_from = ~Rank{0}};
+
+/// What both reports say, but for the words; with races, the levels up to L3.
+std::string essence(const CheckReport& report) {
+  std::string text = report.ok ? "ok" : "refused";
+  for (const LevelReport& level : report.levels) {
+    text += fmt::format(" {}{}", level.level, level.ok ? "" : "!");
+    if (!level.ok && level.level == "L3") return text;
+  }
+  if (report.order) {
+    text += fmt::format(" alike {} additions {} bound {} signature {:016x}", report.order->same_on_all_ranks,
+                        report.order->additions, report.order->error_bound, report.order->signature);
+  }
+  if (report.distances) {
+    const Distances& found = *report.distances;
+    text += fmt::format(" steps {}/{} sent {}/{} reduced {}/{}", found.steps, found.least_steps, found.sent,
+                        found.least_sent, found.reduced, found.least_reduced);
+  }
+  return text;
+}
+
+struct SymmetryTally {
+  std::size_t compared = 0;
+  std::size_t by_servers = 0;  ///< of them; they turn by more than one rank
+  std::size_t refused = 0;
+};
+
+/// Compares both ways if the schedule rotates.
+void compare(const Schedule& schedule, const std::string& name, SymmetryTally& tally) {
+  const std::optional<Rotation> rotation = Rotation::of(schedule);
+  if (!rotation) return;
+  const CheckReport one = check(schedule, by_rotation);
+  const CheckReport all = check(schedule, rank_by_rank);
+  ++tally.compared;
+  if (rotation->period() > 1) ++tally.by_servers;
+  if (!all.ok) ++tally.refused;
+  ASSERT_EQ(essence(one), essence(all)) << name << "\nby rotation: " << text_of(one)
+                                        << "\nrank by rank: " << text_of(all);
+}
+
+/// All algorithms, on the work memory and called one by one through a communicator's buffer of a few windows; payloads
+/// and windows divide by the ranks.
+template <typename Visit>
+void for_each_schedule(const std::vector<Rank>& rank_counts, const Visit& visit) {
+  for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
+    for (const Rank ranks : rank_counts) {
+      if (!algorithm.fits(ranks)) continue;
+      const Operation operation = test::operation_of(algorithm, ranks, std::uint64_t{ranks} * 96);
+      const Schedule schedule = algorithm.build(operation);
+      const std::string name = fmt::format("{} {}", name_of(algorithm.collective), algorithm.name);
+      visit(schedule, name);
+      const Bytes all = operation.payload();
+      if (schedule.scratch > all / 3 || algorithm.collective == Collective::barrier) continue;
+      visit(staged(operation, {LaunchMode::op, all / 3}, algorithm.build), name + ", op");
+    }
+  }
+}
+
+TEST(CheckerSymmetry, OneRankSaysTheSameAsAllOfRightSchedules) {
+  std::map<std::string, SymmetryTally> tallies;
+  for_each_schedule({2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 33}, [&](const Schedule& schedule, const std::string& name) {
+    compare(schedule, fmt::format("{}, {} ranks", name, schedule.ranks), tallies[name]);
+  });
+  for (const auto& [name, tally] : tallies) EXPECT_EQ(tally.refused, 0U) << name;
+  EXPECT_EQ(tallies["allreduce ring"].compared, 11U);
+  EXPECT_EQ(tallies["allreduce ring, op"].compared, 11U);
+  EXPECT_EQ(tallies["allreduce two-shot"].compared, 11U);
+  EXPECT_EQ(tallies["allreduce halving-doubling"].compared, 0U);
+  // Turned by servers, of which two ranks are none.
+  EXPECT_EQ(tallies["allreduce 2 x rest, mesh, nhr, reduced by a core"].by_servers, 4U);
+  EXPECT_EQ(tallies["reduce-scatter 2 x 2 x rest, ring, mesh, mesh"].by_servers, 4U);
+  EXPECT_GT(tallies["allreduce 4 servers, ring and ring, op"].by_servers, 0U);
+  EXPECT_GT(tallies["allgather 2 x rest, mesh, nhr, reduced by a core, op"].by_servers, 0U);
+  std::size_t by_servers = 0;
+  for (const auto& [name, tally] : tallies) by_servers += tally.by_servers;
+  EXPECT_GT(by_servers, 100U);
+}
+
+TEST(CheckerSymmetry, OneRankSaysTheSameAsAllOfWrongSchedules) {
+  std::mt19937_64 random(4);
+  SymmetryTally tally;
+  std::map<std::string, std::size_t> kinds;
+  for_each_schedule({2, 3, 4, 6, 9, 16}, [&](const Schedule& schedule, const std::string& name) {
+    if (!Rotation::of(schedule)) return;
+    for (std::size_t kind = 0; kind < test::mutations; ++kind) {
+      for (int repetition = 0; repetition < 6; ++repetition) {
+        const auto mutation = static_cast<test::Mutation>(kind);
+        const std::optional<Schedule> mutant = test::mutate_closed_form(schedule, mutation, random);
+        if (!mutant) continue;
+        const std::size_t before = tally.refused;
+        compare(*mutant, fmt::format("{}, {} ranks: {}", name, schedule.ranks, name_of(mutation)), tally);
+        if (tally.refused > before) ++kinds[std::string(name_of(mutation))];
+      }
+    }
+  });
+  // Closed forms have no place for the one kind; every other one is refused again and again.
+  EXPECT_EQ(kinds.size(), test::mutations - 1);
+  for (const auto& [kind, count] : kinds) EXPECT_GT(count, 50U) << kind;
+  EXPECT_GT(tally.compared, 3000U);
+  EXPECT_GT(tally.by_servers, 1000U);
+}
+
+/// The second rank of every server writes to the first one after its last task.
+TEST(CheckerSymmetry, ARankThatHasEndedInTheMiddleOfItsServer) {
+  const Operation operation{.ranks = 16, .elements = 16 * 96};
+  std::size_t compared = 0;
+  for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
+    if (algorithm.collective != Collective::allreduce || !algorithm.fits(operation.ranks)) continue;
+    Schedule schedule = algorithm.build(operation);
+    const std::optional<Rotation> rotation = Rotation::of(schedule);
+    if (!rotation || rotation->period() == 1) continue;
+    ASSERT_TRUE(check(schedule, by_rotation).ok) << algorithm.name;
+    const auto groups = static_cast<std::uint16_t>(schedule.groups.size());
+    for (const Rank member : {0U, 1U}) schedule.groups.push_back(Group::ordered(rotation->period(), {member}));
+    Task task;
+    task.kind = TaskKind::post;
+    task.peer = {Peer::Kind::offset, static_cast<std::uint16_t>(groups + 1), {}};
+    task.notify.base = static_cast<std::int32_t>(schedule.notifies++);
+    Task wait = task;
+    wait.kind = TaskKind::wait;
+    Task write;
+    write.kind = TaskKind::write;
+    write.peer = {Peer::Kind::offset, groups, {}};
+    const auto alone = [](std::uint16_t group, std::vector<Task> tasks) {
+      return Strand{.group = group, .loops = {{.tasks = std::move(tasks)}}};
+    };
+    schedule.stages.push_back(
+        {"late", {alone(groups, {task}), alone(static_cast<std::uint16_t>(groups + 1), {wait, write})}});
+    ASSERT_TRUE(Rotation::of(schedule)) << algorithm.name;
+    const CheckReport report = check(schedule, by_rotation);
+    ASSERT_EQ(report.levels.back().level, "L3") << text_of(report);
+    EXPECT_EQ(report.levels.back().findings.at(0).kind, "after-end") << text_of(report);
+    EXPECT_EQ(essence(report), essence(check(schedule, rank_by_rank)));
+    ++compared;
+  }
+  EXPECT_GT(compared, 3U);
+}
+
+TEST(CheckerSymmetry, BuffersThatAreTooSmallForSomeRanks) {
+  SymmetryTally tally;
+  for_each_schedule({2, 3, 4, 6, 9, 16}, [&](const Schedule& schedule, const std::string& name) {
+    if (!Rotation::of(schedule)) return;
+    for (const Buffer buffer : {Buffer::scratch, Buffer::ccl}) {
+      for (const Bytes missing : {Bytes{128}, schedule.size(buffer, 0) / 2, schedule.size(buffer, 0)}) {
+        Schedule small = schedule;
+        Bytes& size = buffer == Buffer::scratch ? small.scratch : small.ccl;
+        if (missing > size || missing == 0) continue;
+        size -= missing;
+        EXPECT_EQ(essence(check(small, by_rotation)), essence(check(small, rank_by_rank))) << name << missing;
+        ++tally.compared;
+        if (!check(small, by_rotation).ok) ++tally.refused;
+      }
+    }
+  });
+  EXPECT_GT(tally.refused, 100U);
+  // A single copy into a buffer with room for the slice of rank 0 alone.
+  Schedule copy = ring_allreduce({4, 4 * 96}, true);
+  Task task;
+  task.source.cuts = {{.parts = 4, .index = {0, 1, 0, 0}}};
+  task.destination = task.source;
+  task.destination.buffer = Buffer::scratch;
+  copy.stages = {{"copy", {{.loops = {{.tasks = {task}}}}}}};
+  copy.scratch = Bytes{96} * 4;
+  const CheckReport report = check(copy, by_rotation);
+  ASSERT_FALSE(report.levels.front().ok) << text_of(report);
+  EXPECT_EQ(report.levels.front().findings.at(0).kind, "range");
+}
+
+TEST(CheckerSymmetry, OneRankDecidesWhetherSchedulesDiffer) {
+  std::mt19937_64 random(6);
+  std::size_t equal = 0;
+  std::size_t different = 0;
+  for_each_schedule({2, 3, 4, 9}, [&](const Schedule& schedule, const std::string& name) {
+    for (std::size_t kind = 0; kind < test::mutations; ++kind) {
+      const auto mutation = static_cast<test::Mutation>(kind);
+      const std::optional<Schedule> mutant = test::mutate_closed_form(schedule, mutation, random);
+      if (!mutant || !rotate_alike(schedule, *mutant) || !check(*mutant, {.last_level = 0}).ok) continue;
+      const bool all = difference(schedule, *mutant).equal();
+      EXPECT_EQ(difference(schedule, *mutant, most_compared_tasks, 1).equal(), all) << name << name_of(mutation);
+      ++(all ? equal : different);
+    }
+  });
+  EXPECT_GT(equal, 5U);
+  EXPECT_GT(different, 100U);
+}
+
+/// A loop in two: the later rounds are those of the second one.
+void split_loop(Schedule& schedule, std::size_t number, std::int32_t at) {
+  std::vector<Loop>& loops = schedule.stages[0].strands[0].loops;
+  Loop later = loops.at(number);
+  loops[number].rounds.base = at;
+  later.rounds.base -= at;
+  for (Task& task : later.tasks) {
+    for (Range* range : {&task.source, &task.destination}) {
+      for (Cut& cut : range->cuts) cut.index.base += at * cut.index.round;
+    }
+  }
+  loops.insert(loops.begin() + static_cast<std::ptrdiff_t>(number) + 1, later);
+}
+
+TEST(CheckerSymmetry, ALargeRingWrittenOtherwiseIsTheSame) {
+  const Schedule ring = ring_allreduce({16384, 16384 * 64}, true);
+  Schedule other = ring;
+  split_loop(other, 0, 10'000);
+  ASSERT_TRUE(rotate_alike(ring, other));
+  const ScheduleDifference same = difference(ring, other, most_compared_tasks, 1);
+  EXPECT_TRUE(same.equal() && same.shown_for_all);
+  EXPECT_EQ(same.compared_ranks, 1U);
+  // Another payload is turned in other steps.
+  EXPECT_FALSE(rotate_alike(ring, ring_allreduce({16384, 16384 * 32}, true)));
+  EXPECT_FALSE(rotate_alike(ring, halving_doubling_allreduce({16384, 16384 * 64}, true)));
+}
+
+TEST(CheckerSymmetry, HierarchyOn16384Ranks) {
+  const Operation operation{.ranks = 16384, .elements = std::uint64_t{16384} * 32};
+  const CheckReport report = check(hierarchical(operation, {{8, Algorithm::mesh}, {2048, Algorithm::nhr}}));
+  EXPECT_TRUE(report.ok) << text_of(report);
+  ASSERT_TRUE(report.distances && report.order);
+  EXPECT_EQ(report.distances->sent, report.distances->least_sent);
+  EXPECT_EQ(report.order->additions, 7U + 11U);
+}
+
+TEST(CheckerSymmetry, RingOn16384Ranks) {
+  const CheckReport report = check(ring_allreduce({16384, 16384 * 64}, true));
+  EXPECT_TRUE(report.ok) << text_of(report);
+  ASSERT_TRUE(report.distances && report.order);
+  EXPECT_EQ(report.distances->steps, 2U * 16383);
+  EXPECT_EQ(report.distances->sent, report.distances->least_sent);
+  EXPECT_EQ(report.order->additions, 16383U);
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl

@@ -1,0 +1,114 @@
+#include "hccl/runtime/folding.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hccl/runtime/bottleneck.hpp"
+#include "tests/support/collective_algorithms.hpp"
+#include "tests/support/simulation.hpp"
+
+/// One server in place of all gives the figures of all.
+namespace hcclsim::hccl {
+namespace {
+
+struct Figures {
+  std::uint32_t servers = 1;
+  std::vector<double> numbers;  ///< dates, transfers, bytes on links
+};
+
+Figures figures(const std::string& platform, const Schedule& schedule, const std::vector<Rank>& npus, bool fold) {
+  const std::vector<double> found = test::in_child([&] {
+    sim::Cluster cluster(platform);
+    std::vector<std::string> notes;
+    const device::Soc soc = device::resolve_soc(cluster, 0, notes);
+    const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+    const SimulateOptions options{.launch = LaunchMode::op, .iterations = 3, .warmups = 1, .fold = fold};
+    const SimulatedCollectives result =
+        simulate_collectives(cluster, soc, costs, options,
+                             {{.name = "one", .schedule = std::make_shared<const Schedule>(schedule), .ranks = npus}});
+    const CollectiveTime& time = result.calls.front();
+    std::vector<double> numbers{result.servers_alike + 0.,
+                                time.start,
+                                time.end,
+                                time.duration,
+                                time.per_iteration,
+                                result.makespan,
+                                result.simulated + 0.,
+                                result.transfers + 0.,
+                                time.stats.transfers + 0.,
+                                time.stats.on_links,
+                                time.stats.reducing,
+                                time.stats.copying};
+    for (const CollectiveStats::LinkLoad& load : time.stats.busiest_links) numbers.push_back(load.time);
+    return numbers;
+  });
+  return {static_cast<std::uint32_t>(found.front()), {found.begin() + 1, found.end()}};
+}
+
+/// Compares both ways; returns the servers that one stood for.
+std::uint32_t compare(const std::string& platform, const Schedule& schedule, const std::string& what,
+                      const std::vector<Rank>& npus = {}) {
+  const Figures folded = figures(platform, schedule, npus, true);
+  const Figures all = figures(platform, schedule, npus, false);
+  EXPECT_EQ(all.servers, 1U);
+  EXPECT_EQ(folded.numbers.size(), all.numbers.size()) << what;
+  for (std::size_t i = 0; i < all.numbers.size() && i < folded.numbers.size(); ++i) {
+    EXPECT_NEAR(folded.numbers[i], all.numbers[i], 1e-12 * all.numbers[i]) << what << ", figure " << i;
+  }
+  return folded.servers;
+}
+
+TEST(Folding, ChangesNoFigure) {
+  const std::string shipped = HCCLSIM_PLATFORM_DIR;
+  const std::vector<std::pair<std::string, Rank>> platforms{
+      {test::write_platform({.servers = 3, .npus_per_server = 2}), 6},
+      {shipped + "/atlas800t-a2-x2.xml", 16},
+      {shipped + "/atlas800-9000-x4.xml", 32}};
+  std::uint32_t folded = 0;
+  for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
+    for (const auto& [platform, ranks] : platforms) {
+      if (!algorithm.fits(ranks)) continue;
+      const Schedule schedule = algorithm.build(test::operation_of(algorithm, ranks, std::uint64_t{ranks} * 960));
+      const std::string what = algorithm.name + ' ' + std::string(name_of(algorithm.collective)) + " on " + platform;
+      if (compare(platform, schedule, what) > 1) ++folded;
+    }
+  }
+  EXPECT_GT(folded, 100U);
+}
+
+TEST(Folding, OnlyWhereServersAreAlike) {
+  const Operation operation{.ranks = 6, .elements = 6 * 960};
+  const auto ring = [](const Operation& of) {
+    for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
+      if (algorithm.collective == Collective::allreduce && algorithm.name == "ring") return algorithm.build(of);
+    }
+    return Schedule{};
+  };
+  const std::string alike = test::write_platform({.servers = 3, .npus_per_server = 2});
+  EXPECT_EQ(compare(alike, ring(operation), "alike"), 3U);
+  EXPECT_EQ(compare(alike, ring(operation), "named", {0, 1, 2, 3, 4, 5}), 3U);
+  EXPECT_EQ(compare(alike, ring(operation), "in another order", {0, 2, 1, 3, 4, 5}), 1U);
+  // Ranks that end in the middle of a server, slices that differ, a single server.
+  Operation five = operation;
+  five.ranks = 5;
+  EXPECT_EQ(compare(alike, ring(five), "five"), 1U);
+  Operation uneven = operation;
+  uneven.elements = 1001;
+  EXPECT_EQ(compare(alike, ring(uneven), "uneven"), 1U);
+  EXPECT_EQ(compare(test::write_platform({.servers = 1, .npus_per_server = 6}), ring(operation), "one"), 1U);
+  // One port is slower than the others.
+  std::ifstream file(alike);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string port = "<link id=\"nic-3\" bandwidth=\"5GBps\"";
+  ASSERT_NE(text.find(port), std::string::npos);
+  text.replace(text.find(port), port.size(), "<link id=\"nic-3\" bandwidth=\"4GBps\"");
+  EXPECT_EQ(compare(test::write_temporary("slower.xml", text), ring(operation), "slower"), 1U);
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl

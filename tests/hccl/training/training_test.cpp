@@ -1,0 +1,265 @@
+#include "hccl/training/training.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "tests/support/simulation.hpp"
+#include "tests/support/units.hpp"
+
+/// Timelines computed by hand for a network of three gradients.
+///
+/// The platform's links carry 10 GB/s inside and 5 GB/s between servers; task costs are the defaults. A segment has
+/// 20480 bytes of fp32. A ring round of two ranks moves 10240 bytes and takes, in us:
+///   post 1 + wait 0.02 + set-up 0.6 + latency 1 + 1.024 + post 1 + wait 0.02 = 4.664
+/// and an allreduce of two ranks has two rounds: 9.328.
+namespace hcclsim::hccl {
+namespace {
+
+using test::us;
+
+device::Workload three_gradients() {
+  device::Workload workload;
+  workload.title = "by hand";
+  workload.batch = 1;
+  workload.kernels = {{"forward", models::Phase::forward, 10 * us},
+                      {"backward 0", models::Phase::backward, 20 * us},
+                      {"backward 1", models::Phase::backward, 30 * us},
+                      {"backward 2", models::Phase::backward, 40 * us}};
+  for (std::uint32_t g = 0; g < 3; ++g) {
+    device::TimedGradient gradient;
+    gradient.name = fmt::format("g{}", g);
+    gradient.parameter = 2 - g;
+    gradient.elements = 5120;
+    gradient.kernel = g + 1;
+    gradient.update = {{"update", models::Phase::update, 5 * us}};
+    workload.gradients.push_back(gradient);
+  }
+  return workload;
+}
+
+const std::vector<Segment> each{{0, 0}, {1, 1}, {2, 2}};
+
+struct Case {
+  test::TestPlatform platform;
+  TrainingOptions options;
+  device::Workload workload = three_gradients();
+};
+
+/// iteration_end, bp_end, step_time, exposed, compute, then start and end of each allreduce, then start and end of the
+/// checks, end of their kernels, start and end of the flag's allreduce.
+std::vector<double> simulate(const Case& setting) {
+  return test::in_child([&] {
+    sim::Cluster cluster(test::write_platform(setting.platform));
+    std::vector<std::string> notes;
+    const device::Soc soc = device::find_soc(setting.platform.soc, notes);
+    const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+    const TrainingResult result = simulate_training(cluster, setting.workload, soc, costs, setting.options);
+    std::vector<double> numbers{result.iteration_end, result.bp_end, result.step_time, result.exposed_communication,
+                                result.compute};
+    for (const SegmentResult& segment : result.segments) {
+      numbers.push_back(segment.start);
+      numbers.push_back(segment.end);
+    }
+    if (result.checks.has_value()) {
+      const GradientCheckTimes& checks = *result.checks;
+      for (const Seconds date : {checks.start, checks.end, checks.kernels_end, checks.flag_start, checks.flag_end}) {
+        numbers.push_back(date);
+      }
+    }
+    return numbers;
+  });
+}
+
+void expect_all_near(const std::vector<double>& actual, const std::vector<double>& expected_us) {
+  ASSERT_EQ(actual.size(), expected_us.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected_us[i] * us, 1e-15) << "number " << i;
+}
+
+class BothNetworks : public testing::TestWithParam<sim::NetworkKind> {};
+INSTANTIATE_TEST_SUITE_P(Training, BothNetworks, testing::Values(sim::NetworkKind::simgrid, sim::NetworkKind::fluid),
+                         [](const auto& info) { return std::string(sim::name_of(info.param)); });
+
+TEST_P(BothNetworks, SerialAllreducesFollowTheBackwardPass) {
+  const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam()}};
+  // bp_end 100; three allreduces in series; three updates of 5.
+  expect_all_near(simulate(setting),
+                  {142.984, 100, 142.984, 27.984, 115, 100, 109.328, 109.328, 118.656, 118.656, 127.984});
+}
+
+TEST_P(BothNetworks, ParallelAllreducesHideInTheBackwardPass) {
+  const Case setting{{}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}};
+  // Ready at 30, 60, 100; the updates run beside the backward pass but the last, which ends the iteration.
+  expect_all_near(simulate(setting), {114.328, 100, 114.328, 9.328, 105, 30, 39.328, 60, 69.328, 100, 109.328});
+}
+
+TEST_P(BothNetworks, InOpModeACollectiveBeginsWhenItsHostHasIssuedIt) {
+  test::TestPlatform platform;
+  platform.properties = {{"op.launch_us", "50"}};
+  const Case late{
+      platform, {.npus = 2, .segments = each, .hcom_parallel = true, .launch = LaunchMode::op, .network = GetParam()}};
+  // Issued at 50, 100 and 150, ready at 30, 60 and 100.
+  const std::vector<double> hosts = simulate(late);
+  EXPECT_NEAR(hosts.at(5), 50 * us, 1e-15);
+  EXPECT_NEAR(hosts.at(7), 100 * us, 1e-15);
+  EXPECT_NEAR(hosts.at(9), 150 * us, 1e-15);
+  // A copy into the communicator's buffer and one out of it, 20,480 bytes read and written over HBM, around the ring.
+  std::vector<std::string> notes;
+  const double copy = 0.6 * us + 2 * 20480 / device::find_soc(platform.soc, notes).hbm_bandwidth;
+  EXPECT_NEAR(hosts.at(6) - hosts.at(5), 9.328 * us + 2 * copy, 1e-15);
+  // Launches of 10 us run ahead of the device.
+  const Case hidden{
+      {}, {.npus = 2, .segments = each, .hcom_parallel = true, .launch = LaunchMode::op, .network = GetParam()}};
+  const std::vector<double> ahead = simulate(hidden);
+  EXPECT_NEAR(ahead.at(5), 30 * us, 1e-15);
+  EXPECT_NEAR(ahead.at(9), 100 * us, 1e-15);
+}
+
+TEST_P(BothNetworks, ASegmentWaitsForTheOneBefore) {
+  // Slow links: 1024 us of transfer per round at 10 MB/s, 1027.64 per round, 2055.28 per allreduce.
+  test::TestPlatform slow;
+  slow.inner_bandwidth = "10MBps";
+  const Case setting{slow, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}};
+  expect_all_near(simulate(setting),
+                  {30 + 3 * 2055.28 + 5, 100, 30 + 3 * 2055.28 + 5, 3 * 2055.28 - 70 - 10, 115 - 0, 30, 30 + 2055.28,
+                   30 + 2055.28, 30 + 2 * 2055.28, 30 + 2 * 2055.28, 30 + 3 * 2055.28});
+}
+
+TEST_P(BothNetworks, TwoServersReduceInThreeSteps) {
+  test::TestPlatform platform;
+  platform.servers = 2;
+  const Case setting{platform, {.npus = 4, .segments = {{0, 2}}, .network = GetParam()}};
+  // 61440 bytes. Reduce-scatter in the server, one round of 30720: 3.64 + 3.072 = 6.712.
+  // Between servers halving-doubling of 30720, slices of 15360; RDMA reduces by the core:
+  //   halving: 1.02 + 7 + 2 + 3.072 + 1.02 + (0.6 + 1.536) = 16.248, doubling without the reduction: 14.112.
+  // All-gather: 6.712. Sum 43.784.
+  expect_all_near(simulate(setting), {158.784, 100, 158.784, 43.784, 115, 100, 143.784});
+}
+
+TEST_P(BothNetworks, TwoServersInParallelWithTheBackwardPass) {
+  test::TestPlatform platform;
+  platform.servers = 2;
+  const Case setting{platform, {.npus = 4, .segments = each, .hcom_parallel = true, .network = GetParam()}};
+  // An allreduce of 20480 bytes: 4.664 in the server; between servers slices of 5120, halving 1.02 + 7 + 2 + 1.024 +
+  // 1.02 + (0.6 + 0.512) = 13.176 and doubling 12.064; 4.664 in the server. Sum 34.568.
+  // The second waits for the first (64.568), the third for its gradient (100). The update of the second lasts from
+  // 99.136 to 104.136, that of the third ends the iteration.
+  expect_all_near(simulate(setting),
+                  {139.568, 100, 139.568, 30.432, 109.136, 30, 64.568, 64.568, 99.136, 100, 134.568});
+}
+
+TEST_P(BothNetworks, OneNpuDoesNotCommunicate) {
+  const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam()}};
+  expect_all_near(simulate(setting), {115, 100, 115, 0, 115, 100, 100});
+}
+
+/// An overflow check of 2 us per gradient, and a flag to be reduced.
+device::Workload with_overflow_check() {
+  device::Workload workload = three_gradients();
+  workload.overflow_flag = true;
+  for (device::TimedGradient& gradient : workload.gradients) {
+    gradient.checks = {{"overflow_check", models::Phase::update, 2 * us}};
+  }
+  return workload;
+}
+
+/// A norm of 3 us per gradient, then the factor of the clip in 4 us.
+device::Workload with_clipping(device::Workload workload = three_gradients()) {
+  for (device::TimedGradient& gradient : workload.gradients) {
+    gradient.checks.push_back({"norm", models::Phase::update, 3 * us});
+  }
+  workload.clip_factor = {"clip_factor", models::Phase::update, 4 * us};
+  return workload;
+}
+
+// The flag's allreduce: one of two ranks has the element. A round in which it moves takes 3.6404 us (post, wait,
+// set-up, latency, 4 bytes at 10 GB/s, post, wait), two rounds 7.2808 us.
+TEST_P(BothNetworks, AnOverflowCheckHoldsBackAllUpdates) {
+  const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam()}, with_overflow_check()};
+  // Allreduces as without the check, until 127.984; checks until 133.984; the flag until 141.2648; updates of 15.
+  expect_all_near(simulate(setting), {156.2648, 100, 156.2648, 27.984 + 7.2808, 121, 100, 109.328, 109.328, 118.656,
+                                      118.656, 127.984, 127.984, 141.2648, 133.984, 133.984, 141.2648});
+}
+
+TEST_P(BothNetworks, InParallelOnlyChecksRunBesideTheBackwardPass) {
+  const Case setting{
+      {}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}, with_overflow_check()};
+  // Checks from 39.328, 69.328 and 109.328 on; the flag from 111.328 to 118.6088; then all three updates.
+  expect_all_near(simulate(setting), {133.6088, 100, 133.6088, 9.328 + 7.2808, 117, 30, 39.328, 60, 69.328, 100,
+                                      109.328, 39.328, 118.6088, 111.328, 111.328, 118.6088});
+}
+
+TEST_P(BothNetworks, ClippingNeedsNoCommunication) {
+  const Case setting{{}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}, with_clipping()};
+  // The last norm from 109.328 to 112.328, the factor until 116.328, then all three updates.
+  expect_all_near(simulate(setting), {131.328, 100, 131.328, 9.328, 122, 30, 39.328, 60, 69.328, 100, 109.328, 39.328,
+                                      116.328, 116.328, 0, 0});
+}
+
+TEST_P(BothNetworks, TheFlagIsReducedBesideTheClipFactor) {
+  const Case setting{
+      {}, {.npus = 2, .segments = {{0, 2}}, .network = GetParam()}, with_clipping(with_overflow_check())};
+  // 61440 bytes take 2 · (3.64 + 3.072) = 13.424. Checks and norms of 15 end at 128.424, the factor at 132.424, the
+  // flag at 135.7048; updates of 15.
+  expect_all_near(simulate(setting), {150.7048, 100, 150.7048, 13.424 + 3.2808, 134, 100, 113.424, 113.424, 135.7048,
+                                      132.424, 128.424, 135.7048});
+}
+
+TEST_P(BothNetworks, OneNpuChecksWithoutCommunication) {
+  const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam()}, with_overflow_check()};
+  expect_all_near(simulate(setting), {121, 100, 121, 0, 121, 100, 100, 100, 106, 106, 106, 106});
+}
+
+TEST(Training, ASlowRankDelaysTheOthers) {
+  Case setting{{}, {.npus = 2, .segments = {{0, 2}}, .iterations = 2}};
+  setting.options.skew = device::Skew({.speeds = {1.0, 0.5}}, 2);
+  // Rank 1 needs 200 for its kernels; rank 0 waits for it from 100 on. 61440 bytes: 2 · (3.64 + 3.072) = 13.424 after
+  // the slow rank's first post. Updates take 15 on rank 0 and 30 on rank 1, so in the second iteration rank 0 starts
+  // 15 before rank 1.
+  const std::vector<double> numbers = simulate(setting);
+  EXPECT_NEAR(numbers[1], 100 * us, 1e-15);
+  EXPECT_NEAR(numbers[5], 100 * us, 1e-15);
+  EXPECT_NEAR(numbers[6], (200 + 15 + 13.424) * us, 1e-15);
+}
+
+TEST(Training, RecordsTheTransfersOfTheLastIterationOnDemand) {
+  const auto flows = [](bool record) {
+    return test::in_child([&] {
+      sim::Cluster cluster(test::write_platform({}));
+      std::vector<std::string> notes;
+      const device::Soc soc = device::find_soc(test::TestPlatform{}.soc, notes);
+      const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+      const TrainingResult result = simulate_training(cluster, three_gradients(), soc, costs,
+                                                      {.npus = 2, .segments = each, .record_flows = record});
+      std::vector<double> numbers;
+      for (const sim::Flow& flow : result.flows) {
+        numbers.insert(numbers.end(),
+                       {flow.bytes, (flow.end - flow.start) / us, flow.start > result.last_fp_start ? 1.0 : 0.0});
+      }
+      return numbers;
+    });
+  };
+  EXPECT_TRUE(flows(false).empty());
+  // In each of three allreduces two ranks send two halves of 20480 bytes, 10240 each, at 10 GB/s.
+  const std::vector<double> numbers = flows(true);
+  ASSERT_EQ(numbers.size(), 3U * 12);
+  for (std::size_t i = 0; i < numbers.size(); i += 3) {
+    EXPECT_DOUBLE_EQ(numbers[i], 10240);
+    EXPECT_NEAR(numbers[i + 1], 1.024, 1e-9);
+    EXPECT_EQ(numbers[i + 2], 1);
+  }
+}
+
+TEST(Training, RejectsRanksThatDoNotTakePart) {
+  const auto run = [](TrainingOptions options) { (void)simulate(Case{{}, std::move(options)}); };
+  EXPECT_THROW(run({.npus = 3, .segments = each}), Error);
+  EXPECT_THROW(run({.npus = 2, .segments = each, .rank = 2}), Error);
+  EXPECT_THROW(run({.npus = 2, .segments = each, .traced = {5}}), Error);
+  EXPECT_THROW(run({.npus = 2, .segments = each, .iterations = 0}), Error);
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl

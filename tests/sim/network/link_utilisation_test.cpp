@@ -1,0 +1,146 @@
+#include "sim/network/link_utilisation.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/sim/simulate.hpp"
+
+namespace hcclsim::sim {
+namespace {
+
+using testing::DoubleNear;
+using testing::Pointwise;
+
+constexpr Seconds us = 1e-6;
+
+/// A transfer between NPUs, for which the routes are looked up in the child.
+struct Given {
+  Rank from = 0;
+  Rank to = 0;
+  double bytes = 0;
+  Seconds start = 0;
+  Seconds end = 0;
+};
+
+/// What `figures` takes from the utilisation of these transfers.
+std::vector<double> utilisation(const std::string& file, const std::vector<Given>& transfers,
+                                const Intervals& intervals, std::size_t most_links,
+                                const std::function<std::vector<double>(Cluster&, const LinkUtilisation&)>& figures) {
+  return numbers_of_child([&] {
+    Cluster cluster(platform(file));
+    std::vector<Flow> flows;
+    for (const Given& one : transfers) {
+      flows.push_back({&cluster.route(one.from, one.to), one.bytes, one.start, one.end});
+    }
+    return figures(cluster, link_utilisation(cluster, flows, intervals, most_links));
+  });
+}
+
+void expect_near(const std::vector<double>& found, const std::vector<double>& expected) {
+  EXPECT_THAT(found, Pointwise(DoubleNear(1e-9), expected));
+}
+
+/// Two transfers into one port of 25 GB/s: the first alone for 1 us, then both with half of it up to 5 us.
+const std::vector<Given> into_one_port{{0, 1, 75e3, 0, 5 * us}, {2, 1, 50e3, 1 * us, 5 * us}};
+
+TEST(LinkUtilisation, FollowsTheSharesOfTransfersThatMeet) {
+  const auto figures = [](Cluster& cluster, const LinkUtilisation& found) {
+    std::vector<double> numbers;
+    for (const LinkUtilisation::OfLink& link : found.links) {
+      numbers.push_back(link.bytes);
+      numbers.insert(numbers.end(), link.load.begin(), link.load.end());
+    }
+    numbers.push_back(found.links.front().link == cluster.route(0, 1).links.back() ? 1 : 0);
+    return numbers;
+  };
+  // Intervals of 2 us, in which a port can carry 50 kB; the ports into 1, out of 0, out of 2.
+  expect_near(utilisation("star8.xml", into_one_port, {0, 8 * us, 4}, 8, figures),
+              {125e3, 1, 1, 0.5, 0, 75e3, 0.75, 0.5, 0.25, 0, 50e3, 0.25, 0.5, 0.25, 0, 1});
+}
+
+TEST(LinkUtilisation, SumsUpByKindAndNamesTheBusiest) {
+  const auto figures = [](Cluster&, const LinkUtilisation& found) {
+    const LinkUtilisation::OfKind& roce = found.kinds.at(0);
+    std::vector<double> numbers{static_cast<double>(found.kinds.size()), static_cast<double>(roce.links), roce.bytes,
+                                static_cast<double>(found.links.size())};
+    numbers.insert(numbers.end(), roce.busiest.begin(), roce.busiest.end());
+    numbers.insert(numbers.end(), roce.mean.begin(), roce.mean.end());
+    return numbers;
+  };
+  expect_near(utilisation("star8.xml", into_one_port, {0, 8 * us, 4}, 1, figures),
+              {1, 3, 250e3, 1, 1, 1, 0.5, 0, 2.0 / 3, 2.0 / 3, 1.0 / 3, 0});
+}
+
+TEST(LinkUtilisation, SeesOnlyItsIntervals) {
+  const auto load = [](Cluster&, const LinkUtilisation& found) { return found.links.front().load; };
+  // From 3 us on the port is full for 2 of 6 us.
+  expect_near(utilisation("star8.xml", into_one_port, {3 * us, 9 * us, 1}, 1, load), {1.0 / 3});
+  expect_near(utilisation("star8.xml", into_one_port, {6 * us, 9 * us, 1}, 1, load), {0});
+  expect_near(utilisation("star8.xml", {}, {0, 1, 1}, 1,
+                          [](Cluster&, const LinkUtilisation& found) {
+                            return std::vector<double>{static_cast<double>(found.kinds.size() + found.links.size())};
+                          }),
+              {0});
+}
+
+TEST(LinkUtilisation, AFatpipeIsFullWhenItsFlowsAre) {
+  // 2 -> 3 has 5 GB/s for each; the second is there for the second half.
+  expect_near(utilisation("lab.xml", {{2, 3, 10e3, 0, 2 * us}, {2, 3, 5e3, 1 * us, 2 * us}}, {0, 4 * us, 4}, 1,
+                          [](Cluster&, const LinkUtilisation& found) { return found.links.front().load; }),
+              {1, 1, 0, 0});
+}
+
+/// Whatever meets on the way, the loads of each link add up to the bytes that it carried, if and only if the rates are
+/// those that the network had.
+TEST(LinkUtilisation, AddsUpToTheBytesOfASimulation) {
+  for (const NetworkKind kind : {NetworkKind::simgrid, NetworkKind::fluid}) {
+    for (const char* file : {"star8.xml", "fat_tree8.xml", "zones.xml"}) {
+      const std::vector<double> worst = numbers_of_child([&] {
+        std::mt19937 random(7);
+        Cluster cluster(platform(file));
+        EventLoop loop;
+        const auto network = make_network(kind, cluster, loop);
+        Completions completions(loop, 300);
+        std::vector<Flow> flows;
+        for (std::size_t i = 0; i < 300; ++i) {
+          const auto from = static_cast<Rank>(random() % cluster.size());
+          const auto to = static_cast<Rank>((from + 1 + random() % (cluster.size() - 1)) % cluster.size());
+          const Bytes bytes = 1 + random() % 100'000;
+          const Seconds date = static_cast<double>(random() % 200) * us;
+          const Route& route = cluster.route(from, to);
+          network->transfer(route, Access::read, bytes, date, {from, 0}, completions, i);
+          flows.push_back({&route, static_cast<double>(bytes) * route.read_factor, date + route.latency, 0});
+        }
+        loop.run();
+        Seconds last = 0;
+        for (std::size_t i = 0; i < flows.size(); ++i) {
+          flows[i].end = completions.dates[i];
+          last = std::max(last, flows[i].end);
+        }
+        const std::size_t intervals = 37;
+        const LinkUtilisation found = link_utilisation(cluster, flows, {0, last, intervals}, 1000);
+        double error = 0;
+        double highest = 0;
+        for (const LinkUtilisation::OfLink& link : found.links) {
+          double load = 0;
+          for (const double one : link.load) {
+            load += one;
+            highest = std::max(highest, one);
+          }
+          const double carried = load * last / intervals * cluster.capacity(link.link);
+          error = std::max(error, std::abs(carried / link.bytes - 1));
+        }
+        return std::vector<double>{error, highest, static_cast<double>(found.links.size())};
+      });
+      EXPECT_LT(worst[0], 1e-9) << file;
+      EXPECT_LT(worst[1], 1 + 1e-9) << file;
+      EXPECT_GT(worst[2], 2) << file;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hcclsim::sim

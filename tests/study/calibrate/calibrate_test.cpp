@@ -1,0 +1,260 @@
+// Links fitted to measured times: the logs that are read, the fit itself, and platforms that are found again.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "device/soc.hpp"
+#include "hccl/collective/selection/selection.hpp"
+#include "hccl/runtime/simulate_each.hpp"
+#include "study/calibrate/calibrate.hpp"
+#include "study/calibrate/platform_rewrite.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/simulation.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr double us = 1e-6;
+
+const std::string head = "data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:\n";
+
+TEST(CalibrationLog, HcclTest) {
+  const CollectiveLog log = parse_collective_log(
+      "$ mpirun -f hostfile -n 16 ./bin/all_reduce_test -p 8 -b 8K -e 64K -f 2 -d fp16\n"
+      "the minbytes is 8192, maxbytes is 65536\n" +
+          head + "16384 | 20.5 | 0.8 | success\n\n8192              | 10.25          | 0.8 | NULL\n",
+      "l.log");
+  EXPECT_EQ(log.operation, "allreduce");
+  EXPECT_EQ(log.ranks, 16U);
+  EXPECT_EQ(log.npus_per_server, 8U);
+  EXPECT_EQ(log.type, "fp16");
+  ASSERT_EQ(log.rows.size(), 2U);
+  EXPECT_EQ(log.rows[0].size, 8192U);
+  EXPECT_DOUBLE_EQ(log.rows[0].time, 10.25 * us);
+}
+
+TEST(CalibrationLog, BadLogs) {
+  const auto bad = [](const std::string& text) {
+    return test::refusal("log", [&] { static_cast<void>(parse_collective_log(text, "l.log")); });
+  };
+  EXPECT_THAT(bad(""), HasSubstr("l.log: no line 'data_size(Bytes):"));
+  EXPECT_THAT(bad("8 | 1 | 1 | NULL\n" + head), HasSubstr("l.log:1: a row before the line"));
+  EXPECT_THAT(bad(head), HasSubstr("no sizes below"));
+  EXPECT_THAT(bad(head + "8 | 1 | 1\n"), HasSubstr("l.log:2: 3 columns instead of 4"));
+  EXPECT_THAT(bad(head + "8K | 1 | 1 | NULL\n"), HasSubstr("l.log:2: data_size must be an integer from 1 to"));
+  EXPECT_THAT(bad(head + "0 | 1 | 1 | NULL\n"), HasSubstr("(128 GiB), got '0'"));
+  EXPECT_THAT(bad(head + "137438953473 | 1 | 1 | NULL\n"), HasSubstr("(128 GiB), got '137438953473'"));
+  EXPECT_EQ(parse_collective_log(head + "137438953472 | 1 | 1 | NULL\n", "l.log").rows[0].size, Bytes{1} << 37U);
+  for (const char* time : {"0", "-1", "nan", "fast", ""}) {
+    EXPECT_THAT(bad(head + "8 | " + time + " | 1 | NULL\n"), HasSubstr("aveg_time must be a positive number")) << time;
+  }
+  EXPECT_THAT(bad(head + "8 | 1 | 1 | failed\n"), HasSubstr("l.log:2: the result check of this size failed"));
+  EXPECT_THAT(bad(head + "8 | 1 | 1 | NULL\n8 | 2 | 1 | NULL\n"),
+              HasSubstr("l.log:3: size 8 was already measured in line 2"));
+}
+
+TEST(CalibrationLog, Communication) {
+  const std::vector<MeasuredTransfer> transfers = parse_communication(
+      R"json({"step": {"collective": {"hcom_allReduce__1@7": {"Communication Bandwidth Info": {
+            "HCCS": {"Transit Size(MB)": 3, "Size Distribution": {"1.0": [2, 0.3], "0.5": [1, 0.05]}},
+            "SDMA": {"Size Distribution": {"1.0": [2, 9]}}, "RDMA": {"Size Distribution": {}}}},
+          "hcom_allReduce__2@7": {"Communication Bandwidth Info": {"HCCS": {"Size Distribution": {"1": [1, 0.09]}}}},
+          "Total Op Info": {"Communication Bandwidth Info": {"HCCS": {"Size Distribution": {"1": [100, 100]}}}}}}})json",
+      "c.json");
+  ASSERT_EQ(transfers.size(), 2U);
+  EXPECT_EQ(transfers[0].bytes, 512U << 10U);
+  EXPECT_EQ(transfers[1].bytes, 1U << 20U);
+  EXPECT_EQ(transfers[1].count, 3);
+  EXPECT_DOUBLE_EQ(transfers[1].time, 130 * us);  // (0.3 + 0.09) ms of 3
+}
+
+TEST(CalibrationLog, BadCommunication) {
+  const auto bad = [](const std::string& text) {
+    return test::refusal("log", [&] { static_cast<void>(parse_communication(text, "c.json")); });
+  };
+  EXPECT_THAT(bad("{"), HasSubstr("c.json:1:2: not JSON"));
+  EXPECT_THAT(bad(R"({"a": 1e999})"), HasSubstr("c.json: number overflow"));
+  EXPECT_THAT(bad("{}"), HasSubstr("no Size Distribution of RDMA"));
+  EXPECT_THAT(bad(R"({"a": {"Communication Bandwidth Info": 3}})"), HasSubstr("must be an object"));
+  for (const char* entry : {R"("x": [1, 1])", R"("0": [1, 1])", R"("1": [0, 1])", R"("1": [1, -1])", R"("1": 3)"}) {
+    EXPECT_THAT(bad(std::string(R"({"a": {"Communication Bandwidth Info": {"RDMA": {"Size Distribution": {)") + entry +
+                    "}}}}}"),
+                HasSubstr("Size Distribution of roce"))
+        << entry;
+  }
+}
+
+std::vector<Seconds> affine(const std::vector<double>& sizes, double alpha, double beta) {
+  std::vector<Seconds> times;
+  for (const double size : sizes) times.push_back(alpha + beta * size);
+  return times;
+}
+
+TEST(LeastSquares, FindsAnAffineCost) {
+  const std::vector<double> sizes{1, 10, 100, 1000};
+  const std::vector<FitParameter> parameters{{"alpha", 1, 0, 1e-3}, {"beta", 1, 0, 1e-3}, {"other", 5, 0, 1e-3}};
+  const Fit fit = fit_times(parameters, affine(sizes, 3, 0.25),
+                            [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
+  EXPECT_NEAR(fit.values[0], 3, 1e-9);
+  EXPECT_NEAR(fit.values[1], 0.25, 1e-10);
+  EXPECT_THAT(fit.has_effect, ElementsAre(true, true, false));
+  EXPECT_EQ(fit.values[2], 5);
+}
+
+TEST(LeastSquares, WeighsRelativeErrors) {
+  // One value for times 1 and 4: the sum of (v − 1)² and (v / 4 − 1)² is least at v = (1 + 1/4) / (1 + 1/16).
+  const std::vector<FitParameter> parameters{{"v", 2, 0, 1e-3}};
+  const Fit fit = fit_times(parameters, std::vector<Seconds>{1, 4}, [](std::span<const double> v) {
+    return std::vector<Seconds>{v[0], v[0]};
+  });
+  EXPECT_NEAR(fit.values[0], 1.25 / 1.0625, 1e-9);
+}
+
+TEST(LeastSquares, StopsAtBounds) {
+  const std::vector<double> sizes{1, 10, 100};
+  const std::vector<FitParameter> parameters{{"alpha", 1, 0, 1e-3}, {"beta", 1, 0, 1e-3}};
+  const Fit fit = fit_times(parameters, affine(sizes, -0.5, 1),
+                            [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
+  EXPECT_EQ(fit.values[0], 0);
+  EXPECT_THAT(fit.at_bound, ElementsAre(true, false));
+}
+
+TEST(LeastSquares, RefusesWhatCannotBeTold) {
+  const std::vector<FitParameter> parameters{{"alpha", 1, 0, 1e-3}, {"beta", 1, 0, 1e-3}};
+  const auto fit = [&](const std::vector<double>& sizes) {
+    static_cast<void>(fit_times(parameters, affine(sizes, 3, 2),
+                                [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); }));
+  };
+  EXPECT_THAT(test::refusal("log",
+                            [&] {
+                              fit({1, 2});
+                            }),
+              HasSubstr("2 measured sizes that are not held out, to fit 2 parameters; 3 are needed"));
+  EXPECT_THAT(test::refusal("log", [&] { fit({5, 5, 5}); }), HasSubstr("cannot tell beta from alpha"));
+}
+
+/// Allreduces of some sizes, each among the first so many NPUs.
+class Measured {
+ public:
+  explicit Measured(sim::Cluster& cluster) : Measured(cluster, {cluster.size()}) {}
+
+  Measured(sim::Cluster& cluster, const std::vector<Rank>& groups)
+      : cluster_(cluster), soc_(device::resolve_soc(cluster, 0, notes_)) {
+    for (const Rank ranks : groups) {
+      const hccl::Communicator communicator = hccl::world_communicator(ranks);
+      const hccl::Topology topology = hccl::topology_of(communicator, cluster);
+      for (Bytes size = 8192; size <= (Bytes{64} << 20U); size *= 2) {
+        const hccl::CollectiveRequest request{.operation = {.ranks = ranks, .elements = size / 4}};
+        calls_.push_back(
+            {{.name = "allreduce", .schedule = make_collective(request, topology, soc_), .ranks = communicator.ranks}});
+        points_.push_back({.file = "l.log", .what = std::to_string(ranks), .size = size});
+      }
+    }
+    hold_out(points_);
+  }
+
+  std::vector<Seconds> times() {
+    std::vector<Seconds> result;
+    const device::TaskCosts costs = device::read_task_costs(cluster_, notes_);
+    for (const auto& each : simulate_each(cluster_, soc_, costs, {.network = sim::NetworkKind::fluid}, calls_)) {
+      result.push_back(each.calls.front().duration);
+    }
+    return result;
+  }
+
+  /// The points as a cluster with these links would have them.
+  std::vector<CalibrationPoint> points(const std::map<sim::LinkKind, sim::LinkAdjustment>& links) {
+    cluster_.adjust(links);
+    const std::vector<Seconds> measured = times();
+    cluster_.adjust({});
+    std::vector<CalibrationPoint> points = points_;
+    for (std::size_t i = 0; i < points.size(); ++i) points[i].measured = measured[i];
+    return points;
+  }
+
+ private:
+  sim::Cluster& cluster_;
+  std::vector<std::string> notes_;
+  device::Soc soc_;
+  std::vector<std::vector<hccl::CollectiveCall>> calls_;
+  std::vector<CalibrationPoint> points_;
+};
+
+TEST(Calibrate, FindsTheLinksOfAServer) {
+  sim::Cluster cluster(test::write_platform({.npus_per_server = 4}));
+  Measured measured(cluster);
+  const std::vector<FitChoice> choices{{sim::LinkKind::hccs, false}, {sim::LinkKind::hccs, true}};
+  const Calibration result = calibrate(cluster, choices, measured.points({{sim::LinkKind::hccs, {1.37, 2.5 * us}}}),
+                                       [&] { return measured.times(); });
+  ASSERT_EQ(result.kinds.size(), 1U);
+  EXPECT_NEAR(result.kinds[0].adjustment.bandwidth / 1.37, 1, 1e-6);
+  EXPECT_NEAR(result.kinds[0].adjustment.latency / (2.5 * us), 1, 1e-6);
+  EXPECT_EQ(std::count_if(result.points.begin(), result.points.end(), [](const auto& p) { return p.held_out; }), 4);
+  EXPECT_GT(error_of(result, true, false).largest, 0.1);
+  EXPECT_LT(error_of(result, true, true).largest, 1e-6);
+  EXPECT_LT(error_of(result, false, true).largest, 1e-6);
+}
+
+// Every allreduce crosses both kinds of link with bytes in one proportion: only allreduces within a server tell them
+// apart.
+TEST(Calibrate, LinksOfTwoKindsNeedTwoLogs) {
+  sim::Cluster cluster(test::write_platform({.servers = 2, .npus_per_server = 4}));
+  const std::vector<FitChoice> choices{{sim::LinkKind::hccs, false}, {sim::LinkKind::roce, false}};
+  const std::map<sim::LinkKind, sim::LinkAdjustment> links{{sim::LinkKind::hccs, {0.8, 0}},
+                                                           {sim::LinkKind::roce, {1.25, 0}}};
+  Measured one(cluster);
+  EXPECT_THAT(
+      test::refusal(
+          "log",
+          [&] { static_cast<void>(calibrate(cluster, choices, one.points(links), [&] { return one.times(); })); }),
+      HasSubstr("cannot tell roce bandwidth from hccs bandwidth"));
+  Measured two(cluster, {4, 8});
+  const Calibration result = calibrate(cluster, choices, two.points(links), [&] { return two.times(); });
+  EXPECT_NEAR(result.kinds[0].adjustment.bandwidth / 0.8, 1, 1e-6);
+  EXPECT_NEAR(result.kinds[1].adjustment.bandwidth / 1.25, 1, 1e-6);
+}
+
+// What a file says after it is written is what the cluster in memory does.
+TEST(Calibrate, WritesWhatItFitted) {
+  const std::string path = test::write_platform({.npus_per_server = 4});
+  const std::map<sim::LinkKind, sim::LinkAdjustment> links{{sim::LinkKind::hccs, {1.37, 2.5 * us}}};
+  const std::string text = rewritten_platform(path, links, "ar--8.log");
+  EXPECT_THAT(text, HasSubstr("<!-- calibrated: hccs bandwidth x 1.37, latency +2.5 us; ar-8.log -->"));
+  EXPECT_THAT(text, HasSubstr("13.7GBps"));
+  const std::string written = test::write_temporary("calibrated.xml", text);
+  const std::vector<double> in_file = test::in_child([&] {
+    sim::Cluster cluster(written);
+    return Measured(cluster).times();
+  });
+  sim::Cluster cluster(path);
+  Measured measured(cluster);
+  cluster.adjust(links);
+  const std::vector<Seconds> in_memory = measured.times();
+  ASSERT_EQ(in_file.size(), in_memory.size());
+  for (std::size_t i = 0; i < in_file.size(); ++i) EXPECT_NEAR(in_file[i] / in_memory[i], 1, 1e-9);
+}
+
+// Without set-ups a transfer takes 1 us and n / 10 GB/s.
+TEST(Calibrate, Transfers) {
+  sim::Cluster cluster(test::write_platform({.npus_per_server = 2, .properties = test::no_task_costs()}));
+  std::vector<std::string> notes;
+  const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+  EXPECT_NEAR(transfer_time(cluster, costs, {.kind = sim::LinkKind::hccs, .bytes = 1'000'000}, "c.json"), 101 * us,
+              1e-12);
+  EXPECT_THAT(test::refusal("log",
+                            [&] {
+                              static_cast<void>(
+                                  transfer_time(cluster, costs, {.kind = sim::LinkKind::roce, .bytes = 1}, "c.json"));
+                            }),
+              HasSubstr("c.json: transfers over roce"));
+}
+
+}  // namespace
+}  // namespace hcclsim::study

@@ -1,0 +1,205 @@
+// Profiles in the vendor's formats (tests/data/profile, whose figures can be checked in the head), and the profile of a
+// simulated step that gives the same step again.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "hccl/parallel/plan.hpp"
+#include "models/zoo/zoo.hpp"
+#include "study/profile/back_test.hpp"
+#include "study/profile/import.hpp"
+#include "tests/support/simulation.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr double import_tolerance = 1e-12;
+
+const std::string data = std::string(HCCLSIM_TEST_DATA) + "/profile/";
+
+struct Step {
+  explicit Step(const std::vector<std::string>& files, const std::string& model = "mlp:64,32,10")
+      : graph(models::make_model({model, 32, {}, {}, true})),
+        soc(device::find_soc("Ascend910A", notes)),
+        model_workload(make_workload(graph, soc, {}, notes)) {
+    notes.clear();
+    std::vector<std::string> paths;
+    for (const std::string& file : files) paths.push_back(file.starts_with('/') ? file : data + file);
+    workload = imported_workload(read_profiles(paths), graph, soc, {}, imported, notes);
+  }
+
+  [[nodiscard]] Seconds duration(const std::string& name) const {
+    for (const device::TimedKernel& kernel : workload.kernels) {
+      if (kernel.name == name) return kernel.duration;
+    }
+    for (const device::TimedGradient& gradient : workload.gradients) {
+      for (const device::TimedKernel& kernel : gradient.update) {
+        if (kernel.name == name) return kernel.duration;
+      }
+    }
+    ADD_FAILURE() << name;
+    return 0;
+  }
+  /// When gradients are complete in a step that nothing delays.
+  [[nodiscard]] std::vector<Seconds> ready() const {
+    std::vector<Seconds> dates;
+    for (const device::TimedGradient& gradient : workload.gradients) {
+      Seconds date = 0;
+      for (std::uint32_t i = 0; i <= gradient.kernel; ++i) date += workload.kernels[i].duration;
+      dates.push_back(date);
+    }
+    return dates;
+  }
+
+  std::vector<std::string> notes;
+  models::Graph graph;
+  device::Soc soc;
+  device::Workload model_workload;
+  ImportedProfile imported;
+  device::Workload workload;
+};
+
+TEST(ProfileImport, OpSummaryReplacesKernels) {
+  const Step step({"op_summary_0_1.csv"});
+  EXPECT_NEAR(step.duration("fc1:cast"), 10 * microsecond, import_tolerance);
+  EXPECT_NEAR(step.duration("fc1:forward+relu"), 103 * microsecond,
+              import_tolerance);  // mean of 100 and 102, and 2 idle before it
+  EXPECT_NEAR(step.duration("loss:forward"), 20 * microsecond, import_tolerance);
+  EXPECT_NEAR(step.duration("fc2:weight_gradient") + step.duration("fc2:data_gradient+mask"), 50 * microsecond,
+              import_tolerance);
+  EXPECT_NEAR(step.duration("fc1:weight_gradient"), 62 * microsecond, import_tolerance);
+  EXPECT_NEAR(step.duration("fc1.weight:momentum"), 7 * microsecond, import_tolerance);
+  const KernelMatch& match = *step.imported.kernels;
+  EXPECT_EQ(match.iterations, 2U);
+  EXPECT_EQ(match.replaced, 14U);
+  EXPECT_TRUE(match.modelled.empty());
+  // It is none of the model's, but the kernel behind it waits for it.
+  ASSERT_EQ(match.unmatched.size(), 1U);
+  EXPECT_EQ(match.unmatched[0].name, "trans_TransData_12");
+  EXPECT_NEAR(match.unmatched_time, 5 * microsecond, import_tolerance);
+  EXPECT_EQ(match.not_simulated_time, 0);
+  EXPECT_NEAR(step.duration("fc2:bias_gradient"), 11 * microsecond, import_tolerance);
+  const Phases& phases = step.imported.measured;
+  EXPECT_NEAR(*phases.forward, 171 * microsecond, import_tolerance);
+  EXPECT_NEAR(*phases.backward, 130 * microsecond, import_tolerance);
+  EXPECT_NEAR(*phases.update, 20 * microsecond, import_tolerance);
+  EXPECT_NEAR(*phases.step, 500 * microsecond, import_tolerance);
+  ASSERT_EQ(phases.allreduces.size(), 2U);
+  EXPECT_NEAR(phases.allreduces[1], 30 * microsecond, import_tolerance);
+}
+
+TEST(ProfileImport, KernelDetailsLeaveTheRestToTheModel) {
+  const Step step({"kernel_details.csv"});
+  EXPECT_EQ(step.imported.files[0].kind, "kernel_details");
+  EXPECT_NEAR(step.duration("fc1:forward+relu"), 90 * microsecond, import_tolerance);
+  EXPECT_THAT(step.imported.kernels->modelled, ElementsAre("fc1:cast", "fc2:cast"));
+  EXPECT_EQ(step.duration("fc1:cast"), step.model_workload.kernels.front().duration);
+  // Updates that name no parameter share their time as the cost model does.
+  const auto update = [](const device::Workload& workload, std::size_t i) {
+    return workload.gradients[i].update.front().duration;
+  };
+  EXPECT_NEAR(update(step.workload, 3) / update(step.workload, 0),
+              update(step.model_workload, 3) / update(step.model_workload, 0), 1e-12);
+  EXPECT_NEAR(*step.imported.measured.update, 20 * microsecond, import_tolerance);
+}
+
+TEST(ProfileImport, StepTraceScalesTheModel) {
+  const Step step({"step_trace_0_1.csv"});
+  const Phases& phases = step.imported.measured;
+  EXPECT_NEAR(*phases.forward_backward, 301 * microsecond, import_tolerance);  // of the second and the third iteration
+  EXPECT_NEAR(phases.allreduces[0], 52 * microsecond, import_tolerance);
+  EXPECT_NEAR(*phases.tail, 109 * microsecond, import_tolerance);
+  EXPECT_NEAR(*phases.step, 420 * microsecond, import_tolerance);
+  EXPECT_NEAR(*phases.last_update, 27 * microsecond, import_tolerance);
+  EXPECT_NEAR(step.ready().back(), 301 * microsecond, import_tolerance);
+  EXPECT_NEAR(step.workload.kernels[1].duration / step.model_workload.kernels[1].duration, *step.imported.scale, 1e-12);
+}
+
+TEST(ProfileImport, SummaryIsDatedByItsTraceNodes) {
+  const Step step({"gradient_summary.csv", "op_summary_traced.csv"});
+  ASSERT_EQ(step.workload.gradients.size(), 4U);
+  const std::vector<Seconds> ready = step.ready();
+  EXPECT_NEAR(ready[0], 181 * microsecond, import_tolerance);
+  EXPECT_NEAR(ready[1], 211 * microsecond, import_tolerance);
+  EXPECT_NEAR(ready[3], 301 * microsecond, import_tolerance);
+  EXPECT_EQ(step.workload.gradients[3].elements, 2048U);
+}
+
+TEST(ProfileImport, SummaryWithoutDatesMustBeOfTheModel) {
+  const Step step({"gradient_summary.csv"});
+  EXPECT_EQ(step.ready().back(), Step({}).ready().back());
+}
+
+TEST(ProfileImport, RecordBeginsWhereTheModelOrTheStepTraceSays) {
+  const Step alone({"Ascend910A_gradient_fusion.json"});
+  EXPECT_NEAR(alone.ready()[0], Step({}).ready()[0], import_tolerance);
+  EXPECT_NEAR(alone.ready()[3] - alone.ready()[0], 120 * microsecond, import_tolerance);
+  EXPECT_THAT(alone.notes, testing::Contains(HasSubstr("a step trace would tell")));
+  const Step dated({"Ascend910A_gradient_fusion.json", "step_trace_0_1.csv"});
+  EXPECT_NEAR(dated.ready()[0], 181 * microsecond, import_tolerance);
+  EXPECT_NEAR(dated.ready()[3], 301 * microsecond, import_tolerance);
+}
+
+/// An op_summary of all iterations of a simulated rank, with all digits.
+std::string op_summary(const hccl::TrainingResult& result) {
+  std::string text = "Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),Stream ID\n";
+  for (const sim::Span& span : result.trace.spans()) {
+    if (span.kind != sim::SpanKind::kernel && span.kind != sim::SpanKind::collective) continue;
+    const bool kernel = span.kind == sim::SpanKind::kernel;
+    text += fmt::format("{},N/A,{},{:.17f},{:.17f},{}\n",
+                        kernel ? result.trace.name(span.name) : fmt::format("hcom_allReduce__{}", span.start),
+                        kernel ? "AI_CORE" : "COMMUNICATION", span.start / microsecond,
+                        (span.end - span.start) / microsecond, span.stream);
+  }
+  return text;
+}
+
+hccl::TrainingResult simulate(sim::Cluster& cluster, const Step& step, bool parallel) {
+  std::vector<std::string> notes;
+  hccl::TrainingOptions options;
+  options.npus = cluster.size();
+  options.segments = hccl::segments_from_last_indices(std::vector<std::uint32_t>{100, 160});
+  options.hcom_parallel = parallel;
+  options.network = sim::NetworkKind::fluid;
+  return simulate_training(cluster, step.workload, step.soc, device::read_task_costs(cluster, notes), options);
+}
+
+TEST(ProfileImport, AStepImportedAgainIsTheSame) {
+  sim::Cluster cluster(test::write_platform({.npus_per_server = 4}));
+  for (const bool parallel : {false, true}) {
+    Step measured({}, "resnet50");
+    // A step unlike the cost model's.
+    double factor = 0.5;
+    for (device::TimedKernel& kernel : measured.workload.kernels) kernel.duration *= (factor += 0.01);
+    for (device::TimedGradient& gradient : measured.workload.gradients) gradient.update.front().duration *= 1.5;
+    const hccl::TrainingResult result = simulate(cluster, measured, parallel);
+    const std::string file = test::write_temporary("op_summary.csv", op_summary(result));
+    const Step again({file}, "resnet50");
+    EXPECT_EQ(again.imported.kernels->replaced, 541U);
+    const hccl::TrainingResult repeated = simulate(cluster, again, parallel);
+    EXPECT_NEAR(repeated.step_time / result.step_time, 1, 1e-9);
+    const BackTest test = back_test(again.imported.measured, simulated_phases(repeated));
+    EXPECT_EQ(test.rows.size(), 7U);  // FP, BP, FP+BP, AR1, AR2, update, step
+    for (const BackTestRow& row : test.rows) EXPECT_NEAR(row.error(), 0, 1e-8) << row.phase;
+  }
+}
+
+TEST(ProfileImport, OtherSplitsAreNotCompared) {
+  Phases measured{.allreduces = {1, 2, 3}, .overlapped = false, .step = 10};
+  const BackTest test = back_test(measured, {.allreduces = {1, 2}, .overlapped = true, .step = 9});
+  ASSERT_EQ(test.rows.size(), 1U);
+  EXPECT_DOUBLE_EQ(test.rows[0].error(), -0.1);
+  EXPECT_THAT(test.notes, ElementsAre(HasSubstr("3 allreduces were measured and 2"), HasSubstr("--hcom-parallel off")));
+}
+
+}  // namespace
+}  // namespace hcclsim::study
