@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "device/numerics/program.hpp"
+#include "device/numerics/computation.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/zoo/zoo.hpp"
@@ -17,7 +17,7 @@
 // bench_replica_step MODEL PIXELS BATCH WORKERS STEPS
 //
 // Forward and backward pass with all gradients, on every worker a replica of its own, all at once. Prints one JSON
-// object: seconds of such a step (smallest and median), of making the program, and bytes of memory.
+// object: seconds of such a step (smallest and median), of making the computation, and bytes of memory.
 namespace hcclsim {
 namespace {
 
@@ -36,7 +36,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 models::Batch made_batch(const models::Graph& graph) {
   models::Batch batch;
   batch.samples = graph.batch();
-  const std::uint64_t inputs = graph.operators.front().output.elements();
+  const std::uint64_t inputs = graph.operators.front().shape().elements();
   for (std::uint64_t i = 0; i < inputs; ++i) batch.inputs.push_back(static_cast<float>(i % 255) / 255 - 0.5F);
   for (std::uint32_t i = 0; i < batch.samples; ++i) batch.labels.push_back(static_cast<std::int32_t>(i));
   return batch;
@@ -47,16 +47,16 @@ void measure(const models::ModelOptions& options, unsigned workers, std::uint32_
   const models::Graph graph = models::make_model(options);
   std::vector<std::uint32_t> order;
   for (const models::Gradient& gradient : models::lower(graph, {}).gradients) order.push_back(gradient.parameter);
-  const device::Program program(graph, order, {});
+  const device::Computation computation(graph, order, {});
   const double made_s = seconds_since(start);
 
   device::WorkerPool pool(workers);
-  device::Weights weights(program);
-  device::initialise(program, 1, pool, weights);
+  device::Weights weights(computation);
+  device::initialise(computation, 1, pool, weights);
   const models::Batch batch = made_batch(graph);
   std::vector<std::unique_ptr<device::Workspace>> workspaces;
-  std::vector<std::vector<float>> gradients(workers, std::vector<float>(program.elements()));
-  for (unsigned i = 0; i < workers; ++i) workspaces.push_back(std::make_unique<device::Workspace>(program));
+  std::vector<std::vector<float>> gradients(workers, std::vector<float>(computation.elements()));
+  for (unsigned i = 0; i < workers; ++i) workspaces.push_back(std::make_unique<device::Workspace>(computation));
 
   std::vector<double> walls;
   for (std::uint32_t step = 0; step <= steps; ++step) {  // the first one touches the memory
@@ -70,7 +70,7 @@ void measure(const models::ModelOptions& options, unsigned workers, std::uint32_
   fmt::print(
       "{{\"min_s\": {:.6f}, \"median_s\": {:.6f}, \"program_s\": {:.6f}, \"workspace_bytes\": {}, \"weights_bytes\": "
       "{}}}\n",
-      walls.front(), walls[walls.size() / 2], made_s, program.workspace_bytes(), program.weights_bytes());
+      walls.front(), walls[walls.size() / 2], made_s, computation.workspace_bytes(), computation.weights_bytes());
 }
 
 }  // namespace

@@ -70,15 +70,14 @@ JunitTest test_of(const NumericsReport& numerics) {
 }
 
 std::vector<std::pair<std::string, std::string>> properties_of(const RunReport& report) {
-  std::vector<std::pair<std::string, std::string>> properties{
-      {"hcclsim", std::string(version())},
-      {"model", report.model},
-      {"platform", report.platform},
-      {"npus", std::to_string(report.npus)},
-      {"batch", std::to_string(report.workload.batch)},
-      {"rank", std::to_string(report.rank)},
-      {"split", report.split},
-      {"step_time_s", fmt::format("{}", report.result.step_time)}};
+  std::vector<std::pair<std::string, std::string>> properties{{"hcclsim", std::string(version())},
+                                                              {"model", report.model},
+                                                              {"platform", report.platform},
+                                                              {"npus", std::to_string(report.npus)},
+                                                              {"batch", std::to_string(report.program->batch)},
+                                                              {"rank", std::to_string(report.rank)},
+                                                              {"split", report.split},
+                                                              {"step_time_s", fmt::format("{}", report.step_time())}};
   if (report.baseline.has_value()) {
     properties.emplace_back("baseline", report.baseline->file);
     properties.emplace_back("tolerance", fmt::format("{}", report.baseline->comparison.tolerance));

@@ -12,8 +12,8 @@
 namespace hcclsim::cli {
 namespace {
 
-hccl::TrainingResult simulate(const Setting& setting, const hccl::TrainingOptions& options) {
-  return simulate_training(setting.cluster, setting.workload, setting.soc, setting.costs, options);
+hccl::TimedStep simulate(const Setting& setting, const hccl::TrainingOptions& options) {
+  return simulate_training(setting.cluster, setting.program, setting.soc, setting.costs, options);
 }
 
 /// Simulates with these options and link values in a child that returns the step time.
@@ -23,54 +23,47 @@ Child step_in_child(const Setting& setting, hccl::TrainingOptions options,
   options.trace_tasks = false;
   return Child([&setting, options = std::move(options), values] {
     setting.cluster.use(values);
-    return fmt::format("{}", simulate(setting, options).step_time);
+    return fmt::format("{}", simulate(setting, options).step_times[options.rank]);
   });
 }
 
 Seconds step_of(Child& child) { return std::stod(child.result()); }
 
-std::vector<Bytes> gradient_sizes(const device::Workload& workload) {
-  std::vector<Bytes> sizes;
-  for (const device::TimedGradient& gradient : workload.gradients) {
-    sizes.push_back(gradient.elements * size_of(workload.gradient_type));
-  }
-  return sizes;
-}
-
 /// What runs after each gradient's allreduce and beside the others: its checks if there are any, because updates then
 /// wait for all of them, else its update.
-std::vector<Seconds> times_after_reduction(const device::Workload& workload) {
-  std::vector<Seconds> times;
-  for (const device::TimedGradient& gradient : workload.gradients) {
-    Seconds time = 0;
-    for (const device::TimedKernel& kernel : gradient.checks.empty() ? gradient.update : gradient.checks) {
-      time += kernel.duration;
-    }
-    times.push_back(time);
+std::vector<Seconds> times_after_reduction(const models::Program& program) {
+  std::vector<Seconds> times(program.gradients.size(), 0);
+  const models::Phase first = program.once_per_step().front().phase;
+  for (const models::Kernel& kernel : program.once_per_step()) {
+    if (kernel.phase == first && kernel.gradient != models::no_gradient) times[kernel.gradient] += kernel.duration;
   }
   return times;
 }
 
 /// End of what depends on the split. What follows the checks of gradients takes the same time after every split.
-Seconds tail_end(const device::Workload& workload, const hccl::TrainingResult& result) {
-  if (!result.checks.has_value()) return result.iteration_end;
-  const Seconds factor = workload.clip_factor.has_value() ? workload.clip_factor->duration : 0;
-  return result.checks->kernels_end - factor;
+Seconds tail_end(const models::Program& program, const hccl::StepView& view) {
+  if (!view.checks.has_value()) return view.iteration_end;
+  Seconds factor = 0;
+  for (const models::Kernel& kernel : program.once_per_step()) {
+    if (kernel.gradient == models::no_gradient) factor += kernel.duration;
+  }
+  return view.checks->kernels_end - factor;
 }
 
 /// The run with hcom_parallel on, as far as advice needs it; what the child sends.
 std::string overlapped_step(const Setting& setting, const hccl::TrainingOptions& options) {
-  const hccl::TrainingResult result = simulate(setting, options);
+  const hccl::TimedStep step = simulate(setting, options);
+  const hccl::StepView view(step.plan, step.trace, options.rank);
   Json segments = Json::array();
-  for (const hccl::SegmentResult& segment : result.segments) {
+  for (const hccl::SegmentFigures& segment : view.segments) {
     segments.push_back({segment.segment.first, segment.segment.last, segment.bytes, segment.start, segment.end,
-                        segment.limit.kind == hccl::BottleneckKind::late_rank});
+                        step.bottlenecks[segment.collective].kind == hccl::BottleneckKind::late_rank});
   }
   return Json{{"segments", segments},
-              {"ready", result.gradient_ready},
-              {"bp_end", result.bp_end},
-              {"tail_end", tail_end(setting.workload, result)},
-              {"step_time", result.step_time}}
+              {"ready", view.gradient_ready},
+              {"bp_end", view.bp_end},
+              {"tail_end", tail_end(*setting.program, view)},
+              {"step_time", step.step_times[options.rank]}}
       .dump();
 }
 
@@ -116,9 +109,9 @@ void Comparisons::start_trials() {
   options.traced.clear();
   options.trace_tasks = false;
   const Json step = Json::parse(run_in_child([&] { return overlapped_step(setting_, options); }));
-  const std::vector<Bytes> sizes = gradient_sizes(setting_.workload);
+  const std::vector<Bytes> sizes = setting_.program->gradient_sizes();
   parallel_step_ = step["step_time"].get<double>();
-  advice_ = advise(step, sizes, times_after_reduction(setting_.workload));
+  advice_ = advise(step, sizes, times_after_reduction(*setting_.program));
   for (const std::vector<double>& percentages : advice_->trials) {
     options.segments = hccl::segments_from_last_indices(hccl::last_indices_by_size(percentages, sizes));
     trials_.push_back({percentages, step_in_child(setting_, options)});

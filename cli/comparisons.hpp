@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -7,8 +8,8 @@
 #include "cli/print/run_report.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
-#include "device/workload.hpp"
 #include "hccl/training/training.hpp"
+#include "models/program.hpp"
 #include "sim/cluster.hpp"
 
 /// What the text form compares a run with: the ends of the link ranges, one NPU alone, hcom_parallel turned, and the
@@ -19,7 +20,7 @@ namespace hcclsim::cli {
 /// What is simulated, loaded and ready.
 struct Setting {
   sim::Cluster& cluster;
-  const device::Workload& workload;
+  std::shared_ptr<const models::Program> program;
   const device::Soc& soc;
   const device::TaskCosts& costs;
   hccl::TrainingOptions options;

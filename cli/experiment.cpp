@@ -69,7 +69,7 @@ Rank npus_of_run(const RunOptions& options, const LoadedPlatform& platform) {
 /// Variables of HCCL that change what a run does: what it costs, or the memory that it takes. All of its reductions are
 /// deterministic, as HCCL_DETERMINISTIC asks.
 constexpr std::array<std::string_view, 5> variables_of_a_run{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
-                                                           "HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
+                                                             "HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
 
 /// What HCCL has against the NPUs that take part; empty if nothing.
 std::string group_note(const sim::Cluster& cluster, const device::Soc& soc, Rank npus) {
@@ -88,14 +88,13 @@ Experiment::Experiment(const RunOptions& options, sim::Cluster& on)
   notes.insert(notes.end(), soc_notes.begin(), soc_notes.end());
   training.config = config;
   training.skew = device::Skew(options.skew, npus);
-  load_workload(options);
+  program = std::make_shared<models::Program>(load_program(options));
+  hbm = device::hbm_account(*program, npus > 1 ? config.communicator_bytes() : 0);
   const auto hbm_check = options.hbm_overflow_is_error ? device::HbmCheck::error : device::HbmCheck::warn;
-  if (std::string warning = check_hbm(workload.hbm, soc, hbm_check); !warning.empty()) {
+  if (std::string warning = check_hbm(hbm, soc, hbm_check); !warning.empty()) {
     notes.push_back(std::move(warning));
   }
-  for (const device::TimedGradient& gradient : workload.gradients) {
-    gradient_sizes.push_back(gradient.elements * size_of(workload.gradient_type));
-  }
+  gradient_sizes = program->gradient_sizes();
   const hccl::SplitStrategies strategies = options.split_strategies(npus);
   training.npus = npus;
   training.segments = strategies.resolve(hccl::world_group, gradient_sizes);
@@ -106,33 +105,29 @@ Experiment::Experiment(const RunOptions& options, sim::Cluster& on)
   training.iterations = options.iterations;
   training.rank = options.rank;
   training.network = network_of(options, npus);
-  note_algorithm(options.hccl_settings, training.allreduce_request(0, workload.gradient_type),
+  note_algorithm(options.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                  topology_of(hccl::world_communicator(npus), cluster));
   add_split_notes(options, strategies);
 }
 
-void Experiment::load_workload(const RunOptions& options) {
-  const device::WorkloadOptions how{.amp = options.amp,
-                                    .optimizer = options.optimizer,
-                                    .gradient_type = options.communication_type,
-                                    .communication_buffers = npus > 1 ? training.config.communicator_bytes() : 0,
-                                    .checks = options.gradient_checks()};
+models::Program Experiment::load_program(const RunOptions& options) {
+  const device::ProgramOptions how{.amp = options.amp,
+                                   .optimizer = options.optimizer,
+                                   .gradient_type = options.communication_type,
+                                   .checks = options.gradient_checks()};
   if (!options.gradients_file.empty()) {
     model = options.gradients_file;
-    workload = make_workload(models::read_gradient_profile(options.gradients_file), soc, how, notes);
-    workload.batch = options.batch;
-    return;
+    models::Program measured = make_program(models::read_gradient_profile(options.gradients_file), soc, how, notes);
+    measured.batch = options.batch;
+    return measured;
   }
   model = options.model;
   const models::Graph graph =
       models::make_model({options.model, options.batch, options.input, options.classes, options.fc_bias});
-  if (options.profiles.empty()) {
-    workload = make_workload(graph, soc, how, notes);
-    return;
-  }
+  if (options.profiles.empty()) return make_program(graph, soc, how, notes);
   const study::Profiles profiles = study::read_profiles(options.profiles);
   if (const std::string file = profiles.gradients_file(); !file.empty()) model = file;
-  workload = study::imported_workload(profiles, graph, soc, how, profile.emplace(), notes);
+  return study::imported_program(profiles, graph, soc, how, profile.emplace(), notes);
 }
 
 void Experiment::add_split_notes(const RunOptions& options, const hccl::SplitStrategies& strategies) {

@@ -33,22 +33,22 @@ models::Graph numeric_graph(const RunOptions& options, Rank npus) {
 
   if (!numerics.batch.has_value()) shape.batch = std::min(shape.batch, small_batch);
   if (!numerics.input.has_value() && graph.input_kind == models::InputKind::images) {
-    shape.input = std::min(graph.operators.front().output.height, small_input);
+    shape.input = std::min(graph.operators.front().shape().height(), small_input);
   }
   return models::make_model(shape);
 }
 
 std::string shape_text(const models::Graph& graph) {
-  const models::Shape& shape = graph.operators.front().output;
+  const models::Shape& shape = graph.operators.front().shape();
   switch (graph.input_kind) {
     case models::InputKind::images:
-      return fmt::format("{} x {}x{}x{}", shape.batch, shape.channels, shape.height, shape.width);
+      return fmt::format("{} x {}x{}x{}", shape.batch(), shape.channels(), shape.height(), shape.width());
     case models::InputKind::tokens:
-      return fmt::format("{} x {} tokens", shape.batch, shape.channels);
+      return fmt::format("{} x {} tokens", shape.batch(), shape.channels());
     case models::InputKind::features:
       break;
   }
-  return fmt::format("{} x {}", shape.batch, shape.channels);
+  return fmt::format("{} x {}", shape.batch(), shape.channels());
 }
 
 Bytes default_memory_limit(const std::string& meminfo) {

@@ -40,16 +40,9 @@ Bytes memory_limit(const NumericsOptions& options) {
   return default_memory_limit(text.str());
 }
 
-/// Parameters by their gradients.
-std::vector<std::uint32_t> production_order(const device::Workload& workload) {
-  std::vector<std::uint32_t> order;
-  for (const device::TimedGradient& gradient : workload.gradients) order.push_back(gradient.parameter);
-  return order;
-}
-
 /// Segments and Schedules are those of the timed network: another size of image must not change its parameters.
-void require_same_parameters(const models::Graph& graph, const device::Workload& workload) {
-  for (const device::TimedGradient& gradient : workload.gradients) {
+void require_same_parameters(const models::Graph& graph, const models::Program& program) {
+  for (const models::Gradient& gradient : program.gradients) {
     const models::Parameter& parameter = graph.parameters.at(gradient.parameter);
     if (parameter.elements == gradient.elements) continue;
     bad_input("option",
@@ -62,20 +55,17 @@ void require_same_parameters(const models::Graph& graph, const device::Workload&
 hccl::TrainerOptions trainer_options(const RunOptions& options, const TimedRun& timed, const models::Graph& graph) {
   const NumericsOptions& numerics = options.numerics;
   hccl::TrainerOptions out;
-  out.npus = timed.npus;
   out.workers = numerics.workers;
   out.memory_limit = memory_limit(numerics);
-  out.segments.assign(timed.segments.begin(), timed.segments.end());
-  out.schedules.assign(timed.schedules.begin(), timed.schedules.end());
   out.gradients_mean = numerics.gradients_mean;
   out.optimizer = numerics.optimizer;
   out.learning_rate = numerics.learning_rates();
   out.loss_scale = LossScaler::parse(options.loss_scale);
   out.clip_norm = options.clip_norm;
-  out.program.compute = numerics.compute;
-  out.program.round = numerics.round;
-  out.program.overflow = overflow_of(numerics.overflow, timed.soc);
-  out.program.label_smoothing = static_cast<float>(numerics.label_smoothing);
+  out.computation.compute = numerics.compute;
+  out.computation.round = numerics.round;
+  out.computation.overflow = overflow_of(numerics.overflow, timed.soc);
+  out.computation.label_smoothing = static_cast<float>(numerics.label_smoothing);
   out.data =
       numerics.data.empty() ? fmt::format("synthetic:{}", std::uint64_t{timed.npus} * graph.batch()) : numerics.data;
   out.shuffle = numerics.shuffle;
@@ -84,8 +74,8 @@ hccl::TrainerOptions trainer_options(const RunOptions& options, const TimedRun& 
 }
 
 /// Simulated duration of an iteration: since the one before ended, the first since it started.
-Seconds step_time(std::span<const IterationPoints> iterations, std::size_t index) {
-  const IterationPoints& points = iterations[index];
+Seconds step_time(std::span<const hccl::IterationPoints> iterations, std::size_t index) {
+  const hccl::IterationPoints& points = iterations[index];
   return points.iteration_end - (index == 0 ? points.fp_start : iterations[index - 1].iteration_end);
 }
 
@@ -115,7 +105,7 @@ NumericsReport describe(const RunOptions& options, const TimedRun& timed, const 
   NumericsReport report;
   report.timed_shape = shape_text(timed_graph(options));
   report.timed_type = fmt::format("amp {}", models::name_of(options.amp));
-  report.computed_shape = shape_text(trainer.program().graph());
+  report.computed_shape = shape_text(trainer.computation().graph());
   report.computed_type = hcclsim::name_of(numerics.compute);
   if (numerics.round.has_value()) report.round = hcclsim::name_of(*numerics.round);
   report.data = trainer.data().describe();
@@ -196,9 +186,9 @@ NumericsReport run_numerics(const RunOptions& options, const TimedRun& timed, Nu
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   models::Graph graph = numeric_graph(options, timed.npus);
-  require_same_parameters(graph, timed.workload);
+  require_same_parameters(graph, *timed.plan.roles.front().program);
   const hccl::TrainerOptions how = trainer_options(options, timed, graph);
-  hccl::Trainer trainer(std::move(graph), production_order(timed.workload), how);
+  hccl::Trainer trainer(std::move(graph), timed.plan, how);
   if (!options.numerics.load.empty()) trainer.load(options.numerics.load);
 
   NumericsReport report = describe(options, timed, trainer);

@@ -6,14 +6,12 @@
 
 #include "base/output_file.hpp"
 #include "cli/options/run_options.hpp"
-#include "cli/print/iteration.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/terminal/interruption.hpp"
 #include "cli/terminal/progress.hpp"
 #include "device/soc.hpp"
-#include "device/workload.hpp"
-#include "hccl/parallel/segment.hpp"
-#include "hccl/schedule/schedule.hpp"
+#include "hccl/parallel/plan.hpp"
+#include "hccl/training/step_view.hpp"
 
 /// `hcclsim run --numerics`: the timed run's network, segments and Schedules, trained with real numbers.
 namespace hcclsim::cli {
@@ -29,10 +27,8 @@ struct NumericsSession {
 struct TimedRun {
   Rank npus = 1;
   const device::Soc& soc;
-  const device::Workload& workload;
-  std::span<const hccl::Segment> segments;
-  std::span<const std::shared_ptr<const hccl::Schedule>> schedules;  ///< of the segments
-  std::span<const IterationPoints> iterations;                       ///< of the printed rank, as many as are trained
+  const hccl::Plan& plan;
+  std::span<const hccl::IterationPoints> iterations;  ///< of the printed rank, as many as are trained
 };
 
 /// The files that training writes. They are opened before the simulation, so that a path that cannot be written is

@@ -21,23 +21,23 @@ struct Alike {
   std::size_t count = 0;
 };
 
-Bytes bytes_of(const hccl::Segment& segment, const device::Workload& workload) {
+Bytes bytes_of(const hccl::Segment& segment, const models::Program& program) {
   Bytes bytes = 0;
   for (std::uint32_t g = segment.first; g <= segment.last; ++g) {
-    bytes += workload.gradients[g].elements * size_of(workload.gradient_type);
+    bytes += program.gradients[g].elements * size_of(program.gradient_type());
   }
   return bytes;
 }
 
 hccl::CollectiveRequest request_of(const Setting& setting, Bytes bytes) {
-  const DataType type = setting.workload.gradient_type;
+  const DataType type = setting.program->gradient_type();
   return setting.options.allreduce_request(bytes / size_of(type), type);
 }
 
 std::map<std::string, Alike> alike_segments(const Setting& setting, const hccl::Topology& topology) {
   std::map<std::string, Alike> groups;
   for (std::size_t number = 0; number < setting.options.segments.size(); ++number) {
-    const Bytes bytes = bytes_of(setting.options.segments[number], setting.workload);
+    const Bytes bytes = bytes_of(setting.options.segments[number], *setting.program);
     Alike& alike = groups[make_collective(request_of(setting, bytes), topology, setting.soc)->algorithm];
     if (++alike.count == 1 || bytes > alike.bytes) {
       alike.largest = number;

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "cli/comparisons.hpp"
-#include "cli/print/iteration.hpp"
 #include "cli/print/link_sources.hpp"
 #include "cli/run_explanation.hpp"
 #include "hccl/comm/communicator.hpp"
@@ -57,13 +56,12 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
 
 /// How busy the links were in the last iteration, from the transfers that were recorded. The routes of the simulation
 /// must still be good.
-LinkReport link_report(const sim::Cluster& cluster, const hccl::TrainingResult& result) {
+LinkReport link_report(const sim::Cluster& cluster, const hccl::TimedStep& step, const hccl::StepView& view) {
   constexpr std::size_t intervals = 400;  // of the step: about what a screen can show
   constexpr std::size_t most_links = 8;   // of a kind that are shown by name
-  const sim::LinkUtilisation found =
-      sim::link_utilisation(cluster, result.flows,
-                            {result.last_fp_start, result.last_fp_start + result.iteration_end, intervals}, most_links);
-  LinkReport report{result.iteration_end / intervals, {}, {}};
+  const sim::LinkUtilisation found = sim::link_utilisation(
+      cluster, step.flows, {view.fp_start, view.fp_start + view.iteration_end, intervals}, most_links);
+  LinkReport report{view.iteration_end / intervals, {}, {}};
   for (const sim::LinkUtilisation::OfLink& one : found.links) {
     const sim::Link& link = cluster.links()[one.link];
     report.links.push_back(
@@ -82,8 +80,9 @@ LinkReport link_report(const sim::Cluster& cluster, const hccl::TrainingResult& 
 
 RunReport simulate_run(const RunOptions& options, Experiment& run, std::vector<Rank> traced) {
   RunReport report;
-  report.workload = run.workload;
-  const Setting setting{run.cluster, report.workload, run.soc, run.costs, run.training};
+  report.program = run.program;
+  report.hbm = run.hbm;
+  const Setting setting{run.cluster, run.program, run.soc, run.costs, run.training};
   hccl::TrainingOptions training = run.training;
   training.trace_tasks = !traced.empty();
   if (!traced.empty()) training.traced = std::move(traced);
@@ -93,12 +92,14 @@ RunReport simulate_run(const RunOptions& options, Experiment& run, std::vector<R
   if (compared) further.emplace(setting);
   std::optional<RunExplanation> explanation;
   if (options.explain) explanation.emplace(setting);
-  report.result = simulate_training(run.cluster, report.workload, run.soc, run.costs, training);
+  report.step = simulate_training(run.cluster, run.program, run.soc, run.costs, training);
+  report.view = hccl::StepView(report.step.plan, report.step.trace, training.rank);
   if (further.has_value()) further->finish(report);
   if (explanation.has_value()) explanation->finish(report);
 
   report.model = run.model;
-  if (run.profile.has_value()) report.profile.emplace(*run.profile, study::simulated_phases(report.result));
+  if (run.profile.has_value())
+    report.profile.emplace(*run.profile, study::simulated_phases(report.view, report.step.step_times[training.rank]));
   report.platform = std::filesystem::path(run.cluster.path()).filename().string();
   report.rank_table = run.rank_table;
   report.npu = run.soc.name;
@@ -114,8 +115,7 @@ RunReport simulate_run(const RunOptions& options, Experiment& run, std::vector<R
   report.clip_norm = options.clip_norm;
   report.network = name_of(run.training.network);
   report.hbm_capacity = run.soc.hbm_bytes;
-  report.iterations = iteration_points(report.result.trace, options.rank, report.workload);
-  if (training.record_flows) report.links = link_report(run.cluster, report.result);
+  if (training.record_flows) report.links = link_report(run.cluster, report.step, report.view);
   report.link_sources = link_sources(run.cluster, hccl::world_communicator(run.npus).ranks);
   report.unmodelled = run.unmodelled;
   report.notes = std::move(run.notes);
@@ -123,14 +123,9 @@ RunReport simulate_run(const RunOptions& options, Experiment& run, std::vector<R
 }
 
 void compute_numerics(const RunOptions& options, const Experiment& run, NumericsSession& session, RunReport& report) {
-  report.numerics = run_numerics(options,
-                                 {.npus = run.npus,
-                                  .soc = run.soc,
-                                  .workload = report.workload,
-                                  .segments = run.training.segments,
-                                  .schedules = report.result.schedules.allreduces,
-                                  .iterations = report.iterations},
-                                 session);
+  report.numerics = run_numerics(
+      options, {.npus = run.npus, .soc = run.soc, .plan = report.step.plan, .iterations = report.view.iterations},
+      session);
 }
 
 }  // namespace hcclsim::cli

@@ -19,7 +19,7 @@ namespace {
 /// So many that a few seconds do for thousands of NPUs.
 std::uint32_t draws_for(const Experiment& run) {
   constexpr std::uint64_t most_kernels = 20'000'000;
-  const std::uint64_t kernels = std::max<std::uint64_t>(std::uint64_t{run.npus} * run.workload.kernels.size(), 1);
+  const std::uint64_t kernels = std::max<std::uint64_t>(std::uint64_t{run.npus} * run.program->micro_batch_kernels, 1);
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(most_kernels / kernels, 100, 1000));
 }
 
@@ -72,7 +72,7 @@ JitterReport under_jitter(const TuneOptions& options, const Experiment& run, con
   const device::Skew skew(options.run.skew, run.npus);
   const bool overlapped = run.training.hcom_parallel;
   const auto ready = [&](std::uint32_t draw) {
-    std::vector<Seconds> dates = study::jittered_ready(run.workload, skew, run.npus, draw);
+    std::vector<Seconds> dates = study::jittered_ready(*run.program, skew, run.npus, draw);
     if (!overlapped) std::fill(dates.begin(), dates.end(), dates.back());
     return dates;
   };
@@ -107,7 +107,7 @@ BandwidthReport over_bandwidth(const TuneOptions& options, const BandwidthRange&
 
 std::vector<Sensitivity> under_proportions(const TuneOptions& options, const Experiment& run, const Choice& choice) {
   // A measured profile does not tell where the backward pass begins: the first gradient's date is as good.
-  const Seconds forward = study::forward_end(run.workload);
+  const Seconds forward = study::forward_end(*run.program);
   const bool is_profile = forward == 0;
   const Seconds begin = is_profile ? choice.problem.ready(1) : forward;
   std::vector<Sensitivity> all;
@@ -118,7 +118,7 @@ std::vector<Sensitivity> under_proportions(const TuneOptions& options, const Exp
     all.push_back({std::move(quantity), study::regret_of(choice.cuts, study::SplitProblem(ready, run.gradient_sizes),
                                                          choice.cost, options.most_segments)});
   };
-  add("FLOPs", study::backward_flops(run.workload));
+  add("FLOPs", study::backward_flops(*run.program));
   add("bytes", {run.gradient_sizes.begin(), run.gradient_sizes.end()});
   return all;
 }

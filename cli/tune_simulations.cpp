@@ -67,14 +67,16 @@ study::Cost looked_up(std::vector<study::CostPoint> points) {
 
 Child start_step(Experiment& run, hccl::TrainingOptions training) {
   return Child([&run, training = std::move(training)] {
-    const hccl::TrainingResult result = simulate_training(run.cluster, run.workload, run.soc, run.costs, training);
+    const hccl::TimedStep step = simulate_training(run.cluster, run.program, run.soc, run.costs, training);
+    const hccl::StepView view(step.plan, step.trace, training.rank);
+    const Seconds step_time = step.step_times[training.rank];
     std::vector<Seconds> ends;
-    for (const hccl::SegmentResult& segment : result.segments) ends.push_back(segment.end);
-    return Json{{"ready", result.gradient_ready},
-                {"bp_end", result.bp_end},
+    for (const hccl::SegmentFigures& segment : view.segments) ends.push_back(segment.end);
+    return Json{{"ready", view.gradient_ready},
+                {"bp_end", view.bp_end},
                 {"ends", ends},
-                {"step", result.step_time},
-                {"phases", json_of(study::simulated_phases(result))}}
+                {"step", step_time},
+                {"phases", json_of(study::simulated_phases(view, step_time))}}
         .dump();
   });
 }
@@ -96,7 +98,7 @@ Child start_costs(Experiment& run, std::vector<Bytes> sizes, BandwidthFactor ban
     run.cluster.adjust(adjustments);
     Json times = Json::array();
     for (const study::CostPoint& point :
-         study::simulate_costs(run.cluster, run.soc, run.costs, run.training, run.workload.gradient_type, sizes)) {
+         study::simulate_costs(run.cluster, run.soc, run.costs, run.training, run.program->gradient_type(), sizes)) {
       times.push_back(point.time);
     }
     return times.dump();

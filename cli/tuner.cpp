@@ -34,7 +34,7 @@ RunOptions without_jitter(RunOptions options) {
 }
 
 /// Last indices in parameter order of the segments from the last one back, and whether they hold the same gradients.
-void add_mindspore(TuneReport& report, const device::Workload& workload) {
+void add_mindspore(TuneReport& report, const models::Program& program) {
   const std::uint32_t n = report.gradients;
   const study::Cuts& cuts = report.tuning.best.cuts;
   report.mindspore_exact = true;
@@ -42,7 +42,7 @@ void add_mindspore(TuneReport& report, const device::Workload& workload) {
     const std::uint32_t begin = i == 0 ? 0 : cuts[i - 1] + 1;
     report.mindspore.push_back(n - 1 - begin);
     for (std::uint32_t gradient = begin; gradient <= cuts[i]; ++gradient) {
-      const std::uint32_t parameter = workload.gradients[gradient].parameter;
+      const std::uint32_t parameter = program.gradients[gradient].parameter;
       report.mindspore_exact = report.mindspore_exact && parameter <= n - 1 - begin && parameter + cuts[i] + 1 >= n;
     }
   }
@@ -67,7 +67,7 @@ class Tuner {
     if (report.percentages.empty()) {
       report.notes.emplace_back("HCCL's percent rule makes no such cuts; use the indices");
     }
-    add_mindspore(report, run_.workload);
+    add_mindspore(report, *run_.program);
     const std::vector<study::CostPoint> simulated = confirm(report, input.problem);
     report.certificate = study::certify(input, simulated);
     add_robustness(report, {input.problem, input.cost, report.tuning.best.cuts});
@@ -171,7 +171,7 @@ class Tuner {
   /// What DeAR needs; a note where it is asked for in vain.
   std::vector<Seconds> forward_times(TuneReport& report, const std::vector<Seconds>& ready) const {
     std::vector<Seconds> times;
-    if (report.hcom_parallel) times = study::forward_times(run_.workload, ready);
+    if (report.hcom_parallel) times = study::forward_times(*run_.program, ready);
     if (times.empty() && holds(report.compare, study::Strategy::Kind::dear)) {
       report.notes.emplace_back(report.hcom_parallel ? "DeAR is left out: the profile does not tell the forward pass"
                                                      : "DeAR is left out: it communicates beside the computation, for "

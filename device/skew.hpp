@@ -31,6 +31,9 @@ class Skew {
   /// True if every start is 0 and every factor 1: ranks are alike.
   [[nodiscard]] bool none() const;
 
+  /// False if all factors on kernels are 1.
+  [[nodiscard]] bool jitters() const { return options_.jitter > 0; }
+
   /// Date at which a rank starts its first iteration.
   [[nodiscard]] Seconds start(Rank rank) const;
 

@@ -1,7 +1,5 @@
 #include "models/graph.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 
 namespace hcclsim::models {
@@ -16,29 +14,24 @@ std::uint64_t adaptive_reads(std::uint64_t in, std::uint64_t out) {
 }
 
 std::uint64_t average_pool_reads(const Shape& in, const Shape& out) {
-  return std::uint64_t{out.batch} * out.channels * adaptive_reads(in.height, out.height) *
-         adaptive_reads(in.width, out.width);
+  return std::uint64_t{out.batch()} * out.channels() * adaptive_reads(in.height(), out.height()) *
+         adaptive_reads(in.width(), out.width());
 }
 
 /// Multiply-adds of a convolution or a linear operator: its output elements times the weights behind each of them.
 Flops multiply_adds(const Graph& graph, const Operator& op) {
-  return static_cast<Flops>(op.output.elements()) * static_cast<Flops>(weights_per_output(graph, op));
+  return static_cast<Flops>(op.shape().elements()) * static_cast<Flops>(weights_per_output(graph, op));
 }
 
 /// Multiply-adds of one of attention's products: every score meets the features of one head.
 Flops attention_multiply_adds(const Operator& op) {
-  return static_cast<Flops>(op.output.elements()) * static_cast<Flops>(op.sequence);
+  return static_cast<Flops>(op.shape().elements()) * static_cast<Flops>(op.sequence);
 }
 
 }  // namespace
 
-std::string to_string(const Shape& shape) {
-  if (shape.image() == 1) return fmt::format("{}x{}", shape.batch, shape.channels);
-  return fmt::format("{}x{}x{}x{}", shape.batch, shape.channels, shape.height, shape.width);
-}
-
 std::string_view name_of(OperatorKind kind) {
-  static constexpr std::array<std::string_view, 17> names{"input",
+  static constexpr std::array<std::string_view, 27> names{"input",
                                                           "convolution",
                                                           "batch_norm",
                                                           "relu",
@@ -54,7 +47,17 @@ std::string_view name_of(OperatorKind kind) {
                                                           "token_embedding",
                                                           "position_embedding",
                                                           "attention",
-                                                          "loss"};
+                                                          "loss",
+                                                          "split",
+                                                          "concat",
+                                                          "slice",
+                                                          "all_reduce",
+                                                          "all_gather",
+                                                          "reduce_scatter",
+                                                          "all_to_all",
+                                                          "broadcast",
+                                                          "send",
+                                                          "receive"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -72,32 +75,40 @@ std::uint64_t Graph::parameter_elements() const {
 std::vector<bool> Graph::needs_gradient() const {
   std::vector<bool> needs(operators.size(), false);
   for (std::size_t i = 0; i < operators.size(); ++i) {
-    needs[i] = !operators[i].parameters.empty();
-    for (const OperatorId input : operators[i].inputs) needs[i] = needs[i] || needs[input];
+    needs[i] = !operators[i].parameters.empty() || operators[i].kind == OperatorKind::receive;
+    for (const Value input : operators[i].inputs) needs[i] = needs[i] || needs[input.op];
   }
   return needs;
 }
 
+std::vector<std::uint32_t> Graph::first_values() const {
+  std::vector<std::uint32_t> first{0};
+  first.reserve(operators.size() + 1);
+  for (const Operator& op : operators) first.push_back(first.back() + static_cast<std::uint32_t>(op.outputs.size()));
+  return first;
+}
+
 std::vector<std::uint32_t> Graph::consumer_counts() const {
-  std::vector<std::uint32_t> counts(operators.size(), 0);
+  const std::vector<std::uint32_t> first = first_values();
+  std::vector<std::uint32_t> counts(first.back(), 0);
   for (const Operator& op : operators) {
-    for (const OperatorId input : op.inputs) ++counts[input];
+    for (const Value input : op.inputs) ++counts[first[input.op] + input.output];
   }
   return counts;
 }
 
 std::uint64_t weights_per_output(const Graph& graph, const Operator& op) {
-  return graph.parameters[op.parameters.front()].elements / op.output.channels;
+  return graph.parameters[op.parameters.front()].elements / op.shape().channels();
 }
 
-std::uint64_t attention_scores(const Operator& op) { return std::uint64_t{op.output.batch} * op.sequence * op.heads; }
+std::uint64_t attention_scores(const Operator& op) {
+  return std::uint64_t{op.shape().batch()} * op.sequence * op.heads;
+}
 
 Flops forward_flops(const Graph& graph, const Operator& op) {
-  const auto outputs = static_cast<Flops>(op.output.elements());
+  if (op.kind == OperatorKind::send) return 0;  // it has no output
+  const auto outputs = static_cast<Flops>(op.shape().elements());
   switch (op.kind) {
-    case OperatorKind::input:
-    case OperatorKind::flatten:
-      return 0;
     case OperatorKind::convolution:
     case OperatorKind::linear:
       return 2 * multiply_adds(graph, op);
@@ -111,7 +122,7 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
     case OperatorKind::max_pool:
       return op.window.area() * outputs;
     case OperatorKind::average_pool:
-      return static_cast<Flops>(average_pool_reads(graph.input_of(op), op.output));
+      return static_cast<Flops>(average_pool_reads(graph.input_of(op), op.shape()));
     case OperatorKind::loss:
       return 5 * static_cast<Flops>(graph.input_of(op).elements());
     case OperatorKind::relu:
@@ -121,12 +132,14 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
     case OperatorKind::token_embedding:
     case OperatorKind::position_embedding:
       return outputs;
+    default:  // nothing is computed
+      return 0;
   }
-  return 0;
 }
 
 Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gradient) {
-  const auto outputs = static_cast<Flops>(op.output.elements());
+  if (op.kind == OperatorKind::send) return 0;
+  const auto outputs = static_cast<Flops>(op.shape().elements());
   switch (op.kind) {
     case OperatorKind::convolution:
     case OperatorKind::linear:
@@ -155,7 +168,7 @@ Flops step_flops(const Graph& graph) {
     const Operator& op = graph.operators[i];
     if (op.inputs.empty()) continue;
     total += forward_flops(graph, op);
-    if (needed[i]) total += backward_flops(graph, op, needed[op.inputs.front()]);
+    if (needed[i]) total += backward_flops(graph, op, needed[op.inputs.front().op]);
   }
   return total;
 }

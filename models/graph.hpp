@@ -6,28 +6,17 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "models/tensor.hpp"
 
-/// A network as a graph of operators in forward order. Operator 0 is the input batch and the last one the loss; every
-/// operator has one output tensor, so an operator's id also names its output. Edges are the `inputs` of an operator; a
-/// tensor with several consumers is a fork (residual connections). Parameters are numbered in *parameter order* (the
-/// order of the forward pass, weight before bias), the names are those of torchvision.
+/// A network, or what one rank computes of it, as a graph of operators in forward order. Operator 0 is the input batch
+/// and the last one the loss (a stage of a pipeline begins with a receive and may end with a send). Edges are the
+/// `inputs` of an operator; a tensor with several consumers is a fork (residual connections). Parameters are numbered
+/// in *parameter order* (the order of the forward pass, weight before bias), the names are those of torchvision.
+///
+/// Communication is an operator like others. It names its group by the number of a *family*: the groups in which the
+/// ranks that compute this graph meet, each rank in one of them. What a group is, and how it communicates, is not known
+/// here.
 namespace hcclsim::models {
-
-/// Sizes of a tensor in NCHW order; a matrix of features has height = width = 1. Sequences are such matrices: batch =
-/// sequences × length rows, one after the other. The tokens that go in are a matrix of sequences × length.
-struct Shape {
-  std::uint32_t batch = 1;
-  std::uint32_t channels = 1;
-  std::uint32_t height = 1;
-  std::uint32_t width = 1;
-
-  [[nodiscard]] std::uint64_t image() const { return std::uint64_t{height} * width; }
-  [[nodiscard]] std::uint64_t elements() const { return image() * batch * channels; }
-  bool operator==(const Shape&) const = default;
-};
-
-/// "32x64x112x112", or "32x1000" for a matrix.
-[[nodiscard]] std::string to_string(const Shape& shape);
 
 enum class OperatorKind : std::uint8_t {
   input,
@@ -47,9 +36,21 @@ enum class OperatorKind : std::uint8_t {
   position_embedding,  ///< adds row t of a table to position t of every sequence
   attention,           ///< softmax(Q·Kᵀ/√d)·V per head; the input's features are those of Q, then of K, then of V
   loss,                ///< mean softmax cross-entropy of the logits against one label per row
+  split,               ///< along an axis into equal parts, one output each
+  concat,              ///< along an axis
+  slice,               ///< along an axis, the part of this rank of the group
+  all_reduce,          ///< the sum over the group
+  all_gather,          ///< what the group has, one behind the other along an axis, in the order of its ranks
+  reduce_scatter,      ///< the sum over the group, of which each rank keeps its part along an axis
+  all_to_all,          ///< part i along one axis goes to rank i; what comes is put together along another one
+  broadcast,           ///< what the root of the group has
+  send,                ///< to one other rank
+  receive,             ///< from one other rank
 };
 
 [[nodiscard]] std::string_view name_of(OperatorKind kind);
+/// Whether ranks talk to each other in it.
+[[nodiscard]] constexpr bool communicates(OperatorKind kind) { return kind >= OperatorKind::all_reduce; }
 
 /// Square window of a convolution or a pooling operator, in pixels.
 struct Window {
@@ -62,18 +63,47 @@ struct Window {
 
 using OperatorId = std::uint32_t;
 
+/// One output of an operator.
+struct Value {
+  // NOLINTNEXTLINE(google-explicit-constructor): an operator's id names its first output.
+  Value(OperatorId id, std::uint32_t number = 0) : op(id), output(number) {}
+  OperatorId op;
+  std::uint32_t output;
+  bool operator==(const Value&) const = default;
+};
+
+/// With whom an operator communicates, or whose parts it cuts and joins.
+struct Group {
+  std::uint32_t family = 0;  ///< number of the family of groups
+  std::uint32_t ranks = 1;   ///< of each group
+  std::uint32_t root = 0;    ///< of broadcast: rank of the group
+};
+
+/// The other end of a message.
+struct Peer {
+  std::int64_t offset = 0;  ///< its rank minus this rank
+  std::uint32_t tag = 0;    ///< messages between two ranks with one tag arrive in the order in which they are sent
+};
+
 struct Operator {
   std::string name;
   OperatorKind kind = OperatorKind::input;
-  std::vector<OperatorId> inputs;
-  Shape output;
-  Window window;                          ///< convolution and max_pool
-  std::uint32_t groups = 1;               ///< convolution; = channels for a depthwise one
-  std::uint32_t sequence = 1;             ///< position_embedding, attention: rows of one sequence
-  std::uint32_t heads = 1;                ///< attention
-  bool causal = false;                    ///< attention: a position sees itself and those before it
-  float drop_rate = 0.5F;                 ///< dropout: fraction of elements set to zero
+  std::vector<Value> inputs;
+  std::vector<Tensor> outputs;
+  Window window;                  ///< convolution and max_pool
+  std::uint32_t groups = 1;       ///< convolution; = channels for a depthwise one
+  std::uint32_t sequence = 1;     ///< position_embedding, attention: rows of one sequence
+  std::uint32_t heads = 1;        ///< attention
+  bool causal = false;            ///< attention: a position sees itself and those before it
+  float drop_rate = 0.5F;         ///< dropout: fraction of elements set to zero
+  std::uint32_t axis = 0;         ///< split, concat, slice, all_gather, reduce_scatter, all_to_all (cut along it)
+  std::uint32_t joined_axis = 0;  ///< all_to_all: the parts that come are joined along it
+  Group group{};                  ///< of communication and slice
+  Peer peer{};                    ///< send, receive
   std::vector<std::uint32_t> parameters;  ///< indices in parameter order: weight, then bias if it has one
+
+  /// Of its first output.
+  [[nodiscard]] const Shape& shape() const { return outputs.front().shape; }
 };
 
 struct Parameter {
@@ -100,16 +130,23 @@ struct Graph {
   std::vector<Operator> operators;
   std::vector<Parameter> parameters;
 
-  [[nodiscard]] std::uint32_t batch() const { return operators.front().output.batch; }
+  [[nodiscard]] std::uint32_t batch() const { return operators.front().shape().batch(); }
   /// Features of the logits.
-  [[nodiscard]] std::uint32_t classes() const { return input_of(operators.back()).channels; }
+  [[nodiscard]] std::uint32_t classes() const { return input_of(operators.back()).channels(); }
   /// Shape of the first input of `op`; the operator must have one.
-  [[nodiscard]] const Shape& input_of(const Operator& op) const { return operators[op.inputs.front()].output; }
+  [[nodiscard]] const Shape& input_of(const Operator& op) const { return tensor(op.inputs.front()).shape; }
+  [[nodiscard]] const Tensor& tensor(Value value) const { return operators[value.op].outputs[value.output]; }
   [[nodiscard]] std::uint64_t parameter_elements() const;
-  /// Whether back-propagation goes through each operator: it or one before it has parameters.
+  /// Whether back-propagation goes through each operator: it or one before it has parameters, or receives a tensor
+  /// whose gradient its sender wants.
   [[nodiscard]] std::vector<bool> needs_gradient() const;
-  /// Number of operators that read each operator's output.
+  /// Whether the last operator is the loss; not so in a stage of a pipeline before the last.
+  /// The values are numbered through, operator by operator: the number of the first output of each operator, and last
+  /// the number of all values.
+  [[nodiscard]] std::vector<std::uint32_t> first_values() const;
+  /// Number of operators that read each value.
   [[nodiscard]] std::vector<std::uint32_t> consumer_counts() const;
+  [[nodiscard]] bool has_loss() const { return operators.back().kind == OperatorKind::loss; }
 };
 
 /// Weights behind one output element of a convolution or linear operator: input channels per group · window.
@@ -121,8 +158,8 @@ struct Graph {
 /// Floating-point operations of the forward pass of an operator over the whole batch: 2 per multiply-add of a
 /// convolution or linear operator (a bias is not counted), batch and layer norm 7 per element, pooling one per element
 /// that it reads, softmax cross-entropy 5 per logit, GELU 9 per element (tanh is one of them), other element-wise
-/// operators and embeddings 1. Attention: its two products as 2 per multiply-add, the scores that a causal mask hides
-/// included, and 6 per score for the scaled softmax.
+/// operators and embeddings 1; cutting, joining and communication none. Attention: its two products as 2 per
+/// multiply-add, the scores that a causal mask hides included, and 6 per score for the scaled softmax.
 [[nodiscard]] Flops forward_flops(const Graph& graph, const Operator& op);
 
 /// The same for the backward pass: twice the forward of a convolution or linear operator, once if its input needs no

@@ -20,44 +20,55 @@ constexpr std::uint64_t max_parameters = std::uint64_t{1} << 40;  // with the ot
 
 GraphBuilder::GraphBuilder(std::string title, const Shape& input) {
   graph_.title = std::move(title);
-  if (input.batch == 0 || input.batch > max_batch) {
-    bad_input("model", "batch must be 1 to {}, got {}", max_batch, input.batch);
+  if (input.batch() == 0 || input.batch() > max_batch) {
+    bad_input("model", "batch must be 1 to {}, got {}", max_batch, input.batch());
   }
-  if (input.height == 0 || input.width == 0 || input.height > max_image || input.width > max_image) {
-    bad_input("model", "input images must have 1 to {} pixels per side, got {}x{}", max_image, input.height,
-              input.width);
+  if (input.height() == 0 || input.width() == 0 || input.height() > max_image || input.width() > max_image) {
+    bad_input("model", "input images must have 1 to {} pixels per side, got {}x{}", max_image, input.height(),
+              input.width());
   }
   graph_.input_kind = input.image() == 1 ? InputKind::features : InputKind::images;
   append("input", OperatorKind::input, {}, input);
 }
 
 GraphBuilder GraphBuilder::of_tokens(std::string title, std::uint32_t sequences, std::uint32_t length) {
-  GraphBuilder builder(std::move(title), {.batch = sequences, .channels = length});
+  GraphBuilder builder(std::move(title), {sequences, length});
   if (std::uint64_t{sequences} * length > max_rows) {
     bad_input("model", "{} sequences of {} tokens are more than {} tokens", sequences, length, max_rows);
   }
   builder.graph_.input_kind = InputKind::tokens;
+  builder.graph_.operators.front().outputs.front().dtype = DataType::int32;
   return builder;
 }
 
-OperatorId GraphBuilder::append(std::string name, OperatorKind kind, std::vector<OperatorId> inputs, Shape output) {
-  if (output.channels == 0 || output.channels > max_channels) {
+GraphBuilder GraphBuilder::of_stage(std::string title, const Tensor& received, const Peer& from) {
+  GraphBuilder builder(std::move(title), received.shape);
+  Operator& first = builder.graph_.operators.front();
+  first.name = "receive";
+  first.kind = OperatorKind::receive;
+  first.outputs.front() = received;
+  first.peer = from;
+  return builder;
+}
+
+OperatorId GraphBuilder::append(std::string name, OperatorKind kind, std::vector<Value> inputs, Shape output) {
+  if (output.channels() == 0 || output.channels() > max_channels) {
     bad_input("model", "{}: channels, features or classes must be 1 to {}, got {}", name, max_channels,
-              output.channels);
+              output.channels());
   }
-  const bool reads_tokens = graph_.input_kind == InputKind::tokens && std::ranges::count(inputs, input()) > 0;
+  const bool reads_tokens = graph_.input_kind == InputKind::tokens && std::ranges::count(inputs, Value(input())) > 0;
   if (reads_tokens != (kind == OperatorKind::token_embedding)) {
     bad_input("model", "{}: {}", name,
               reads_tokens ? "only a token embedding can read the tokens of the input"
                            : "a token embedding reads the input, which must be tokens");
   }
-  const std::uint64_t inherited = inputs.empty() ? 1 : strides_[inputs.front()];
+  const std::uint64_t inherited = inputs.empty() ? 1 : strides_[inputs.front().op];
   strides_.push_back(next_stride_ != 0 ? std::exchange(next_stride_, 0) : inherited);
   Operator& op = graph_.operators.emplace_back();
   op.name = std::move(name);
   op.kind = kind;
   op.inputs = std::move(inputs);
-  op.output = output;
+  op.outputs.push_back({std::move(output), DataType::fp32});
   return static_cast<OperatorId>(graph_.operators.size() - 1);
 }
 
@@ -74,31 +85,29 @@ void GraphBuilder::add_parameter(OperatorId owner, std::string_view suffix, std:
       {.name = fmt::format("{}.{}", op.name, suffix), .shape = std::move(shape), .elements = elements, .owner = owner});
 }
 
-Shape GraphBuilder::slide(std::string_view name, OperatorId from, const Window& window, std::uint32_t channels) {
+Shape GraphBuilder::slide(std::string_view name, Value from, const Window& window, std::uint32_t channels) {
   const Shape in = shape(from);
-  const Shape& image = graph_.operators.front().output;
-  const std::uint64_t stride = strides_[from] * window.stride;
-  if (window.stride > 1 && stride > std::min(image.height, image.width)) {
+  const Shape& image = graph_.operators.front().shape();
+  const std::uint64_t stride = strides_[from.op] * window.stride;
+  if (window.stride > 1 && stride > std::min(image.height(), image.width())) {
     bad_input(small_input,
               "{} of {}: an input of {}x{} pixels is smaller than the network's stride up to here, {} (image of {}x{} "
               "left)",
-              name, graph_.title, image.height, image.width, stride, in.height, in.width);
+              name, graph_.title, image.height(), image.width(), stride, in.height(), in.width());
   }
-  const std::uint64_t padded_height = std::uint64_t{in.height} + 2 * std::uint64_t{window.padding};
-  const std::uint64_t padded_width = std::uint64_t{in.width} + 2 * std::uint64_t{window.padding};
+  const std::uint64_t padded_height = std::uint64_t{in.height()} + 2 * std::uint64_t{window.padding};
+  const std::uint64_t padded_width = std::uint64_t{in.width()} + 2 * std::uint64_t{window.padding};
   if (std::min(padded_height, padded_width) < window.kernel) {
     bad_input(small_input, "{} of {}: a {}x{} window does not fit into an image of {}x{} with padding {}", name,
-              graph_.title, window.kernel, window.kernel, in.height, in.width, window.padding);
+              graph_.title, window.kernel, window.kernel, in.height(), in.width(), window.padding);
   }
   next_stride_ = stride;
-  return {.batch = in.batch,
-          .channels = channels,
-          .height = static_cast<std::uint32_t>((padded_height - window.kernel) / window.stride + 1),
-          .width = static_cast<std::uint32_t>((padded_width - window.kernel) / window.stride + 1)};
+  return {in.batch(), channels, static_cast<std::uint32_t>((padded_height - window.kernel) / window.stride + 1),
+          static_cast<std::uint32_t>((padded_width - window.kernel) / window.stride + 1)};
 }
 
-OperatorId GraphBuilder::convolution(std::string name, OperatorId from, const ConvolutionOptions& options) {
-  const std::uint32_t in_channels = shape(from).channels;
+OperatorId GraphBuilder::convolution(std::string name, Value from, const ConvolutionOptions& options) {
+  const std::uint32_t in_channels = shape(from).channels();
   if (options.groups == 0 || in_channels % options.groups != 0 || options.channels % options.groups != 0) {
     bad_input("model", "{}: {} groups do not divide {} input and {} output channels", name, options.groups, in_channels,
               options.channels);
@@ -113,65 +122,63 @@ OperatorId GraphBuilder::convolution(std::string name, OperatorId from, const Co
   return id;
 }
 
-OperatorId GraphBuilder::batch_norm(std::string name, OperatorId from, double initial_scale) {
+OperatorId GraphBuilder::batch_norm(std::string name, Value from, double initial_scale) {
   const OperatorId id = append(std::move(name), OperatorKind::batch_norm, {from}, shape(from));
-  add_parameter(id, "weight", {shape(id).channels});
+  add_parameter(id, "weight", {shape(id).channels()});
   graph_.parameters.back().initial_scale = initial_scale;
-  add_parameter(id, "bias", {shape(id).channels});
+  add_parameter(id, "bias", {shape(id).channels()});
   return id;
 }
 
-OperatorId GraphBuilder::relu(std::string name, OperatorId from) {
+OperatorId GraphBuilder::relu(std::string name, Value from) {
   return append(std::move(name), OperatorKind::relu, {from}, shape(from));
 }
 
-OperatorId GraphBuilder::relu6(std::string name, OperatorId from) {
+OperatorId GraphBuilder::relu6(std::string name, Value from) {
   return append(std::move(name), OperatorKind::relu6, {from}, shape(from));
 }
 
-OperatorId GraphBuilder::max_pool(std::string name, OperatorId from, const Window& window) {
-  const Shape output = slide(name, from, window, shape(from).channels);
+OperatorId GraphBuilder::max_pool(std::string name, Value from, const Window& window) {
+  const Shape output = slide(name, from, window, shape(from).channels());
   const OperatorId id = append(std::move(name), OperatorKind::max_pool, {from}, output);
   graph_.operators[id].window = window;
   return id;
 }
 
-OperatorId GraphBuilder::average_pool(std::string name, OperatorId from, std::uint32_t size) {
+OperatorId GraphBuilder::average_pool(std::string name, Value from, std::uint32_t size) {
   Shape output = shape(from);
-  output.height = size;
-  output.width = size;
+  output.resize(2, size);
+  output.resize(3, size);
   return append(std::move(name), OperatorKind::average_pool, {from}, output);
 }
 
-OperatorId GraphBuilder::add(std::string name, OperatorId main, OperatorId shortcut) {
+OperatorId GraphBuilder::add(std::string name, Value main, Value shortcut) {
   if (shape(main) != shape(shortcut)) {
     bad_input("model", "{}: cannot add tensors of {} and {}", name, to_string(shape(main)), to_string(shape(shortcut)));
   }
   return append(std::move(name), OperatorKind::add, {main, shortcut}, shape(main));
 }
 
-OperatorId GraphBuilder::flatten(std::string name, OperatorId from) {
+OperatorId GraphBuilder::flatten(std::string name, Value from) {
   const Shape in = shape(from);
-  const std::uint64_t features = in.image() * in.channels;
+  const std::uint64_t features = in.image() * in.channels();
   if (features > max_channels) {
     bad_input("model", "{}: flattening {} gives {} features, more than {}", name, to_string(in), features,
               max_channels);
   }
-  return append(std::move(name), OperatorKind::flatten, {from},
-                {.batch = in.batch, .channels = static_cast<std::uint32_t>(features)});
+  return append(std::move(name), OperatorKind::flatten, {from}, {in.batch(), static_cast<std::uint32_t>(features)});
 }
 
-OperatorId GraphBuilder::linear(std::string name, OperatorId from, std::uint32_t features, bool bias) {
+OperatorId GraphBuilder::linear(std::string name, Value from, std::uint32_t features, bool bias) {
   const Shape in = shape(from);
   if (in.image() != 1) bad_input("model", "{}: a linear operator needs flat features, got {}", name, to_string(in));
-  const OperatorId id =
-      append(std::move(name), OperatorKind::linear, {from}, {.batch = in.batch, .channels = features});
-  add_parameter(id, "weight", {features, in.channels});
+  const OperatorId id = append(std::move(name), OperatorKind::linear, {from}, {in.batch(), features});
+  add_parameter(id, "weight", {features, in.channels()});
   if (bias) add_parameter(id, "bias", {features});
   return id;
 }
 
-OperatorId GraphBuilder::dropout(std::string name, OperatorId from, float rate) {
+OperatorId GraphBuilder::dropout(std::string name, Value from, float rate) {
   if (!(rate >= 0 && rate < 1))
     bad_input("model", "{}: the drop rate must be 0 or more and below 1, got {}", name, rate);
   const OperatorId id = append(std::move(name), OperatorKind::dropout, {from}, shape(from));
@@ -179,70 +186,169 @@ OperatorId GraphBuilder::dropout(std::string name, OperatorId from, float rate) 
   return id;
 }
 
-OperatorId GraphBuilder::gelu(std::string name, OperatorId from) {
+OperatorId GraphBuilder::gelu(std::string name, Value from) {
   return append(std::move(name), OperatorKind::gelu, {from}, shape(from));
 }
 
-OperatorId GraphBuilder::layer_norm(std::string name, OperatorId from) {
+OperatorId GraphBuilder::layer_norm(std::string name, Value from) {
   const Shape in = shape(from);
   if (in.image() != 1) bad_input("model", "{}: layer norm needs flat features, got {}", name, to_string(in));
   const OperatorId id = append(std::move(name), OperatorKind::layer_norm, {from}, in);
-  add_parameter(id, "weight", {in.channels});
-  add_parameter(id, "bias", {in.channels});
+  add_parameter(id, "weight", {in.channels()});
+  add_parameter(id, "bias", {in.channels()});
   return id;
 }
 
-OperatorId GraphBuilder::token_embedding(std::string name, OperatorId from, std::uint32_t vocabulary,
+OperatorId GraphBuilder::token_embedding(std::string name, Value from, std::uint32_t vocabulary,
                                          std::uint32_t features) {
   if (vocabulary == 0 || vocabulary > max_channels) {
     bad_input("model", "{}: a vocabulary must have 1 to {} tokens, got {}", name, max_channels, vocabulary);
   }
   const Shape in = shape(from);
-  const OperatorId id = append(std::move(name), OperatorKind::token_embedding, {from},
-                               {.batch = in.batch * in.channels, .channels = features});
+  const OperatorId id =
+      append(std::move(name), OperatorKind::token_embedding, {from}, {in.batch() * in.channels(), features});
   add_parameter(id, "weight", {vocabulary, features});
   return id;
 }
 
-std::uint32_t GraphBuilder::sequence_of(std::string_view name, OperatorId from) const {
+std::uint32_t GraphBuilder::sequence_of(std::string_view name, Value from) const {
   const Shape& in = shape(input());
   if (graph_.input_kind != InputKind::tokens || shape(from).image() != 1 ||
-      shape(from).batch != in.batch * in.channels) {
+      shape(from).batch() != in.batch() * in.channels()) {
     bad_input("model", "{}: needs the rows of sequences of tokens, got {} from an input of {} ({})", name,
               to_string(shape(from)), to_string(in), name_of(graph_.input_kind));
   }
-  return in.channels;
+  return in.channels();
 }
 
-OperatorId GraphBuilder::position_embedding(std::string name, OperatorId from) {
+OperatorId GraphBuilder::position_embedding(std::string name, Value from) {
   const std::uint32_t sequence = sequence_of(name, from);
   const OperatorId id = append(std::move(name), OperatorKind::position_embedding, {from}, shape(from));
   graph_.operators[id].sequence = sequence;
-  add_parameter(id, "weight", {sequence, shape(id).channels});
+  add_parameter(id, "weight", {sequence, shape(id).channels()});
   return id;
 }
 
-OperatorId GraphBuilder::attention(std::string name, OperatorId from, std::uint32_t heads, bool causal) {
+OperatorId GraphBuilder::attention(std::string name, Value from, std::uint32_t heads, bool causal) {
   const std::uint32_t sequence = sequence_of(name, from);
   const Shape in = shape(from);
-  if (in.channels % 3 != 0) {
+  if (in.channels() % 3 != 0) {
     bad_input("model", "{}: queries, keys and values must be of one size, but 3 does not divide {} features", name,
-              in.channels);
+              in.channels());
   }
-  const std::uint32_t features = in.channels / 3;
+  const std::uint32_t features = in.channels() / 3;
   if (heads == 0 || features % heads != 0) {
     bad_input("model", "{}: {} heads do not divide {} features", name, heads, features);
   }
-  const OperatorId id =
-      append(std::move(name), OperatorKind::attention, {from}, {.batch = in.batch, .channels = features});
+  const OperatorId id = append(std::move(name), OperatorKind::attention, {from}, {in.batch(), features});
   graph_.operators[id].sequence = sequence;
   graph_.operators[id].heads = heads;
   graph_.operators[id].causal = causal;
   return id;
 }
 
-Graph GraphBuilder::finish(OperatorId logits) && {
-  append("loss", OperatorKind::loss, {logits}, {.batch = 1, .channels = 1});
+Shape GraphBuilder::cut(std::string_view name, const Shape& whole, std::uint32_t axis, std::uint32_t parts) const {
+  if (axis >= whole.rank() || parts == 0 || whole.size(axis) % parts != 0) {
+    bad_input("model", "{}: axis {} of {} cannot be cut into {} equal parts", name, axis, to_string(whole), parts);
+  }
+  Shape part = whole;
+  part.resize(axis, whole.size(axis) / parts);
+  return part;
+}
+
+OperatorId GraphBuilder::split(std::string name, Value from, std::uint32_t axis, std::uint32_t parts) {
+  const Shape part = cut(name, shape(from), axis, parts);
+  const OperatorId id = append(std::move(name), OperatorKind::split, {from}, part);
+  graph_.operators[id].axis = axis;
+  graph_.operators[id].outputs.resize(parts, {part, graph_.tensor(from).dtype});
+  return id;
+}
+
+OperatorId GraphBuilder::concat(std::string name, const std::vector<Value>& parts, std::uint32_t axis) {
+  if (parts.empty()) bad_input("model", "{}: nothing to join", name);
+  Shape whole = shape(parts.front());
+  if (axis >= whole.rank()) bad_input("model", "{}: {} has no axis {}", name, to_string(whole), axis);
+  whole.resize(axis, 0);
+  for (const Value part : parts) {
+    Shape other = shape(part);
+    const std::uint32_t length = other.size(axis);
+    if (axis < other.rank()) other.resize(axis, whole.size(axis));
+    if (other != whole) {
+      bad_input("model", "{}: cannot join {} and {} along axis {}", name, to_string(shape(parts.front())),
+                to_string(shape(part)), axis);
+    }
+    whole.resize(axis, whole.size(axis) + length);
+  }
+  const OperatorId id = append(std::move(name), OperatorKind::concat, parts, whole);
+  graph_.operators[id].axis = axis;
+  return id;
+}
+
+OperatorId GraphBuilder::append_collective(std::string name, OperatorKind kind, Value from, const Group& group,
+                                           Shape output) {
+  if (group.ranks == 0 || group.root >= group.ranks) {
+    bad_input("model", "{}: no root {} in a group of {} ranks", name, group.root, group.ranks);
+  }
+  const OperatorId id = append(std::move(name), kind, {from}, std::move(output));
+  graph_.operators[id].group = group;
+  return id;
+}
+
+OperatorId GraphBuilder::slice(std::string name, Value from, const Group& group, std::uint32_t axis) {
+  const Shape part = cut(name, shape(from), axis, group.ranks);
+  const OperatorId id = append_collective(std::move(name), OperatorKind::slice, from, group, part);
+  graph_.operators[id].axis = axis;
+  return id;
+}
+
+OperatorId GraphBuilder::all_reduce(std::string name, Value from, const Group& group) {
+  return append_collective(std::move(name), OperatorKind::all_reduce, from, group, shape(from));
+}
+
+OperatorId GraphBuilder::all_gather(std::string name, Value from, const Group& group, std::uint32_t axis) {
+  Shape whole = cut(name, shape(from), axis, 1);
+  whole.resize(axis, whole.size(axis) * group.ranks);
+  const OperatorId id = append_collective(std::move(name), OperatorKind::all_gather, from, group, whole);
+  graph_.operators[id].axis = axis;
+  return id;
+}
+
+OperatorId GraphBuilder::reduce_scatter(std::string name, Value from, const Group& group, std::uint32_t axis) {
+  const Shape part = cut(name, shape(from), axis, group.ranks);
+  const OperatorId id = append_collective(std::move(name), OperatorKind::reduce_scatter, from, group, part);
+  graph_.operators[id].axis = axis;
+  return id;
+}
+
+OperatorId GraphBuilder::all_to_all(std::string name, Value from, const Group& group, std::uint32_t cut_axis,
+                                    std::uint32_t joined_axis) {
+  Shape output = cut(name, cut(name, shape(from), cut_axis, group.ranks), joined_axis, 1);
+  output.resize(joined_axis, output.size(joined_axis) * group.ranks);
+  const OperatorId id = append_collective(std::move(name), OperatorKind::all_to_all, from, group, output);
+  graph_.operators[id].axis = cut_axis;
+  graph_.operators[id].joined_axis = joined_axis;
+  return id;
+}
+
+OperatorId GraphBuilder::broadcast(std::string name, Value from, const Group& group) {
+  return append_collective(std::move(name), OperatorKind::broadcast, from, group, shape(from));
+}
+
+void GraphBuilder::send(std::string name, Value from, const Peer& to) {
+  const OperatorId id = append(std::move(name), OperatorKind::send, {from}, shape(from));
+  graph_.operators[id].outputs.clear();
+  graph_.operators[id].peer = to;
+}
+
+OperatorId GraphBuilder::receive(std::string name, const Tensor& what, const Peer& from) {
+  const OperatorId id = append(std::move(name), OperatorKind::receive, {}, what.shape);
+  graph_.operators[id].outputs.front() = what;
+  graph_.operators[id].peer = from;
+  return id;
+}
+
+Graph GraphBuilder::finish(Value logits) && {
+  append("loss", OperatorKind::loss, {logits}, {1, 1});
   return std::move(graph_);
 }
 

@@ -2,6 +2,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "models/graph.hpp"
 
@@ -28,44 +30,69 @@ class GraphBuilder {
   /// Starts with a batch of `sequences` of `length` tokens each as operator 0; only token_embedding reads it.
   [[nodiscard]] static GraphBuilder of_tokens(std::string title, std::uint32_t sequences, std::uint32_t length);
 
+  /// Starts with a tensor that another rank sends, as operator 0: a stage of a pipeline behind the first.
+  [[nodiscard]] static GraphBuilder of_stage(std::string title, const Tensor& received, const Peer& from);
+
   /// Id of the input batch.
   [[nodiscard]] static OperatorId input() { return 0; }
-  [[nodiscard]] const Shape& shape(OperatorId id) const { return graph_.operators[id].output; }
+  [[nodiscard]] const Shape& shape(Value value) const { return graph_.tensor(value).shape; }
 
-  OperatorId convolution(std::string name, OperatorId from, const ConvolutionOptions& options);
+  OperatorId convolution(std::string name, Value from, const ConvolutionOptions& options);
   /// The scales start at `initial_scale` times their usual values.
-  OperatorId batch_norm(std::string name, OperatorId from, double initial_scale = 1);
-  OperatorId relu(std::string name, OperatorId from);
-  OperatorId relu6(std::string name, OperatorId from);
-  OperatorId max_pool(std::string name, OperatorId from, const Window& window);
+  OperatorId batch_norm(std::string name, Value from, double initial_scale = 1);
+  OperatorId relu(std::string name, Value from);
+  OperatorId relu6(std::string name, Value from);
+  OperatorId max_pool(std::string name, Value from, const Window& window);
   /// Average pooling of any image to `size` x `size` pixels.
-  OperatorId average_pool(std::string name, OperatorId from, std::uint32_t size);
-  OperatorId add(std::string name, OperatorId main, OperatorId shortcut);
-  OperatorId flatten(std::string name, OperatorId from);
+  OperatorId average_pool(std::string name, Value from, std::uint32_t size);
+  OperatorId add(std::string name, Value main, Value shortcut);
+  OperatorId flatten(std::string name, Value from);
   /// `from` must be flat.
-  OperatorId linear(std::string name, OperatorId from, std::uint32_t features, bool bias);
+  OperatorId linear(std::string name, Value from, std::uint32_t features, bool bias);
   /// Sets the fraction `rate` of the elements to zero, 0 ≤ rate < 1, and scales the others by 1 / (1 − rate).
-  OperatorId dropout(std::string name, OperatorId from, float rate = 0.5F);
-  OperatorId gelu(std::string name, OperatorId from);
+  OperatorId dropout(std::string name, Value from, float rate = 0.5F);
+  OperatorId gelu(std::string name, Value from);
   /// `from` must be flat.
-  OperatorId layer_norm(std::string name, OperatorId from);
+  OperatorId layer_norm(std::string name, Value from);
   /// One row of `features` per token of the input: a matrix of sequences × length rows.
-  OperatorId token_embedding(std::string name, OperatorId from, std::uint32_t vocabulary, std::uint32_t features);
-  OperatorId position_embedding(std::string name, OperatorId from);
+  OperatorId token_embedding(std::string name, Value from, std::uint32_t vocabulary, std::uint32_t features);
+  OperatorId position_embedding(std::string name, Value from);
   /// `from` has the queries, keys and values side by side; the result has a third of its features.
-  OperatorId attention(std::string name, OperatorId from, std::uint32_t heads, bool causal);
+  OperatorId attention(std::string name, Value from, std::uint32_t heads, bool causal);
+
+  /// Cuts along an axis into equal parts, one output each.
+  OperatorId split(std::string name, Value from, std::uint32_t axis, std::uint32_t parts);
+  /// Joins tensors along an axis; the other sizes must be equal.
+  OperatorId concat(std::string name, const std::vector<Value>& parts, std::uint32_t axis);
+  /// The part of this rank, when the ranks of the group share an axis in equal parts.
+  OperatorId slice(std::string name, Value from, const Group& group, std::uint32_t axis);
+
+  // Communication, within a group or with one peer. What is cut must be a multiple of the group's ranks.
+  OperatorId all_reduce(std::string name, Value from, const Group& group);
+  OperatorId all_gather(std::string name, Value from, const Group& group, std::uint32_t axis);
+  OperatorId reduce_scatter(std::string name, Value from, const Group& group, std::uint32_t axis);
+  OperatorId all_to_all(std::string name, Value from, const Group& group, std::uint32_t cut_axis,
+                        std::uint32_t joined_axis);
+  OperatorId broadcast(std::string name, Value from, const Group& group);
+  void send(std::string name, Value from, const Peer& to);
+  OperatorId receive(std::string name, const Tensor& what, const Peer& from);
 
   /// Adds the softmax cross-entropy of `logits` as the last operator and hands the graph out.
-  [[nodiscard]] Graph finish(OperatorId logits) &&;
+  [[nodiscard]] Graph finish(Value logits) &&;
+  /// Hands out a stage that ends without a loss; its results have been sent.
+  [[nodiscard]] Graph finish() && { return std::move(graph_); }
 
  private:
   /// Refuses an operator of sequences whose input does not come from tokens; returns the length of a sequence.
-  [[nodiscard]] std::uint32_t sequence_of(std::string_view name, OperatorId from) const;
+  [[nodiscard]] std::uint32_t sequence_of(std::string_view name, Value from) const;
   /// `output` by value: it may be the shape of an operator that moves when one is appended.
-  OperatorId append(std::string name, OperatorKind kind, std::vector<OperatorId> inputs, Shape output);
+  OperatorId append(std::string name, OperatorKind kind, std::vector<Value> inputs, Shape output);
+  OperatorId append_collective(std::string name, OperatorKind kind, Value from, const Group& group, Shape output);
+  /// The shape of `from` with an axis cut into equal parts.
+  [[nodiscard]] Shape cut(std::string_view name, const Shape& whole, std::uint32_t axis, std::uint32_t parts) const;
   void add_parameter(OperatorId owner, std::string_view suffix, std::vector<std::uint32_t> shape);
   /// Shape of `from` after a window slid over it; notes the stride of the result against the network's input.
-  Shape slide(std::string_view name, OperatorId from, const Window& window, std::uint32_t channels);
+  Shape slide(std::string_view name, Value from, const Window& window, std::uint32_t channels);
 
   Graph graph_;
   std::vector<std::uint64_t> strides_;  ///< per operator: product of the strides from the input to it

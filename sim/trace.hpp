@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,14 @@ enum class SpanKind : std::uint8_t {
   host,          ///< work of the host
 };
 
+/// Whose doing a span is, as the client of the simulation knows it.
+struct TaskId {
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t task = none;    ///< number of the task, such as that of a Plan's role
+  std::uint32_t part = 0;       ///< number of the kernel, where a task is several of them
+  std::int32_t iteration = -1;  ///< of training, −1 if none
+};
+
 struct Span {
   Rank rank = 0;
   std::uint32_t stream = 0;  ///< stream of the rank
@@ -29,8 +38,8 @@ struct Span {
   SpanKind kind = SpanKind::kernel;
   Seconds start = 0;
   Seconds end = 0;
-  Bytes bytes = 0;                 ///< moved or reduced; of a collective: its payload
-  std::int32_t iteration = -1;     ///< training iteration, −1 if none
+  Bytes bytes = 0;  ///< moved or reduced; of a collective: its payload
+  TaskId id{};
   DataType type = DataType::fp32;  ///< of the elements moved or reduced
   // Tasks inside a collective
   std::int64_t peer = -1;  ///< world rank of the peer, −1 if none

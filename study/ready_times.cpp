@@ -6,31 +6,31 @@
 namespace hcclsim::study {
 namespace {
 
-bool is_forward(const device::TimedKernel& kernel) { return kernel.phase == models::Phase::forward; }
+bool is_forward(const models::Kernel& kernel) { return kernel.phase == models::Phase::forward; }
 
 }  // namespace
 
-Seconds forward_end(const device::Workload& workload) {
+Seconds forward_end(const models::Program& program) {
   Seconds end = 0;
-  for (const device::TimedKernel& kernel : workload.kernels) {
+  for (const models::Kernel& kernel : program.micro_batch()) {
     if (is_forward(kernel)) end += kernel.duration;
   }
   return end;
 }
 
-std::vector<Seconds> jittered_ready(const device::Workload& workload, const device::Skew& skew, Rank npus,
+std::vector<Seconds> jittered_ready(const models::Program& program, const device::Skew& skew, Rank npus,
                                     std::uint32_t draw) {
-  const auto kernels = static_cast<std::uint32_t>(workload.kernels.size());
+  const auto kernels = static_cast<std::uint32_t>(program.micro_batch().size());
   std::vector<Seconds> latest(kernels, 0);
   for (Rank rank = 0; rank < npus; ++rank) {
     Seconds end = 0;
     for (std::uint32_t kernel = 0; kernel < kernels; ++kernel) {
-      end += workload.kernels[kernel].duration * skew.jitter(rank, draw, kernel) / skew.speed(rank);
+      end += program.micro_batch()[kernel].duration * skew.jitter(rank, draw, kernel) / skew.speed(rank);
       latest[kernel] = std::max(latest[kernel], end);
     }
   }
   std::vector<Seconds> ready;
-  for (const device::TimedGradient& gradient : workload.gradients) ready.push_back(latest.at(gradient.kernel));
+  for (const models::Gradient& gradient : program.gradients) ready.push_back(latest.at(gradient.kernel));
   return ready;
 }
 
@@ -46,21 +46,21 @@ std::vector<Seconds> ready_in_proportion(std::span<const double> weights, Second
   return ready;
 }
 
-std::vector<double> backward_flops(const device::Workload& workload) {
+std::vector<double> backward_flops(const models::Program& program) {
   std::vector<double> flops;
   std::uint32_t next = 0;
-  for (const device::TimedGradient& gradient : workload.gradients) {
+  for (const models::Gradient& gradient : program.gradients) {
     double sum = 0;
     for (; next <= gradient.kernel; ++next) {
-      if (!is_forward(workload.kernels[next])) sum += workload.kernels[next].flops;
+      if (!is_forward(program.micro_batch()[next])) sum += program.micro_batch()[next].flops;
     }
     flops.push_back(sum);
   }
   return flops;
 }
 
-std::vector<Seconds> forward_times(const device::Workload& workload, std::span<const Seconds> ready) {
-  const Seconds forward = forward_end(workload);
+std::vector<Seconds> forward_times(const models::Program& program, std::span<const Seconds> ready) {
+  const Seconds forward = forward_end(program);
   const Seconds backward = ready.back() - forward;
   if (forward <= 0 || backward <= 0) return {};
   std::vector<Seconds> times;

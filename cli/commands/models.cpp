@@ -105,8 +105,8 @@ Json to_json(const Rows& rows) {
 }
 
 Json shape_of(const models::Shape& shape) {
-  if (shape.image() == 1) return {shape.batch, shape.channels};
-  return {shape.batch, shape.channels, shape.height, shape.width};
+  if (shape.image() == 1) return {shape.batch(), shape.channels()};
+  return {shape.batch(), shape.channels(), shape.height(), shape.width()};
 }
 
 Rows layer_rows(const models::Graph& graph) {
@@ -123,8 +123,8 @@ Rows layer_rows(const models::Graph& graph) {
     std::uint64_t parameters = 0;
     for (const std::uint32_t index : op.parameters) parameters += graph.parameters[index].elements;
     const Flops forward = models::forward_flops(graph, op);
-    const Flops backward = models::backward_flops(graph, op, needs_gradient[op.inputs.front()]);
-    rows.rows.push_back({op.name, models::name_of(op.kind), shape_of(op.output), parameters,
+    const Flops backward = models::backward_flops(graph, op, needs_gradient[op.inputs.front().op]);
+    rows.rows.push_back({op.name, models::name_of(op.kind), shape_of(op.shape()), parameters,
                          static_cast<std::uint64_t>(forward), static_cast<std::uint64_t>(backward)});
   }
   return rows;
@@ -143,7 +143,7 @@ Rows parameter_rows(const models::Graph& graph) {
   return rows;
 }
 
-Rows gradient_rows(const models::Graph& graph, const models::Step& step) {
+Rows gradient_rows(const models::Graph& graph, const models::Program& step) {
   Rows rows{{{"Production order", "production_index"},
              {"Parameter order", "parameter_index"},
              {"Name", "name", false},
@@ -175,7 +175,7 @@ std::string_view name_of(models::KernelClass kind) {
 }
 
 /// Kernels of forward and backward, then those of the update, gradient by gradient.
-std::vector<models::Kernel> all_kernels(const models::Step& step, models::Optimizer optimizer, models::Amp amp) {
+std::vector<models::Kernel> all_kernels(const models::Program& step, models::Optimizer optimizer, models::Amp amp) {
   std::vector<models::Kernel> kernels = step.kernels;
   for (const models::Gradient& gradient : step.gradients) {
     for (models::Kernel& kernel : models::update_kernels(gradient.elements, optimizer, amp, gradient.dtype)) {
@@ -213,7 +213,7 @@ Rows kernel_rows(const std::vector<models::Kernel>& kernels) {
 /// What describes a network in one screen; also the head of the other views.
 struct Summary {
   const models::Graph& graph;
-  const models::Step& step;
+  const models::Program& step;
   const std::vector<models::Kernel>& kernels;
   models::Amp amp;
   models::Optimizer optimizer;
@@ -238,7 +238,7 @@ struct Summary {
     Json json;
     json["format_version"] = 1;
     json["model"] = graph.title;
-    json["input"] = shape_of(graph.operators.front().output);
+    json["input"] = shape_of(graph.operators.front().shape());
     json["batch"] = graph.batch();
     json["amp"] = models::name_of(amp);
     json["optimizer"] = models::name_of(optimizer);
@@ -257,7 +257,7 @@ struct Summary {
   [[nodiscard]] std::string to_text() const {
     using models::Phase;
     std::string text =
-        fmt::format("{}, input {}, {}, {}\n", graph.title, models::to_string(graph.operators.front().output),
+        fmt::format("{}, input {}, {}, {}\n", graph.title, models::to_string(graph.operators.front().shape()),
                     models::name_of(amp), models::name_of(optimizer));
     text += fmt::format("Parameters  {} in {} tensors, gradients {:.2f} MB {}\n",
                         with_thousands(graph.parameter_elements()), graph.parameters.size(),
@@ -322,7 +322,7 @@ void show_model(const ShowModel& options) {
   const models::Amp amp = models::parse_amp(options.amp);
   const models::Optimizer optimizer = models::parse_optimizer(options.optimizer);
   const models::Graph graph = models::make_model(model);
-  const models::Step step = models::lower(graph, {.amp = amp, .fusion = models::parse_fusion(options.fusion)});
+  const models::Program step = models::lower(graph, {.amp = amp, .fusion = models::parse_fusion(options.fusion)});
   const std::vector<models::Kernel> kernels = all_kernels(step, optimizer, amp);
   const Summary summary{graph, step, kernels, amp, optimizer};
   const View view = options.view();

@@ -103,13 +103,13 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   RunReport report = simulate_run(options, run, std::move(traced));
   if (session != nullptr) {
     compute_numerics(options, run, *session, report);
-    numerics_files.plot(*report.numerics, fmt::format("Loss of {} on {} NPUs", report.workload.title, run.npus));
+    numerics_files.plot(*report.numerics, fmt::format("Loss of {} on {} NPUs", report.program->title, run.npus));
   }
   report.timeline = options.trace;
   for (Timeline& timeline : timelines) {
-    write_timeline(report.result.trace, timeline.ranks, [&](std::string_view text) { timeline.file.write(text); });
+    write_timeline(report.step.trace, timeline.ranks, [&](std::string_view text) { timeline.file.write(text); });
   }
-  for (OutputFile& file : step_trace) file.write(step_trace_csv(report.iterations));
+  for (OutputFile& file : step_trace) file.write(step_trace_csv(report.view.iterations));
   for (OutputFile& file : html) file.write(run_page(report, shown, options.html));
   regression.compare(report);
   regression.write_junit(report);

@@ -43,22 +43,6 @@ std::uint32_t pid(Rank rank, Process process) {
 
 std::string json_string(std::string_view text) { return Json(text).dump(); }
 
-/// What is in `a` and not in `b`, both united.
-std::vector<hccl::Interval> subtract(const std::vector<hccl::Interval>& a, const std::vector<hccl::Interval>& b) {
-  std::vector<hccl::Interval> rest;
-  auto hole = b.begin();
-  for (const hccl::Interval& interval : a) {
-    Seconds start = interval.start;
-    while (hole != b.end() && hole->end <= start) ++hole;
-    for (auto next = hole; next != b.end() && next->start < interval.end; ++next) {
-      if (next->start > start) rest.push_back({start, next->start});
-      start = std::max(start, next->end);
-    }
-    if (start < interval.end) rest.push_back({start, interval.end});
-  }
-  return rest;
-}
-
 bool is_task(const sim::Span& span) {
   return span.kind != sim::SpanKind::kernel && span.kind != sim::SpanKind::collective &&
          span.kind != sim::SpanKind::host;
@@ -149,7 +133,7 @@ class Writer {
   }
 
   /// Number of a collective among those of its rank and iteration, in the order in which they are asked for.
-  std::uint32_t next_call(const sim::Span& span) { return calls_[{span.rank, span.iteration}]++; }
+  std::uint32_t next_call(const sim::Span& span) { return calls_[{span.rank, span.id.iteration}]++; }
 
   void finish() {
     text_ += empty_ ? "[]\n" : "\n]\n";
@@ -176,7 +160,7 @@ class Writer {
 /// A task inside a collective: who moved how much to whom, over what, how fast.
 std::string task_args(const sim::Span& span) {
   std::string args = fmt::format(R"("task type":"{}","stream id":{},"iteration":{})", task_name(span), span.stream,
-                                 span.iteration + 1);
+                                 span.id.iteration + 1);
   const auto out = std::back_inserter(args);
   if (span.kind == sim::SpanKind::notify_post || span.kind == sim::SpanKind::notify_wait) {
     fmt::format_to(out, R"(,"notify_id":{})", span.notify);
@@ -216,17 +200,18 @@ void write_span(Writer& writer, const sim::Span& span) {
     return;
   }
   if (span.kind == sim::SpanKind::collective) {
-    writer.span(json_string(operator_name(writer.next_call(span), span.iteration)),
+    writer.span(json_string(operator_name(writer.next_call(span), span.id.iteration)),
                 pid(span.rank, Process::communication), group_thread, span.start, span.end,
                 fmt::format("\"trace point\":{},\"alg_type\":{},\"count\":{},\"data_type\":\"{}\",\"size(Byte)\":{},"
                             "\"stream id\":{},\"iteration\":{}",
                             writer.name(span), writer.quoted_name(span.algorithm), span.bytes / size_of(span.type),
-                            name_of(span.type), span.bytes, span.stream, span.iteration + 1));
+                            name_of(span.type), span.bytes, span.stream, span.id.iteration + 1));
     return;
   }
   const std::string_view type = span.kind == sim::SpanKind::host ? "HOST" : "AI_CORE";
-  writer.span(writer.name(span), pid(span.rank, Process::hardware), span.stream, span.start, span.end,
-              fmt::format(R"("Task Type":"{}","Stream Id":{},"iteration":{})", type, span.stream, span.iteration + 1));
+  writer.span(
+      writer.name(span), pid(span.rank, Process::hardware), span.stream, span.start, span.end,
+      fmt::format(R"("Task Type":"{}","Stream Id":{},"iteration":{})", type, span.stream, span.id.iteration + 1));
 }
 
 /// Names of the processes and threads that a rank's spans use.
@@ -267,9 +252,9 @@ void write_overlap(Writer& writer, Rank rank, const std::vector<const sim::Span*
   busy.insert(busy.end(), communicating.begin(), communicating.end());
   busy = hccl::unite(std::move(busy));
   std::vector<hccl::Interval> free;
-  if (!busy.empty()) free = subtract({{busy.front().start, busy.back().end}}, busy);
-  const std::array<std::vector<hccl::Interval>, 4> threads{computing, communicating, subtract(communicating, computing),
-                                                           std::move(free)};
+  if (!busy.empty()) free = hccl::subtract({{busy.front().start, busy.back().end}}, busy);
+  const std::array<std::vector<hccl::Interval>, 4> threads{computing, communicating,
+                                                           hccl::subtract(communicating, computing), std::move(free)};
   for (std::uint32_t i = 0; i < threads.size(); ++i) {
     for (const hccl::Interval& interval : threads.at(i)) {
       writer.span(json_string(overlap_threads.at(i)), pid(rank, Process::overlap), i, interval.start, interval.end, "");

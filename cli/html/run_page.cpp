@@ -17,14 +17,14 @@ namespace {
 
 /// How the run was set up, as pairs of words for a list.
 Json set_up(const RunReport& report) {
-  const device::Workload& workload = report.workload;
+  const models::Program& program = *report.program;
   Json rows = Json::array(
-      {{"Model", workload.title},
+      {{"Model", program.title},
        {"NPUs", fmt::format("{} × {}", report.npus, report.npu)},
        {"Platform", report.platform},
-       {"Batch", fmt::format("{} per NPU, {} in all", workload.batch, std::uint64_t{workload.batch} * report.npus)},
+       {"Batch", fmt::format("{} per NPU, {} in all", program.batch, std::uint64_t{program.batch} * report.npus)},
        {"Mixed precision", report.amp},
-       {"Gradients sent as", name_of(workload.gradient_type)},
+       {"Gradients sent as", name_of(program.gradient_type())},
        {"Framework", report.framework},
        {"hcom_parallel", report.hcom_parallel ? "on" : "off"},
        {"Launch", report.launch},
@@ -37,8 +37,8 @@ Json set_up(const RunReport& report) {
 /// What the figures rest on: where the links' speeds come from, how the network was simulated.
 Json assumptions(const RunReport& report) {
   Json rows = speed_rows(report.link_sources);
-  rows.push_back({fmt::format("Network: {}, all {} transfers completed", report.network, report.result.transfers),
-                  report.folded ? "identical servers were simulated once" : "every NPU was simulated", "simulated"});
+  rows.push_back({fmt::format("Network: {}, all {} transfers completed", report.network, report.step.transfers),
+                  "every NPU was simulated", "simulated"});
   return rows;
 }
 
@@ -61,7 +61,7 @@ std::vector<Rank> ranks_of_page(const RunOptions& options, Rank npus) {
 }
 
 std::string run_page(const RunReport& report, const std::vector<Rank>& ranks, const HtmlReport& html) {
-  Json data = page_head("run", fmt::format("{} on {} × {}", report.workload.title, report.npus, report.npu), html);
+  Json data = page_head("run", fmt::format("{} on {} × {}", report.program->title, report.npus, report.npu), html);
   data["result"] = Json::parse(json_report(report));
   data["set_up"] = set_up(report);
   data["rank"] = report.rank;

@@ -4,16 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
-#include "hccl/parallel/plan.hpp"
+#include "base/error.hpp"
+#include "hccl/training/step_view.hpp"
 #include "sim/trace.hpp"
 
 namespace hcclsim::cli {
@@ -57,21 +57,16 @@ using Lanes = std::map<std::pair<bool, std::uint32_t>, Lane>;
 
 class TimelineBuilder {
  public:
-  explicit TimelineBuilder(const RunReport& report) : report_(report), trace_(report.result.trace) {
-    for (const device::TimedGradient& gradient : report.workload.gradients) {
-      for (const device::TimedKernel& check : gradient.checks) checks_.insert(check.name);
-    }
-    if (report.workload.clip_factor.has_value()) checks_.insert(report.workload.clip_factor->name);
-  }
+  explicit TimelineBuilder(const RunReport& report) : report_(report), trace_(report.step.trace) {}
 
   Json build(const std::vector<Rank>& ranks) {
     std::map<Rank, std::vector<const sim::Span*>> spans;
     std::map<Rank, std::size_t> tasks;
     for (const Rank rank : ranks) spans[rank];
-    const auto last = static_cast<std::int32_t>(report_.iterations.size()) - 1;
+    const auto last = static_cast<std::int32_t>(report_.view.iterations.size()) - 1;
     for (const sim::Span& span : trace_.spans()) {
       const auto found = spans.find(span.rank);
-      if (found == spans.end() || span.iteration != last || span.kind == sim::SpanKind::host) continue;
+      if (found == spans.end() || span.id.iteration != last || span.kind == sim::SpanKind::host) continue;
       found->second.push_back(&span);
       if (is_task(span)) ++tasks[span.rank];
     }
@@ -95,28 +90,24 @@ class TimelineBuilder {
 
  private:
   [[nodiscard]] std::int64_t nanoseconds(Seconds date) const {
-    return std::llround((date - report_.result.last_fp_start) * 1e9);
+    return std::llround((date - report_.view.fp_start) * 1e9);
   }
 
   [[nodiscard]] Json points() const {
-    const hccl::TrainingResult& result = report_.result;
+    const hccl::StepView& view = report_.view;
     const auto date = [](Seconds time) { return std::llround(time * 1e9); };
-    const IterationPoints& iteration = report_.iterations.back();
-    Json points =
-        Json::array({{"fp_start", 0}, {"bp_start", nanoseconds(iteration.bp_start)}, {"bp_end", date(result.bp_end)}});
-    for (std::size_t s = 0; s < result.segments.size() && report_.npus > 1; ++s) {
-      points.push_back({fmt::format("allreduce{}_start", s + 1), date(result.segments[s].start)});
-      points.push_back({fmt::format("allreduce{}_end", s + 1), date(result.segments[s].end)});
+    Json points = Json::array(
+        {{"fp_start", 0}, {"bp_start", nanoseconds(view.iterations.back().bp_start)}, {"bp_end", date(view.bp_end)}});
+    for (std::size_t s = 0; s < view.segments.size() && report_.npus > 1; ++s) {
+      points.push_back({fmt::format("allreduce{}_start", s + 1), date(view.segments[s].start)});
+      points.push_back({fmt::format("allreduce{}_end", s + 1), date(view.segments[s].end)});
     }
-    points.push_back({"iteration_end", date(result.iteration_end)});
+    points.push_back({"iteration_end", date(view.iteration_end)});
     return points;
   }
 
-  /// `number`: of the kernel among those of its rank in the compute stream.
-  [[nodiscard]] Kind kind_of(const sim::Span& span, std::size_t number) const {
+  [[nodiscard]] Kind kind_of(const sim::Span& span) const {
     switch (span.kind) {
-      case sim::SpanKind::collective:
-        return trace_.name(span.name) == hccl::overflow_flag_name ? Kind::flag : Kind::allreduce;
       case sim::SpanKind::notify_post:
         return Kind::post;
       case sim::SpanKind::notify_wait:
@@ -130,10 +121,27 @@ class TimelineBuilder {
       default:
         break;
     }
-    if (span.stream == hccl::compute_stream && number < report_.workload.kernels.size()) {
-      return report_.workload.kernels[number].phase == models::Phase::forward ? Kind::forward : Kind::backward;
+    const bool kernel = span.kind == sim::SpanKind::kernel;
+    switch (hccl::purpose_of(report_.step.plan, span).phase) {
+      case hccl::StepPhase::forward:
+        return kernel ? Kind::forward : Kind::allreduce;
+      case hccl::StepPhase::backward:
+        return kernel ? Kind::backward : Kind::allreduce;
+      case hccl::StepPhase::reduction:
+        return Kind::allreduce;
+      case hccl::StepPhase::check:
+        return kernel ? Kind::check : Kind::flag;
+      case hccl::StepPhase::update:
+        return Kind::update;
     }
-    return checks_.contains(trace_.name(span.name)) ? Kind::check : Kind::update;
+    internal_error("span of an unknown phase");
+  }
+
+  /// "Compute"
+  [[nodiscard]] std::string stream_name(Rank rank, std::uint32_t stream) const {
+    std::string name(name_of(report_.step.plan.role(rank).streams.at(stream)));
+    name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
+    return name;
   }
 
   std::size_t name_number(std::uint32_t name) {
@@ -144,7 +152,6 @@ class TimelineBuilder {
 
   void add_rank(Json& list, Rank rank, const std::vector<const sim::Span*>& spans, bool with_tasks) {
     Lanes lanes;
-    std::size_t kernels = 0;
     for (const sim::Span* span : spans) {
       const bool task = is_task(*span);
       if (task && !with_tasks) continue;
@@ -152,20 +159,18 @@ class TimelineBuilder {
       const std::int64_t start = nanoseconds(span->start);
       lane.start.push_back(start);
       lane.duration.push_back(nanoseconds(span->end) - start);
-      lane.kind.push_back(static_cast<int>(kind_of(*span, kernels)));
+      lane.kind.push_back(static_cast<int>(kind_of(*span)));
       if (task) {
         lane.label.push_back(span->peer);
       } else {
         lane.label.push_back(name_number(span->name));
       }
       if (span->kind != sim::SpanKind::kernel) lane.bytes.push_back(span->bytes);
-      if (span->kind == sim::SpanKind::kernel && span->stream == hccl::compute_stream) ++kernels;
     }
-    constexpr std::array<std::string_view, 3> streams{"Compute", "Communication", "Update"};
     for (auto& [key, lane] : lanes) {
       const auto& [tasks, number] = key;
       Json json{{"rank", rank},
-                {"name", tasks ? fmt::format("Plane {}", number) : std::string(streams.at(number))},
+                {"name", tasks ? fmt::format("Plane {}", number) : stream_name(rank, number)},
                 {"tasks", tasks},
                 {"start", std::move(lane.start)},
                 {"duration", std::move(lane.duration)},
@@ -178,7 +183,6 @@ class TimelineBuilder {
 
   const RunReport& report_;
   const sim::Trace& trace_;
-  std::set<std::string> checks_;
   std::map<std::uint32_t, std::size_t> name_numbers_;
   std::vector<std::string> names_;
 };

@@ -39,10 +39,10 @@ class RunPoint : public PointCommand {
     RunReport report = simulate_run(values_, run, {});
     if (values_.numerics.enabled) train(run, interruption, report);
     return {compact(json_report(report)),
-            {{"step_time_s", report.result.step_time},
+            {{"step_time_s", report.step_time()},
              {"images_per_s", report.images_per_second()},
-             {"exposed_communication_s", report.result.exposed_communication},
-             {"hbm_peak_bytes", static_cast<double>(report.workload.hbm.peak())}}};
+             {"exposed_communication_s", report.view.exposed},
+             {"hbm_peak_bytes", static_cast<double>(report.hbm.peak())}}};
   }
 
  private:

@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "cli/print/output.hpp"
-#include "hccl/parallel/plan.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -47,39 +46,7 @@ std::string draw(const std::vector<BarSpan>& spans, Seconds zero, Seconds durati
 
 }  // namespace
 
-std::vector<IterationPoints> iteration_points(const sim::Trace& trace, Rank rank, const device::Workload& workload) {
-  const auto forward_kernels = static_cast<std::size_t>(
-      std::count_if(workload.kernels.begin(), workload.kernels.end(),
-                    [](const device::TimedKernel& kernel) { return kernel.phase == models::Phase::forward; }));
-  std::vector<IterationPoints> iterations;
-  std::vector<std::size_t> kernels;  // forward and backward kernels seen, by iteration
-  for (const sim::Span& span : trace.spans()) {
-    if (span.rank != rank || span.iteration < 0) continue;
-    const bool is_kernel = span.kind == sim::SpanKind::kernel;
-    if (!is_kernel && span.kind != sim::SpanKind::collective) continue;
-    const auto index = static_cast<std::size_t>(span.iteration);
-    if (index >= iterations.size()) {
-      iterations.resize(index + 1);
-      kernels.resize(index + 1, 0);
-    }
-    IterationPoints& iteration = iterations[index];
-    iteration.iteration_end = std::max(iteration.iteration_end, span.end);
-    if (!is_kernel && trace.name(span.name) == hccl::overflow_flag_name) {
-      iteration.overflow_flag = {span.start, span.end};
-    } else if (!is_kernel) {
-      iteration.allreduces.push_back({span.start, span.end});
-    } else if (span.stream == hccl::compute_stream && kernels[index] < workload.kernels.size()) {
-      // A stream records its kernels in launch order: forward, backward, then (hcom_parallel off) updates.
-      if (kernels[index] == 0) iteration.fp_start = span.start;
-      if (kernels[index] == forward_kernels) iteration.bp_start = span.start;
-      iteration.bp_end = span.end;
-      if (++kernels[index] == forward_kernels) iteration.bp_start = span.end;
-    }
-  }
-  return iterations;
-}
-
-std::string step_trace_csv(const std::vector<IterationPoints>& iterations) {
+std::string step_trace_csv(const std::vector<hccl::IterationPoints>& iterations) {
   if (iterations.empty()) internal_error("a step trace needs an iteration");
   std::string text =
       "Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
@@ -91,7 +58,7 @@ std::string step_trace_csv(const std::vector<IterationPoints>& iterations) {
   text += '\n';
   const auto out = std::back_inserter(text);
   for (std::size_t i = 0; i < iterations.size(); ++i) {
-    const IterationPoints& point = iterations[i];
+    const hccl::IterationPoints& point = iterations[i];
     fmt::format_to(out, "{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f}", i + 1, point.fp_start * microseconds_per_second,
                    point.bp_end * microseconds_per_second, point.iteration_end * microseconds_per_second,
                    (point.iteration_end - point.fp_start) * microseconds_per_second,
@@ -102,9 +69,9 @@ std::string step_trace_csv(const std::vector<IterationPoints>& iterations) {
     } else {
       fmt::format_to(out, ",{:.3f}", (point.fp_start - iterations[i - 1].iteration_end) * microseconds_per_second);
     }
-    std::vector<IterationPoints::AllReduce> allreduces = point.allreduces;
+    std::vector<hccl::Interval> allreduces = point.allreduces;
     if (point.overflow_flag.has_value()) allreduces.push_back(*point.overflow_flag);
-    for (const IterationPoints::AllReduce& allreduce : allreduces) {
+    for (const hccl::Interval& allreduce : allreduces) {
       fmt::format_to(out, ",{:.3f},{:.3f}", allreduce.start * microseconds_per_second,
                      (allreduce.end - allreduce.start) * microseconds_per_second);
     }
@@ -113,7 +80,7 @@ std::string step_trace_csv(const std::vector<IterationPoints>& iterations) {
   return text;
 }
 
-std::vector<std::string> iteration_bar(const IterationPoints& iteration) {
+std::vector<std::string> iteration_bar(const hccl::IterationPoints& iteration) {
   const Seconds duration = iteration.iteration_end - iteration.fp_start;
   if (duration <= 0) return {};
   std::vector<BarSpan> compute;

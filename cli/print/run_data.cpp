@@ -15,7 +15,7 @@ constexpr int format_version = 1;
 
 Json segments_json(const RunReport& report) {
   Json segments = Json::array();
-  for (const hccl::SegmentResult& segment : report.result.segments) {
+  for (const hccl::SegmentFigures& segment : report.view.segments) {
     Json parameters = Json::array();
     for (const hccl::ParameterRange& range : report.parameters_of(segment.segment)) {
       parameters.push_back({range.first, range.last});
@@ -32,7 +32,7 @@ Json segments_json(const RunReport& report) {
                         {"algbw_Bps", segment.algbw},
                         {"busbw_Bps", segment.busbw},
                         {"hidden", segment.hidden},
-                        {"limited_by", segment.limit.name},
+                        {"limited_by", report.bottleneck_of(segment)},
                         {"parameters", parameters}});
   }
   return segments;
@@ -41,48 +41,48 @@ Json segments_json(const RunReport& report) {
 /// The line that HCCL logs of its segments.
 std::string segment_log(const RunReport& report) {
   std::vector<hccl::Segment> segments;
-  for (const hccl::SegmentResult& segment : report.result.segments) segments.push_back(segment.segment);
+  for (const hccl::SegmentFigures& segment : report.view.segments) segments.push_back(segment.segment);
   return hccl::segment_log_line(segments);
 }
 
 Json trace_json(const RunReport& report) {
   Json allreduce = Json::array();
-  for (const hccl::SegmentResult& segment : report.result.segments) {
+  for (const hccl::SegmentFigures& segment : report.view.segments) {
     allreduce.push_back({{"start_s", segment.start}, {"end_s", segment.end}});
   }
   return {{"fp_start_s", 0.0},
-          {"bp_end_s", report.result.bp_end},
+          {"bp_end_s", report.view.bp_end},
           {"allreduce", allreduce},
-          {"iteration_end_s", report.result.iteration_end}};
+          {"iteration_end_s", report.view.iteration_end}};
 }
 
 Json gradients_json(const RunReport& report) {
   Json gradients = Json::array();
-  const Bytes element = size_of(report.workload.gradient_type);
-  for (std::size_t i = 0; i < report.workload.gradients.size(); ++i) {
-    const device::TimedGradient& gradient = report.workload.gradients[i];
+  const Bytes element = size_of(report.program->gradient_type());
+  for (std::size_t i = 0; i < report.program->gradients.size(); ++i) {
+    const models::Gradient& gradient = report.program->gradients[i];
     gradients.push_back({{"index", i},
                          {"name", gradient.name},
                          {"bytes", gradient.elements * element},
-                         {"ready_s", report.result.gradient_ready[i]}});
+                         {"ready_s", report.view.gradient_ready[i]}});
   }
   return gradients;
 }
 
 Json checks_json(const RunReport& report) {
-  const hccl::GradientCheckTimes& checks = *report.result.checks;
+  const hccl::GradientCheckTimes& checks = *report.view.checks;
   Json json{{"start_s", checks.start}, {"kernels_end_s", checks.kernels_end}, {"end_s", checks.end}};
   json["overflow_flag"] = nullptr;
   if (!checks.algorithm.empty()) {
     json["overflow_flag"] = {
-        {"algorithm", checks.algorithm}, {"start_s", checks.flag_start}, {"end_s", checks.flag_end}};
+        {"algorithm", checks.algorithm}, {"start_s", checks.flag.start}, {"end_s", checks.flag.end}};
   }
   return json;
 }
 
 /// Ranks that follow each other and have the same figures are one entry.
 Json ranks_json(const RunReport& report) {
-  const std::vector<Seconds>& times = report.result.step_times;
+  const std::vector<Seconds>& times = report.step.step_times;
   Json ranks = Json::array();
   for (std::size_t rank = 0; rank < times.size(); ++rank) {
     if (rank > 0 && times[rank] == times[rank - 1]) {
@@ -123,37 +123,37 @@ Json advice_json(const RunReport& report) {
 }  // namespace
 
 std::string json_report(const RunReport& report) {
-  const hccl::TrainingResult& result = report.result;
+  const hccl::StepView& view = report.view;
   Json json{{"format_version", format_version},
             {"model", report.model},
             {"platform", report.platform},
             {"npus", report.npus},
-            {"batch", report.workload.batch},
+            {"batch", report.program->batch},
             {"rank", report.rank},
-            {"iterations", report.iterations.size()},
+            {"iterations", view.iterations.size()},
             {"amp", report.amp},
             {"framework", report.framework},
             {"hcom_parallel", report.hcom_parallel},
             {"launch", report.launch},
             {"network", report.network},
-            {"folded", report.folded},
+            {"folded", false},
             {"settings", settings_json(report)},
             {"segment_log", segment_log(report)},
             {"segments", segments_json(report)},
             {"trace", trace_json(report)},
             {"gradients", gradients_json(report)},
-            {"step_time_s", result.step_time},
+            {"step_time_s", report.step_time()},
             {"ranks", ranks_json(report)},
             {"images_per_s", report.images_per_second()},
-            {"compute_s", result.compute},
-            {"exposed_communication_s", result.exposed_communication},
-            {"hbm_peak_bytes", report.workload.hbm.peak()},
+            {"compute_s", view.computing},
+            {"exposed_communication_s", view.exposed},
+            {"hbm_peak_bytes", report.hbm.peak()},
             {"advice", advice_json(report)},
             {"notes", report.notes}};
   if (report.profile.has_value()) json["profile"] = profile_json(*report.profile);
   if (!report.unmodelled.empty()) json["not_modelled"] = report.unmodelled;
   if (!report.rank_table.empty()) json["rank_table"] = report.rank_table;
-  if (result.checks.has_value()) {
+  if (view.checks.has_value()) {
     json["loss_scale"] = report.loss_scale;
     json["clip_norm"] = report.clip_norm.has_value() ? Json(*report.clip_norm) : Json(nullptr);
     json["gradient_checks"] = checks_json(report);
@@ -170,12 +170,12 @@ std::string csv_report(const RunReport& report) {
   std::string text =
       "segment,first,last,tensors,bytes,share,ready_s,start_s,end_s,hidden,algbw_Bps,busbw_Bps,algorithm,limited_by,"
       "parameters\n";
-  for (std::size_t i = 0; i < report.result.segments.size(); ++i) {
-    const hccl::SegmentResult& segment = report.result.segments[i];
+  for (std::size_t i = 0; i < report.view.segments.size(); ++i) {
+    const hccl::SegmentFigures& segment = report.view.segments[i];
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i + 1,
                    segment.segment.first, segment.segment.last, segment.segment.tensors(), segment.bytes, segment.share,
                    segment.ready, segment.start, segment.end, segment.hidden, segment.algbw, segment.busbw,
-                   csv_field(segment.algorithm), csv_field(segment.limit.name),
+                   csv_field(segment.algorithm), csv_field(report.bottleneck_of(segment)),
                    csv_field(to_string(report.parameters_of(segment.segment))));
   }
   return text;

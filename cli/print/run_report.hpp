@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,13 +9,14 @@
 
 #include "base/units.hpp"
 #include "cli/print/explanation.hpp"
-#include "cli/print/iteration.hpp"
 #include "cli/print/link_sources.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/profile_report.hpp"
-#include "device/workload.hpp"
+#include "device/hbm.hpp"
 #include "hccl/parallel/advice.hpp"
+#include "hccl/training/step_view.hpp"
 #include "hccl/training/training.hpp"
+#include "models/program.hpp"
 #include "study/baseline.hpp"
 
 /// What `hcclsim run` prints, and the writers of its forms: text for people, JSON and CSV for programs
@@ -72,15 +74,15 @@ struct RunReport {
   std::string loss_scale = "none";  ///< as given to --loss-scale
   std::optional<double> clip_norm;  ///< as given to --clip-norm
   std::string network;              ///< "simgrid" or "fluid"
-  bool folded = false;
-  device::Workload workload;
+  std::shared_ptr<const models::Program> program;
+  device::HbmAccount hbm;
   Bytes hbm_capacity = 0;  ///< of one NPU
 
   // What came out
   /// What was chosen beyond that, by the name of the option: "optimizer" is "momentum", "jitter" "0.02".
   std::vector<std::pair<std::string, std::string>> settings;
-  hccl::TrainingResult result;
-  std::vector<IterationPoints> iterations;  ///< of the printed rank, all of them
+  hccl::TimedStep step;
+  hccl::StepView view;  ///< of the printed rank
 
   // What further simulations say; absent where none was run
   std::optional<Seconds> fastest_step;  ///< with the high values of all links
@@ -103,8 +105,11 @@ struct RunReport {
   std::vector<std::string> notes;        ///< sentences: ignored settings, fall-backs, warnings
   std::string timeline;                  ///< path that was written; empty: none
 
-  [[nodiscard]] double images_per_second() const {
-    return static_cast<double>(workload.batch) * npus / result.step_time;
+  [[nodiscard]] double images_per_second() const { return static_cast<double>(program->batch) * npus / step_time(); }
+  [[nodiscard]] Seconds step_time() const { return step.step_times[rank]; }
+  /// What took most of the time of a segment's allreduce.
+  [[nodiscard]] const std::string& bottleneck_of(const hccl::SegmentFigures& segment) const {
+    return step.bottlenecks[segment.collective].name;
   }
   /// "[0,107] [108,160]", shortened if there are many.
   [[nodiscard]] std::string segment_list() const;

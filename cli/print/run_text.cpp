@@ -5,6 +5,7 @@
 
 #include "cli/baseline.hpp"
 #include "cli/options/hccl_options.hpp"
+#include "cli/print/iteration.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/run_report.hpp"
 
@@ -27,18 +28,18 @@ std::string change(Seconds time, Seconds reference) {
 }
 
 std::string head(const RunReport& report) {
-  const device::Workload& workload = report.workload;
+  const models::Program& program = *report.program;
   return fmt::format(
       "{}, {} x {} ({}), batch {} per NPU ({} global), {}, gradients {}\n"
       "framework {}, hcom_parallel {}, {}split {} -> segment index list: {}\n",
-      workload.title, report.npus, report.npu, report.platform, workload.batch,
-      std::uint64_t{workload.batch} * report.npus, report.amp, name_of(workload.gradient_type), report.framework,
+      program.title, report.npus, report.npu, report.platform, program.batch,
+      std::uint64_t{program.batch} * report.npus, report.amp, name_of(program.gradient_type()), report.framework,
       report.hcom_parallel ? "on" : "off", report.launch == "graph" ? "" : fmt::format("launch {}, ", report.launch),
       report.split, report.segment_list());
 }
 
 std::string step_line(const RunReport& report) {
-  const Seconds step = report.result.step_time;
+  const Seconds step = report.step_time();
   std::string line = fmt::format("Step {:.3f} ms", ms(step));
   if (report.fastest_step.has_value() && report.slowest_step.has_value()) {
     line += fmt::format(" ({:.3f}..{:.3f} over the link ranges)", ms(*report.fastest_step), ms(*report.slowest_step));
@@ -54,17 +55,17 @@ std::string parallel_line(const RunReport& report) {
   if (!report.other_hcom_parallel_step.has_value()) return {};
   return fmt::format("hcom_parallel {} would give {:.3f} ms ({})\n", report.hcom_parallel ? "off" : "on",
                      ms(*report.other_hcom_parallel_step),
-                     change(*report.other_hcom_parallel_step, report.result.step_time));
+                     change(*report.other_hcom_parallel_step, report.step_time()));
 }
 
 std::string busy_line(const RunReport& report) {
-  const hccl::TrainingResult& result = report.result;
-  const Seconds busy = result.compute + result.exposed_communication;
+  const hccl::StepView& view = report.view;
+  const Seconds busy = view.computing + view.exposed;
   return fmt::format(
       "Computing {:.3f} | Communication {:.3f} | Overlapped {:.3f} | Communication(Not Overlapped) {:.3f} | "
       "Free {:.3f} ms\n",
-      ms(result.compute), ms(result.communication), ms(result.communication - result.exposed_communication),
-      ms(result.exposed_communication), ms(std::max(0.0, result.iteration_end - busy)));
+      ms(view.computing), ms(view.communicating), ms(view.communicating - view.exposed), ms(view.exposed),
+      ms(std::max(0.0, view.iteration_end - busy)));
 }
 
 /// All trace points in the order of their dates.
@@ -73,14 +74,14 @@ std::string trace_line(const RunReport& report) {
     std::string name;
     Seconds date;
   };
-  const auto& segments = report.result.segments;
-  std::vector<Point> points{{"fp_start", 0}, {"bp_end", report.result.bp_end}};
+  const auto& segments = report.view.segments;
+  std::vector<Point> points{{"fp_start", 0}, {"bp_end", report.view.bp_end}};
   for (std::size_t i = 0; i < segments.size() && report.npus > 1; ++i) {
     if (segments.size() > most_trace_points && i + 1 >= most_trace_points && i + 1 < segments.size()) continue;
     points.push_back({fmt::format("allreduce{}_start", i + 1), segments[i].start});
     points.push_back({fmt::format("allreduce{}_end", i + 1), segments[i].end});
   }
-  points.push_back({"iteration_end", report.result.iteration_end});
+  points.push_back({"iteration_end", report.view.iteration_end});
   std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.date < b.date; });
   std::string line = "Trace (ms):";
   for (const Point& point : points) line += fmt::format(" {} {:.3f} ", point.name, ms(point.date));
@@ -89,7 +90,7 @@ std::string trace_line(const RunReport& report) {
 }
 
 std::vector<std::string> row(const RunReport& report, std::size_t number) {
-  const hccl::SegmentResult& segment = report.result.segments[number];
+  const hccl::SegmentFigures& segment = report.view.segments[number];
   std::string parameters = to_string(report.parameters_of(segment.segment));
   if (parameters.size() > most_parameter_text) parameters = parameters.substr(0, most_parameter_text - 2) + "..";
   return {fmt::format("{}", number + 1),
@@ -105,7 +106,7 @@ std::vector<std::string> row(const RunReport& report, std::size_t number) {
           fmt::format("{:.2f}", segment.algbw / giga),
           fmt::format("{:.2f}", segment.busbw / giga),
           segment.algorithm,
-          segment.limit.name};
+          report.bottleneck_of(segment)};
 }
 
 std::string segment_table(const RunReport& report) {
@@ -124,7 +125,7 @@ std::string segment_table(const RunReport& report) {
                {"busbw GB/s"},
                {"algorithm", Align::left},
                {"limited by", Align::left}});
-  const std::size_t count = report.result.segments.size();
+  const std::size_t count = report.view.segments.size();
   const bool shortened = count > most_rows;
   for (std::size_t i = 0; i < (shortened ? most_rows - 1 : count); ++i) table.add_row(row(report, i));
   if (shortened) table.add_row(row(report, count - 1));
@@ -135,36 +136,36 @@ std::string segment_table(const RunReport& report) {
 
 /// What happens after bp_end, named in the order in which it happens.
 std::string tail_line(const RunReport& report) {
-  const hccl::TrainingResult& result = report.result;
+  const hccl::StepView& view = report.view;
   std::vector<std::string> parts;
-  Seconds communication_end = result.bp_end;
-  for (std::size_t i = 0; i < result.segments.size(); ++i) {
-    const hccl::SegmentResult& segment = result.segments[i];
-    const Seconds after = segment.end - std::max(segment.start, result.bp_end);
+  Seconds communication_end = view.bp_end;
+  for (std::size_t i = 0; i < view.segments.size(); ++i) {
+    const hccl::SegmentFigures& segment = view.segments[i];
+    const Seconds after = segment.end - std::max(segment.start, view.bp_end);
     communication_end = std::max(communication_end, segment.end);
     if (after > 0) parts.push_back(fmt::format("AR{} {:.3f}", i + 1, ms(after)));
   }
   if (parts.size() > most_rows) {
-    parts = {fmt::format("{} allreduces {:.3f}", parts.size(), ms(communication_end - result.bp_end))};
+    parts = {fmt::format("{} allreduces {:.3f}", parts.size(), ms(communication_end - view.bp_end))};
   }
-  if (result.checks.has_value()) {
-    parts.push_back(fmt::format("checks {:.3f}", ms(result.checks->end - communication_end)));
-    communication_end = result.checks->end;
+  if (view.checks.has_value()) {
+    parts.push_back(fmt::format("checks {:.3f}", ms(view.checks->end - communication_end)));
+    communication_end = view.checks->end;
   }
-  parts.push_back(fmt::format("update {:.3f}", ms(result.iteration_end - communication_end)));
-  return fmt::format("Tail (hang-over after bp_end) {:.3f} ms: {}\n", ms(result.iteration_end - result.bp_end),
+  parts.push_back(fmt::format("update {:.3f}", ms(view.iteration_end - communication_end)));
+  return fmt::format("Tail (hang-over after bp_end) {:.3f} ms: {}\n", ms(view.iteration_end - view.bp_end),
                      fmt::join(parts, ", "));
 }
 
 /// What stands between the allreduces and the updates.
 std::string checks_lines(const RunReport& report) {
-  if (!report.result.checks.has_value()) return {};
-  const hccl::GradientCheckTimes& checks = *report.result.checks;
+  if (!report.view.checks.has_value()) return {};
+  const hccl::GradientCheckTimes& checks = *report.view.checks;
   std::string text;
   if (!checks.algorithm.empty()) {
     text += fmt::format("Overflow check (loss scale {}): from {:.3f} ms, flag of 4 bytes ({}) {:.3f} to {:.3f} ms\n",
                         report.loss_scale, ms(checks.start), report.npus > 1 ? checks.algorithm : "one NPU",
-                        ms(checks.flag_start), ms(checks.flag_end));
+                        ms(checks.flag.start), ms(checks.flag.end));
   }
   if (report.clip_norm.has_value()) {
     text += fmt::format("Clipping to global norm {:g}: from {:.3f} ms, factor known at {:.3f} ms\n", *report.clip_norm,
@@ -184,7 +185,7 @@ std::string advice_line(const RunReport& report) {
   if (const Trial* best = report.best_trial(); best != nullptr) {
     line += fmt::format(" Try {}--split-by-size {}: {:.3f} ms (simulated, {})",
                         report.hcom_parallel ? "" : "--hcom-parallel on ", fmt::join(best->percentages, ","),
-                        ms(best->step_time), change(best->step_time, report.result.step_time));
+                        ms(best->step_time), change(best->step_time, report.step_time()));
   } else if (!report.trials.empty()) {
     line += report.trials.size() == 1
                 ? " The split that was simulated is not faster."
@@ -214,11 +215,11 @@ std::string links_text(const RunReport& report) {
 std::string foot(const RunReport& report) {
   constexpr double gibibyte = 0x1p30;
   std::string text =
-      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU.", static_cast<double>(report.workload.hbm.peak()) / gibibyte,
+      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU.", static_cast<double>(report.hbm.peak()) / gibibyte,
                   static_cast<double>(report.hbm_capacity) / gibibyte);
   text += links_text(report);
-  text += fmt::format("\nNetwork: {}, all {} transfers completed, {}.", report.network,
-                      with_thousands(report.result.transfers), report.folded ? "folded" : "not folded");
+  text +=
+      fmt::format("\nNetwork: {}, all {} transfers completed.", report.network, with_thousands(report.step.transfers));
   if (!report.timeline.empty()) text += fmt::format("  Timeline: {}", report.timeline);
   text += '\n';
   text += unmodelled_line(report.unmodelled);
@@ -230,7 +231,7 @@ std::string foot(const RunReport& report) {
 
 std::string RunReport::segment_list() const {
   std::vector<hccl::Segment> segments;
-  for (const hccl::SegmentResult& segment : result.segments) segments.push_back(segment.segment);
+  for (const hccl::SegmentFigures& segment : view.segments) segments.push_back(segment.segment);
   if (segments.size() <= most_rows) return to_string(segments);
   const std::string last = to_string(std::vector{segments.back()});
   segments.resize(most_rows - 1);
@@ -241,7 +242,7 @@ std::vector<hccl::ParameterRange> RunReport::parameters_of(hccl::Segment segment
   std::vector<std::uint32_t> parameter_of;
   parameter_of.reserve(segment.tensors());
   for (std::uint32_t index = segment.first; index <= segment.last; ++index) {
-    parameter_of.push_back(workload.gradients[index].parameter);
+    parameter_of.push_back(program->gradients[index].parameter);
   }
   return hccl::parameter_ranges({0, segment.tensors() - 1}, parameter_of);
 }
@@ -249,14 +250,14 @@ std::vector<hccl::ParameterRange> RunReport::parameters_of(hccl::Segment segment
 const Trial* RunReport::best_trial() const {
   const auto best = std::min_element(trials.begin(), trials.end(),
                                      [](const Trial& a, const Trial& b) { return a.step_time < b.step_time; });
-  const Seconds own = hcom_parallel ? result.step_time : other_hcom_parallel_step.value_or(result.step_time);
+  const Seconds own = hcom_parallel ? step_time() : other_hcom_parallel_step.value_or(step_time());
   return best != trials.end() && best->step_time < own ? &*best : nullptr;
 }
 
 std::string text_report(const RunReport& report) {
   std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
   text += head(report) + step_line(report) + parallel_line(report) + busy_line(report) + trace_line(report);
-  for (const std::string& line : iteration_bar(report.iterations.back())) text += "  " + line + '\n';
+  for (const std::string& line : iteration_bar(report.view.iterations.back())) text += "  " + line + '\n';
   if (report.npus > 1) text += segment_table(report) + tail_line(report);
   text += checks_lines(report);
   if (report.npus > 1) text += advice_line(report);

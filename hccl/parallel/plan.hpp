@@ -2,83 +2,137 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/units.hpp"
-#include "device/workload.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/parallel/segment.hpp"
 #include "hccl/schedule/schedule.hpp"
+#include "models/program.hpp"
 
-/// A Plan says what every rank's streams do in one training step. It is data; ranks that do the same share a role.
-/// Data parallelism has one role, a pipeline will have one per stage.
+/// A Plan says what every rank's streams do in one training step. It is data: it is timed (training/executor.hpp),
+/// computed with real numbers (training/numerics/trainer.hpp) and read when figures are made of a trace
+/// (training/step_view.hpp). Ranks that do the same share a role: data parallelism has one.
 namespace hcclsim::hccl {
 
-enum class PlanTaskKind : std::uint8_t { kernel, collective };
+enum class StreamKind : std::uint8_t { compute, communication, update, host, data };
+
+[[nodiscard]] std::string_view name_of(StreamKind kind);
+
+/// The part of a step that a task belongs to; `reduction` is the communication of gradients.
+enum class StepPhase : std::uint8_t { forward, backward, reduction, check, update };
+
+[[nodiscard]] std::string_view name_of(StepPhase phase);
+[[nodiscard]] StepPhase phase_of(models::Phase phase);
+
+/// What a task is there for. The operator of a kernel is in the Program.
+struct Purpose {
+  static constexpr std::uint32_t none = ~0U;
+
+  StepPhase phase = StepPhase::forward;
+  std::uint32_t stage = 0;
+  std::uint32_t chunk = 0;
+  std::uint32_t micro_batch = 0;
+  std::uint32_t segment = none;  ///< of gradients, of a reduction
+};
+
+/// Kernels first … first + count − 1 of the role's Program, one behind the other. Other tasks wait for all of them or
+/// for none, and all of them wait for the same tasks.
+struct KernelBlock {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+/// The rank's part of a collective.
+struct CollectiveTask {
+  std::uint32_t collective = 0;  ///< index into Plan::collectives
+};
+/// One end of a message. The other end is the rank that lies `offset` ranks behind.
+struct SendTask {
+  std::uint32_t message = 0;  ///< index into Plan::messages
+  std::int64_t offset = 0;
+  std::uint32_t tag = 0;
+};
+struct ReceiveTask {
+  std::uint32_t message = 0;
+  std::int64_t offset = 0;
+  std::uint32_t tag = 0;
+};
+struct HostWork {
+  Seconds duration = 0;
+};
 
 struct PlanTask {
-  PlanTaskKind kind = PlanTaskKind::kernel;
-  models::Phase phase = models::Phase::forward;
-  std::uint32_t stream = 0;
-  std::uint32_t collective = 0;  ///< collective: index into Plan::collectives
-  Seconds duration = 0;          ///< kernel: on a nominal NPU
-  std::string name;
-  std::vector<std::uint32_t> after;  ///< tasks of this role, in other streams, that must have ended
+  std::variant<KernelBlock, CollectiveTask, SendTask, ReceiveTask, HostWork> work;
+  Purpose purpose{};
+  std::uint32_t stream = 0;            ///< index into Role::streams
+  std::vector<std::uint32_t> after{};  ///< tasks of this role, in other streams, that must have ended
+  /// Kernels and other tasks of the role before this one: what the jitter of a kernel depends on.
+  std::uint32_t ordinal = 0;
+};
+
+/// A place in a role's tasks.
+struct TaskPart {
+  std::uint32_t task = 0;
+  std::uint32_t part = 0;  ///< number of a kernel in its block
+
+  auto operator<=>(const TaskPart&) const = default;
+};
+
+/// A tensor in HBM, from the start of one task to the end of another.
+struct PlanTensor {
+  Bytes bytes = 0;
+  TaskPart begin{};
+  TaskPart end{};
 };
 
 /// Tasks in the order in which they are enqueued: a task comes after those it waits for.
 struct Role {
-  std::vector<std::string> streams;  ///< names
+  std::shared_ptr<const models::Program> program;
+  std::vector<StreamKind> streams;
   std::vector<PlanTask> tasks;
+  std::vector<PlanTensor> tensors{};  ///< that come and go; none are known of a measured profile
+};
+
+/// Groups of one kind, such as the replicas of every stage: each rank is in one of them.
+struct GroupFamily {
+  std::vector<Communicator> groups;
 };
 
 struct PlannedCollective {
-  std::uint32_t communicator = 0;  ///< index into Plan::communicators
-  std::shared_ptr<const Schedule> schedule;
+  std::uint32_t family = 0;                                ///< index into Plan::families
+  Operation operation{};                                   ///< that every group carries out
+  std::vector<std::shared_ptr<const Schedule>> schedules;  ///< of each group; those of one shape share one
+  std::string name;
+  std::uint32_t segment = Purpose::none;  ///< of gradients
+
+  [[nodiscard]] const std::string& algorithm() const { return schedules.front()->algorithm; }
+};
+
+/// Messages of one kind.
+struct PlannedMessage {
+  std::shared_ptr<const Schedule> schedule;  ///< of one message between two ranks
   std::string name;
 };
 
 struct Plan {
   std::vector<Role> roles;
   std::vector<std::uint32_t> role_of;  ///< of each rank of the cluster that takes part: 0 … size − 1
-  std::vector<Communicator> communicators;
+  std::vector<GroupFamily> families;
   std::vector<PlannedCollective> collectives;
-};
+  std::vector<PlannedMessage> messages{};
+  std::vector<Segment> segments;  ///< of the gradients
 
-// Streams of the role of data parallelism.
-inline constexpr std::uint32_t compute_stream = 0;
-inline constexpr std::uint32_t communication_stream = 1;
-inline constexpr std::uint32_t update_stream = 2;
+  [[nodiscard]] Rank ranks() const { return static_cast<Rank>(role_of.size()); }
+  [[nodiscard]] const Role& role(Rank rank) const { return roles[role_of[rank]]; }
+  /// Name of a task in timelines; of a block that of a kernel in it.
+  [[nodiscard]] const std::string& name(const Role& role, TaskPart at) const;
+};
 
 /// Name of the collective of the overflow flag.
 inline constexpr std::string_view overflow_flag_name = "overflow_flag";
-
-/// The collectives of a step; on one NPU they are empty and take no time.
-struct StepSchedules {
-  std::vector<std::shared_ptr<const Schedule>> allreduces;  ///< one per segment
-  std::shared_ptr<const Schedule> overflow_flag;            ///< null unless the workload has an overflow flag
-};
-
-/// Data parallelism: forward, backward, one allreduce per segment, update.
-///
-/// With `hcom_parallel` a segment's allreduce starts when its last gradient is ready and the one before it has ended,
-/// and updates run in a stream of their own, each waiting for its own segment only (the pass behind the option moves
-/// everything after an allreduce into new streams). Without it the allreduces follow the backward pass in series, and
-/// all updates follow the last of them.
-///
-/// Dynamic loss scaling and clipping put the workload's checks between reduction and update, in the stream of the
-/// updates: those of a gradient wait for what its update would wait for, so with `hcom_parallel` they run beside the
-/// backward pass too. When all are done, the overflow flag is reduced in the communication stream, and the factor of
-/// the clip is computed from the norms: every rank has the whole of every reduced gradient, so the norm needs no
-/// communication. No update starts before both. A Plan does not know whether a step overflows: one whose update is
-/// skipped is timed like any other.
-///
-/// Kernels of the two streams run side by side at full speed: cores and HBM are not shared between streams.
-[[nodiscard]] Plan data_parallel_plan(const device::Workload& workload, const Communicator& world,
-                                      std::span<const Segment> segments, const StepSchedules& schedules,
-                                      bool hcom_parallel);
 
 }  // namespace hcclsim::hccl

@@ -26,15 +26,14 @@ CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communi
   }
 }
 
-void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream,
-                           std::int32_t iteration) {
+void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream, const sim::TaskId& id) {
   Member& member = members_[rank];
   if (member.arrived) internal_error("rank {} arrived twice at {}", rank, name());
   member.arrived = true;
   member.traced = machine_.trace.selected_tasks(communicator_.ranks[rank]);
   member.caller = caller;
   member.stream = stream;
-  member.iteration = iteration;
+  member.id = id;
   last_arrival_ = std::max(last_arrival_, date);
   ++arrived_;
   // What the end of another rank sets free may bring this call while the run is at work.
@@ -222,7 +221,7 @@ void CollectiveRun::on_event(std::uint64_t tag) {
 
 /// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for.
 void CollectiveRun::log_flow(const Member& member, const Queue& queue, Bytes bytes) const {
-  if (member.iteration != machine_.flows->iteration) return;
+  if (member.id.iteration != machine_.flows->iteration) return;
   const sim::Route& route = *queue.route;
   const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
   const Seconds begin = queue.task_start + machine_.costs.transfer_setup(route.transport, bytes);
@@ -259,13 +258,14 @@ void CollectiveRun::record(Rank rank, std::uint32_t queue, sim::Span span) {
   span.plane = queue;
   span.name = name_;
   span.end = queue_of(rank, queue).date;
-  span.iteration = member.iteration;
+  span.id = member.id;
   span.type = schedule_->type;
   machine_.trace.add(span);
 }
 
 CollectiveStats CollectiveRun::stats() const {
-  CollectiveStats stats{name(), communicator_.name, sequence_, schedule_->payload(), last_arrival_, last_end_};
+  CollectiveStats stats{communicator_.ranks.front(), members_.front().id, schedule_->payload(), last_arrival_,
+                        last_end_};
   std::map<sim::LinkKind, CollectiveStats::LinkLoad> busiest;
   for (sim::LinkId number = 0; number < link_bytes_.size(); ++number) {
     stats.on_links += link_bytes_[number] * static_cast<double>(copies());

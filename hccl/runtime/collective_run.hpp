@@ -47,9 +47,8 @@ struct Machine {
 
 /// Figures of a finished collective.
 struct CollectiveStats {
-  std::string name;
-  std::string communicator;
-  std::uint64_t sequence = 0;  ///< of its communicator
+  Rank first_rank = 0;  ///< world rank of the first of its ranks
+  sim::TaskId id{};     ///< under which that rank called it
   Bytes payload = 0;
   Seconds last_arrival = 0;
   Seconds last_end = 0;
@@ -75,8 +74,8 @@ class CollectiveRun final : public sim::EventHandler {
   CollectiveRun(const Machine& machine, const Communicator& communicator, std::shared_ptr<const Schedule> schedule,
                 std::uint32_t name, std::uint64_t sequence, Done done);
 
-  /// `rank` of the communicator takes part from `date` on; its spans go to `stream`, `iteration`.
-  void arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream, std::int32_t iteration);
+  /// `rank` of the communicator takes part from `date` on; its spans go to `stream` under `id`.
+  void arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream, const sim::TaskId& id);
 
   [[nodiscard]] const Schedule& schedule() const { return *schedule_; }
   [[nodiscard]] bool finished() const { return finished_ == members_.size(); }
@@ -101,7 +100,7 @@ class CollectiveRun final : public sim::EventHandler {
     std::uint32_t running = 0;  // queues that have not ended their part of the stage
     std::uint32_t caller = 0;
     std::uint32_t stream = 0;
-    std::int32_t iteration = -1;
+    sim::TaskId id{};
     Seconds reducing = 0;  // on an AI core
     Seconds copying = 0;
     bool arrived = false;

@@ -61,8 +61,12 @@ CommunicatorId Runtime::create_communicator(Communicator communicator) {
   return {static_cast<std::uint32_t>(communicators_.size() - 1)};
 }
 
-void Runtime::launch(StreamId stream, Seconds duration, std::uint32_t name, std::int32_t iteration) {
-  enqueue(stream, {.kind = Kind::kernel, .name = name, .iteration = iteration, .duration = duration});
+void Runtime::launch(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id) {
+  enqueue(stream, {.kind = Kind::kernel, .name = name, .id = id, .duration = duration});
+}
+
+void Runtime::launch(StreamId stream, const KernelRun& block, const sim::TaskId& id) {
+  enqueue(stream, {.kind = Kind::block, .index = place_in(blocks_, free_blocks_, block), .id = id});
 }
 
 void Runtime::delay(StreamId stream, Seconds duration) { enqueue(stream, {.kind = Kind::delay, .duration = duration}); }
@@ -87,22 +91,46 @@ void Runtime::wait(StreamId stream, EventId event) {
 }
 
 void Runtime::collective(StreamId stream, CommunicatorId communicator, std::shared_ptr<const Schedule> schedule,
-                         const std::string& name, std::int32_t iteration) {
+                         std::uint32_t name, const sim::TaskId& id) {
   CommunicatorState& state = communicators_.at(communicator.index);
   const Rank world = streams_.at(stream.index).rank;
   const Rank rank = state.rank_of[world];
   if (rank == not_in_communicator) {
-    bad_input("communicator", "NPU {} calls {} on {}, to which it does not belong", world, name,
+    bad_input("communicator", "NPU {} calls {} on {}, to which it does not belong", world, machine_.trace.name(name),
               state.communicator.name);
   }
   if (schedule->ranks != state.communicator.ranks.size()) {
-    bad_input("collective", "NPU {} calls {} on {}, which has {} ranks, with a schedule for {}", world, name,
-              state.communicator.name, state.communicator.ranks.size(), schedule->ranks);
+    bad_input("collective", "NPU {} calls {} on {}, which has {} ranks, with a schedule for {}", world,
+              machine_.trace.name(name), state.communicator.name, state.communicator.ranks.size(), schedule->ranks);
   }
   const std::uint32_t call =
       place_in(calls_, free_calls_, Call{communicator.index, rank, state.calls[rank]++, std::move(schedule)});
-  enqueue(stream,
-          {.kind = Kind::collective, .index = call, .name = machine_.trace.intern(name), .iteration = iteration});
+  enqueue(stream, {.kind = Kind::collective, .index = call, .name = name, .id = id});
+}
+
+CommunicatorId Runtime::channel(Rank source, Rank destination, std::uint32_t tag) {
+  const auto size = machine_.cluster.size();
+  if (source >= size || destination >= size || source == destination) {
+    bad_input("stream", "a message from NPU {} to NPU {} in a cluster of {}", source, destination, size);
+  }
+  const auto found = channels_.find({source, destination, tag});
+  if (found != channels_.end()) return found->second;
+  const std::string name = fmt::format("messages from {} to {} under tag {}", source, destination, tag);
+  const CommunicatorId id = create_communicator({name, {source, destination}});
+  channels_.emplace(std::tuple(source, destination, tag), id);
+  return id;
+}
+
+void Runtime::send(StreamId stream, Rank destination, std::uint32_t tag, std::shared_ptr<const Schedule> schedule,
+                   std::uint32_t name, const sim::TaskId& id) {
+  const CommunicatorId way = channel(streams_.at(stream.index).rank, destination, tag);
+  collective(stream, way, std::move(schedule), name, id);
+}
+
+void Runtime::receive(StreamId stream, Rank source, std::uint32_t tag, std::shared_ptr<const Schedule> schedule,
+                      std::uint32_t name, const sim::TaskId& id) {
+  const CommunicatorId way = channel(source, streams_.at(stream.index).rank, tag);
+  collective(stream, way, std::move(schedule), name, id);
 }
 
 void Runtime::host_function(StreamId stream, std::function<void()> function) {
@@ -163,17 +191,12 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
     case Kind::kernel: {
       const Seconds start = stream.date;
       stream.date += task.duration;
-      if (machine_.trace.selected(stream.rank)) {
-        machine_.trace.add({.rank = stream.rank,
-                            .stream = stream.number,
-                            .name = task.name,
-                            .kind = sim::SpanKind::kernel,
-                            .start = start,
-                            .end = stream.date,
-                            .iteration = task.iteration});
-      }
+      if (machine_.trace.selected(stream.rank)) trace_kernel(stream, start, task.name, task.id);
       return true;
     }
+    case Kind::block:
+      run_block(stream, task);
+      return true;
     case Kind::delay:
       stream.date += task.duration;
       return true;
@@ -218,12 +241,34 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
   internal_error("unknown kind of task {}", static_cast<int>(task.kind));
 }
 
+void Runtime::trace_kernel(const Stream& stream, Seconds start, std::uint32_t name, const sim::TaskId& id) {
+  machine_.trace.add({.rank = stream.rank,
+                      .stream = stream.number,
+                      .name = name,
+                      .kind = sim::SpanKind::kernel,
+                      .start = start,
+                      .end = stream.date,
+                      .id = id});
+}
+
+void Runtime::run_block(Stream& stream, const Task& task) {
+  const KernelRun& block = blocks_[task.index];
+  const bool traced = machine_.trace.selected(stream.rank);
+  sim::TaskId id = task.id;
+  for (id.part = 0; id.part < block.durations.size(); ++id.part) {
+    const Seconds start = stream.date;
+    stream.date += block.durations[id.part] * block.factor;
+    if (traced) trace_kernel(stream, start, block.names[id.part], id);
+  }
+  free_blocks_.push_back(task.index);
+}
+
 void Runtime::start_collective(std::uint32_t index, const Task& task) {
   const Call& call = calls_[task.index];
   Stream& stream = streams_[index];
   stream.blocked_since = stream.date;
   forget_finished_runs(communicators_[call.communicator]);
-  run_of(call, task.name).arrive(call.rank, stream.date, index, stream.number, task.iteration);
+  run_of(call, task.name).arrive(call.rank, stream.date, index, stream.number, task.id);
 }
 
 /// The run that a call belongs to; the first call of a sequence number makes it.
@@ -262,7 +307,7 @@ void Runtime::end_collective(const CollectiveRun& run, std::uint32_t index, Seco
                         .start = stream.blocked_since,
                         .end = date,
                         .bytes = run.schedule().payload(),
-                        .iteration = task.iteration,
+                        .id = task.id,
                         .type = run.schedule().type,
                         .algorithm = machine_.trace.intern(run.schedule().algorithm)});
   }

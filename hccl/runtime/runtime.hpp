@@ -3,8 +3,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/units.hpp"
@@ -14,7 +17,8 @@
 
 /// The runtime of the simulated NPUs, as programs on a device see it: in-order streams that take kernels, event records
 /// and waits, host functions and collectives, at any date, also from callbacks while the simulation runs. A collective
-/// forms from the calls of its ranks, in the order in which each rank issues them per communicator.
+/// forms from the calls of its ranks, in the order in which each rank issues them per communicator; a message from its
+/// send and its receive, in the order in which either side issues them per tag.
 ///
 /// A stream knows its own date, like the queues of a collective: kernels only move it forward. So a stream runs ahead
 /// of the simulated clock until it has to wait for something whose date is not known yet.
@@ -28,6 +32,13 @@ struct EventId {
 };
 struct CommunicatorId {
   std::uint32_t index = 0;
+};
+
+/// Kernels as they follow each other in a stream. What the spans refer to must outlive their execution.
+struct KernelRun {
+  std::span<const Seconds> durations;
+  std::span<const std::uint32_t> names;
+  double factor = 1;  ///< on the durations
 };
 
 class Runtime {
@@ -45,9 +56,11 @@ class Runtime {
   /// Throws Error(bad_input, "communicator") if the cluster lacks one of its NPUs or one takes part twice.
   CommunicatorId create_communicator(Communicator communicator);
 
-  // All of these enqueue a task at the simulated date and return.
-  /// A kernel of fixed duration. `name` is a number of the trace's names.
-  void launch(StreamId stream, Seconds duration, std::uint32_t name, std::int32_t iteration = -1);
+  // All of these enqueue a task at the simulated date and return. Names are numbers of the trace's names.
+  /// A kernel of fixed duration.
+  void launch(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id = {});
+  /// Kernels that follow each other without a gap.
+  void launch(StreamId stream, const KernelRun& block, const sim::TaskId& id = {});
   /// Idles until the duration is over; not shown in the trace.
   void delay(StreamId stream, Seconds duration);
   void record(StreamId stream, EventId event);
@@ -55,7 +68,15 @@ class Runtime {
   /// The stream's rank takes part in the next collective that it has not yet called on the communicator. All ranks must
   /// call with schedules of the same shape; throws Error(bad_input, "collective") otherwise.
   void collective(StreamId stream, CommunicatorId communicator, std::shared_ptr<const Schedule> schedule,
-                  const std::string& name, std::int32_t iteration = -1);
+                  std::uint32_t name, const sim::TaskId& id = {});
+  /// The stream's rank sends to, or receives from, another rank: the n-th send of a source to a destination under a tag
+  /// meets the n-th receive. Both wait for each other. The schedule is that of a message between two ranks, from the
+  /// first to the second (Collective::send_recv); that of both ends must be the same, as for a collective. Throws
+  /// Error(bad_input, "stream") if there is no such rank or it is the stream's own.
+  void send(StreamId stream, Rank destination, std::uint32_t tag, std::shared_ptr<const Schedule> schedule,
+            std::uint32_t name, const sim::TaskId& id = {});
+  void receive(StreamId stream, Rank source, std::uint32_t tag, std::shared_ptr<const Schedule> schedule,
+               std::uint32_t name, const sim::TaskId& id = {});
   /// Calls the function when everything before it in the stream has ended; the stream waits for it to return.
   void host_function(StreamId stream, std::function<void()> function);
 
@@ -71,13 +92,13 @@ class Runtime {
   [[nodiscard]] const std::vector<CollectiveStats>& collectives() const { return finished_; }
 
  private:
-  enum class Kind : std::uint8_t { kernel, delay, record, wait, collective, host };
+  enum class Kind : std::uint8_t { kernel, block, delay, record, wait, collective, host };
   struct Task {
     Kind kind = Kind::kernel;
-    std::uint32_t index = 0;  // event, collective call or host function
+    std::uint32_t index = 0;  // block, event, collective call or host function
     std::uint32_t name = 0;
-    std::int32_t iteration = -1;
     std::uint32_t generation = 0;  // record or wait: which record of the event, counted from 1
+    sim::TaskId id{};
     Seconds duration = 0;
   };
   struct Stream {
@@ -119,7 +140,11 @@ class Runtime {
   void advance(std::uint32_t index);
   /// Begins the stream's first task; true if it has ended at the stream's new date.
   bool perform(std::uint32_t index, const Task& task);
+  void run_block(Stream& stream, const Task& task);
+  void trace_kernel(const Stream& stream, Seconds start, std::uint32_t name, const sim::TaskId& id);
   void start_collective(std::uint32_t index, const Task& task);
+  /// The communicator of messages from one rank to another under a tag; the first of them makes it.
+  CommunicatorId channel(Rank source, Rank destination, std::uint32_t tag);
   CollectiveRun& run_of(const Call& call, std::uint32_t name);
   void end_collective(const CollectiveRun& run, std::uint32_t index, Seconds date);
   /// Frees the runs at the front that have ended and are not below in the stack of calls.
@@ -132,8 +157,11 @@ class Runtime {
   std::vector<Event> events_;
   std::deque<CommunicatorState> communicators_;  // deque: runs refer to their communicator
   std::vector<Call> calls_;
+  std::vector<KernelRun> blocks_;
   std::vector<std::function<void()>> functions_;
+  std::map<std::tuple<Rank, Rank, std::uint32_t>, CommunicatorId> channels_;
   std::vector<std::uint32_t> free_calls_;
+  std::vector<std::uint32_t> free_blocks_;
   std::vector<std::uint32_t> free_functions_;
   std::vector<std::uint32_t> ready_;  // streams to advance
   bool draining_ = false;

@@ -58,7 +58,7 @@ class Hosts final : private sim::EventHandler {
     for (std::uint32_t index = 0; index < calls.size(); ++index) {
       const std::vector<Rank> members = ranks_of(calls[index]);
       communicator_of_.push_back(communicator_for(members));
-      calls_of_[communicator_of_.back()].push_back(index);
+      names_.push_back(machine.trace.intern(calls[index].name));
       stream_of_.push_back(
           static_cast<std::uint32_t>(std::distance(streams.begin(), streams.find(calls[index].stream))));
       for (const Rank member : members) {
@@ -93,15 +93,6 @@ class Hosts final : private sim::EventHandler {
   [[nodiscard]] bool all_equal() const { return all_equal_; }
   [[nodiscard]] std::uint32_t streams() const { return streams_; }
   [[nodiscard]] std::uint32_t stream_of(std::uint32_t call) const { return stream_of_[call]; }
-  /// Calls of a rank in the order of its host.
-  [[nodiscard]] const std::vector<std::uint32_t>& calls_of(Rank rank) const { return ranks_[rank].calls; }
-  /// The call that a run of a communicator belongs to.
-  [[nodiscard]] std::uint32_t call_of(const CollectiveStats& stats) const {
-    const auto found = std::find_if(communicators_.begin(), communicators_.end(),
-                                    [&](const Communicator& one) { return one.name == stats.communicator; });
-    const auto& calls = calls_of_[static_cast<std::size_t>(found - communicators_.begin())];
-    return calls[stats.sequence % calls.size()];
-  }
 
  private:
   struct RankState {
@@ -117,7 +108,6 @@ class Hosts final : private sim::EventHandler {
     if (found != communicators_.end()) return static_cast<std::size_t>(found - communicators_.begin());
     communicators_.push_back({fmt::format("communicator {}", communicators_.size()), members});
     ids_.push_back(runtime_.create_communicator(communicators_.back()));
-    calls_of_.emplace_back();
     return communicators_.size() - 1;
   }
 
@@ -138,7 +128,8 @@ class Hosts final : private sim::EventHandler {
         state.date = std::max(state.date, calls_[call].start) + launch_;
         at_host_date(rank, [this, rank, call, iteration] {
           runtime_.collective(ranks_[rank].streams[stream_of_[call]], ids_[communicator_of_[call]],
-                              calls_[call].schedule, calls_[call].name, static_cast<std::int32_t>(iteration));
+                              calls_[call].schedule, names_[call],
+                              {.task = call, .iteration = static_cast<std::int32_t>(iteration)});
         });
       }
     }
@@ -159,10 +150,10 @@ class Hosts final : private sim::EventHandler {
   const std::vector<CollectiveCall>& calls_;
   Rank members_;  // of the first call, that are there
   std::vector<Communicator> communicators_;
-  std::vector<CommunicatorId> ids_;                   // as the runtime knows them
-  std::vector<std::vector<std::uint32_t>> calls_of_;  // by communicator
-  std::vector<std::size_t> communicator_of_;          // by call
-  std::vector<std::uint32_t> stream_of_;              // by call
+  std::vector<CommunicatorId> ids_;           // as the runtime knows them
+  std::vector<std::size_t> communicator_of_;  // by call
+  std::vector<std::uint32_t> names_;          // by call, in the trace
+  std::vector<std::uint32_t> stream_of_;      // by call
   std::uint32_t streams_ = 0;
   std::vector<RankState> ranks_;
   std::vector<Rank> ended_;  // at the present date
@@ -181,31 +172,22 @@ void read_dates(SimulatedCollectives& result, const Hosts& hosts, const Simulate
     Seconds& start = stream_start[hosts.stream_of(call)];
     start = start == none ? calls[call].start : std::min(start, calls[call].start);
   }
-  // Of a rank and stream: where its timed iterations begin and end, and the calls that its spans come from in order.
+  // Of a rank and stream: where its timed iterations begin and end.
   struct Lane {
     Seconds begin = none;
-    Seconds end = 0;
-    std::size_t spans = 0;
-    std::vector<std::uint32_t> calls;
+    Seconds end = none;
   };
   std::vector<std::vector<Lane>> lanes;
-  const auto lanes_of = [&](Rank rank) -> std::vector<Lane>& {
-    if (lanes.size() <= rank) lanes.resize(rank + 1);
-    if (lanes[rank].empty()) {
-      lanes[rank].resize(hosts.streams());
-      for (const std::uint32_t call : hosts.calls_of(rank)) lanes[rank][hosts.stream_of(call)].calls.push_back(call);
-    }
-    return lanes[rank];
-  };
   for (const sim::Span& span : result.trace.spans()) {
     if (span.kind != sim::SpanKind::collective) continue;
-    Lane& lane = lanes_of(span.rank)[span.stream];
-    const std::uint32_t call = lane.calls[lane.spans++ % lane.calls.size()];
-    if (span.iteration == last_warmup) lane.begin = span.end;
+    if (lanes.size() <= span.rank) lanes.resize(span.rank + 1);
+    lanes[span.rank].resize(hosts.streams());
+    Lane& lane = lanes[span.rank][span.stream];
+    if (span.id.iteration == last_warmup) lane.begin = span.end;
     lane.end = span.end;
     result.makespan = std::max(result.makespan, span.end);
-    if (span.iteration != last) continue;
-    CollectiveTime& time = result.calls[call];
+    if (span.id.iteration != last) continue;
+    CollectiveTime& time = result.calls[span.id.task];
     time.start = time.start == none ? span.start : std::min(time.start, span.start);
     time.end = std::max(time.end, span.end);
     time.duration = std::max(time.duration, span.end - span.start);
@@ -214,7 +196,7 @@ void read_dates(SimulatedCollectives& result, const Hosts& hosts, const Simulate
   for (const std::vector<Lane>& of_rank : lanes) {
     for (std::uint32_t stream = 0; stream < of_rank.size(); ++stream) {
       const Lane& lane = of_rank[stream];
-      if (lane.spans == 0) continue;
+      if (lane.end == none) continue;
       const Seconds begin = lane.begin == none ? stream_start[stream] : lane.begin;
       per_iteration[stream] = std::max(per_iteration[stream], (lane.end - begin) / options.iterations);
     }
@@ -288,7 +270,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
   result.servers_alike = folding.servers();
   result.transfers = network->completed() * folding.servers();
   result.simulated = hosts.all_equal() ? 1 : hosts.iterations();
-  for (const CollectiveStats& stats : runtime.collectives()) result.calls[hosts.call_of(stats)].stats = stats;
+  for (const CollectiveStats& stats : runtime.collectives()) result.calls[stats.id.task].stats = stats;
   read_dates(result, hosts, options, calls);
   if (hosts.all_equal()) add_equal_iterations(result, calls.front().start, launch, options);
   return result;

@@ -19,7 +19,7 @@ std::string json_of(const SimulatedCollectives& result) {
     const CollectiveStats& stats = time.stats;
     Json links = Json::array();
     for (const CollectiveStats::LinkLoad& load : stats.busiest_links) links.push_back({load.link, load.time});
-    calls.push_back({time.start, time.end, time.duration, time.per_iteration, stats.sequence, stats.payload,
+    calls.push_back({time.start, time.end, time.duration, time.per_iteration, stats.id.task, stats.payload,
                      stats.last_arrival, stats.last_end, std::move(links), stats.reducing, stats.copying,
                      stats.transfers});
   }
@@ -39,8 +39,7 @@ SimulatedCollectives parse(const std::string& text, const std::vector<Collective
     sent.at(1).get_to(time.end);
     sent.at(2).get_to(time.duration);
     sent.at(3).get_to(time.per_iteration);
-    time.stats.name = calls[call].name;
-    sent.at(4).get_to(time.stats.sequence);
+    sent.at(4).get_to(time.stats.id.task);
     sent.at(5).get_to(time.stats.payload);
     sent.at(6).get_to(time.stats.last_arrival);
     sent.at(7).get_to(time.stats.last_end);

@@ -1,15 +1,23 @@
 #include "hccl/training/executor.hpp"
 
+#include <span>
 #include <utility>
+#include <variant>
 
 namespace hcclsim::hccl {
 
 PlanExecutor::PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew,
                            std::uint32_t iterations, Seconds launch)
     : plan_(plan), runtime_(runtime), trace_(trace), skew_(std::move(skew)), iterations_(iterations), launch_(launch) {
-  for (const Communicator& communicator : plan_.communicators) {
-    communicators_.push_back(runtime_.create_communicator(communicator));
+  for (const GroupFamily& family : plan_.families) {
+    std::vector<Membership>& of_ranks = memberships_.emplace_back(plan_.ranks());
+    for (std::uint32_t group = 0; group < family.groups.size(); ++group) {
+      const CommunicatorId communicator = runtime_.create_communicator(family.groups[group]);
+      for (const Rank rank : family.groups[group].ranks) of_ranks.at(rank) = {group, communicator};
+    }
   }
+  for (const auto& collective : plan_.collectives) collective_names_.push_back(trace_.intern(collective.name));
+  for (const auto& message : plan_.messages) message_names_.push_back(trace_.intern(message.name));
   for (const Role& role : plan_.roles) prepare_role(role);
   ranks_.resize(plan_.role_of.size());
   for (Rank rank = 0; rank < ranks_.size(); ++rank) {
@@ -29,8 +37,11 @@ void PlanExecutor::prepare_role(const Role& role) {
   RoleState state;
   state.event_of.assign(role.tasks.size(), -1);
   state.stream_used.assign(role.streams.size(), false);
+  for (const models::Kernel& kernel : role.program->kernels) {
+    state.durations.push_back(kernel.duration);
+    state.kernel_names.push_back(trace_.intern(kernel.name));
+  }
   for (const PlanTask& task : role.tasks) {
-    state.names.push_back(trace_.intern(task.name));
     state.stream_used[task.stream] = true;
     for (const std::uint32_t before : task.after) {
       if (role.tasks[before].stream == task.stream || state.event_of[before] >= 0) continue;
@@ -81,17 +92,51 @@ void PlanExecutor::enqueue(Rank rank, std::uint32_t iteration, std::uint32_t num
     waited = true;
     runtime_.wait(stream, state.events[static_cast<std::size_t>(event)]);
   }
-  const auto step = static_cast<std::int32_t>(iteration);
-  if (task.kind == PlanTaskKind::kernel) {
-    const double factor = skew_.jitter(rank, iteration, number) / skew_.speed(rank);
-    runtime_.launch(stream, task.duration * factor, role_state.names[number], step);
+  const sim::TaskId id{.task = number, .iteration = static_cast<std::int32_t>(iteration)};
+  if (const auto* block = std::get_if<KernelBlock>(&task.work)) {
+    enqueue_kernels(rank, stream, *block, task.ordinal, id);
+  } else if (const auto* host = std::get_if<HostWork>(&task.work)) {
+    runtime_.delay(stream, host->duration);
   } else {
-    const PlannedCollective& collective = plan_.collectives[task.collective];
     if (launch_ > 0) issue_collective(rank, stream);
-    runtime_.collective(stream, communicators_[collective.communicator], collective.schedule, collective.name, step);
+    enqueue_communication(rank, stream, task, id);
   }
   const std::int32_t event = role_state.event_of[number];
   if (event >= 0) runtime_.record(stream, state.events[static_cast<std::size_t>(event)]);
+}
+
+/// Kernels with jitter have a factor each.
+void PlanExecutor::enqueue_kernels(Rank rank, StreamId stream, const KernelBlock& block, std::uint32_t ordinal,
+                                   const sim::TaskId& id) {
+  const RoleState& role = roles_[plan_.role_of[rank]];
+  const std::span durations = std::span(role.durations).subspan(block.first, block.count);
+  const std::span names = std::span(role.kernel_names).subspan(block.first, block.count);
+  if (!skew_.jitters()) {
+    runtime_.launch(stream, {durations, names, 1 / skew_.speed(rank)}, id);
+    return;
+  }
+  sim::TaskId kernel = id;
+  for (; kernel.part < block.count; ++kernel.part) {
+    const double factor =
+        skew_.jitter(rank, static_cast<std::uint32_t>(id.iteration), ordinal + kernel.part) / skew_.speed(rank);
+    runtime_.launch(stream, durations[kernel.part] * factor, names[kernel.part], kernel);
+  }
+}
+
+void PlanExecutor::enqueue_communication(Rank rank, StreamId stream, const PlanTask& task, const sim::TaskId& id) {
+  const auto peer = [rank](std::int64_t offset) { return static_cast<Rank>(std::int64_t{rank} + offset); };
+  if (const auto* send = std::get_if<SendTask>(&task.work)) {
+    runtime_.send(stream, peer(send->offset), send->tag, plan_.messages[send->message].schedule,
+                  message_names_[send->message], id);
+  } else if (const auto* receive = std::get_if<ReceiveTask>(&task.work)) {
+    runtime_.receive(stream, peer(receive->offset), receive->tag, plan_.messages[receive->message].schedule,
+                     message_names_[receive->message], id);
+  } else {
+    const std::uint32_t number = std::get<CollectiveTask>(task.work).collective;
+    const PlannedCollective& collective = plan_.collectives[number];
+    const Membership& member = memberships_[collective.family][rank];
+    runtime_.collective(stream, member.communicator, collective.schedules[member.group], collective_names_[number], id);
+  }
 }
 
 /// The stream waits until the host has issued its next collective.

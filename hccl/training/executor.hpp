@@ -38,8 +38,9 @@ class PlanExecutor {
   };
   /// What the executor adds to a role.
   struct RoleState {
-    std::vector<std::int32_t> event_of;  // of each task; −1 if no other stream waits for it
-    std::vector<std::uint32_t> names;    // of each task in the trace
+    std::vector<std::int32_t> event_of;       // of each task; −1 if no other stream waits for it
+    std::vector<Seconds> durations;           // of the program's kernels
+    std::vector<std::uint32_t> kernel_names;  // in the trace
     std::uint32_t events = 0;
     std::vector<bool> stream_used;
   };
@@ -47,6 +48,9 @@ class PlanExecutor {
   void prepare_role(const Role& role);
   void start_iteration(Rank rank, std::uint32_t iteration);
   void enqueue(Rank rank, std::uint32_t iteration, std::uint32_t task);
+  void enqueue_kernels(Rank rank, StreamId stream, const KernelBlock& block, std::uint32_t ordinal,
+                       const sim::TaskId& id);
+  void enqueue_communication(Rank rank, StreamId stream, const PlanTask& task, const sim::TaskId& id);
   void issue_collective(Rank rank, StreamId stream);
   void end_iteration(Rank rank, std::uint32_t iteration);
 
@@ -56,7 +60,13 @@ class PlanExecutor {
   device::Skew skew_;
   std::uint32_t iterations_;
   Seconds launch_;
-  std::vector<CommunicatorId> communicators_;
+  struct Membership {
+    std::uint32_t group = 0;
+    CommunicatorId communicator{};
+  };
+  std::vector<std::vector<Membership>> memberships_;  // of each family, of each rank
+  std::vector<std::uint32_t> collective_names_;       // in the trace
+  std::vector<std::uint32_t> message_names_;
   std::vector<RoleState> roles_;
   std::vector<RankState> ranks_;
   std::vector<bool> waited_;  // scratch of start_iteration: stream × event, waits already enqueued

@@ -23,6 +23,21 @@ Seconds length(const std::vector<Interval>& united) {
   return total;
 }
 
+std::vector<Interval> subtract(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  std::vector<Interval> rest;
+  auto hole = b.begin();
+  for (const Interval& interval : a) {
+    Seconds start = interval.start;
+    while (hole != b.end() && hole->end <= start) ++hole;
+    for (auto next = hole; next != b.end() && next->start < interval.end; ++next) {
+      if (next->start > start) rest.push_back({start, next->start});
+      start = std::max(start, next->end);
+    }
+    if (start < interval.end) rest.push_back({start, interval.end});
+  }
+  return rest;
+}
+
 Seconds overlap(const std::vector<Interval>& a, const std::vector<Interval>& b) {
   Seconds total = 0;
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {

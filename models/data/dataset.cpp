@@ -31,9 +31,9 @@ std::uint64_t parse_samples(std::string_view source, std::string_view text) {
 SampleForm sample_form(const Graph& graph) {
   SampleForm form;
   form.kind = graph.input_kind;
-  form.shape = graph.operators.front().output;
-  form.shape.batch = 1;
-  form.labels = graph.input_of(graph.operators.back()).batch / graph.batch();
+  form.shape = graph.operators.front().shape();
+  form.shape.resize(0, 1);
+  form.labels = graph.input_of(graph.operators.back()).batch() / graph.batch();
   form.classes = graph.classes();
   return form;
 }

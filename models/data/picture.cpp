@@ -47,8 +47,8 @@ std::vector<Place> places(std::uint32_t from, std::uint32_t to) {
 }
 
 void resize(std::span<const float> plane, const PictureSize& size, const Shape& shape, std::span<float> out) {
-  const std::vector<Place> rows = places(size.height, shape.height);
-  const std::vector<Place> columns = places(size.width, shape.width);
+  const std::vector<Place> rows = places(size.height, shape.height());
+  const std::vector<Place> columns = places(size.width, shape.width());
   std::size_t i = 0;
   for (const Place& y : rows) {
     const auto above = plane.subspan(std::size_t{y.before} * size.width, size.width);
@@ -75,8 +75,8 @@ void require_fit(std::string_view where, const PictureSize& size, const SampleFo
     bad_input("data", "{}: images of {}x{}x{} have {} values, but the network takes {} features", where, size.channels,
               size.height, size.width, size.elements(), form.elements());
   }
-  if (form.kind == InputKind::images && form.shape.channels != 1 && form.shape.channels != 3) {
-    bad_input("data", "{}: images have 1 or 3 channels, but the network takes {}", where, form.shape.channels);
+  if (form.kind == InputKind::images && form.shape.channels() != 1 && form.shape.channels() != 3) {
+    bad_input("data", "{}: images have 1 or 3 channels, but the network takes {}", where, form.shape.channels());
   }
 }
 
@@ -85,8 +85,8 @@ void fit(const Picture& picture, const SampleForm& form, std::span<float> out) {
     std::ranges::copy(picture.values, out.begin());
   } else {
     const std::uint64_t pixels = form.shape.image();
-    for (std::uint32_t channel = 0; channel < form.shape.channels; ++channel) {
-      resize(channel_of(picture, channel, form.shape.channels), picture.size, form.shape,
+    for (std::uint32_t channel = 0; channel < form.shape.channels(); ++channel) {
+      resize(channel_of(picture, channel, form.shape.channels()), picture.size, form.shape,
              out.subspan(channel * pixels, pixels));
     }
   }
@@ -96,9 +96,9 @@ void fit(const Picture& picture, const SampleForm& form, std::span<float> out) {
 std::string describe(const PictureSize& size, const SampleForm& form) {
   std::string original = fmt::format("{}x{}x{}", size.channels, size.height, size.width);
   const Shape& shape = form.shape;
-  const bool same = shape.channels == size.channels && shape.height == size.height && shape.width == size.width;
+  const bool same = shape.channels() == size.channels && shape.height() == size.height && shape.width() == size.width;
   if (same || form.kind == InputKind::features) return original;
-  return fmt::format("{} resized to {}x{}x{}", original, shape.channels, shape.height, shape.width);
+  return fmt::format("{} resized to {}x{}x{}", original, shape.channels(), shape.height(), shape.width());
 }
 
 }  // namespace hcclsim::models

@@ -60,7 +60,7 @@ void Synthetic::read(std::uint64_t sample, Batch& batch, std::uint32_t slot) con
   const Shape& shape = form().shape;
   if (rule_ == Rule::learnable) {
     make_pattern(class_stream + static_cast<std::uint64_t>(labels.front()), sample, class_noise, inputs);
-  } else if (std::min(shape.height, shape.width) >= coarse_from_pixels) {
+  } else if (std::min(shape.height(), shape.width()) >= coarse_from_pixels) {
     make_pattern(pattern_stream + sample, sample, recipe_noise, inputs);
   } else {
     const std::uint64_t stream = noise_stream + sample;
@@ -85,13 +85,14 @@ void Synthetic::make_tokens(std::uint64_t sample, std::span<std::int32_t> tokens
 
 void Synthetic::make_pattern(std::uint64_t stream, std::uint64_t sample, double noise, std::span<float> out) const {
   const Shape& shape = form().shape;
-  const std::uint64_t rows = std::min(grid, shape.height);
-  const std::uint64_t columns = std::min(grid, shape.width);
+  const std::uint64_t rows = std::min(grid, shape.height());
+  const std::uint64_t columns = std::min(grid, shape.width());
   std::size_t i = 0;
-  for (std::uint64_t channel = 0; channel < shape.channels; ++channel) {
-    for (std::uint64_t y = 0; y < shape.height; ++y) {
-      for (std::uint64_t x = 0; x < shape.width; ++x, ++i) {
-        const std::uint64_t field = (channel * rows + y * rows / shape.height) * columns + x * columns / shape.width;
+  for (std::uint64_t channel = 0; channel < shape.channels(); ++channel) {
+    for (std::uint64_t y = 0; y < shape.height(); ++y) {
+      for (std::uint64_t x = 0; x < shape.width(); ++x, ++i) {
+        const std::uint64_t field =
+            (channel * rows + y * rows / shape.height()) * columns + x * columns / shape.width();
         out[i] = static_cast<float>(counter_uniform(seed_, stream, field) +
                                     noise * counter_uniform(seed_, noise_stream + sample, i));
       }

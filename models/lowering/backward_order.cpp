@@ -11,13 +11,15 @@ std::vector<OperatorId> backward_order(const Graph& graph) {
 
   std::vector<std::uint32_t> distance(count, 0);
   for (OperatorId id = count; id-- > 0;) {
-    for (const OperatorId input : operators[id].inputs) distance[input] = std::max(distance[input], distance[id] + 1);
+    for (const Value input : operators[id].inputs) {
+      distance[input.op] = std::max(distance[input.op], distance[id] + 1);
+    }
   }
   const auto key = [&](OperatorId id) {
     const Operator& op = operators[id];
     const bool strided = op.kind == OperatorKind::convolution && op.window.stride > 1;
     const bool batch_norm = op.kind == OperatorKind::batch_norm;
-    return std::tuple(strided ? distance[op.inputs.front()] - 1 : distance[id], batch_norm ? 0 : 1,
+    return std::tuple(strided ? distance[op.inputs.front().op] - 1 : distance[id], batch_norm ? 0 : 1,
                       batch_norm ? count - id : id);
   };
   std::vector<OperatorId> order;

@@ -16,7 +16,7 @@ std::uint64_t padded_channels(std::uint64_t channels) {
 }
 
 /// Rows of the products over a whole batch of images.
-std::uint64_t rows(const Shape& shape) { return std::uint64_t{shape.batch} * padded(shape.image()); }
+std::uint64_t rows(const Shape& shape) { return std::uint64_t{shape.batch()} * padded(shape.image()); }
 
 /// Groups of a convolution after merging, with the channels of one merged group.
 struct Groups {
@@ -26,8 +26,8 @@ struct Groups {
 };
 
 Groups merged_groups(const Graph& graph, const Operator& op) {
-  const std::uint64_t in = graph.input_of(op).channels / op.groups;
-  const std::uint64_t out = op.output.channels / op.groups;
+  const std::uint64_t in = graph.input_of(op).channels() / op.groups;
+  const std::uint64_t out = op.shape().channels() / op.groups;
   if (op.groups == 1) return {.count = 1, .in = padded_channels(in), .out = out};
   const std::uint64_t fill = std::lcm(block / std::gcd(in, block), block / std::gcd(out, block));
   const std::uint64_t merged = std::min<std::uint64_t>(fill, op.groups);
@@ -38,17 +38,17 @@ Groups merged_groups(const Graph& graph, const Operator& op) {
 
 CubeWork forward_work(const Graph& graph, const Operator& op) {
   const Shape& in = graph.input_of(op);
-  if (op.kind == OperatorKind::linear) return {.m = in.batch, .n = op.output.channels, .k = in.channels};
+  if (op.kind == OperatorKind::linear) return {.m = in.batch(), .n = op.shape().channels(), .k = in.channels()};
   const Groups groups = merged_groups(graph, op);
-  return {.m = rows(op.output), .n = groups.out, .k = groups.in * op.window.area(), .groups = groups.count};
+  return {.m = rows(op.shape()), .n = groups.out, .k = groups.in * op.window.area(), .groups = groups.count};
 }
 
 CubeWork data_gradient_work(const Graph& graph, const Operator& op) {
   const Shape& in = graph.input_of(op);
-  if (op.kind == OperatorKind::linear) return {.m = in.batch, .n = in.channels, .k = op.output.channels};
+  if (op.kind == OperatorKind::linear) return {.m = in.batch(), .n = in.channels(), .k = op.shape().channels()};
   const Groups groups = merged_groups(graph, op);
   const bool pixels_of_output = op.window.kernel == 1;
-  return {.m = rows(pixels_of_output ? op.output : in),
+  return {.m = rows(pixels_of_output ? op.shape() : in),
           .n = groups.in,
           .k = padded(groups.out) * op.window.area(),
           .groups = groups.count};
@@ -57,12 +57,12 @@ CubeWork data_gradient_work(const Graph& graph, const Operator& op) {
 CubeWork weight_gradient_work(const Graph& graph, const Operator& op) {
   const Shape& in = graph.input_of(op);
   if (op.kind == OperatorKind::linear) {
-    return {.m = op.output.channels, .n = in.channels, .k = in.batch, .split_k = true};
+    return {.m = op.shape().channels(), .n = in.channels(), .k = in.batch(), .split_k = true};
   }
   const Groups groups = merged_groups(graph, op);
   return {.m = groups.out,
           .n = groups.in * op.window.area(),
-          .k = rows(op.output),
+          .k = rows(op.shape()),
           .groups = groups.count,
           .split_k = true};
 }
@@ -70,8 +70,8 @@ CubeWork weight_gradient_work(const Graph& graph, const Operator& op) {
 CubeWork attention_scores_work(const Operator& op) {
   return {.m = op.sequence,
           .n = op.sequence,
-          .k = op.output.channels / op.heads,
-          .groups = std::uint64_t{op.output.batch} / op.sequence * op.heads};
+          .k = op.shape().channels() / op.heads,
+          .groups = std::uint64_t{op.shape().batch()} / op.sequence * op.heads};
 }
 
 CubeWork attention_context_work(const Operator& op) {

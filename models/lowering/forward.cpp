@@ -31,16 +31,16 @@ class ForwardPass {
   void fuse(OperatorId id) {
     const Operator& op = graph_.operators[id];
     if (op.kind == batch_norm) {
-      const OperatorId input = op.inputs.front();
-      if (graph_.operators[input].kind == convolution && state_.consumers[input] == 1) reduced_by_[input] = id;
+      const Value input = op.inputs.front();
+      if (graph_.operators[input.op].kind == convolution && state_.consumers_of(input) == 1) reduced_by_[input.op] = id;
     }
     if (op.kind != add && !is_relu(op.kind)) return;
-    for (const OperatorId input : op.inputs) {
-      const OperatorKind kind = graph_.operators[head_[input]].kind;
+    for (const Value input : op.inputs) {
+      const OperatorKind kind = graph_.operators[head_[input.op]].kind;
       const bool takes_more = is_cube(kind) || kind == batch_norm || kind == add;
-      if (takes_more && state_.consumers[input] == 1) {
-        next_[input] = id;
-        head_[id] = head_[input];
+      if (takes_more && state_.consumers_of(input) == 1) {
+        next_[input.op] = id;
+        head_[id] = head_[input.op];
         return;
       }
     }
@@ -49,17 +49,18 @@ class ForwardPass {
   /// Launches the kernel of `head` and of those absorbed into it as far as `tail`.
   void launch(OperatorId head, OperatorId tail) {
     const Operator& op = graph_.operators[head];
+    writer_.enter(head);
     switch (op.kind) {
       case input:
-        state_.value[head] = writer_.input(input_bytes(op));
+        state_.value_of(head) = writer_.input(state_.bytes_of(head));
         return;
       case flatten:
-        state_.value[head] = state_.value[op.inputs.front()];
+        state_.value_of(head) = state_.value_of(op.inputs.front());
         return;
       case average_pool:
       case dropout:
         if (is_identity(graph_, op)) {
-          state_.value[head] = state_.value[op.inputs.front()];
+          state_.value_of(head) = state_.value_of(op.inputs.front());
           return;
         }
         launch_vector(head, "forward");
@@ -78,7 +79,7 @@ class ForwardPass {
       case max_pool:
         launch_vector(head, "forward");
         // One bit per pixel of the window and output element, as the NPU's max-pool with argmax writes it.
-        state_.mask[head] = writer_.write(bytes_of_bits(op.window.area() * op.output.elements()));
+        state_.mask[head] = writer_.write(bytes_of_bits(op.window.area() * op.shape().elements()));
         break;
       case relu:
       case relu6:
@@ -102,13 +103,27 @@ class ForwardPass {
       case attention:
         launch_attention(head);
         break;
+      case split:
+      case concat:
+      case slice:
+        launch_copy(head);
+        return;
+      case all_reduce:
+      case all_gather:
+      case reduce_scatter:
+      case all_to_all:
+      case broadcast:
+      case send:
+      case receive:
+        launch_communication(head);
+        return;
     }
     for (OperatorId id = head; id != tail;) {
       const OperatorId previous = id;
       id = next_[id];
       absorb(id, previous);
     }
-    state_.value[tail] = writer_.write(state_.activation_bytes(graph_.operators[tail].output));
+    state_.value_of(tail) = writer_.write(state_.bytes_of(tail));
     if (reduced_by_[head] != no_operator) {
       writer_.fused("reduce");
       reduce(reduced_by_[head]);
@@ -119,20 +134,15 @@ class ForwardPass {
   void absorb(OperatorId id, OperatorId previous) {
     const Operator& op = graph_.operators[id];
     writer_.fused(name_of(op.kind));
-    writer_.vector_work(1, op.output.elements());
-    for (const OperatorId operand : op.inputs) {
-      if (operand != previous) writer_.read(state_.value[operand]);
+    writer_.vector_work(1, op.shape().elements());
+    for (const Value operand : op.inputs) {
+      if (operand.op != previous) writer_.read(state_.value_of(operand));
     }
     if (is_relu(op.kind)) write_mask(id);
   }
 
   void write_mask(OperatorId id) {
-    state_.mask[id] = writer_.write(bytes_of_bits(graph_.operators[id].output.elements()));
-  }
-
-  [[nodiscard]] Bytes input_bytes(const Operator& op) const {
-    if (graph_.input_kind == InputKind::tokens) return op.output.elements() * size_of(DataType::int32);
-    return state_.activation_bytes(op.output);
+    state_.mask[id] = writer_.write(bytes_of_bits(graph_.operators[id].shape().elements()));
   }
 
   /// Launches an element-wise or pooling kernel; its outputs are written by the caller.
@@ -141,7 +151,7 @@ class ForwardPass {
     writer_.launch(op.name, what, Phase::forward, KernelClass::vector, state_.activation);
     const auto operations = static_cast<std::uint64_t>(forward_flops(graph_, op));
     writer_.vector_work(1, operations);
-    for (const OperatorId operand : op.inputs) writer_.read(state_.value[operand]);
+    for (const Value operand : op.inputs) writer_.read(state_.value_of(operand));
   }
 
   void launch_cube(OperatorId id) {
@@ -150,7 +160,7 @@ class ForwardPass {
     Kernel& kernel = writer_.launch(op.name, "forward", Phase::forward, kernel_class(op.kind), state_.activation);
     kernel.cube = forward_work(graph_, op);
     kernel.flops = forward_flops(graph_, op);
-    writer_.read(state_.value[op.inputs.front()]);
+    writer_.read(state_.value_of(op.inputs.front()));
     writer_.read_bytes(state_.weight_bytes(op) + state_.vector_parameter_bytes(op));
   }
 
@@ -160,31 +170,31 @@ class ForwardPass {
     writer_.vector_work(1, elements);
     writer_.read_bytes(elements * size_of(state_.master));
     writer_.write_bytes(state_.weight_bytes(op));
-    writer_.step().weight_casts += state_.weight_bytes(op);
+    writer_.program().weight_casts += state_.weight_bytes(op);
   }
 
   /// Lets the kernel last launched sum up the input of batch norm `id`.
   void reduce(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    writer_.vector_work(batch_norm_work::reduce, op.output.elements());
-    state_.statistics[id] = writer_.write(2 * op.output.channels * size_of(DataType::fp32));
+    writer_.vector_work(batch_norm_work::reduce, op.shape().elements());
+    state_.statistics[id] = writer_.write(2 * op.shape().channels() * size_of(DataType::fp32));
   }
 
   void launch_batch_norm(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    const TensorId x = state_.value[op.inputs.front()];
+    const TensorId x = state_.value_of(op.inputs.front());
     if (state_.statistics[id] == no_tensor) {
       writer_.launch(op.name, "reduce", Phase::forward, KernelClass::vector, state_.master);
       writer_.read(x);
       reduce(id);
     }
     writer_.launch(op.name, "update", Phase::forward, KernelClass::vector, state_.master);
-    writer_.vector_work(batch_norm_work::update, op.output.elements());
+    writer_.vector_work(batch_norm_work::update, op.shape().elements());
     writer_.read(x);
     writer_.read(state_.statistics[id]);
     writer_.read_bytes(state_.vector_parameter_bytes(op));
     // Running mean and variance.
-    const Bytes running = 2 * op.output.channels * size_of(DataType::fp32);
+    const Bytes running = 2 * op.shape().channels() * size_of(DataType::fp32);
     writer_.read_bytes(running);
     writer_.write_bytes(running);
   }
@@ -193,23 +203,23 @@ class ForwardPass {
     const Operator& op = graph_.operators[id];
     writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, state_.master);
     writer_.vector_work(1, static_cast<std::uint64_t>(forward_flops(graph_, op)));
-    writer_.read(state_.value[op.inputs.front()]);
+    writer_.read(state_.value_of(op.inputs.front()));
     writer_.read_bytes(state_.vector_parameter_bytes(op));
-    state_.statistics[id] = writer_.write(std::uint64_t{2} * op.output.batch * size_of(DataType::fp32));
+    state_.statistics[id] = writer_.write(std::uint64_t{2} * op.shape().batch() * size_of(DataType::fp32));
   }
 
   /// Gathers the rows of the tokens from the table that the optimizer keeps.
   void launch_token_embedding(OperatorId id) {
     const Operator& op = graph_.operators[id];
     launch_vector(id, "forward");
-    writer_.read_bytes(op.output.elements() * size_of(state_.master));
+    writer_.read_bytes(op.shape().elements() * size_of(state_.master));
   }
 
   /// Scores, softmax and context; the caller writes the context.
   void launch_attention(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    const TensorId qkv = state_.value[op.inputs.front()];
-    const Bytes part = state_.activation_bytes(op.output);  // queries, keys or values
+    const TensorId qkv = state_.value_of(op.inputs.front());
+    const Bytes part = state_.activation_bytes(op.shape());  // queries, keys or values
     const Bytes scores_bytes = attention_scores(op) * size_of(state_.activation);
 
     state_.launch_product(op, "scores", Phase::forward, attention_scores_work(op));
@@ -226,21 +236,45 @@ class ForwardPass {
     writer_.read_part(qkv, part);
   }
 
+  /// Parts of tensors are copied: one kernel reads all inputs and writes all outputs.
+  void launch_copy(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, state_.activation);
+    for (const Value operand : op.inputs) {
+      const Bytes bytes = op.kind == slice ? state_.bytes_of(id) : state_.bytes_of(operand);
+      writer_.read_part(state_.value_of(operand), bytes);
+    }
+    for (std::uint32_t output = 0; output < op.outputs.size(); ++output) {
+      const Value value(id, output);
+      state_.value_of(value) = writer_.write(state_.bytes_of(value));
+    }
+  }
+
+  void launch_communication(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    const Value sent = op.kind == receive ? Value(id) : op.inputs.front();
+    const std::uint64_t elements = graph_.tensor(sent).shape.elements();
+    CommunicationWork& work = state_.launch_communication(op, "forward", Phase::forward, op.kind, elements);
+    if (op.kind != receive) writer_.read(work.input = state_.value_of(sent));
+    if (op.kind != send) state_.value_of(id) = work.output = writer_.write(state_.bytes_of(id));
+  }
+
   /// One kernel reads logits and labels and writes the loss and the gradient of the logits.
   void launch_loss(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    const OperatorId logits = op.inputs.front();
+    const Value logits = op.inputs.front();
+    const Shape& shape = graph_.tensor(logits).shape;
     writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, DataType::fp32);
-    writer_.vector_work(7, graph_.operators[logits].output.elements());
-    writer_.read(state_.value[logits]);
-    writer_.read_bytes(graph_.operators[logits].output.batch * size_of(DataType::int32));
+    writer_.vector_work(7, shape.elements());
+    writer_.read(state_.value_of(logits));
+    writer_.read_bytes(shape.batch() * size_of(DataType::int32));
     writer_.write_bytes(size_of(DataType::fp32));
     state_.contribute(logits);
   }
 
   LoweringState& state_;
   const Graph& graph_;
-  StepWriter& writer_;
+  ProgramWriter& writer_;
   std::vector<OperatorId> head_;        ///< per operator: the one in whose kernel it runs
   std::vector<OperatorId> next_;        ///< per operator: the one absorbed after it
   std::vector<OperatorId> reduced_by_;  ///< per convolution: the batch norm whose sums it computes

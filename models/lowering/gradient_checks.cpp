@@ -10,15 +10,14 @@ constexpr Bytes scalar_bytes = 4;
 
 Kernel vector_kernel(std::string_view name, DataType type, std::uint64_t operations, Bytes read) {
   return {.name = std::string(name),
-          .phase = Phase::update,
+          .phase = Phase::check,
           .kind = KernelClass::vector,
           .dtype = type,
           .cube = {},
           .flops = static_cast<Flops>(operations),
           .vector_elements = operations,
           .read = read,
-          .written = scalar_bytes,
-          .gradients = {}};
+          .written = scalar_bytes};
 }
 
 }  // namespace

@@ -1,19 +1,20 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
-#include <vector>
 
 #include "base/units.hpp"
+#include "models/graph.hpp"
 
 /// A kernel as the graph engine launches it: what the cost model of an NPU needs to know, without naming an NPU.
 namespace hcclsim::models {
 
-/// The part of a training step that a kernel belongs to.
-enum class Phase : std::uint8_t { forward, backward, update };
+/// The part of a training step that a kernel belongs to: check looks at reduced gradients, update applies them.
+enum class Phase : std::uint8_t { forward, backward, check, update };
 
-/// Which unit and which efficiency a kernel runs with.
-enum class KernelClass : std::uint8_t { convolution, matmul, vector };
+/// Which unit and which efficiency a kernel runs with; communication is not computed at all.
+enum class KernelClass : std::uint8_t { convolution, matmul, vector, communication };
 
 /// Multiply-accumulate work of the cube unit: `groups` independent products of an m×k and a k×n matrix. The numbers are
 /// those the cube sees, padding of images and channels included, before rounding up to its 16×16×16 tiles.
@@ -25,18 +26,39 @@ struct CubeWork {
   bool split_k = false;  ///< weight gradient: tiles of all three dimensions are spread over the cores
 };
 
+/// Number of a tensor in a Program.
+using TensorId = std::uint32_t;
+inline constexpr TensorId no_tensor = std::numeric_limits<TensorId>::max();
+inline constexpr OperatorId no_operator = std::numeric_limits<OperatorId>::max();
+inline constexpr std::uint32_t no_gradient = std::numeric_limits<std::uint32_t>::max();
+
+/// What a kernel of class communication does: its operator is that of the graph, or in the backward pass its dual.
+struct CommunicationWork {
+  OperatorKind kind = OperatorKind::all_reduce;
+  Group group{};
+  Peer peer{};
+  DataType dtype = DataType::fp32;
+  std::uint64_t elements = 0;   ///< of the rank's input; of a receive: of what comes
+  TensorId input = no_tensor;   ///< none: a receive
+  TensorId output = no_tensor;  ///< none: a send
+};
+
 struct Kernel {
   std::string name;  ///< "<operator>:<what>", such as "layer1.0.conv1:forward"
   Phase phase = Phase::forward;
   KernelClass kind = KernelClass::vector;
   DataType dtype = DataType::fp16;  ///< type the kernel computes in
   CubeWork cube;
-  Flops flops = 0;                    ///< useful operations, 2 per multiply-add
-  std::uint64_t vector_elements = 0;  ///< element operations of the vector unit
-  Bytes read = 0;                     ///< bytes from HBM, every input once
-  Bytes written = 0;                  ///< bytes to HBM, every output once
-  /// Gradients that are complete when this kernel ends, as indices in production order.
-  std::vector<std::uint32_t> gradients;
+  Flops flops = 0;                       ///< useful operations, 2 per multiply-add
+  std::uint64_t vector_elements = 0;     ///< element operations of the vector unit
+  Bytes read = 0;                        ///< bytes from HBM, every input once
+  Bytes written = 0;                     ///< bytes to HBM, every output once
+  OperatorId op = no_operator;           ///< of the graph that it comes from; none: a measured kernel, or one of all
+  std::uint32_t gradient = no_gradient;  ///< check, update: the gradient it is for, in production order; none: all
+  /// On a nominal NPU, by the cost model (device/program_times.hpp) or measured; 0 until it is known. Not of
+  /// communication.
+  Seconds duration = 0;
+  CommunicationWork communication{};
 };
 
 }  // namespace hcclsim::models

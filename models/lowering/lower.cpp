@@ -1,6 +1,5 @@
 #include "models/lowering/lower.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "base/error.hpp"
@@ -27,17 +26,19 @@ LoweringState::LoweringState(const Graph& the_graph, const LoweringOptions& the_
       options(the_options),
       activation(activation_type(the_options.amp)),
       master(master_type(the_options.amp)),
+      first_value(the_graph.first_values()),
       consumers(the_graph.consumer_counts()),
       needs_gradient(the_graph.needs_gradient()),
-      value(the_graph.operators.size(), no_tensor),
-      mask(value),
-      statistics(value),
-      probabilities(value),
+      value(consumers.size(), no_tensor),
       gradient(value),
-      pending_contributions(consumers) {
+      pending_contributions(consumers),
+      mask(the_graph.operators.size(), no_tensor),
+      statistics(mask),
+      probabilities(mask) {
   // ResNet50 has 541 kernels with its update; room for all saves moving them.
-  writer.step().kernels.reserve(graph.operators.size() * 4);
-  writer.step().live_tensors.reserve(graph.operators.size() * 4);
+  writer.program().kernels.reserve(graph.operators.size() * 4);
+  writer.program().tensors.reserve(graph.operators.size() * 4);
+  writer.program().reads.reserve(graph.operators.size() * 6);
 }
 
 Bytes LoweringState::vector_parameter_bytes(const Operator& op) const {
@@ -54,90 +55,85 @@ void LoweringState::launch_product(const Operator& op, std::string_view what, Ph
   kernel.flops = 2 * static_cast<Flops>(work.m * work.n) * static_cast<Flops>(work.k * work.groups);
 }
 
-void LoweringState::contribute(OperatorId to) {
-  const Operator& op = graph.operators[to];
-  const Bytes bytes = activation_bytes(op.output);
-  --pending_contributions[to];
+CommunicationWork& LoweringState::launch_communication(const Operator& op, std::string_view what, Phase phase,
+                                                       OperatorKind kind, std::uint64_t elements) {
+  Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, activation);
+  kernel.communication = {.kind = kind, .group = op.group, .peer = op.peer, .dtype = activation, .elements = elements};
+  return kernel.communication;
+}
+
+void LoweringState::contribute(Value to) {
+  const Operator& op = graph.operators[to.op];
+  const Shape& shape = graph.tensor(to).shape;
+  const Bytes bytes = activation_bytes(shape);
+  TensorId& sum = gradient_of(to);
+  --pending_contributions[number_of(to)];
   if (!fuses()) {
     const TensorId share = writer.write(bytes);
-    if (gradient[to] == no_tensor) {
-      gradient[to] = share;
+    if (sum == no_tensor) {
+      sum = share;
     } else {
       launch_accumulation(to, share);
     }
     return;
   }
-  if (gradient[to] != no_tensor) {
-    writer.read(gradient[to]);
-    writer.vector_work(1, op.output.elements());
+  if (sum != no_tensor) {
+    writer.read(sum);
+    writer.vector_work(1, shape.elements());
     writer.fused("add");
-    gradient[to] = no_tensor;
+    sum = no_tensor;
   }
-  if (is_relu(op.kind) && pending_contributions[to] == 0 && consumers[op.inputs.front()] == 1) {
-    writer.read(mask[to]);
-    writer.vector_work(1, op.output.elements());
+  if (is_relu(op.kind) && pending_contributions[number_of(to)] == 0 && consumers_of(op.inputs.front()) == 1) {
+    const Value before = op.inputs.front();
+    writer.read(mask[to.op]);
+    writer.vector_work(1, shape.elements());
     writer.fused("mask");
-    --pending_contributions[op.inputs.front()];
-    gradient[op.inputs.front()] = writer.write(bytes);
+    --pending_contributions[number_of(before)];
+    gradient_of(before) = writer.write(bytes);
   } else {
-    gradient[to] = writer.write(bytes);
+    sum = writer.write(bytes);
   }
 }
 
-void LoweringState::contribute_unchanged(OperatorId to, TensorId tensor) {
-  if (!needs_gradient[to]) return;
-  --pending_contributions[to];
-  if (gradient[to] == no_tensor) {
-    gradient[to] = tensor;
+void LoweringState::contribute_unchanged(Value to, TensorId tensor) {
+  if (!needs_gradient[to.op]) return;
+  --pending_contributions[number_of(to)];
+  if (gradient_of(to) == no_tensor) {
+    gradient_of(to) = tensor;
   } else {
     launch_accumulation(to, tensor);
   }
 }
 
-void LoweringState::launch_accumulation(OperatorId to, TensorId share) {
-  const Operator& op = graph.operators[to];
-  writer.launch(op.name, "accumulate_gradient", Phase::backward, KernelClass::vector, activation);
-  writer.vector_work(1, op.output.elements());
+void LoweringState::launch_accumulation(Value to, TensorId share) {
+  const Shape& shape = graph.tensor(to).shape;
+  writer.launch(graph.operators[to.op].name, "accumulate_gradient", Phase::backward, KernelClass::vector, activation);
+  writer.vector_work(1, shape.elements());
   writer.read(share);
-  writer.read(gradient[to]);
-  gradient[to] = writer.write(activation_bytes(op.output));
+  writer.read(gradient_of(to));
+  gradient_of(to) = writer.write(activation_bytes(shape));
 }
 
 bool is_identity(const Graph& graph, const Operator& op) {
   if (op.kind == OperatorKind::dropout) return op.drop_rate == 0;
-  return op.kind == OperatorKind::average_pool && graph.input_of(op) == op.output;
+  return op.kind == OperatorKind::average_pool && graph.input_of(op) == op.shape();
 }
 
-Step lower(const Graph& graph, const LoweringOptions& options) {
+Program lower(const Graph& graph, const LoweringOptions& options) {
   LoweringState state(graph, options);
+  Program& program = state.writer.program();
+  program.title = graph.title;
+  program.batch = graph.batch();
   lower_forward(state);
   lower_backward(state);
-  Step& step = state.writer.step();
-  step.weights = graph.parameter_elements() * size_of(state.master);
-  return std::move(step);
-}
-
-std::vector<Bytes> live_bytes(const Step& step) {
-  std::vector<Bytes> starts(step.kernels.size(), 0);
-  std::vector<Bytes> ends(step.kernels.size(), 0);
-  for (const LiveTensor& tensor : step.live_tensors) {
-    starts[tensor.first_kernel] += tensor.bytes;
-    ends[tensor.last_kernel] += tensor.bytes;
+  program.micro_batch_kernels = static_cast<std::uint32_t>(program.kernels.size());
+  program.weights = graph.parameter_elements() * size_of(state.master);
+  for (const Gradient& gradient : program.gradients) {
+    program.gradient_bytes += gradient.elements * size_of(gradient.dtype);
+    // A cast leaves the gradient as it was produced: the update writes it back there.
+    if (gradient.dtype != state.master) program.gradient_bytes += gradient.elements * size_of(state.master);
   }
-  std::vector<Bytes> bytes;
-  bytes.reserve(starts.size());
-  Bytes live = 0;
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    live += starts[i];
-    bytes.push_back(live);
-    live -= ends[i];
-  }
-  return bytes;
-}
-
-Bytes peak_live_bytes(const Step& step) {
-  const std::vector<Bytes> bytes = live_bytes(step);
-  return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
+  return std::move(program);
 }
 
 }  // namespace hcclsim::models

@@ -7,8 +7,8 @@
 
 #include "base/units.hpp"
 #include "models/graph.hpp"
-#include "models/lowering/kernel.hpp"
 #include "models/lowering/precision.hpp"
+#include "models/program.hpp"
 
 /// Turns a graph into the kernels that the graph engine launches for one training step, forward then backward, with the
 /// bytes that each reads and writes once. With full fusion (the public behaviour of the engine's buffer fusion)
@@ -19,7 +19,9 @@
 /// second product, with the probabilities kept for its backward pass of four products and a softmax gradient. A causal
 /// mask saves neither work nor memory, and the heads are read in place. Batch and layer norm's backward is a reduction
 /// (gives the gradients of beta and gamma) and an application; convolution and linear have bias, weight and data
-/// gradients; the network's input gets no gradient.
+/// gradients; the network's input gets no gradient. Communication is a kernel by itself. Its backward pass is its dual:
+/// all_reduce and all_reduce, all_gather and reduce_scatter, all_to_all and all_to_all back, send and receive; the
+/// gradient of a broadcast is handed on, that of a slice padded with zeros, splitting and joining undo each other.
 namespace hcclsim::models {
 
 enum class Fusion : std::uint8_t { full, none };
@@ -36,36 +38,7 @@ struct LoweringOptions {
   std::optional<DataType> communication = {};
 };
 
-/// A parameter's gradient as it goes into communication.
-struct Gradient {
-  std::string name;             ///< of its parameter
-  std::uint32_t parameter = 0;  ///< index in parameter order
-  std::uint64_t elements = 0;
-  DataType dtype = DataType::fp32;
-  std::uint32_t kernel = 0;  ///< it is complete when Step::kernels[kernel] has ended
-};
-
-/// A tensor that lives in HBM from the start of its first kernel to the end of its last one: activation, mask, batch
-/// statistics or gradient of an activation. Weights, weight casts and parameter gradients are not among them.
-struct LiveTensor {
-  Bytes bytes = 0;
-  std::uint32_t first_kernel = 0;
-  std::uint32_t last_kernel = 0;
-};
-
-struct Step {
-  std::vector<Kernel> kernels;      ///< forward, then backward, in launch order
-  std::vector<Gradient> gradients;  ///< production order
-  std::vector<LiveTensor> live_tensors;
-  Bytes weights = 0;       ///< all parameters in master_type()
-  Bytes weight_casts = 0;  ///< copies of weights in activation_type(), made by cast kernels; 0 if the types are equal
-};
-
-[[nodiscard]] Step lower(const Graph& graph, const LoweringOptions& options);
-
-/// Bytes of live tensors during each kernel of the step.
-[[nodiscard]] std::vector<Bytes> live_bytes(const Step& step);
-/// The greatest of them.
-[[nodiscard]] Bytes peak_live_bytes(const Step& step);
+/// Forward and backward of a graph. What comes once per step follows by add_updates() (updates.hpp).
+[[nodiscard]] Program lower(const Graph& graph, const LoweringOptions& options);
 
 }  // namespace hcclsim::models

@@ -73,8 +73,7 @@ std::vector<Kernel> update_kernels(std::uint64_t elements, Optimizer optimizer, 
                        .flops = static_cast<Flops>(operations),
                        .vector_elements = operations,
                        .read = read,
-                       .written = written,
-                       .gradients = {}});
+                       .written = written});
   };
   const Bytes tensor = elements * size_of(master);
   if (communication != master) launch("cast", elements, elements * size_of(communication), tensor);

@@ -2,13 +2,12 @@
 
 #include <vector>
 
-#include "models/lowering/step_writer.hpp"
+#include "models/lowering/lower.hpp"
+#include "models/lowering/program_writer.hpp"
 
 /// What the forward and the backward half of lower() share: which operators run in one kernel, the tensors that the
 /// forward pass leaves for the backward pass, and the gradients gathered so far.
 namespace hcclsim::models {
-
-inline constexpr OperatorId no_operator = std::numeric_limits<OperatorId>::max();
 
 /// Element operations per element of batch norm's four kernels; 7 forward and 11 backward together.
 namespace batch_norm_work {
@@ -37,20 +36,32 @@ struct LoweringState {
   LoweringOptions options;
   DataType activation;
   DataType master;
-  std::vector<std::uint32_t> consumers;  ///< per operator
-  std::vector<bool> needs_gradient;      ///< per operator
-  StepWriter writer;
+  std::vector<std::uint32_t> first_value;  ///< per operator: number of its first value
+  std::vector<std::uint32_t> consumers;    ///< per value
+  std::vector<bool> needs_gradient;        ///< per operator
+  ProgramWriter writer;
 
-  // Tensors per operator; no_tensor where there is none.
-  std::vector<TensorId> value;          ///< its output
+  // Tensors; no_tensor where there is none. Per value:
+  std::vector<TensorId> value;
+  std::vector<TensorId> gradient;                    ///< as far as its consumers have contributed
+  std::vector<std::uint32_t> pending_contributions;  ///< consumers that have not contributed yet
+  // Per operator:
   std::vector<TensorId> mask;           ///< bits that the backward pass needs: ReLU, dropout, max_pool
   std::vector<TensorId> statistics;     ///< mean and variance, fp32; batch norm: per channel, layer norm: per row
   std::vector<TensorId> probabilities;  ///< attention: per sequence, head and pair of positions
-  std::vector<TensorId> gradient;       ///< gradient of its output, as far as its consumers have contributed
-  std::vector<std::uint32_t> pending_contributions;  ///< consumers that have not contributed yet
 
+  [[nodiscard]] std::uint32_t number_of(Value v) const { return first_value[v.op] + v.output; }
+  [[nodiscard]] TensorId& value_of(Value v) { return value[number_of(v)]; }
+  [[nodiscard]] TensorId& gradient_of(Value v) { return gradient[number_of(v)]; }
+  [[nodiscard]] std::uint32_t consumers_of(Value v) const { return consumers[number_of(v)]; }
   [[nodiscard]] bool fuses() const { return options.fusion == Fusion::full; }
   [[nodiscard]] Bytes activation_bytes(const Shape& shape) const { return shape.elements() * size_of(activation); }
+  /// Bytes of a value in HBM: those of mixed precision unless it holds whole numbers.
+  [[nodiscard]] Bytes bytes_of(Value v) const {
+    const Tensor& tensor = graph.tensor(v);
+    return tensor.dtype == DataType::fp32 ? activation_bytes(tensor.shape)
+                                          : tensor.shape.elements() * size_of(tensor.dtype);
+  }
   [[nodiscard]] const Parameter& weight(const Operator& op) const { return graph.parameters[op.parameters[0]]; }
   /// Bytes of the weight of a convolution or linear operator as the cube reads it.
   [[nodiscard]] Bytes weight_bytes(const Operator& op) const { return weight(op).elements * size_of(activation); }
@@ -62,15 +73,19 @@ struct LoweringState {
   /// Launches one of attention's products.
   void launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work);
 
-  /// Lets the kernel last launched write the gradient of the output of `to`. With fusion it also adds earlier
+  /// Launches communication of `elements` elements; what it reads and writes follows.
+  CommunicationWork& launch_communication(const Operator& op, std::string_view what, Phase phase, OperatorKind kind,
+                                          std::uint64_t elements);
+
+  /// Lets the kernel last launched write the gradient of `to`. With fusion it also adds earlier
   /// contributions and, if it is the last one and `to` a ReLU, applies the mask: then the gradient of the ReLU's input
   /// is what is written. Without fusion an addition is a kernel of its own.
-  void contribute(OperatorId to);
-  /// Hands the finished gradient `tensor` on to the output of `to` without a kernel, unless it must be added.
-  void contribute_unchanged(OperatorId to, TensorId tensor);
+  void contribute(Value to);
+  /// Hands the finished gradient `tensor` on to `to` without a kernel, unless it must be added.
+  void contribute_unchanged(Value to, TensorId tensor);
 
  private:
-  void launch_accumulation(OperatorId to, TensorId share);
+  void launch_accumulation(Value to, TensorId share);
 };
 
 [[nodiscard]] constexpr bool is_relu(OperatorKind kind) {

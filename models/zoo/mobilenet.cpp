@@ -30,7 +30,7 @@ OperatorId convolution_block(GraphBuilder& builder, const std::string& prefix, O
 /// 1x1 expansion (if any), 3x3 depthwise convolution, linear 1x1 projection; a residual addition where shapes allow.
 OperatorId inverted_residual(GraphBuilder& builder, const std::string& prefix, OperatorId from, const Stage& stage,
                              std::uint32_t stride) {
-  const std::uint32_t in_channels = builder.shape(from).channels;
+  const std::uint32_t in_channels = builder.shape(from).channels();
   const std::uint32_t width = in_channels * stage.expansion;
   std::uint32_t part = 0;
   OperatorId x = from;

@@ -16,9 +16,7 @@ struct ImageNetwork {
   std::uint32_t classes = 1000;
   bool fc_bias = true;
 
-  [[nodiscard]] Shape images(std::uint32_t channels = 3) const {
-    return {.batch = batch, .channels = channels, .height = input, .width = input};
-  }
+  [[nodiscard]] Shape images(std::uint32_t channels = 3) const { return {batch, channels, input, input}; }
 };
 
 /// Residual network of `depth` 18, 34 (two 3x3 convolutions per block), 50, 101 or 152 (bottlenecks). The stride of a

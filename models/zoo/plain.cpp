@@ -109,7 +109,7 @@ Graph lenet(std::string title, const ImageNetwork& network) {
 }
 
 Graph mlp(std::span<const std::uint32_t> widths, std::uint32_t batch, bool last_bias) {
-  GraphBuilder builder(fmt::format("MLP {}", fmt::join(widths, "-")), {.batch = batch, .channels = widths.front()});
+  GraphBuilder builder(fmt::format("MLP {}", fmt::join(widths, "-")), {batch, widths.front()});
   OperatorId x = GraphBuilder::input();
   for (std::size_t i = 1; i < widths.size(); ++i) {
     const bool last = i + 1 == widths.size();

@@ -68,7 +68,7 @@ OperatorId main_branch(GraphBuilder& builder, const Block& block, OperatorId fro
 OperatorId residual_block(GraphBuilder& builder, const Block& block, OperatorId from) {
   const OperatorId main = main_branch(builder, block, from);
   OperatorId shortcut = from;
-  if (block.stride != 1 || builder.shape(from).channels != block.channels()) {
+  if (block.stride != 1 || builder.shape(from).channels() != block.channels()) {
     shortcut = conv1x1(builder, block.prefix + "downsample.0", from, block.channels(), block.stride);
     shortcut = builder.batch_norm(block.prefix + "downsample.1", shortcut);
   }

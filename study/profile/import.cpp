@@ -94,13 +94,13 @@ void check_sources(const Profiles& profiles) {
   }
 }
 
-Seconds kernels_time(const device::Workload& workload) {
-  return std::accumulate(workload.kernels.begin(), workload.kernels.end(), Seconds{0},
-                         [](Seconds sum, const device::TimedKernel& kernel) { return sum + kernel.duration; });
+Seconds kernels_time(const models::Program& program) {
+  return std::accumulate(program.micro_batch().begin(), program.micro_batch().end(), Seconds{0},
+                         [](Seconds sum, const models::Kernel& kernel) { return sum + kernel.duration; });
 }
 
 /// When the first gradient of a record is ready.
-Seconds first_date(const FusionRecord& record, const Profiles& profiles, const device::Workload& modelled,
+Seconds first_date(const FusionRecord& record, const Profiles& profiles, const models::Program& modelled,
                    std::vector<std::string>& notes) {
   const Seconds gaps = std::accumulate(record.gaps.begin(), record.gaps.end(), Seconds{0});
   if (profiles.step_trace.has_value()) {
@@ -141,8 +141,8 @@ void compare_ends(const models::GradientProfile& gradients, const StepTrace& tra
       gradients.file, last * 1e3, trace.file, compute * 1e3));
 }
 
-void require_same_sizes(const GradientSummary& summary, const device::Workload& modelled) {
-  const Bytes element = size_of(modelled.gradient_type);
+void require_same_sizes(const GradientSummary& summary, const models::Program& modelled) {
+  const Bytes element = size_of(modelled.gradient_type());
   if (summary.gradients.size() != modelled.gradients.size()) {
     bad_input("profile",
               "{}: {} gradients, {} has {}; name the model, or give the op_summary of the same run, which dates them",
@@ -153,14 +153,14 @@ void require_same_sizes(const GradientSummary& summary, const device::Workload& 
     if (summary.gradients[i].bytes == bytes) continue;
     bad_input("profile", "{}:{}: gradient {} has {} bytes, {} of {} has {} as {}; is it the same network?",
               summary.file, summary.gradients[i].line, i, summary.gradients[i].bytes, modelled.gradients[i].name,
-              modelled.title, bytes, name_of(modelled.gradient_type));
+              modelled.title, bytes, name_of(modelled.gradient_type()));
   }
 }
 
 /// Scales forward and backward kernels so that they take `measured` in all.
-double scale_kernels(device::Workload& workload, Seconds measured) {
-  const double factor = measured / kernels_time(workload);
-  for (device::TimedKernel& kernel : workload.kernels) kernel.duration *= factor;
+double scale_kernels(models::Program& program, Seconds measured) {
+  const double factor = measured / kernels_time(program);
+  for (models::Kernel& kernel : program.micro_batch()) kernel.duration *= factor;
   return factor;
 }
 
@@ -182,9 +182,9 @@ Profiles read_profiles(std::span<const std::string> files) {
   return profiles;
 }
 
-device::Workload imported_workload(const Profiles& profiles, const models::Graph& graph, const device::Soc& soc,
-                                   const device::WorkloadOptions& options, ImportedProfile& imported,
-                                   std::vector<std::string>& notes) {
+models::Program imported_program(const Profiles& profiles, const models::Graph& graph, const device::Soc& soc,
+                                 const device::ProgramOptions& options, ImportedProfile& imported,
+                                 std::vector<std::string>& notes) {
   imported.files = profiles.files;
   const auto add_notes = [&imported](const std::vector<std::string>& more) {
     imported.notes.insert(imported.notes.end(), more.begin(), more.end());
@@ -196,17 +196,17 @@ device::Workload imported_workload(const Profiles& profiles, const models::Graph
   }
   if (profiles.kernels.has_value()) add_notes(profiles.kernels->notes);
   std::vector<std::string> of_model;
-  device::Workload modelled = make_workload(graph, soc, options, of_model);
+  models::Program modelled = make_program(graph, soc, options, of_model);
   if (!profiles.gradients_file().empty()) {
     const models::GradientProfile gradients =
         profiles.gradients.has_value() ? *profiles.gradients
         : profiles.record.has_value() ? dated(*profiles.record, first_date(*profiles.record, profiles, modelled, notes))
                                       : dated(*profiles.summary, *profiles.kernels);
     if (profiles.step_trace.has_value()) compare_ends(gradients, *profiles.step_trace, imported.notes);
-    device::Workload workload = make_workload(gradients, soc, options, notes);
-    workload.batch = graph.batch();
-    if (!imported.measured.forward_backward.has_value()) imported.measured.forward_backward = kernels_time(workload);
-    return workload;
+    models::Program program = make_program(gradients, soc, options, notes);
+    program.batch = graph.batch();
+    if (!imported.measured.forward_backward.has_value()) imported.measured.forward_backward = kernels_time(program);
+    return program;
   }
   notes.insert(notes.end(), of_model.begin(), of_model.end());
   if (profiles.summary.has_value()) require_same_sizes(*profiles.summary, modelled);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "device/workload.hpp"
+#include "device/program.hpp"
 #include "models/graph.hpp"
 #include "models/profile.hpp"
 #include "study/profile/gradient_record.hpp"
@@ -63,8 +63,8 @@ struct ImportedProfile {
 
 /// The step as measured; what the user should know about it is added to `notes`. Throws Error(bad_input, "profile")
 /// where a profile does not fit the model or the options.
-[[nodiscard]] device::Workload imported_workload(const Profiles& profiles, const models::Graph& graph,
-                                                 const device::Soc& soc, const device::WorkloadOptions& options,
-                                                 ImportedProfile& imported, std::vector<std::string>& notes);
+[[nodiscard]] models::Program imported_program(const Profiles& profiles, const models::Graph& graph,
+                                               const device::Soc& soc, const device::ProgramOptions& options,
+                                               ImportedProfile& imported, std::vector<std::string>& notes);
 
 }  // namespace hcclsim::study

@@ -17,13 +17,16 @@
 namespace hcclsim::study {
 namespace {
 
-using device::TimedKernel;
+using models::Kernel;
 
 /// What was measured under one name and type.
 struct NameTotal {
-  std::vector<TimedKernel*> kernels;  ///< of the model
-  Seconds time = 0;                   ///< of all iterations that count
+  std::vector<Kernel*> kernels;  ///< of the model
+  Seconds time = 0;              ///< of all iterations that count
 
+  [[nodiscard]] bool is_behind_backward() const {
+    return has_phase(models::Phase::check) || has_phase(models::Phase::update);
+  }
   [[nodiscard]] bool has_phase(models::Phase phase) const {
     return !kernels.empty() && kernels.front()->phase == phase;
   }
@@ -102,7 +105,7 @@ Seconds add_times(Iteration& iteration) {
       total.time += duration;
       if (is_behind) others += duration;
       if (!iteration.begin.has_value() || kernel.measured->start < *iteration.begin) not_simulated += duration;
-    } else if (total.has_phase(models::Phase::update)) {
+    } else if (total.is_behind_backward()) {
       total.time += duration + others;
       iteration.update += duration + std::exchange(others, 0);
       updated[kernel.measured->stream] = kernel.end();
@@ -212,18 +215,17 @@ void add_phases(const std::vector<Iteration>& iterations, const std::vector<cons
 
 /// Kernels that share a time.
 struct Group {
-  std::vector<TimedKernel*> kernels;
+  std::vector<Kernel*> kernels;
   Seconds time = 0;
 };
 
 /// Gives every group of kernels its time, in proportion to the cost model.
 void set_durations(const std::vector<Group>& groups) {
-  std::map<TimedKernel*, Seconds> measured;
+  std::map<Kernel*, Seconds> measured;
   for (const auto& [kernels, time] : groups) {
-    const Seconds modelled =
-        std::accumulate(kernels.begin(), kernels.end(), Seconds{0},
-                        [](Seconds sum, const TimedKernel* kernel) { return sum + kernel->duration; });
-    for (TimedKernel* const kernel : kernels) {
+    const Seconds modelled = std::accumulate(kernels.begin(), kernels.end(), Seconds{0},
+                                             [](Seconds sum, const Kernel* kernel) { return sum + kernel->duration; });
+    for (Kernel* const kernel : kernels) {
       measured[kernel] +=
           modelled > 0 ? time * kernel->duration / modelled : time / static_cast<double>(kernels.size());
     }
@@ -231,20 +233,10 @@ void set_durations(const std::vector<Group>& groups) {
   for (const auto& [kernel, time] : measured) kernel->duration = time;
 }
 
-template <typename Visit>
-void for_all_kernels(device::Workload& workload, const Visit& visit) {
-  for (TimedKernel& kernel : workload.kernels) visit(kernel);
-  for (device::TimedGradient& gradient : workload.gradients) {
-    for (TimedKernel& kernel : gradient.checks) visit(kernel);
-    for (TimedKernel& kernel : gradient.update) visit(kernel);
-  }
-  if (workload.clip_factor.has_value()) visit(*workload.clip_factor);
-}
-
 }  // namespace
 
-KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& graph, device::Workload& workload) {
-  const KernelNames names(graph, workload);
+KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& graph, models::Program& program) {
+  const KernelNames names(graph, program);
   Totals totals;
   std::vector<Iteration> iterations = matched_iterations(profile, names, totals);
   for (Iteration& iteration : iterations) find_trace_points(iteration);
@@ -257,7 +249,7 @@ KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& g
   }
 
   std::vector<Group> groups;  // by name, so that sums are made in the same order on every run
-  std::set<const TimedKernel*> replaced;
+  std::set<const Kernel*> replaced;
   for (const auto& [key, total] : totals) {
     if (total.kernels.empty()) {
       match.unmatched.push_back({key.first, key.second, total.time / count});
@@ -267,31 +259,31 @@ KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& g
     groups.push_back({total.kernels, total.time / count});
     replaced.insert(total.kernels.begin(), total.kernels.end());
   }
-  const std::size_t computing = std::count_if(workload.kernels.begin(), workload.kernels.end(),
-                                              [&](const TimedKernel& kernel) { return replaced.contains(&kernel); });
+  const std::size_t computing = std::count_if(program.micro_batch().begin(), program.micro_batch().end(),
+                                              [&](const Kernel& kernel) { return replaced.contains(&kernel); });
   if (computing == 0) {
     bad_input("profile",
               "{}: no kernel has a name of the forward or backward pass of {}; the first is '{}' ({}), the model's "
               "'{}': is --model the network that was "
               "profiled? docs/formats.md says how names are matched",
               profile.file, graph.title, profile.kernels.front().name, profile.kernels.front().type,
-              workload.kernels.front().name);
+              program.micro_batch().front().name);
   }
-  if (2 * computing < workload.kernels.size()) {
+  if (2 * computing < program.micro_batch().size()) {
     match.notes.push_back(
         fmt::format("{}: only {} of the {} kernels of the forward and backward pass of {} were found, the others keep "
                     "the cost model's time: is --model the network that was profiled?",
-                    profile.file, computing, workload.kernels.size(), graph.title));
+                    profile.file, computing, program.micro_batch().size(), graph.title));
   }
   set_durations(groups);
-  for_all_kernels(workload, [&](const TimedKernel& kernel) {
+  for (const Kernel& kernel : program.kernels) {
     const bool measured = replaced.contains(&kernel);
     (measured ? match.replaced_time : match.modelled_time) += kernel.duration;
     if (measured)
       ++match.replaced;
     else
       match.modelled.push_back(kernel.name);
-  });
+  }
   std::stable_sort(match.unmatched.begin(), match.unmatched.end(),
                    [](const auto& a, const auto& b) { return a.time > b.time; });
   add_phases(iterations, whole, match.phases);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "device/workload.hpp"
+#include "device/program.hpp"
 #include "models/graph.hpp"
 #include "study/profile/kernel_profile.hpp"
 #include "study/profile/phases.hpp"
@@ -44,9 +44,9 @@ struct KernelMatch {
   std::vector<std::string> notes{};  ///< what was left out
 };
 
-/// Replaces the durations in `workload`, which must be that of `graph`. Throws Error(bad_input, "profile") if no kernel
+/// Replaces the durations in `program`, which must be that of `graph`. Throws Error(bad_input, "profile") if no kernel
 /// of the forward or backward pass matches, with the first names of both sides; says if fewer than half of them do.
 [[nodiscard]] KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& graph,
-                                          device::Workload& workload);
+                                          models::Program& program);
 
 }  // namespace hcclsim::study

@@ -10,7 +10,7 @@
 namespace hcclsim::study {
 namespace {
 
-using device::TimedKernel;
+using models::Kernel;
 using models::Operator;
 using models::OperatorKind;
 
@@ -57,15 +57,15 @@ bool is_backward(std::string_view type, const std::vector<std::string>& parts) {
          });
 }
 
-std::string_view what_of(const TimedKernel& kernel) {
+std::string_view what_of(const Kernel& kernel) {
   return std::string_view(kernel.name).substr(kernel.name.rfind(':') + 1);
 }
 
 template <typename Wanted>
-std::vector<TimedKernel*> those(const std::vector<TimedKernel*>& kernels, const Wanted& wanted) {
-  std::vector<TimedKernel*> result;
+std::vector<Kernel*> those(const std::vector<Kernel*>& kernels, const Wanted& wanted) {
+  std::vector<Kernel*> result;
   std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(result),
-               [&](const TimedKernel* kernel) { return wanted(what_of(*kernel)); });
+               [&](const Kernel* kernel) { return wanted(what_of(*kernel)); });
   return result;
 }
 
@@ -100,22 +100,22 @@ models::Phase phase_by_name(const std::string& name, std::string_view type) {
   return is_backward(type, parts) ? models::Phase::backward : models::Phase::forward;
 }
 
-KernelNames::KernelNames(const models::Graph& graph, device::Workload& workload) : graph_(graph) {
-  const auto add = [this](auto& map, TimedKernel& kernel) {
+KernelNames::KernelNames(const models::Graph& graph, models::Program& program) : graph_(graph) {
+  const auto add = [this](auto& map, Kernel& kernel) {
     by_name_[kernel.name] = &kernel;
     map[kernel.name.substr(0, kernel.name.rfind(':'))].push_back(&kernel);
   };
-  for (TimedKernel& kernel : workload.kernels) {
+  for (Kernel& kernel : program.micro_batch()) {
     add(kernel.phase == models::Phase::forward ? forward_ : backward_, kernel);
   }
-  for (device::TimedGradient& gradient : workload.gradients) {
-    for (TimedKernel& kernel : gradient.checks) by_name_[kernel.name] = &kernel;
-    for (TimedKernel& kernel : gradient.update) {
+  for (Kernel& kernel : std::span(program.kernels).subspan(program.micro_batch_kernels)) {
+    if (kernel.phase == models::Phase::update) {
       add(updates_, kernel);
       all_updates_.push_back(&kernel);
+    } else {
+      by_name_[kernel.name] = &kernel;
     }
   }
-  if (workload.clip_factor.has_value()) by_name_[workload.clip_factor->name] = &*workload.clip_factor;
   for (const Operator& op : graph.operators) operators_.push_back({parts_of(op.name), &op});
   constexpr std::array<std::pair<OperatorKind, std::string_view>, 3> tensorflow_layers{
       {{OperatorKind::convolution, "conv2d"},
@@ -130,7 +130,7 @@ KernelNames::KernelNames(const models::Graph& graph, device::Workload& workload)
   }
 }
 
-std::vector<TimedKernel*> KernelNames::find(const std::string& name, const std::string& type) const {
+std::vector<Kernel*> KernelNames::find(const std::string& name, const std::string& type) const {
   if (const auto own = by_name_.find(name); own != by_name_.end()) return {own->second};
   const std::vector<std::string> parts = parts_of(name);
   const bool update = is_update(type, parts);
@@ -165,7 +165,7 @@ const Operator* KernelNames::operator_in(const std::vector<std::string>& parts, 
   return nullptr;
 }
 
-std::vector<TimedKernel*> KernelNames::update_of(const std::vector<std::string>& parts) const {
+std::vector<Kernel*> KernelNames::update_of(const std::vector<std::string>& parts) const {
   const Operator* const op = operator_in(parts, true);
   if (op == nullptr) return all_updates_;
   constexpr std::array<std::string_view, 3> weights{"weight", "kernel", "gamma"};
@@ -184,10 +184,10 @@ std::vector<TimedKernel*> KernelNames::update_of(const std::vector<std::string>&
   return all_updates_;
 }
 
-std::vector<TimedKernel*> KernelNames::forward_of(const Operator& op, std::string_view type) const {
-  const auto kernels_of = [this](const Operator& owner) -> std::vector<TimedKernel*> {
+std::vector<Kernel*> KernelNames::forward_of(const Operator& op, std::string_view type) const {
+  const auto kernels_of = [this](const Operator& owner) -> std::vector<Kernel*> {
     const auto found = forward_.find(owner.name);
-    return found == forward_.end() ? std::vector<TimedKernel*>() : found->second;
+    return found == forward_.end() ? std::vector<Kernel*>() : found->second;
   };
   const auto is_cast = [](std::string_view what) { return what == "cast"; };
   const auto is_no_cast = [](std::string_view what) { return what != "cast"; };
@@ -195,16 +195,16 @@ std::vector<TimedKernel*> KernelNames::forward_of(const Operator& op, std::strin
   // The sums of a batch norm are made by the kernel before it, if the model has them there.
   if (op.kind == OperatorKind::batch_norm && contains(type, "Reduce") && !contains(type, "Update")) {
     const auto sums = [](std::string_view what) { return contains(what, "reduce"); };
-    std::vector<TimedKernel*> before = those(kernels_of(graph_.operators[op.inputs.front()]), sums);
+    std::vector<Kernel*> before = those(kernels_of(graph_.operators[op.inputs.front().op]), sums);
     return before.empty() ? those(kernels_of(op), sums) : before;
   }
   return those(kernels_of(op), is_no_cast);
 }
 
-std::vector<TimedKernel*> KernelNames::backward_of(const Operator& op, std::string_view type) const {
+std::vector<Kernel*> KernelNames::backward_of(const Operator& op, std::string_view type) const {
   const auto found = backward_.find(op.name);
   if (found == backward_.end()) return {};
-  const std::vector<TimedKernel*>& kernels = found->second;
+  const std::vector<Kernel*>& kernels = found->second;
   const auto named = [&](std::string_view what) {
     return those(kernels, [what](std::string_view other) { return other.starts_with(what); });
   };

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "device/workload.hpp"
+#include "device/program.hpp"
 #include "models/graph.hpp"
 #include "models/lowering/kernel.hpp"
 
@@ -31,28 +31,28 @@ namespace hcclsim::study {
 /// The phase of a kernel by rule 3, whatever the model.
 [[nodiscard]] models::Phase phase_by_name(const std::string& name, std::string_view type);
 
-/// Kernels of a workload, which share a measured time.
+/// Kernels of a program, which share a measured time.
 class KernelNames {
  public:
-  /// Both must stay. The workload must be that of the graph.
-  KernelNames(const models::Graph& graph, device::Workload& workload);
+  /// Both must stay. The program must be that of the graph.
+  KernelNames(const models::Graph& graph, models::Program& program);
 
   /// The kernels that are meant, or none. Updates that name no parameter mean all updates.
-  [[nodiscard]] std::vector<device::TimedKernel*> find(const std::string& name, const std::string& type) const;
+  [[nodiscard]] std::vector<models::Kernel*> find(const std::string& name, const std::string& type) const;
 
  private:
   [[nodiscard]] const models::Operator* operator_in(const std::vector<std::string>& parts, bool is_update) const;
-  [[nodiscard]] std::vector<device::TimedKernel*> update_of(const std::vector<std::string>& parts) const;
-  [[nodiscard]] std::vector<device::TimedKernel*> forward_of(const models::Operator& op, std::string_view type) const;
-  [[nodiscard]] std::vector<device::TimedKernel*> backward_of(const models::Operator& op, std::string_view type) const;
+  [[nodiscard]] std::vector<models::Kernel*> update_of(const std::vector<std::string>& parts) const;
+  [[nodiscard]] std::vector<models::Kernel*> forward_of(const models::Operator& op, std::string_view type) const;
+  [[nodiscard]] std::vector<models::Kernel*> backward_of(const models::Operator& op, std::string_view type) const;
 
   const models::Graph& graph_;
-  std::map<std::string, device::TimedKernel*, std::less<>> by_name_;
+  std::map<std::string, models::Kernel*, std::less<>> by_name_;
   /// "<operator>:" of forward and backward kernels, "<parameter>:" of updates.
-  std::map<std::string, std::vector<device::TimedKernel*>, std::less<>> forward_;
-  std::map<std::string, std::vector<device::TimedKernel*>, std::less<>> backward_;
-  std::map<std::string, std::vector<device::TimedKernel*>, std::less<>> updates_;
-  std::vector<device::TimedKernel*> all_updates_;
+  std::map<std::string, std::vector<models::Kernel*>, std::less<>> forward_;
+  std::map<std::string, std::vector<models::Kernel*>, std::less<>> backward_;
+  std::map<std::string, std::vector<models::Kernel*>, std::less<>> updates_;
+  std::vector<models::Kernel*> all_updates_;
   std::map<std::string, const models::Operator*, std::less<>> tensorflow_;  ///< "conv2d_3"
   struct NamedOperator {
     std::vector<std::string> parts;

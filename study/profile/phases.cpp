@@ -21,22 +21,22 @@ Phases merged(const Phases& measured, const Phases& other) {
   return result;
 }
 
-Phases simulated_phases(const hccl::TrainingResult& result) {
-  Phases phases{.forward = result.fp_end,
-                .backward = result.bp_end - result.fp_end,
-                .forward_backward = result.bp_end,
+Phases simulated_phases(const hccl::StepView& view, Seconds step_time) {
+  Phases phases{.forward = view.fp_end,
+                .backward = view.bp_end - view.fp_end,
+                .forward_backward = view.bp_end,
                 .overlapped = false,
-                .update = result.update,
-                .tail = result.iteration_end - result.bp_end,
-                .step = result.step_time};
-  Seconds communicated = result.bp_end;
-  for (const hccl::SegmentResult& segment : result.segments) {
+                .update = view.update,
+                .tail = view.iteration_end - view.bp_end,
+                .step = step_time};
+  Seconds communicated = view.bp_end;
+  for (const hccl::SegmentFigures& segment : view.segments) {
     phases.allreduces.push_back(segment.end - segment.start);
-    phases.overlapped = *phases.overlapped || segment.start < result.bp_end;
+    phases.overlapped = *phases.overlapped || segment.start < view.bp_end;
     communicated = std::max(communicated, segment.end);
   }
-  if (result.checks.has_value()) communicated = std::max(communicated, result.checks->flag_end);
-  phases.last_update = result.iteration_end - communicated;
+  if (view.checks.has_value()) communicated = std::max(communicated, view.checks->flag.end);
+  phases.last_update = view.iteration_end - communicated;
   return phases;
 }
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/training/training.hpp"
+#include "hccl/training/step_view.hpp"
 
 /// A training step in phases: what a profile tells of a real one, and the same of a simulated one. Both are defined
 /// alike, so that they can be compared.
@@ -26,7 +26,7 @@ struct Phases {
 /// What `measured` has, with `other` where it says nothing.
 [[nodiscard]] Phases merged(const Phases& measured, const Phases& other);
 
-/// The phases of the reported rank.
-[[nodiscard]] Phases simulated_phases(const hccl::TrainingResult& result);
+/// The phases of the rank that is seen, of which a step takes `step_time`.
+[[nodiscard]] Phases simulated_phases(const hccl::StepView& view, Seconds step_time);
 
 }  // namespace hcclsim::study

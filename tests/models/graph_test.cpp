@@ -47,15 +47,15 @@ const Operator& find(const Graph& graph, const std::string& name) {
 }
 
 TEST(GraphBuilder, InfersShapes) {
-  GraphBuilder builder("test", {.batch = 2, .channels = 3, .height = 9, .width = 7});
+  GraphBuilder builder("test", {2, 3, 9, 7});
   // (9 + 2·1 − 3) / 2 + 1 = 5, (7 + 2 − 3) / 2 + 1 = 4
   OperatorId x = builder.convolution("conv", GraphBuilder::input(),
                                      {.channels = 8, .window = {.kernel = 3, .stride = 2, .padding = 1}, .bias = true});
-  EXPECT_EQ(builder.shape(x), (Shape{.batch = 2, .channels = 8, .height = 5, .width = 4}));
+  EXPECT_EQ(builder.shape(x), (Shape{2, 8, 5, 4}));
   x = builder.max_pool("pool", x, {.kernel = 2, .stride = 2});
-  EXPECT_EQ(builder.shape(x), (Shape{.batch = 2, .channels = 8, .height = 2, .width = 2}));
+  EXPECT_EQ(builder.shape(x), (Shape{2, 8, 2, 2}));
   x = builder.flatten("flatten", x);
-  EXPECT_EQ(builder.shape(x), (Shape{.batch = 2, .channels = 32}));
+  EXPECT_EQ(builder.shape(x), (Shape{2, 32}));
   const OperatorId logits = builder.linear("fc", x, 10, true);
   const Graph graph = std::move(builder).finish(logits);
   std::vector<std::string> names;
@@ -67,14 +67,14 @@ TEST(GraphBuilder, InfersShapes) {
 }
 
 TEST(GraphBuilder, RefusesWhatCannotBe) {
-  const Shape images{.batch = 2, .channels = 4, .height = 8, .width = 8};
+  const Shape images{2, 4, 8, 8};
   const auto with_builder = [&](auto&& work) {
     return model_refusal([&] {
       GraphBuilder builder("test", images);
       work(builder);
     });
   };
-  EXPECT_THAT(model_refusal([] { GraphBuilder("test", {.batch = 0, .channels = 3}); }), HasSubstr("got 0"));
+  EXPECT_THAT(model_refusal([] { GraphBuilder("test", {0, 3}); }), HasSubstr("got 0"));
   EXPECT_THAT(with_builder([](GraphBuilder& b) { b.convolution("c", 0, {.channels = 6, .window = {}, .groups = 4}); }),
               AllOf(HasSubstr("c:"), HasSubstr("4 groups")));
   EXPECT_THAT(with_builder([](GraphBuilder& b) { b.convolution("c", 0, {.channels = 0, .window = {}}); }),
@@ -90,10 +90,10 @@ TEST(GraphBuilder, RefusesWhatCannotBe) {
 TEST(GraphBuilder, SequencesAreMatricesOfRows) {
   GraphBuilder builder = GraphBuilder::of_tokens("test", 3, 5);
   OperatorId x = builder.token_embedding("table", GraphBuilder::input(), 7, 12);
-  EXPECT_EQ(builder.shape(x), (Shape{.batch = 15, .channels = 12}));
+  EXPECT_EQ(builder.shape(x), (Shape{15, 12}));
   x = builder.layer_norm("norm", builder.position_embedding("position", x));
   x = builder.dropout("drop", builder.gelu("gelu", builder.attention("attention", x, 2, true)), 0.25F);
-  EXPECT_EQ(builder.shape(x), (Shape{.batch = 15, .channels = 4}));
+  EXPECT_EQ(builder.shape(x), (Shape{15, 4}));
   const Graph graph = std::move(builder).finish(x);
   EXPECT_EQ(graph.input_kind, InputKind::tokens);
   EXPECT_EQ(graph.batch(), 3U);
@@ -133,12 +133,14 @@ TEST(GraphBuilder, RefusesSequencesThatCannotBe) {
   EXPECT_THAT(with_embedding(12, [](GraphBuilder& b, OperatorId x) { b.token_embedding("second", x, 8, 12); }),
               HasSubstr("second:"));
   EXPECT_THAT(model_refusal([] { (void)GraphBuilder::of_tokens("test", 65536, 65536); }), HasSubstr("65536 sequences"));
-  EXPECT_THAT(
-      model_refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4}).token_embedding("table", 0, 8, 4); }),
-      AllOf(HasSubstr("table:"), HasSubstr("must be tokens")));
-  EXPECT_THAT(
-      model_refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4}).position_embedding("position", 0); }),
-      AllOf(HasSubstr("position:"), HasSubstr("2x4"), HasSubstr("features")));
+  EXPECT_THAT(model_refusal([] {
+                GraphBuilder("test", {2, 4}).token_embedding("table", 0, 8, 4);
+              }),
+              AllOf(HasSubstr("table:"), HasSubstr("must be tokens")));
+  EXPECT_THAT(model_refusal([] {
+                GraphBuilder("test", {2, 4}).position_embedding("position", 0);
+              }),
+              AllOf(HasSubstr("position:"), HasSubstr("2x4"), HasSubstr("features")));
   EXPECT_THAT(
       model_refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4, .height = 3}).layer_norm("norm", 0); }),
       AllOf(HasSubstr("norm:"), HasSubstr("2x4x3x1")));
@@ -146,7 +148,7 @@ TEST(GraphBuilder, RefusesSequencesThatCannotBe) {
 
 TEST(Flops, AdaptivePoolingReadsOverlappingWindows) {
   // 5 pixels to 3: windows 0-1, 1-3, 3-4 read 2 + 3 + 2; both sides: 49 per channel.
-  GraphBuilder builder("test", {.batch = 1, .channels = 2, .height = 5, .width = 5});
+  GraphBuilder builder("test", {1, 2, 5, 5});
   const OperatorId x = builder.flatten("flatten", builder.average_pool("pool", GraphBuilder::input(), 3));
   const Graph graph = std::move(builder).finish(x);
   EXPECT_EQ(forward_flops(graph, graph.operators[1]), 2 * 49);
@@ -161,7 +163,7 @@ TEST(Flops, OfAStepByHand) {
 
 TEST(Flops, OfAStepWithoutGradientsBeforeTheFirstParameter) {
   // The first flatten gives 1 per element forward and has no backward pass. Linear 4 -> 2: 16 and 16; loss: 10 and 4.
-  GraphBuilder builder("test", {.batch = 1, .channels = 1, .height = 2, .width = 2});
+  GraphBuilder builder("test", {1, 1, 2, 2});
   const OperatorId x = builder.linear("linear", builder.flatten("flatten", GraphBuilder::input()), 2, false);
   const Graph graph = std::move(builder).finish(x);
   const Flops flatten = forward_flops(graph, graph.operators[1]);
@@ -206,12 +208,12 @@ TEST(Zoo, SmallestInputs) {
 TEST(Zoo, OddInputsRoundAsTorchDoes) {
   // conv1: (225 + 6 − 7) / 2 + 1 = 113; maxpool: (113 + 2 − 3) / 2 + 1 = 57; then 29, 15, 8.
   const Graph graph = make_model({.name = "resnet50", .input = 225});
-  EXPECT_EQ(find(graph, "conv1").output.height, 113U);
-  EXPECT_EQ(find(graph, "maxpool").output.height, 57U);
-  EXPECT_EQ(find(graph, "layer2.0.conv2").output.height, 29U);
-  EXPECT_EQ(find(graph, "layer3.0.downsample.0").output.height, 15U);
-  EXPECT_EQ(find(graph, "layer4.2.conv3").output.height, 8U);
-  EXPECT_EQ(find(make_model({.input = 33}), "layer4.2.conv3").output.height, 2U);
+  EXPECT_EQ(find(graph, "conv1").output.height(), 113U);
+  EXPECT_EQ(find(graph, "maxpool").output.height(), 57U);
+  EXPECT_EQ(find(graph, "layer2.0.conv2").output.height(), 29U);
+  EXPECT_EQ(find(graph, "layer3.0.downsample.0").output.height(), 15U);
+  EXPECT_EQ(find(graph, "layer4.2.conv3").output.height(), 8U);
+  EXPECT_EQ(find(make_model({.input = 33}), "layer4.2.conv3").output.height(), 2U);
 }
 
 TEST(Zoo, ClassesAndBiasOfTheLastOperator) {
@@ -226,7 +228,7 @@ TEST(Zoo, Mlp) {
   const Graph graph = make_model({.name = "mlp:784,512,10", .batch = 8});
   EXPECT_EQ(graph.title, "MLP 784-512-10");
   EXPECT_EQ(graph.parameter_elements(), 784U * 512 + 512 + 512 * 10 + 10);
-  EXPECT_EQ(graph.operators.front().output, (Shape{.batch = 8, .channels = 784}));
+  EXPECT_EQ(graph.operators.front().shape(), (Shape{8, 784}));
   EXPECT_EQ(make_model({.name = "MLP:4,2", .fc_bias = false}).parameters.size(), 1U);
   for (const char* name : {"mlp:", "mlp:4", "mlp:4,", "mlp:,4", "mlp:4,,5", "mlp:4,0", "mlp:-4,5", "mlp:4;5",
                            "mlp:4, 5", "mlp:4,5x", "mlp:99999999999,5"}) {
@@ -238,15 +240,15 @@ TEST(Zoo, Mlp) {
 
 TEST(Zoo, SmallNetworksHaveTheirOwnSizes) {
   const Graph lenet = make_model({.name = "lenet", .batch = 4});
-  EXPECT_EQ(lenet.operators.front().output, (Shape{.batch = 4, .channels = 1, .height = 28, .width = 28}));
+  EXPECT_EQ(lenet.operators.front().shape(), (Shape{4, 1, 28, 28}));
   EXPECT_EQ(lenet.classes(), 10U);
   EXPECT_EQ(lenet.input_kind, InputKind::images);
   EXPECT_EQ(make_model({.name = "lenet", .input = 32, .classes = 7}).classes(), 7U);
   EXPECT_THAT(refused_model({.name = "lenet", .input = 11}), HasSubstr("at least 12 pixels"));
-  EXPECT_EQ(make_model({.name = "smallres"}).operators.front().output.height, 16U);
+  EXPECT_EQ(make_model({.name = "smallres"}).operators.front().shape().height(), 16U);
   EXPECT_EQ(make_model({.name = "smallres", .fc_bias = false}).parameters.size(), 19U);
   const Graph tinygpt = make_model({.name = "tinygpt", .batch = 2});
-  EXPECT_EQ(tinygpt.operators.front().output, (Shape{.batch = 2, .channels = 16}));
+  EXPECT_EQ(tinygpt.operators.front().shape(), (Shape{2, 16}));
   EXPECT_EQ(tinygpt.classes(), 32U);
   EXPECT_EQ(tinygpt.input_of(tinygpt.operators.back()).batch, 32U);
   EXPECT_THAT(refused_model({.name = "tinygpt", .input = 16}), AllOf(HasSubstr("tinygpt"), HasSubstr("--input")));
@@ -281,7 +283,7 @@ std::vector<std::string> ordered_names(const Graph& graph) {
 
 /// conv and bn, then a block with convolutions "main" and "short" of `stride` on its two branches.
 Graph block(std::uint32_t stride) {
-  GraphBuilder builder("test", {.batch = 1, .channels = 3, .height = 8, .width = 8});
+  GraphBuilder builder("test", {1, 3, 8, 8});
   const OperatorId x = builder.convolution("stem", GraphBuilder::input(), {.channels = 8, .window = {}});
   OperatorId main = builder.convolution("main1", x, {.channels = 8, .window = {.kernel = 1, .stride = stride}});
   main = builder.convolution("main2", builder.batch_norm("bn1", main), {.channels = 8, .window = {}});

@@ -79,8 +79,8 @@ TEST_P(CnnOracle, LayersWithParametersFlopsAndElements) {
     for (const std::uint32_t index : op.parameters) parameters += graph_.parameters[index].elements;
     EXPECT_EQ(parameters, layer[2].get<std::uint64_t>());
     EXPECT_EQ(forward_flops(graph_, op), layer[3].get<double>());
-    EXPECT_EQ(backward_flops(graph_, op, needs_gradient[op.inputs.front()]), layer[4].get<double>());
-    EXPECT_EQ(op.output.elements(), layer[7].get<std::uint64_t>());
+    EXPECT_EQ(backward_flops(graph_, op, needs_gradient[op.inputs.front().op]), layer[4].get<double>());
+    EXPECT_EQ(op.shape().elements(), layer[7].get<std::uint64_t>());
   }
   EXPECT_EQ(row, oracle_["layers"].size());
 }
@@ -108,8 +108,8 @@ TEST(Oracle, SmallNetworksHaveItsParametersAndShapes) {
       if (op.starts_with("block")) op += ".relu2";
       const auto found = std::ranges::find(graph.operators, op, &Operator::name);
       ASSERT_NE(found, graph.operators.end()) << op;
-      std::vector<std::uint32_t> shape{found->output.batch, found->output.channels};
-      if (found->output.image() > 1) shape.insert(shape.end(), {found->output.height, found->output.width});
+      std::vector<std::uint32_t> shape{found->output.batch(), found->output.channels()};
+      if (found->output.image() > 1) shape.insert(shape.end(), {found->output.height(), found->output.width()});
       EXPECT_EQ(shape, activation[1].get<std::vector<std::uint32_t>>()) << op;
     }
   }

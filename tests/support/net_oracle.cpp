@@ -41,7 +41,7 @@ std::int32_t one_of(std::uint64_t bits, std::uint32_t count) {
 
 void append_tokens(const Graph& graph, std::uint64_t seed, std::uint64_t sample, ReferenceBatch& batch) {
   const std::uint32_t vocabulary = graph.parameters.front().shape[0];
-  const std::uint32_t length = graph.operators.front().output.channels;
+  const std::uint32_t length = graph.operators.front().shape().channels();
   for (std::uint32_t t = 0; t <= length; ++t) {
     const std::int32_t token = one_of(counter_bits(seed, token_stream + sample, t), vocabulary);
     if (t < length) batch.tokens.push_back(token);
@@ -50,13 +50,13 @@ void append_tokens(const Graph& graph, std::uint64_t seed, std::uint64_t sample,
 }
 
 void append_image(const Shape& shape, std::uint64_t seed, std::uint64_t sample, bool coarse, Tensor& inputs) {
-  const std::uint64_t elements = shape.image() * shape.channels;
+  const std::uint64_t elements = shape.image() * shape.channels();
   for (std::uint64_t i = 0; i < elements; ++i) {
     double value = counter_uniform(seed, image_stream + sample, i);
     if (coarse) {
       const std::uint64_t c = i / shape.image();
-      const std::uint64_t y = i % shape.image() / shape.width / (shape.height / 4);
-      const std::uint64_t x = i % shape.width / (shape.width / 4);
+      const std::uint64_t y = i % shape.image() / shape.width() / (shape.height() / 4);
+      const std::uint64_t x = i % shape.width() / (shape.width() / 4);
       value = counter_uniform(seed, coarse_stream + sample, c * 16 + y * 4 + x) + 0.25 * value;
     }
     inputs.push_back(static_cast<float>(value));
@@ -107,10 +107,10 @@ std::vector<Tensor> initial_parameters(const Graph& graph, std::uint64_t seed) {
 }
 
 ReferenceBatch oracle_batch(const Graph& graph, std::uint64_t seed, std::uint64_t first, bool coarse) {
-  const Shape& input = graph.operators.front().output;
+  const Shape& input = graph.operators.front().shape();
   const bool tokens = graph.input_kind == models::InputKind::tokens;
   ReferenceBatch batch;
-  for (std::uint64_t sample = first; sample < first + input.batch; ++sample) {
+  for (std::uint64_t sample = first; sample < first + input.batch(); ++sample) {
     if (tokens) {
       append_tokens(graph, seed, sample, batch);
     } else {

@@ -13,7 +13,7 @@ using models::Shape;
 constexpr double epsilon = 1e-5;  // of both norms
 
 std::size_t at(const Shape& shape, std::size_t n, std::size_t c, std::size_t y, std::size_t x) {
-  return ((n * shape.channels + c) * shape.height + y) * shape.width + x;
+  return ((n * shape.channels() + c) * shape.height() + y) * shape.width() + x;
 }
 
 struct Index4 {
@@ -22,10 +22,10 @@ struct Index4 {
 
 template <typename Visit>
 void each_element(const Shape& shape, Visit visit) {
-  for (std::size_t n = 0; n < shape.batch; ++n) {
-    for (std::size_t c = 0; c < shape.channels; ++c) {
-      for (std::size_t y = 0; y < shape.height; ++y) {
-        for (std::size_t x = 0; x < shape.width; ++x) visit(Index4{n, c, y, x});
+  for (std::size_t n = 0; n < shape.batch(); ++n) {
+    for (std::size_t c = 0; c < shape.channels(); ++c) {
+      for (std::size_t y = 0; y < shape.height(); ++y) {
+        for (std::size_t x = 0; x < shape.width(); ++x) visit(Index4{n, c, y, x});
       }
     }
   }
@@ -37,18 +37,18 @@ template <typename Visit>
 void each_product(const ReferencePass& pass, const Operator& op, Visit visit) {
   const Shape& in = pass.graph.input_of(op);
   const std::size_t kernel = op.window.kernel;
-  const std::size_t inputs_per_group = in.channels / op.groups;
-  const std::size_t outputs_per_group = op.output.channels / op.groups;
-  each_element(op.output, [&](const Index4& o) {
+  const std::size_t inputs_per_group = in.channels() / op.groups;
+  const std::size_t outputs_per_group = op.shape().channels() / op.groups;
+  each_element(op.shape(), [&](const Index4& o) {
     for (std::size_t i = 0; i < inputs_per_group; ++i) {
       for (std::size_t ky = 0; ky < kernel; ++ky) {
         for (std::size_t kx = 0; kx < kernel; ++kx) {
           // Sizes are unsigned: what lies before the image wraps to something larger than it.
           const std::size_t y = o.y * op.window.stride + ky - op.window.padding;
           const std::size_t x = o.x * op.window.stride + kx - op.window.padding;
-          if (y >= in.height || x >= in.width) continue;
+          if (y >= in.height() || x >= in.width()) continue;
           const std::size_t channel = o.c / outputs_per_group * inputs_per_group + i;
-          visit(at(op.output, o.n, o.c, o.y, o.x), at(in, o.n, channel, y, x),
+          visit(at(op.shape(), o.n, o.c, o.y, o.x), at(in, o.n, channel, y, x),
                 ((o.c * inputs_per_group + i) * kernel + ky) * kernel + kx);
         }
       }
@@ -59,13 +59,13 @@ void each_product(const ReferencePass& pass, const Operator& op, Visit visit) {
 /// The elements over which each mean and variance of a norm is taken.
 std::vector<std::vector<std::size_t>> norm_groups(const Operator& op) {
   const bool by_channel = op.kind == OperatorKind::batch_norm;
-  std::vector<std::vector<std::size_t>> groups(by_channel ? op.output.channels : op.output.batch);
-  each_element(op.output,
-               [&](const Index4& i) { groups[by_channel ? i.c : i.n].push_back(at(op.output, i.n, i.c, i.y, i.x)); });
+  std::vector<std::vector<std::size_t>> groups(by_channel ? op.shape().channels() : op.shape().batch());
+  each_element(op.shape(),
+               [&](const Index4& i) { groups[by_channel ? i.c : i.n].push_back(at(op.shape(), i.n, i.c, i.y, i.x)); });
   return groups;
 }
 
-std::size_t channel_of(const Shape& shape, std::size_t element) { return element / shape.image() % shape.channels; }
+std::size_t channel_of(const Shape& shape, std::size_t element) { return element / shape.image() % shape.channels(); }
 
 struct Statistics {
   double mean = 0;
@@ -92,14 +92,14 @@ void each_window(const ReferencePass& pass, const Operator& op, Visit visit) {
     const std::size_t padding = op.window.padding;
     return std::pair{std::max(begin, padding) - padding, std::min(begin + op.window.kernel - padding, pixels)};
   };
-  each_element(op.output, [&](const Index4& o) {
-    const auto [top, bottom] = range(o.y, in.height, op.output.height);
-    const auto [left, right] = range(o.x, in.width, op.output.width);
+  each_element(op.shape(), [&](const Index4& o) {
+    const auto [top, bottom] = range(o.y, in.height(), op.shape().height());
+    const auto [left, right] = range(o.x, in.width(), op.shape().width());
     std::vector<std::size_t> window;
     for (std::size_t y = top; y < bottom; ++y) {
       for (std::size_t x = left; x < right; ++x) window.push_back(at(in, o.n, o.c, y, x));
     }
-    visit(at(op.output, o.n, o.c, o.y, o.x), window);
+    visit(at(op.shape(), o.n, o.c, o.y, o.x), window);
   });
 }
 
@@ -118,15 +118,15 @@ struct Head {
 
 /// Element of Q (part 0), K (1) or V (2).
 std::size_t part_at(const Operator& op, const Head& head, std::size_t part, std::size_t position, std::size_t i) {
-  const std::size_t features = op.output.channels;
+  const std::size_t features = op.shape().channels();
   return (head.first_row + position) * 3 * features + part * features + head.column + i;
 }
 
 template <typename Visit>
 void each_head(const ReferencePass& pass, const Operator& op, Visit visit) {
   const Tensor& in = pass.input(op);
-  const std::size_t width = op.output.channels / op.heads;
-  for (std::size_t row = 0; row < op.output.batch; row += op.sequence) {
+  const std::size_t width = op.shape().channels() / op.heads;
+  for (std::size_t row = 0; row < op.shape().batch(); row += op.sequence) {
     for (std::size_t h = 0; h < op.heads; ++h) {
       Head head{.first_row = row, .column = h * width, .width = width, .probabilities = {}};
       for (std::size_t t = 0; t < op.sequence; ++t) {
@@ -159,7 +159,7 @@ void products_forward(const ReferencePass& pass, const Operator& op, Tensor& out
   const Tensor& in = pass.input(op);
   const Tensor& weight = pass.parameter(op, 0);
   if (op.parameters.size() > 1) {
-    for (std::size_t o = 0; o < out.size(); ++o) out[o] = pass.parameter(op, 1)[channel_of(op.output, o)];
+    for (std::size_t o = 0; o < out.size(); ++o) out[o] = pass.parameter(op, 1)[channel_of(op.shape(), o)];
   }
   each_product(pass, op, [&](std::size_t o, std::size_t i, std::size_t w) { out[o] += in[i] * weight[w]; });
 }
@@ -168,7 +168,7 @@ void products_backward(const ReferencePass& pass, const Operator& op, const Tens
   const Tensor& in = pass.input(op);
   const Tensor& weight = pass.parameter(op, 0);
   if (op.parameters.size() > 1) {
-    for (std::size_t o = 0; o < slope.size(); ++o) pass.gradient(op, 1)[channel_of(op.output, o)] += slope[o];
+    for (std::size_t o = 0; o < slope.size(); ++o) pass.gradient(op, 1)[channel_of(op.shape(), o)] += slope[o];
   }
   Tensor& in_slope = pass.input_slope(op);
   Tensor& gradient = pass.gradient(op, 0);
@@ -183,7 +183,7 @@ void norm_forward(const ReferencePass& pass, const Operator& op, Tensor& out) {
   for (const auto& group : norm_groups(op)) {
     const Statistics s = statistics(in, group);
     for (const std::size_t i : group) {
-      const std::size_t c = channel_of(op.output, i);
+      const std::size_t c = channel_of(op.shape(), i);
       out[i] = (in[i] - s.mean) * s.inverse_deviation * pass.parameter(op, 0)[c] + pass.parameter(op, 1)[c];
     }
   }
@@ -194,12 +194,12 @@ void norm_backward(const ReferencePass& pass, const Operator& op, const Tensor& 
   for (const auto& group : norm_groups(op)) {
     const Statistics s = statistics(in, group);
     const auto normal = [&](std::size_t i) { return (in[i] - s.mean) * s.inverse_deviation; };
-    const auto scaled = [&](std::size_t i) { return slope[i] * pass.parameter(op, 0)[channel_of(op.output, i)]; };
+    const auto scaled = [&](std::size_t i) { return slope[i] * pass.parameter(op, 0)[channel_of(op.shape(), i)]; };
     double mean_slope = 0;
     double mean_product = 0;
     for (const std::size_t i : group) {
-      pass.gradient(op, 0)[channel_of(op.output, i)] += slope[i] * normal(i);
-      pass.gradient(op, 1)[channel_of(op.output, i)] += slope[i];
+      pass.gradient(op, 0)[channel_of(op.shape(), i)] += slope[i] * normal(i);
+      pass.gradient(op, 1)[channel_of(op.shape(), i)] += slope[i];
       mean_slope += scaled(i) / static_cast<double>(group.size());
       mean_product += scaled(i) * normal(i) / static_cast<double>(group.size());
     }
@@ -237,7 +237,7 @@ void attention_forward(const ReferencePass& pass, const Operator& op, Tensor& ou
   each_head(pass, op, [&](const Head& head) {
     for (std::size_t t = 0; t < op.sequence; ++t) {
       for (std::size_t i = 0; i < head.width; ++i) {
-        double& value = out[(head.first_row + t) * op.output.channels + head.column + i];
+        double& value = out[(head.first_row + t) * op.shape().channels() + head.column + i];
         for (std::size_t s = 0; s < head.probabilities[t].size(); ++s) {
           value += head.probabilities[t][s] * in[part_at(op, head, 2, s, i)];
         }
@@ -251,7 +251,7 @@ void attention_backward(const ReferencePass& pass, const Operator& op, const Ten
   Tensor& in_slope = pass.input_slope(op);
   each_head(pass, op, [&](const Head& head) {
     for (std::size_t t = 0; t < op.sequence; ++t) {
-      const double* out_slope = &slope[(head.first_row + t) * op.output.channels + head.column];
+      const double* out_slope = &slope[(head.first_row + t) * op.shape().channels() + head.column];
       const Tensor& p = head.probabilities[t];
       Tensor p_slope(p.size(), 0.0);
       double mean = 0;

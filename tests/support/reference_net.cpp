@@ -41,8 +41,8 @@ double dropout_factor(const ReferencePass& pass, OperatorId id, std::size_t elem
 /// Calls visit(output element, element of the table) for every element that an embedding takes from its table.
 template <typename Visit>
 void each_embedded(const ReferencePass& pass, const Operator& op, Visit visit) {
-  const std::size_t features = op.output.channels;
-  for (std::size_t row = 0; row < op.output.batch; ++row) {
+  const std::size_t features = op.shape().channels();
+  for (std::size_t row = 0; row < op.shape().batch(); ++row) {
     const std::size_t entry =
         op.kind == OperatorKind::token_embedding ? static_cast<std::size_t>(pass.batch.tokens[row]) : row % op.sequence;
     for (std::size_t i = 0; i < features; ++i) visit(row * features + i, entry * features + i);
@@ -162,7 +162,7 @@ void rounded_backward(const ReferencePass& pass, OperatorId id) {
 ReferenceStep reference_step(const models::Graph& graph, const std::vector<Tensor>& parameters,
                              const ReferenceBatch& batch, const ReferenceOptions& options) {
   ReferenceStep step;
-  for (const Operator& op : graph.operators) step.outputs.emplace_back(op.output.elements(), 0.0);
+  for (const Operator& op : graph.operators) step.outputs.emplace_back(op.shape().elements(), 0.0);
   for (const models::Parameter& parameter : graph.parameters) step.gradients.emplace_back(parameter.elements, 0.0);
   step.slopes = step.outputs;
   step.slopes.back() = {options.loss_scale};

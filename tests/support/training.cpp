@@ -7,12 +7,12 @@
 namespace hcclsim::test {
 namespace {
 
-std::vector<std::vector<float>> plain(const device::Program& program, std::span<const float> flat) {
-  std::vector<std::vector<float>> tensors(program.parameters().size());
+std::vector<std::vector<float>> plain(const device::Computation& computation, std::span<const float> flat) {
+  std::vector<std::vector<float>> tensors(computation.parameters().size());
   for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
-    std::vector<float>& tensor = tensors[program.parameters()[slot].parameter];
-    tensor.resize(program.parameters()[slot].elements);
-    program.to_plain(slot, flat, tensor);
+    std::vector<float>& tensor = tensors[computation.parameters()[slot].parameter];
+    tensor.resize(computation.parameters()[slot].elements);
+    computation.to_plain(slot, flat, tensor);
   }
   return tensors;
 }
@@ -43,11 +43,11 @@ std::unique_ptr<hccl::Trainer> make_trainer(const TrainingSetup& setup) {
 }
 
 std::vector<std::vector<float>> weights_of(const hccl::Trainer& trainer, Rank rank) {
-  return plain(trainer.program(), trainer.replicas().weights_of(rank).values());
+  return plain(trainer.computation(), trainer.replicas().weights_of(rank).values());
 }
 
 std::vector<std::vector<float>> gradients_of(const hccl::Trainer& trainer, Rank rank) {
-  return plain(trainer.program(), trainer.replicas().gradients_of(rank));
+  return plain(trainer.computation(), trainer.replicas().gradients_of(rank));
 }
 
 }  // namespace hcclsim::test

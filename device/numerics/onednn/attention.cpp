@@ -31,8 +31,8 @@ class Views {
       : type_(planner.compute_type()),
         heads_(planner.op().heads),
         length_(planner.op().sequence),
-        sequences_(planner.op().output.batch / length_),
-        width_(planner.op().output.channels / heads_) {}
+        sequences_(planner.op().shape().batch() / length_),
+        width_(planner.op().shape().channels() / heads_) {}
 
   // Q, K and V in the rows of the operator's input, length × width each.
   [[nodiscard]] Matrix query(TensorId in) const { return part(in, 0); }
@@ -85,7 +85,7 @@ void mask_later(Element* scores, std::size_t matrices, std::size_t length, Eleme
 
 void plan_mask(Planner& planner, TensorId scores) {
   const std::size_t length = planner.op().sequence;
-  const std::size_t matrices = planner.op().heads * planner.op().output.batch / length;
+  const std::size_t matrices = planner.op().heads * planner.op().shape().batch() / length;
   if (planner.compute_type() == Type::bf16) {
     constexpr std::uint16_t minus_infinity = 0xFF80;
     planner.host({scores}, [=](const StepContext& step) {
@@ -111,7 +111,7 @@ class Attention : public Layer {
     softmax_ = {{dnnl::prop_kind::forward_training, probabilities.layout, 3}, user_scratchpad(), planner.engine()};
     planner.call(softmax_, dnnl::softmax_forward(softmax_),
                  {{DNNL_ARG_SRC, Operand::of(probabilities_)}, {DNNL_ARG_DST, Operand::of(probabilities_)}});
-    const TensorId out = planner.new_tensor(matrix_layout(planner.op().output, planner.compute_type()));
+    const TensorId out = planner.new_tensor(matrix_layout(planner.op().shape(), planner.compute_type()));
     plan_product(planner, probabilities, views.value(in_), views.out(out));
     planner.set_output(out);
   }

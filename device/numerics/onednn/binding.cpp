@@ -47,12 +47,12 @@ dnnl_memory_t Binding::memory_of(const Operand& operand) const {
 
 void Binding::check(const WeightMemory& weights, const models::Batch& batch) const {
   const models::Graph& graph = plan_->graph;
-  const models::Shape& input = graph.operators.front().output;
+  const models::Shape& input = graph.operators.front().shape();
   const models::Shape& logits = graph.input_of(graph.operators.back());
-  if (&weights.plan() != plan_.get()) internal_error("weights of another program");
-  if (batch.inputs.size() + batch.tokens.size() != input.elements() || batch.labels.size() != logits.batch) {
-    internal_error("batch of {} inputs, {} tokens and {} labels for a program that takes {} and {} labels",
-                   batch.inputs.size(), batch.tokens.size(), batch.labels.size(), input.elements(), logits.batch);
+  if (&weights.plan() != plan_.get()) internal_error("weights of another computation");
+  if (batch.inputs.size() + batch.tokens.size() != input.elements() || batch.labels.size() != logits.batch()) {
+    internal_error("batch of {} inputs, {} tokens and {} labels for a computation that takes {} and {} labels",
+                   batch.inputs.size(), batch.tokens.size(), batch.labels.size(), input.elements(), logits.batch());
   }
 }
 

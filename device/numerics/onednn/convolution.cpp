@@ -50,10 +50,12 @@ class Convolution : public Layer {
     constexpr auto f32 = dnnl::memory::data_type::f32;
     const auto type = planner.compute_type();
     const dnnl_dim_t groups = op.groups;
-    dnnl::memory::dims weight{op.output.channels / groups, in.channels / groups, op.window.kernel, op.window.kernel};
+    dnnl::memory::dims weight{op.shape().channels() / groups, in.channels() / groups, op.window.kernel,
+                              op.window.kernel};
     if (groups > 1) weight.insert(weight.begin(), groups);
-    any_source_ = {{in.batch, in.channels, in.height, in.width}, type, any};
-    any_destination_ = {{op.output.batch, op.output.channels, op.output.height, op.output.width}, type, any};
+    any_source_ = {{in.batch(), in.channels(), in.height(), in.width()}, type, any};
+    any_destination_ = {
+        {op.shape().batch(), op.shape().channels(), op.shape().height(), op.shape().width()}, type, any};
     any_weight_ = {weight, type, any};
     has_bias_ = op.parameters.size() == 2;
     if (has_bias_) bias_ = planner.stored(1);

@@ -24,7 +24,7 @@ class DropoutLayer : public Layer {
     const TensorId in = planner.in_layout(from, row_major(layout.dims(), dnnl::memory::data_type::f32));
     const TensorId out = in != from || in_place ? in : planner.new_tensor(planner.layout(in));
     const auto id = static_cast<models::OperatorId>(&op - planner.graph().operators.data());
-    planner.host({in, out}, [in, out, id, rate = op.drop_rate, size = op.output.elements()](const StepContext& step) {
+    planner.host({in, out}, [in, out, id, rate = op.drop_rate, size = op.shape().elements()](const StepContext& step) {
       Dropout(step.input.dropout_seed, id, rate).apply({step.data(in), size}, {step.data(out), size});
     });
     return planner.in_layout(out, layout);

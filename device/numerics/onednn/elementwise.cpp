@@ -104,7 +104,7 @@ class Flatten : public Layer {
  public:
   void plan_forward(Planner& planner) override {
     const Layout image = image_layout(planner.input_shape(), planner.compute_type());
-    const Layout matrix = matrix_layout(planner.op().output, planner.compute_type());
+    const Layout matrix = matrix_layout(planner.op().shape(), planner.compute_type());
     const TensorId input = planner.input();
     const TensorId plain = planner.layout(input) == matrix ? input : planner.in_layout(input, image);
     if (!planner.may_overwrite_input()) planner.keep(plain);

@@ -15,8 +15,8 @@ struct Table {
   explicit Table(const Planner& planner)
       : gradient(planner.gradient_index(0)),
         elements(planner.graph().parameters[planner.op().parameters[0]].elements),
-        features(planner.op().output.channels),
-        output(planner.op().output.elements()) {}
+        features(planner.op().shape().channels()),
+        output(planner.op().shape().elements()) {}
 
   [[nodiscard]] std::span<const float> weight_of(const StepContext& step) const {
     return {step.weight_of(gradient), elements};
@@ -36,7 +36,7 @@ struct Table {
 class TokenEmbedding : public Layer {
  public:
   void plan_forward(Planner& planner) override {
-    const models::Shape& shape = planner.op().output;
+    const models::Shape& shape = planner.op().shape();
     const TensorId out = planner.new_tensor(matrix_layout(shape, fp32));
     planner.host({out}, [out, table = Table(planner)](const StepContext& step) {
       look_up(table.weight_of(step), step.batch->tokens, table.features, table.rows_of(step, out));
@@ -45,7 +45,7 @@ class TokenEmbedding : public Layer {
   }
 
   void plan_backward(Planner& planner) override {
-    const TensorId slope = planner.in_layout(planner.output_gradient(), matrix_layout(planner.op().output, fp32));
+    const TensorId slope = planner.in_layout(planner.output_gradient(), matrix_layout(planner.op().shape(), fp32));
     planner.host({slope}, [slope, table = Table(planner)](const StepContext& step) {
       look_up_gradient(table.rows_of(step, slope), step.batch->tokens, table.features, table.gradient_of(step));
     });
@@ -55,7 +55,7 @@ class TokenEmbedding : public Layer {
 class PositionEmbedding : public Layer {
  public:
   void plan_forward(Planner& planner) override {
-    const models::Shape& shape = planner.op().output;
+    const models::Shape& shape = planner.op().shape();
     const TensorId in = planner.in_layout(planner.input(), matrix_layout(shape, fp32));
     const bool in_place = in != planner.input() || planner.may_overwrite_input();
     const TensorId out = in_place ? in : planner.new_tensor(planner.layout(in));
@@ -66,7 +66,7 @@ class PositionEmbedding : public Layer {
   }
 
   void plan_backward(Planner& planner) override {
-    const TensorId slope = planner.in_layout(planner.output_gradient(), matrix_layout(planner.op().output, fp32));
+    const TensorId slope = planner.in_layout(planner.output_gradient(), matrix_layout(planner.op().shape(), fp32));
     planner.host({slope}, [slope, table = Table(planner)](const StepContext& step) {
       add_positions_gradient(table.rows_of(step, slope), table.gradient_of(step));
     });

@@ -20,7 +20,7 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
     case OperatorKind::max_pool:
       return make_max_pool();
     case OperatorKind::average_pool:
-      return make_average_pool(graph.input_of(op), op.output);
+      return make_average_pool(graph.input_of(op), op.shape());
     case OperatorKind::add:
       return make_add();
     case OperatorKind::flatten:
@@ -43,6 +43,9 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
       return make_attention();
     case OperatorKind::input:
       break;  // the planner's own
+    default:
+      bad_input("numerics", "{}: operators of kind {} cannot be computed with real numbers", op.name,
+                models::name_of(op.kind));
   }
   internal_error("{}: no layer for operators of kind {}", op.name, models::name_of(op.kind));
 }

@@ -10,7 +10,7 @@ const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_fl
 class LayerNorm : public Layer {
  public:
   void plan_forward(Planner& planner) override {
-    const Layout layout = matrix_layout(planner.op().output, planner.compute_type());
+    const Layout layout = matrix_layout(planner.op().shape(), planner.compute_type());
     in_ = planner.in_layout(planner.input(), layout);
     forward_ = {
         {dnnl::prop_kind::forward_training, layout, layer_norm_epsilon, flags}, user_scratchpad(), planner.engine()};
@@ -29,7 +29,7 @@ class LayerNorm : public Layer {
   }
 
   void plan_backward(Planner& planner) override {
-    const Layout layout = matrix_layout(planner.op().output, planner.compute_type());
+    const Layout layout = matrix_layout(planner.op().shape(), planner.compute_type());
     const dnnl::layer_normalization_backward::primitive_desc backward(
         {dnnl::prop_kind::backward, layout, layout, layer_norm_epsilon, flags}, user_scratchpad(), planner.engine(),
         forward_);

@@ -8,7 +8,7 @@ class Linear : public Layer {
  public:
   void plan_forward(Planner& planner) override {
     const Layout source = matrix_layout(planner.input_shape(), planner.compute_type());
-    const Layout destination = matrix_layout(planner.op().output, planner.compute_type());
+    const Layout destination = matrix_layout(planner.op().shape(), planner.compute_type());
     weight_ = Layout(planner.stored(0).dims(), planner.compute_type(), dnnl::memory::format_tag::ab);
     has_bias_ = planner.op().parameters.size() == 2;
     bias_ = has_bias_ ? planner.stored(1) : Layout();

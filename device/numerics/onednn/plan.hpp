@@ -7,12 +7,12 @@
 #include <variant>
 #include <vector>
 
-#include "device/numerics/program.hpp"
+#include "device/numerics/computation.hpp"
 #include "models/graph.hpp"
 
-/// A Plan is what a Program holds: the tasks of a step as data. Each task is a oneDNN primitive with the tensors that
-/// it reads and writes, or a function of our own. Tensors of a step share one block of memory per workspace; each has
-/// its place from the first task that uses it to the last, and others take the place before and after.
+/// A Plan is what a Computation holds: the tasks of a step as data. Each task is a oneDNN primitive with the tensors
+/// that it reads and writes, or a function of our own. Tensors of a step share one block of memory per workspace; each
+/// has its place from the first task that uses it to the last, and others take the place before and after.
 namespace hcclsim::device::onednn {
 
 using Layout = dnnl::memory::desc;
@@ -99,7 +99,7 @@ struct PreparedCopy {
 
 struct Plan {
   models::Graph graph;
-  ProgramOptions options;
+  ComputationOptions options;
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   std::vector<ParameterSlot> slots;  ///< production order
   std::uint64_t elements = 0;        ///< of a flat buffer

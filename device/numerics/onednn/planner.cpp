@@ -42,11 +42,11 @@ Layout row_major(const dnnl::memory::dims& sizes, dnnl::memory::data_type type) 
 }
 
 Layout image_layout(const models::Shape& shape, dnnl::memory::data_type type) {
-  return row_major({shape.batch, shape.channels, shape.height, shape.width}, type);
+  return row_major({shape.batch(), shape.channels(), shape.height(), shape.width()}, type);
 }
 
 Layout matrix_layout(const models::Shape& shape, dnnl::memory::data_type type) {
-  return row_major({shape.batch, static_cast<dnnl_dim_t>(shape.channels * shape.image())}, type);
+  return row_major({shape.batch(), static_cast<dnnl_dim_t>(shape.channels() * shape.image())}, type);
 }
 
 dnnl::primitive_attr user_scratchpad() {
@@ -55,7 +55,8 @@ dnnl::primitive_attr user_scratchpad() {
   return attributes;
 }
 
-Planner::Planner(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options)
+Planner::Planner(models::Graph graph, std::span<const std::uint32_t> production_order,
+                 const ComputationOptions& options)
     : needs_(graph.needs_gradient()), consumers_(graph.consumer_counts()) {
   const std::size_t operators = graph.operators.size();
   plan_.graph = std::move(graph);
@@ -121,7 +122,7 @@ Plan Planner::finish() && {
 
 void Planner::plan_input() {
   if (graph().input_kind == models::InputKind::tokens) return;  // its layers read the batch themselves
-  const models::Shape& shape = op().output;
+  const models::Shape& shape = op().shape();
   constexpr auto type = dnnl::memory::data_type::f32;
   const bool rows = graph().input_kind == models::InputKind::features;
   const TensorId images = new_tensor(rows ? matrix_layout(shape, type) : image_layout(shape, type));
@@ -140,7 +141,7 @@ void Planner::plan_backward(Layer* layer) {
     bad_input("numerics", "{}: its parameters have no gradient, because the loss does not depend on them", op().name);
   }
   if (absorbed_[current_]) {
-    gradients_[op().inputs.front()] = gradient;
+    gradients_[op().inputs.front().op] = gradient;
     return;
   }
   layer->plan_backward(*this);
@@ -168,7 +169,7 @@ void Planner::plan_gradient_rounding() {
 }
 
 const models::Shape& Planner::input_shape(std::size_t input) const {
-  return plan_.graph.operators[op().inputs[input]].output;
+  return plan_.graph.operators[op().inputs[input].op].shape();
 }
 
 dnnl::memory::data_type Planner::compute_type() const {
@@ -255,7 +256,7 @@ Operand Planner::weight(std::size_t number, const Layout& layout) {
 }
 
 bool Planner::may_overwrite_input(std::size_t input) const {
-  const OperatorId source = op().inputs[input];
+  const OperatorId source = op().inputs[input].op;
   return consumers_[source] == 1 && !kept_[root_of(outputs_[source])];
 }
 
@@ -273,7 +274,7 @@ bool Planner::may_overwrite_output_gradient() const { return holders_[root_of(ou
 
 void Planner::give_gradient(std::size_t input, TensorId id, bool used_again) {
   if (!input_needs_gradient(input)) return;
-  const OperatorId source = op().inputs[input];
+  const OperatorId source = op().inputs[input].op;
   const Layout wanted = layout(outputs_[source]);
   const TensorId given = in_layout(id, wanted);
   if (!gradient_is_output_gradient(op().kind)) plan_rounding(given);

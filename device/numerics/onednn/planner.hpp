@@ -24,7 +24,7 @@ class Layer;
 
 class Planner {
  public:
-  Planner(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options);
+  Planner(models::Graph graph, std::span<const std::uint32_t> production_order, const ComputationOptions& options);
 
   /// Plans all operators.
   [[nodiscard]] Plan finish() &&;
@@ -33,14 +33,14 @@ class Planner {
   [[nodiscard]] const models::Graph& graph() const { return plan_.graph; }
   [[nodiscard]] const models::Operator& op() const { return plan_.graph.operators[current_]; }
   [[nodiscard]] const models::Shape& input_shape(std::size_t input = 0) const;
-  [[nodiscard]] const ProgramOptions& options() const { return plan_.options; }
+  [[nodiscard]] const ComputationOptions& options() const { return plan_.options; }
   [[nodiscard]] const dnnl::engine& engine() const { return plan_.engine; }
   /// Element type of activations and of their gradients.
   [[nodiscard]] dnnl::memory::data_type compute_type() const;
   /// Output of the operator that is input number `input`.
-  [[nodiscard]] TensorId input(std::size_t input = 0) const { return outputs_[op().inputs[input]]; }
+  [[nodiscard]] TensorId input(std::size_t input = 0) const { return outputs_[op().inputs[input].op]; }
   [[nodiscard]] const Layout& layout(TensorId id) const { return plan_.tensors[index_of(id)].layout; }
-  [[nodiscard]] bool input_needs_gradient(std::size_t input = 0) const { return needs_[op().inputs[input]]; }
+  [[nodiscard]] bool input_needs_gradient(std::size_t input = 0) const { return needs_[op().inputs[input].op]; }
 
   TensorId new_tensor(const Layout& layout);
   /// The same memory, seen in another layout, from element `first` on. It must end where `id` does or before.

@@ -17,7 +17,7 @@ class WindowPool : public Layer {
     const models::Shape& in = planner.input_shape();
     source_ = planner.input();
     const Layout source = planner.layout(source_);
-    destination_ = {{op.output.batch, op.output.channels, op.output.height, op.output.width},
+    destination_ = {{op.shape().batch(), op.shape().channels(), op.shape().height(), op.shape().width()},
                     source.data_type(),
                     dnnl::memory::format_tag::any};
     const dnnl_dim_t side = op.window.kernel;
@@ -25,7 +25,7 @@ class WindowPool : public Layer {
     strides_ = {op.window.stride, op.window.stride};
     padding_ = {op.window.padding, op.window.padding};
     if (average_) {
-      kernel_ = {in.height / op.output.height, in.width / op.output.width};
+      kernel_ = {in.height() / op.shape().height(), in.width() / op.shape().width()};
       strides_ = kernel_;
       padding_ = {0, 0};
     }
@@ -86,14 +86,14 @@ struct Span {
 /// Calls visit(output pixel, input pixel, pixels of the window) for all pixels of all windows of one image.
 template <typename Visit>
 void for_each_pixel(const models::Shape& in, const models::Shape& out, const Visit& visit) {
-  for (std::uint32_t y = 0; y < out.height; ++y) {
-    const Span rows = Span::of(y, in.height, out.height);
-    for (std::uint32_t x = 0; x < out.width; ++x) {
-      const Span columns = Span::of(x, in.width, out.width);
+  for (std::uint32_t y = 0; y < out.height(); ++y) {
+    const Span rows = Span::of(y, in.height(), out.height());
+    for (std::uint32_t x = 0; x < out.width(); ++x) {
+      const Span columns = Span::of(x, in.width(), out.width());
       const std::uint32_t area = (rows.end - rows.begin) * (columns.end - columns.begin);
       for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
         for (std::uint32_t column = columns.begin; column < columns.end; ++column) {
-          visit(std::size_t{y} * out.width + x, std::size_t{row} * in.width + column, area);
+          visit(std::size_t{y} * out.width() + x, std::size_t{row} * in.width() + column, area);
         }
       }
     }
@@ -106,12 +106,12 @@ class AdaptivePool : public Layer {
   void plan_forward(Planner& planner) override {
     constexpr auto f32 = dnnl::memory::data_type::f32;
     const models::Shape in = planner.input_shape();
-    const models::Shape out = planner.op().output;
+    const models::Shape out = planner.op().shape();
     const TensorId source = planner.in_layout(planner.input(), image_layout(in, f32));
     const TensorId output = planner.new_tensor(image_layout(out, f32));
     planner.host({source, output}, [=](const StepContext& step) {
       std::fill_n(step.data(output), out.elements(), 0.0F);
-      for (std::size_t image = 0; image < std::size_t{in.batch} * in.channels; ++image) {
+      for (std::size_t image = 0; image < std::size_t{in.batch()} * in.channels(); ++image) {
         const float* from = step.data(source) + image * in.image();
         float* to = step.data(output) + image * out.image();
         for_each_pixel(in, out, [&](std::size_t out_pixel, std::size_t in_pixel, std::uint32_t area) {
@@ -126,12 +126,12 @@ class AdaptivePool : public Layer {
     if (!planner.input_needs_gradient()) return;
     constexpr auto f32 = dnnl::memory::data_type::f32;
     const models::Shape in = planner.input_shape();
-    const models::Shape out = planner.op().output;
+    const models::Shape out = planner.op().shape();
     const TensorId output_gradient = planner.in_layout(planner.output_gradient(), image_layout(out, f32));
     const TensorId gradient = planner.new_tensor(image_layout(in, f32));
     planner.host({output_gradient, gradient}, [=](const StepContext& step) {
       std::fill_n(step.data(gradient), in.elements(), 0.0F);
-      for (std::size_t image = 0; image < std::size_t{in.batch} * in.channels; ++image) {
+      for (std::size_t image = 0; image < std::size_t{in.batch()} * in.channels(); ++image) {
         const float* from = step.data(output_gradient) + image * out.image();
         float* to = step.data(gradient) + image * in.image();
         for_each_pixel(in, out, [&](std::size_t out_pixel, std::size_t in_pixel, std::uint32_t area) {
@@ -148,7 +148,7 @@ class AdaptivePool : public Layer {
 std::unique_ptr<Layer> make_max_pool() { return std::make_unique<WindowPool>(false); }
 
 std::unique_ptr<Layer> make_average_pool(const models::Shape& in, const models::Shape& out) {
-  if (in.height % out.height == 0 && in.width % out.width == 0) return std::make_unique<WindowPool>(true);
+  if (in.height() % out.height() == 0 && in.width() % out.width() == 0) return std::make_unique<WindowPool>(true);
   return std::make_unique<AdaptivePool>();
 }
 

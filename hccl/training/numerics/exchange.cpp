@@ -57,6 +57,7 @@ GradientExchange::GradientExchange(std::span<const device::ParameterSlot> parame
                      ranks_);
     }
     segment.flow = std::make_shared<DataFlow>(schedule);
+    segment.first_piece = pieces_.size();
     for (std::size_t part = 0; part < segment.flow->parts(); ++part) pieces_.push_back({s, part});
     elements_ += segment.elements;
     segments_.push_back(std::move(segment));
@@ -72,30 +73,33 @@ Bytes GradientExchange::wire_bytes(DataType type, std::uint64_t elements, Rank r
   return type == DataType::fp32 ? 0 : elements * size_of(type) * ranks;
 }
 
-GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::span<float* const> gradients,
-                                                float scale, ReductionCheck* check) {
+GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::span<const std::uint32_t> segments,
+                                                std::span<float* const> gradients, float scale, ReductionCheck* check) {
   workbenches_.resize(pool.workers());
   for (Workbench& workbench : workbenches_) {
     workbench.memory.resize(ranks_);
     workbench.outcome = {.overflow = false, .identical = true};
     workbench.check = {};
   }
-  pool.for_each(pieces_.size(), [&](std::size_t piece, unsigned worker) {
-    run_piece(pieces_[piece], gradients, scale, check != nullptr, workbenches_[worker]);
+  wanted_.clear();
+  for (const std::uint32_t segment : segments) {
+    const std::size_t first = segments_[segment].first_piece;
+    for (std::size_t part = 0; part < segments_[segment].flow->parts(); ++part) wanted_.push_back(first + part);
+  }
+  pool.for_each(wanted_.size(), [&](std::size_t item, unsigned worker) {
+    run_piece(pieces_[wanted_[item]], gradients, scale, check != nullptr, workbenches_[worker]);
   });
 
   Outcome outcome{.overflow = false, .identical = true};
-  ReductionCheck merged;
   for (const Workbench& workbench : workbenches_) {
     outcome.overflow = outcome.overflow || workbench.outcome.overflow;
     outcome.identical = outcome.identical && workbench.outcome.identical;
-    merge(merged, workbench.check);
+    if (check != nullptr) merge(*check, workbench.check);
   }
   if (check != nullptr) {
-    for (const SegmentFlow& segment : segments_) {
-      merged.additions = std::max(merged.additions, segment.flow->additions());
+    for (const std::uint32_t segment : segments) {
+      check->additions = std::max(check->additions, segments_[segment].flow->additions());
     }
-    *check = merged;
   }
   return outcome;
 }

@@ -42,9 +42,10 @@ class GradientExchange {
     bool identical = false;  ///< all replicas hold the same bits
   };
 
-  /// Replaces the gradients of every rank by the sum over all of them. With `check`, also compares scale · sum, rounded
-  /// to fp32, to what fp64 gives for the same gradients.
-  Outcome run(device::WorkerPool& pool, std::span<float* const> gradients, float scale, ReductionCheck* check);
+  /// Replaces the gradients of these segments, of every rank, by the sum over all ranks. With `check`, also compares
+  /// scale · sum, rounded to fp32, to what fp64 gives for the same gradients, and adds that to it.
+  Outcome run(device::WorkerPool& pool, std::span<const std::uint32_t> segments, std::span<float* const> gradients,
+              float scale, ReductionCheck* check);
 
   /// What the buffers that stand for the wire take, of all ranks: nothing for fp32, which is reduced in place.
   [[nodiscard]] static Bytes wire_bytes(DataType type, std::uint64_t elements, Rank ranks);
@@ -54,6 +55,7 @@ class GradientExchange {
     std::uint64_t offset = 0;  // of its first element in the flat buffer
     std::uint64_t elements = 0;
     std::shared_ptr<const DataFlow> flow;
+    std::size_t first_piece = 0;
   };
   struct Piece {
     std::uint32_t segment = 0;
@@ -80,7 +82,8 @@ class GradientExchange {
   DataType wire_ = DataType::fp32;
   device::Overflow overflow_;
   std::vector<SegmentFlow> segments_;
-  std::vector<Piece> pieces_;
+  std::vector<Piece> pieces_;        // segment by segment
+  std::vector<std::size_t> wanted_;  // of a run
   std::uint64_t elements_ = 0;
   std::vector<device::MemoryBlock> wires_;  // of each rank: its gradients on the wire; empty if fp32
   std::vector<Workbench> workbenches_;      // of each worker

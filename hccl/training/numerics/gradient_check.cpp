@@ -28,17 +28,17 @@ constexpr double gradient_noise = 0.02;
 /// A parameter under test, in its row-major order.
 class Probe {
  public:
-  Probe(const device::Program& program, device::Weights& weights, device::Workspace& workspace,
+  Probe(const device::Computation& computation, device::Weights& weights, device::Workspace& workspace,
         const models::Batch& batch, const device::StepInput& input, device::WorkerPool& pool, std::size_t slot)
-      : program_(program),
+      : computation_(computation),
         weights_(weights),
         workspace_(workspace),
         batch_(batch),
         input_(input),
         pool_(pool),
         slot_(slot),
-        values_(program.parameters()[slot].elements) {
-    program.to_plain(slot, weights.values(), values_);
+        values_(computation.parameters()[slot].elements) {
+    computation.to_plain(slot, weights.values(), values_);
   }
 
   [[nodiscard]] double root_mean_square() const {
@@ -73,10 +73,10 @@ class Probe {
 
   void set(std::uint64_t element, float value) {
     values_[element] = value;
-    program_.to_storage(slot_, values_, weights_.values());
+    computation_.to_storage(slot_, values_, weights_.values());
   }
 
-  const device::Program& program_;
+  const device::Computation& computation_;
   device::Weights& weights_;
   device::Workspace& workspace_;
   const models::Batch& batch_;
@@ -124,23 +124,23 @@ GradientSample examine(Probe& probe, std::string name, std::uint64_t element, do
 
 }  // namespace
 
-std::vector<GradientSample> check_gradients(const device::Program& program, device::Weights& weights,
+std::vector<GradientSample> check_gradients(const device::Computation& computation, device::Weights& weights,
                                             const models::Batch& batch, const device::StepInput& input,
                                             std::uint32_t parameters, std::uint64_t seed, device::WorkerPool& pool) {
-  device::Workspace workspace(program);
-  std::vector<float> gradients(program.elements());
+  device::Workspace workspace(computation);
+  std::vector<float> gradients(computation.elements());
   const double loss = workspace.step(weights, batch, input, gradients).loss;
 
   std::vector<GradientSample> samples;
-  const std::size_t slots = program.parameters().size();
+  const std::size_t slots = computation.parameters().size();
   const std::size_t count = std::min<std::size_t>(parameters, slots);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t slot = i * slots / count;
-    const device::ParameterSlot& parameter = program.parameters()[slot];
+    const device::ParameterSlot& parameter = computation.parameters()[slot];
     std::vector<float> plain(parameter.elements);
-    program.to_plain(slot, gradients, plain);
+    computation.to_plain(slot, gradients, plain);
     const std::uint64_t element = largest_candidate(plain, slot, seed);
-    Probe probe(program, weights, workspace, batch, input, pool, slot);
+    Probe probe(computation, weights, workspace, batch, input, pool, slot);
     samples.push_back(examine(probe, parameter.name, element, plain[element] / input.loss_scale, loss));
   }
   return samples;

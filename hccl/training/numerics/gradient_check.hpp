@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "device/numerics/program.hpp"
+#include "device/numerics/computation.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "models/data/dataset.hpp"
 
@@ -34,9 +34,9 @@ struct GradientSample {
 };
 
 /// One sample for each of at most `parameters` parameters, spread evenly over all of them. `weights` ends as it was.
-[[nodiscard]] std::vector<GradientSample> check_gradients(const device::Program& program, device::Weights& weights,
-                                                          const models::Batch& batch, const device::StepInput& input,
-                                                          std::uint32_t parameters, std::uint64_t seed,
-                                                          device::WorkerPool& pool);
+[[nodiscard]] std::vector<GradientSample> check_gradients(const device::Computation& computation,
+                                                          device::Weights& weights, const models::Batch& batch,
+                                                          const device::StepInput& input, std::uint32_t parameters,
+                                                          std::uint64_t seed, device::WorkerPool& pool);
 
 }  // namespace hcclsim::hccl

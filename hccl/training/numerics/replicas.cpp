@@ -11,19 +11,19 @@ constexpr std::size_t block = std::size_t{1} << 16U;  // elements that one worke
 
 }  // namespace
 
-Replicas::Replicas(const device::Program& program, const device::OptimizerSettings& optimizer, Rank ranks)
-    : elements_(program.elements()) {
+Replicas::Replicas(const device::Computation& computation, const device::OptimizerSettings& optimizer, Rank ranks)
+    : elements_(computation.elements()) {
   for (Rank rank = 0; rank < ranks; ++rank) {
     gradient_of_.push_back(buffers_.emplace_back(elements_ * sizeof(float)).floats().data());
   }
-  variants_.push_back({device::Weights(program), device::OptimizerState(optimizer, program.parameters()), {}});
+  variants_.push_back({device::Weights(computation), device::OptimizerState(optimizer, computation.parameters()), {}});
   variant_of_.assign(ranks, &variants_.front());
   for (Rank rank = 0; rank < ranks; ++rank) variants_.front().members.push_back(rank);
 }
 
-Bytes Replicas::bytes(const device::Program& program, const device::OptimizerSettings& optimizer, Rank ranks) {
-  return program.weights_bytes() + device::OptimizerState::bytes(optimizer, program.elements()) +
-         ranks * program.elements() * sizeof(float);
+Bytes Replicas::bytes(const device::Computation& computation, const device::OptimizerSettings& optimizer, Rank ranks) {
+  return computation.weights_bytes() + device::OptimizerState::bytes(optimizer, computation.elements()) +
+         ranks * computation.elements() * sizeof(float);
 }
 
 void Replicas::split(device::WorkerPool& pool) {

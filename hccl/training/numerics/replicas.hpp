@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "device/numerics/computation.hpp"
 #include "device/numerics/loops/optimizer.hpp"
 #include "device/numerics/memory_block.hpp"
-#include "device/numerics/program.hpp"
 #include "device/numerics/worker_pool.hpp"
 
 /// The replicas of data-parallel training: a flat gradient buffer for each, and weights and optimizer state that are
@@ -24,10 +24,10 @@ struct Variant {
 
 class Replicas {
  public:
-  Replicas(const device::Program& program, const device::OptimizerSettings& optimizer, Rank ranks);
+  Replicas(const device::Computation& computation, const device::OptimizerSettings& optimizer, Rank ranks);
 
   /// Bytes that all of it takes while the replicas are identical.
-  [[nodiscard]] static Bytes bytes(const device::Program& program, const device::OptimizerSettings& optimizer,
+  [[nodiscard]] static Bytes bytes(const device::Computation& computation, const device::OptimizerSettings& optimizer,
                                    Rank ranks);
 
   [[nodiscard]] std::span<float* const> gradients() const { return gradient_of_; }

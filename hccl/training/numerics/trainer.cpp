@@ -24,8 +24,22 @@ constexpr std::uint64_t dropout_streams = std::uint64_t{5} << 48U;
 constexpr double worker_speed = 50e9;
 
 /// Workers that have a replica to compute.
-unsigned busy_workers(const TrainerOptions& options, const device::WorkerPool& pool) {
-  return std::min<unsigned>(pool.workers(), options.npus);
+unsigned busy_workers(Rank npus, const device::WorkerPool& pool) { return std::min<unsigned>(pool.workers(), npus); }
+
+/// Parameters by their gradients.
+std::vector<std::uint32_t> production_order(const Plan& plan) {
+  std::vector<std::uint32_t> order;
+  for (const auto& gradient : plan.roles.front().program->gradients) order.push_back(gradient.parameter);
+  return order;
+}
+
+/// The schedules of the segments.
+std::vector<std::shared_ptr<const Schedule>> reductions(const Plan& plan) {
+  std::vector<std::shared_ptr<const Schedule>> schedules(plan.segments.size());
+  for (const PlannedCollective& collective : plan.collectives) {
+    if (collective.segment != Purpose::none) schedules[collective.segment] = collective.schedules.front();
+  }
+  return schedules;
 }
 
 /// Bytes for a message, in the largest unit of which there is one.
@@ -37,100 +51,120 @@ std::string size_text(Bytes bytes) {
 }
 
 /// Refuses a shape that does not fit into memory before anything of that size is allocated.
-const device::Program& checked(const device::Program& program, const TrainerOptions& options, unsigned workers) {
-  const Bytes needed = Replicas::bytes(program, options.optimizer, options.npus) +
-                       GradientExchange::wire_bytes(options.schedules.front()->type, program.elements(), options.npus) +
-                       workers * program.workspace_bytes();
-  if (options.memory_limit == 0 || needed <= options.memory_limit) return program;
-  const Seconds time = models::step_flops(program.graph()) * options.npus / (worker_speed * workers);
+const device::Computation& checked(const device::Computation& computation, const TrainerOptions& options, Rank npus,
+                                   DataType wire, unsigned workers) {
+  const Bytes needed = Replicas::bytes(computation, options.optimizer, npus) +
+                       GradientExchange::wire_bytes(wire, computation.elements(), npus) +
+                       workers * computation.workspace_bytes();
+  if (options.memory_limit == 0 || needed <= options.memory_limit) return computation;
+  const models::Graph& graph = computation.graph();
+  const Seconds time = models::step_flops(graph) * npus / (worker_speed * workers);
   bad_input("memory",
             "{} replicas of {} at {} need {}, and about {:.2g} s per iteration on {} workers; the limit is {}. Take a "
             "smaller numeric shape (--numeric-input, --numeric-batch), fewer NPUs or workers, or raise --memory-limit",
-            options.npus, program.graph().title, to_string(program.graph().operators.front().output), size_text(needed),
-            time, workers, size_text(options.memory_limit));
+            npus, graph.title, to_string(graph.operators.front().shape()), size_text(needed), time, workers,
+            size_text(options.memory_limit));
 }
 
 }  // namespace
 
 /// A worker's place: a workspace and the batch of the replica that it computes.
 struct Trainer::Seat {
-  explicit Seat(const device::Program& program) : workspace(program) {}
+  explicit Seat(const device::Computation& computation) : workspace(computation) {}
   device::Workspace workspace;
   models::Batch batch;
 };
 
-Trainer::Trainer(models::Graph graph, std::span<const std::uint32_t> production_order, TrainerOptions options)
+Trainer::Trainer(models::Graph graph, const Plan& plan, TrainerOptions options)
     : options_(std::move(options)),
+      npus_(plan.ranks()),
+      wire_(plan.roles.front().program->gradient_type()),
+      tasks_(numeric_tasks(plan)),
       pool_(options_.workers),
-      program_(std::move(graph), production_order, options_.program),
-      data_(models::open_dataset(options_.data, program_.graph(), options_.seed)),
-      replicas_(checked(program_, options_, busy_workers(options_, pool_)), options_.optimizer, options_.npus),
-      exchange_(program_.parameters(), options_.segments, options_.schedules, options_.program.overflow),
-      outputs_(options_.npus) {
+      computation_(std::move(graph), production_order(plan), options_.computation),
+      data_(models::open_dataset(options_.data, computation_.graph(), options_.seed)),
+      replicas_(checked(computation_, options_, npus_, wire_, busy_workers(npus_, pool_)), options_.optimizer, npus_),
+      exchange_(computation_.parameters(), plan.segments, reductions(plan), options_.computation.overflow),
+      outputs_(npus_) {
   options_.shuffle = options_.shuffle && data_->shuffles();
-  for (Rank rank = 0; rank < options_.npus; ++rank) {
-    samplers_.emplace_back(data_->size(), program_.graph().batch(), rank, options_.npus, options_.seed,
-                           options_.shuffle);
+  for (Rank rank = 0; rank < npus_; ++rank) {
+    samplers_.emplace_back(data_->size(), computation_.graph().batch(), rank, npus_, options_.seed, options_.shuffle);
   }
-  for (unsigned worker = 0; worker < busy_workers(options_, pool_); ++worker) {
-    seats_.push_back(std::make_unique<Seat>(program_));
+  for (unsigned worker = 0; worker < busy_workers(npus_, pool_); ++worker) {
+    seats_.push_back(std::make_unique<Seat>(computation_));
   }
-  device::initialise(program_, options_.seed, pool_, replicas_.variants().front().weights);
+  device::initialise(computation_, options_.seed, pool_, replicas_.variants().front().weights);
 }
 
 Trainer::~Trainer() = default;
 
 IterationFigures Trainer::step(bool checked) {
   const double scale = options_.loss_scale.scale();
+  const double divisor = (options_.gradients_mean ? npus_ : 1) * scale;
+  const auto unscale = static_cast<float>(1 / divisor);
   IterationFigures figures{
       .iteration = iteration_, .learning_rate = options_.learning_rate.at(iteration_), .loss_scale = scale};
-  compute_gradients(static_cast<float>(scale));
-
-  std::uint64_t correct = 0;
-  bool flagged = false;
-  for (const device::StepOutput& output : outputs_) {
-    figures.loss += output.loss / options_.npus;
-    correct += output.correct;
-    flagged = flagged || output.overflow;
-  }
-  const models::Graph& graph = program_.graph();
-  const auto rows = static_cast<double>(graph.input_of(graph.operators.back()).batch);  // of the logits
-  figures.accuracy = static_cast<double>(correct) / (rows * options_.npus);
-
-  const double divisor = (options_.gradients_mean ? options_.npus : 1) * scale;
-  const auto unscale = static_cast<float>(1 / divisor);
-  const GradientExchange::Outcome outcome =
-      exchange_.run(pool_, replicas_.gradients(), unscale, checked ? &reduction_check_ : nullptr);
-  if (!outcome.identical) replicas_.split(pool_);
-
-  figures.gradient_norm = device::norm(pool_, replicas_.gradients_of(0), unscale);
-  figures.overflow = flagged || outcome.overflow || (options_.loss_scale.checks_overflow() && !gradients_finite());
-  figures.skipped = !options_.loss_scale.update(figures.overflow);
-  if (!figures.skipped) {
-    const double clip = options_.clip_norm ? device::clip_factor(figures.gradient_norm, *options_.clip_norm) : 1;
-    update(figures.learning_rate, static_cast<float>(clip / divisor));
+  if (checked) reduction_check_ = {};
+  for (const NumericTask& task : tasks_) {
+    switch (task.kind) {
+      case NumericTask::Kind::compute:
+        compute_gradients(figures);
+        break;
+      case NumericTask::Kind::reduce:
+        figures.overflow = reduce(task.items, unscale, checked) || figures.overflow;
+        figures.gradient_norm = device::norm(pool_, replicas_.gradients_of(0), unscale);
+        break;
+      case NumericTask::Kind::check:
+        figures.overflow = figures.overflow || !gradients_finite();
+        break;
+      case NumericTask::Kind::update: {
+        if (task.items.size() != computation_.parameters().size()) internal_error("an update of some parameters only");
+        figures.skipped = !options_.loss_scale.update(figures.overflow);
+        if (figures.skipped) break;
+        const double clip = options_.clip_norm ? device::clip_factor(figures.gradient_norm, *options_.clip_norm) : 1;
+        update(figures.learning_rate, static_cast<float>(clip / divisor));
+        break;
+      }
+    }
   }
   ++iteration_;
   return figures;
+}
+
+bool Trainer::reduce(const std::vector<std::uint32_t>& segments, float unscale, bool checked) {
+  const GradientExchange::Outcome outcome =
+      exchange_.run(pool_, segments, replicas_.gradients(), unscale, checked ? &reduction_check_ : nullptr);
+  if (!outcome.identical) replicas_.split(pool_);
+  return outcome.overflow;
 }
 
 std::vector<GradientSample> Trainer::gradient_samples(std::uint32_t parameters) {
   models::Batch batch;
   models::fill(batch, *data_, samplers_.front().batch_of(iteration_));
   device::Weights weights(replicas_.weights_of(0));
-  return check_gradients(program_, weights, batch, {}, parameters, options_.seed, pool_);
+  return check_gradients(computation_, weights, batch, {}, parameters, options_.seed, pool_);
 }
 
-void Trainer::compute_gradients(float loss_scale) {
+void Trainer::compute_gradients(IterationFigures& figures) {
+  const auto loss_scale = static_cast<float>(figures.loss_scale);
   std::atomic<Rank> next = 0;
   pool_.for_each(seats_.size(), [&](std::size_t number, unsigned) {
     Seat& seat = *seats_[number];
-    for (Rank rank = next++; rank < options_.npus; rank = next++) {
+    for (Rank rank = next++; rank < npus_; rank = next++) {
       models::fill(seat.batch, *data_, samplers_[rank].batch_of(iteration_));
       outputs_[rank] = seat.workspace.step(replicas_.weights_of(rank), seat.batch, step_input(rank, loss_scale),
                                            replicas_.gradients_of(rank));
     }
   });
+  std::uint64_t correct = 0;
+  for (const device::StepOutput& output : outputs_) {
+    figures.loss += output.loss / npus_;
+    correct += output.correct;
+    figures.overflow = figures.overflow || output.overflow;
+  }
+  const models::Graph& graph = computation_.graph();
+  const auto rows = static_cast<double>(graph.input_of(graph.operators.back()).batch());  // of the logits
+  figures.accuracy = static_cast<double>(correct) / (rows * npus_);
 }
 
 device::StepInput Trainer::step_input(Rank rank, float loss_scale) const {
@@ -168,7 +202,7 @@ ReplicaCheck Trainer::replica_check() const {
   for (const Variant& variant : replicas_.variants()) {
     if (&variant != &first) compare(first.weights.values(), variant.weights.values());
   }
-  for (Rank rank = 1; rank < options_.npus; ++rank) compare(replicas_.gradients_of(0), replicas_.gradients_of(rank));
+  for (Rank rank = 1; rank < npus_; ++rank) compare(replicas_.gradients_of(0), replicas_.gradients_of(rank));
   return check;
 }
 

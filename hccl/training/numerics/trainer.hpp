@@ -9,42 +9,40 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "device/numerics/computation.hpp"
 #include "device/numerics/learning_rate.hpp"
 #include "device/numerics/loops/optimizer.hpp"
 #include "device/numerics/loss_scale.hpp"
-#include "device/numerics/program.hpp"
 #include "device/numerics/worker_pool.hpp"
-#include "hccl/parallel/segment.hpp"
+#include "hccl/parallel/plan.hpp"
 #include "hccl/training/numerics/checkpoint.hpp"
 #include "hccl/training/numerics/exchange.hpp"
 #include "hccl/training/numerics/gradient_check.hpp"
+#include "hccl/training/numerics/numeric_task.hpp"
 #include "hccl/training/numerics/replicas.hpp"
 #include "models/data/dataset.hpp"
 #include "models/data/sampler.hpp"
 #include "models/graph.hpp"
 
-/// Data-parallel training with real numbers: every NPU of the simulated cluster is a replica that computes forward and
+/// Carries out a Plan with real numbers: every NPU of the simulated cluster is a replica that computes forward and
 /// backward of its shard of the data, the gradients are reduced along the same Schedules that the simulation times, and
-/// the optimizer updates the weights. There is no clock here; results depend neither on the number of workers nor on
-/// when anything was simulated to happen.
+/// the optimizer updates the weights, all in the order of the Plan's tasks. There is no clock here; results depend
+/// neither on the number of workers nor on when anything was simulated to happen.
 namespace hcclsim::hccl {
 
 struct TrainerOptions {
-  Rank npus = 1;
   unsigned workers = 0;  ///< threads; 0: as many as processors
   /// Most memory that may be taken; more is refused with Error(bad_input, "memory"). 0: no limit.
   Bytes memory_limit = 0;
-  std::vector<Segment> segments{};                           ///< cover the gradients in production order
-  std::vector<std::shared_ptr<const Schedule>> schedules{};  ///< an allreduce (sum) per segment
-  bool gradients_mean = true;                                ///< × 1/N after the reduction
+  bool gradients_mean = true;  ///< × 1/N after the reduction
   device::OptimizerSettings optimizer{};
   device::LearningRate learning_rate{};
   device::LossScaler loss_scale{};
   std::optional<double> clip_norm{};
-  device::ProgramOptions program{};  ///< its overflow is that of the wire too
-  std::string data = "synthetic";    ///< as open_dataset takes it
-  bool shuffle = true;               ///< epochs, where the source is to be shuffled at all
-  std::uint64_t seed = 1;            ///< of weights, synthetic data, shuffling and dropout
+  device::ComputationOptions computation{};  ///< its overflow is that of the wire too
+  std::string data = "synthetic";            ///< as open_dataset takes it
+  bool shuffle = true;                       ///< epochs, where the source is to be shuffled at all
+  std::uint64_t seed = 1;                    ///< of weights, synthetic data, shuffling and dropout
 };
 
 /// What one training step showed.
@@ -67,9 +65,9 @@ struct ReplicaCheck {
 
 class Trainer {
  public:
-  /// `production_order` lists the graph's parameters by their gradients. Throws Error(bad_input) of kind "memory",
-  /// "data", "dtype" or "option".
-  Trainer(models::Graph graph, std::span<const std::uint32_t> production_order, TrainerOptions options);
+  /// The Plan's parameters are those of the graph, which may have another batch or size of image than its program.
+  /// Throws Error(bad_input) of kind "memory", "data", "dtype", "numerics" or "option".
+  Trainer(models::Graph graph, const Plan& plan, TrainerOptions options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
   ~Trainer();
@@ -93,7 +91,7 @@ class Trainer {
   /// change on the way are free: learning rate, decay, loss scale's kind, clipping, segments and algorithms.
   void load(const std::string& path);
 
-  [[nodiscard]] const device::Program& program() const { return program_; }
+  [[nodiscard]] const device::Computation& computation() const { return computation_; }
   [[nodiscard]] const models::Dataset& data() const { return *data_; }
   [[nodiscard]] bool shuffles() const { return options_.shuffle; }
   [[nodiscard]] const Replicas& replicas() const { return replicas_; }
@@ -102,7 +100,9 @@ class Trainer {
  private:
   struct Seat;  // what a worker computes replicas with
 
-  void compute_gradients(float loss_scale);
+  void compute_gradients(IterationFigures& figures);
+  /// Reduces the gradients of segments. Returns whether something left the range of the type on the wire.
+  bool reduce(const std::vector<std::uint32_t>& segments, float unscale, bool checked);
   [[nodiscard]] device::StepInput step_input(Rank rank, float loss_scale) const;
   void update(double learning_rate, float scale);
   [[nodiscard]] bool gradients_finite();
@@ -112,8 +112,11 @@ class Trainer {
   void for_each_tensor(const std::function<void(std::span<float> flat, std::size_t slot)>& use);
 
   TrainerOptions options_;
+  Rank npus_;
+  DataType wire_;
+  std::vector<NumericTask> tasks_;  // of a step
   device::WorkerPool pool_;
-  device::Program program_;
+  device::Computation computation_;
   std::unique_ptr<models::Dataset> data_;
   Replicas replicas_;
   GradientExchange exchange_;

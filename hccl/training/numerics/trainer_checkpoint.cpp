@@ -17,7 +17,7 @@ std::vector<std::string> tensor_kinds(std::size_t states) {
 }  // namespace
 
 Checkpoint Trainer::checkpoint() {
-  const models::Graph& graph = program_.graph();
+  const models::Graph& graph = computation_.graph();
   device::OptimizerState& optimizer = replicas_.variants().front().optimizer;
   const device::LossScaler::State scale = options_.loss_scale.state();
   Checkpoint result{.model = graph.title,
@@ -37,13 +37,13 @@ Checkpoint Trainer::checkpoint() {
   const auto optional_name = [](const std::optional<DataType>& type) {
     return std::string(type.has_value() ? name_of(*type) : "none");
   };
-  result.options = {{"npus", std::to_string(options_.npus)},
-                    {"input", to_string(graph.operators.front().output)},
+  result.options = {{"npus", std::to_string(npus_)},
+                    {"input", to_string(graph.operators.front().shape())},
                     {"data", options_.data},
                     {"shuffle", options_.shuffle ? "on" : "off"},
-                    {"communication", std::string(name_of(options_.schedules.front()->type))},
-                    {"compute", std::string(name_of(options_.program.compute))},
-                    {"round", optional_name(options_.program.round)},
+                    {"communication", std::string(name_of(wire_))},
+                    {"compute", std::string(name_of(options_.computation.compute))},
+                    {"round", optional_name(options_.computation.round)},
                     {"loss_scale", scaling == Kind::none    ? "none"
                                    : scaling == Kind::fixed ? "static"
                                                             : "dynamic"},
@@ -52,8 +52,8 @@ Checkpoint Trainer::checkpoint() {
 }
 
 void Trainer::for_each_tensor(const std::function<void(std::span<float> flat, std::size_t slot)>& use) {
-  std::vector<std::size_t> slot_of(program_.parameters().size());
-  for (std::size_t slot = 0; slot < slot_of.size(); ++slot) slot_of[program_.parameters()[slot].parameter] = slot;
+  std::vector<std::size_t> slot_of(computation_.parameters().size());
+  for (std::size_t slot = 0; slot < slot_of.size(); ++slot) slot_of[computation_.parameters()[slot].parameter] = slot;
   Variant& variant = replicas_.variants().front();
   std::vector<std::span<float>> buffers = variant.optimizer.tensors();
   buffers.insert(buffers.begin(), variant.weights.values());
@@ -73,8 +73,8 @@ void Trainer::save(const std::string& path) {
   CheckpointWriter writer(path, checkpoint());
   std::vector<float> plain;
   for_each_tensor([&](std::span<float> flat, std::size_t slot) {
-    plain.resize(program_.parameters()[slot].elements);
-    program_.to_plain(slot, flat, plain);
+    plain.resize(computation_.parameters()[slot].elements);
+    computation_.to_plain(slot, flat, plain);
     writer.write(plain);
   });
   writer.commit();
@@ -86,9 +86,9 @@ void Trainer::load(const std::string& path) {
   require_same_run(path, file, checkpoint());
   std::vector<float> plain;
   for_each_tensor([&](std::span<float> flat, std::size_t slot) {
-    plain.resize(program_.parameters()[slot].elements);
+    plain.resize(computation_.parameters()[slot].elements);
     reader.read(plain);
-    program_.to_storage(slot, plain, flat);
+    computation_.to_storage(slot, plain, flat);
   });
   Variant& variant = replicas_.variants().front();
   variant.optimizer.restore_steps(file.optimizer_steps);

@@ -18,14 +18,14 @@ namespace {
 struct Case {
   std::string name;
   std::string model;
-  ProgramOptions options;
+  ComputationOptions options;
 };
 
 class Determinism : public testing::TestWithParam<Case> {
  protected:
   static models::Graph graph() {
     if (GetParam().model != "dropout") return models::make_model({.name = GetParam().model, .batch = 3});
-    models::GraphBuilder builder("dropout", {.batch = 5, .channels = 3, .height = 9, .width = 9});
+    models::GraphBuilder builder("dropout", {5, 3, 9, 9});
     models::OperatorId x = builder.convolution("c", 0, {.channels = 20, .window = {.kernel = 3}, .bias = true});
     x = builder.max_pool("p", builder.relu("r", builder.batch_norm("b", x)), {.kernel = 3, .stride = 1, .padding = 1});
     x = builder.convolution("d", builder.dropout("drop", x, 0.3F), {.channels = 33, .window = {.kernel = 2}});
@@ -43,13 +43,15 @@ TEST_P(Determinism, OnFourWorkers) {
   const SampleNet net(graph, test::initial_parameters(graph, 1), GetParam().options);
   const models::Batch batch = batch_of(graph, test::oracle_batch(graph, 1, 0));
   // A replica's gradients begin one element after those of the one before, so at all places of a cache line.
-  const std::size_t stride = (net.program.elements() / 16 + 1) * 16 + 1;
+  const std::size_t stride = (net.computation.elements() / 16 + 1) * 16 + 1;
   MemoryBlock gradients(replicas * stride * sizeof(float));
   std::vector<StepOutput> outputs(replicas);
   WorkerPool pool(4);
   std::vector<std::unique_ptr<Workspace>> workspaces;
-  for (unsigned w = 0; w < pool.workers(); ++w) workspaces.push_back(std::make_unique<Workspace>(net.program));
-  const auto of_replica = [&](std::size_t r) { return gradients.floats().subspan(r * stride, net.program.elements()); };
+  for (unsigned w = 0; w < pool.workers(); ++w) workspaces.push_back(std::make_unique<Workspace>(net.computation));
+  const auto of_replica = [&](std::size_t r) {
+    return gradients.floats().subspan(r * stride, net.computation.elements());
+  };
   pool.for_each(replicas, [&](std::size_t r, unsigned worker) {
     outputs[r] = workspaces[worker]->step(net.weights, batch, {.dropout_seed = 5}, of_replica(r));
   });

@@ -27,7 +27,7 @@ models::Graph sequences(float drop_rate) {
 
 void expect_slopes(const models::Graph& graph) {
   SampleNet net(graph);
-  Workspace workspace(net.program);
+  Workspace workspace(net.computation);
   WorkerPool pool(1);
   std::vector<float> gradients = net.flat();
   const models::Batch batch = batch_of(graph, test::oracle_batch(graph, 1, 0));
@@ -39,7 +39,7 @@ void expect_slopes(const models::Graph& graph) {
     net.weights.prepare(pool);
     return workspace.forward(net.weights, batch, input).loss;
   };
-  for (const ParameterSlot& slot : net.program.parameters()) {
+  for (const ParameterSlot& slot : net.computation.parameters()) {
     const auto tensor = std::span(gradients).subspan(slot.offset, slot.elements);
     const double norm = std::sqrt(std::inner_product(tensor.begin(), tensor.end(), tensor.begin(), 0.0));
     for (std::uint64_t k = 0; k < 4; ++k) {
@@ -60,7 +60,7 @@ TEST(FiniteDifferences, WithDropout) { expect_slopes(sequences(0.4F)); }
 TEST(FiniteDifferences, OtherSeedsGiveOtherLosses) {
   const models::Graph graph = sequences(0.4F);
   const SampleNet net(graph);
-  Workspace workspace(net.program);
+  Workspace workspace(net.computation);
   const models::Batch batch = batch_of(graph, test::oracle_batch(graph, 1, 0));
   const double loss = workspace.forward(net.weights, batch, {.dropout_seed = 1}).loss;
   EXPECT_EQ(workspace.forward(net.weights, batch, {.dropout_seed = 1}).loss, loss);

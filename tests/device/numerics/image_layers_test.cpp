@@ -61,7 +61,7 @@ TEST(ImageLayers, Convolutions) {
       return builder.convolution("middle", from,
                                  {.channels = one.out, .window = one.window, .groups = one.groups, .bias = one.bias});
     };
-    expect_as_reference(between({.batch = 3, .channels = 2, .height = 13, .width = 10}, one.in, middle), seed++);
+    expect_as_reference(between({3, 2, 13, 10}, one.in, middle), seed++);
   }
 }
 
@@ -73,7 +73,7 @@ TEST(ImageLayers, MaxPools) {
       const auto middle = [&](GraphBuilder& builder, OperatorId from) {
         return builder.max_pool("middle", from, window);
       };
-      expect_as_reference(between({.batch = 2, .channels = 3, .height = 9, .width = 12}, channels, middle), seed++);
+      expect_as_reference(between({2, 3, 9, 12}, channels, middle), seed++);
     }
   }
 }
@@ -85,8 +85,8 @@ TEST(ImageLayers, AveragePoolsOfAnySize) {
     const auto middle = [&](GraphBuilder& builder, OperatorId from) {
       return builder.average_pool("middle", from, size);
     };
-    expect_as_reference(between({.batch = 2, .channels = 3, .height = 6, .width = 6}, 18, middle), seed);
-    expect_as_reference(between({.batch = 2, .channels = 3, .height = 2, .width = 6}, 18, middle), seed++);
+    expect_as_reference(between({2, 3, 6, 6}, 18, middle), seed);
+    expect_as_reference(between({2, 3, 2, 6}, 18, middle), seed++);
   }
 }
 
@@ -94,7 +94,7 @@ TEST(ImageLayers, BatchNormAlonePlusReluPlusRelu6) {
   std::uint64_t seed = 71;
   for (const std::uint32_t channels : {16U, 24U, 5U}) {
     SCOPED_TRACE(channels);
-    const models::Shape images{.batch = 4, .channels = 3, .height = 5, .width = 6};
+    const models::Shape images{4, 3, 5, 6};
     const auto alone = [](GraphBuilder& builder, OperatorId from) { return builder.batch_norm("bn", from); };
     const auto relu = [&](GraphBuilder& builder, OperatorId from) {
       return builder.relu("relu", alone(builder, from));
@@ -110,7 +110,7 @@ TEST(ImageLayers, BatchNormAlonePlusReluPlusRelu6) {
 
 /// Features far beyond both bounds of ReLU6.
 TEST(ImageLayers, Relu6PassesNothingBeyondItsBounds) {
-  GraphBuilder builder("test", {.batch = 4, .channels = 3, .height = 4, .width = 4});
+  GraphBuilder builder("test", {4, 3, 4, 4});
   OperatorId x = GraphBuilder::input();
   for (const char* name : {"c1", "c2", "c3", "c4"}) {  // each makes the values about 1.4 times as large
     x = builder.convolution(name, x, {.channels = 64, .window = {}});
@@ -127,7 +127,7 @@ TEST(ImageLayers, Relu6PassesNothingBeyondItsBounds) {
 
 /// Tensors with several consumers: their gradients add up, and nothing is written over that is still needed.
 TEST(ImageLayers, Forks) {
-  const models::Shape images{.batch = 2, .channels = 3, .height = 6, .width = 6};
+  const models::Shape images{2, 3, 6, 6};
   const models::ConvolutionOptions same{.channels = 16, .window = {.kernel = 3, .stride = 1, .padding = 1}};
   const std::vector<Middle> cases{
       [](GraphBuilder& b, OperatorId x) { return b.add("twice", x, x); },

@@ -35,7 +35,7 @@ class Sizes {
 };
 
 Graph features(Sizes& sizes, const std::function<OperatorId(GraphBuilder&, OperatorId)>& layer) {
-  GraphBuilder builder("features", {.batch = sizes.from(1, 6), .channels = sizes.from(1, 40)});
+  GraphBuilder builder("features", {sizes.from(1, 6), sizes.from(1, 40)});
   OperatorId x = builder.linear("first", GraphBuilder::input(), sizes.from(1, 70), sizes.flip());
   x = layer(builder, x);
   x = builder.linear("last", x, sizes.from(2, 11), true);
@@ -45,8 +45,7 @@ Graph features(Sizes& sizes, const std::function<OperatorId(GraphBuilder&, Opera
 /// Images between two convolutions, which like other layouts than the row-major one.
 Graph images(Sizes& sizes, const std::function<OperatorId(GraphBuilder&, OperatorId)>& layer) {
   const std::uint32_t side = sizes.from(7, 12);
-  GraphBuilder builder("images",
-                       {.batch = sizes.from(1, 3), .channels = sizes.from(1, 4), .height = side, .width = side});
+  GraphBuilder builder("images", {sizes.from(1, 3), sizes.from(1, 4), side, side});
   const models::Window window{.kernel = 3, .stride = sizes.from(1, 2), .padding = sizes.from(0, 1)};
   OperatorId x = builder.convolution("first", GraphBuilder::input(),
                                      {.channels = sizes.from(1, 33), .window = window, .bias = sizes.flip()});

@@ -1,4 +1,4 @@
-// Optimizers against an independent program (tests/data/oracle/optimizer_oracle.json: weights after five steps) and
+// Optimizers against an independent computation (tests/data/oracle/optimizer_oracle.json: weights after five steps) and
 // against the rules written out for one element.
 
 #include <gmock/gmock.h>

@@ -22,15 +22,15 @@ TEST_P(ProgramOracle, LossAndAllGradients) {
   const test::NetOracle oracle = test::net_oracle(GetParam());
   const models::Graph graph = oracle_graph(oracle);
   const SampleNet net(graph, oracle.seed);
-  Workspace workspace(net.program);
+  Workspace workspace(net.computation);
   std::vector<float> gradients = net.flat();
   const bool coarse = GetParam().starts_with("resnet");
   const models::Batch batch = batch_of(graph, test::oracle_batch(graph, oracle.seed, 0, coarse));
   const StepOutput output = workspace.step(net.weights, batch, {}, gradients);
   EXPECT_NEAR(output.loss, oracle.loss, 5e-6 * oracle.loss);
-  ASSERT_EQ(net.program.parameters().size(), oracle.gradients.size());
-  for (std::size_t i = 0; i < net.program.parameters().size(); ++i) {
-    const ParameterSlot& slot = net.program.parameters()[i];
+  ASSERT_EQ(net.computation.parameters().size(), oracle.gradients.size());
+  for (std::size_t i = 0; i < net.computation.parameters().size(); ++i) {
+    const ParameterSlot& slot = net.computation.parameters()[i];
     const test::OracleGradient& expected = oracle.gradients[slot.parameter];
     ASSERT_EQ(slot.name, expected.name);
     const test::OracleDeviation difference = test::deviation(expected, net.plain(i, gradients));

@@ -14,7 +14,7 @@ namespace hcclsim::device {
 
 namespace {
 
-std::function<double(double)> rounding(const ProgramOptions& options) {
+std::function<double(double)> rounding(const ComputationOptions& options) {
   if (!options.round) return {};
   return [type = *options.round, overflow = options.overflow](double value) {
     auto rounded = static_cast<float>(value);
@@ -25,7 +25,7 @@ std::function<double(double)> rounding(const ProgramOptions& options) {
 
 }  // namespace
 
-test::ReferenceOptions reference_options(const models::Graph& graph, const ProgramOptions& options,
+test::ReferenceOptions reference_options(const models::Graph& graph, const ComputationOptions& options,
                                          const StepInput& input) {
   return {.label_smoothing = options.label_smoothing,
           .loss_scale = input.loss_scale,
@@ -36,12 +36,12 @@ test::ReferenceOptions reference_options(const models::Graph& graph, const Progr
           .round = rounding(options)};
 }
 
-void expect_as_reference(const models::Graph& graph, std::uint64_t seed, const ProgramOptions& options) {
+void expect_as_reference(const models::Graph& graph, std::uint64_t seed, const ComputationOptions& options) {
   const StepInput input{.loss_scale = 4, .dropout_seed = 3 * seed};
   const std::vector<test::Tensor> parameters = test::initial_parameters(graph, seed);
   const SampleNet net(graph, parameters, options);
   const test::ReferenceBatch batch = test::oracle_batch(graph, seed, 0);
-  Workspace workspace(net.program);
+  Workspace workspace(net.computation);
   std::vector<float> gradients = net.flat();
   const StepOutput output = workspace.step(net.weights, batch_of(graph, batch), input, gradients);
 
@@ -53,8 +53,8 @@ void expect_as_reference(const models::Graph& graph, std::uint64_t seed, const P
   for (const test::Tensor& gradient : reference.gradients) {
     for (const double value : gradient) largest = std::max(largest, std::abs(value));
   }
-  for (std::size_t i = 0; i < net.program.parameters().size(); ++i) {
-    const ParameterSlot& slot = net.program.parameters()[i];
+  for (std::size_t i = 0; i < net.computation.parameters().size(); ++i) {
+    const ParameterSlot& slot = net.computation.parameters()[i];
     const test::Tensor& expected = reference.gradients[slot.parameter];
     const test::Tensor plain = net.plain(i, gradients);
     double difference = 0;

@@ -3,12 +3,12 @@
 #include <span>
 #include <vector>
 
-#include "device/numerics/program.hpp"
+#include "device/numerics/computation.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "models/lowering/lower.hpp"
 #include "tests/support/net_oracle.hpp"
 
-/// Networks to compute with in tests: the oracle's weights and batches, as a Program takes them.
+/// Networks to compute with in tests: the oracle's weights and batches, as a Computation takes them.
 namespace hcclsim::device {
 
 inline std::vector<std::uint32_t> production_order(const models::Graph& graph) {
@@ -24,13 +24,14 @@ inline models::Batch batch_of(const models::Graph& graph, const test::ReferenceB
           .labels = batch.labels};
 }
 
-/// Program and weights of a network, by default those of the recipe.
+/// Computation and weights of a network, by default those of the recipe.
 struct SampleNet {
-  SampleNet(const models::Graph& graph, const std::vector<test::Tensor>& parameters, const ProgramOptions& options = {})
-      : program(graph, production_order(graph), options), weights(program) {
-    for (std::size_t i = 0; i < program.parameters().size(); ++i) {
-      const test::Tensor& values = parameters[program.parameters()[i].parameter];
-      program.to_storage(i, std::vector<float>(values.begin(), values.end()), weights.values());
+  SampleNet(const models::Graph& graph, const std::vector<test::Tensor>& parameters,
+            const ComputationOptions& options = {})
+      : computation(graph, production_order(graph), options), weights(computation) {
+    for (std::size_t i = 0; i < computation.parameters().size(); ++i) {
+      const test::Tensor& values = parameters[computation.parameters()[i].parameter];
+      computation.to_storage(i, std::vector<float>(values.begin(), values.end()), weights.values());
     }
     WorkerPool pool(1);
     weights.prepare(pool);
@@ -38,15 +39,15 @@ struct SampleNet {
   explicit SampleNet(const models::Graph& graph, std::uint64_t seed = 1)
       : SampleNet(graph, test::initial_parameters(graph, seed)) {}
 
-  [[nodiscard]] std::vector<float> flat() const { return std::vector<float>(program.elements()); }
+  [[nodiscard]] std::vector<float> flat() const { return std::vector<float>(computation.elements()); }
   /// One parameter of a flat buffer, row-major.
   [[nodiscard]] test::Tensor plain(std::size_t gradient, std::span<const float> from) const {
-    std::vector<float> values(program.parameters()[gradient].elements);
-    program.to_plain(gradient, from, values);
+    std::vector<float> values(computation.parameters()[gradient].elements);
+    computation.to_plain(gradient, from, values);
     return {values.begin(), values.end()};
   }
 
-  Program program;
+  Computation computation;
   Weights weights;
 };
 

@@ -18,7 +18,7 @@ class TrainingOracle : public testing::TestWithParam<std::string> {
   models::Graph graph_ =
       models::make_model({.name = oracle_.model == "mlp" ? "mlp:64,128,96,10" : oracle_.model, .batch = oracle_.batch});
   SampleNet net_{graph_, oracle_.seed};
-  Workspace workspace_{net_.program};
+  Workspace workspace_{net_.computation};
   std::vector<float> gradients_ = net_.flat();
   WorkerPool pool_{2};
 };
@@ -26,7 +26,7 @@ class TrainingOracle : public testing::TestWithParam<std::string> {
 TEST_P(TrainingOracle, TenSteps) {
   const OptimizerSettings settings{
       .rule = models::Optimizer::momentum, .momentum = oracle_.momentum, .weight_decay = oracle_.weight_decay};
-  OptimizerState optimizer(settings, net_.program.parameters());
+  OptimizerState optimizer(settings, net_.computation.parameters());
   const models::Batch batch = batch_of(graph_, test::oracle_batch(graph_, oracle_.seed, 0));
   ASSERT_EQ(oracle_.sgd_losses.size(), 10);
   for (std::size_t t = 0; t < oracle_.sgd_losses.size(); ++t) {
@@ -36,8 +36,8 @@ TEST_P(TrainingOracle, TenSteps) {
     optimizer.step(pool_, net_.weights.values(), gradients_, 1, oracle_.learning_rate);
     net_.weights.prepare(pool_);
   }
-  for (std::size_t i = 0; i < net_.program.parameters().size(); ++i) {
-    const ParameterSlot& slot = net_.program.parameters()[i];
+  for (std::size_t i = 0; i < net_.computation.parameters().size(); ++i) {
+    const ParameterSlot& slot = net_.computation.parameters()[i];
     double squares = 0;
     for (const double value : net_.plain(i, net_.weights.values())) squares += value * value;
     const double expected = oracle_.sgd_norms[slot.parameter];
@@ -55,8 +55,8 @@ TEST_P(TrainingOracle, MeanOfFourReplicas) {
                 5e-6 * oracle_.replica_losses[r]);
     for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += gradients_[i] / static_cast<float>(replicas);
   }
-  for (std::size_t i = 0; i < net_.program.parameters().size(); ++i) {
-    const ParameterSlot& slot = net_.program.parameters()[i];
+  for (std::size_t i = 0; i < net_.computation.parameters().size(); ++i) {
+    const ParameterSlot& slot = net_.computation.parameters()[i];
     const test::OracleDeviation difference =
         test::deviation(oracle_.mean_gradients[slot.parameter], net_.plain(i, mean));
     EXPECT_LT(difference.norm, 1e-4) << slot.name;

@@ -82,7 +82,7 @@ TEST_F(Cifar10Test, FeedsANetworkOfAnotherSize) {
   EXPECT_THAT(dataset->describe(), HasSubstr("3x32x32 resized to 3x64x64"));
   const Batch batch = batch_of(*dataset, {0});
   ASSERT_EQ(batch.inputs.size(), 3 * 64 * 64);
-  EXPECT_NEAR(batch.inputs.front(), normal(pixel(0, 0)), 1e-6);
+  EXPECT_NEAR(batch.inputs.front().op, normal(pixel(0, 0)), 1e-6);
   EXPECT_NEAR(batch.inputs.back(), normal(pixel(0, 3071)), 1e-6);
   // Between the first two pixels: three quarters of the one, a quarter of the other.
   EXPECT_NEAR(batch.inputs[1], normal(0.75 * pixel(0, 0) + 0.25 * pixel(0, 1)), 1e-6);

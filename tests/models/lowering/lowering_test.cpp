@@ -21,7 +21,7 @@ namespace {
 /// Two images of 3x6x6; a, b: convolution 3x3 to 16 channels and batch norm; c, d: convolution 3x3 of stride 2 to 32
 /// channels and batch norm; e, f: shortcut 1x1 of stride 2 and batch norm; average pooling, linear to 10 classes.
 Graph small_network() {
-  GraphBuilder builder("small", {.batch = 2, .channels = 3, .height = 6, .width = 6});
+  GraphBuilder builder("small", {2, 3, 6, 6});
   OperatorId x = builder.convolution("a", GraphBuilder::input(), {.channels = 16, .window = {3, 1, 1}});
   x = builder.relu("r", builder.batch_norm("b", x));
   const OperatorId main = builder.batch_norm("d", builder.convolution("c", x, {.channels = 32, .window = {3, 2, 1}}));

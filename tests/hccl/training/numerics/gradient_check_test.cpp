@@ -23,7 +23,7 @@ std::vector<GradientSample> samples_of(const std::string& model, std::uint64_t s
   models::fill(batch, trainer->data(), numbers);
   device::Weights weights(trainer->replicas().variants().front().weights);
   device::WorkerPool pool(1);
-  return check_gradients(trainer->program(), weights, batch, {.loss_scale = loss_scale}, 10, seed, pool);
+  return check_gradients(trainer->computation(), weights, batch, {.loss_scale = loss_scale}, 10, seed, pool);
 }
 
 long count(const std::vector<GradientSample>& samples, SampleVerdict verdict) {

@@ -164,7 +164,7 @@ TEST(Trainer, LossScaleSavesSmallGradientsOnAnFp16Wire) {
     const auto trainer = make_trainer(setup);
     trainer->step(true);
     const ReductionCheck& check = trainer->reduction_check();
-    EXPECT_EQ(check.elements, trainer->program().elements());
+    EXPECT_EQ(check.elements, trainer->computation().elements());
     return static_cast<double>(check.vanished) / static_cast<double>(check.elements);
   };
   EXPECT_EQ(vanished(DataType::fp32, "none"), 0);
@@ -179,7 +179,7 @@ TEST(Trainer, OverflowOnTheWireIsNoWrongReduction) {
   for (const device::Overflow overflow : {device::Overflow::infinity, device::Overflow::saturate}) {
     TrainingSetup setup = setup_of("lenet", 3);
     setup.wire = DataType::fp16;
-    setup.options.program.overflow = overflow;
+    setup.options.computation.overflow = overflow;
     for (const bool large : {false, true}) {
       setup.options.loss_scale = device::LossScaler::parse(large ? "static:1048576" : "static:256");
       const auto trainer = make_trainer(setup);
@@ -222,7 +222,7 @@ TEST(Trainer, DynamicLossScaleSkipsStepsThatOverflowAndGoesOn) {
   for (const device::Overflow overflow : {device::Overflow::infinity, device::Overflow::saturate}) {
     TrainingSetup setup = setup_of("lenet", 2);
     setup.wire = DataType::fp16;
-    setup.options.program.overflow = overflow;
+    setup.options.computation.overflow = overflow;
     setup.options.loss_scale = device::LossScaler::parse("dynamic:1048576:2");
     setup.options.learning_rate = device::LearningRate(1e-4);
     const auto trainer = make_trainer(setup);

@@ -1,4 +1,4 @@
-#include "device/numerics/program.hpp"
+#include "device/numerics/computation.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +31,7 @@ void copy_in_layout(const dnnl::engine& engine, const onednn::Layout& from_layou
 }
 
 /// Refuses what cannot be.
-const ProgramOptions& checked(const ProgramOptions& options) {
+const ComputationOptions& checked(const ComputationOptions& options) {
   if (!(options.label_smoothing >= 0 && options.label_smoothing < 1)) {
     bad_input("option", "label smoothing must be at least 0 and less than 1, got {}", options.label_smoothing);
   }
@@ -64,33 +64,35 @@ bool bf16_supported() {
   return (has & needed) == needed;
 }
 
-Program::Program(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options)
+Computation::Computation(models::Graph graph, std::span<const std::uint32_t> production_order,
+                         const ComputationOptions& options)
     : plan_(std::make_shared<const onednn::Plan>(
           onednn::Planner(std::move(graph), production_order, checked(options)).finish())) {}
 
-const models::Graph& Program::graph() const { return plan_->graph; }
+const models::Graph& Computation::graph() const { return plan_->graph; }
 
-std::span<const ParameterSlot> Program::parameters() const { return plan_->slots; }
+std::span<const ParameterSlot> Computation::parameters() const { return plan_->slots; }
 
-std::uint64_t Program::elements() const { return plan_->elements; }
+std::uint64_t Computation::elements() const { return plan_->elements; }
 
-Bytes Program::workspace_bytes() const { return plan_->block_bytes; }
+Bytes Computation::workspace_bytes() const { return plan_->block_bytes; }
 
-Bytes Program::weights_bytes() const { return onednn::WeightMemory::bytes(*plan_); }
+Bytes Computation::weights_bytes() const { return onednn::WeightMemory::bytes(*plan_); }
 
-void Program::to_storage(std::size_t gradient, std::span<const float> plain, std::span<float> flat) const {
+void Computation::to_storage(std::size_t gradient, std::span<const float> plain, std::span<float> flat) const {
   const onednn::Storage& storage = plan_->storage[gradient];
   copy_in_layout(plan_->engine, storage.plain, plain.data(), storage.layout,
                  flat.data() + plan_->slots[gradient].offset);
 }
 
-void Program::to_plain(std::size_t gradient, std::span<const float> flat, std::span<float> plain) const {
+void Computation::to_plain(std::size_t gradient, std::span<const float> flat, std::span<float> plain) const {
   const onednn::Storage& storage = plan_->storage[gradient];
   copy_in_layout(plan_->engine, storage.layout, flat.data() + plan_->slots[gradient].offset, storage.plain,
                  plain.data());
 }
 
-Weights::Weights(const Program& program) : memory_(std::make_unique<onednn::WeightMemory>(program.plan())) {}
+Weights::Weights(const Computation& computation)
+    : memory_(std::make_unique<onednn::WeightMemory>(computation.plan())) {}
 
 Weights::Weights(const Weights& other) : memory_(std::make_unique<onednn::WeightMemory>(*other.memory_)) {}
 
@@ -104,17 +106,18 @@ std::span<const float> Weights::values() const { return std::as_const(*memory_).
 
 void Weights::prepare(WorkerPool& pool) { memory_->prepare(pool); }
 
-void initialise(const Program& program, std::uint64_t seed, WorkerPool& pool, Weights& weights) {
-  pool.for_each(program.parameters().size(), [&](std::size_t gradient, unsigned) {
-    const ParameterSlot& slot = program.parameters()[gradient];
+void initialise(const Computation& computation, std::uint64_t seed, WorkerPool& pool, Weights& weights) {
+  pool.for_each(computation.parameters().size(), [&](std::size_t gradient, unsigned) {
+    const ParameterSlot& slot = computation.parameters()[gradient];
     std::vector<float> plain(slot.elements);
-    models::initial_weights(program.graph(), slot.parameter, seed, plain);
-    program.to_storage(gradient, plain, weights.values());
+    models::initial_weights(computation.graph(), slot.parameter, seed, plain);
+    computation.to_storage(gradient, plain, weights.values());
   });
   weights.prepare(pool);
 }
 
-Workspace::Workspace(const Program& program) : binding_(std::make_unique<onednn::Binding>(program.plan())) {}
+Workspace::Workspace(const Computation& computation)
+    : binding_(std::make_unique<onednn::Binding>(computation.plan())) {}
 
 Workspace::~Workspace() = default;
 

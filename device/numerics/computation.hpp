@@ -14,8 +14,8 @@
 
 /// Forward and backward pass of a network with real numbers, on oneDNN.
 ///
-/// A Program is the network made ready once: primitives, layouts, and the place of every tensor. It never changes, so
-/// all workers share it. Weights hold the parameters of one or of many identical replicas. A Workspace is what one
+/// A Computation is the network made ready once: primitives, layouts, and the place of every tensor. It never changes,
+/// so all workers share it. Weights hold the parameters of one or of many identical replicas. A Workspace is what one
 /// worker needs to run one replica at a time: activations, their gradients, scratch. The gradients of the parameters go
 /// into a flat buffer that the caller owns, one per replica.
 ///
@@ -37,7 +37,7 @@ class Binding;
 class WeightMemory;
 }  // namespace onednn
 
-struct ProgramOptions {
+struct ComputationOptions {
   DataType compute = DataType::fp32;       ///< of activations and of their gradients: fp32 or bf16
   std::optional<DataType> round = {};      ///< fp16 or bf16, if compute is fp32
   Overflow overflow = Overflow::infinity;  ///< of `round`
@@ -47,13 +47,13 @@ struct ProgramOptions {
 /// Whether this processor computes in bf16.
 [[nodiscard]] bool bf16_supported();
 
-class Program {
+class Computation {
  public:
   /// Makes everything ready: tens of milliseconds for a network like ResNet50. `production_order`: all parameter
   /// indices in the order in which the backward pass completes their gradients. Throws Error(bad_input) of kind
   /// "numerics" for what cannot be computed, "option" for label smoothing out of range, "dtype" for types that do not
   /// go together or that this processor has not.
-  Program(models::Graph graph, std::span<const std::uint32_t> production_order, const ProgramOptions& options);
+  Computation(models::Graph graph, std::span<const std::uint32_t> production_order, const ComputationOptions& options);
 
   [[nodiscard]] const models::Graph& graph() const;
   /// One per parameter, production order.
@@ -81,7 +81,7 @@ class Program {
 class Weights {
  public:
   /// All zero.
-  explicit Weights(const Program& program);
+  explicit Weights(const Computation& computation);
   Weights(const Weights& other);
   Weights(Weights&& other) noexcept;
   Weights& operator=(const Weights&) = delete;
@@ -99,7 +99,7 @@ class Weights {
 };
 
 /// Sets the weights that training starts from (models/initial_weights.hpp), and prepares them.
-void initialise(const Program& program, std::uint64_t seed, WorkerPool& pool, Weights& weights);
+void initialise(const Computation& computation, std::uint64_t seed, WorkerPool& pool, Weights& weights);
 
 struct StepInput {
   float loss_scale = 1;            ///< the gradients are those of loss · loss_scale
@@ -115,7 +115,7 @@ struct StepOutput {
 /// Runs replicas on one thread, one at a time.
 class Workspace {
  public:
-  explicit Workspace(const Program& program);
+  explicit Workspace(const Computation& computation);
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
   ~Workspace();

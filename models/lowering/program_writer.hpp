@@ -1,26 +1,24 @@
 #pragma once
 
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "models/lowering/lower.hpp"
+#include "models/program.hpp"
 
 /// Records kernels and the tensors between them. Reading and writing a tensor counts its bytes as the kernel's traffic
 /// and stretches the tensor's life to the kernel, so that both always agree.
 namespace hcclsim::models {
 
-using TensorId = std::uint32_t;
-inline constexpr TensorId no_tensor = std::numeric_limits<TensorId>::max();
-
-class StepWriter {
+class ProgramWriter {
  public:
   /// Starts the next kernel; what follows describes it. The reference is valid until the next launch.
   Kernel& launch(std::string_view op, std::string_view what, Phase phase, KernelClass kind, DataType dtype);
+  /// Kernels that are launched from now on come from this operator.
+  void enter(OperatorId op) { op_ = op; }
   /// The kernel last launched, and its index.
-  [[nodiscard]] Kernel& kernel() { return step_.kernels.back(); }
-  [[nodiscard]] std::uint32_t kernel_index() const { return static_cast<std::uint32_t>(step_.kernels.size() - 1); }
+  [[nodiscard]] Kernel& kernel() { return program_.kernels.back(); }
+  [[nodiscard]] std::uint32_t kernel_index() const { return static_cast<std::uint32_t>(program_.kernels.size() - 1); }
 
   /// A tensor that exists before the first kernel.
   TensorId input(Bytes bytes);
@@ -39,10 +37,11 @@ class StepWriter {
   /// Notes a fused operator in the name: "+relu".
   void fused(std::string_view what);
 
-  [[nodiscard]] Step& step() { return step_; }
+  [[nodiscard]] Program& program() { return program_; }
 
  private:
-  Step step_;
+  Program program_;
+  OperatorId op_ = no_operator;
 };
 
 }  // namespace hcclsim::models

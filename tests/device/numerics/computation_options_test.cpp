@@ -27,12 +27,12 @@ struct Result {
   std::vector<test::Tensor> gradients;  ///< production order, row-major
 };
 
-Result step(const models::Graph& graph, const ProgramOptions& options, const StepInput& input = {}) {
+Result step(const models::Graph& graph, const ComputationOptions& options, const StepInput& input = {}) {
   const SampleNet net(graph, test::initial_parameters(graph, 1), options);
-  Workspace workspace(net.program);
+  Workspace workspace(net.computation);
   Result result{.output = {}, .flat = net.flat(), .gradients = {}};
   result.output = workspace.step(net.weights, batch_of(graph, test::oracle_batch(graph, 1, 0)), input, result.flat);
-  for (std::size_t i = 0; i < net.program.parameters().size(); ++i) {
+  for (std::size_t i = 0; i < net.computation.parameters().size(); ++i) {
     result.gradients.push_back(net.plain(i, result.flat));
   }
   return result;
@@ -56,7 +56,7 @@ double distance(const std::vector<test::Tensor>& left, const std::vector<test::T
   return std::sqrt(std::max(squares, 0.0) / product(right, right));
 }
 
-std::vector<test::Tensor> reference_gradients(const models::Graph& graph, const ProgramOptions& options) {
+std::vector<test::Tensor> reference_gradients(const models::Graph& graph, const ComputationOptions& options) {
   test::ReferenceStep reference =
       test::reference_step(graph, test::initial_parameters(graph, 1), test::oracle_batch(graph, 1, 0),
                            reference_options(graph, options, {}));
@@ -83,7 +83,7 @@ TEST_P(RoundedPrograms, GradientsCanBeStored) {
 
 TEST_P(RoundedPrograms, IsWhereTheReferenceRounds) {
   const models::Graph graph = sample_graph(GetParam().model);
-  const ProgramOptions options{.round = GetParam().type};
+  const ComputationOptions options{.round = GetParam().type};
   const Result rounded = step(graph, options);
   const std::vector<test::Tensor> exact = reference_gradients(graph, {});
   const std::vector<test::Tensor> same = reference_gradients(graph, options);
@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(RoundedProgram, LossScaleSavesSmallGradients) {
   const models::Graph graph = sample_graph("lenet");
-  const ProgramOptions fp16{.round = DataType::fp16};
+  const ComputationOptions fp16{.round = DataType::fp16};
   // Gradients so small that fp16 has no numbers for them, and the same scaled back into its range.
   const Result lost = step(graph, fp16, {.loss_scale = 0x1p-30F});
   EXPECT_EQ(product(lost.gradients, lost.gradients), 0);
@@ -127,9 +127,9 @@ TEST(RoundedProgram, OverflowIsReportedAndSaturates) {
 
 TEST(RoundedProgram, RefusesOtherTypes) {
   const models::Graph graph = sample_graph("lenet");
-  const auto refused = [&](const ProgramOptions& options) -> std::string {
+  const auto refused = [&](const ComputationOptions& options) -> std::string {
     try {
-      const Program program(graph, production_order(graph), options);
+      const Computation computation(graph, production_order(graph), options);
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), "dtype");
       EXPECT_EQ(error.code(), ErrorCode::bad_input);
@@ -146,7 +146,7 @@ TEST(LabelSmoothing, RefusedOutOfRange) {
   const models::Graph graph = sample_graph("lenet");
   for (const float smoothing : {-0.1F, 1.0F, std::nanf("")}) {
     try {
-      const Program program(graph, production_order(graph), {.label_smoothing = smoothing});
+      const Computation computation(graph, production_order(graph), {.label_smoothing = smoothing});
       ADD_FAILURE() << smoothing << " accepted";
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr("label smoothing must be at least 0 and less than 1"));

@@ -1,4 +1,4 @@
-#include "device/numerics/program.hpp"
+#include "device/numerics/computation.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,8 +30,8 @@ models::Batch oracle_batch(const models::Graph& graph, std::uint64_t first) {
 }
 
 Flat step(const SampleNet& net, Workspace& workspace, std::uint64_t first, const StepInput& input = {}) {
-  Flat gradients(net.program.elements(), -1.0F);
-  workspace.step(net.weights, oracle_batch(net.program.graph(), first), input, gradients);
+  Flat gradients(net.computation.elements(), -1.0F);
+  workspace.step(net.weights, oracle_batch(net.computation.graph(), first), input, gradients);
   return gradients;
 }
 
@@ -39,63 +39,63 @@ bool same_bits(const Flat& left, const Flat& right) {
   return left.size() == right.size() && std::memcmp(left.data(), right.data(), left.size() * sizeof(float)) == 0;
 }
 
-TEST(Program, SlotsFollowEachOtherInProductionOrder) {
+TEST(Computation, SlotsFollowEachOtherInProductionOrder) {
   const models::Graph graph = small_residual();
-  const Program program(graph, production_order(graph), {});
+  const Computation computation(graph, production_order(graph), {});
   std::uint64_t offset = 0;
-  for (const ParameterSlot& slot : program.parameters()) {
+  for (const ParameterSlot& slot : computation.parameters()) {
     EXPECT_EQ(slot.name, graph.parameters[slot.parameter].name);
     EXPECT_EQ(slot.elements, graph.parameters[slot.parameter].elements);
     EXPECT_EQ(slot.norm_or_bias, graph.parameters[slot.parameter].shape.size() == 1) << slot.name;
     EXPECT_EQ(slot.offset, offset) << slot.name;
     offset += slot.elements;
   }
-  EXPECT_EQ(offset, program.elements());
-  EXPECT_EQ(program.elements(), graph.parameter_elements());
-  EXPECT_EQ(program.parameters().front().name, "fc.bias");
+  EXPECT_EQ(offset, computation.elements());
+  EXPECT_EQ(computation.elements(), graph.parameter_elements());
+  EXPECT_EQ(computation.parameters().front().name, "fc.bias");
 }
 
-TEST(Program, RowMajorToStorageAndBackIsExact) {
+TEST(Computation, RowMajorToStorageAndBackIsExact) {
   for (const char* name : {"lenet", "mobilenet_v2", "resnet18"}) {
     const models::Graph graph = models::make_model({.name = name, .batch = 1, .input = 64, .classes = 11});
-    const Program program(graph, production_order(graph), {});
-    Flat flat(program.elements(), -1.0F);
+    const Computation computation(graph, production_order(graph), {});
+    Flat flat(computation.elements(), -1.0F);
     std::uint32_t next = 0;
     std::vector<Flat> plain;
-    for (std::size_t i = 0; i < program.parameters().size(); ++i) {
-      Flat& values = plain.emplace_back(program.parameters()[i].elements);
+    for (std::size_t i = 0; i < computation.parameters().size(); ++i) {
+      Flat& values = plain.emplace_back(computation.parameters()[i].elements);
       for (float& value : values) value = static_cast<float>(next++ % (1U << 24U));
-      program.to_storage(i, values, flat);
+      computation.to_storage(i, values, flat);
     }
     EXPECT_EQ(std::ranges::count(flat, -1.0F), 0) << name << ": elements are left out";
     for (std::size_t i = 0; i < plain.size(); ++i) {
       Flat back(plain[i].size());
-      program.to_plain(i, flat, back);
-      EXPECT_TRUE(same_bits(back, plain[i])) << name << ' ' << program.parameters()[i].name;
+      computation.to_plain(i, flat, back);
+      EXPECT_TRUE(same_bits(back, plain[i])) << name << ' ' << computation.parameters()[i].name;
     }
   }
 }
 
-TEST(Program, EveryStepHasTheSameBits) {
+TEST(Computation, EveryStepHasTheSameBits) {
   const SampleNet net(small_residual());
-  Workspace workspace(net.program);
+  Workspace workspace(net.computation);
   const Flat first = step(net, workspace, 0);
   EXPECT_FALSE(same_bits(step(net, workspace, 4), first));
-  workspace.forward(net.weights, oracle_batch(net.program.graph(), 8), {});
+  workspace.forward(net.weights, oracle_batch(net.computation.graph(), 8), {});
   EXPECT_TRUE(same_bits(step(net, workspace, 0), first));
-  Workspace other(net.program);
+  Workspace other(net.computation);
   EXPECT_TRUE(same_bits(step(net, other, 0), first));
   const SampleNet again(small_residual());
-  Workspace another(again.program);
+  Workspace another(again.computation);
   EXPECT_TRUE(same_bits(step(again, another, 0), first));
 }
 
-TEST(Program, WorkersAtTheSameTimeHaveTheBitsOfOneAlone) {
+TEST(Computation, WorkersAtTheSameTimeHaveTheBitsOfOneAlone) {
   constexpr std::size_t replicas = 12;
   const SampleNet net(small_residual());
   std::vector<Flat> alone;
   {
-    Workspace workspace(net.program);
+    Workspace workspace(net.computation);
     for (std::size_t i = 0; i < replicas; ++i) alone.push_back(step(net, workspace, 4 * i));
   }
   for (unsigned workers = 1; workers <= 4; ++workers) {
@@ -103,7 +103,7 @@ TEST(Program, WorkersAtTheSameTimeHaveTheBitsOfOneAlone) {
     SampleNet shared(small_residual());
     shared.weights.prepare(pool);
     std::vector<std::unique_ptr<Workspace>> workspaces;
-    for (unsigned i = 0; i < workers; ++i) workspaces.push_back(std::make_unique<Workspace>(shared.program));
+    for (unsigned i = 0; i < workers; ++i) workspaces.push_back(std::make_unique<Workspace>(shared.computation));
     std::vector<Flat> found(replicas);
     pool.for_each(replicas, [&](std::size_t replica, unsigned worker) {
       found[replica] = step(shared, *workspaces[worker], 4 * replica);
@@ -112,11 +112,11 @@ TEST(Program, WorkersAtTheSameTimeHaveTheBitsOfOneAlone) {
   }
 }
 
-TEST(Program, AForkOfWeightsIsItsOwn) {
+TEST(Computation, AForkOfWeightsIsItsOwn) {
   SampleNet net(small_residual());
   Weights fork(net.weights);
-  Workspace workspace(net.program);
-  const models::Batch batch = oracle_batch(net.program.graph(), 0);
+  Workspace workspace(net.computation);
+  const models::Batch batch = oracle_batch(net.computation.graph(), 0);
   const double loss = workspace.forward(net.weights, batch, {}).loss;
   EXPECT_EQ(workspace.forward(fork, batch, {}).loss, loss);
   for (float& value : fork.values()) value *= 0.5F;
@@ -128,10 +128,10 @@ TEST(Program, AForkOfWeightsIsItsOwn) {
   EXPECT_EQ(workspace.forward(fork, batch, {}).loss, other);
 }
 
-TEST(Program, ForwardHasTheLossOfAStep) {
+TEST(Computation, ForwardHasTheLossOfAStep) {
   const SampleNet net(small_residual());
-  Workspace workspace(net.program);
-  const models::Batch batch = oracle_batch(net.program.graph(), 0);
+  Workspace workspace(net.computation);
+  const models::Batch batch = oracle_batch(net.computation.graph(), 0);
   Flat gradients = net.flat();
   const StepOutput whole = workspace.step(net.weights, batch, {}, gradients);
   const StepOutput forward = workspace.forward(net.weights, batch, {});
@@ -139,23 +139,23 @@ TEST(Program, ForwardHasTheLossOfAStep) {
   EXPECT_EQ(forward.correct, whole.correct);
 }
 
-TEST(Program, LossScaleMultipliesGradientsAlone) {
+TEST(Computation, LossScaleMultipliesGradientsAlone) {
   const SampleNet net(small_residual());
-  Workspace workspace(net.program);
+  Workspace workspace(net.computation);
   Flat expected = step(net, workspace, 0);
   for (float& value : expected) value *= 1024;
   EXPECT_TRUE(same_bits(step(net, workspace, 0, {.loss_scale = 1024}), expected));
 }
 
 /// Offsets in flat buffers are whatever the parameters before give: kernels must take any.
-TEST(Program, GradientsAtAnyAddress) {
+TEST(Computation, GradientsAtAnyAddress) {
   const SampleNet net(small_residual());
-  Workspace workspace(net.program);
+  Workspace workspace(net.computation);
   const Flat expected = step(net, workspace, 0);
   for (std::size_t shift = 1; shift < 16; ++shift) {
-    Flat shifted(net.program.elements() + 16, -1.0F);
-    workspace.step(net.weights, oracle_batch(net.program.graph(), 0), {},
-                   std::span(shifted).subspan(shift, net.program.elements()));
+    Flat shifted(net.computation.elements() + 16, -1.0F);
+    workspace.step(net.weights, oracle_batch(net.computation.graph(), 0), {},
+                   std::span(shifted).subspan(shift, net.computation.elements()));
     EXPECT_EQ(std::memcmp(shifted.data() + shift, expected.data(), expected.size() * sizeof(float)), 0) << shift;
     EXPECT_EQ(shifted[shift - 1], -1.0F);
     EXPECT_EQ(shifted[shift + expected.size()], -1.0F);
@@ -163,18 +163,18 @@ TEST(Program, GradientsAtAnyAddress) {
 }
 
 /// Inverted residuals, depthwise convolutions, ReLU6, channels that are no multiple of a vector.
-TEST(Program, MobileNetAgreesWithDoublePrecision) {
+TEST(Computation, MobileNetAgreesWithDoublePrecision) {
   const models::Graph graph = models::make_model({.name = "mobilenet_v2", .batch = 2, .input = 64, .classes = 10});
   const std::vector<test::Tensor> parameters = test::initial_parameters(graph, 3);
   const test::ReferenceBatch batch = test::oracle_batch(graph, 3, 0, true);
   const test::ReferenceStep expected = test::reference_step(graph, parameters, batch, reference_options(graph, {}, {}));
   const SampleNet net(graph, parameters);
-  Workspace workspace(net.program);
+  Workspace workspace(net.computation);
   Flat gradients = net.flat();
   const StepOutput output = workspace.step(net.weights, batch_of(graph, batch), {}, gradients);
   EXPECT_NEAR(output.loss, expected.loss, 1e-4 * expected.loss);
-  for (std::size_t i = 0; i < net.program.parameters().size(); ++i) {
-    const ParameterSlot& slot = net.program.parameters()[i];
+  for (std::size_t i = 0; i < net.computation.parameters().size(); ++i) {
+    const ParameterSlot& slot = net.computation.parameters()[i];
     const test::Tensor found = net.plain(i, gradients);
     double difference = 0;
     double squares = 0;
@@ -195,7 +195,7 @@ double slope_along_gradients(SampleNet& net, Workspace& workspace, const models:
   WorkerPool pool(1);
   const Flat start(net.weights.values().begin(), net.weights.values().end());
   const auto loss_at = [&](double length) {
-    for (const ParameterSlot& slot : net.program.parameters()) {
+    for (const ParameterSlot& slot : net.computation.parameters()) {
       const std::span<const float> gradient = std::span(gradients).subspan(slot.offset, slot.elements);
       const auto factor = static_cast<float>(length / norm(pool, gradient, 1));
       for (std::size_t k = 0; k < gradient.size(); ++k) {
@@ -208,47 +208,47 @@ double slope_along_gradients(SampleNet& net, Workspace& workspace, const models:
   return (loss_at(distance) - loss_at(-distance)) / (2 * distance);
 }
 
-TEST(Program, GradientsOfAlexNetAreThoseOfFiniteDifferences) {
+TEST(Computation, GradientsOfAlexNetAreThoseOfFiniteDifferences) {
   const models::Graph graph = models::make_model({.name = "alexnet", .batch = 1, .input = 64, .classes = 10});
   SampleNet net(graph);
-  Workspace workspace(net.program);
+  Workspace workspace(net.computation);
   const models::Batch batch = oracle_batch(graph, 0);
   Flat gradients = net.flat();
   workspace.step(net.weights, batch, {}, gradients);
   WorkerPool pool(1);
   double expected = 0;
-  for (const ParameterSlot& slot : net.program.parameters()) {
+  for (const ParameterSlot& slot : net.computation.parameters()) {
     expected += norm(pool, std::span(gradients).subspan(slot.offset, slot.elements), 1);
   }
   EXPECT_NEAR(slope_along_gradients(net, workspace, batch, gradients, 2e-4), expected, 1e-2 * expected);
 }
 
-TEST(Program, FiguresOfMemory) {
+TEST(Computation, FiguresOfMemory) {
   const models::Graph graph = small_residual();
-  const Program program(graph, production_order(graph), {});
-  EXPECT_GE(program.weights_bytes(), 4 * program.elements());
-  EXPECT_GT(program.workspace_bytes(), 4 * graph.operators.front().output.elements());
+  const Computation computation(graph, production_order(graph), {});
+  EXPECT_GE(computation.weights_bytes(), 4 * computation.elements());
+  EXPECT_GT(computation.workspace_bytes(), 4 * graph.operators.front().shape().elements());
 }
 
-TEST(Program, WhatDoesNotFitIsRefused) {
+TEST(Computation, WhatDoesNotFitIsRefused) {
   const SampleNet net(small_residual(4));
   const SampleNet other(small_residual(2));
-  Workspace workspace(net.program);
+  Workspace workspace(net.computation);
   Flat gradients = net.flat();
-  const models::Batch batch = oracle_batch(other.program.graph(), 0);
+  const models::Batch batch = oracle_batch(other.computation.graph(), 0);
   EXPECT_THROW(workspace.step(net.weights, batch, {}, gradients), Error);
-  EXPECT_THROW(workspace.step(other.weights, oracle_batch(net.program.graph(), 0), {}, gradients), Error);
+  EXPECT_THROW(workspace.step(other.weights, oracle_batch(net.computation.graph(), 0), {}, gradients), Error);
   Flat few(3);
-  EXPECT_THROW(workspace.step(net.weights, oracle_batch(net.program.graph(), 0), {}, few), Error);
+  EXPECT_THROW(workspace.step(net.weights, oracle_batch(net.computation.graph(), 0), {}, few), Error);
 }
 
-TEST(Program, ParametersBesideTheLossAreRefused) {
-  models::GraphBuilder builder("test", {.batch = 2, .channels = 4});
+TEST(Computation, ParametersBesideTheLossAreRefused) {
+  models::GraphBuilder builder("test", {2, 4});
   const models::OperatorId used = builder.linear("used", models::GraphBuilder::input(), 3, true);
   builder.linear("unused", models::GraphBuilder::input(), 3, false);
   const models::Graph graph = std::move(builder).finish(used);
   try {
-    const Program program(graph, std::vector<std::uint32_t>{1, 0, 2}, {});
+    const Computation computation(graph, std::vector<std::uint32_t>{1, 0, 2}, {});
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_input);

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "device/hbm.hpp"
+#include "device/soc.hpp"
+#include "models/graph.hpp"
+#include "models/lowering/lower.hpp"
+#include "models/lowering/updates.hpp"
+#include "models/profile.hpp"
+#include "models/program.hpp"
+
+/// The Program of a network or of a measured profile on an NPU: with the duration of every kernel.
+namespace hcclsim::device {
+
+struct ProgramOptions {
+  models::Amp amp = models::Amp::o2;
+  models::Fusion fusion = models::Fusion::full;
+  models::Optimizer optimizer = models::Optimizer::momentum;
+  DataType gradient_type = DataType::fp32;  ///< as communicated: fp32, fp16 or bf16
+  models::GradientChecks checks{};          ///< of dynamic loss scaling and clipping
+};
+
+/// Kernels with the times of the cost model. What the user should know about the figures is added to `notes`. Throws
+/// Error(bad_input, "dtype") for a type that the SoC cannot compute in or that gradients cannot have.
+[[nodiscard]] models::Program make_program(const models::Graph& graph, const Soc& soc, const ProgramOptions& options,
+                                           std::vector<std::string>& notes);
+
+/// The step of a measured profile: one kernel up to each ready time, so that gradients are complete when they were
+/// measured to be; sizes are as communicated. Updates follow the cost model. The profile tells nothing of the forward
+/// pass, the activations or the parameter order (taken as the reverse of production order): notes say so.
+/// Throws Error(bad_input, "profile") if a size is not a multiple of the element's.
+[[nodiscard]] models::Program make_program(const models::GradientProfile& profile, const Soc& soc,
+                                           const ProgramOptions& options, std::vector<std::string>& notes);
+
+/// HBM of an NPU that runs the program, with `communication_buffers` for all of its communicators.
+[[nodiscard]] HbmAccount hbm_account(const models::Program& program, Bytes communication_buffers);
+
+}  // namespace hcclsim::device

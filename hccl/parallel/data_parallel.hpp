@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "hccl/parallel/plan.hpp"
+
+/// The Plan of data parallelism.
+namespace hcclsim::hccl {
+
+/// Chooses and builds the schedule of a collective of a group, or of a message between two ranks (send_recv).
+using ScheduleMaker = std::function<std::shared_ptr<const Schedule>(const Communicator&, const Operation&)>;
+
+struct DataParallelOptions {
+  Rank ranks = 1;                   ///< replicas: the first NPUs of the cluster
+  std::vector<Segment> segments{};  ///< cover the gradients
+  bool hcom_parallel = false;
+  /// What the communication operators of the program name by number. The gradients are reduced over all ranks.
+  std::vector<GroupFamily> families{};
+};
+
+/// Forward, backward, one allreduce per segment, update. Communication operators of the program run in the
+/// communication stream: each waits for the kernel that makes its input, and who reads its output waits for it.
+///
+/// With `hcom_parallel` a segment's allreduce starts when its last gradient is ready and the one before it has ended,
+/// and updates run in a stream of their own, each waiting for its own segment only (the pass behind the option moves
+/// everything after an allreduce into new streams). Without it the allreduces follow the backward pass in series, and
+/// all updates follow the last of them.
+///
+/// Dynamic loss scaling and clipping put the program's checks between reduction and update, in the stream of the
+/// updates: those of a gradient wait for what its update would wait for, so with `hcom_parallel` they run beside the
+/// backward pass too. When all are done, the overflow flag is reduced in the communication stream, and the factor of
+/// the clip is computed from the norms: every rank has the whole of every reduced gradient, so the norm needs no
+/// communication. No update starts before both. A Plan does not know whether a step overflows: one whose update is
+/// skipped is timed like any other.
+///
+/// Kernels of the two streams run side by side at full speed: cores and HBM are not shared between streams.
+[[nodiscard]] Plan data_parallel_plan(std::shared_ptr<const models::Program> program,
+                                      const DataParallelOptions& options, const ScheduleMaker& make_schedule);
+
+}  // namespace hcclsim::hccl

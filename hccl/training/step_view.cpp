@@ -1,0 +1,210 @@
+#include "hccl/training/step_view.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "base/error.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+bool is_step_kernel(StepPhase phase) { return phase == StepPhase::forward || phase == StepPhase::backward; }
+
+/// Calls visit(span, purpose) for the kernels and the communication of a rank.
+template <typename Visit>
+void visit_spans(const Plan& plan, const sim::Trace& trace, Rank rank, const Visit& visit) {
+  for (const sim::Span& span : trace.spans()) {
+    if (span.rank != rank || (span.kind != sim::SpanKind::kernel && span.kind != sim::SpanKind::collective)) continue;
+    const SpanPurpose purpose = purpose_of(plan, span);
+    if (purpose.task != nullptr) visit(span, purpose);
+  }
+}
+
+/// HBM of the Plan's tensors over the spans of an iteration.
+class Memory {
+ public:
+  explicit Memory(const Role& role) : ends_of_task_(role.tasks.size() + 1, 0) {
+    for (std::size_t t = 0; t < role.tasks.size(); ++t) {
+      const auto* block = std::get_if<KernelBlock>(&role.tasks[t].work);
+      ends_of_task_[t + 1] = ends_of_task_[t] + (block == nullptr ? 1 : block->count);
+    }
+    begun_.resize(ends_of_task_.back(), 0);
+    ended_.resize(ends_of_task_.back(), 0);
+    for (const PlanTensor& tensor : role.tensors) {
+      begun_[place(tensor.begin)] += tensor.bytes;
+      ended_[place(tensor.end)] += tensor.bytes;
+    }
+  }
+
+  void add(const sim::Span& span) {
+    const std::size_t at = place({span.id.task, span.id.part});
+    changes_.push_back({span.start, begun_[at], 0, span.kind == sim::SpanKind::kernel});
+    changes_.push_back({span.end, 0, ended_[at], false});
+  }
+
+  /// Dates since `zero`.
+  [[nodiscard]] std::vector<MemoryPoint> points(Seconds zero) && {
+    std::stable_sort(changes_.begin(), changes_.end(),
+                     [](const Change& a, const Change& b) { return a.date < b.date; });
+    std::vector<MemoryPoint> points;
+    Bytes live = 0;
+    for (const Change& change : changes_) {
+      live = live + change.begun - change.ended;
+      const bool differs = points.empty() || points.back().bytes != live;
+      if (change.shown && differs) points.push_back({change.date - zero, live});
+    }
+    return points;
+  }
+
+ private:
+  struct Change {
+    Seconds date;
+    Bytes begun;
+    Bytes ended;
+    bool shown;
+  };
+  [[nodiscard]] std::size_t place(TaskPart at) const { return ends_of_task_[at.task] + at.part; }
+
+  std::vector<std::size_t> ends_of_task_;  // places before each task
+  std::vector<Bytes> begun_;               // at each place
+  std::vector<Bytes> ended_;
+  std::vector<Change> changes_;
+};
+
+}  // namespace
+
+SpanPurpose purpose_of(const Plan& plan, const sim::Span& span) {
+  if (span.rank >= plan.ranks()) return {};
+  const Role& role = plan.role(span.rank);
+  if (span.id.task >= role.tasks.size()) return {};
+  const PlanTask& task = role.tasks[span.id.task];
+  return {&task, task.purpose.phase, task.purpose.segment, role.streams[task.stream]};
+}
+
+StepView::StepView(const Plan& plan, const sim::Trace& trace, Rank rank) {
+  add_points(plan, trace, rank);
+  if (iterations.empty()) internal_error("rank {} is not in the trace", rank);
+  const IterationPoints& last = iterations.back();
+  fp_start = last.fp_start;
+  fp_end = last.fp_end - fp_start;
+  bp_start = last.bp_start - fp_start;
+  bp_end = last.bp_end - fp_start;
+  iteration_end = last.iteration_end - fp_start;
+  add_last_iteration(plan, trace, rank);
+}
+
+void StepView::add_points(const Plan& plan, const sim::Trace& trace, Rank rank) {
+  constexpr Seconds none = std::numeric_limits<Seconds>::infinity();
+  visit_spans(plan, trace, rank, [&](const sim::Span& span, const SpanPurpose& purpose) {
+    const auto index = static_cast<std::size_t>(span.id.iteration);
+    if (index >= iterations.size()) {
+      IterationPoints fresh;
+      fresh.fp_start = fresh.bp_start = none;
+      fresh.fp_end = -none;
+      iterations.resize(index + 1, fresh);
+    }
+    IterationPoints& points = iterations[index];
+    points.iteration_end = std::max(points.iteration_end, span.end);
+    if (purpose.phase == StepPhase::reduction) {
+      points.allreduces.resize(std::max<std::size_t>(points.allreduces.size(), purpose.segment + 1));
+      points.allreduces[purpose.segment] = {span.start, span.end};
+    } else if (span.kind == sim::SpanKind::collective) {
+      if (purpose.phase == StepPhase::check) points.overflow_flag = {span.start, span.end};
+    } else if (is_step_kernel(purpose.phase)) {
+      points.fp_start = std::min(points.fp_start, span.start);
+      points.bp_end = std::max(points.bp_end, span.end);
+      if (purpose.phase == StepPhase::forward) points.fp_end = std::max(points.fp_end, span.end);
+      if (purpose.phase == StepPhase::backward) points.bp_start = std::min(points.bp_start, span.start);
+    }
+  });
+  for (IterationPoints& points : iterations) {
+    points.fp_end = std::max(points.fp_end, points.fp_start);
+    points.bp_start = std::min(points.bp_start, points.bp_end);
+  }
+}
+
+void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Rank rank) {
+  const Role& role = plan.role(rank);
+  const auto last = static_cast<std::int32_t>(iterations.size()) - 1;
+  std::vector<Interval> kernels;
+  std::vector<Interval> behind;  // checks and updates
+  std::vector<Interval> communication;
+  std::vector<Interval> check_kernels;
+  std::vector<Seconds> kernel_ends(role.program->kernels.size(), fp_start);
+  std::optional<std::uint32_t> flag;
+  Memory memory(role);
+  visit_spans(plan, trace, rank, [&](const sim::Span& span, const SpanPurpose& purpose) {
+    if (span.id.iteration != last) return;
+    const Interval interval{span.start, span.end};
+    memory.add(span);
+    if (span.kind == sim::SpanKind::collective) {
+      communication.push_back(interval);
+      if (purpose.phase == StepPhase::check) flag = std::get<CollectiveTask>(purpose.task->work).collective;
+      return;
+    }
+    kernels.push_back(interval);
+    kernel_ends[std::get<KernelBlock>(purpose.task->work).first + span.id.part] = span.end;
+    if (!is_step_kernel(purpose.phase)) behind.push_back(interval);
+    if (purpose.phase == StepPhase::check) check_kernels.push_back(interval);
+  });
+  const std::vector<Interval> busy = unite(std::move(kernels));
+  communication = unite(std::move(communication));
+  computing = length(busy);
+  communicating = length(communication);
+  exposed = communicating - overlap(communication, busy);
+  update = length(unite(std::move(behind)));
+  for (const models::Gradient& gradient : role.program->gradients) {
+    gradient_ready.push_back(kernel_ends.at(gradient.kernel) - fp_start);
+  }
+  if (!role.tensors.empty()) {
+    activations = std::move(memory).points(fp_start);
+    std::erase_if(activations, [&](const MemoryPoint& point) { return point.date >= bp_end; });
+    if (!activations.empty() && activations.back().bytes > 0) activations.push_back({bp_end, 0});
+  }
+  if (!check_kernels.empty()) {
+    checks.emplace();
+    checks->start = check_kernels.front().start - fp_start;
+    checks->kernels_end = check_kernels.back().end - fp_start;
+    checks->end = checks->kernels_end;
+  }
+  if (checks.has_value() && flag.has_value()) {
+    const Interval span = *iterations.back().overflow_flag;
+    checks->algorithm = plan.collectives[*flag].algorithm();
+    checks->flag = {span.start - fp_start, span.end - fp_start};
+    checks->end = std::max(checks->end, checks->flag.end);
+  }
+  add_segments(plan, busy);
+}
+
+void StepView::add_segments(const Plan& plan, const std::vector<Interval>& busy) {
+  const IterationPoints& points = iterations.back();
+  Bytes total = 0;
+  for (const PlannedCollective& collective : plan.collectives) {
+    if (collective.segment != Purpose::none) total += collective.operation.payload();
+  }
+  for (std::uint32_t number = 0; number < plan.collectives.size(); ++number) {
+    const PlannedCollective& collective = plan.collectives[number];
+    if (collective.segment == Purpose::none) continue;
+    const Interval span = points.allreduces.at(collective.segment);
+    const Seconds time = span.length();
+    const double ranks = collective.operation.ranks;
+    SegmentFigures figures{.segment = plan.segments[collective.segment],
+                           .collective = number,
+                           .bytes = collective.operation.payload(),
+                           .algorithm = collective.algorithm(),
+                           .start = span.start - fp_start,
+                           .end = span.end - fp_start};
+    figures.share = total == 0 ? 0 : static_cast<double>(figures.bytes) / static_cast<double>(total);
+    for (std::uint32_t g = figures.segment.first; g <= figures.segment.last; ++g) {
+      figures.ready = std::max(figures.ready, gradient_ready[g]);
+    }
+    figures.hidden = time > 0 ? overlap({span}, busy) / time : 0;
+    figures.algbw = time > 0 ? static_cast<double>(figures.bytes) / time : 0;
+    figures.busbw = figures.algbw * 2 * (ranks - 1) / ranks;
+    segments.push_back(std::move(figures));
+  }
+}
+
+}  // namespace hcclsim::hccl

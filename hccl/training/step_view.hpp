@@ -1,0 +1,96 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "hccl/parallel/plan.hpp"
+#include "hccl/training/intervals.hpp"
+#include "sim/trace.hpp"
+
+/// What one rank's spans say of a Plan: the one place where figures are made of a trace. A span names its task, and the
+/// Plan says what the task is there for.
+namespace hcclsim::hccl {
+
+/// What a span of a Plan's trace shows.
+struct SpanPurpose {
+  const PlanTask* task = nullptr;
+  StepPhase phase = StepPhase::forward;
+  std::uint32_t segment = Purpose::none;  ///< of gradients, of a reduction
+  StreamKind stream = StreamKind::compute;
+};
+/// Null task: the span is of no task of the Plan.
+[[nodiscard]] SpanPurpose purpose_of(const Plan& plan, const sim::Span& span);
+
+/// The trace points of one iteration in the words of msprof and of the vendor's split guide; dates of the trace.
+struct IterationPoints {
+  Seconds fp_start = 0;
+  Seconds fp_end = 0;                       ///< the last forward kernel ends; fp_start if there is none
+  Seconds bp_start = 0;                     ///< the first kernel of the backward pass starts; bp_end if there is none
+  Seconds bp_end = 0;                       ///< the last kernel of forward and backward ends
+  std::vector<Interval> allreduces;         ///< in the order of segments
+  std::optional<Interval> overflow_flag{};  ///< of dynamic loss scaling
+  Seconds iteration_end = 0;                ///< kernels and communication have ended
+};
+
+struct SegmentFigures {
+  Segment segment;
+  std::uint32_t collective = 0;  ///< index into Plan::collectives
+  Bytes bytes = 0;   ///< on the wire, before the algorithm multiplies them
+  double share = 0;  ///< fraction of all bytes
+  std::string algorithm;
+  // Seconds since fp_start of the last iteration.
+  Seconds ready = 0;  ///< last gradient is there
+  Seconds start = 0;
+  Seconds end = 0;
+  double hidden = 0;  ///< fraction of the time during which the NPU computes
+  double algbw = 0;   ///< bytes / time, bytes per second
+  double busbw = 0;   ///< algbw · 2(n−1)/n
+};
+
+/// What dynamic loss scaling and clipping do between the reduction of the gradients and their update.
+struct GradientCheckTimes {
+  Seconds start = 0;        ///< of the first check
+  Seconds end = 0;          ///< nothing keeps the updates any longer
+  Seconds kernels_end = 0;  ///< of the last check, or of the kernel that makes the clip's factor
+  std::string algorithm;    ///< of the allreduce of the overflow flag; empty: there is no flag
+  Interval flag{};
+};
+
+/// Bytes of the Plan's tensors from a date on.
+struct MemoryPoint {
+  Seconds date = 0;
+  Bytes bytes = 0;
+};
+
+/// Figures of one rank. Dates but those of `iterations` are seconds since fp_start of the last iteration.
+struct StepView {
+  StepView() = default;
+  /// The rank must be in the trace. A step needs a kernel of forward or backward.
+  StepView(const Plan& plan, const sim::Trace& trace, Rank rank);
+
+  std::vector<IterationPoints> iterations;
+  Seconds fp_start = 0;  ///< of the last iteration, in the trace's clock
+  Seconds fp_end = 0;    ///< 0 if there is no forward kernel
+  Seconds bp_start = 0;
+  Seconds bp_end = 0;
+  Seconds iteration_end = 0;
+  Seconds computing = 0;      ///< time during which a compute or update stream is busy
+  Seconds communicating = 0;  ///< time during which a collective or a message is under way, the flag's too
+  Seconds exposed = 0;        ///< the part of it during which nothing is computed
+  Seconds update = 0;         ///< time of checks and of the optimizer's kernels after bp_end or beside it
+  std::vector<SegmentFigures> segments;
+  std::optional<GradientCheckTimes> checks;
+  std::vector<Seconds> gradient_ready;  ///< production order
+  /// Whenever it changes with the start of a kernel; empty if the Plan knows of no tensors. The last one is none, at
+  /// bp_end.
+  std::vector<MemoryPoint> activations;
+
+ private:
+  void add_points(const Plan& plan, const sim::Trace& trace, Rank rank);
+  void add_last_iteration(const Plan& plan, const sim::Trace& trace, Rank rank);
+  void add_segments(const Plan& plan, const std::vector<Interval>& computing_periods);
+};
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "models/lowering/kernel.hpp"
+
+/// What one rank launches in a training step, before anything is said about streams and groups. Kernels come from a
+/// graph (lowering/lower.hpp) or from a measurement (profile.hpp). The program names no rank: all ranks that do the
+/// same share one.
+namespace hcclsim::models {
+
+/// A parameter's gradient as it goes into communication. Index 0 in production order is complete first.
+struct Gradient {
+  std::string name;             ///< of its parameter
+  std::uint32_t parameter = 0;  ///< index in parameter order (forward order)
+  std::uint64_t elements = 0;
+  DataType dtype = DataType::fp32;
+  std::uint32_t kernel = 0;  ///< it is complete when this kernel has ended
+};
+
+/// A tensor that lives in HBM from the start of its first kernel to the end of its last one: activation, mask, batch
+/// statistics or gradient of an activation. Weights, weight casts and parameter gradients are not among them.
+struct LiveTensor {
+  Bytes bytes = 0;
+  std::uint32_t first_kernel = 0;  ///< that produces it; kernel 0 for the input batch, which is there before
+  std::uint32_t last_kernel = 0;
+};
+
+/// A kernel reads a tensor.
+struct TensorRead {
+  TensorId tensor = 0;
+  std::uint32_t kernel = 0;
+};
+
+struct Program {
+  std::string title;        ///< "ResNet50 v1.5"
+  std::uint32_t batch = 0;  ///< samples per micro-batch on this NPU; 0 if a profile does not tell
+  /// In launch order: those of a micro-batch, forward then backward, and behind them those of once per step: checks of
+  /// all gradients in production order, the factor of a clip, updates in production order.
+  std::vector<Kernel> kernels;
+  std::uint32_t micro_batch_kernels = 0;  ///< how many of them are of a micro-batch
+  std::vector<Gradient> gradients;        ///< production order
+  std::vector<LiveTensor> tensors;
+  std::vector<TensorRead> reads;  ///< in the order of the kernels
+  bool overflow_flag = false;     ///< no update starts before a flag of 4 bytes has been reduced over all ranks
+
+  // HBM for the whole step.
+  Bytes weights = 0;         ///< all parameters in master_type()
+  Bytes weight_casts = 0;    ///< copies of weights in activation_type(), made by cast kernels; 0 if the types are equal
+  Bytes gradient_bytes = 0;  ///< gradients, what they are cast to, and what checks of them leave
+  Bytes optimizer_state = 0;
+
+  [[nodiscard]] std::span<const Kernel> micro_batch() const { return {kernels.data(), micro_batch_kernels}; }
+  [[nodiscard]] std::span<Kernel> micro_batch() { return {kernels.data(), micro_batch_kernels}; }
+  [[nodiscard]] std::span<const Kernel> once_per_step() const {
+    return std::span(kernels).subspan(micro_batch_kernels);
+  }
+  /// Type in which gradients are communicated.
+  [[nodiscard]] DataType gradient_type() const { return gradients.front().dtype; }
+  /// Bytes of each gradient as it is communicated, production order.
+  [[nodiscard]] std::vector<Bytes> gradient_sizes() const;
+};
+
+/// Bytes of the tensors that are alive during each kernel of a micro-batch.
+[[nodiscard]] std::vector<Bytes> live_bytes(const Program& program);
+/// The greatest of them.
+[[nodiscard]] Bytes peak_live_bytes(const Program& program);
+
+}  // namespace hcclsim::models

@@ -1,0 +1,24 @@
+#include "models/tensor.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <numeric>
+
+namespace hcclsim::models {
+
+std::uint64_t Shape::elements() const {
+  return std::accumulate(sizes_.begin(), sizes_.end(), std::uint64_t{1}, std::multiplies<>());
+}
+
+std::string to_string(const Shape& shape) {
+  std::size_t shown = shape.rank();
+  while (shown > 2 && shape.size(shown - 1) == 1) --shown;
+  std::string text;
+  for (std::size_t axis = 0; axis < shown; ++axis) {
+    text += fmt::format("{}{}", axis == 0 ? "" : "x", shape.size(axis));
+  }
+  return text;
+}
+
+}  // namespace hcclsim::models
