@@ -67,11 +67,8 @@ sim::LinkKind kind_of(const std::string& name) {
   return name == "SIO" ? sim::LinkKind::sio : sim::LinkKind::other;
 }
 
-struct Total {
-  double count = 0;
-  Seconds time = 0;
-};
-using Totals = std::map<std::pair<sim::LinkKind, Bytes>, Total>;
+/// Transfers with the time of all of them.
+using Totals = std::map<std::pair<sim::LinkKind, Bytes>, MeasuredTransfer>;
 
 void add_distribution(const Json& sizes, sim::LinkKind kind, const std::string& file, Totals& totals) {
   constexpr double mebibyte = 0x1p20;
@@ -83,7 +80,8 @@ void add_distribution(const Json& sizes, sim::LinkKind kind, const std::string& 
       bad_input("log", "{}: Size Distribution of {}: '{}': {} must be a size in MB and [number, milliseconds]", file,
                 name_of(kind), size_text, entry.dump());
     }
-    Total& total = totals[{kind, static_cast<Bytes>(std::llround(*size * mebibyte))}];
+    const auto bytes = static_cast<Bytes>(std::llround(*size * mebibyte));
+    MeasuredTransfer& total = totals.try_emplace({kind, bytes}, MeasuredTransfer{kind, bytes}).first->second;
     total.count += entry[0].get<double>();
     total.time += entry[1].get<double>() * 1e-3;
   }
@@ -146,8 +144,9 @@ std::vector<MeasuredTransfer> parse_communication(std::string_view text, const s
     bad_input("log", "{}: no Size Distribution of RDMA, HCCS, PCIE or SIO in any 'Communication Bandwidth Info'", file);
   }
   std::vector<MeasuredTransfer> transfers;
-  for (const auto& [key, total] : totals) {
-    transfers.push_back({key.first, key.second, total.time / total.count, total.count});
+  for (auto& [key, total] : totals) {
+    total.time /= total.count;
+    transfers.push_back(total);
   }
   return transfers;
 }

@@ -120,19 +120,19 @@ std::string pack(std::size_t point, const Outcome& outcome) {
   return frame_of(fields.dump()) + frame_of(outcome.result) + frame_of(outcome.error);
 }
 
-LoaderMessage unpack(std::string message) {
+/// The number of the point, and what came of it.
+std::pair<std::size_t, Outcome> unpack(std::string message) {
   const Json fields = Json::parse(take_message(message).value());
-  LoaderMessage unpacked;
-  fields["point"].get_to(unpacked.point);
-  fields["id"].get_to(unpacked.outcome.id);
-  fields["ok"].get_to(unpacked.outcome.ok);
-  unpacked.outcome.figures = figures_of(fields["figures"]);
-  fields["error_kind"].get_to(unpacked.outcome.error_kind);
-  fields["exit_status"].get_to(unpacked.outcome.exit_status);
-  fields["wall_s"].get_to(unpacked.outcome.wall_s);
-  unpacked.outcome.result = take_message(message).value();
-  unpacked.outcome.error = take_message(message).value();
-  return unpacked;
+  Outcome outcome;
+  fields["id"].get_to(outcome.id);
+  fields["ok"].get_to(outcome.ok);
+  outcome.figures = figures_of(fields["figures"]);
+  fields["error_kind"].get_to(outcome.error_kind);
+  fields["exit_status"].get_to(outcome.exit_status);
+  fields["wall_s"].get_to(outcome.wall_s);
+  outcome.result = take_message(message).value();
+  outcome.error = take_message(message).value();
+  return {fields["point"].get<std::size_t>(), std::move(outcome)};
 }
 
 /// The loader's life.
@@ -173,21 +173,22 @@ void Loader::send(std::size_t point) {
 
 void Loader::finish() { send_message(socket_, ""); }
 
-std::vector<LoaderMessage> Loader::receive() {
+std::vector<Outcome> Loader::receive() {
   std::array<char, 1U << 16U> buffer{};
   const ssize_t count = ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) ended_ = true;
   if (count > 0) received_.append(buffer.data(), static_cast<std::size_t>(count));
-  std::vector<LoaderMessage> messages;
+  std::vector<Outcome> outcomes;
   while (const auto message = take_message(received_)) {
     if (message->empty()) {
       loaded_ = true;
       continue;
     }
-    messages.push_back(unpack(*message));
-    std::erase(outstanding_, messages.back().point);
+    auto [point, outcome] = unpack(*message);
+    outcomes.push_back(std::move(outcome));
+    std::erase(outstanding_, point);
   }
-  return messages;
+  return outcomes;
 }
 
 std::optional<Outcome> Loader::failure() {

@@ -29,12 +29,6 @@ using LoadGroup = std::function<ComputePoint(const Point& first)>;
 /// Errors of this kind say that a point was interrupted: it is put back and not recorded.
 inline constexpr const char* interrupted_kind = "interrupted";
 
-/// What a loader sends: number of the point, and what came of it.
-struct LoaderMessage {
-  std::size_t point = 0;
-  Outcome outcome;
-};
-
 class Loader {
  public:
   /// Starts the process; `points` must outlive it.
@@ -53,8 +47,8 @@ class Loader {
 
   /// The file to poll for reading.
   [[nodiscard]] int file() const { return socket_; }
-  /// Takes what has arrived; call it when the file can be read. Afterwards ended() may be true.
-  [[nodiscard]] std::vector<LoaderMessage> receive();
+  /// Takes what came of points and has arrived; call it when the file can be read. Afterwards ended() may be true.
+  [[nodiscard]] std::vector<Outcome> receive();
   [[nodiscard]] bool ended() const { return ended_; }
   /// After ended(): what the process died of, if it did not end as it was told to.
   [[nodiscard]] std::optional<Outcome> failure();

@@ -152,13 +152,13 @@ class Runner {
         ++worker;
         continue;
       }
-      for (LoaderMessage& message : worker->loader->receive()) {
-        if (message.outcome.error_kind == interrupted_kind) {
-          given_back.push_back(message.outcome.id);
+      for (Outcome& outcome : worker->loader->receive()) {
+        if (outcome.error_kind == interrupted_kind) {
+          given_back.push_back(outcome.id);
           continue;
         }
-        mean_s_ = mean_s_ > 0 ? (mean_s_ + message.outcome.wall_s) / 2 : message.outcome.wall_s;
-        outcomes.push_back(std::move(message.outcome));
+        mean_s_ = mean_s_ > 0 ? (mean_s_ + outcome.wall_s) / 2 : outcome.wall_s;
+        outcomes.push_back(std::move(outcome));
       }
       if (worker->loader->ended()) {
         bury(*worker, outcomes, given_back);

@@ -1,5 +1,6 @@
 #include "study/sweep/store.hpp"
 
+#include <SQLiteCpp/Database.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -8,7 +9,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -40,6 +40,18 @@ constexpr std::string_view identity_columns = "id, command, inputs, platform, pl
 constexpr std::string_view finished_columns =
     "status, result, error, error_kind, exit_status, finished_s, wall_s, step_time_s, images_per_s, "
     "exposed_communication_s, hbm_peak_bytes, time_s, algbw_Bps, busbw_Bps";
+
+std::string add_identity() {
+  return fmt::format("INSERT OR IGNORE INTO points ({}) VALUES (?, ?, ?, ?, ?, ?)", identity_columns);
+}
+
+/// Stores what came of a point of this status; its id is the last parameter.
+std::string finish_where(std::string_view status) {
+  return fmt::format(
+      "UPDATE points SET owner = NULL, ({}) = (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) "
+      "WHERE id = ?15 AND ({})",
+      finished_columns, status);
+}
 
 /// The NPUs of a run, or the ranks of a collective's measurements, which all have the same.
 constexpr std::string_view npus_of_result =
@@ -91,14 +103,14 @@ PointStatus parse_status(const std::string& name) {
   return PointStatus::failed;
 }
 
-/// Whether the header of the file is that of a sweep database in write-ahead mode.
+/// Whether the file is a sweep database in write-ahead mode.
 bool has_write_ahead_log(const std::string& path) {
-  constexpr std::size_t read_version = 19;
-  constexpr std::size_t application = 68;
-  std::array<char, 100> header{};
-  std::ifstream file(path, std::ios::binary);
-  return file.read(header.data(), header.size()) && header.at(read_version) == 2 &&
-         std::string_view(header.data(), header.size()).substr(application, 4) == "hcSP";
+  try {
+    const SQLite::Header header = SQLite::Database::getHeaderInfo(path);
+    return header.fileFormatReadVersion == 2 && header.applicationId == application_id;
+  } catch (const SQLite::Exception&) {  // there is no such file, or it has no header
+    return false;
+  }
 }
 
 /// Takes the file's log into the file without the memory that processes of one machine share, which in exclusive mode
@@ -107,12 +119,6 @@ void leave_write_ahead(const Database& database) {
   database.execute("PRAGMA locking_mode = EXCLUSIVE");
   database.set_journal(Journal::rollback);
   database.execute("PRAGMA locking_mode = NORMAL");
-}
-
-/// The first column of the only row.
-std::int64_t integer_of(const Database& database, std::string_view query) {
-  Statement statement(database, query);
-  return statement.step() ? statement.integer(0) : 0;
 }
 
 }  // namespace
@@ -146,7 +152,7 @@ SweepStore::SweepStore(const std::string& path, Access access)
   // points.
   database_.set_journal(journal);
   database_.execute("PRAGMA synchronous = NORMAL");
-  owner_ = integer_of(database_, "SELECT random() & 0x7fffffffffffffff");  // one that is never met again
+  owner_ = database_.integer("SELECT random() & 0x7fffffffffffffff");  // one that is never met again
   keep_alive();
   void_claims_of_the_dead();
 }
@@ -155,25 +161,22 @@ SweepStore::~SweepStore() {
   if (owner_ == 0) return;
   try {
     Statement(database_, "UPDATE points SET status = 'waiting', owner = NULL WHERE status = 'running' AND owner = ?")
-        .bind(1, owner_)
-        .run();
-    Statement(database_, "DELETE FROM sweeps WHERE id = ?").bind(1, owner_).run();
+        .run({owner_});
+    Statement(database_, "DELETE FROM sweeps WHERE id = ?").run({owner_});
     database_.execute("PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE");
   } catch (const Error&) {  // another process uses the file, or it cannot be written: claims of the dead are void
   }
 }
 
 void SweepStore::make_tables() {
-  Transaction transaction(database_);
-  const bool empty = integer_of(database_, "SELECT count(*) FROM sqlite_master") == 0 &&
-                     integer_of(database_, "PRAGMA application_id") == 0 &&
-                     integer_of(database_, "PRAGMA user_version") == 0;
-  if (empty) {
+  database_.change([&] {
+    const bool empty = database_.integer("SELECT count(*) FROM sqlite_master") == 0 &&
+                       database_.integer("PRAGMA application_id") == 0 && database_.integer("PRAGMA user_version") == 0;
+    if (!empty) return;
     database_.execute(tables);
     database_.execute(
         fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, format_version));
-  }
-  transaction.commit();
+  });
   check_format();
 }
 
@@ -182,10 +185,10 @@ void SweepStore::check_format() const {
   if (std::filesystem::file_size(database_.path(), error) == 0 && !error) {
     bad_input("database", "{}: the file is empty; `hcclsim sweep run` fills it", database_.path());
   }
-  if (integer_of(database_, "PRAGMA application_id") != application_id) {
+  if (database_.integer("PRAGMA application_id") != application_id) {
     bad_input("database", "{}: this is no sweep database; give the name of one, or of a new file", database_.path());
   }
-  const std::int64_t version = integer_of(database_, "PRAGMA user_version");
+  const std::int64_t version = database_.integer("PRAGMA user_version");
   if (version != format_version) {
     bad_input("database", "{}: its format has version {}, this hcclsim knows {}; use the hcclsim that wrote it",
               database_.path(), version, format_version);
@@ -193,87 +196,69 @@ void SweepStore::check_format() const {
 }
 
 void SweepStore::add(const std::vector<Point>& points) {
-  Transaction transaction(database_);
-  Statement insert(database_,
-                   fmt::format("INSERT OR IGNORE INTO points ({}) VALUES (?, ?, ?, ?, ?, ?)", identity_columns));
-  for (const Point& point : points) {
-    insert.bind(1, point.id).bind(2, point.command);
-    insert.bind(3, point.inputs.dump());
-    insert.bind(4, point.files.at("platform")).bind(5, point.hashes.at("platform")).bind(6, point.version).run();
-  }
-  transaction.commit();
+  database_.change([&] {
+    Statement insert(database_, add_identity());
+    for (const Point& point : points) {
+      insert.run({point.id, point.command, point.inputs.dump(), point.files.at("platform"), point.hashes.at("platform"),
+                  point.version});
+    }
+  });
 }
 
 void SweepStore::retry(const std::vector<std::string>& ids) {
-  Transaction transaction(database_);
-  Statement update(database_, "UPDATE points SET status = 'waiting' WHERE id = ? AND status = 'failed'");
-  for (const std::string& id : ids) update.bind(1, id).run();
-  transaction.commit();
+  database_.change([&] {
+    Statement update(database_, "UPDATE points SET status = 'waiting' WHERE id = ? AND status = 'failed'");
+    for (const std::string& id : ids) update.run({id});
+  });
 }
 
 std::vector<PointStatus> SweepStore::statuses(const std::vector<std::string>& ids) {
   std::vector<PointStatus> statuses;
   Statement select(database_, "SELECT status FROM points WHERE id = ?");
   for (const std::string& id : ids) {
-    select.bind(1, id);
+    select.bind({id});
     if (!select.step()) bad_input("database", "{}: point {} has disappeared", database_.path(), id);
     statuses.push_back(parse_status(select.text(0)));
-    static_cast<void>(select.step());
   }
   return statuses;
 }
 
 bool SweepStore::claim(const std::string& id) {
-  Statement(database_, "UPDATE points SET status = 'running', owner = ? WHERE id = ? AND status = 'waiting'")
-      .bind(1, owner_)
-      .bind(2, id)
-      .run();
-  return database_.changes() == 1;
+  Statement update(database_, "UPDATE points SET status = 'running', owner = ? WHERE id = ? AND status = 'waiting'");
+  return update.run({owner_, id}) == 1;
 }
 
 void SweepStore::finish(const std::vector<Outcome>& outcomes) {
   if (outcomes.empty()) return;
-  Transaction transaction(database_);
-  Statement update(database_, fmt::format("UPDATE points SET owner = NULL, ({}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                                          "?, ?) WHERE id = ? AND status != 'done'",
-                                          finished_columns));
-  for (const Outcome& outcome : outcomes) {
-    int parameter = 1;
-    const auto text = [&](const std::string& value, bool given) {
-      if (given) {
-        update.bind(parameter++, value);
-      } else {
-        update.bind_null(parameter++);
+  const auto text_if = [](bool given, const std::string& text) { return given ? SqlValue(text) : SqlValue(); };
+  database_.change([&] {
+    Statement update(database_, finish_where("status != 'done'"));
+    for (const Outcome& outcome : outcomes) {
+      std::vector<SqlValue> values{std::string(name_of(outcome.ok ? PointStatus::done : PointStatus::failed)),
+                                   text_if(outcome.ok, outcome.result),
+                                   text_if(!outcome.ok, outcome.error),
+                                   text_if(!outcome.ok, outcome.error_kind),
+                                   outcome.exit_status,
+                                   now_s(),
+                                   outcome.wall_s};
+      for (const std::string_view column : figure_columns) {
+        const auto found = std::find_if(outcome.figures.begin(), outcome.figures.end(),
+                                        [&](const auto& figure) { return figure.first == column; });
+        values.push_back(found == outcome.figures.end() ? SqlValue() : found->second);
       }
-    };
-    update.bind(parameter++, name_of(outcome.ok ? PointStatus::done : PointStatus::failed));
-    text(outcome.result, outcome.ok);
-    text(outcome.error, !outcome.ok);
-    text(outcome.error_kind, !outcome.ok);
-    update.bind(parameter++, std::int64_t{outcome.exit_status});
-    update.bind(parameter++, now_s());
-    update.bind(parameter++, outcome.wall_s);
-    for (const std::string_view column : figure_columns) {
-      const auto found = std::find_if(outcome.figures.begin(), outcome.figures.end(),
-                                      [&](const auto& figure) { return figure.first == column; });
-      if (found == outcome.figures.end()) {
-        update.bind_null(parameter++);
-      } else {
-        update.bind(parameter++, found->second);
-      }
+      values.emplace_back(outcome.id);
+      update.run(values);
     }
-    update.bind(parameter, outcome.id).run();
-  }
-  transaction.commit();
+  });
 }
 
 void SweepStore::release(const std::vector<std::string>& ids) {
-  Transaction transaction(database_);
-  Statement update(
-      database_,
-      "UPDATE points SET status = 'waiting', owner = NULL WHERE id = ? AND status = 'running' AND owner = ?");
-  for (const std::string& id : ids) update.bind(1, id).bind(2, owner_).run();
-  transaction.commit();
+  database_.change([&] {
+    Statement update(
+        database_,
+        "UPDATE points SET status = 'waiting', owner = NULL WHERE id = ? AND status = 'running' AND owner = ?");
+    for (const std::string& id : ids) update.run({id, owner_});
+  });
 }
 
 void SweepStore::keep_alive() {
@@ -281,14 +266,13 @@ void SweepStore::keep_alive() {
   Statement insert(database_,
                    "INSERT INTO sweeps (id, host, boot_id, pid, started, heartbeat_s) VALUES (?, ?, ?, ?, ?, ?) "
                    "ON CONFLICT (id) DO UPDATE SET heartbeat_s = excluded.heartbeat_s");
-  insert.bind(1, owner_).bind(2, host_name()).bind(3, process_space()).bind(4, std::int64_t{::getpid()});
-  insert.bind(5, start_of_process(::getpid())).bind(6, now_s()).run();
+  insert.run({owner_, host_name(), process_space(), ::getpid(), start_of_process(::getpid()), now_s()});
 }
 
 std::vector<std::int64_t> SweepStore::dead_owners() const {
   std::vector<std::int64_t> dead;
   Statement others(database_, "SELECT id, boot_id, pid, started, heartbeat_s FROM sweeps WHERE id != ?");
-  others.bind(1, owner_);
+  others.bind({owner_});
   const std::string here = process_space();
   while (others.step()) {
     const bool alive = others.text(1) == here ? start_of_process(others.integer(2)) == others.text(3)
@@ -300,16 +284,13 @@ std::vector<std::int64_t> SweepStore::dead_owners() const {
 
 void SweepStore::void_claims_of_the_dead() {
   constexpr std::string_view orphans = "status = 'running' AND owner NOT IN (SELECT id FROM sweeps)";
-  {
-    Statement some(database_, fmt::format("SELECT 1 FROM points WHERE {} LIMIT 1", orphans));
-    if (dead_owners().empty() && !some.step()) return;
-  }
-  Transaction transaction(database_);
-  for (const std::int64_t owner : dead_owners()) {
-    Statement(database_, "DELETE FROM sweeps WHERE id = ?").bind(1, owner).run();
-  }
-  database_.execute(fmt::format("UPDATE points SET status = 'waiting', owner = NULL WHERE {}", orphans));
-  transaction.commit();
+  const std::string has_orphans = fmt::format("SELECT EXISTS (SELECT 1 FROM points WHERE {})", orphans);
+  if (dead_owners().empty() && database_.integer(has_orphans) == 0) return;
+  database_.change([&] {
+    Statement remove(database_, "DELETE FROM sweeps WHERE id = ?");
+    for (const std::int64_t owner : dead_owners()) remove.run({owner});
+    database_.execute(fmt::format("UPDATE points SET status = 'waiting', owner = NULL WHERE {}", orphans));
+  });
 }
 
 PointCounts SweepStore::counts() {
@@ -368,25 +349,22 @@ std::uint64_t SweepStore::merge(const std::string& other) {
   Statement select(theirs.database_,
                    fmt::format("SELECT {}, {} FROM points WHERE status IN ('done', 'failed') ORDER BY number",
                                identity_columns, finished_columns));
-  Transaction transaction(database_);
-  Statement insert(database_,
-                   fmt::format("INSERT OR IGNORE INTO points ({}) VALUES (?, ?, ?, ?, ?, ?)", identity_columns));
-  Statement update(database_, fmt::format("UPDATE points SET owner = NULL, ({}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                                          "?, ?) WHERE id = ?15 AND (status = 'waiting' OR (status != 'done' AND ?1 = "
-                                          "'done'))",
-                                          finished_columns));
-  constexpr int identities = 6;
-  constexpr int results = 14;
-  std::int64_t taken = 0;
-  while (select.step()) {
-    for (int column = 0; column < identities; ++column) insert.bind(column + 1, select, column);
-    insert.run();
-    for (int column = 0; column < results; ++column) update.bind(column + 1, select, identities + column);
-    update.bind(results + 1, select, 0).run();
-    taken += database_.changes();
-  }
-  transaction.commit();
-  return static_cast<std::uint64_t>(taken);
+  std::size_t taken = 0;
+  database_.change([&] {
+    Statement insert(database_, add_identity());
+    Statement update(database_, finish_where("status = 'waiting' OR (status != 'done' AND ?1 = 'done')"));
+    constexpr int identities = 6;
+    constexpr int columns = identities + 14;
+    while (select.step()) {
+      std::vector<SqlValue> identity;
+      std::vector<SqlValue> finished;
+      for (int i = 0; i < columns; ++i) (i < identities ? identity : finished).push_back(select.value(i));
+      insert.run(identity);
+      finished.push_back(identity.front());
+      taken += update.run(finished);
+    }
+  });
+  return taken;
 }
 
 }  // namespace hcclsim::study

@@ -26,10 +26,12 @@ FLOORS = [
 ]
 
 # Headers of libraries that stay behind a wall: pattern of the header, the folders and files that may include it. The last
-# three take many times as long to compile as all else of a file.
+# four take many times as long to compile as all else of a file.
 GUARDED_HEADERS = [
     (re.compile(r"(simgrid|xbt|smpi|src)/"), ["sim", "tests/sim"]),
     (re.compile(r"(oneapi/)?dnnl"), ["device/numerics/onednn"]),
+    (re.compile(r"SQLiteCpp/|sqlite3\.h"), ["study/sweep"]),
+    (re.compile(r"Eigen/"), ["study/calibrate/least_squares.cpp"]),
     (re.compile(r"CLI/"), ["cli/options/parse/command.cpp"]),
     (re.compile(r"nlohmann/"), ["base/json_text.cpp", "tests/hccl/comm/rank_table_test.cpp"]),  # the test: JSON Patch
     (
