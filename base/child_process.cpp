@@ -38,7 +38,7 @@ void end_with_parent(pid_t parent) {
   if (::getppid() != parent) ::_exit(1);  // it ended before the call
 }
 
-/// The child's life: runs the work, sends what came of it, ends without running exit handlers.
+/// What the child does: it runs the work, sends the result and ends without running exit handlers.
 [[noreturn]] void child_main(const std::function<std::string()>& work, int result_pipe) {
   int status = 0;
   try {

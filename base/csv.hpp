@@ -27,14 +27,14 @@ class CsvFile {
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
   /// The same for a column that must be there; fails with the names that the file has.
   [[nodiscard]] std::size_t column(std::string_view name) const;
-  /// The first of these names that is a column: other versions of a program call it otherwise.
+  /// The first of these names that is a column; versions of a program differ in how they name it.
   [[nodiscard]] std::optional<std::size_t> find_any(std::initializer_list<std::string_view> names) const;
   /// The same for a column that must be there; fails with the first name and those that the file has.
   [[nodiscard]] std::size_t any_column(std::initializer_list<std::string_view> names) const;
   /// All columns of this name, in their order.
   [[nodiscard]] std::vector<std::size_t> all(std::string_view name) const;
 
-  /// Moves to the next row; false at the end. Fails if it has not as many fields as there are columns.
+  /// Moves to the next row; false at the end. Fails if the row does not have one field per column.
   bool next();
   /// The same for files whose rows may lack fields at the end, which then read as `absent`.
   bool next_padded(std::string_view absent);
@@ -50,7 +50,7 @@ class CsvFile {
 
   template <typename... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    constexpr std::size_t most = 600;  // of what may be anything
+    constexpr std::size_t most = 600;  // characters of a message: the file may hold anything
     bad_input(kind_, "{}:{}: {}", file_, line_number_,
               printable(fmt::format(format, std::forward<Args>(args)...), most));
   }

@@ -7,9 +7,10 @@
 #include <string_view>
 #include <utility>
 
-/// Every failure that hcclsim reports is an hcclsim::Error. Its code is the exit status of the command, its kind
-/// is a short stable word for programs ("platform", "option", "split", "deadlock", …), and its message tells a
-/// person what is wrong (option, file and line, or rank and task), the bad value, and what is accepted.
+/// Every failure that hcclsim reports is an hcclsim::Error. Its code is the exit status of the command, its kind is a
+/// short stable word for programs ("platform", "option", "split", "deadlock", …), and its message tells a person what
+/// is wrong (option, file and line, or rank and task), the bad value, and what is accepted. docs/errors.md lists the
+/// kinds; a new kind needs a sentence in docs/error_kinds.txt.
 namespace hcclsim {
 
 /// What a failure means to the caller; the values are the exit statuses of the command.
@@ -45,7 +46,7 @@ template <typename... Args>
   throw Error(ErrorCode::simulated_failure, std::string(kind), fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Throws an Error of code internal with a formatted message: for what cannot happen unless hcclsim is wrong.
+/// Throws an Error of code internal with a formatted message: for what can happen only through a defect of hcclsim.
 template <typename... Args>
 [[noreturn]] void internal_error(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(ErrorCode::internal, "internal", fmt::format(format, std::forward<Args>(args)...));

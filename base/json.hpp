@@ -19,7 +19,7 @@ namespace hcclsim {
 
 class Json;
 
-/// Vectors, arrays, sets and maps; texts and JSON itself are none.
+/// Containers: vectors, arrays, sets and maps, but not texts and not JSON itself.
 template <typename Type>
 concept JsonContainer =
     !std::convertible_to<const Type&, std::string_view> && !std::same_as<Type, Json> && requires(const Type& elements) {
@@ -46,7 +46,7 @@ class Json {
   Json(const char* text);
   Json(std::string_view text);
   Json(std::string text);
-  /// An object of a map by texts, a list of the elements of another container.
+  /// A map with texts as keys becomes an object; any other container becomes the list of its elements.
   template <JsonContainer Container>
   Json(const Container& elements) : Json(array()) {
     if constexpr (requires { typename Container::mapped_type; }) {
@@ -56,7 +56,7 @@ class Json {
       for (const auto& element : elements) push_back(element);
     }
   }
-  /// The list of two that a figure with a name is.
+  /// A pair, such as a name and its figure, becomes a list of two.
   template <typename First, typename Second>
   Json(const std::pair<First, Second>& pair) : Json({pair.first, pair.second}) {}
   /// {{"a", 1}, {"b", 2}} is an object, as all its items are lists of a text and a value; {1, 2} is a list.
@@ -68,19 +68,20 @@ class Json {
   Json& operator=(Json&& other) noexcept;
   ~Json();
 
-  /// An empty object, an empty list; a list whatever its items are.
+  /// An empty object; an empty list; a list, whatever its items are.
   [[nodiscard]] static Json object();
   [[nodiscard]] static Json object(std::initializer_list<Item> items) { return items; }
   [[nodiscard]] static Json array();
   [[nodiscard]] static Json array(std::initializer_list<Item> items);
 
-  /// Of text that hcclsim wrote; throws Error(internal) if it is no JSON. parse_json_text() reads that of users.
+  /// Parses text that hcclsim wrote; throws Error(internal) if it is not JSON. Text of users is read by
+  /// parse_json_text().
   [[nodiscard]] static Json parse(std::string_view text);
-  /// Nothing if the text is no JSON.
+  /// The same for any text; nothing if it is not JSON.
   [[nodiscard]] static std::optional<Json> try_parse(std::string_view text);
 
-  /// The text on one line without blanks, or on lines that are indented by `indent` blanks per level. Bytes that are no
-  /// UTF-8 become U+FFFD, numbers that JSON has not become null.
+  /// The text on one line without blanks, or on lines that are indented by `indent` blanks per level. Bytes that are
+  /// not UTF-8 become U+FFFD; numbers that JSON cannot express become null.
   [[nodiscard]] std::string dump(std::optional<unsigned> indent = std::nullopt) const;
 
   [[nodiscard]] bool is_null() const;
@@ -93,7 +94,7 @@ class Json {
   [[nodiscard]] bool is_array() const;
   [[nodiscard]] bool is_object() const;
 
-  /// The value as a bool, a number, a string, or a vector of these; throws Error(internal) if it is none.
+  /// The value as a bool, a number, a string, or a vector of these; throws Error(internal) if it is of another kind.
   template <typename Type>
   [[nodiscard]] Type get() const {
     if constexpr (std::same_as<Type, bool>) {
@@ -119,11 +120,11 @@ class Json {
   /// The text of a string, without a copy.
   [[nodiscard]] const std::string& text() const;
 
-  /// Values of a list or object; 0 of null, 1 of all others.
+  /// Number of values of a list or object; 0 for null, 1 for all other values.
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] bool empty() const { return size() == 0; }
 
-  /// The elements of a list; none of null.
+  /// The elements of a list; null has none.
   [[nodiscard]] const Json* begin() const;
   [[nodiscard]] const Json* end() const { return begin() + (is_array() ? size() : 0); }
   [[nodiscard]] const Json& front() const { return at(std::size_t{0}); }
@@ -136,13 +137,13 @@ class Json {
   void push_back(Json value);
   void erase_at(std::size_t index);
 
-  /// The members of an object; none of null.
+  /// The members of an object; null has none.
   [[nodiscard]] const Object& items() const;
   [[nodiscard]] const Json* find(std::string_view key) const;  ///< nullptr without it, or if this is no object
   [[nodiscard]] bool contains(std::string_view key) const { return find(key) != nullptr; }
   [[nodiscard]] const Json& at(std::string_view key) const;
   [[nodiscard]] const Json& operator[](std::string_view key) const { return at(key); }
-  /// A member behind the others, of a key that the object does not have.
+  /// Adds a member at the end; its key must not be in the object.
   Json& append(std::string key, Json value);
   /// Adds the key if it is not there; null becomes an object.
   [[nodiscard]] Json& operator[](std::string_view key);
@@ -154,10 +155,10 @@ class Json {
   [[nodiscard]] Json& operator[](const Char* key) {
     return (*this)[std::string_view(key)];
   }
-  /// The value of a key, or another one.
+  /// The value of a key, or `otherwise` if there is no such key.
   [[nodiscard]] Json value(std::string_view key, const Json& otherwise) const;
   void erase(std::string_view key);
-  /// Takes the members of another object; those of the same key are replaced.
+  /// Takes over the members of another object, in place of members with the same key.
   void update(const Json& other);
   /// Orders the members of this object, and of all that it holds, by key.
   void sort_keys();
@@ -192,7 +193,7 @@ class Json {
   Value value_;
 };
 
-/// What becomes JSON where it is written.
+/// Types that convert to JSON.
 template <typename Type>
 concept JsonSource =
     !std::same_as<Type, Json> && !std::same_as<Type, Json::Item> && std::convertible_to<const Type&, Json>;
@@ -204,7 +205,7 @@ struct Json::Member {
   friend bool operator==(const Member& a, const Member& b) = default;
 };
 
-/// What stands in a braced list: a value, or a braced list again.
+/// An element of a braced list: a value, or another braced list.
 class Json::Item {
  public:
   // NOLINTBEGIN(google-explicit-constructor)
@@ -219,13 +220,13 @@ class Json::Item {
   mutable Json value_;  ///< taken by the one list that it is written for
 };
 
-/// A string as JSON has it, in ASCII.
+/// A string in the form of JSON, with quotes and in ASCII.
 [[nodiscard]] std::string ascii_json(std::string_view text);
 
-/// Parses JSON that a user gives, without comments. Throws Error(bad_input, kind): with line and column what is no
-/// JSON, objects and lists more than 100 deep (what visits or prints values calls itself once per level), numbers that
-/// no double holds. Of a key that an object has twice the last value counts; `repeated` receives the path of each, such
-/// as servers[2].id.
+/// Parses JSON that a user gives, without comments. Throws Error(bad_input, kind) for text that is not JSON (with line
+/// and column), for objects and lists nested more than 100 deep (functions that visit or print values recurse once per
+/// level), and for numbers beyond the range of a double. If an object has a key twice, the last value counts;
+/// `repeated` receives the path of each such key, such as servers[2].id.
 [[nodiscard]] Json parse_json_text(std::string_view text, const std::string& file, std::string_view kind,
                                    std::vector<std::string>* repeated = nullptr);
 

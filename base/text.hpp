@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-/// Small help for those who read text that people wrote, or write text that programs read.
+/// Small functions for reading text that people wrote and for writing text that programs read.
 namespace hcclsim {
 
 /// `text` without the blanks before and behind it.
@@ -25,7 +25,7 @@ namespace hcclsim {
 /// The same, each part without the blanks around it.
 [[nodiscard]] std::vector<std::string_view> split_trimmed(std::string_view text, char separator);
 
-/// The number that is the whole of `text`; nothing if there is none, or it does not fit or is not finite.
+/// The number that all of `text` stands for; nothing if it is not a number, does not fit the type, or is not finite.
 template <typename Number>
 [[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
   Number number{};

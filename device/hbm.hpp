@@ -6,7 +6,7 @@
 #include "base/units.hpp"
 #include "device/soc.hpp"
 
-/// What a training step needs of the HBM. Weights, gradients, optimizer state and communication buffers are there for
+/// How much of the HBM a training step needs. Weights, gradients, optimizer state and communication buffers exist for
 /// the whole step (gradients are fused into fixed buffers before it starts); activations come and go with the kernels.
 namespace hcclsim::device {
 
@@ -23,8 +23,8 @@ struct HbmAccount {
 /// What to do with a step that does not fit.
 enum class HbmCheck : std::uint8_t { error, warn };
 
-/// Compares the peak with the SoC's HBM. Over it: throws Error(simulated_failure, "hbm") with the whole account, or
-/// with `warn` returns that text. Within it: an empty string.
+/// Compares the peak with the SoC's HBM. If the peak is larger, throws Error(simulated_failure, "hbm") with the whole
+/// account, or with `warn` returns that text. If it fits, returns an empty string.
 [[nodiscard]] std::string check_hbm(const HbmAccount& account, const Soc& soc, HbmCheck check);
 
 }  // namespace hcclsim::device

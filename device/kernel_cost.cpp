@@ -31,7 +31,7 @@ Seconds cube_time(const models::Kernel& kernel, const Soc& soc) {
 
 Seconds vector_time(const models::Kernel& kernel, const Soc& soc) {
   constexpr Bytes vector_bytes = 256;
-  // Types of one byte are computed in two.
+  // Types of one byte are computed in two bytes.
   const Bytes lanes = vector_bytes / std::max<Bytes>(2, size_of(kernel.dtype));
   const std::uint64_t cycles = divide_up(kernel.vector_elements, lanes * soc.vector_cores);
   return static_cast<double>(cycles) / (soc.clock_ghz * giga);

@@ -6,11 +6,11 @@
 
 /// The time of one kernel on one NPU: t0 + max(cube, vector, HBM).
 ///
-/// Cube: products are cut into tiles of 16×16×16, one tile per cycle and core, over an achieved efficiency e. The cores
-/// share the tiles of M×N and each walks along K, so that ceil(tiles / cores) · ceil(K / 16) / e cycles pass; the
-/// weight gradient has a small M×N and a long K and shares the tiles of all three dimensions. Vector: 256 bytes per
-/// cycle and vector core, 128 lanes of fp16 or 64 of fp32. HBM: every tensor once, at the vendor's bandwidth. L2 is not
-/// modelled.
+/// Cube: products are cut into tiles of 16×16×16; a core does one tile per cycle, divided by an achieved efficiency e.
+/// The cores share the tiles of M×N and each walks along K, which takes ceil(tiles / cores) · ceil(K / 16) / e cycles.
+/// The weight gradient has a small M×N and a long K; there the cores share the tiles of all three dimensions. Vector:
+/// 256 bytes per cycle and vector core, 128 lanes of fp16 or 64 of fp32. HBM: every tensor once, at the vendor's
+/// bandwidth. L2 is not modelled.
 ///
 /// e and t0 are calibrated on two published step times (soc.cpp); other batches, clocks and software versions are
 /// within ±10 %, single phases within ±20 % (platforms/README.md compares modelled with published figures).

@@ -9,8 +9,8 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 
-/// Reads figures from the properties of a platform file over their defaults, remembers which were missing, and rejects
-/// bad ones with the name of their owner ("host npu-3") and property.
+/// Reads figures from the properties of a platform file in place of their defaults, records which were missing, and
+/// rejects bad ones with the name of their owner ("host npu-3") and property.
 namespace hcclsim::device {
 
 /// Finds a property by its key.

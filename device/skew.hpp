@@ -5,10 +5,10 @@
 
 #include "base/units.hpp"
 
-/// Real NPUs do not start a step at one date nor run at one speed. Skew gives every rank a start offset and a speed,
-/// and every kernel of every iteration a random factor. All are functions of (seed, rank, iteration, kernel) alone:
-/// nothing depends on the order in which they are asked for, and no library's random distribution or mathematical
-/// function (whose last digit may differ between machines) takes part.
+/// Real NPUs neither start a step at the same date nor run at the same speed. Skew gives every rank a start offset and
+/// a speed, and every kernel of every iteration a random factor. All of them are functions of (seed, rank, iteration,
+/// kernel) alone: they do not depend on the order in which they are asked for, and they use no random distribution or
+/// mathematical function of a library, whose last digit may differ between machines.
 namespace hcclsim::device {
 
 struct SkewOptions {

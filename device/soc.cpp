@@ -196,8 +196,8 @@ Soc resolve_soc(const sim::Npu& npu, const PropertyLookup& zone, std::vector<std
   host.count("streams", soc.streams);
   host.count("events", soc.events);
   host.count("notifies", soc.notifies);
-  // What was calibrated belongs to the cost model, not to the platform: a file need not state it. Where it does, the
-  // figures are the user's own, and nothing is to be said of their calibration.
+  // Calibrated figures belong to the cost model, not to the platform: a file need not state them. Where it does, they
+  // are the user's own, and no note on their calibration is added.
   PropertyReader calibration("host " + npu.name, find);
   const bool own_t0 = calibration.real("t0_us", 0, 1e6, microsecond, soc.t0);
   const bool own_conv = calibration.real("efficiency_conv", 1e-6, 1, 1, soc.efficiency_conv);

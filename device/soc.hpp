@@ -11,9 +11,9 @@
 #include "device/property.hpp"
 #include "sim/cluster.hpp"
 
-/// What the cost model knows of a chip. Every figure comes from a table of SoCs (soc.cpp gives the source of each);
-/// a property of the host or of the outermost zone in the platform file replaces it. What was taken from the table, and
-/// what was calibrated on another chip than the one asked for, is said in notes that the caller prints.
+/// What the cost model knows of a chip. Every figure comes from a table of SoCs (soc.cpp gives the source of each); a
+/// property of the host or of the outermost zone in the platform file replaces it. Notes that the caller prints say
+/// what was taken from the table, and what was calibrated on another chip than the one asked for.
 namespace hcclsim::device {
 
 /// Reductions that the SDMA engine does on the way to the destination, at no extra cost.
@@ -63,12 +63,12 @@ struct Soc {
 /// Names of all SoCs of the table.
 [[nodiscard]] std::vector<std::string> soc_names();
 
-/// The SoC of an NPU: the table's entry for its property `npu`, with these properties of the host in its place:
+/// The SoC of an NPU: the table's entry for its property `npu`, with figures replaced by these properties of the host:
 /// cube_cores, vector_cores, streams, events, notifies (positive integers), clock_ghz, t0_us, efficiency_conv,
 /// efficiency_matmul (numbers), hbm_bytes, l2_bytes ("32GiB") and hbm_bandwidth ("1.024TBps"). Where the host lacks
-/// one, `zone` is asked for npu.KEY, the same for all hosts. What neither has is named in `notes`, once however many
-/// NPUs lack it; t0_us and the efficiencies belong to the cost model and are not missed. Throws Error(bad_input,
-/// "platform") that names the host and the property.
+/// one, `zone` is asked for npu.KEY, the same for all hosts. Properties that neither has are named in `notes`, once for
+/// all NPUs; t0_us and the efficiencies belong to the cost model and are not reported as missing. Throws
+/// Error(bad_input, "platform") that names the host and the property.
 [[nodiscard]] Soc resolve_soc(const sim::Npu& npu, const PropertyLookup& zone, std::vector<std::string>& notes);
 
 /// The same for an NPU of a loaded platform.

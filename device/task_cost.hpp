@@ -9,8 +9,8 @@
 #include "sim/cluster.hpp"
 
 /// The fixed costs of the tasks that a collective consists of: the named parts of alpha. They are properties of the
-/// platform's outermost zone; the defaults are the task times with which HCCL itself estimates (its task_profiling.h),
-/// and for the launch in op mode the static cost of communication in the vendor's modelling tool.
+/// platform's outermost zone. The defaults are the task times that HCCL itself uses for estimates (its
+/// task_profiling.h); for the launch in op mode it is the static cost of communication in the vendor's modelling tool.
 namespace hcclsim::device {
 
 struct TaskCosts {

@@ -173,7 +173,7 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
     route.links.push_back(id);
     route.latency += link.latency + adjustments_[id].latency;
     if (link.kind == LinkKind::roce) route.transport = Transport::rdma;
-    // What a task reaches scales with the capacity when that is an end of its range.
+    // At an end of the link's range, the speed that a task reaches scales with the capacity.
     const double scale = own_capacity(id) / link.bandwidth;
     slowest_write = std::min(slowest_write, link.write * scale);
     slowest_read = std::min(slowest_read, link.read * scale);

@@ -39,14 +39,14 @@ enum class LinkValues : std::uint8_t { used, low, high };
 
 using LinkId = std::uint32_t;
 
-/// What is changed of the links of a kind.
+/// Changes to all links of one kind.
 struct LinkAdjustment {
   double bandwidth = 1;  ///< factor on bandwidth, read and write speed
   Seconds latency = 0;   ///< added
 };
 
-/// A speed that a link does not give comes from the outermost zone's properties for its kind; else it is the bandwidth.
-/// A SPLITDUPLEX link of the file is two of these, NAME_UP and NAME_DOWN.
+/// A speed that is not given for the link itself comes from the outermost zone's properties for its kind, or else is
+/// the bandwidth. A SPLITDUPLEX link of the file becomes two of these, NAME_UP and NAME_DOWN.
 struct Link {
   std::string name;
   LinkKind kind = LinkKind::other;
@@ -84,22 +84,22 @@ struct Npu {
   std::string soc;   ///< property `npu`, such as "Ascend910A"
   std::uint32_t server = 0;
   std::uint32_t device = 0;                       ///< number within the server
-  std::uint32_t super_pod = 0;                    ///< property of that name; all 0 where the file does not say
+  std::uint32_t super_pod = 0;                    ///< property `super_pod`; 0 for all NPUs if the file has none
   std::map<std::string, std::string> properties;  ///< all properties of the host
 };
 
-/// Links among which one stands for others of the same load.
+/// Groups of links with the same load, in each of which one link represents the others.
 struct LinkFold {
   std::vector<LinkId> representative;  ///< of each link
-  std::vector<double> share;           ///< of its own capacity that a representative has
+  std::vector<double> share;           ///< of its own capacity that each representative keeps
 };
 
 class Cluster {
  public:
   /// Loads a platform file into SimGrid, which holds one per process. Throws Error(bad_input, "platform") with file and
-  /// line for what the check of sim/platform/check.hpp finds; what only SimGrid finds may abort, so call this in a
-  /// child (base/child_process.hpp).
-  /// With edits the platform is as they make it (sim/platform/edit.hpp); path() stays that of the file.
+  /// line for what the check of sim/platform/check.hpp finds. Mistakes that only SimGrid finds may abort the process,
+  /// so call this in a child (base/child_process.hpp). With edits, the platform is the file as changed by them
+  /// (sim/platform/edit.hpp); path() stays the path of the file.
   explicit Cluster(std::string path, std::span<const PlatformEdit> edits = {});
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
@@ -108,12 +108,12 @@ class Cluster {
   [[nodiscard]] std::span<const PlatformEdit> edits() const { return edits_; }
   [[nodiscard]] Rank size() const { return static_cast<Rank>(npus_.size()); }
   [[nodiscard]] const Npu& npu(Rank rank) const { return npus_[rank]; }
-  /// Numbers the NPUs anew: the one that is now number first[r] becomes rank r; those that are not named follow in
-  /// their order. Before any route is asked for.
+  /// Renumbers the NPUs: the NPU that is now number first[r] becomes rank r; NPUs that are not listed follow in their
+  /// old order. To be called before any route is asked for.
   void renumber(std::span<const Rank> first);
-  /// From now on NPUs of different servers reach each other over RoCE: where the file's way is another, from port to
-  /// port (property `roce` of their hosts), without which asking for a route throws Error(bad_input, "platform").
-  /// Before any route is asked for.
+  /// From now on NPUs of different servers reach each other over RoCE. Where the file connects them in another way,
+  /// they go from port to port (property `roce` of their hosts); asking for a route between NPUs without ports then
+  /// throws Error(bad_input, "platform"). To be called before any route is asked for.
   void use_roce_between_servers();
   /// Number of servers; server numbers are 0 … servers() − 1 in the order of the file's `server` properties.
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
@@ -121,13 +121,14 @@ class Cluster {
   /// A property of the outermost zone.
   [[nodiscard]] std::optional<std::string> property(std::string_view key) const;
 
-  /// Chooses the links' values for the networks to be made; the default is `used`. Routes found before are void.
+  /// Chooses the links' values for networks that are made later; the default is `used`. Routes found before become
+  /// invalid.
   void use(LinkValues values);
-  /// Gives the links of these kinds other speeds (used values and both ends of their ranges) and latencies than the
-  /// file's for the networks to be made, those of all other kinds the file's. Routes found before are void.
+  /// For networks that are made later: changes the speeds (used values and both ends of their ranges) and latencies of
+  /// the links of these kinds; links of all other kinds get the values of the file. Routes found before become invalid.
   void adjust(const std::map<LinkKind, LinkAdjustment>& adjustments);
-  /// From now on routes have representatives in place of their links, whose capacity is that share; or links are as
-  /// they are again. Routes found before are void. For the network `fluid`.
+  /// After fold(), routes use representatives in place of their links, each with its share of its capacity; after
+  /// unfold(), routes use their own links again. Routes found before become invalid. For the network `fluid`.
   void fold(LinkFold fold);
   void unfold();
   /// Capacity of a link under the values in use, folded if it is.

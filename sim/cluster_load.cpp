@@ -57,7 +57,7 @@ struct KindSpeeds {
   std::optional<BytesPerSecond> nominal, low, high, write, read;
 };
 
-/// An NPU on its way to its rank.
+/// An NPU that was found in the file and does not have its rank yet.
 struct Found {
   Npu npu;
   simgrid::s4u::Host* host = nullptr;

@@ -7,9 +7,9 @@
 #include "sim/cluster.hpp"
 #include "sim/simgrid_engine.hpp"
 
-// RoCE between servers that the file joins otherwise. SimGrid has one route between two hosts, and joins directly only
-// hosts of one zone: so every NPU with a RoCE port has a second host, all of them in one zone, and transfers over RoCE
-// go from one of these to another.
+// RoCE between servers that the file connects in another way. SimGrid has one route between two hosts, and connects
+// directly only hosts of one zone. So every NPU with a RoCE port has a second host; all these hosts are in one zone,
+// and transfers over RoCE go between them.
 
 namespace hcclsim::sim {
 namespace {

@@ -8,8 +8,8 @@
 
 /// The simulated clock. Everything that happens at a date — a kernel that ends, a transfer whose alpha is over, a flow
 /// that is drained — is an event here. Events of one date fire in the order (rank, stream, insertion), whatever the
-/// order in which they were found, so that a simulation is the same on every machine and on both networks. Events
-/// added for the date being handled follow in the same date, in that order again.
+/// order in which they were found, so that a simulation is the same on every machine and on both networks. Events that
+/// are added for the date being handled still fire at this date, after the others and again in that order.
 ///
 /// SimGrid keeps the clock: one of its timers always stands at our earliest date. Our own queue keeps all events of
 /// one date in one bucket, because thousands of NPUs in lockstep have thousands of events at the same date.
@@ -34,8 +34,8 @@ struct EventId {
   std::uint32_t index = 0;
 };
 
-/// One at a time, as there is one clock of SimGrid. Each begins at date 0: when SimGrid's clock is past a date already,
-/// because another loop has run in this process, the date is handled at once, with its own value.
+/// There is one loop at a time, because SimGrid has one clock. Each loop begins at date 0: if SimGrid's clock is
+/// already past a date, because another loop has run in this process, the date is handled at once, with its own value.
 class EventLoop {
  public:
   EventLoop();
@@ -48,14 +48,14 @@ class EventLoop {
 
   /// Calls handler.on_event(tag) at `date`, which must not lie before now() and must be finite, else Error(internal).
   EventId at(Seconds date, EventOrder order, EventHandler& handler, std::uint64_t tag);
-  /// The same for a function; for what is rare.
+  /// The same for a function; for rare events.
   void at(Seconds date, EventOrder order, std::function<void()> function);
 
   /// Forgets an event that has not fired. A date that has no other event is never reached.
   void cancel(EventId event);
 
-  /// Calls handler.on_event(tag) once after the events of the date being handled: for what is computed once per date.
-  /// It may add events for the same date, which are then handled, and so on. Callable only while events are handled.
+  /// Calls handler.on_event(tag) once after the events of the date being handled, for work that is done once per date.
+  /// The handler may add events for the same date; they are handled too. To be called only while events are handled.
   void at_end_of_date(EventHandler& handler, std::uint64_t tag);
 
   /// Runs until no event is left and no transfer is under way. An exception thrown by a handler ends the run and is

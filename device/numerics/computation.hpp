@@ -14,19 +14,19 @@
 
 /// Forward and backward pass of a network with real numbers, on oneDNN.
 ///
-/// A Computation is the network made ready once: primitives, layouts, and the place of every tensor. It never changes,
-/// so all workers share it. Weights hold the parameters of one or of many identical replicas. A Workspace is what one
+/// A Computation is the network prepared once: primitives, layouts, and the place of every tensor. It never changes, so
+/// all workers share it. Weights hold the parameters of one or of many identical replicas. A Workspace is what one
 /// worker needs to run one replica at a time: activations, their gradients, scratch. The gradients of the parameters go
 /// into a flat buffer that the caller owns, one per replica.
 ///
 /// Weights and gradients are *flat*: the parameters one after the other in *production order*, without gaps, each in
-/// its *storage* layout. That is row-major for all but weights of convolutions, which are kept as the kernels want them
-/// (to_storage and to_plain convert); element-wise work on flat buffers need not care.
+/// its *storage* layout. That is row-major for all but the weights of convolutions, which are kept as the kernels need
+/// them (to_storage and to_plain convert). Element-wise work on flat buffers does not depend on it.
 ///
-/// Types: the parameters in the flat buffer, their gradients, statistics of norms and the loss are fp32 always. With
-/// compute = bf16, activations, their gradients and the copies of weights that kernels read are bf16; that takes
-/// AVX-512. With `round` all is computed in fp32, on any processor, and rounded wherever a device would store it as
-/// fp16 or bf16: the input, every operator's output, and every gradient, those of parameters too.
+/// Types: the parameters in the flat buffer, their gradients, statistics of norms and the loss are always fp32. With
+/// compute = bf16, activations, their gradients and the copies of weights that kernels read are bf16; that needs
+/// AVX-512. With `round` everything is computed in fp32, on any processor, and rounded wherever a device would store it
+/// as fp16 or bf16: the input, every operator's output, and every gradient, also those of parameters.
 ///
 /// Everything runs on the calling thread alone and always gives the same bits on the same processor.
 namespace hcclsim::device {
@@ -49,10 +49,10 @@ struct ComputationOptions {
 
 class Computation {
  public:
-  /// Makes everything ready: tens of milliseconds for a network like ResNet50. `production_order`: all parameter
-  /// indices in the order in which the backward pass completes their gradients. Throws Error(bad_input) of kind
-  /// "numerics" for what cannot be computed, "option" for label smoothing out of range, "dtype" for types that do not
-  /// go together or that this processor has not.
+  /// Prepares everything, which takes tens of milliseconds for a network like ResNet50. `production_order`: all
+  /// parameter indices in the order in which the backward pass completes their gradients. Throws Error(bad_input) of
+  /// kind "numerics" for an operator that cannot be computed, "option" for label smoothing out of range, and "dtype"
+  /// for types that cannot be combined or that this processor does not support.
   Computation(models::Graph graph, std::span<const std::uint32_t> production_order, const ComputationOptions& options);
 
   [[nodiscard]] const models::Graph& graph() const;
@@ -77,7 +77,7 @@ class Computation {
   std::shared_ptr<const onednn::Plan> plan_;
 };
 
-/// Parameters of one replica, or of all while they are identical. A copy is a fork.
+/// Parameters of one replica, or of all replicas while they are identical. A copy is independent of the original.
 class Weights {
  public:
   /// All zero.
@@ -89,7 +89,7 @@ class Weights {
 
   [[nodiscard]] std::span<float> values();
   [[nodiscard]] std::span<const float> values() const;
-  /// Renews the copies in other layouts; to be called after values have changed, before the next step.
+  /// Updates the copies in other layouts; to be called after values have changed, before the next step.
   void prepare(WorkerPool& pool);
 
   [[nodiscard]] const onednn::WeightMemory& memory() const { return *memory_; }
@@ -120,7 +120,7 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
   ~Workspace();
 
-  /// Forward and backward pass; writes all of `gradients` (flat). The batch must have the size of the graph's.
+  /// Forward and backward pass; writes all of `gradients` (flat). The batch must have the batch size of the graph.
   StepOutput step(const Weights& weights, const models::Batch& batch, const StepInput& input,
                   std::span<float> gradients);
   /// Forward pass alone.

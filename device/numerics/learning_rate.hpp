@@ -4,11 +4,11 @@
 #include <string_view>
 #include <vector>
 
-/// The learning rate as a function of the iteration, counted from 0 at the begin of training (a resumed run goes on
-/// with its number). Nothing is remembered, so every rank and every resumed run finds the same.
+/// The learning rate as a function of the iteration, counted from 0 at the start of training (a resumed run continues
+/// its count). There is no state, so every rank and every resumed run computes the same.
 namespace hcclsim::device {
 
-/// How the learning rate falls in the course of training.
+/// How the learning rate decreases during training.
 struct LearningRateSchedule {
   enum class Kind : std::uint8_t {
     constant,
@@ -30,8 +30,8 @@ struct LearningRateSchedule {
 
 class LearningRate {
  public:
-  /// `base` is the rate before any fall. In the first `warm_up` iterations the schedule's rate is multiplied by
-  /// 1/warm_up, 2/warm_up, …; they count as iterations of the schedule. Throws Error(bad_input, "option") for a base
+  /// `base` is the rate before it is first reduced. In the first `warm_up` iterations the schedule's rate is multiplied
+  /// by 1/warm_up, 2/warm_up, …; they count as iterations of the schedule. Throws Error(bad_input, "option") for a base
   /// that is negative or not finite, and for a floor above it.
   explicit LearningRate(double base = 0.1, LearningRateSchedule schedule = {}, std::uint64_t warm_up = 0);
 

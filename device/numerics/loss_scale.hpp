@@ -5,10 +5,9 @@
 
 /// Loss scaling: the loss is multiplied by a scale before back-propagation, so that small gradients survive in fp16,
 /// and the gradients are divided by it before the update. With a dynamic scale an update whose gradients are not finite
-/// (the scale was too large, or the training is ill) is left out. The rules and the defaults are those of MindSpore's
-/// FixedLossScaleManager(drop_overflow_update=False), which looks for no overflow and costs no time, and
-/// DynamicLossScaleManager; see
-/// https://www.mindspore.cn/docs/en/r2.2/api_python/mindspore.amp.html
+/// (the scale was too large, or the training diverges) is left out. The rules and the defaults are those of MindSpore's
+/// FixedLossScaleManager(drop_overflow_update=False), which does not check for overflow and costs no time, and of its
+/// DynamicLossScaleManager (https://www.mindspore.cn/docs/en/r2.2/api_python/mindspore.amp.html).
 namespace hcclsim::device {
 
 class LossScaler {
@@ -19,7 +18,7 @@ class LossScaler {
     dynamic,  ///< after an overflow half the scale, but at least 1; after a window of good steps twice the scale
   };
 
-  /// What changes from step to step, for checkpoints.
+  /// What changes from step to step; saved in checkpoints.
   struct State {
     float scale = 1;
     std::uint64_t good_steps = 0;  ///< since the last overflow or doubling; below the window
@@ -38,12 +37,14 @@ class LossScaler {
   [[nodiscard]] bool checks_overflow() const { return kind_ == Kind::dynamic; }
   [[nodiscard]] float scale() const { return state_.scale; }
 
-  /// To be called once per step, with whether any gradient on any rank is not finite (only a dynamic scale asks).
-  /// Returns whether the weights are to be updated with them. The dynamic scale stays at 2^127 and below.
+  /// To be called once per step; `overflow` says whether any gradient on any rank is not finite (only a dynamic scale
+  /// uses it). Returns whether the weights are to be updated with the gradients. The dynamic scale stays at or below
+  /// 2^127.
   [[nodiscard]] bool update(bool overflow);
 
   [[nodiscard]] State state() const { return state_; }
-  /// Goes on from a state of a scaler of the same text; throws Error(bad_input, "checkpoint") if it can not be one.
+  /// Goes on from the state of a scaler that was parsed from the same text; throws Error(bad_input, "checkpoint") for a
+  /// state that such a scaler cannot have.
   void restore(const State& state);
 
  private:

@@ -3,12 +3,13 @@
 #include <cstddef>
 #include <span>
 
-/// Memory for tensors: mapped from the system, so zero without a pass over it, and in steps of whole pages.
+/// Memory for tensors, mapped from the system: it is zero without a pass over it, and its size is a multiple of the
+/// page size.
 namespace hcclsim::device {
 
 class MemoryBlock {
  public:
-  /// Throws Error(bad_input) of kind "memory" if the system has not that much.
+  /// Throws Error(bad_input) of kind "memory" if the system does not have that much.
   explicit MemoryBlock(std::size_t bytes);
   MemoryBlock(const MemoryBlock& other);
   MemoryBlock(MemoryBlock&& other) noexcept;

@@ -9,7 +9,7 @@
 /// Numbers in the fields of options of the form "kind:value:value".
 namespace hcclsim::device {
 
-/// A whole number of 1 or more that is all of `text`.
+/// `text` as a whole number of at least 1; nothing if it is anything else.
 [[nodiscard]] inline std::optional<std::uint64_t> parse_count(std::string_view text) {
   const std::optional<std::uint64_t> count = parse_number<std::uint64_t>(text);
   return count == std::uint64_t{0} ? std::nullopt : count;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-/// Weights and gradients of a network lie in flat buffers of fp32, tensor by tensor in production order without gaps,
+/// Weights and gradients of a network are in flat buffers of fp32, tensor by tensor in production order without gaps,
 /// so that every gradient segment is one contiguous range. A slot is the place of one parameter in such a buffer.
 namespace hcclsim::device {
 

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-/// Threads that share out independent pieces of work. Each of them computes with one thread (oneDNN's OpenMP is told
-/// so), hence the bits of a result do not depend on the number of workers.
+/// Threads that share out independent pieces of work. Each piece is computed by one thread (oneDNN's OpenMP is limited
+/// to one), so the bits of a result do not depend on the number of workers.
 namespace hcclsim::device {
 
 /// Makes oneDNN compute with one thread when the calling thread makes or runs a primitive.
@@ -20,8 +20,8 @@ class WorkerPool {
   /// Number of a worker: 0 … workers() − 1, worker 0 being the calling thread.
   using Work = std::function<void(std::size_t item, unsigned worker)>;
 
-  /// 0: as many as processors that this process may use. Throws Error(bad_input) of kind "workers" if the system gives
-  /// no more threads.
+  /// 0: one worker per processor that this process may use. Throws Error(bad_input) of kind "workers" if the system
+  /// does not give that many threads.
   explicit WorkerPool(unsigned workers = 0);
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -52,8 +52,8 @@ class WorkerPool {
   bool stopping_ = false;
 };
 
-/// Items of `block` elements that cover `elements`: for loops over flat buffers that are shared out in blocks. Fixed
-/// blocks, whatever the number of workers, keep sums over blocks the same.
+/// The number of blocks of `block` elements that cover `elements`, for loops over flat buffers that are shared out in
+/// blocks. The blocks do not depend on the number of workers, so sums over blocks stay the same.
 [[nodiscard]] constexpr std::size_t block_count(std::size_t elements, std::size_t block) {
   return (elements + block - 1) / block;
 }

@@ -7,27 +7,27 @@
 #include "base/units.hpp"
 #include "hccl/schedule/schedule.hpp"
 
-/// The algorithms by name, and the table that says which builds which collective: one row each, in algorithm.cpp. What
-/// HCCL chooses among them is in selection.hpp.
+/// The algorithms by name. A table in algorithm.cpp says which of them builds which collective, one row each. How HCCL
+/// chooses among them is in selection/selection.hpp. docs/algorithms.md is generated from these comments.
 namespace hcclsim::hccl {
 
 enum class Algorithm : std::uint8_t {
-  automatic,
-  ring,
-  multi_ring,
-  mesh,
-  mesh_one_shot,
-  mesh_two_shot,
-  halving_doubling,
-  nhr,
-  nhr_v1,
-  nb,
-  pipeline,
-  ahc,
-  star,
-  pairwise,
-  direct,
-  hierarchical,
+  automatic,         ///< HCCL's own choice (selection/selection.hpp)
+  ring,              ///< every rank passes slices on to the next one
+  multi_ring,        ///< several rings at the same time, each with a part of every slice
+  mesh,              ///< every rank works with all others at the same time
+  mesh_one_shot,     ///< every rank reads all payloads, then reduces them
+  mesh_two_shot,     ///< a reduce-scatter over the mesh, then an all-gather
+  halving_doubling,  ///< exchanges with partners at distances that are powers of two; windows halve, then double
+  nhr,               ///< nonuniform hierarchical ring: a binomial tree for every slice, for any number of ranks
+  nhr_v1,            ///< the older NHR: rings along the rows and columns of a grid of ranks
+  nb,                ///< nonuniform Bruck: what a rank knows doubles in every step, for any number of ranks
+  pipeline,          ///< a ring between servers and a mesh inside them, both at the same time
+  ahc,               ///< asymmetric hierarchical concatenate: over groups that may differ in size
+  star,              ///< the root works with all others at the same time
+  pairwise,          ///< one partner per step
+  direct,            ///< every message straight from its sender to its receiver; a barrier by dissemination
+  hierarchical,      ///< an algorithm for each level: die pairs, servers, super-pods
 };
 
 /// "auto", "ring", "multi-ring", …

@@ -63,11 +63,11 @@ sim::Transport Topology::transport_over(Extent extent) const {
 
 namespace {
 
-/// A communicator's ranks, cut where the server changes.
+/// A communicator's ranks as runs on one server each.
 struct Runs {
   std::vector<Rank> lengths;
-  bool by_server = true;     ///< no server comes back
-  bool device_order = true;  ///< each begins with device 0 and leaves none out
+  bool by_server = true;     ///< every server has one run only
+  bool device_order = true;  ///< every run begins with device 0 and leaves no device out
 };
 
 Runs runs_of(const Communicator& communicator, const sim::Cluster& cluster) {
@@ -107,7 +107,7 @@ void set_transports(Topology& topology, const Communicator& communicator, const 
   for (const Rank run : runs) {
     if (first > 0 && (has_pods || !between.has_value())) {
       const sim::Route& border = route(first);
-      // Where RoCE takes the place of the bus, the bus joins the servers all the same.
+      // Where RoCE is used in place of the bus, the bus still connects the servers.
       const bool in_pod =
           border.transport == sim::Transport::sdma || (border.between_ports && pod_of(first - 1) == pod_of(first));
       if (!between.has_value() || in_pod) between = border.transport;

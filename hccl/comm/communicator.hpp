@@ -19,11 +19,11 @@ struct Communicator {
 /// The first `size` ranks of the cluster.
 [[nodiscard]] Communicator world_communicator(Rank size);
 
-/// How far ranks lie apart: in one server, in one super-pod, or farther.
+/// How far apart ranks are: in one server, in one super-pod, or farther.
 enum class Extent : std::uint8_t { server, super_pod, cluster };
 
-/// How a communicator's ranks fall into servers, and those of A3 into super-pods; what the choice of an algorithm
-/// depends on.
+/// How a communicator's ranks are distributed over servers and, on A3, over super-pods. The choice of an algorithm
+/// depends on it.
 struct Topology {
   Rank ranks = 0;
   Rank servers = 0;
@@ -31,28 +31,29 @@ struct Topology {
   Rank ranks_per_server = 0;
   /// All devices of every server take part, in the order of their numbers.
   bool whole_servers = false;
-  /// Engines that move bytes within a server, between servers (of a super-pod, if any has several) and between
-  /// super-pods, taken from neighbours in rank.
+  /// Engines that move bytes within a server, between servers (of one super-pod, if a super-pod has several) and
+  /// between super-pods; found by looking at ranks that are neighbours.
   sim::Transport inside = sim::Transport::sdma;
   sim::Transport between = sim::Transport::sdma;
   sim::Transport between_pods = sim::Transport::rdma;
   /// Ranks on each server, in the order of ranks, if the numbers differ and ranks are numbered server by server; empty
   /// otherwise.
   std::vector<Rank> uneven_servers{};
-  /// Servers of each super-pod, in the order of ranks, where A3 servers lie in several: a stretch of servers that
-  /// the file joins without RoCE between neighbours. Empty otherwise, and if ranks are not numbered server by server.
+  /// Servers of each super-pod, in the order of ranks, if the A3 servers are in several super-pods: a super-pod is a
+  /// run of servers whose neighbours the file connects without RoCE. Empty otherwise, and if ranks are not numbered
+  /// server by server.
   std::vector<Rank> super_pods{};
 
   /// Ranks on each server in the order of ranks; empty if ranks are not numbered server by server.
   [[nodiscard]] std::vector<Rank> server_sizes() const;
   /// Ranks in each super-pod, in the order of ranks; empty if there are no super-pods.
   [[nodiscard]] std::vector<Rank> super_pod_sizes() const;
-  /// Servers of a group that is as large in all super-pods: their greatest common divisor, as HCCL groups them (its
-  /// algorithm NHR-HCF); without super-pods all.
+  /// Servers per group if all groups are to be equal and none spans two super-pods: the greatest common divisor of the
+  /// super-pods' sizes, as in HCCL's algorithm NHR-HCF. Without super-pods, all servers.
   [[nodiscard]] Rank servers_per_pod() const;
-  /// How far the ranks of blocks of `span` consecutive ranks lie apart.
+  /// How far apart ranks are within blocks of `span` consecutive ranks.
   [[nodiscard]] Extent extent_of(std::uint64_t span) const;
-  /// The farthest of all.
+  /// How far apart the farthest ranks are.
   [[nodiscard]] Extent extent() const;
   [[nodiscard]] sim::Transport transport_over(Extent extent) const;
 };

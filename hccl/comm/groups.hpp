@@ -13,18 +13,18 @@
 #include "hccl/comm/communicator.hpp"
 #include "sim/cluster.hpp"
 
-/// Groups of ranks as HCCL's Python interface (hccl.manage.api) has them: created by name from world ranks, translated
-/// and destroyed. HCCL asks on the rank that calls; here that world rank is an argument. All limits are those of
-/// HCCL's documentation of create_group.
+/// Groups of ranks as in HCCL's Python interface (hccl.manage.api): created by name from world ranks, queried and
+/// destroyed. HCCL answers for the calling rank; here that world rank is an argument. All limits are those of HCCL's
+/// documentation of create_group.
 namespace hcclsim::hccl {
 
 inline constexpr Rank most_group_ranks = 32768;
 
-/// What HCCL asks of the NPUs that a group takes of servers of the 910A generation.
+/// HCCL's rule for the NPUs that a group may take from servers of the 910A generation.
 inline constexpr std::string_view group_rule_910a =
     "1, 2, 4 or 8, the same in all servers, and 2 or 4 only among devices 0-3 or 4-7";
 
-/// A server of which a group takes NPUs that HCCL does not accept.
+/// A server from which a group takes NPUs in a way that HCCL does not accept.
 struct RefusedServer {
   std::uint32_t server = 0;
   std::size_t npus = 0;
@@ -38,11 +38,12 @@ struct RefusedServer {
 /// ranks that are not in them. The rank of a member within its group is its place in the list the group was made from.
 class Groups {
  public:
-  /// With the world group alone: the first `world_size` ranks of the cluster, which must outlive this.
+  /// Starts with the world group alone: the first `world_size` ranks of the cluster. The cluster must outlive this
+  /// object.
   Groups(const sim::Cluster& cluster, device::Generation generation, Rank world_size);
 
-  /// Throws for a name that is empty, too long, the world group's or taken, for ranks that are not in the world or
-  /// given twice, for a rank_num that is not their number, and on 910A for what refused_server() finds.
+  /// Throws if the name is empty, too long, taken or that of the world group, if ranks are given twice or are not in
+  /// the world, if rank_num is not their number, and on 910A if refused_server() finds a server.
   void create_group(const std::string& group, Rank rank_num, std::vector<Rank> rank_ids);
   /// Throws for the world group.
   void destroy_group(const std::string& group);
@@ -54,7 +55,7 @@ class Groups {
   /// Number of a member among those on its server.
   [[nodiscard]] Rank local_rank_id(Rank world_rank, std::string_view group = world_group) const;
   [[nodiscard]] Rank world_rank_from_group_rank(std::string_view group, Rank group_rank) const;
-  /// HCCL's get_rank_id, too.
+  /// Also HCCL's get_rank_id.
   [[nodiscard]] Rank group_rank_from_world_rank(Rank world_rank, std::string_view group = world_group) const;
 
  private:

@@ -26,7 +26,7 @@ std::vector<std::uint32_t> super_pods_of(const RankTable& table) {
   return pods;
 }
 
-/// Servers of each super-pod in the order of the servers, among which those of one stand together.
+/// Servers of each super-pod, in the order of the servers; those of one super-pod follow each other.
 std::vector<std::uint32_t> sizes_of_super_pods(const RankTable& table) {
   const std::vector<std::uint32_t> pods = super_pods_of(table);
   std::vector<std::uint32_t> sizes;
@@ -37,7 +37,7 @@ std::vector<std::uint32_t> sizes_of_super_pods(const RankTable& table) {
   return sizes;
 }
 
-/// Whether two NPUs reach each other over the unified bus alone, or would if RoCE had not been chosen in its place.
+/// Whether two NPUs reach each other over the unified bus alone, or would if RoCE were not used in its place.
 bool on_one_bus(sim::Cluster& cluster, Rank from, Rank to) {
   const sim::Route& route = cluster.route(from, to);
   if (route.between_ports) return cluster.npu(from).super_pod == cluster.npu(to).super_pod;

@@ -13,8 +13,8 @@
 ///  - version 1.2 (A3): the same, and which servers form a super-pod;
 ///  - the older form without version, `group_list`, for the 910A. Its rank ids are read; without them HCCL numbers
 ///    the devices by rules of its own that are not published, so such a table is refused.
-/// The rules are those of HCCL's user guide, "rank table"; docs/formats.md lists them. Servers are known by their place
-/// in the table; hccl/comm/placement.hpp finds their NPUs in a cluster.
+/// The rules are those of HCCL's user guide, "rank table"; docs/formats.md lists them. Servers are identified by their
+/// position in the table; hccl/comm/placement.hpp finds their NPUs in a cluster.
 namespace hcclsim::hccl {
 
 enum class RankTableVersion : std::uint8_t { group_list, v1_0, v1_2 };
@@ -44,15 +44,15 @@ struct RankTable {
   std::string file;  ///< for messages
   RankTableVersion version = RankTableVersion::v1_0;
   std::vector<RankTableServer> servers;
-  /// Empty: every server stands for itself, and RoCE joins them ("AI server mode").
+  /// Empty: every server is by itself, and RoCE connects them ("AI server mode").
   std::vector<SuperPod> super_pods;
-  /// Sentences on what is allowed but rarely meant, such as reserved ports.
+  /// Sentences on what is allowed but rarely intended, such as reserved ports.
   std::vector<std::string> notes;
 
   [[nodiscard]] Rank ranks() const;
 };
 
-/// What is wrong, and with which value: "server_list[1].device[3].rank_id". An empty path is the whole file.
+/// What is wrong, and with which value: "server_list[1].device[3].rank_id". An empty path means the whole file.
 struct RankTableProblem {
   std::string path;
   std::string message;
@@ -75,7 +75,7 @@ struct CheckedRankTable {
 /// "FILE: PATH: message".
 [[nodiscard]] std::string to_string(const RankTableProblem& problem, const std::string& file);
 
-/// Throws Error(bad_input, "rank-table") for the first of the problems, if there is one, and tells how many more are.
+/// Throws Error(bad_input, "rank-table") for the first problem, if there is one, with the number of the others.
 void require_none(const std::vector<RankTableProblem>& problems, const std::string& file);
 
 /// The table as JSON, version 1.0 or 1.2; the same table gives the same bytes.

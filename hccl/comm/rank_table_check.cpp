@@ -19,7 +19,7 @@ constexpr std::uint64_t most_ranks = 32768;
 constexpr std::uint32_t last_reserved_port = 1023;
 constexpr std::uint64_t last_port = 65535;
 
-/// Keys that HCCL or the tools that write its tables use; none of them is a misspelt other one.
+/// Keys that are used by HCCL or by the tools that write its tables; none of them is a misspelling of another.
 std::span<const std::string> known_keys() {
   // clang-format off
   static const std::array<std::string, 37> keys{
@@ -43,7 +43,7 @@ std::string parse_address(const std::string& text, bool only_v4) {
 
 bool is_control(char letter) { return static_cast<unsigned char>(letter) < ' ' || letter == '\x7f'; }
 
-/// Reads the values of a table one by one; what they say about each other is left to check_rules().
+/// Reads the values of a table one by one; check_rules() checks how they relate to each other.
 class TableReader {
  public:
   explicit TableReader(CheckedRankTable& checked)
@@ -273,7 +273,7 @@ class TableReader {
     for (const JsonObject& device : devices) read_device(device, instance, server->second);
   }
 
-  /// A count that was given must be what the lists have, if they could be read.
+  /// A count that was given must be the length of the lists, if they could be read.
   void require_equal(const JsonObject& object, const char* key, std::optional<std::uint64_t> count, std::size_t is,
                      std::string_view what) {
     if (!count.has_value() || !json_.complete() || *count == is) return;

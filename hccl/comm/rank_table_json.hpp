@@ -13,12 +13,12 @@
 #include "base/json.hpp"
 #include "hccl/comm/rank_table.hpp"
 
-/// The JSON side of reading rank tables: parsing, and access to values by key that notes what is wrong with its path
-/// instead of stopping. All values that HCCL reads are strings, numbers included.
+/// The JSON side of reading rank tables: parsing, and access to values by key that records every problem with its path
+/// and goes on. All values that HCCL reads are strings, numbers included.
 namespace hcclsim::hccl {
 
-/// Parses JSON without comments; throws Error(bad_input, "rank-table") with line and column of a syntax error.
-/// A key that an object has twice becomes a problem.
+/// Parses JSON without comments; throws Error(bad_input, "rank-table") with line and column of a syntax error. A key
+/// that occurs twice in an object becomes a problem.
 [[nodiscard]] Json parse_json(std::string_view text, const std::string& file, std::vector<RankTableProblem>& problems);
 
 /// Path of a key of the object at `path`, and of an element of the list at `path`.
@@ -56,17 +56,17 @@ class JsonReader {
   }
 
   [[nodiscard]] JsonText text(const JsonObject& object, const char* key, Need need);
-  /// A text of decimal digits within the range; `highest` = UINT32_MAX is told as no limit.
+  /// A text of decimal digits within the range; with `highest` = UINT32_MAX messages name no upper limit.
   [[nodiscard]] std::optional<std::uint64_t> number(const JsonObject& object, const char* key, Need need,
                                                     std::uint64_t lowest, std::uint64_t highest);
-  /// The objects of a list that has at least one; those that are no objects are left out.
+  /// The objects of a list, which must have at least one; elements that are not objects are left out.
   [[nodiscard]] std::vector<JsonObject> objects(const JsonObject& object, const char* key);
-  /// False once something was left out: what was read cannot be counted.
+  /// False once something was left out: the number of what was read then means nothing.
   [[nodiscard]] bool complete() const { return complete_; }
   void leave_out() { complete_ = false; }
 
  private:
-  /// The value of a key; what the user may have meant instead of a missing one is told.
+  /// The value of a key. If it is missing, the problem names a key that the user may have misspelt.
   const Json* find(const JsonObject& object, const char* key, Need need);
 
   std::vector<RankTableProblem>& problems_;

@@ -8,7 +8,7 @@
 
 #include "hccl/comm/rank_table.hpp"
 
-/// What the devices of a rank table must not say about each other: ranks given twice, addresses shared, …
+/// Contradictions between the devices of a rank table: ranks given twice, addresses shared, …
 namespace hcclsim::hccl {
 
 /// A device as it was read. What is absent was not given, or was wrong and has been reported.
@@ -24,7 +24,7 @@ struct RankTableEntry {
   std::string address, backup_address;   ///< of device_ip and backup_device_ip in network order; empty: none
 };
 
-/// Appends what is wrong among the entries of a table whose servers and super-pods are known, and notes.
+/// Appends problems and notes about the entries of a table whose servers and super-pods are known.
 void check_rules(const RankTable& table, std::span<const RankTableEntry> entries,
                  std::vector<RankTableProblem>& problems, std::vector<std::string>& notes);
 

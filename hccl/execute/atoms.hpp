@@ -5,9 +5,9 @@
 
 #include "hccl/execute/moves.hpp"
 
-/// Cuts all memories so finely that every move covers whole pieces, the *atoms*, and none more finely than that takes.
-/// Where a move is cut on one side it is cut in the same place on the other, hence a move becomes moves between atoms
-/// of equal length.
+/// Cuts all memories into pieces, the *atoms*, such that every move covers whole atoms, with no more cuts than
+/// necessary. Where a move is cut on one side it is cut at the same place on the other side, so a move becomes several
+/// moves between atoms of equal length.
 namespace hcclsim::hccl {
 
 struct Atom {

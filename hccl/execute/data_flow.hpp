@@ -14,18 +14,18 @@
 
 /// Executes a Schedule on real buffers, as fast as the memory allows.
 ///
-/// Step by step a ring of p ranks reads and writes its payload 2(p−1)/p times. But element i of a slice only ever meets
-/// element i of the same slice of other ranks. So the schedule is turned inside out once: its moves are listed in an
-/// order that its synchronisation allows (moves.hpp), memory is cut into atoms that moves cover whole (atoms.hpp), and
-/// atoms that moves connect form a *component*. Within a component all atoms have the same length, and any sub-range of
-/// it can go through all moves of the component on its own, in the cache: every payload is read once and written once.
-/// Scratch memory lives in the cache alone.
+/// Done step by step, a ring of p ranks would read and write its payload 2(p−1)/p times. But element i of a slice only
+/// ever meets element i of the same slice on other ranks. So the schedule is rearranged once: its moves are listed in
+/// an order that its synchronisation allows (moves.hpp), memory is cut into atoms that moves cover whole (atoms.hpp),
+/// and atoms that are connected by moves form a *component*. Within a component all atoms have the same length, and any
+/// sub-range of that length can go through all moves of the component by itself, in the cache: every payload is read
+/// once and written once. Scratch memory exists in the cache only.
 ///
 /// The order of reduction of every byte is the schedule's, whatever the order of the parts and the number of workers.
 ///
-/// Buffers are those of the schedule's operation, as long as Operation::size says. A schedule in place works on
-/// `output`; if it is called with inputs as well, which must be as long, each is copied to its output first. A schedule
-/// out of place reads the inputs and leaves them unchanged.
+/// Buffers are those of the schedule's operation; Operation::size gives their lengths. A schedule in place works on
+/// `output`; if inputs are given as well, which must have the same length, each is copied to its output first. A
+/// schedule out of place reads the inputs and leaves them unchanged.
 namespace hcclsim::hccl {
 
 class DataFlow {
@@ -44,7 +44,7 @@ class DataFlow {
   [[nodiscard]] std::uint32_t additions() const { return additions_; }
   /// Independent pieces of about equal work.
   [[nodiscard]] std::size_t parts() const { return parts_; }
-  /// The ranges of `output`, the same on all ranks, that a part computes; all parts together: all of it. Throws
+  /// The ranges of `output` that a part computes, the same on all ranks; all parts together compute all of it. Throws
   /// Error(bad_input, "schedule") if the part computes different ranges on different ranks.
   [[nodiscard]] std::span<const ByteRange> outputs(std::size_t part) const;
 
@@ -106,12 +106,13 @@ bool execute(const DataFlow& flow, std::span<std::byte* const> output, device::O
              device::WorkerPool& workers);
 
 /// Bound of |computed − exact| for one element of a sum of `contributions` numbers: γ_k·M + (1 +
-/// γ_k)·contributions·η/2, where k counts the roundings that a contribution passes, M is the sum of the magnitudes of
+/// γ_k)·contributions·η/2. Here k is the number of roundings that a contribution passes, M the sum of the magnitudes of
 /// the exact contributions, γ_k = k·u / (1 − k·u) (N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
-/// lemma 3.1 and section 4.2), u and η the unit roundoff and the smallest subnormal of `type`. k =
-/// DataFlow::additions(), and one more for each of: contributions rounded to `type` before they are sent, a result
-/// multiplied by 1/N in `type` (M times 1/N, too). The second term is what is lost below the normal range when
-/// contributions are rounded; sums themselves lose nothing there. Infinite if k·u ≥ 1; holds while nothing overflows.
+/// lemma 3.1 and section 4.2), u and η the unit roundoff and the smallest subnormal of `type`. k is
+/// DataFlow::additions(), plus one if contributions are rounded to `type` before they are sent, plus one if the result
+/// is multiplied by 1/N in `type` (M is then multiplied by 1/N as well). The second term is what is lost below the
+/// normal range when contributions are rounded; sums themselves lose nothing there. The bound is infinite if k·u ≥ 1,
+/// and holds as long as nothing overflows.
 [[nodiscard]] double reduction_bound(DataType type, std::uint32_t roundings, std::uint32_t contributions,
                                      double sum_of_magnitudes);
 

@@ -10,7 +10,8 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Which memories the bytes of a rank's scratch memory, or of its communicator's buffer, are at the moment.
+/// Maps the bytes of a rank's scratch memory, or of its communicator's buffer, to the memories that they stand for at
+/// the moment.
 class ScratchMap {
  public:
   struct Piece {
@@ -27,7 +28,7 @@ class ScratchMap {
     pieces_[begin] = {memory, 0, length};
   }
 
-  /// The pieces of which a range consists; fewer bytes than asked for if some were never written.
+  /// The pieces that a range consists of; fewer bytes than asked for if some were never written.
   [[nodiscard]] std::vector<Piece> find(Bytes begin, Bytes length) const {
     std::vector<Piece> found;
     auto next = pieces_.upper_bound(begin);

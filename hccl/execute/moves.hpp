@@ -5,13 +5,13 @@
 
 #include "hccl/schedule/schedule.hpp"
 
-/// What a schedule does to memory, without clocks, queues and notifies: a list of moves, each to be done after those
-/// before it. Its order is one that the schedule's synchronisation allows; a correct schedule leaves the same results
-/// in all of them.
+/// What a schedule does to memory, without clocks, queues and notifies: a list of moves, to be done in this order. It
+/// is one of the orders that the schedule's synchronisation allows; a correct schedule gives the same results in all of
+/// them.
 ///
-/// Scratch memory, and with it the buffer `ccl`, is renamed on the way. A slot of it is used again and again for bytes
-/// that have nothing to do with each other; every plain write into scratch memory begins a memory of its own here, so
-/// that only moves are connected whose numbers meet.
+/// Scratch memory, and likewise the buffer `ccl`, is renamed on the way: a slot is used again and again for unrelated
+/// bytes, so every plain write into scratch memory begins a new memory here. Then moves are connected only if data
+/// flows between them.
 namespace hcclsim::hccl {
 
 /// destination = source, or destination = destination (op) source, on `length` bytes.
@@ -26,8 +26,8 @@ struct Move {
 
 struct MoveList {
   Rank ranks = 0;
-  /// Bytes of the memories: first the outputs of all ranks, then their inputs, then versions of
-  /// scratch memory.
+  /// Sizes of the memories in bytes: first the outputs of all ranks, then their inputs, then the versions of scratch
+  /// memory.
   std::vector<Bytes> memories;
   std::vector<Move> moves;
 
@@ -35,10 +35,10 @@ struct MoveList {
   [[nodiscard]] bool is_input(std::uint32_t memory) const { return memory >= ranks && memory < 2 * ranks; }
 };
 
-/// Walks every queue of every rank once, rank by rank until it waits. Throws Error(simulated_failure, "deadlock") if
-/// ranks wait for ever, Error(simulated_failure, "notify") if a notify slot is set twice, Error(bad_input, "schedule")
-/// for byte ranges that leave their buffer, overlap, have different lengths or cut an element in two, for reads of
-/// scratch memory that nobody wrote, and for peers or notify slots that do not exist.
+/// Walks every queue of every rank once; it goes on with a rank until that has to wait. Throws Error(simulated_failure,
+/// "deadlock") if ranks wait for ever, Error(simulated_failure, "notify") if a notify slot is set twice,
+/// Error(bad_input, "schedule") for byte ranges that leave their buffer, overlap, have different lengths or cut an
+/// element in two, for reads of scratch memory that nobody wrote, and for peers or notify slots that do not exist.
 [[nodiscard]] MoveList moves_of(const Schedule& schedule);
 
 }  // namespace hcclsim::hccl

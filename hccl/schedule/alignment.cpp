@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t largest_table = 1 << 16;
 /// Length of the windows where nothing is unique.
 constexpr std::size_t window_length = 128;
-/// So often a stretch between numbers that are unique is cut again.
+/// How often a stretch between unique numbers is cut again.
 constexpr int most_cuts = 16;
 
 struct Stretch {

@@ -9,18 +9,18 @@
 #include "base/units.hpp"
 #include "hccl/schedule/schedule.hpp"
 
-/// What differs between two schedules, as people who review a change want to read it.
+/// The differences between two schedules, in the form in which people review a change.
 ///
-/// The header is compared field by field, and the tasks as they are carried out: for every rank, stage and queue the
-/// two lists of tasks with their numbers are aligned (alignment.hpp). Schedules that are written differently but do the
-/// same are equal. What is in one list only has been
+/// The header is compared field by field, the tasks as they are carried out: for every rank, stage and queue the two
+/// lists of tasks with their numbers are aligned (alignment.hpp). Schedules that are written differently but do the
+/// same are equal. A task that is in one list only has been
 ///
 ///     moved      the same task of the rank stands elsewhere: in the order, on another queue, in another stage
 ///     changed    between the same neighbours there is another task: other bytes, another peer, another kind
 ///     removed    from the first schedule
 ///     added      in the second
 ///
-/// Stages correspond in the order of their names; of stages written alike in both schedules nothing is unrolled.
+/// Stages correspond in the order of their names; stages that are written alike in both schedules are not unrolled.
 namespace hcclsim::hccl {
 
 /// A field of the header, as text.
@@ -49,7 +49,7 @@ struct TaskChange {
   std::optional<TaskPlace> second;  ///< missing if it was removed
 };
 
-/// Changes of stages that correspond; those of a task that went to another stage count where it was.
+/// The changes of two stages that correspond. A task that moved to another stage counts in its old stage.
 struct StageDifference {
   std::string name;                                     ///< in the first schedule, if it is there
   std::array<std::uint64_t, change_kinds> transfers{};  ///< by ChangeKind; between ranks
@@ -70,9 +70,10 @@ struct ScheduleDifference {
 /// Tasks of both schedules together; some ten seconds.
 inline constexpr std::uint64_t most_compared_tasks = 50'000'000;
 
-/// Compares schedules that validate() has accepted. Time in proportion to their tasks, memory to those of one rank.
-/// When they are known to differ and `most_tasks` have been looked at, the ranks that follow are left out; so they are
-/// where the first `deciding_ranks` are equal, which the caller knows to decide for all.
+/// Compares schedules that validate() has accepted, in time proportional to their tasks and memory proportional to the
+/// tasks of one rank. The remaining ranks are left out once the schedules are known to differ and `most_tasks` tasks
+/// have been looked at; also if the first `deciding_ranks` ranks are equal, where the caller knows that these decide
+/// for all.
 [[nodiscard]] ScheduleDifference difference(const Schedule& first, const Schedule& second,
                                             std::uint64_t most_tasks = most_compared_tasks,
                                             std::optional<Rank> deciding_ranks = {});

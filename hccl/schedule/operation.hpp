@@ -9,8 +9,8 @@
 /// What a collective is asked to do, and how its payload lies in the buffers of the ranks.
 ///
 /// The payload of most collectives falls into *blocks*, one for every rank: what a rank contributes to an all-gather,
-/// gets from a reduce-scatter, or sends to one other rank in an all-to-all. A buffer holds all blocks one behind the
-/// other, or the rank's own alone. Allreduce, broadcast and reduce have a single block, the payload.
+/// gets from a reduce-scatter, or sends to one other rank in an all-to-all. A buffer holds all blocks one after the
+/// other, or only the rank's own block. Allreduce, broadcast and reduce have a single block, the payload.
 ///
 ///     collective       input of a rank     output of a rank
 ///     allreduce        payload             payload
@@ -24,8 +24,8 @@
 ///     send-recv        block d to rank d   block s from rank s; without counts: one block to the next rank
 ///     barrier          nothing             nothing
 ///
-/// In place there is one buffer, `output`, with all blocks on every rank; the own block lies and appears in its place
-/// among them, and a root's data in the root's.
+/// In place there is one buffer, `output`, with all blocks on every rank. The rank's own block is at its place among
+/// them, before and after the operation, and so is a root's data.
 namespace hcclsim::hccl {
 
 /// Memory of a rank, bound to real memory at run time. In place, `output` alone is the user's; `ccl` is the
@@ -52,8 +52,8 @@ enum class Collective : std::uint8_t {
 /// Inverse of name_of ("allreduce", "reduce-scatter", …); throws Error(bad_input, "option") that lists the names.
 [[nodiscard]] Collective parse_collective(std::string_view name);
 
-/// Elements of blocks that are not alike, with their places: of every block (ReduceScatterV, AllGatherV), or of every
-/// pair of ranks (AlltoAllV, AlltoAllVC, BatchSendRecv). Blocks lie one behind the other.
+/// Sizes in elements, and places, of blocks that differ: one size per block (ReduceScatterV, AllGatherV), or one per
+/// pair of ranks (AlltoAllV, AlltoAllVC, BatchSendRecv). Blocks follow each other without gaps.
 class BlockCounts {
  public:
   BlockCounts() = default;
@@ -87,12 +87,12 @@ class BlockCounts {
 
 struct Operation {
   Rank ranks = 1;
-  /// Of one block: the payload of allreduce, broadcast and reduce. Ignored if there are counts.
+  /// Elements of one block; for allreduce, broadcast and reduce this is the payload. Ignored if there are counts.
   std::uint64_t elements = 0;
   DataType type = DataType::fp32;
   ReduceOp op = ReduceOp::sum;
-  /// Slices of a block begin at multiples of this many bytes, a multiple of the element size; HCCL cuts at 128 B, which
-  /// inline reduction on 910A demands.
+  /// Slices of a block begin at multiples of this many bytes, a multiple of the element size. HCCL cuts at multiples of
+  /// 128 B, which inline reduction on 910A requires.
   Bytes alignment = 128;
   Collective collective = Collective::allreduce;
   Rank root = 0;  ///< of broadcast, reduce, scatter and gather
@@ -116,7 +116,7 @@ struct Operation {
 
   /// Bytes of the user's buffers of a rank (`input`, `output`).
   [[nodiscard]] Bytes size(Buffer buffer, Rank owner) const;
-  /// Bytes of all blocks; of pairs of ranks that differ: the most that one rank sends.
+  /// Bytes of all blocks; if blocks differ by pairs of ranks, the most that one rank sends.
   [[nodiscard]] Bytes payload() const;
 
   bool operator==(const Operation&) const = default;
@@ -139,8 +139,9 @@ struct Operation {
          collective == Collective::reduce;
 }
 
-/// Throws Error(bad_input, "operation") for what no collective can do: no ranks, a root that is none, counts of the
-/// wrong number or where the collective takes none, an alltoall in place whose counts differ, a send-recv in place.
+/// Throws Error(bad_input, "operation") for an operation that is impossible: no ranks, a root that is not a rank, a
+/// wrong number of counts, counts for a collective that takes none, an alltoall in place whose counts differ, a
+/// send-recv in place.
 void require_possible(const Operation& operation);
 
 }  // namespace hcclsim::hccl

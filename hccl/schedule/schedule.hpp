@@ -21,11 +21,11 @@
 ///     strand   = loops in sequence, run by the members of its group
 ///     loop     = rounds of the same tasks
 ///
-/// A schedule may do its stages again and again, for a window of the payload at a time.
+/// A schedule may repeat its stages, each time for the next window of the payload.
 ///
-/// Transfers are one-sided, as on the device: who writes or reads needs no task of its peer, only notifies that say
-/// when the peer's memory may be touched and when it was. The order of tasks fixes the order in which every byte is
-/// reduced.
+/// Transfers are one-sided, as on the device: a rank that writes or reads needs no task of its peer, only notifies that
+/// say when the peer's memory may be touched and when it has been. The order of tasks fixes the order in which every
+/// byte is reduced.
 namespace hcclsim::hccl {
 
 enum class TaskKind : std::uint8_t {
@@ -149,19 +149,20 @@ struct Cut {
   std::uint32_t count = 1;
   std::uint32_t step = 1;
   Linear index;  ///< first part; halving: number of halvings
-  /// slice: a part is so many neighbouring slices of a cut into parts · neighbours, whose places it keeps.
+  /// slice: a part consists of this many neighbouring slices of a cut into parts · neighbours slices, at their places.
   std::uint32_t neighbours = 1;
 
   bool operator==(const Cut&) const = default;
 };
 
-/// Bytes of a buffer: all that it holds, cut again and again; cuts into blocks come first. They may lie in several
-/// pieces; in a task, source and destination have the same bytes in all, piece after piece.
+/// Bytes of a buffer: everything that it holds, reduced by one cut after the other; cuts into blocks come first. The
+/// range may consist of several pieces. In a task, source and destination have the same total length and are matched
+/// piece after piece.
 struct Range {
   Buffer buffer = Buffer::output;
   std::vector<Cut> cuts;
-  /// Scratch memory may be used in slots: with a stride, the range begins at slot · stride and the cuts, made on a
-  /// buffer that holds all blocks, give its length only. Without, they lie as in such a buffer.
+  /// Scratch memory may be used in slots. With a stride, the range begins at slot · stride, and the cuts, applied to a
+  /// buffer that holds all blocks, only give its length. Without a stride they also give its place in such a buffer.
   Linear slot;
   Bytes slot_stride = 0;
 
@@ -209,8 +210,8 @@ struct Schedule : Operation {
   /// Bytes of scratch memory, and of the communicator's buffer, per rank.
   Bytes scratch = 0;
   Bytes ccl = 0;
-  /// All stages are done for the first so many elements of every block, then for the next, …; 0: once, for all. The
-  /// blocks of the buffers `ccl` and `scratch` lie this far apart then.
+  /// Elements per window: all stages are done for the first `window` elements of every block, then for the next, …; 0:
+  /// once, for all elements. In the buffers `ccl` and `scratch`, blocks are then this far apart.
   std::uint64_t window = 0;
   std::uint32_t queues = 1;    ///< queues of a rank
   std::uint32_t notifies = 0;  ///< notify slots of a rank

@@ -12,7 +12,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-// Far beyond any cluster; they keep sums of closed forms and the memory of a run in bounds.
+// These limits are far beyond any cluster; they keep sums of closed forms and the memory of a run in bounds.
 constexpr Rank most_ranks = 1U << 20U;
 constexpr std::uint32_t most_queues = 4096;
 constexpr std::uint64_t most_queues_in_all = std::uint64_t{1} << 25U;
@@ -49,8 +49,8 @@ struct Domain {
     const std::int64_t number = rounds.at(place);
     return most_rounds >= 0 ? std::min<std::int64_t>(number, most_rounds) : number;
   }
-  /// Calls visit(place, rounds) for so many positions and queues that a linear form has its extremes at the first or
-  /// last round of one of them: the corners if all have the same rounds.
+  /// Calls visit(place, rounds) for enough positions and queues that every linear form has its extremes at the first or
+  /// last round of one of them: the corners, if all have the same rounds.
   template <typename Visit>
   void for_each_edge(const Visit& visit) const {
     const bool every_queue = rounds.queue != 0;
@@ -150,7 +150,7 @@ class Validator {
     }
   }
 
-  /// Comes after the strands, so that what names too many queues is refused at its place.
+  /// Called after the check of the strands, so that a strand with too many queues is refused at its own place.
   void check_queues() const { require<std::uint64_t>("queues", schedule_.queues, 1, queues_of_a_rank()); }
 
   [[nodiscard]] std::uint64_t queues_of_a_rank() const {

@@ -6,15 +6,15 @@
 #include "base/error.hpp"
 #include "hccl/schedule/schedule.hpp"
 
-/// Schedules that people or other programs wrote are looked at before anything walks them: what they name must exist,
-/// and no closed form may lead beyond it. Closed forms are linear, so their extremes over positions, rounds and queues
-/// say so for all ranks at once. Byte ranges follow from cuts of cuts; they are computed, task by task, on as many
-/// ranks, evenly spaced, as a fixed number of tasks allows. What is left to a run, which refuses it, too: byte ranges
+/// Checks schedules that people or other programs wrote, before anything walks them: everything they name must exist,
+/// and no closed form may go beyond it. Closed forms are linear, so checking their extremes over positions, rounds and
+/// queues covers all ranks at once. Byte ranges result from nested cuts; they are computed task by task, on as many
+/// evenly spaced ranks as a fixed number of tasks allows. The rest is found only when the schedule is run: byte ranges
 /// of the other ranks of a large schedule, and everything about the order of tasks (hccl/execute/moves.hpp).
 namespace hcclsim::hccl {
 
-/// One step on the way to a place in a schedule: a field of its file form (hccl/schedule/file/schedule.proto), and
-/// which one if there are several.
+/// One step of a path to a place in a schedule: a field of its file form (hccl/schedule/file/schedule.proto), and its
+/// index if there are several.
 struct FieldStep {
   std::string field;
   int index = -1;

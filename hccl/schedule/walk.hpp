@@ -7,8 +7,8 @@
 #include "base/units.hpp"
 #include "hccl/schedule/schedule.hpp"
 
-/// Walks one queue of one rank through a schedule, one task after the other, without unrolling anything. This is the
-/// single place where the closed forms of a Schedule become numbers.
+/// Walks one queue of one rank through a schedule, one task after the other, without unrolling anything. Closed forms
+/// of a Schedule become numbers only here.
 namespace hcclsim::hccl {
 
 /// A byte range with its numbers.
@@ -18,7 +18,7 @@ struct ByteRange {
   Bytes length = 0;
 };
 
-/// Bytes that a task moves from one piece of memory to another, as many on both sides.
+/// Bytes that a task moves from one piece of memory to another of the same length.
 struct Movement {
   ByteRange source;
   ByteRange destination;
@@ -40,8 +40,8 @@ void resolve(const Schedule& schedule, const Range& range, const Viewer& viewer,
 /// Bytes of all pieces.
 [[nodiscard]] Bytes length_of(const Schedule& schedule, const Range& range, const Viewer& viewer);
 
-/// What a task moves, piece by piece; keeps its memory for the next task. If the sides of the task have different
-/// lengths, so has the last movement.
+/// What a task moves, piece by piece; the object keeps its memory for the next task. If the two sides of the task
+/// differ in length, so do the two sides of the last movement.
 class Movements {
  public:
   void resolve(const Schedule& schedule, const Task& task, const Viewer& source, const Viewer& destination);
@@ -61,8 +61,8 @@ class Movements {
 /// Position of a queue inside one stage.
 class QueueWalk {
  public:
-  /// Goes to the start of what `queue` of `rank` does in the stage, of 0 … Schedule::stage_count(); false if it does
-  /// nothing there.
+  /// Goes to the first task of `queue` of `rank` in stage number `stage` (0 … Schedule::stage_count() − 1); false if it
+  /// has none there.
   bool enter(const Schedule& schedule, std::uint32_t stage, Rank rank, std::uint32_t queue);
 
   /// The task at which the walk stands, or nullptr at the end of the stage.

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, algo_operators> operator_names{
 constexpr std::string_view forms =
     "level0:NA;level1:ALGORITHM;level2:ALGORITHM for all operators, or OPERATOR=LEVELS/OPERATOR=LEVELS";
 
-// The algorithms of the levels, in the order in which they are told.
+// The algorithms of the levels, in the order in which messages list them.
 constexpr auto of_servers = [] {
   using enum LevelAlgorithm;
   return std::array{automatic, ring, halving_doubling, nhr, nhr_v1, nb, ahc, pipeline, pairwise};

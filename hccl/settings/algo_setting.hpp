@@ -6,14 +6,16 @@
 
 #include "device/soc.hpp"
 
-/// HCCL_ALGO: which algorithms HCCL is told to use between servers (level 1) and between super-pods (level 2). Inside a
-/// server (level 0) it chooses itself, which is written as NA. One choice for all operators, or one per operator:
+/// HCCL_ALGO: which algorithms HCCL shall use between servers (level 1) and between super-pods (level 2). Inside a
+/// server (level 0) it chooses by itself, which is written as NA. There is one choice for all operators, or one per
+/// operator:
 ///
 ///     level0:NA;level1:NHR;level2:ring
 ///     allreduce=level0:NA;level1:ring/allgather=level0:NA;level1:H-D_R/others=level1:NHR
 ///
-/// Levels that are not named stay with HCCL, in any order, and spaces do not count. Names are case-sensitive, as there.
-/// Sources: HCCL's documentation of the variable and of the algorithms that every product has.
+/// Levels may be in any order; HCCL chooses for levels that are not named. Spaces are ignored. Names are
+/// case-sensitive, as in HCCL. Sources: HCCL's documentation of the variable and of the algorithms that each product
+/// has.
 namespace hcclsim::hccl {
 
 /// An algorithm of one level.
@@ -32,7 +34,7 @@ enum class LevelAlgorithm : std::uint8_t {
 /// As HCCL_ALGO spells it; "NA" for automatic.
 [[nodiscard]] std::string_view name_of(LevelAlgorithm algorithm);
 
-/// The operators that HCCL_ALGO tells apart; forms with counts (V, VC) go with the plain one.
+/// The operators that HCCL_ALGO distinguishes; forms with counts (V, VC) belong to the plain one.
 enum class AlgoOperator : std::uint8_t { allgather, reduce_scatter, allreduce, broadcast, reduce, scatter, alltoall };
 inline constexpr std::size_t algo_operators = 7;
 
@@ -41,7 +43,7 @@ inline constexpr std::size_t algo_operators = 7;
 
 struct AlgoLevels {
   LevelAlgorithm between_servers = LevelAlgorithm::automatic;
-  /// Between super-pods; AHC where level 1 is AHC, whatever was said, as it spans both levels.
+  /// Between super-pods. AHC if level 1 is AHC, even if another algorithm was asked for, because AHC spans both levels.
   LevelAlgorithm between_super_pods = LevelAlgorithm::automatic;
 };
 
@@ -56,11 +58,11 @@ struct AlgoSetting {
 /// accepted, without naming the variable. Blank: all automatic.
 [[nodiscard]] AlgoSetting parse_algo_setting(std::string_view text);
 
-/// Whether products of the generation have the algorithm at level 1 for the operator; HCCL chooses itself where not.
+/// Whether products of the generation have the algorithm at level 1 for the operator; if not, HCCL chooses by itself.
 [[nodiscard]] bool has_between_servers(device::Generation generation, AlgoOperator op, LevelAlgorithm algorithm);
 /// The same for level 2, which A3 alone has.
 [[nodiscard]] bool has_between_super_pods(device::Generation generation, AlgoOperator op, LevelAlgorithm algorithm);
-/// What is left of `levels` on products of the generation: automatic where they do not have the algorithm.
+/// `levels` as they apply on products of the generation: automatic where these do not have the algorithm.
 [[nodiscard]] AlgoLevels available(AlgoLevels levels, device::Generation generation, AlgoOperator op);
 
 }  // namespace hcclsim::hccl

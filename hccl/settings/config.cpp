@@ -22,7 +22,7 @@ using device::Generation;
 constexpr std::uint64_t timeout_unit_a1 = 68;
 constexpr std::uint64_t longest_timeout_a1 = 17340;
 constexpr std::uint64_t longest_timeout = 2147483647;
-/// Collectives that run on the vector cores cannot wait for longer, nor for ever.
+/// Collectives that run on the vector cores cannot wait longer than this, and not without a limit.
 constexpr Seconds longest_timeout_aiv = 1091;
 
 [[noreturn]] void refuse(const HcclSetting& setting, std::string_view accepted) {
@@ -54,7 +54,8 @@ class Settings {
   std::span<const HcclSetting> settings_;
 };
 
-/// What HCCL does not have is left to it; algo_notes.hpp says so of the operators that run.
+/// Where HCCL does not have the algorithm, the choice is left to it; algo_notes.hpp reports this for the operators that
+/// run.
 AlgoSetting algo_of(const Settings& settings, Generation generation) {
   const HcclSetting* const setting = settings.find("HCCL_ALGO");
   if (setting == nullptr) return {};

@@ -10,10 +10,10 @@
 #include "device/soc.hpp"
 #include "hccl/settings/algo_setting.hpp"
 
-/// What users set of HCCL by its environment variables HCCL_…, or by options of the same meaning, as checked values.
-/// Ranges, spellings and defaults are those that HCCL documents for each generation of the chip;
-/// `docs/hccl_variables.md` has the table, and says what each setting does to the simulation. A variable that is set
-/// and does nothing there is named by unmodelled(), so that no run looks as if it had obeyed it.
+/// The settings of HCCL as checked values: users give them by its environment variables HCCL_…, or by options of the
+/// same meaning. Ranges, spellings and defaults are those that HCCL documents for each generation of the chip;
+/// `docs/hccl_variables.md` has the table, and says how each setting affects the simulation. unmodelled() names the
+/// variables that are set and have no effect, so that no run seems to have obeyed them.
 namespace hcclsim::hccl {
 
 /// One setting as the user gave it.
@@ -23,11 +23,11 @@ struct HcclSetting {
   std::string origin;    ///< what messages call it: the variable, "--hccl-algo", or a line of a file
 };
 
-/// HCCL_DETERMINISTIC. All algorithms here reduce in a fixed order; what the setting does is to exclude those that HCCL
-/// counts as not deterministic.
+/// HCCL_DETERMINISTIC. All algorithms here reduce in a fixed order; the setting only excludes those that HCCL considers
+/// not deterministic.
 enum class Determinism : std::uint8_t { off, on, strict };
 
-/// Who unfolds a collective into tasks and hands them to the device: HCCL_OP_EXPANSION_MODE.
+/// HCCL_OP_EXPANSION_MODE: where a collective is expanded into tasks, which are then given to the device.
 enum class OpExpansion : std::uint8_t { host, host_ts, ai_cpu, ai_cpu_without_cache, aiv };
 
 /// HCCL_INTRA_PCIE_ENABLE and HCCL_INTRA_ROCE_ENABLE: links between the NPUs of a server that has no HCCS.
@@ -50,14 +50,14 @@ struct HcclConfig {
   [[nodiscard]] Bytes communicator_bytes() const { return 2 * buffer_bytes; }
 };
 
-/// Checks all settings, at most one of a variable, and returns their values, or the generation's where nothing is set.
-/// Adds to `notes` where HCCL itself does not do what was asked, such as a mode of another generation; of HCCL_ALGO,
-/// which is for some operators, algo_notes.hpp has them. Throws Error(bad_input, "environment") that names the
-/// origin, the value and what is accepted, also for variables of HCCL that do nothing here.
+/// Checks all settings, at most one per variable, and returns their values, or the generation's default where nothing
+/// is set. Adds to `notes` what HCCL itself would not do, such as a mode of another generation. Notes on HCCL_ALGO
+/// depend on the operator and are made in selection/algo_notes.hpp. Throws Error(bad_input, "environment") that names
+/// the origin, the value and what is accepted, also for variables of HCCL that do nothing here.
 [[nodiscard]] HcclConfig read_hccl_config(std::span<const HcclSetting> settings, device::Generation generation,
                                           std::vector<std::string>& notes);
 
-/// The setting of the variable, null if there is none or a blank one.
+/// The setting of the variable; null if there is none or its value is blank.
 [[nodiscard]] const HcclSetting* find_setting(std::span<const HcclSetting> settings, std::string_view variable);
 
 /// Origins of the settings that have no effect: those of variables that are not among `modelled`, in their order.

@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-/// How operations reach the device: as a graph whose tasks are loaded in advance, or one by one. It decides through
-/// which memory they go (staging.hpp), which algorithms HCCL chooses (selection.hpp) and what a launch costs the host.
+/// How operations reach the device: as a graph whose tasks are loaded in advance, or one by one. The mode determines
+/// which memory the data goes through (staging.hpp), which algorithms HCCL chooses (selection.hpp) and what a launch
+/// costs the host.
 namespace hcclsim::hccl {
 
 enum class LaunchMode : std::uint8_t { graph, op };

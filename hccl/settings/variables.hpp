@@ -8,9 +8,9 @@
 
 #include "device/soc.hpp"
 
-/// Values of HCCL's environment variables as text: whole numbers of a range, words in any case, and the variables that
-/// HCCL documents and the simulation does nothing with (sockets, RDMA retries, logs, white lists). The latter are
-/// checked all the same: a value that HCCL would refuse stops a real run, too.
+/// Values of HCCL's environment variables as text: whole numbers of a range, and words in upper or lower case. Also the
+/// variables that HCCL documents but that do not affect the simulation (sockets, RDMA retries, logs, white lists): they
+/// are checked too, because a value that HCCL refuses would stop a real run.
 namespace hcclsim::hccl {
 
 struct WholeRange {
@@ -30,7 +30,8 @@ struct WholeRange {
 /// "910A", "A2", "A3": the products of a generation in messages.
 [[nodiscard]] std::string_view product_of(device::Generation generation);
 
-/// What is accepted, if the value is not: of a variable that does nothing here. Empty for all others.
+/// For a variable that does not affect the simulation: what is accepted, if the value is not. Empty if it is accepted,
+/// and for all other variables.
 [[nodiscard]] std::string refused_by(std::string_view variable, std::string_view value, device::Generation generation);
 
 }  // namespace hcclsim::hccl

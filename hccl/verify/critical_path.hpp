@@ -5,21 +5,21 @@
 #include "sim/cluster.hpp"
 #include "sim/trace.hpp"
 
-/// What a collective's time consists of: from its end back to its beginning, always to what the task at hand waited
-/// for.
+/// What a collective's time consists of. The path goes from its end back to its beginning, from each task to what it
+/// waited for.
 namespace hcclsim::hccl {
 
 /// Parts of the critical path; their sum is its length.
 struct CriticalPath {
   Seconds alpha = 0;    ///< set-ups, latencies, notifies, forks and joins of queues
   Seconds beta = 0;     ///< bytes, at the speed of idle links
-  Seconds sharing = 0;  ///< what transfers take longer since others use the same links
+  Seconds sharing = 0;  ///< additional time of transfers because others use the same links
   Seconds gamma = 0;    ///< reductions and copies on an NPU
 };
 
-/// Of the only collective in a trace with the tasks of all its ranks, which lasted from `start` to `end`. A wait whose
-/// notify came late goes on with the post on the other rank, any other task with the one before it in its queue, the
-/// first task of a stage with the last one of the rank's stage before.
+/// The critical path of the only collective in a trace, which lasted from `start` to `end`; the trace must have the
+/// tasks of all its ranks. A wait whose notify came late is followed back to the post on the other rank, any other task
+/// to the one before it in its queue, and the first task of a stage to the last task of the rank's previous stage.
 [[nodiscard]] CriticalPath critical_path(const sim::Trace& trace, sim::Cluster& cluster, const device::TaskCosts& costs,
                                          Seconds start, Seconds end);
 

@@ -6,8 +6,8 @@
 #include "base/units.hpp"
 #include "hccl/schedule/operation.hpp"
 
-/// What an operation leaves behind, said without any schedule: which elements of which ranks are reduced or copied, and
-/// who has the result.
+/// The result of an operation, described without any schedule: which elements of which ranks are reduced or copied, and
+/// which ranks have the result.
 namespace hcclsim::hccl {
 
 /// Elements of a rank's buffer from `offset` on.
@@ -24,7 +24,7 @@ struct ResultPiece {
   std::vector<RankElements> holders;
 };
 
-/// All of the result, without pieces of no elements. Every element is in the sources of one piece at most.
+/// The whole result; no piece is empty. Every element is in the sources of at most one piece.
 [[nodiscard]] std::vector<ResultPiece> expected_result(const Operation& operation);
 
 }  // namespace hcclsim::hccl

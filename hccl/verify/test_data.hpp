@@ -7,27 +7,29 @@
 #include "base/units.hpp"
 #include "hccl/schedule/operation.hpp"
 
-/// Data on which a collective shows what it does: random, and different for every rank and element, so that bytes that
-/// come from the wrong place give a wrong result.
+/// Data that reveals what a collective does: random, and different for every rank and element, so that bytes from the
+/// wrong place give a wrong result.
 ///
-/// A sum of rounded numbers hides a missing contribution behind its error bound. So every second element is such that
-/// the reduction is *exact* in any order: whole numbers whose sum the type still holds, signed powers of two for
-/// products. The others are uniform in [−1, 1) (products: near ±1) and show the rounding. Integers are exact anyway,
-/// modulo 2^bits; for products they are odd, since even ones soon leave nothing but 0. What is only moved is random
-/// bits, NaNs of all kinds among them.
+/// A sum of rounded numbers could hide a missing contribution within its error bound. So every second element is chosen
+/// such that the reduction is *exact* in any order: whole numbers whose sum the type can hold, signed powers of two for
+/// products. The others are uniform in [−1, 1) (products: near ±1) and show the rounding. Integers are always exact,
+/// modulo 2^bits; for products they are odd, because a product of even ones soon becomes 0. Data that is only moved is
+/// random bits, with NaNs of all kinds among them.
 ///
-/// Of floating-point numbers that are reduced by at least two ranks, every eighth element is special: one rank holds
-/// what the table says, the others ordinary numbers unless it says more. IEEE 754 gives one result whatever the order:
+/// For floating-point numbers that are reduced over at least two ranks, every eighth element is special: one rank holds
+/// the value in the table, the others hold ordinary numbers unless the table says otherwise. IEEE 754 gives the same
+/// result in every order:
 ///
 ///     special         one rank  the others           sum         prod            max, min
 ///     infinity        +∞                             +∞          ±∞              +∞, the others' least
 ///     infinities      +∞        one −∞               NaN         ±∞              +∞, −∞
 ///     not_a_number    NaN                            NaN         NaN             NaN
-///     (device/numerics/loops/reduce.hpp) minus_zero      −0        −0                   −0          ±0 by parity    −0
+///     minus_zero      −0        −0                   −0          ±0 by parity    −0
 ///     zeros           +0        −0                   +0          ±0 by parity    there are none: +0 = −0
 ///     subnormal       subnormal subnormal (prod ±1)  exact       exact           one of them
 ///
-/// In sums that no whole numbers are exact in, there are no subnormals either.
+/// A maximum or minimum with a NaN is a NaN (device/numerics/loops/reduce.hpp). Sums in a type that has no exact whole
+/// numbers for so many ranks have no subnormals either.
 namespace hcclsim::hccl {
 
 enum class Special : std::uint8_t { none, infinity, infinities, not_a_number, minus_zero, zeros, subnormal };
@@ -38,8 +40,8 @@ class TestData {
 
   /// Elements `first` … of what `rank` holds in the beginning, in the operation's type.
   void fill(Rank rank, std::uint64_t first, std::span<std::byte> out) const;
-  /// What no element is: in its place it spoils every reduction. NaN; of integers the largest in a maximum, the
-  /// smallest in a minimum, else −1.
+  /// Fills with a value that no element has and that spoils every reduction: NaN; for integers the largest value in a
+  /// maximum, the smallest in a minimum, otherwise −1.
   void fill_with_nothing(std::span<std::byte> out) const;
 
   /// The reduction of this element over all ranks does not round.

@@ -14,14 +14,14 @@
 #include "hccl/verify/critical_path.hpp"
 #include "sim/cluster.hpp"
 
-/// Levels L8 and L9 of the checker: a schedule that is right, simulated on a platform.
+/// Levels L8 and L9 of the checker: a correct schedule, simulated on a platform.
 ///
-/// L8: its time beside the bound that L7 found, and what the time consists of. No schedule is faster than the bound:
-/// that one is ("faster-than-bound") says that the platform or the simulation is wrong.
+/// L8: its time beside the bound that L7 found, and what the time consists of. No schedule can be faster than the
+/// bound; one that is ("faster-than-bound") shows that the platform or the simulation is wrong.
 ///
-/// L9: what the schedule sends is what the simulation has carried: every transfer once ("transfers"), between every two
-/// ranks as many bytes when transfers end as the schedule sends ("bytes-differ"), and on the counters of the links the
-/// bytes of all routes ("links-differ").
+/// L9: the simulation has carried what the schedule sends. Every transfer is carried once ("transfers"); between every
+/// two ranks as many bytes arrive as the schedule sends ("bytes-differ"); and the counters of the links have the bytes
+/// of all routes ("links-differ").
 namespace hcclsim::hccl {
 
 struct Conservation {
@@ -41,12 +41,12 @@ struct TimedCheck {
   [[nodiscard]] double efficiency() const { return time > 0 ? bound / time : 1; }
 };
 
-/// What the schedule sends against what a simulation of one call has carried, whose ranks are the first NPUs; between
-/// every two ranks only if its trace has all tasks.
+/// Compares what the schedule sends with what the simulation of one call on the first NPUs has carried; between every
+/// two ranks only if its trace has all tasks.
 [[nodiscard]] Conservation check_conservation(const Schedule& schedule, sim::Cluster& cluster,
                                               const SimulatedCollectives& simulated, bool traced);
 
-/// More tasks take minutes, to simulate and to walk again (task_count).
+/// Schedules with more tasks (task_count) are not timed: they would take minutes.
 inline constexpr std::uint64_t most_timed_tasks = 100'000'000;
 
 /// The schedule runs on the first NPUs of the cluster; in graph mode, without a launch by the host.

@@ -155,7 +155,7 @@ std::string text_of(DataType type, std::uint64_t value) {
 }
 std::string text_of(DataType /*type*/, double value) { return fmt::format("{}", value); }
 
-/// Keeps the largest difference, and of equal ones that with the largest bound: whatever the order.
+/// Keeps the largest difference, and among equal ones that with the largest bound, so that the order does not matter.
 void note(ValueCheck& check, double difference, double bound) {
   if (std::pair(difference, bound) <= std::pair(check.largest_difference, check.bound)) return;
   check.largest_difference = difference;

@@ -10,9 +10,9 @@
 
 /// Level L6 of the checker: a schedule is executed on real data (data_flow.hpp on test_data.hpp) and every element of
 /// every result is compared with what the operation asks for, computed from the inputs without the schedule: integers
-/// exactly, floating-point numbers in fp64, where the difference must stay below the bound of the rounding error. What
-/// IEEE 754 leaves no choice in is compared exactly: infinities, subnormals, the sign of a special zero
-/// (test_data.hpp); any NaN is as good as another. Memory in which nothing should be found is filled with what spoils a
+/// exactly, floating-point numbers in fp64, where the difference must stay below the bound of the rounding error.
+/// Results that IEEE 754 determines are compared exactly: infinities, subnormals, the sign of a special zero
+/// (test_data.hpp); all NaNs are accepted as equal. Memory that should not be read is filled with values that spoil a
 /// result.
 namespace hcclsim::hccl {
 
@@ -37,7 +37,7 @@ struct ValueCheck {
 /// Bytes of the buffers of all ranks.
 [[nodiscard]] Bytes buffer_bytes(const Schedule& schedule);
 
-/// The result does not depend on the number of workers. Throws what moves_of throws (runtime/moves.hpp) where the
+/// The result does not depend on the number of workers. Throws what moves_of throws (hccl/execute/moves.hpp) if the
 /// schedule cannot be executed, and Error(bad_input, "memory") if the buffers do not fit.
 [[nodiscard]] ValueCheck check_values(const Schedule& schedule, std::uint64_t seed, device::WorkerPool& workers);
 

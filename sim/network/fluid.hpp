@@ -20,7 +20,7 @@ class FluidNetwork final : public Network, private EventHandler {
   [[nodiscard]] std::uint64_t completed() const override { return completed_; }
 
  private:
-  /// What there is to know of a flow besides its rate.
+  /// What is known of a flow besides its rate.
   struct Transfer {
     double left = 0;    // bytes at the date `since`
     Seconds since = 0;  // when it got its rate

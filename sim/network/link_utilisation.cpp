@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t nobody = 0xffffffff;
 
-/// What all links have carried, by their number.
+/// The bytes that each link has carried, by its number.
 std::vector<double> bytes_of_links(const Cluster& cluster, std::span<const Flow> flows) {
   std::vector<double> bytes(cluster.links().size());
   for (const Flow& flow : flows) {

@@ -8,10 +8,11 @@
 #include "base/units.hpp"
 #include "sim/cluster.hpp"
 
-/// How busy links were over time, found from the transfers after a simulation. Which transfers were under way at a date
-/// decides how fast each of them flowed (max-min fairness has one solution), so the rates that the network had are
-/// solved again from begins and ends alone: the same for both networks, and a simulation that nobody asks this of keeps
-/// nothing. The load of a link in an interval is what it carried in it over what it could have carried.
+/// How busy links were over time, computed from the transfers after a simulation. The transfers under way at a date
+/// determine how fast each of them flowed, because max-min fairness has one solution. So the rates are computed again
+/// from the begins and ends of the transfers alone. That gives the same for both networks, and a simulation without
+/// this report need not record anything. The load of a link in an interval is what it carried over what it could have
+/// carried.
 namespace hcclsim::sim {
 
 /// A transfer as the links saw it.
@@ -35,13 +36,13 @@ struct Intervals {
   std::size_t count = 1;
 };
 
-/// Loads are 0 to 1, one per interval, rounding apart. A link that is not shared (FATPIPE) is there for each flow
-/// anew: its load is the mean of its flows'.
+/// Loads are 0 to 1 but for rounding, one per interval. A link that is not shared (FATPIPE) gives every flow its whole
+/// capacity: its load is the mean of the loads by its flows.
 struct LinkUtilisation {
   struct OfKind {
     LinkKind kind = LinkKind::other;
-    std::size_t links = 0;        ///< that carried something
-    double bytes = 0;             ///< that they carried, with those outside the intervals
+    std::size_t links = 0;        ///< number of links that carried something
+    double bytes = 0;             ///< carried by them, outside the intervals too
     std::vector<double> busiest;  ///< the greatest load of a link
     std::vector<double> mean;     ///< over these links
   };
@@ -51,11 +52,11 @@ struct LinkUtilisation {
     std::vector<double> load;
   };
   std::vector<OfKind> kinds;  ///< in the order of LinkKind
-  std::vector<OfLink> links;  ///< of each kind those that need most time for their bytes, first the busiest
+  std::vector<OfLink> links;  ///< of each kind those whose bytes need most time, the busiest first
 };
 
-/// `flows`: all that were under way in the intervals. Names at most `most_links` links of a kind. The flows' routes
-/// must still be good.
+/// `flows` are all flows that were under way in the intervals. At most `most_links` links of each kind are listed. The
+/// flows' routes must still be valid.
 [[nodiscard]] LinkUtilisation link_utilisation(const Cluster& cluster, std::span<const Flow> flows,
                                                const Intervals& intervals, std::size_t most_links);
 

@@ -118,7 +118,8 @@ void MaxMin::visit(LinkId id) {
   component_links_.push_back(id);
 }
 
-/// Finds what a chain of shared links joins with a link: the component's links and flows, all flows open.
+/// Finds the component of a link: all links and flows that a chain of shared links connects with it; all its flows are
+/// open.
 void MaxMin::gather_component(LinkId first) {
   component_links_.clear();
   component_flows_.clear();
@@ -162,7 +163,8 @@ void MaxMin::fill_component() {
     const SharedLink& link = links_[id];
     while (bounded != bounded_.end() && !flows_[*bounded].open) ++bounded;
     if (link.open > 0 && link.left / link.open > rate) {
-      // Flows fixed since by other links left more to the open ones: the link goes to where it belongs now.
+      // Flows that other links have fixed since left more to the open ones: the link moves to its new place in the
+      // queue.
       std::pop_heap(shares_.begin(), shares_.end(), after);
       shares_.back().rate = link.left / link.open;
       std::push_heap(shares_.begin(), shares_.end(), after);

@@ -8,11 +8,11 @@
 #include "base/units.hpp"
 #include "sim/cluster.hpp"
 
-/// Max-min fair rates of flows over links, kept up to date as flows come and go. Rates are raised together until a
-/// link is full; its flows keep their share, and the others go on. A change can alter only the flows that are joined
-/// with it by a chain of shared links, so solve() works on those components alone; a flow that has its links for
-/// itself, the common case of a collective on good links, costs a look at each of them. A FATPIPE link joins nobody:
-/// it bounds the rate of each of its flows.
+/// Max-min fair rates of flows over links, kept up to date as flows come and go. Rates are raised together until a link
+/// is full; its flows keep their share, and the others go on. A change can alter only flows that are connected with it
+/// by a chain of shared links, so solve() works on these components alone. A flow that has its links to itself, the
+/// common case of a collective on fast links, costs one look at each of them. A FATPIPE link connects no flows: it
+/// bounds the rate of each.
 namespace hcclsim::sim {
 
 using FlowId = std::uint32_t;
@@ -28,8 +28,8 @@ class MaxMin {
   /// Stops a flow that was started, and forgets it.
   void remove(FlowId id);
 
-  /// Brings all rates up to date and returns the flows whose rate it set to another value than before (0 when new);
-  /// valid until the next call.
+  /// Brings all rates up to date and returns the flows whose rate has changed (new flows had rate 0); valid until the
+  /// next call.
   [[nodiscard]] std::span<const FlowId> solve();
   [[nodiscard]] BytesPerSecond rate(FlowId flow) const { return flows_[flow].rate; }
 
@@ -65,7 +65,8 @@ class MaxMin {
     bool open = false;
   };
 
-  /// The least rate that a link allows its open flows, when it was last computed: a lower bound of what it is now.
+  /// The least rate that a link allows its open flows, as it was last computed; it is a lower bound of the present
+  /// value.
   struct Share {
     double rate = 0;
     LinkId link = 0;

@@ -8,7 +8,7 @@
 #include "sim/event_loop.hpp"
 
 /// Moves bytes between NPUs. A transfer of n bytes over an idle route takes exactly route.latency + n / B; transfers
-/// that meet on a link share its capacity by max-min fairness. Two implementations agree to 1e-9:
+/// that meet on a link share its capacity by max-min fairness. There are two implementations, which agree to 1e-9:
 /// `simgrid` uses SimGrid's own Comm on its own network model and is the reference; `fluid` is our solver, for
 /// thousands of NPUs.
 namespace hcclsim::sim {
@@ -26,13 +26,13 @@ class Network {
   virtual void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order,
                         EventHandler& handler, std::uint64_t tag) = 0;
 
-  /// Transfers that were started and have ended, for the statement that all of them completed.
+  /// Numbers of transfers that were started and that have ended, so that a result can state that all of them completed.
   [[nodiscard]] virtual std::uint64_t started() const = 0;
   [[nodiscard]] virtual std::uint64_t completed() const = 0;
 };
 
-/// The kind for a simulation of so many NPUs with at most so many transfers under way at the same time: SimGrid's own
-/// as long as it takes a fraction of a second.
+/// The kind for a simulation of `npus` NPUs with at most `transfers_at_once` transfers under way at the same time:
+/// SimGrid's network as long as it takes a fraction of a second.
 [[nodiscard]] NetworkKind automatic_network(Rank npus, std::uint64_t transfers_at_once);
 
 /// With `simgrid`, only before anything else has been simulated in this process.

@@ -69,7 +69,7 @@ constexpr std::array<SocEntry, 17> socs{{
     {"Ascend910_9362", &atlas_900_a3, 20, 40, 1.50, 32, "0.8TiBps", 168},
 }};
 
-/// A name that two chips have borne, and the one that it is taken for.
+/// A name that two chips have had, and the one that it is taken for.
 constexpr std::string_view ambiguous = "910b";
 constexpr std::string_view ambiguous_meaning = "910b2";
 

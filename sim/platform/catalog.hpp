@@ -75,14 +75,14 @@ struct NpuProperty {
 /// The properties `npu.KEY` of the outermost zone of a file with NPUs of this type: key and value.
 [[nodiscard]] std::vector<std::pair<std::string_view, std::string>> npu_values(const SocEntry& soc);
 
-/// The NPU types that a server is known for.
+/// All NPU types, each with its server.
 [[nodiscard]] std::span<const SocEntry> soc_entries();
 
 /// The type that the property `npu` of a host names; nullptr if it is not known. Case and the prefix "Ascend" do not
 /// matter. "910B" alone is read as Ascend910B2: ambiguous_soc() says so.
 [[nodiscard]] const SocEntry* soc_of_property(std::string_view value);
 
-/// What the user should know of a name that once meant another chip; empty for all others.
+/// A note for the user if the name once meant another chip; empty for all other names.
 [[nodiscard]] std::string ambiguous_soc(std::string_view value);
 
 /// Finds "Ascend910A", "910A", "Ascend910_9391" or "9391". Throws Error(bad_input, "soc") that lists the names, and
@@ -98,7 +98,7 @@ struct TaskCost {
 
 [[nodiscard]] std::span<const TaskCost> task_costs();
 
-/// The hosts' CPUs: sockets × cores, and clock. They carry no kernels here.
+/// The hosts' CPUs: sockets × cores, and clock. They run no kernels here.
 inline constexpr std::uint32_t host_cores = 4 * 48;
 inline constexpr std::string_view host_cpu = "4 x Kunpeng 920";
 inline constexpr double host_clock_ghz = 2.6;

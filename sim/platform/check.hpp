@@ -7,8 +7,8 @@
 /// Checks a platform file before SimGrid reads it: SimGrid 3.32 aborts on some mistakes (an unknown routing, a
 /// duplicate link, a bandwidth of zero), crashes on others (no root element) and accepts a few silently (a negative
 /// bandwidth, a fat tree of the wrong size). Every problem found here has its line. The check knows SimGrid's tags and
-/// attributes (platform_schema), their values (platform_values), names and routes (platform_names), and what hcclsim
-/// adds to them: the properties of docs/formats.md (platform_properties). Its cost is linear in the size of the file.
+/// attributes (schema.hpp), their values (values.hpp), names (names.hpp) and routes (routes.hpp), and what hcclsim adds
+/// to them: the properties of docs/formats.md (properties.hpp). Its cost is linear in the size of the file.
 namespace hcclsim::sim {
 
 struct PlatformProblem {
@@ -18,7 +18,7 @@ struct PlatformProblem {
 };
 
 /// All problems of a platform file, by line. A file that cannot be read is one fatal problem; the function itself
-/// throws only when memory ends.
+/// throws only if there is no memory left.
 [[nodiscard]] std::vector<PlatformProblem> check_platform(const std::string& path);
 
 /// Throws Error(bad_input, "platform") "FILE:LINE: message" for the first fatal problem, with the number of the others.

@@ -176,7 +176,7 @@ void apply(const PlatformEdit& edit, const std::string& path, const pugi::xml_no
             did_you_mean(target.pattern, ids), there);
 }
 
-/// Profile files are looked for beside the platform file, and the edited one lies elsewhere.
+/// Profile files are looked for beside the platform file, but the edited file is in another place.
 void make_file_names_absolute(const pugi::xml_node& parent, const fs::path& folder) {
   for (const pugi::xml_node& element : parent.children()) {
     for (pugi::xml_attribute attribute : element.attributes()) {

@@ -30,8 +30,8 @@ void check_edit_target(std::string_view target);
 /// A platform file with edits, held in memory and readable under a path while the object lives.
 class EditedPlatform {
  public:
-  /// `path` is a valid platform file. Throws Error(bad_input, "platform") for an edit that matches nothing, and for
-  /// what the check of a platform has against the result.
+  /// `path` is a valid platform file. Throws Error(bad_input, "platform") if an edit matches nothing, or if the result
+  /// does not pass the check of platform files.
   EditedPlatform(const std::string& path, std::span<const PlatformEdit> edits);
   EditedPlatform(const EditedPlatform&) = delete;
   EditedPlatform(EditedPlatform&&) = delete;

@@ -22,7 +22,7 @@
 namespace hcclsim::sim {
 
 /// The platform file as a string; the same options give the same bytes. Throws Error(bad_input) for options that no
-/// cluster has, such as three 910A in a server or a leaf size that does not divide the NPUs.
+/// cluster can have, such as three 910A in a server or a leaf size that does not divide the NPUs.
 [[nodiscard]] std::string generate_platform(const PlatformOptions& options);
 
 }  // namespace hcclsim::sim

@@ -8,7 +8,7 @@
 namespace hcclsim::sim {
 namespace {
 
-// Above this a cluster is a slip of the pen: SimGrid would fill the memory before it says anything.
+// A larger cluster is a typing mistake: SimGrid would fill the memory before it reported anything.
 constexpr std::size_t max_hosts = std::size_t{1} << 20;
 
 /// The link's name without the _UP or _DOWN by which SimGrid names the directions of a SPLITDUPLEX link.

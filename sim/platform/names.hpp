@@ -10,7 +10,7 @@
 #include "sim/platform/problems.hpp"
 
 /// What a platform file defines: hosts, routers and zones, which share one space of names, and links. Hosts that a
-/// cluster makes are there one by one. Collecting them finds duplicates and clusters of the wrong size.
+/// <cluster> makes are listed one by one. Collecting the names finds duplicates and clusters of the wrong size.
 namespace hcclsim::sim {
 
 inline constexpr std::uint32_t no_number = ~std::uint32_t{0};
@@ -51,7 +51,8 @@ class PlatformNames {
   /// Whether the zone or one around it is `outer`.
   [[nodiscard]] bool inside(std::uint32_t zone, std::uint32_t outer) const;
 
-  /// What is wrong with naming this link with this direction ("UP", "DOWN", "NONE") above byte `at`; empty if nothing.
+  /// What is wrong with a reference to this link in this direction ("UP", "DOWN", "NONE") at byte `at`: only links
+  /// above it are known there. Empty if nothing is wrong.
   [[nodiscard]] std::string link_fault(std::string_view name, std::string_view direction, std::ptrdiff_t at) const;
 
  private:

@@ -23,12 +23,13 @@ struct PlatformOptions {
 
 inline constexpr std::uint32_t max_generated_npus = 16384;
 
-/// Servers of each super-pod by the user's word: their number, "2", of equal size, or the servers of each, "3,1".
-/// Throws Error(bad_input, "super-pods") unless that makes so many servers.
+/// Parses the super-pods as the user writes them: a number of equal ones ("2"), or the servers of each ("3,1"). Returns
+/// the servers of each. Throws Error(bad_input, "super-pods") unless they add up to `servers`.
 [[nodiscard]] std::vector<std::uint32_t> parse_super_pods(std::string_view text, std::uint32_t servers);
 
-/// Gives every server its NPUs if none are said. Throws Error(bad_input) that names the option for servers that the NPU
-/// does not have, for more than max_generated_npus, and for a fabric or PCIe that such servers cannot have.
+/// Fills in the NPUs per server if they are not given. Throws Error(bad_input) that names the option for servers that
+/// do not exist with this NPU, for more than max_generated_npus, and for a fabric or PCIe that such servers cannot
+/// have.
 [[nodiscard]] PlatformOptions with_servers_complete(PlatformOptions options);
 
 }  // namespace hcclsim::sim

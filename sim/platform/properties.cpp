@@ -269,7 +269,8 @@ class PropertyCheck {
     }
   }
 
-  /// The super-pod of an NPU, if it is said: one for a server, and reached from outside at the RoCE port.
+  /// Checks the super-pod of an NPU, if it is given: all NPUs of a server have the same one, and each needs a RoCE
+  /// port.
   bool check_super_pod(const PlatformPoint& point, const std::optional<std::uint64_t>& at) {
     const pugi::xml_node prop = point.element.find_child_by_attribute("prop", "id", "super_pod");
     if (prop.empty()) return false;
@@ -299,7 +300,7 @@ class PropertyCheck {
     return roce ? std::string() : fmt::format("link '{}' is not of kind roce", name);
   }
 
-  /// The type of an NPU; nullptr if it is not known, which is reported once for a run of equal ones.
+  /// The type of an NPU; nullptr if it is not known, which is reported once for several NPUs of the same type in a row.
   const SocEntry* check_soc(const pugi::xml_node& prop) {
     const std::string_view value = prop.attribute("value").value();
     const SocEntry* const found = soc_of_property(value);

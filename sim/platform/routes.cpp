@@ -212,8 +212,8 @@ class RouteCheck {
       return;
     }
     if (entry.routing == "Cluster") std::erase_if(ends, [&](std::uint32_t point) { return linked_[point]; });
-    // The number of pairs tells whether one is missing; only then is it looked for, and found after at most as many
-    // tries as there are routes.
+    // The number of pairs shows whether one is missing. Only then is it searched, in at most as many steps as there are
+    // routes.
     std::uint64_t missing = std::uint64_t{ends.size()} * (ends.size() - 1);
     std::vector<bool> is_end(names_.points().size());
     for (const std::uint32_t end : ends) is_end[end] = true;

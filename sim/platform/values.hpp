@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-/// The values of SimGrid's attributes. SimGrid takes a missing unit for a default one and a negative bandwidth as it
-/// is; here both are wrong. Each check returns what is wrong with the value, or an empty string.
+/// The values of SimGrid's attributes. SimGrid assumes a default for a missing unit and accepts a negative bandwidth;
+/// here both are wrong. Each check returns what is wrong with the value, or an empty string.
 namespace hcclsim::sim {
 
 [[nodiscard]] std::string bandwidth_fault(std::string_view text);  ///< 1 to 1e15 B/s, with unit: "25GBps", "100Gbps"
@@ -22,8 +22,8 @@ namespace hcclsim::sim {
 /// "0-3,8" is {0, 1, 2, 3, 8}. Nothing for a malformed list, an end before its start, or more than `limit` numbers.
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> parse_radical(std::string_view text, std::size_t limit);
 
-/// The hosts that the topo_parameters of a cluster of a topology (FAT_TREE, TORUS, DRAGONFLY) are for; nothing if they
-/// have not the form that the topology needs.
+/// The number of hosts of a cluster with these topo_parameters (topologies FAT_TREE, TORUS, DRAGONFLY); nothing if the
+/// parameters do not have the form that the topology needs.
 [[nodiscard]] std::optional<std::uint64_t> topology_hosts(std::string_view topology, std::string_view parameters);
 
 /// The form that topology_hosts expects, for messages.

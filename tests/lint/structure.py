@@ -43,6 +43,8 @@ GUARDED_HEADERS = [
 MAX_SOURCE_LINES = 500
 SOURCE_SUFFIXES = (".cpp", ".hpp", ".py", ".sh", ".cmake")
 MAX_README_LINES = 40
+# Folders with C++ sources and more files than this need a map, of their own or in the README of the folder above.
+MAX_FILES_WITHOUT_MAP = 3
 # A README that is a reference, not a map.
 LONG_READMES = ["README.md", "platforms/README.md"]
 
@@ -108,6 +110,23 @@ def check_names(path, lines, paths):
                 yield f"{path}:{number}: there is no {name}"
 
 
+def check_folders(paths, text_of):
+    """Every folder with many files has a map, of its own or in the README of the folder above; tests mirror the sources."""
+    folders = {}
+    for path in paths:
+        folders.setdefault(path.rpartition("/")[0], []).append(path)
+    for folder, files in sorted(folders.items()):
+        sources = any(path.endswith(repository.CPP_SUFFIXES) for path in files)
+        if not folder or not sources or len(files) <= MAX_FILES_WITHOUT_MAP or f"{folder}/README.md" in paths:
+            continue
+        if folder.startswith("tests/") and folder.removeprefix("tests/") in folders:
+            continue
+        above, _, name = folder.rpartition("/")
+        readme = f"{above}/README.md" if above else "README.md"
+        if readme not in paths or f"`{name}/" not in text_of(readme):
+            yield f"{folder}:1: {len(files)} files without a map: neither a README.md here nor `{name}/` in {readme}"
+
+
 def check_maps(paths):
     """Every top folder and every part of hccl has a README.md, and every source stands on a floor."""
     folders = {path.split("/")[0] for path in paths if "/" in path and not path.startswith(".")}
@@ -125,6 +144,7 @@ def problems(root):
     """All breaches in the repository at `root`."""
     paths = {str(path) for path in repository.files(root)}
     found = list(check_maps(paths))
+    found += check_folders(paths, lambda path: (Path(root) / path).read_text(encoding="utf-8"))
     for path in sorted(paths):
         try:
             lines = (Path(root) / path).read_text(encoding="utf-8").splitlines()

@@ -91,8 +91,26 @@ class StructureTest(unittest.TestCase):
         self.assertEqual(self.problems({"sim/README.md": None}), ["sim:1: no README.md"])
         self.assertEqual(self.problems({"hccl/runtime/README.md": None}), ["hccl/runtime:1: no README.md"])
 
+    def test_folder_without_a_map(self):
+        room = {f"sim/network/{name}.hpp": "" for name in ("fluid", "max_min")}
+        missing = "sim/network:1: 4 files without a map: neither a README.md here nor `network/` in sim/README.md"
+        self.assertEqual(self.problems(room), [missing])
+        self.assertEqual(self.problems({**room, "sim/README.md": "network/, `other/`\n"}), [missing])
+        self.assertEqual(self.problems({**room, "sim/README.md": "`network/`: bytes\n"}), [])
+        self.assertEqual(self.problems({**room, "sim/README.md": "`network/fluid.hpp`\n"}), [])
+        self.assertEqual(self.problems({**room, "sim/network/README.md": "map\n"}), [])
+
+    def test_tests_mirror_the_sources(self):
+        room = {f"tests/sim/network/{name}_test.cpp": "" for name in "abcd"}
+        self.assertEqual(self.problems({"tests/README.md": "map\n", **room}), [])
+        room = {f"tests/support/{name}.cpp": "" for name in "abcd"}
+        self.assertEqual(
+            self.problems({"tests/README.md": "map\n", **room}),
+            ["tests/support:1: 4 files without a map: neither a README.md here nor `support/` in tests/README.md"],
+        )
+
     def test_map_names_a_file_that_is_gone(self):
-        self.assertEqual(self.problems({"sim/README.md": "`network.hpp`, `base/units.hpp`, `NAME.cpp`, `*.hpp`\n"}), [])
+        self.assertEqual(self.problems({"sim/README.md": "`network/network.hpp`, `base/units.hpp`, `NAME.cpp`, `*.hpp`\n"}), [])
         self.assertEqual(self.problems({"sim/README.md": "\n`units.hpp`\n"}), ["sim/README.md:2: there is no units.hpp"])
 
     def test_machine_path(self):

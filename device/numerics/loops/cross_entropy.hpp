@@ -12,8 +12,9 @@ struct LossOfRows {
   std::uint32_t correct = 0;  ///< rows whose largest logit (the first of equal ones) is the label's
 };
 
-/// `logits` has one row of equally many classes per label. Writes the gradient of loss · loss_scale by the logits to
-/// `slopes` unless it is empty. Throws Error(bad_input) of kind "labels" for a label that is no class.
+/// `logits` has one row per label, and all rows have the same number of classes. Writes the gradient of loss ·
+/// loss_scale by the logits to `slopes` unless it is empty. Throws Error(bad_input) of kind "labels" for a label that
+/// is not a class.
 LossOfRows cross_entropy(std::span<const float> logits, std::span<const std::int32_t> labels, float smoothing,
                          float loss_scale, std::span<float> slopes);
 

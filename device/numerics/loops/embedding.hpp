@@ -13,14 +13,14 @@ namespace hcclsim::device {
 void look_up(std::span<const float> table, std::span<const std::int32_t> tokens, std::size_t features,
              std::span<float> out);
 
-/// The gradient of the table of look_up, written whole.
+/// The gradient of look_up's table; all of it is written.
 void look_up_gradient(std::span<const float> slopes, std::span<const std::int32_t> tokens, std::size_t features,
                       std::span<float> gradient);
 
 /// out = in + the table, repeated for every sequence; a table holds one sequence.
 void add_positions(std::span<const float> table, std::span<const float> in, std::span<float> out);
 
-/// The gradient of the table of add_positions, written whole.
+/// The gradient of add_positions' table; all of it is written.
 void add_positions_gradient(std::span<const float> slopes, std::span<float> gradient);
 
 }  // namespace hcclsim::device

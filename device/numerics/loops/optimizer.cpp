@@ -11,7 +11,8 @@ namespace {
 
 using models::Optimizer;
 
-/// Large enough that taking a block costs nothing beside it, small enough that workers end together.
+/// Large enough that the cost of taking a block is negligible, small enough that all workers end at about the same
+/// time.
 constexpr std::size_t optimizer_block = std::size_t{64} * 1024;
 
 double epsilon_of(const OptimizerSettings& settings) {
@@ -140,8 +141,8 @@ OptimizerState::BlockPointers OptimizerState::pointers_of(const Step& step, cons
   return {step.weights.data() + block.offset, step.gradients.data() + block.offset, state(0), state(1)};
 }
 
-/// The factor on the learning rate of every tensor; empty for rules that have none. LAMB's moments are updated here,
-/// because its ratio is that of the update that they give.
+/// The factor on the learning rate for every tensor; empty for rules without such a factor. LAMB's moments are updated
+/// here, because its ratio depends on the update that results from them.
 std::vector<double> OptimizerState::trust_ratios(WorkerPool& workers, const Step& step) {
   const bool lamb = settings_.rule == Optimizer::lamb;
   if (!lamb && settings_.rule != Optimizer::lars) return {};

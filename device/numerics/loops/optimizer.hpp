@@ -13,8 +13,9 @@
 #include "device/numerics/worker_pool.hpp"
 #include "models/lowering/optimizer.hpp"
 
-/// The optimizer as numbers: weights and gradients are flat buffers of fp32, so is every state (velocity, moments). A
-/// step is shared out in blocks of elements that do not depend on the number of workers, hence neither do its bits.
+/// The optimizer as numbers: weights, gradients and every state (velocity, moments) are flat buffers of fp32. A step is
+/// shared out in blocks of elements that do not depend on the number of workers, so its bits do not depend on it
+/// either.
 ///
 /// Rules, with w weight, g gradient (times its scale), d = g + weight_decay · w, η learning rate, t = 1, 2, … steps:
 ///   sgd       w −= η·d
@@ -26,8 +27,8 @@
 ///             tensors of one dimension have λ = 1 and no decay (You et al., arXiv 1708.03888)
 ///   lamb      u = m̂ / (√ŝ + ε) + weight_decay · w; w −= η · |w| / |u| · u per tensor, whatever its dimension, and
 ///             without bounds on the ratio (You et al., arXiv 1904.00962)
-/// A tensor whose weights are all zero has the ratio 1 (it could never leave zero otherwise), in LAMB also one that
-/// does not move.
+/// A tensor whose weights are all zero has the ratio 1 (otherwise it would stay at zero); so has, in LAMB, a tensor
+/// whose update is zero.
 namespace hcclsim::device {
 
 struct OptimizerSettings {
@@ -54,7 +55,7 @@ class OptimizerState {
   void step(WorkerPool& workers, std::span<float> weights, std::span<const float> gradients, float gradient_scale,
             double learning_rate);
 
-  /// Updates done so far: t of the next one is one more.
+  /// Number of updates so far; the next one has t = steps() + 1.
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
   /// The state, laid out as the weights: none, velocity, or first and second moment. To be saved and restored.
   [[nodiscard]] std::vector<std::span<float>> tensors();
@@ -70,13 +71,13 @@ class OptimizerState {
     std::size_t first_block = 0;
     std::size_t end_block = 0;
   };
-  /// A piece of one tensor: the unit of sharing out and of summing.
+  /// A piece of one tensor: the unit in which work is shared out and sums are formed.
   struct Block {
     std::size_t offset = 0;
     std::size_t elements = 0;
     std::size_t tensor = 0;
   };
-  /// What one step is made with.
+  /// The values that one step works with.
   struct Step {
     std::span<float> weights;
     std::span<const float> gradients;

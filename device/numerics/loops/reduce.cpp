@@ -36,7 +36,7 @@ struct Product {
   }
 };
 
-/// `a` if it is chosen or a NaN, otherwise `b`, which is then chosen or a NaN.
+/// `a` if it is the larger one or a NaN, otherwise `b`, which is then the larger one or a NaN.
 struct Maximum {
   template <typename T>
   INLINE static T of(T a, T b) {

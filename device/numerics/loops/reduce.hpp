@@ -5,7 +5,7 @@
 #include "base/units.hpp"
 #include "device/numerics/loops/rounding.hpp"
 
-/// Element-wise reduction of two buffers, the step of which every collective consists.
+/// Element-wise reduction of two buffers: the step that all reducing collectives consist of.
 ///
 ///     integers    exact modulo 2^bits (two's complement), as the device's adders wrap around
 ///     fp32, fp64  computed in their own type, rounded to nearest even
@@ -14,8 +14,8 @@
 ///                 products below the normal range of bf16
 ///     max, min    a NaN if either is a NaN; of two equal numbers (+0 and −0) the destination
 ///
-/// Which NaN a sum or product gives, where it gives one, is not said.
-/// Overflow::saturate concerns fp16 and bf16 only: it is a mode of the 910A for those. fp32 and fp64 give infinities.
+/// If a sum or product is a NaN, it is not specified which NaN. Overflow::saturate applies to fp16 and bf16 only: it is
+/// a mode of the 910A for these types. fp32 and fp64 give infinities.
 namespace hcclsim::device {
 
 /// destination[i] = destination[i] op source[i] for `elements` elements; neither need be aligned, and they do not

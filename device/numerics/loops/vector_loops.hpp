@@ -10,7 +10,7 @@
 /// times `gradient_scale`.
 namespace hcclsim::device {
 
-/// What the rules multiply with. Each loop reads the fields that its rule names.
+/// The factors in the rules. Each loop reads the fields that its rule names.
 struct UpdateFactors {
   float gradient_scale = 1;  ///< of the stored gradient
   float decay = 0;           ///< weight decay that is added to the gradient (LAMB: to the update)
@@ -64,7 +64,7 @@ void apply_lamb(std::size_t elements, const UpdateFactors& factors, const float*
 /// Sum of the squares, in fp64.
 [[nodiscard]] double sum_of_squares(std::size_t elements, const float* values);
 
-/// Whether no element is infinite or not a number.
+/// Whether all elements are finite: none is infinite or NaN.
 [[nodiscard]] bool all_finite(std::size_t elements, const float* values);
 
 }  // namespace hcclsim::device

@@ -75,7 +75,7 @@ void plan_product(Planner& planner, const Matrix& left, const Matrix& right, con
                {{DNNL_ARG_SRC, operand(left)}, {DNNL_ARG_WEIGHTS, operand(right)}, {DNNL_ARG_DST, operand(result)}});
 }
 
-/// Sets what lies right of the diagonal of `matrices` square matrices.
+/// Sets the elements right of the diagonal of `matrices` square matrices.
 template <typename Element>
 void mask_later(Element* scores, std::size_t matrices, std::size_t length, Element masked) {
   for (std::size_t m = 0; m < matrices; ++m) {

@@ -10,8 +10,8 @@
 
 namespace hcclsim::device::onednn {
 
-/// A Plan bound to memory: what a Workspace holds. The arguments of all primitives are laid out once; a step only
-/// exchanges those that are weights or gradients.
+/// A Plan bound to memory: what a Workspace holds. The arguments of all primitives are prepared once; a step only
+/// replaces those that are weights or gradients.
 class Binding {
  public:
   explicit Binding(std::shared_ptr<const Plan> plan);

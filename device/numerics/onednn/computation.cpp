@@ -23,14 +23,14 @@ void copy_in_layout(const dnnl::engine& engine, const onednn::Layout& from_layou
   const dnnl::reorder::primitive_desc descriptor(engine, from_layout, engine, to_layout, onednn::user_scratchpad());
   MemoryBlock scratch(descriptor.scratchpad_desc().get_size());
   dnnl::stream stream(engine);
-  // oneDNN's memory objects know no constant data; the reorder only reads it.
+  // oneDNN's memory objects have no form for constant data; the reorder only reads it.
   dnnl::reorder(descriptor)
       .execute(stream, {{DNNL_ARG_FROM, dnnl::memory(from_layout, engine, const_cast<float*>(from))},
                         {DNNL_ARG_TO, dnnl::memory(to_layout, engine, to)},
                         {DNNL_ARG_SCRATCHPAD, dnnl::memory(descriptor.scratchpad_desc(), engine, scratch.data())}});
 }
 
-/// Refuses what cannot be.
+/// Refuses options that are out of range or cannot be combined.
 const ComputationOptions& checked(const ComputationOptions& options) {
   if (!(options.label_smoothing >= 0 && options.label_smoothing < 1)) {
     bad_input("option", "label smoothing must be at least 0 and less than 1, got {}", options.label_smoothing);

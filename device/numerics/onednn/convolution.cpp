@@ -7,9 +7,9 @@ using Forward = dnnl::convolution_forward;
 using BackwardData = dnnl::convolution_backward_data;
 using BackwardWeights = dnnl::convolution_backward_weights;
 
-/// Convolution with groups, strides, padding and bias. oneDNN chooses the layouts. The weight is stored as the kernel
-/// of its gradient writes it, unless that layout has padding, so that neither gradient nor (most times) weight is ever
-/// reordered in a step.
+/// Convolution with groups, strides, padding and bias. oneDNN chooses the layouts. The weight is stored in the layout
+/// in which the kernel of its gradient writes, unless that layout has padding. So the gradient is never reordered in a
+/// step, and the weight rarely is.
 class Convolution : public Layer {
  public:
   void plan_forward(Planner& planner) override {

@@ -2,7 +2,7 @@
 
 #include "device/numerics/onednn/layer.hpp"
 
-/// Dropout. The mask goes by row-major elements, so the work is done in that layout, in fp32.
+/// Dropout. The mask is defined for elements in row-major order, so the work is done in that layout, in fp32.
 namespace hcclsim::device::onednn {
 namespace {
 

@@ -6,8 +6,8 @@
 
 /// A layer plans one operator. plan_forward adds the tasks that compute the operator's output and tells the planner
 /// which tensor it is; plan_backward, called once for an operator whose output has a gradient, adds those that compute
-/// the gradients of its parameters and of its inputs. What plan_backward needs to remember are members. Layers live
-/// only while the Plan is made; tasks must not refer to them.
+/// the gradients of its parameters and of its inputs. What plan_backward needs from plan_forward is kept in members.
+/// Layers live only while the Plan is made; tasks must not refer to them.
 namespace hcclsim::device::onednn {
 
 class Layer {

@@ -4,8 +4,8 @@
 namespace hcclsim::device::onednn {
 namespace {
 
-/// Mean softmax cross-entropy in fp32, whatever the type of the logits. Their gradient is computed in the forward pass
-/// already, unless that is all of the step.
+/// Mean softmax cross-entropy in fp32, whatever the type of the logits. Their gradient is already computed in the
+/// forward pass, unless the step has no backward pass.
 class Loss : public Layer {
  public:
   void plan_forward(Planner& planner) override {

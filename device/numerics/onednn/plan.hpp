@@ -11,8 +11,8 @@
 #include "models/graph.hpp"
 
 /// A Plan is what a Computation holds: the tasks of a step as data. Each task is a oneDNN primitive with the tensors
-/// that it reads and writes, or a function of our own. Tensors of a step share one block of memory per workspace; each
-/// has its place from the first task that uses it to the last, and others take the place before and after.
+/// that it reads and writes, or a function of our own. Tensors of a step share one block of memory per workspace; a
+/// tensor has its place from the first task that uses it to the last, and other tensors use the place before and after.
 namespace hcclsim::device::onednn {
 
 using Layout = dnnl::memory::desc;
@@ -88,7 +88,7 @@ struct Storage {
   Layout layout;  ///< in flat buffers; as many bytes as plain
 };
 
-/// A parameter in another layout or type, shared by all who use the weights.
+/// A parameter in another layout or type, shared by all users of the weights.
 struct PreparedCopy {
   std::uint32_t gradient = 0;  ///< of which parameter: place in production order
   Layout layout;

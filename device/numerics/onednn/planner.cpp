@@ -21,13 +21,13 @@ bool is_norm_or_bias(const models::Graph& graph, std::uint32_t parameter) {
   return norm || owner.parameters.front() != parameter;
 }
 
-/// Whether the numbers that an operator gives are some of those that it gets, so that rounding them again is idle.
+/// Whether an operator only passes on numbers that it gets, so that they need not be rounded again.
 bool output_is_input(OperatorKind kind) {
   return kind == OperatorKind::flatten || kind == OperatorKind::relu || kind == OperatorKind::relu6 ||
          kind == OperatorKind::max_pool;
 }
 
-/// The same for the gradient that it gives.
+/// The same for the gradient of its input.
 bool gradient_is_output_gradient(OperatorKind kind) {
   return kind == OperatorKind::flatten || kind == OperatorKind::relu || kind == OperatorKind::relu6 ||
          kind == OperatorKind::add || kind == OperatorKind::position_embedding;

@@ -8,9 +8,9 @@
 
 #include "device/numerics/onednn/plan.hpp"
 
-/// Writes a Plan. The layers of the operators (layer.hpp) are asked one after the other, first forward, then backward,
-/// to add their tasks; the planner knows which operator is being planned, hands its tensors out, adds up the gradients
-/// of tensors with several consumers, and at the end places all tensors in memory.
+/// Writes a Plan. It asks the layers of the operators (layer.hpp) one after the other, first forward, then backward, to
+/// add their tasks. It knows which operator is being planned, gives the layer its tensors, adds up the gradients of
+/// tensors with several consumers, and at the end places all tensors in memory.
 namespace hcclsim::device::onednn {
 
 class Layer;
@@ -70,7 +70,8 @@ class Planner {
   [[nodiscard]] Operand weight(std::size_t number, const Layout& layout);
   /// Where to write the gradient in storage layout.
   [[nodiscard]] Operand gradient(std::size_t number) const { return {Operand::Kind::gradient, gradient_index(number)}; }
-  /// Runs `write(operand)`, which adds a task that writes the gradient in `layout`, and brings it into storage layout.
+  /// Runs `write(operand)`, which adds a task that writes the gradient in `layout`, and then converts it to storage
+  /// layout.
   template <typename Write>
   void write_gradient(std::size_t number, const Layout& layout, const Write& write) {
     if (layout == stored(number)) {
@@ -84,11 +85,11 @@ class Planner {
 
   // Forward pass.
   void set_output(TensorId id) { outputs_[current_] = id; }
-  /// Its values are needed in the backward pass: no later operator may write over them.
+  /// Marks a tensor whose values are needed in the backward pass: no later operator may overwrite it.
   void keep(TensorId id) { kept_[index_of(plan_.tensors[index_of(id)].root)] = true; }
   /// Whether the operator may write its output over this input.
   [[nodiscard]] bool may_overwrite_input(std::size_t input = 0) const;
-  /// Whether the only consumer of the output is a ReLU that this operator is to apply itself, which it then must.
+  /// Whether the only consumer of the output is a ReLU that this operator can apply itself. If so, it must apply it.
   bool absorb_relu();
 
   // Backward pass.
@@ -98,7 +99,7 @@ class Planner {
   /// Whether the operator may write over it.
   [[nodiscard]] bool may_overwrite_output_gradient() const;
   /// Adds `id` to the gradient of an input. It is output_gradient(), or a tensor of the layer's own, which may be
-  /// written over unless it is `used_again`.
+  /// overwritten unless it is `used_again`.
   void give_gradient(std::size_t input, TensorId id, bool used_again = false);
 
  private:

@@ -25,11 +25,11 @@ namespace hcclsim::hccl {
 [[nodiscard]] std::string text_of(const Linear& number);
 [[nodiscard]] Linear parse_linear(std::string_view text);
 
-/// Without the peer's group, which is a field of its own. Not for a peer of kind none.
+/// The text leaves out the peer's group, which is a field of its own. Not for a peer of kind none.
 [[nodiscard]] std::string text_of(const Peer& peer);
 [[nodiscard]] Peer parse_peer(std::string_view text, std::uint16_t group);
 
-/// Groups are named where they are not `strand_group`.
+/// A group is named only if it is not `strand_group`.
 [[nodiscard]] std::string text_of(const Range& range, std::uint16_t strand_group);
 [[nodiscard]] Range parse_range(std::string_view text, std::uint16_t strand_group);
 
