@@ -38,7 +38,7 @@ bool alike(const sim::Npu& a, const sim::Npu& b) {
 }
 
 /// The number of NPUs that take part, all of one kind: those of the rank table, or as the options say.
-Rank npus_of_run(const RunOptions& options, const LoadedPlatform& platform) {
+Rank npus_of_run(const RunOptions& options, const study::LoadedPlatform& platform) {
   const sim::Cluster& cluster = platform.cluster;
   const Rank npus = platform.placed.value_or(options.npus.value_or(cluster.size()));
   if (npus > cluster.size()) {
@@ -69,7 +69,7 @@ Rank npus_of_run(const RunOptions& options, const LoadedPlatform& platform) {
 /// Variables of HCCL that change what a run does: what it costs, or the memory that it takes. All of its reductions are
 /// deterministic, as HCCL_DETERMINISTIC asks.
 constexpr std::array<std::string_view, 5> variables_of_a_run{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
-                                                           "HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
+                                                             "HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
 
 /// What HCCL has against the NPUs that take part; empty if nothing.
 std::string group_note(const sim::Cluster& cluster, const device::Soc& soc, Rank npus) {
