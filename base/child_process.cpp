@@ -18,9 +18,15 @@
 namespace hcclsim {
 namespace {
 
-// The first byte of what a child sends: its result, or an Error as "<code>\n<kind>\n<message>".
+// The first byte of what a child sends: its result, or an Error.
 constexpr char result_tag = 'R';
 constexpr char error_tag = 'E';
+
+struct SentError {
+  ErrorCode code = ErrorCode::internal;
+  std::string kind;
+  std::string message;
+};
 
 void write_all(int file, std::string_view text) {
   while (!text.empty()) {
@@ -45,8 +51,7 @@ void end_with_parent(pid_t parent) {
     const std::string result = work();
     write_all(result_pipe, std::string(1, result_tag) + result);
   } catch (const Error& error) {
-    write_all(result_pipe,
-              fmt::format("{}{}\n{}\n{}", error_tag, static_cast<int>(error.code()), error.kind(), error.what()));
+    write_all(result_pipe, error_tag + encoded(SentError{error.code(), error.kind(), error.what()}));
   } catch (const std::exception& error) {
     write_all(STDERR_FILENO, fmt::format("{}\n", error.what()));
     status = 1;
@@ -80,17 +85,7 @@ void drain(int result_pipe, int stderr_pipe, std::string& result, std::string& d
   }
 }
 
-[[noreturn]] void rethrow(std::string_view text) {
-  const std::size_t first = text.find('\n');
-  const std::size_t second = text.find('\n', first + 1);
-  const int code = std::stoi(std::string(text.substr(0, first)));
-  throw Error(static_cast<ErrorCode>(code), std::string(text.substr(first + 1, second - first - 1)),
-              std::string(text.substr(second + 1)));
-}
-
 }  // namespace
-
-std::string run_in_child(const std::function<std::string()>& work) { return Child(work).result(); }
 
 Child::Child(const std::function<std::string()>& work) {
   std::fflush(nullptr);
@@ -144,7 +139,8 @@ std::string Child::result() {
       write_all(STDERR_FILENO, diagnostics);  // warnings
       return sent.substr(1);
     }
-    rethrow(std::string_view(sent).substr(1));
+    const auto error = decoded<SentError>(std::string_view(sent).substr(1));
+    throw Error(error.code, error.kind, error.message);
   }
   while (!diagnostics.empty() && diagnostics.back() == '\n') diagnostics.pop_back();
   const std::string end = WIFSIGNALED(status)

@@ -2,20 +2,17 @@
 
 #include <functional>
 #include <string>
+#include <type_traits>
+#include <utility>
+
+#include "base/codec.hpp"
 
 /// SimGrid can abort or crash on input that its checks miss, and holds one simulation per process. Whatever runs it
 /// therefore runs in a child: a failure there becomes an Error here, and several simulations can start from one
 /// loaded platform, each in a child of the process that loaded it.
 namespace hcclsim {
 
-/// Runs `work` in a forked child and returns the string that it returned. An Error thrown in the child is thrown again
-/// here; any other end of the child (exception, abort, signal) becomes an Error(internal) of kind "crash" whose
-/// message holds what the child last wrote to stderr. What a successful child wrote to stderr is written to stderr
-/// here. Output buffered in stdio before the call is not written twice. The child ends when this process ends, killed
-/// or not.
-[[nodiscard]] std::string run_in_child(const std::function<std::string()>& work);
-
-/// A child that works in the background, and ends when this process or thread ends.
+/// A child that works in the background on a text, and ends when this process or thread ends.
 class Child {
  public:
   explicit Child(const std::function<std::string()>& work);
@@ -26,7 +23,7 @@ class Child {
   /// Kills the child if its result was not taken.
   ~Child();
 
-  /// Waits for the end and returns or throws as run_in_child does. To be called once.
+  /// Waits for the end and returns what the work returned, or throws as run_in_child does. To be called once.
   [[nodiscard]] std::string result();
 
  private:
@@ -34,5 +31,33 @@ class Child {
   int result_pipe_ = -1;
   int stderr_pipe_ = -1;
 };
+
+/// The same with a result of any type that the codec takes.
+template <typename Result>
+class ChildOf {
+ public:
+  template <typename Work>
+  explicit ChildOf(Work work) : child_([work = std::move(work)] { return encoded<Result>(work()); }) {}
+
+  [[nodiscard]] Result result() { return decoded<Result>(child_.result()); }
+
+ private:
+  Child child_;
+};
+
+/// Runs `work` in a forked child and returns what it returned: nothing, or what the codec takes (base/codec.hpp). An
+/// Error thrown in the child is thrown again here; any other end of the child (exception, abort, signal) becomes an
+/// Error(internal) of kind "crash" whose message holds what the child last wrote to stderr. What a successful child
+/// wrote to stderr is written to stderr here. Output buffered in stdio before the call is not written twice. The child
+/// ends when this process ends, killed or not.
+template <typename Work>
+std::invoke_result_t<const Work&> run_in_child(const Work& work) {
+  using Result = std::invoke_result_t<const Work&>;
+  if constexpr (std::is_void_v<Result>) {
+    static_cast<void>(Child([&] { return work(), std::string(); }).result());
+  } else {
+    return ChildOf<Result>([&] { return work(); }).result();
+  }
+}
 
 }  // namespace hcclsim

@@ -62,4 +62,13 @@ std::string printable(std::string_view text, std::size_t most) {
   return result;
 }
 
+std::string with_thousands(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t position = digits.size(); position > 3;) {
+    position -= 3;
+    digits.insert(position, 1, ',');
+  }
+  return digits;
+}
+
 }  // namespace hcclsim

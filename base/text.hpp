@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,5 +48,8 @@ template <typename Number>
 /// `text`, which may be anything, for a message: bytes that are no character, tabs and line ends as \xNN, what is
 /// beyond `most` bytes as "…".
 [[nodiscard]] std::string printable(std::string_view text, std::size_t most = 200);
+
+/// "12345678" as "12,345,678".
+[[nodiscard]] std::string with_thousands(std::uint64_t number);
 
 }  // namespace hcclsim

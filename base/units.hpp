@@ -29,6 +29,9 @@ enum class ReduceOp : std::uint8_t { sum, prod, max, min };
 /// Bytes of one element.
 [[nodiscard]] Bytes size_of(DataType type);
 [[nodiscard]] std::string_view name_of(DataType type);
+[[nodiscard]] constexpr bool is_float(DataType type) {
+  return type == DataType::fp16 || type == DataType::bf16 || type == DataType::fp32 || type == DataType::fp64;
+}
 [[nodiscard]] std::string_view name_of(ReduceOp op);
 /// Inverse of name_of; throws Error(bad_input) that lists the accepted names.
 [[nodiscard]] DataType parse_data_type(std::string_view name);

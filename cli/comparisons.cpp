@@ -53,7 +53,7 @@ Seconds tail_end(const models::Program& program, const hccl::StepView& view) {
 /// The run with hcom_parallel on, as far as advice needs it; what the child sends.
 std::string overlapped_step(const Setting& setting, const hccl::TrainingOptions& options) {
   const hccl::TimedStep step = simulate(setting, options);
-  const hccl::StepView view(step.plan, step.trace, options.rank);
+  const auto view = hccl::StepView::of(step.plan, step.trace, options.rank);
   Json segments = Json::array();
   for (const hccl::SegmentFigures& segment : view.segments) {
     segments.push_back({segment.segment.first, segment.segment.last, segment.bytes, segment.start, segment.end,

@@ -38,7 +38,7 @@ bool alike(const sim::Npu& a, const sim::Npu& b) {
 }
 
 /// The number of NPUs that take part, all of one kind: those of the rank table, or as the options say.
-Rank npus_of_run(const RunOptions& options, const LoadedPlatform& platform) {
+Rank npus_of_run(const RunOptions& options, const study::LoadedPlatform& platform) {
   const sim::Cluster& cluster = platform.cluster;
   const Rank npus = platform.placed.value_or(options.npus.value_or(cluster.size()));
   if (npus > cluster.size()) {

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/loaded_platform.hpp"
 #include "cli/options/run_options.hpp"
 #include "device/program.hpp"
 #include "hccl/training/training.hpp"
 #include "sim/cluster.hpp"
+#include "study/platform.hpp"
 #include "study/profile/import.hpp"
 
 namespace hcclsim::cli {
@@ -17,7 +17,7 @@ namespace hcclsim::cli {
 /// What the options of a run name on a loaded platform, checked: NPUs and costs, the program, and the options of the
 /// simulation. Everything that simulates a training step begins with it. The platform comes apart, since SimGrid loads
 /// one per process (in a child), while many runs can start from it, each in a child of that process.
-struct Experiment : LoadedPlatform {
+struct Experiment : study::LoadedPlatform {
   /// Throws what is wrong with the options, the rank table or the program, and places the ranks of a rank table on the
   /// cluster, which must outlive the object.
   Experiment(const RunOptions& options, sim::Cluster& cluster);

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/json.hpp"
-#include "cli/explained_collective.hpp"
 #include "hccl/collective/selection/explain.hpp"
 #include "hccl/runtime/simulate_each.hpp"
+#include "study/explanation.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -58,12 +58,13 @@ RunExplanation::RunExplanation(const Setting& setting) {
     const hccl::Explanation explanation =
         explain(request_of(setting, alike.bytes), world, setting.cluster, setting.soc, setting.costs);
     const std::string others = alike.count == 1 ? "" : fmt::format(", the largest of {} like it", alike.count);
-    collectives_.push_back(explained(explanation, fmt::format("AR{}{}", alike.largest + 1, others), alike.bytes));
+    collectives_.push_back(
+        study::explained(explanation, fmt::format("AR{}{}", alike.largest + 1, others), alike.bytes));
     for (const hccl::Alternative& alternative : explanation.alternatives) {
       if (alternative.schedule != nullptr) points.push_back({{alternative.algorithm, alternative.schedule}});
     }
   }
-  if (setting.options.npus > most_explained_by_simulation) return;
+  if (setting.options.npus > study::most_explained_by_simulation) return;
   child_.emplace([&setting, points = std::move(points)] {
     Json times = Json::array();
     for (const hccl::SimulatedCollectives& result :

@@ -93,7 +93,7 @@ RunReport simulate_run(const RunOptions& options, Experiment& run, std::vector<R
   std::optional<RunExplanation> explanation;
   if (options.explain) explanation.emplace(setting);
   report.step = simulate_training(run.cluster, run.program, run.soc, run.costs, training);
-  report.view = hccl::StepView(report.step.plan, report.step.trace, training.rank);
+  report.view = hccl::StepView::of(report.step.plan, report.step.trace, training.rank);
   if (further.has_value()) further->finish(report);
   if (explanation.has_value()) explanation->finish(report);
 

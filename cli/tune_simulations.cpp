@@ -68,7 +68,7 @@ study::Cost looked_up(std::vector<study::CostPoint> points) {
 Child start_step(Experiment& run, hccl::TrainingOptions training) {
   return Child([&run, training = std::move(training)] {
     const hccl::TimedStep step = simulate_training(run.cluster, run.program, run.soc, run.costs, training);
-    const hccl::StepView view(step.plan, step.trace, training.rank);
+    const auto view = hccl::StepView::of(step.plan, step.trace, training.rank);
     const Seconds step_time = step.step_times[training.rank];
     std::vector<Seconds> ends;
     for (const hccl::SegmentFigures& segment : view.segments) ends.push_back(segment.end);

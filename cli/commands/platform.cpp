@@ -3,18 +3,20 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <pugixml.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "base/child_process.hpp"
 #include "base/error.hpp"
-#include "base/output_file.hpp"
-#include "cli/commands/platform_show.hpp"
+#include "base/text.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/platform_path.hpp"
 #include "cli/print/output.hpp"
+#include "cli/print/platform_report.hpp"
 #include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
-#include "sim/cluster.hpp"
 #include "sim/platform/check.hpp"
 #include "sim/platform/generate.hpp"
 
@@ -24,13 +26,7 @@ namespace {
 void list_platforms() {
   Table table({{"platform", Table::Align::left}, {"holds", Table::Align::left}});
   for (const std::string& name : shipped_platforms()) {
-    pugi::xml_document document;
-    document.load_file((platform_folder() + "/" + name + ".xml").c_str());
-    const pugi::xml_node zone = document.child("platform").first_child();
-    const auto property = [&](const char* id) {
-      return std::string(zone.find_child_by_attribute("prop", "id", id).attribute("value").value());
-    };
-    table.add_row({name, property("name") + ": " + property("description")});
+    table.add_row({name, study::platform_title(platform_folder() + "/" + name + ".xml")});
   }
   print(table.to_string());
 }
@@ -41,15 +37,21 @@ struct ShowPlatform {
   std::string format = "text";
 };
 
+/// Parses "0:9".
+std::pair<Rank, Rank> parse_route(const std::string& text) {
+  const std::vector<std::string_view> ends = split(text, ':');
+  const auto first = parse_number<Rank>(ends.front());
+  const auto last = parse_number<Rank>(ends.back());
+  if (ends.size() == 2 && first.has_value() && last.has_value()) return {*first, *last};
+  bad_input("route", "--route: '{}' is not two ranks of NPUs such as 0:9", text);
+}
+
 void show(const ShowPlatform& options) {
   const std::string path = find_platform(options.file);
   std::optional<std::pair<Rank, Rank>> route;
   if (!options.route.empty()) route = parse_route(options.route);
-  const ShowFormat format = options.format == "json" ? ShowFormat::json : ShowFormat::text;
-  print(run_in_child([&] {
-    sim::Cluster cluster(path);
-    return show_cluster(cluster, route, format);
-  }));
+  const study::PlatformSummary platform = study::summarize_platform(path, route);
+  print(options.format == "json" ? platform_json(platform) : platform_text(platform));
 }
 
 void check(const std::string& file) {
@@ -62,16 +64,9 @@ void check(const std::string& file) {
     print(fmt::format("{}{}: {}: {}\n", path, line, problem.fatal ? "error" : "warning", problem.message));
   }
   if (fatal > 0) bad_input("platform", "{}: {} error{}", path, fatal, fatal == 1 ? "" : "s");
-  // What the check cannot know, SimGrid tells: it loads the file and finds the ways between NPU 0 and the others.
-  print(run_in_child([&] {
-    sim::Cluster cluster(path);
-    for (Rank rank = 1; rank < cluster.size(); ++rank) {
-      static_cast<void>(cluster.route(0, rank));
-      static_cast<void>(cluster.route(rank, 0));
-    }
-    return fmt::format("{}: {} NPUs in {} server{}, no errors\n", path, cluster.size(), cluster.servers(),
-                       cluster.servers() == 1 ? "" : "s");
-  }));
+  const study::PlatformSize size = study::load_platform(path);
+  print(fmt::format("{}: {} NPUs in {} server{}, no errors\n", path, size.npus, size.servers,
+                    size.servers == 1 ? "" : "s"));
 }
 
 struct GeneratePlatform {
@@ -93,12 +88,7 @@ void generate(const GeneratePlatform& options) {
   } else if (platform.soc.empty()) {
     bad_input("option", "--soc is required without --rank-table; give an NPU such as 910A, 910B2 or 910_9391");
   }
-  const std::string text = sim::generate_platform(platform);
-  if (options.output == "-") {
-    print(text);
-  } else {
-    write_file_atomically(options.output, text);
-  }
+  write_output(options.output, sim::generate_platform(platform));
 }
 
 }  // namespace

@@ -7,17 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "base/child_process.hpp"
 #include "base/error.hpp"
-#include "base/output_file.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/platform_path.hpp"
 #include "cli/print/output.hpp"
-#include "device/soc.hpp"
-#include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
-#include "sim/cluster.hpp"
 #include "sim/platform/generate.hpp"
+#include "study/rank_tables.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -90,15 +86,7 @@ void check(const CheckOptions& options) {
   const std::string platform = options.platform.empty() ? "" : find_platform(options.platform);
   const hccl::CheckedRankTable checked = hccl::check_rank_table(options.file);
   report(checked.problems, options.file);
-  if (!platform.empty()) {
-    static_cast<void>(run_in_child([&] {
-      sim::Cluster cluster(platform);
-      report(hccl::find_npus(checked.table, cluster).problems, options.file);
-      hccl::place_ranks(checked.table, cluster);
-      hccl::require_joined_as_in(checked.table, cluster);
-      return std::string();
-    }));
-  }
+  if (!platform.empty()) report(study::find_on_platform(checked.table, platform), options.file);
   print(describe(checked.table));
   if (!platform.empty()) print(fmt::format("Every rank has an NPU of {}.\n", platform));
 }
@@ -110,23 +98,7 @@ struct GenerateRankTable {
 };
 
 void generate(const GenerateRankTable& options) {
-  const std::string platform = find_platform(options.platform);
-  const std::string text = run_in_child([&] {
-    sim::Cluster cluster(platform);
-    const Rank npus = options.npus.value_or(cluster.size());
-    if (npus > cluster.size()) {
-      bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, platform, cluster.size(),
-                cluster.size());
-    }
-    std::vector<std::string> notes;
-    const device::Soc soc = device::resolve_soc(cluster, 0, notes);
-    return write_rank_table(hccl::rank_table_of(cluster, soc.generation, npus));
-  });
-  if (options.output == "-") {
-    print(text);
-  } else {
-    write_file_atomically(options.output, text);
-  }
+  write_output(options.output, study::rank_table_of_platform(find_platform(options.platform), options.npus));
 }
 
 }  // namespace

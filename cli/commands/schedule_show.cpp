@@ -2,24 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <numeric>
-#include <string_view>
 
-#include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/output_file.hpp"
 #include "cli/draw/space_time.hpp"
-#include "cli/loaded_platform.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/platform_path.hpp"
+#include "cli/options/platform_options.hpp"
 #include "cli/print/output.hpp"
-#include "hccl/runtime/simulate.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
 #include "hccl/schedule/walk.hpp"
+#include "study/schedules/make.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -189,21 +185,13 @@ std::string tasks_json(const hccl::Schedule& schedule, const std::vector<Rank>& 
 /// The picture of the schedule on the first NPUs of the platform.
 std::string diagram(const ShowCommand& command, const std::shared_ptr<const hccl::Schedule>& schedule,
                     const std::vector<Rank>& ranks) {
-  const std::string path = find_platform(command.platform);
-  return run_in_child([&] {
-    constexpr std::array<std::string_view, 2> obeyed{"HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
-    sim::Cluster cluster(path);
-    const LoadedPlatform platform(command.rank_table, command.hccl_settings, obeyed, cluster);
-    platform.require_ranks(command.file, schedule->ranks);
-    const std::vector<hccl::CollectiveCall> calls{{.name = schedule->algorithm, .schedule = schedule}};
-    const hccl::SimulateOptions options{
-        .network = hccl::automatic_network(calls), .trace = true, .exec_timeout = platform.config.exec_timeout};
-    const hccl::SimulatedCollectives result =
-        simulate_collectives(cluster, platform.soc, platform.costs, options, calls);
-    print_remarks_apart(platform.unmodelled, platform.notes);
-    return space_time_diagram(headline(*schedule) + " on " + std::filesystem::path(path).stem().string(), ranks,
-                              result.trace);
+  const study::PlatformSpec platform = command.platform_spec();
+  const std::string title = headline(*schedule) + " on " + std::filesystem::path(platform.file).stem().string();
+  const study::TextOnPlatform drawn = draw_schedule(platform, command.file, schedule, [&](const sim::Trace& trace) {
+    return space_time_diagram(title, ranks, trace);
   });
+  print_remarks_apart(drawn.on.unmodelled, drawn.on.notes);
+  return drawn.text;
 }
 
 void show(const ShowCommand& command) {

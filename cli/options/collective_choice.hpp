@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cli/loaded_platform.hpp"
+#include "cli/options/platform_options.hpp"
 
 /// The options that commands share which make the schedule of one collective (`collective`, `schedule generate`): on
 /// which NPUs of which platform, by which algorithm, how launched.

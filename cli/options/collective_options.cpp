@@ -2,30 +2,28 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "base/error.hpp"
-#include "cli/options/collective_names.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
+#include "study/measure/names.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
 /// Forms with counts have equal ones, as in hccl_test.
-hccl::Collective collective_of(const std::string& op) { return parse_collective_with_payload(op).collective; }
-
-/// hccl_test calls bf16 bfp16.
-DataType parse_type(std::string_view name) { return name == "bfp16" ? DataType::bf16 : parse_data_type(name); }
+hccl::Collective collective_of(const std::string& op) { return study::parse_collective_with_payload(op).collective; }
 
 /// The options that hccl_test has.
 void add_test_options(Command& command, CollectiveOptions& options) {
   command.begin_group("As hccl_test");
   const auto add_size = [&](const char* name, const char* help, auto set) -> Option& {
-    return command.add(name, parsed(parse_size, set), help).value_name("SIZE");
+    return command.add(name, parsed(study::parse_size, set), help).value_name("SIZE");
   };
-  SizeRange& sizes = options.measurement.sizes;
+  study::MeasureSpec& spec = options.spec;
+  study::SizeRange& sizes = spec.sizes;
+  hccl::Operation& operation = spec.request.operation;
   Option& least = add_size("-b,--minbytes", "Least size of the payload; K, M, G are powers of two", [&](Bytes size) {
                     sizes.first = size;
                   }).with_default("64M");
@@ -38,33 +36,33 @@ void add_test_options(Command& command, CollectiveOptions& options) {
       .excludes(largest);
   constexpr double largest_factor = 1e6;
   constexpr std::uint64_t most_iterations = 1'000'000;
-  MeasurementOptions& measured = options.measurement;
   command.add("-f,--stepfactor", number(sizes.factor, 0, largest_factor), "From size to size, in place of a step")
       .value_name("FLOAT");
-  command.add("-d,--datatype", parsed(parse_type, options.type), "Type of the elements").with_default();
-  command.add("-o,--op", parsed(parse_reduce_op, options.reduction), "sum, prod, max or min").with_default();
-  command
-      .add("-r,--root", whole_number(measured.operation.root, 0, (1U << 20U) - 1),
-           "Of broadcast, reduce, scatter, gather")
+  command.add("-d,--datatype", parsed(study::parse_test_type, operation.type), "Type of the elements").with_default("fp32");
+  command.add("-o,--op", parsed(parse_reduce_op, operation.op), "sum, prod, max or min").with_default("sum");
+  command.add("-r,--root", whole_number(operation.root, 0, (1U << 20U) - 1), "Of broadcast, reduce, scatter, gather")
       .value_name("UINT")
       .with_default();
-  command.add("-n,--iters", whole_number(measured.iterations, 1, most_iterations), "How often, back to back")
+  command.add("-n,--iters", whole_number(spec.iterations, 1, most_iterations), "How often, back to back")
       .value_name("UINT")
       .with_default();
   command
-      .add("-w,--warmup_iters", whole_number(measured.warmups, 0, most_iterations),
+      .add("-w,--warmup_iters", whole_number(spec.warmups, 0, most_iterations),
            "Iterations before them that do not count")
       .value_name("UINT")
       .with_default();
   command
-      .add("-c,--check", whole_number(options.check, 0, 2),
+      .add("-c,--check", whole_number([&spec](std::uint64_t check) { spec.check = check > 0; }, 0, 2),
            "1: check the results, on real data up to 64 MiB in total, by proof beyond; 2: the same")
       .value_name("UINT")
-      .with_default();
-  command.add("-z,--zero_copy", whole_number(options.zero_copy, 0, 1), "1: buffers are registered, nothing is copied")
+      .with_default("1");
+  command
+      .add("-z,--zero_copy",
+           whole_number([&spec](std::uint64_t zero_copy) { spec.request.zero_copy = zero_copy > 0; }, 0, 1),
+           "1: buffers are registered, nothing is copied")
       .value_name("UINT")
-      .with_default();
-  command.add("-p,--npus", whole_number(measured.npus_per_server, 1, 1U << 16U), "The first NPUs of each server [all]")
+      .with_default("0");
+  command.add("-p,--npus", whole_number(spec.npus_per_server, 1, 1U << 16U), "The first NPUs of each server [all]")
       .value_name("UINT");
 }
 
@@ -80,43 +78,36 @@ void add_collective_options(Command& command, CollectiveOptions& options) {
   add_test_options(command, options);
   command.begin_group();
   add_collective_choice(command, "op", options);
-  add_platform_edits(command, options.platform_edits);
-  command.add("--network", one_of({"fluid", "simgrid"}, options.network), "Network model; the two agree to 1e-9")
+  add_platform_edits(command, options.spec.platform.edits);
+  const auto network = [&options](const std::string& name) {
+    options.spec.network = name == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
+  };
+  command.add("--network", one_of({"fluid", "simgrid"}, network), "Network model; the two agree to 1e-9")
       .value_name("TEXT")
-      .with_default();
+      .with_default("fluid");
   command.add("--extended", flag(options.extended), "Also bus bandwidth, bound, algorithm, what limits it, formula");
-  command.add("--explain", flag(options.measurement.explain),
-              "Why each algorithm was chosen, and what the others cost");
+  command.add("--explain", flag(options.spec.explain), "Why each algorithm was chosen, and what the others cost");
   add_format_option(command, options.format, {"text", "json", "csv"});
   command.add("--plot", written_file(options.plot), "Time and bandwidth over the size as an SVG file");
 }
 
-MeasurementOptions measurement_options(Command& command, const CollectiveOptions& given) {
-  MeasurementOptions options = given.measurement;
+study::MeasureSpec measure_spec(Command& command, const CollectiveOptions& given) {
+  study::MeasureSpec spec = given.spec;
+  const OptionOrigins origins(command, {});
   PlatformChoice platform{given.platform, given.rank_table, given.hccl_options};
-  finish_platform_options(OptionOrigins(command, {}), {"ranks", "npus"}, platform);
-  options.rank_table = platform.rank_table;
-  options.hccl_settings = platform.hccl_settings;
-  options.ranks = given.ranks;
-  hccl::Operation& operation = options.operation;
+  finish_platform_options(origins, {"ranks", "npus"}, platform);
+  spec.platform.rank_table = platform.rank_table;
+  spec.platform.hccl_settings = platform.hccl_settings;
+  spec.ranks = given.ranks;
+  hccl::Operation& operation = spec.request.operation;
   operation.collective = collective_of(given.op);
-  operation.type = parse_type(given.type);
-  operation.op = parse_reduce_op(given.reduction);
   // The buffers of hccl_test: one for broadcast, two otherwise.
   operation.in_place = operation.collective == hccl::Collective::broadcast;
-  options.algorithm = hccl::parse_algorithm(operation.collective, given.algorithm);
-  require_one_algorithm(OptionOrigins(command, {}), given.hccl_options, "algorithm", options.algorithm);
-  if (!given.levels.empty()) options.levels = hccl::parse_levels(given.levels);
-  options.launch = hccl::parse_launch_mode(given.launch);
-  options.network = given.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
-  options.check = given.check > 0;
-  options.zero_copy = given.zero_copy > 0;
-  return options;
-}
-
-bool all_right(const Measurement& measurement) {
-  return std::none_of(measurement.rows.begin(), measurement.rows.end(),
-                      [](const MeasurementRow& row) { return row.check.has_value() && !row.check->ok; });
+  spec.request.algorithm = hccl::parse_algorithm(operation.collective, given.algorithm);
+  require_one_algorithm(origins, given.hccl_options, "algorithm", spec.request.algorithm);
+  if (!given.levels.empty()) spec.request.levels = hccl::parse_levels(given.levels);
+  spec.request.launch = hccl::parse_launch_mode(given.launch);
+  return spec;
 }
 
 }  // namespace hcclsim::cli

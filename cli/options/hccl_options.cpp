@@ -107,10 +107,14 @@ std::string unmodelled_line(const std::vector<std::string>& origins) {
   return fmt::format("Set but not modelled, without effect: {}\n", fmt::join(origins, ", "));
 }
 
-void print_remarks_apart(const std::vector<std::string>& unmodelled, const std::vector<std::string>& notes) {
+std::string remarks_text(const std::vector<std::string>& unmodelled, const std::vector<std::string>& notes) {
   std::string text = unmodelled_line(unmodelled);
   for (const std::string& note : notes) text += fmt::format("Note: {}\n", note);
-  std::fputs(text.c_str(), stderr);
+  return text;
+}
+
+void print_remarks_apart(const std::vector<std::string>& unmodelled, const std::vector<std::string>& notes) {
+  std::fputs(remarks_text(unmodelled, notes).c_str(), stderr);
 }
 
 }  // namespace hcclsim::cli

@@ -29,7 +29,10 @@ void require_one_algorithm(const OptionOrigins& origins, const HcclOptions& opti
 
 /// Line of a report that names settings without effect; nothing if there are none.
 [[nodiscard]] std::string unmodelled_line(const std::vector<std::string>& origins);
-/// That line and a line for each note, to standard error: where standard output has no place for them.
+/// That line and a line for each note.
+[[nodiscard]] std::string remarks_text(const std::vector<std::string>& unmodelled,
+                                       const std::vector<std::string>& notes);
+/// The same to standard error: where standard output has no place for them.
 void print_remarks_apart(const std::vector<std::string>& unmodelled, const std::vector<std::string>& notes);
 
 }  // namespace hcclsim::cli

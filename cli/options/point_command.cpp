@@ -61,16 +61,17 @@ class CollectivePoint : public PointCommand {
  public:
   CollectivePoint() : PointCommand("collective") { add_collective_options(options(), values_); }
   [[nodiscard]] const std::string& platform() const override { return values_.platform; }
-  [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override { return values_.platform_edits; }
+  [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
+    return values_.spec.platform.edits;
+  }
 
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
-    const MeasurementOptions measured = measurement_options(options(), values_);
-    const Measurement measurement = measure_collective(measured, cluster);
-    if (!all_right(measurement))
-      throw Error(ErrorCode::check_failed, "collective", values_.op + " gives wrong results");
+    const study::MeasureSpec spec = measure_spec(options(), values_);
+    const Measurement measurement = measure_collective(spec, cluster);
+    if (!measurement.ok()) throw Error(ErrorCode::check_failed, "collective", values_.op + " gives wrong results");
     const MeasurementRow& largest = measurement.rows.back();
-    return {compact(collective_json(measurement, measured, values_.op)),
-            {{"time_s", largest.time}, {"algbw_Bps", largest.algbw}, {"busbw_Bps", largest.busbw}}};
+    return {compact(collective_json(measurement, spec, values_.op)),
+            {{"time_s", largest.time}, {"algbw_Bps", largest.speed.algbw}, {"busbw_Bps", largest.speed.busbw}}};
   }
 
  private:

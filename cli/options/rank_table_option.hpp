@@ -1,19 +1,15 @@
 #pragma once
 
 #include <initializer_list>
-#include <string>
 
 #include "cli/options/parse/origins.hpp"
+#include "study/platform.hpp"
 
 /// Which rank table a command obeys: that of --rank-table, else RANK_TABLE_FILE's, as HCCL does. Where an option says
 /// which NPUs take part (--npus, --ranks), the table of the environment is not used, and --rank-table is an error.
 namespace hcclsim::cli {
 
-struct RankTableChoice {
-  std::string file;               ///< empty: the platform's order
-  bool of_environment = false;    ///< the file is RANK_TABLE_FILE's
-  std::string not_used_beside{};  ///< option for which RANK_TABLE_FILE, which is set, is not used; empty: none
-};
+using study::RankTableChoice;
 
 void add_rank_table_option(Command& command, RankTableChoice& choice);
 

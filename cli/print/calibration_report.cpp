@@ -55,10 +55,10 @@ Json errors_json(const study::Calibration& calibration, bool held_out) {
 
 }  // namespace
 
-std::string calibration_text(const CalibrationReport& report) {
+std::string calibration_text(const study::FittedPlatform& fitted, const std::string& output) {
   using Align = Table::Align;
-  std::string text = fmt::format("{} fitted to {}\n", report.platform, fmt::join(report.sources, ", "));
-  text += parameters_text(report.calibration) + '\n';
+  std::string text = fmt::format("{} fitted to {}\n", fitted.on.platform, fmt::join(fitted.sources, ", "));
+  text += parameters_text(fitted.calibration) + '\n';
   Table table({{"measured", Align::left},
                {"bytes"},
                {"us"},
@@ -67,7 +67,7 @@ std::string calibration_text(const CalibrationReport& report) {
                {"fitted us"},
                {"error %"},
                {"", Align::left}});
-  for (const study::CalibrationPoint& point : report.calibration.points) {
+  for (const study::CalibrationPoint& point : fitted.calibration.points) {
     table.add_row({point.what, fmt::format("{}", point.size), microseconds(point.measured, 2),
                    microseconds(point.before, 2), error_text(point.before, point.measured),
                    microseconds(point.after, 2), error_text(point.after, point.measured),
@@ -75,16 +75,14 @@ std::string calibration_text(const CalibrationReport& report) {
   }
   text += table.to_string("  ");
   text +=
-      fmt::format("Errors: {}; {}\n", errors_text(report.calibration, false), errors_text(report.calibration, true));
-  text += fmt::format("Written: {}\n", report.output);
-  text += unmodelled_line(report.unmodelled);
-  for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);
-  return text;
+      fmt::format("Errors: {}; {}\n", errors_text(fitted.calibration, false), errors_text(fitted.calibration, true));
+  text += fmt::format("Written: {}\n", output);
+  return text + remarks_text(fitted.on.unmodelled, fitted.on.notes);
 }
 
-std::string calibration_json(const CalibrationReport& report) {
+std::string calibration_json(const study::FittedPlatform& fitted, const std::string& output) {
   Json kinds = Json::array();
-  for (const study::CalibratedKind& kind : report.calibration.kinds) {
+  for (const study::CalibratedKind& kind : fitted.calibration.kinds) {
     kinds.push_back({{"kind", name_of(kind.kind)},
                      {"bandwidth_factor", kind.adjustment.bandwidth},
                      {"added_latency_s", kind.adjustment.latency},
@@ -93,7 +91,7 @@ std::string calibration_json(const CalibrationReport& report) {
                      {"latency_at_zero", kind.latency_at_zero}});
   }
   Json points = Json::array();
-  for (const study::CalibrationPoint& point : report.calibration.points) {
+  for (const study::CalibrationPoint& point : fitted.calibration.points) {
     points.push_back({{"file", point.file},
                       {"what", point.what},
                       {"bytes", point.size},
@@ -103,14 +101,14 @@ std::string calibration_json(const CalibrationReport& report) {
                       {"held_out", point.held_out}});
   }
   Json json{{"format_version", 1},
-            {"platform", report.platform},
-            {"output", report.output},
+            {"platform", fitted.on.platform},
+            {"output", output},
             {"links", kinds},
             {"points", points},
-            {"fitted_errors", errors_json(report.calibration, false)},
-            {"held_out_errors", errors_json(report.calibration, true)},
-            {"notes", report.notes}};
-  if (!report.unmodelled.empty()) json["not_modelled"] = report.unmodelled;
+            {"fitted_errors", errors_json(fitted.calibration, false)},
+            {"held_out_errors", errors_json(fitted.calibration, true)},
+            {"notes", fitted.on.notes}};
+  if (!fitted.on.unmodelled.empty()) json["not_modelled"] = fitted.on.unmodelled;
   return json.dump(2) + '\n';
 }
 

@@ -7,6 +7,7 @@
 #include "base/json.hpp"
 #include "cli/draw/svg_chart.hpp"
 #include "cli/options/hccl_options.hpp"
+#include "cli/print/explanation.hpp"
 #include "cli/print/output.hpp"
 
 namespace hcclsim::cli {
@@ -16,7 +17,7 @@ namespace {
 std::string extended_cells(const MeasurementRow& row) {
   const std::string formula =
       row.formula.has_value() ? fmt::format("{} = {}", microseconds(*row.formula, 2), row.formula_text) : "none";
-  return fmt::format(" | {:<20.5f} | {:<12} | {:<26} | {:<24} | {}", row.busbw / giga, microseconds(row.bound, 2),
+  return fmt::format(" | {:<20.5f} | {:<12} | {:<26} | {:<24} | {}", row.speed.busbw / giga, microseconds(row.bound, 2),
                      row.algorithm, row.limited_by, formula);
 }
 
@@ -40,14 +41,15 @@ std::string check_line(const Measurement& measurement) {
   return lines;
 }
 
-Json json_of(const MeasurementRow& row, const Measurement& measurement, const std::string& op) {
+Json json_of(const MeasurementRow& row, const Measurement& measurement, const MeasureSpec& spec,
+             const std::string& op) {
   Json json{{"op", op},
-            {"ranks", measurement.operation.ranks},
+            {"ranks", measurement.ranks},
             {"bytes", row.size},
-            {"dtype", name_of(measurement.operation.type)},
+            {"dtype", name_of(spec.request.operation.type)},
             {"time_s", row.time},
-            {"algbw_Bps", row.algbw},
-            {"busbw_Bps", row.busbw},
+            {"algbw_Bps", row.speed.algbw},
+            {"busbw_Bps", row.speed.busbw},
             {"algorithm", row.algorithm},
             {"formula_s", nullptr},
             {"bound_s", row.bound},
@@ -76,39 +78,37 @@ std::string collective_text(const Measurement& measurement, bool extended) {
   text += '\n';
   for (const MeasurementRow& row : measurement.rows) {
     const std::string check = check_word(row);
-    text += fmt::format("{:<17} | {:<14} | {:<20.5f} | ", row.size, microseconds(row.time, 2), row.algbw / giga);
+    text += fmt::format("{:<17} | {:<14} | {:<20.5f} | ", row.size, microseconds(row.time, 2), row.speed.algbw / giga);
     text += extended ? fmt::format("{:<13}", check) + extended_cells(row) : check;
     text += '\n';
   }
   text += check_line(measurement) + explanation_text(measurement.explanation);
-  text += unmodelled_line(measurement.unmodelled);
-  for (const std::string& note : measurement.notes) text += fmt::format("Note: {}\n", note);
-  return text;
+  return text + remarks_text(measurement.on.unmodelled, measurement.on.notes);
 }
 
-std::string collective_json(const Measurement& measurement, const MeasurementOptions& options, const std::string& op) {
-  Json json{{"format_version", 1},        {"platform", measurement.platform},
-            {"npu", measurement.npu},     {"launch", name_of(options.launch)},
-            {"warmups", options.warmups}, {"iterations", options.iterations},
-            {"rows", Json::array()},      {"checked", {{"real_data", Json::array()}, {"proof", Json::array()}}}};
-  if (!measurement.rank_table.empty()) json["rank_table"] = measurement.rank_table;
+std::string collective_json(const Measurement& measurement, const MeasureSpec& spec, const std::string& op) {
+  Json json{{"format_version", 1},       {"platform", measurement.on.platform},
+            {"npu", measurement.on.npu}, {"launch", name_of(spec.request.launch)},
+            {"warmups", spec.warmups},   {"iterations", spec.iterations},
+            {"rows", Json::array()},     {"checked", {{"real_data", Json::array()}, {"proof", Json::array()}}}};
+  if (!measurement.on.rank_table.empty()) json["rank_table"] = measurement.on.rank_table;
   for (const MeasurementRow& row : measurement.rows) {
-    json["rows"].push_back(json_of(row, measurement, op));
+    json["rows"].push_back(json_of(row, measurement, spec, op));
     if (row.check.has_value()) json["checked"][row.check->proved ? "proof" : "real_data"].push_back(row.size);
   }
   if (!measurement.explanation.empty()) json["explain"] = explanation_json(measurement.explanation);
-  if (!measurement.unmodelled.empty()) json["not_modelled"] = measurement.unmodelled;
-  json["notes"] = measurement.notes;
+  if (!measurement.on.unmodelled.empty()) json["not_modelled"] = measurement.on.unmodelled;
+  json["notes"] = measurement.on.notes;
   return json.dump(2) + '\n';
 }
 
-std::string collective_csv(const Measurement& measurement, const std::string& op) {
+std::string collective_csv(const Measurement& measurement, const MeasureSpec& spec, const std::string& op) {
   std::string text =
       "op,ranks,bytes,dtype,time_us,algbw_GBps,busbw_GBps,algorithm,formula_us,bound_us,limited_by,check\n";
   for (const MeasurementRow& row : measurement.rows) {
-    text += fmt::format("{},{},{},{},{:.3f},{:.6f},{:.6f},{},{},{:.3f},{},{}\n", op, measurement.operation.ranks,
-                        row.size, name_of(measurement.operation.type), row.time / microsecond, row.algbw / giga,
-                        row.busbw / giga, csv_field(row.algorithm),
+    text += fmt::format("{},{},{},{},{:.3f},{:.6f},{:.6f},{},{},{:.3f},{},{}\n", op, measurement.ranks, row.size,
+                        name_of(spec.request.operation.type), row.time / microsecond, row.speed.algbw / giga,
+                        row.speed.busbw / giga, csv_field(row.algorithm),
                         row.formula.has_value() ? fmt::format("{:.3f}", *row.formula / microsecond) : "",
                         row.bound / microsecond, csv_field(row.limited_by), check_word(row));
   }
@@ -125,11 +125,11 @@ std::string collective_plot(const Measurement& measurement, const std::string& o
     const auto size = static_cast<double>(row.size);
     time.points.emplace_back(size, row.time / microsecond);
     bound.points.emplace_back(size, row.bound / microsecond);
-    algbw.points.emplace_back(size, row.algbw / giga);
-    busbw.points.emplace_back(size, row.busbw / giga);
+    algbw.points.emplace_back(size, row.speed.algbw / giga);
+    busbw.points.emplace_back(size, row.speed.busbw / giga);
   }
   const std::string title =
-      fmt::format("{} among {} x {} ({})", op, measurement.operation.ranks, measurement.npu, measurement.platform);
+      fmt::format("{} among {} x {} ({})", op, measurement.ranks, measurement.on.npu, measurement.on.platform);
   const LineChart times{.title = title,
                         .x_label = "size (bytes)",
                         .y_label = "time (us)",

@@ -1,28 +1,12 @@
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "study/link_sources.hpp"
 
-#include "base/units.hpp"
-#include "sim/cluster.hpp"
-
-/// Where the speeds of the links that a simulation uses come from, for whoever reads its figures.
+/// Where the speeds of links come from, by the names that this folder's printing has.
 namespace hcclsim::cli {
 
-/// The speed of a kind of link and where it comes from.
-struct LinkSource {
-  std::string speed;   ///< "HCCS 14 GB/s (10..19.3)": used, low and high
-  std::string source;  ///< "vendor tool"; begins with "measured" if the vendor measured the speed, with
-                       ///< "calibrated" if it was fitted to the user's measurements
-};
-
-/// Names of the kinds of links as the vendor writes them: "HCCS".
-[[nodiscard]] std::string_view title_of(sim::LinkKind kind);
-
-/// Speeds of the kinds of links between these ranks, with the platform's word on where they come from. Routes from the
-/// first rank inside its server and to the first NPU of every other one stand for all.
-[[nodiscard]] std::vector<LinkSource> link_sources(sim::Cluster& cluster, std::span<const Rank> ranks);
+using study::link_sources;
+using study::LinkSource;
+using study::title_of;
 
 }  // namespace hcclsim::cli

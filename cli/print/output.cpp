@@ -84,13 +84,4 @@ std::string milliseconds(Seconds time) { return fmt::format("{:.3f}", time * 1e3
 
 std::string microseconds(Seconds time, int decimals) { return fmt::format("{:.{}f}", time / microsecond, decimals); }
 
-std::string with_thousands(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t position = digits.size(); position > 3;) {
-    position -= 3;
-    digits.insert(position, 1, ',');
-  }
-  return digits;
-}
-
 }  // namespace hcclsim::cli

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 
 /// What all commands print with. Numbers are formatted by fmt, which does not look at the locale.
@@ -43,8 +44,6 @@ class Table {
 /// A fraction in percent, "+1.25"; "0.00" without a sign, "–" if it is not finite.
 [[nodiscard]] std::string signed_percent(double fraction);
 
-/// "12345678" as "12,345,678".
-[[nodiscard]] std::string with_thousands(std::uint64_t number);
 /// "12.345": milliseconds with three decimals.
 [[nodiscard]] std::string milliseconds(Seconds time);
 /// "12.34": microseconds with that number of decimals.

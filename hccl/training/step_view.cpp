@@ -83,16 +83,18 @@ SpanPurpose purpose_of(const Plan& plan, const sim::Span& span) {
   return {&task, task.purpose.phase, task.purpose.segment, role.streams[task.stream]};
 }
 
-StepView::StepView(const Plan& plan, const sim::Trace& trace, Rank rank) {
-  add_points(plan, trace, rank);
-  if (iterations.empty()) internal_error("rank {} is not in the trace", rank);
-  const IterationPoints& last = iterations.back();
-  fp_start = last.fp_start;
-  fp_end = last.fp_end - fp_start;
-  bp_start = last.bp_start - fp_start;
-  bp_end = last.bp_end - fp_start;
-  iteration_end = last.iteration_end - fp_start;
-  add_last_iteration(plan, trace, rank);
+StepView StepView::of(const Plan& plan, const sim::Trace& trace, Rank rank) {
+  StepView view;
+  view.add_points(plan, trace, rank);
+  if (view.iterations.empty()) internal_error("rank {} is not in the trace", rank);
+  const IterationPoints& last = view.iterations.back();
+  view.fp_start = last.fp_start;
+  view.fp_end = last.fp_end - view.fp_start;
+  view.bp_start = last.bp_start - view.fp_start;
+  view.bp_end = last.bp_end - view.fp_start;
+  view.iteration_end = last.iteration_end - view.fp_start;
+  view.add_last_iteration(plan, trace, rank);
+  return view;
 }
 
 void StepView::add_points(const Plan& plan, const sim::Trace& trace, Rank rank) {

@@ -66,9 +66,8 @@ struct MemoryPoint {
 
 /// Figures of one rank. Dates but those of `iterations` are seconds since fp_start of the last iteration.
 struct StepView {
-  StepView() = default;
   /// The rank must be in the trace. A step needs a kernel of forward or backward.
-  StepView(const Plan& plan, const sim::Trace& trace, Rank rank);
+  [[nodiscard]] static StepView of(const Plan& plan, const sim::Trace& trace, Rank rank);
 
   std::vector<IterationPoints> iterations;
   Seconds fp_start = 0;  ///< of the last iteration, in the trace's clock

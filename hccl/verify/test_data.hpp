@@ -63,8 +63,4 @@ class TestData {
   std::int64_t exact_limit_ = -1;
 };
 
-[[nodiscard]] constexpr bool is_float(DataType type) {
-  return type == DataType::fp16 || type == DataType::bf16 || type == DataType::fp32 || type == DataType::fp64;
-}
-
 }  // namespace hcclsim::hccl

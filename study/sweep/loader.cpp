@@ -72,16 +72,6 @@ std::optional<std::string> take_message(std::string& received) {
   return message;
 }
 
-/// Figures as JSON has them, in which one that is no number is null.
-std::vector<std::pair<std::string, double>> figures_of(const Json& pairs) {
-  std::vector<std::pair<std::string, double>> figures;
-  for (const Json& pair : pairs) {
-    const double value = pair[1].is_null() ? std::numeric_limits<double>::quiet_NaN() : pair[1].get<double>();
-    figures.emplace_back(pair[0].text(), value);
-  }
-  return figures;
-}
-
 Outcome outcome_of(const Error& error) {
   return {.id = {},
           .ok = false,
@@ -94,45 +84,15 @@ Outcome compute(const ComputePoint& computer, const Point& point) {
   const Clock::time_point start = Clock::now();
   Outcome outcome;
   try {
-    std::string sent = run_in_child([&] {
-      const Computed computed = computer(point);
-      return frame_of(Json(computed.figures).dump()) + frame_of(computed.result);
-    });
-    outcome.figures = figures_of(Json::parse(take_message(sent).value()));
-    outcome.result = take_message(sent).value();
+    Computed computed = run_in_child([&] { return computer(point); });
+    outcome.figures = std::move(computed.figures);
+    outcome.result = std::move(computed.result);
   } catch (const Error& error) {
     outcome = outcome_of(error);
   }
   outcome.id = point.id;
   outcome.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
   return outcome;
-}
-
-/// The texts of users, which need not be UTF-8, stand in frames of their own.
-std::string pack(std::size_t point, const Outcome& outcome) {
-  const Json fields{{"point", point},
-                    {"id", outcome.id},
-                    {"ok", outcome.ok},
-                    {"figures", outcome.figures},
-                    {"error_kind", outcome.error_kind},
-                    {"exit_status", outcome.exit_status},
-                    {"wall_s", outcome.wall_s}};
-  return frame_of(fields.dump()) + frame_of(outcome.result) + frame_of(outcome.error);
-}
-
-/// The number of the point, and what came of it.
-std::pair<std::size_t, Outcome> unpack(std::string message) {
-  const Json fields = Json::parse(take_message(message).value());
-  Outcome outcome;
-  fields["id"].get_to(outcome.id);
-  fields["ok"].get_to(outcome.ok);
-  outcome.figures = figures_of(fields["figures"]);
-  fields["error_kind"].get_to(outcome.error_kind);
-  fields["exit_status"].get_to(outcome.exit_status);
-  fields["wall_s"].get_to(outcome.wall_s);
-  outcome.result = take_message(message).value();
-  outcome.error = take_message(message).value();
-  return {fields["point"].get<std::size_t>(), std::move(outcome)};
 }
 
 /// The loader's life.
@@ -143,8 +103,8 @@ void serve(int socket, const std::vector<Point>& points, std::size_t first, cons
   send_message(socket, "");
   while (const auto message = read_message(socket)) {
     if (message->empty()) return;
-    const std::size_t point = std::stoull(*message);
-    if (!send_message(socket, pack(point, compute(computer, points[point])))) return;
+    const auto point = decoded<std::size_t>(*message);
+    if (!send_message(socket, encoded(std::pair(point, compute(computer, points[point]))))) return;
   }
 }
 
@@ -168,7 +128,7 @@ Loader::~Loader() { ::close(socket_); }
 
 void Loader::send(std::size_t point) {
   outstanding_.push_back(point);
-  send_message(socket_, std::to_string(point));  // if the process is gone, receive() finds out
+  send_message(socket_, encoded(point));  // if the process is gone, receive() finds out
 }
 
 void Loader::finish() { send_message(socket_, ""); }
@@ -184,7 +144,7 @@ std::vector<Outcome> Loader::receive() {
       loaded_ = true;
       continue;
     }
-    auto [point, outcome] = unpack(*message);
+    auto [point, outcome] = decoded<std::pair<std::size_t, Outcome>>(*message);
     outcomes.push_back(std::move(outcome));
     std::erase(outstanding_, point);
   }

@@ -21,6 +21,16 @@ TEST(ChildProcess, ReturnsWhatTheWorkReturned) {
   EXPECT_EQ(run_in_child([] { return std::string(); }), "");
 }
 
+TEST(ChildProcess, ReturnsValuesOfAnyType) {
+  using Figures = std::vector<std::pair<std::string, double>>;
+  const Figures figures{{"a", 0.1}, {"b", 1 / 3.0}};
+  EXPECT_EQ(run_in_child([&] { return figures; }), figures);
+  ChildOf<Figures> child([&] { return figures; });
+  EXPECT_EQ(child.result(), figures);
+  run_in_child([] {});
+  EXPECT_THROW(run_in_child([] { bad_input("option", "none"); }), Error);
+}
+
 TEST(ChildProcess, CarriesAnErrorAcross) {
   try {
     (void)run_in_child([]() -> std::string { bad_input("platform", "two\nlines"); });

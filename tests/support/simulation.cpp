@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <fstream>
 
 #include "base/child_process.hpp"
@@ -71,13 +70,7 @@ std::string write_platform(const TestPlatform& platform) {
 }
 
 std::vector<double> in_child(const std::function<std::vector<double>()>& simulation) {
-  const std::string bytes = run_in_child([&] {
-    const std::vector<double> numbers = simulation();
-    return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double));
-  });
-  std::vector<double> numbers(bytes.size() / sizeof(double));
-  std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  return numbers;
+  return run_in_child(simulation);
 }
 
 }  // namespace hcclsim::test

@@ -41,10 +41,4 @@ Option& add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edi
                      "Change what the platform file says, such as 'link[hccs*].bandwidth=20GBps'; may be repeated");
 }
 
-void add_edit_notes(const sim::Cluster& cluster, std::vector<std::string>& notes) {
-  for (const sim::PlatformEdit& edit : cluster.edits()) {
-    notes.push_back(fmt::format("platform edited: {}={}", edit.target, edit.value));
-  }
-}
-
 }  // namespace hcclsim::cli

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "cli/options/parse/command.hpp"
-#include "sim/cluster.hpp"
 #include "sim/platform/edit.hpp"
 
 /// Options that several commands have.
@@ -24,7 +23,5 @@ Option& add_output_option(Command& command, const std::string& names, std::strin
 
 /// Adds `--set TARGET=VALUE`, which may be given several times: edits of the platform in their order.
 Option& add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edits);
-/// A sentence for each edit that the cluster was loaded with.
-void add_edit_notes(const sim::Cluster& cluster, std::vector<std::string>& notes);
 
 }  // namespace hcclsim::cli

@@ -1,38 +1,50 @@
 #pragma once
 
-#include <initializer_list>
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cli/options/hccl_options.hpp"
-#include "cli/options/parse/origins.hpp"
-#include "cli/options/rank_table_option.hpp"
+#include "base/units.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/collective/selection/selection.hpp"
 #include "hccl/settings/config.hpp"
 #include "sim/cluster.hpp"
+#include "sim/platform/edit.hpp"
 
-/// The platform that a command works on, under what the user sets of HCCL: every command that has a platform obeys the
+/// The platform that an experiment works on, under what the user sets of HCCL: everything that has a platform obeys the
 /// same rank tables and variables in the same way, and begins here.
-namespace hcclsim::cli {
+namespace hcclsim::study {
 
-struct PlatformChoice {
-  std::string platform;  ///< name or file; empty: none
-  RankTableChoice rank_table{};
-  HcclOptions hccl_options{};                      ///< as given; what counts are the settings
-  std::vector<hccl::HcclSetting> hccl_settings{};  ///< of environment and options
+/// Which rank table counts: that of --rank-table, else RANK_TABLE_FILE's, as HCCL does.
+struct RankTableChoice {
+  std::string file;               ///< empty: the platform's order
+  bool of_environment = false;    ///< the file is RANK_TABLE_FILE's
+  std::string not_used_beside{};  ///< option for which RANK_TABLE_FILE, which is set, is not used; empty: none
 };
 
-/// Adds --platform, --rank-table and the options of HCCL's variables. The description is that of --platform.
-void add_platform_options(Command& command, const std::string& description, PlatformChoice& choice);
-/// After parsing: completes what they say; throws Error(bad_input). `selecting` as in finish_rank_table_option. Where
-/// there is no platform, --rank-table is an error and RANK_TABLE_FILE is not looked at.
-void finish_platform_options(const OptionOrigins& origins, std::initializer_list<const char*> selecting,
-                             PlatformChoice& choice);
+struct PlatformSpec {
+  std::string file{};
+  RankTableChoice rank_table{};
+  std::vector<hccl::HcclSetting> hccl_settings{};  ///< of environment and options
+  std::vector<sim::PlatformEdit> edits{};          ///< of what the file says
+};
+
+/// What a result says of the platform on which it was found.
+struct PlatformFacts {
+  std::string platform{};    ///< name of the file
+  std::string rank_table{};  ///< its file; empty: none
+  std::string npu{};
+  Rank npus = 0;                          ///< of the rank table, else of the platform
+  std::vector<std::string> unmodelled{};  ///< settings of HCCL without effect
+  std::vector<std::string> notes{};       ///< sentences: ignored settings, fall-backs
+};
+
+/// What has an effect on schedules that are made: how their bytes go and how long their ranks wait for each other.
+inline constexpr std::array<std::string_view, 2> obeyed_by_schedules{"HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
 
 /// A loaded platform with its ranks placed as the rank table says, its NPUs, its costs, and HCCL's settings checked for
 /// them.
@@ -52,6 +64,8 @@ struct LoadedPlatform {
   /// Throws Error(bad_input, "option") if `what`, such as a schedule's file, is for more ranks than there are.
   void require_ranks(const std::string& what, Rank ranks) const;
 
+  [[nodiscard]] PlatformFacts facts() const;
+
   std::vector<std::string> notes;       ///< sentences: ignored settings, fall-backs
   std::vector<std::string> soc_notes;   ///< the same of the NPUs' properties, which matter to kernels alone
   std::vector<std::string> unmodelled;  ///< settings of HCCL without effect
@@ -63,4 +77,4 @@ struct LoadedPlatform {
   hccl::HcclConfig config;
 };
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

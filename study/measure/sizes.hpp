@@ -10,7 +10,7 @@
 /// every rank has a block of it (allgather, reduce-scatter, scatter, gather, alltoall), a block has 1/p of its
 /// elements, rounded up, and sizes are rounded down to multiples of p bytes, beyond 16 MiB of p · 512 bytes.
 /// (hccl_test, hccl_test_common.cc and the tests of the operators.)
-namespace hcclsim::cli {
+namespace hcclsim::study {
 
 struct SizeRange {
   Bytes first = Bytes{64} << 20U;
@@ -26,4 +26,4 @@ struct SizeRange {
 /// Elements of a block of the operation of that size.
 [[nodiscard]] std::uint64_t elements_of_size(Bytes size, hccl::Collective collective, Rank ranks, DataType type);
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

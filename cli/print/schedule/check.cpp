@@ -1,5 +1,3 @@
-#include "cli/print/check_report.hpp"
-
 #include <fmt/format.h>
 
 #include <utility>
@@ -7,6 +5,7 @@
 #include "base/json.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/output.hpp"
+#include "cli/print/schedule/schedule_report.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -104,7 +103,7 @@ std::string time_text(const hccl::TimedCheck& timing) {
 
 }  // namespace
 
-std::string check_json(const CheckResult& result) {
+std::string check_json(const study::ScheduleCheck& result) {
   const hccl::CheckReport& report = result.report;
   Json levels = Json::array();
   for (const hccl::LevelReport& level : report.levels) {
@@ -117,12 +116,12 @@ std::string check_json(const CheckResult& result) {
   if (report.order) json["order"] = json_of(*report.order);
   if (report.distances) json["distances"] = json_of(*report.distances);
   if (result.timing) json["timing"] = json_of(*result.timing);
-  if (!result.unmodelled.empty()) json["not_modelled"] = result.unmodelled;
-  if (!result.notes.empty()) json["notes"] = result.notes;
+  if (!result.on.unmodelled.empty()) json["not_modelled"] = result.on.unmodelled;
+  if (!result.on.notes.empty()) json["notes"] = result.on.notes;
   return json.dump(2) + '\n';
 }
 
-std::string check_text(const CheckResult& result) {
+std::string check_text(const study::ScheduleCheck& result) {
   const hccl::CheckReport& report = result.report;
   std::string text;
   for (const hccl::LevelReport& level : report.levels) {
@@ -140,10 +139,7 @@ std::string check_text(const CheckResult& result) {
                           with_thousands(result.timing->conservation.carried));
     }
   }
-  text += report.verdict + '\n';
-  text += unmodelled_line(result.unmodelled);
-  for (const std::string& note : result.notes) text += fmt::format("Note: {}\n", note);
-  return text;
+  return text + report.verdict + '\n' + remarks_text(result.on.unmodelled, result.on.notes);
 }
 
 }  // namespace hcclsim::cli

@@ -1,16 +1,16 @@
-#include "cli/loaded_platform.hpp"
+#include "study/platform.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.hpp"
-#include "cli/options/parse/common.hpp"
 #include "hccl/collective/selection/algo_notes.hpp"
 #include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
 
-namespace hcclsim::cli {
+namespace hcclsim::study {
 namespace {
 
 constexpr std::string_view inter_hccs_disable = "HCCL_INTER_HCCS_DISABLE";
@@ -40,26 +40,12 @@ std::vector<std::string> without_effect(std::span<const hccl::HcclSetting> setti
 
 }  // namespace
 
-void add_platform_options(Command& command, const std::string& description, PlatformChoice& choice) {
-  command.add("--platform", read_file(choice.platform), description).value_name("TEXT").with_default();
-  add_rank_table_option(command, choice.rank_table);
-  add_hccl_options(command, choice.hccl_options);
-}
-
-void finish_platform_options(const OptionOrigins& origins, std::initializer_list<const char*> selecting,
-                             PlatformChoice& choice) {
-  choice.hccl_settings = hccl_settings(origins, choice.hccl_options);
-  if (!choice.platform.empty()) {
-    finish_rank_table_option(origins, selecting, choice.rank_table);
-  } else if (!choice.rank_table.file.empty()) {
-    bad_input("option", "--rank-table needs --platform, on which it places the ranks");
-  }
-}
-
 LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hccl::HcclSetting> settings,
                                std::span<const std::string_view> obeyed, sim::Cluster& on)
     : rank_table(choice.file), cluster(on) {
-  add_edit_notes(cluster, notes);
+  for (const sim::PlatformEdit& edit : cluster.edits()) {
+    notes.push_back(fmt::format("platform edited: {}={}", edit.target, edit.value));
+  }
   std::optional<hccl::RankTable> table;
   if (!choice.not_used_beside.empty()) {
     notes.push_back(
@@ -87,6 +73,15 @@ LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hc
   });
 }
 
+PlatformFacts LoadedPlatform::facts() const {
+  return {.platform = std::filesystem::path(cluster.path()).filename().string(),
+          .rank_table = rank_table,
+          .npu = soc.name,
+          .npus = placed.value_or(cluster.size()),
+          .unmodelled = unmodelled,
+          .notes = notes};
+}
+
 Rank LoadedPlatform::participating(Rank asked_for) const {
   if (asked_for > cluster.size()) {
     bad_input("option", "--ranks {}: {} has {} NPUs", asked_for, cluster.path(), cluster.size());
@@ -110,4 +105,4 @@ void LoadedPlatform::require_ranks(const std::string& what, Rank ranks) const {
   }
 }
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

@@ -1,8 +1,8 @@
-#include "cli/explained_collective.hpp"
+#include "study/explanation.hpp"
 
 #include <utility>
 
-namespace hcclsim::cli {
+namespace hcclsim::study {
 
 ExplainedCollective explained(const hccl::Explanation& explanation, std::string title, Bytes payload) {
   ExplainedCollective collective{
@@ -22,4 +22,4 @@ ExplainedCollective explained(const hccl::Explanation& explanation, std::string 
   return collective;
 }
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

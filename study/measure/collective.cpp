@@ -1,27 +1,24 @@
-#include "cli/collective_measurement.hpp"
+#include "study/measure/collective.hpp"
 
 #include <fmt/format.h>
 
-#include <array>
-#include <filesystem>
+#include <algorithm>
 #include <memory>
 #include <string_view>
 #include <utility>
 
+#include "base/child_process.hpp"
 #include "base/error.hpp"
-#include "cli/explained_collective.hpp"
 #include "device/numerics/worker_pool.hpp"
-#include "device/soc.hpp"
-#include "device/task_cost.hpp"
 #include "hccl/check/check.hpp"
 #include "hccl/collective/formula.hpp"
-#include "hccl/runtime/bandwidth.hpp"
+#include "hccl/collective/selection/explain.hpp"
 #include "hccl/runtime/bottleneck.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/verify/topology_cuts.hpp"
 #include "hccl/verify/value_check.hpp"
 
-namespace hcclsim::cli {
+namespace hcclsim::study {
 namespace {
 
 /// Up to so many bytes in all buffers of all ranks a result is computed on real data.
@@ -42,29 +39,20 @@ MeasurementCheck check_of(const hccl::Schedule& schedule, device::WorkerPool& wo
   return {.ok = proof.ok, .proved = true, .problem = proof.ok ? "" : proof.verdict};
 }
 
-/// The platform as all sizes see it.
-struct MeasurementSetting {
-  sim::Cluster& cluster;
-  const device::Soc& soc;
-  const device::TaskCosts& costs;
-  const hccl::Communicator& communicator;
-};
-
 /// Why a size has its algorithm; the others are simulated, too.
-ExplainedCollective explain_size(const MeasurementSetting& setting, const hccl::CollectiveRequest& request) {
-  const hccl::Explanation explanation =
-      explain(request, setting.communicator, setting.cluster, setting.soc, setting.costs);
+ExplainedCollective explain_size(const LoadedPlatform& platform, const hccl::Communicator& communicator,
+                                 const hccl::CollectiveRequest& request) {
+  const hccl::Explanation explanation = explain(request, communicator, platform.cluster, platform.soc, platform.costs);
   ExplainedCollective result =
       explained(explanation, std::string(name_of(request.operation.collective)), request.operation.payload());
   if (request.operation.ranks > most_explained_by_simulation) return result;
   std::vector<std::vector<hccl::CollectiveCall>> points;
   for (const hccl::Alternative& alternative : explanation.alternatives) {
     if (alternative.schedule == nullptr) continue;
-    points.push_back(
-        {{.name = alternative.algorithm, .schedule = alternative.schedule, .ranks = setting.communicator.ranks}});
+    points.push_back({{.name = alternative.algorithm, .schedule = alternative.schedule, .ranks = communicator.ranks}});
   }
   const hccl::SimulateOptions simulate{.launch = request.launch, .fold = true};
-  const auto times = simulate_each(setting.cluster, setting.soc, setting.costs, simulate, points);
+  const auto times = simulate_each(platform.cluster, platform.soc, platform.costs, simulate, points);
   for (std::size_t i = 0; i < times.size(); ++i) result.algorithms[i].simulated = times[i].calls.front().duration;
   return result;
 }
@@ -74,7 +62,7 @@ void add_empty_row(Measurement& measurement, bool check) {
   MeasurementRow row{.algorithm = "none", .limited_by = "nothing"};
   if (check) row.check.emplace();
   measurement.rows.push_back(std::move(row));
-  measurement.notes.emplace_back("of 0 bytes HCCL starts nothing: its calls return at once");
+  measurement.on.notes.emplace_back("of 0 bytes HCCL starts nothing: its calls return at once");
 }
 
 /// Says of how many sizes one server stands for all.
@@ -87,7 +75,7 @@ void note_folding(Measurement& measurement) {
     servers = row.servers_alike;
   }
   if (folded == 0) return;
-  measurement.notes.push_back(
+  measurement.on.notes.push_back(
       fmt::format("of {} one server was simulated; the {} servers are alike in what they do",
                   folded == measurement.rows.size() ? "every size" : fmt::format("{} sizes", folded), servers));
 }
@@ -105,7 +93,7 @@ void note_overlap(Measurement& measurement, const std::vector<hccl::SimulatedCol
     const double over = (last.end - last.start) / last.per_iteration;
     const bool below_formula = row.formula.has_value() && row.time < *row.formula * (1 - rounding);
     if (over <= much && (over <= 1 + rounding || !below_formula)) continue;
-    measurement.notes.push_back(
+    measurement.on.notes.push_back(
         fmt::format("iterations overlap: the average is that of the loop, as hccl_test measures it, in which ranks "
                     "that are done begin the next one; of {} bytes the last one takes {:.2f} us from its first rank "
                     "to its last; -n 1 -w 0 measures one alone",
@@ -119,7 +107,7 @@ void note_shared_links(Measurement& measurement) {
   constexpr double rounding = 1e-9;
   for (auto row = measurement.rows.rbegin(); row != measurement.rows.rend(); ++row) {
     if (!row->formula.has_value() || *row->formula >= row->bound * (1 - rounding)) continue;
-    measurement.notes.push_back(
+    measurement.on.notes.push_back(
         fmt::format("HCCL's formulas suppose that no two transfers share a link; of {} bytes the formula gives {:.2f} "
                     "us, but the links that are shared take at least {:.2f} us",
                     row->size, *row->formula / microsecond, row->bound / microsecond));
@@ -128,113 +116,106 @@ void note_shared_links(Measurement& measurement) {
 }
 
 /// Without the communicator's buffer there are no windows.
-std::vector<std::string_view> obeyed_variables(const MeasurementOptions& options) {
+std::vector<std::string_view> obeyed_variables(const hccl::CollectiveRequest& request) {
   std::vector<std::string_view> obeyed{"HCCL_ALGO", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
                                        "HCCL_INTER_HCCS_DISABLE"};
-  if (options.launch == hccl::LaunchMode::op && !options.zero_copy) obeyed.emplace_back("HCCL_BUFFSIZE");
+  if (request.launch == hccl::LaunchMode::op && !request.zero_copy) obeyed.emplace_back("HCCL_BUFFSIZE");
   return obeyed;
-}
-
-/// One call of the collective for each size.
-std::vector<std::vector<hccl::CollectiveCall>> points_of(const std::vector<Bytes>& sizes,
-                                                         hccl::CollectiveRequest request,
-                                                         const hccl::Topology& topology, const device::Soc& soc,
-                                                         const std::vector<Rank>& ranks) {
-  hccl::Operation& operation = request.operation;
-  std::vector<std::vector<hccl::CollectiveCall>> points;
-  for (const Bytes size : sizes) {
-    operation.elements = elements_of_size(size, operation.collective, operation.ranks, operation.type);
-    points.push_back({{.name = std::string(name_of(operation.collective)),
-                       .schedule = make_collective(request, topology, soc),
-                       .ranks = ranks}});
-  }
-  return points;
 }
 
 }  // namespace
 
-LoadedPlatform platform_of(const MeasurementOptions& options, sim::Cluster& cluster) {
-  return LoadedPlatform(options.rank_table, options.hccl_settings, obeyed_variables(options), cluster);
+bool Measurement::ok() const {
+  return std::none_of(rows.begin(), rows.end(),
+                      [](const MeasurementRow& row) { return row.check.has_value() && !row.check->ok; });
 }
 
-hccl::Communicator communicator_of(const MeasurementOptions& options, const LoadedPlatform& platform) {
+LoadedPlatform platform_of(const MeasureSpec& spec, sim::Cluster& cluster) {
+  return {spec.platform.rank_table, spec.platform.hccl_settings, obeyed_variables(spec.request), cluster};
+}
+
+hccl::CollectiveCall call_of(hccl::CollectiveRequest request, Bytes size, const hccl::Topology& topology,
+                             const device::Soc& soc, const std::vector<Rank>& ranks) {
+  hccl::Operation& operation = request.operation;
+  operation.elements = elements_of_size(size, operation.collective, operation.ranks, operation.type);
+  return {.name = std::string(name_of(operation.collective)),
+          .schedule = make_collective(request, topology, soc),
+          .ranks = ranks};
+}
+
+hccl::Communicator communicator_of(const MeasureSpec& spec, const LoadedPlatform& platform) {
   const sim::Cluster& cluster = platform.cluster;
-  if (options.npus_per_server == 0) return hccl::world_communicator(platform.participating(options.ranks));
+  if (spec.npus_per_server == 0) return hccl::world_communicator(platform.participating(spec.ranks));
   std::vector<Rank> of_server(cluster.servers(), 0);
   std::vector<Rank> ranks;
   for (Rank npu = 0; npu < cluster.size(); ++npu) {
-    if (of_server[cluster.npu(npu).server]++ < options.npus_per_server) ranks.push_back(npu);
+    if (of_server[cluster.npu(npu).server]++ < spec.npus_per_server) ranks.push_back(npu);
   }
-  if (ranks.size() < std::size_t{cluster.servers()} * options.npus_per_server) {
-    bad_input("option", "-p {}: not every server of {} has so many NPUs", options.npus_per_server, cluster.path());
+  if (ranks.size() < std::size_t{cluster.servers()} * spec.npus_per_server) {
+    bad_input("option", "-p {}: not every server of {} has so many NPUs", spec.npus_per_server, cluster.path());
   }
-  if (options.ranks > ranks.size()) {
-    bad_input("option", "--ranks {}: {} has {} NPUs with this -p", options.ranks, cluster.path(), ranks.size());
+  if (spec.ranks > ranks.size()) {
+    bad_input("option", "--ranks {}: {} has {} NPUs with this -p", spec.ranks, cluster.path(), ranks.size());
   }
-  if (options.ranks > 0) ranks.resize(options.ranks);
+  if (spec.ranks > 0) ranks.resize(spec.ranks);
   hccl::Communicator communicator = hccl::world_communicator(static_cast<Rank>(ranks.size()));
   communicator.ranks = std::move(ranks);
   return communicator;
 }
 
-Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& cluster) {
-  LoadedPlatform platform = platform_of(options, cluster);
+Measurement measure_collective(const MeasureSpec& spec) {
+  return run_in_child([&] {
+    sim::Cluster cluster(spec.platform.file, spec.platform.edits);
+    return measure_collective(spec, cluster);
+  });
+}
+
+Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
+  LoadedPlatform platform = platform_of(spec, cluster);
   const device::Soc& soc = platform.soc;
   const device::TaskCosts& costs = platform.costs;
-  Measurement measurement{.platform = std::filesystem::path(cluster.path()).filename().string(),
-                          .rank_table = platform.rank_table,
-                          .npu = soc.name,
-                          .operation = {},
+  const hccl::Communicator communicator = communicator_of(spec, platform);
+  const hccl::Topology topology = hccl::topology_of(communicator, cluster);
+  hccl::CollectiveRequest request = spec.request;
+  request.config = platform.config;
+  request.operation.ranks = topology.ranks;
+  Measurement measurement{.on = {},
+                          .ranks = topology.ranks,
                           .rows = {},
                           .explanation = {},
-                          .link_sources = {},
-                          .unmodelled = platform.unmodelled,
-                          .notes = {}};
-  const hccl::Communicator communicator = communicator_of(options, platform);
-  measurement.link_sources = link_sources(cluster, communicator.ranks);
-  const hccl::Topology topology = hccl::topology_of(communicator, cluster);
-  hccl::CollectiveRequest request{.operation = options.operation,
-                                  .algorithm = options.algorithm,
-                                  .launch = options.launch,
-                                  .zero_copy = options.zero_copy};
-  request.config = platform.config;
-  request.levels = options.levels;
-
-  request.operation.ranks = topology.ranks;
-  platform.note_algorithm(options.hccl_settings, request, topology);
-  measurement.notes = platform.notes;
-  std::vector<Bytes> sizes = sizes_of(options.sizes, request.operation.collective, topology.ranks);
+                          .link_sources = link_sources(cluster, communicator.ranks)};
+  platform.note_algorithm(spec.platform.hccl_settings, request, topology);
+  measurement.on = platform.facts();
+  std::vector<Bytes> sizes = sizes_of(spec.sizes, request.operation.collective, topology.ranks);
   if (sizes.front() == 0) {
-    add_empty_row(measurement, options.check);
+    add_empty_row(measurement, spec.check);
     sizes.erase(sizes.begin());
   }
-  const auto points = points_of(sizes, request, topology, soc, communicator.ranks);
-  measurement.operation = request.operation;
-  const hccl::SimulateOptions simulate{.network = options.network,
-                                       .launch = options.launch,
-                                       .iterations = options.iterations,
-                                       .warmups = options.warmups,
+  std::vector<std::vector<hccl::CollectiveCall>> points;
+  for (const Bytes size : sizes) points.push_back({call_of(request, size, topology, soc, communicator.ranks)});
+  const hccl::SimulateOptions simulate{.network = spec.network,
+                                       .launch = request.launch,
+                                       .iterations = spec.iterations,
+                                       .warmups = spec.warmups,
                                        .exec_timeout = request.config.exec_timeout,
                                        .fold = true};
   const auto results = simulate_each(cluster, soc, costs, simulate, points);
 
   const hccl::FormulaCosts formula_costs =
-      hccl::formula_costs(communicator, cluster, soc, costs, options.operation.type, options.operation.op);
+      hccl::formula_costs(communicator, cluster, soc, costs, request.operation.type, request.operation.op);
   constexpr Rank most_ranks = 128;  // more would take a good part of the time of small measurements
   const hccl::TopologyBounds bounds = hccl::topology_bounds(cluster, communicator.ranks, costs, most_ranks);
   device::WorkerPool workers(1);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const hccl::Schedule& schedule = *points[i].front().schedule;
     const Seconds time = results[i].calls.front().per_iteration;
-    const hccl::Bandwidth speed = bandwidth_of(schedule, time);
     MeasurementRow row{
         .size = sizes[i],
         .algorithm = schedule.algorithm,
         .time = time,
-        .algbw = speed.algbw,
-        .busbw = speed.busbw,
+        .speed = bandwidth_of(schedule, time),
         .bound = least_time(schedule, bounds),
-        .limited_by = bottleneck_of(results[i].calls.front(), cluster, launch_of(costs, options.launch)).name,
+        .limited_by = bottleneck_of(results[i].calls.front(), cluster, launch_of(costs, request.launch)).name,
         .servers_alike = results[i].servers_alike};
     request.operation.elements = schedule.elements;
     const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
@@ -242,10 +223,10 @@ Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& 
       row.formula = formula_time(*formula, formula_costs);
       row.formula_text = to_string(*formula, schedule.payload());
     }
-    if (options.check) row.check = check_of(schedule, workers);
+    if (spec.check) row.check = check_of(schedule, workers);
     const bool last = i + 1 == sizes.size() || points[i + 1].front().schedule->algorithm != schedule.algorithm;
-    if (options.explain && last && topology.ranks > 1) {
-      measurement.explanation.push_back(explain_size({cluster, soc, costs, communicator}, request));
+    if (spec.explain && last && topology.ranks > 1) {
+      measurement.explanation.push_back(explain_size(platform, communicator, request));
     }
     measurement.rows.push_back(std::move(row));
   }
@@ -255,4 +236,4 @@ Measurement measure_collective(const MeasurementOptions& options, sim::Cluster& 
   return measurement;
 }
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

@@ -1,10 +1,10 @@
-#include "cli/options/collective_sizes.hpp"
+#include "study/measure/sizes.hpp"
 
 #include <algorithm>
 
 #include "base/error.hpp"
 
-namespace hcclsim::cli {
+namespace hcclsim::study {
 namespace {
 
 constexpr Bytes coarse_from = Bytes{16} << 20U;
@@ -66,4 +66,4 @@ std::uint64_t elements_of_size(Bytes size, hccl::Collective collective, Rank ran
   return (elements + ranks - 1) / ranks;
 }
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

@@ -1,12 +1,12 @@
-#include "cli/options/collective_sizes.hpp"
+#include "study/measure/sizes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "cli/options/collective_names.hpp"
+#include "study/measure/names.hpp"
 
-namespace hcclsim::cli {
+namespace hcclsim::study {
 namespace {
 
 using hccl::Collective;
@@ -111,4 +111,4 @@ TEST(CollectiveNames, Counts) {
 }
 
 }  // namespace
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

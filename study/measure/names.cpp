@@ -1,4 +1,4 @@
-#include "cli/options/collective_names.hpp"
+#include "study/measure/names.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "base/suggest.hpp"
 #include "base/text.hpp"
 
-namespace hcclsim::cli {
+namespace hcclsim::study {
 namespace {
 
 struct Spelling {
@@ -60,6 +60,8 @@ NamedCollective parse_collective_name(std::string_view name) { return parse(name
 
 NamedCollective parse_collective_with_payload(std::string_view name) { return parse(name, false); }
 
+DataType parse_test_type(std::string_view name) { return name == "bfp16" ? DataType::bf16 : parse_data_type(name); }
+
 Bytes parse_size(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
@@ -99,4 +101,4 @@ hccl::BlockCounts block_counts(hccl::Collective collective, Rank ranks, std::vec
                : hccl::BlockCounts::of_blocks(std::move(counts));
 }
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

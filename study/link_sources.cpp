@@ -1,4 +1,4 @@
-#include "cli/print/link_sources.hpp"
+#include "study/link_sources.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-namespace hcclsim::cli {
+namespace hcclsim::study {
 namespace {
 
 /// "HCCS 14 GB/s (10..19.3)": used speed and range.
@@ -47,4 +47,4 @@ std::vector<LinkSource> link_sources(sim::Cluster& cluster, std::span<const Rank
   return sources;
 }
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

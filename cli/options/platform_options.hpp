@@ -1,0 +1,32 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "cli/options/hccl_options.hpp"
+#include "cli/options/parse/origins.hpp"
+#include "cli/options/rank_table_option.hpp"
+#include "study/platform.hpp"
+
+/// The options of every command that has a platform: the file, the rank table, and what HCCL's variables say.
+namespace hcclsim::cli {
+
+struct PlatformChoice {
+  std::string platform{};  ///< name or file; empty: none
+  RankTableChoice rank_table{};
+  HcclOptions hccl_options{};                      ///< as given; what counts are the settings
+  std::vector<hccl::HcclSetting> hccl_settings{};  ///< of environment and options
+
+  /// With the platform's file. Throws Error(bad_input, "platform") if there is none.
+  [[nodiscard]] study::PlatformSpec platform_spec() const;
+};
+
+/// Adds --platform, --rank-table and the options of HCCL's variables. The description is that of --platform.
+void add_platform_options(Command& command, const std::string& description, PlatformChoice& choice);
+/// After parsing: completes what they say; throws Error(bad_input). `selecting` as in finish_rank_table_option. Where
+/// there is no platform, --rank-table is an error and RANK_TABLE_FILE is not looked at.
+void finish_platform_options(const OptionOrigins& origins, std::initializer_list<const char*> selecting,
+                             PlatformChoice& choice);
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "study/schedules/check.hpp"
+#include "study/schedules/compare.hpp"
+#include "study/schedules/time.hpp"
+
+/// What the commands of `hcclsim schedule` print, as text, JSON and CSV (docs/formats.md).
+namespace hcclsim::cli {
+
+[[nodiscard]] std::string check_text(const study::ScheduleCheck& result);
+[[nodiscard]] std::string check_json(const study::ScheduleCheck& result);
+
+[[nodiscard]] std::string times_text(const study::ScheduleTimes& times, const study::TimeSpec& spec);
+[[nodiscard]] std::string times_json(const study::ScheduleTimes& times, const study::TimeSpec& spec);
+[[nodiscard]] std::string times_csv(const study::ScheduleTimes& times);
+
+[[nodiscard]] std::string comparison_text(const study::ScheduleComparison& comparison, const study::CompareSpec& spec);
+[[nodiscard]] std::string comparison_json(const study::ScheduleComparison& comparison, const study::CompareSpec& spec);
+
+[[nodiscard]] std::string execution_text(const study::ScheduleExecution& execution, const std::string& file,
+                                         std::uint64_t seed);
+[[nodiscard]] std::string execution_json(const study::ScheduleExecution& execution, const std::string& file,
+                                         std::uint64_t seed);
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hccl/collective/selection/selection.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "hccl/runtime/bandwidth.hpp"
+#include "hccl/runtime/simulate.hpp"
+#include "sim/cluster.hpp"
+#include "sim/network/network.hpp"
+#include "study/explanation.hpp"
+#include "study/link_sources.hpp"
+#include "study/measure/sizes.hpp"
+#include "study/platform.hpp"
+
+/// One collective at many sizes on one platform, timed and checked as HCCL's test tool hccl_test does.
+namespace hcclsim::study {
+
+struct MeasureSpec {
+  PlatformSpec platform{};
+  /// The operation without ranks, elements and counts; without the platform's configuration.
+  hccl::CollectiveRequest request{.launch = hccl::LaunchMode::op};
+  Rank ranks = 0;            ///< 0: all NPUs that npus_per_server leaves
+  Rank npus_per_server = 0;  ///< the first of each server; 0: all
+  SizeRange sizes{};
+  std::uint32_t iterations = 20;
+  std::uint32_t warmups = 10;
+  bool check = true;
+  bool explain = false;
+  sim::NetworkKind network = sim::NetworkKind::fluid;
+};
+
+/// How a result was checked, and what came out.
+struct MeasurementCheck {
+  bool ok = true;
+  bool proved = false;  ///< L0 to L4 for all data; else executed on real data
+  std::string problem{};
+};
+
+struct MeasurementRow {
+  Bytes size = 0;
+  std::string algorithm;
+  Seconds time = 0;
+  hccl::Bandwidth speed{};
+  std::optional<Seconds> formula{};
+  std::string formula_text{};  ///< "14α + 1.75nβ"
+  Seconds bound = 0;
+  std::string limited_by;
+  std::uint32_t servers_alike = 1;  ///< of which one was simulated in place of all
+  std::optional<MeasurementCheck> check{};
+};
+
+struct Measurement {
+  PlatformFacts on;
+  Rank ranks = 0;
+  std::vector<MeasurementRow> rows;
+  std::vector<ExplainedCollective> explanation;  ///< of each algorithm, for the largest size that uses it
+  std::vector<LinkSource> link_sources;          ///< of the kinds of links that are used
+
+  /// Whether no check of a result failed.
+  [[nodiscard]] bool ok() const;
+};
+
+/// The loaded platform under the variables that a measurement obeys.
+[[nodiscard]] LoadedPlatform platform_of(const MeasureSpec& spec, sim::Cluster& cluster);
+/// The ranks of the rank table; without one the first NPUs of every server, server by server, as far as they are
+/// needed. Throws Error(bad_input, "option") for more than there are.
+[[nodiscard]] hccl::Communicator communicator_of(const MeasureSpec& spec, const LoadedPlatform& platform);
+/// One call of the collective of that size; `request` is complete but for its elements.
+[[nodiscard]] hccl::CollectiveCall call_of(hccl::CollectiveRequest request, Bytes size, const hccl::Topology& topology,
+                                           const device::Soc& soc, const std::vector<Rank>& ranks);
+
+/// Measures in a child. Throws Error(bad_input) for what cannot be measured.
+[[nodiscard]] Measurement measure_collective(const MeasureSpec& spec);
+/// The same on a cluster that is loaded; to be called in a child.
+[[nodiscard]] Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster);
+
+}  // namespace hcclsim::study

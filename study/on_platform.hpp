@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/child_process.hpp"
+#include "study/platform.hpp"
+
+namespace hcclsim::study {
+
+/// Loads the platform in a child, since SimGrid loads one per process, and returns what `work` makes there of the
+/// LoadedPlatform: what the codec takes. `obeyed` as LoadedPlatform takes it. Throws what loading and `work` throw.
+template <typename Work>
+auto on_platform(const PlatformSpec& spec, std::span<const std::string_view> obeyed, const Work& work) {
+  return run_in_child([&] {
+    sim::Cluster cluster(spec.file, spec.edits);
+    LoadedPlatform platform(spec.rank_table, spec.hccl_settings, obeyed, cluster);
+    return work(platform);
+  });
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,76 @@
+#include "study/schedules/time.hpp"
+
+#include <array>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "hccl/runtime/bottleneck.hpp"
+#include "hccl/runtime/simulate_each.hpp"
+#include "hccl/schedule/file/schedule_file.hpp"
+#include "study/on_platform.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+ScheduleTiming timing_of(const hccl::SimulatedCollectives& result, std::size_t call, const sim::Cluster& cluster,
+                         Seconds others, Seconds launch) {
+  const hccl::CollectiveTime& time = result.calls[call];
+  return {.time = time.per_iteration,
+          .device = time.duration,
+          .transfers = time.stats.transfers,
+          .simulated = result.simulated,
+          .servers_alike = result.servers_alike,
+          .limit = bottleneck_of(time, cluster, launch, others).name};
+}
+
+ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveCall>& calls, LoadedPlatform& platform) {
+  for (const hccl::CollectiveCall& call : calls) platform.require_ranks(call.name, call.schedule->ranks);
+  const bool together = spec.together && calls.size() > 1;
+  const hccl::SimulateOptions options{.network = spec.network.value_or(hccl::automatic_network(calls)),
+                                      .launch = spec.launch,
+                                      .iterations = spec.iterations,
+                                      .warmups = spec.warmups,
+                                      .exec_timeout = platform.config.exec_timeout,
+                                      .fold = true};
+  const Seconds launch = launch_of(platform.costs, options.launch);
+  std::vector<std::vector<hccl::CollectiveCall>> points;
+  for (const hccl::CollectiveCall& call : calls) points.push_back({call});
+  if (together) points.push_back(calls);
+  const auto results = simulate_each(platform.cluster, platform.soc, platform.costs, options, points);
+
+  ScheduleTimes times{.on = platform.facts(), .network = options.network, .schedules = {}};
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const hccl::Schedule& schedule = *calls[i].schedule;
+    TimedSchedule timed{.file = calls[i].name,
+                        .collective = schedule.collective,
+                        .algorithm = schedule.algorithm,
+                        .ranks = schedule.ranks,
+                        .payload = schedule.payload(),
+                        .type = schedule.type,
+                        .alone = timing_of(results[i], 0, platform.cluster, 0, launch)};
+    timed.speed = bandwidth_of(schedule, timed.alone.time);
+    if (together) {
+      const Seconds others = results.back().calls[i].duration - timed.alone.device;
+      timed.together = timing_of(results.back(), i, platform.cluster, others, launch);
+    }
+    times.schedules.push_back(std::move(timed));
+  }
+  if (together) times.makespan = results.back().makespan;
+  return times;
+}
+
+}  // namespace
+
+ScheduleTimes time_schedules(const TimeSpec& spec) {
+  std::vector<hccl::CollectiveCall> calls;
+  for (const std::string& file : spec.files) {
+    auto schedule = std::make_shared<const hccl::Schedule>(hccl::read_schedule(file).schedule);
+    calls.push_back(
+        {.name = file, .schedule = std::move(schedule), .stream = static_cast<std::uint32_t>(calls.size())});
+  }
+  return on_platform(spec.platform, obeyed_by_schedules,
+                     [&](LoadedPlatform& platform) { return simulate(spec, calls, platform); });
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "hccl/runtime/bandwidth.hpp"
+#include "hccl/settings/launch_mode.hpp"
+#include "sim/network/network.hpp"
+#include "study/platform.hpp"
+
+/// How long schedules take on a platform, each alone and, if asked for, all at the same time, and what limits them.
+namespace hcclsim::study {
+
+struct TimeSpec {
+  PlatformSpec platform{};
+  std::vector<std::string> files{};
+  std::optional<sim::NetworkKind> network{};  ///< none: simgrid for few NPUs, else fluid
+  hccl::LaunchMode launch = hccl::LaunchMode::graph;
+  std::uint32_t iterations = 1;
+  std::uint32_t warmups = 0;
+  bool together = false;
+};
+
+/// What one simulation says of one schedule.
+struct ScheduleTiming {
+  Seconds time = 0;  ///< per iteration, launch included
+  Seconds device = 0;
+  std::uint64_t transfers = 0;
+  std::uint32_t simulated = 0;  ///< iterations
+  std::uint32_t servers_alike = 1;
+  std::string limit{};
+};
+
+struct TimedSchedule {
+  std::string file;
+  hccl::Collective collective = hccl::Collective::allreduce;
+  std::string algorithm{};
+  Rank ranks = 0;
+  Bytes payload = 0;
+  DataType type = DataType::fp32;
+  ScheduleTiming alone{};
+  hccl::Bandwidth speed{};  ///< alone
+  std::optional<ScheduleTiming> together{};
+
+  [[nodiscard]] double slow_down() const { return alone.time > 0 ? together->time / alone.time : 1; }
+};
+
+struct ScheduleTimes {
+  PlatformFacts on;
+  sim::NetworkKind network = sim::NetworkKind::fluid;
+  std::vector<TimedSchedule> schedules;
+  Seconds makespan = 0;  ///< of all together
+};
+
+/// Throws Error(bad_input) for files that are no schedules, or of more ranks than the platform has.
+[[nodiscard]] ScheduleTimes time_schedules(const TimeSpec& spec);
+
+}  // namespace hcclsim::study
