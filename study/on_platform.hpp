@@ -8,11 +8,17 @@
 
 namespace hcclsim::study {
 
+/// Does something that loads a platform in a child, since SimGrid loads one per process. Throws what it throws.
+template <typename Work>
+auto in_own_process(const Work& work) {
+  return run_in_child(work);
+}
+
 /// Loads the platform in a child, since SimGrid loads one per process, and returns what `work` makes there of the
 /// LoadedPlatform: what the codec takes. `obeyed` as LoadedPlatform takes it. Throws what loading and `work` throw.
 template <typename Work>
 auto on_platform(const PlatformSpec& spec, std::span<const std::string_view> obeyed, const Work& work) {
-  return run_in_child([&] {
+  return in_own_process([&] {
     sim::Cluster cluster(spec.file, spec.edits);
     LoadedPlatform platform(spec.rank_table, spec.hccl_settings, obeyed, cluster);
     return work(platform);

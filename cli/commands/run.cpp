@@ -8,21 +8,22 @@
 #include <utility>
 #include <vector>
 
-#include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/output_file.hpp"
-#include "cli/baseline.hpp"
+#include "cli/draw/svg_chart.hpp"
 #include "cli/draw/timeline.hpp"
-#include "cli/experiment.hpp"
 #include "cli/html/run_page.hpp"
-#include "cli/numerics_run.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/platform_path.hpp"
 #include "cli/options/run_options.hpp"
+#include "cli/print/baseline.hpp"
 #include "cli/print/iteration.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/run_report.hpp"
-#include "cli/run_simulation.hpp"
+#include "cli/terminal/interruption.hpp"
+#include "cli/terminal/progress.hpp"
+#include "study/run/numerics.hpp"
+#include "study/run/run.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -49,7 +50,7 @@ struct Timeline {
 
 std::vector<Rank> traced_ranks(const RunOptions& options, Rank npus) {
   if (!options.trace_all_ranks) {
-    return options.trace_ranks.empty() ? std::vector<Rank>{options.rank} : options.trace_ranks;
+    return options.trace_ranks.empty() ? std::vector<Rank>{options.spec.rank} : options.trace_ranks;
   }
   std::vector<Rank> all(npus);
   for (Rank rank = 0; rank < npus; ++rank) all[rank] = rank;
@@ -83,12 +84,70 @@ std::string write_report(const RunReport& report, OutputFormat format) {
   internal_error("unknown output format {}", static_cast<int>(format));
 }
 
-/// Loads everything, simulates, prints and writes. Runs in a child. `session` is there with --numerics.
-void run_and_print(const RunOptions& options, const BaselineOptions& regression_options, const std::string& platform,
-                   NumericsSession* session) {
-  sim::Cluster cluster(platform, options.platform_edits);
-  Experiment run(options, cluster);
-  std::vector<Timeline> timelines = open_timelines(options, run.npus);
+/// The files that training writes. They are opened before the simulation, so that a path that cannot be written is
+/// known at once.
+class NumericsFiles {
+ public:
+  /// Throws Error(bad_input, "output").
+  explicit NumericsFiles(const NumericsOptions& options) {
+    if (!options.loss_plot.empty()) loss_plot_.emplace_back(options.loss_plot);
+    // Opened and dropped: checkpoints are written by the trainer, more than once.
+    if (!options.spec.save.empty()) static_cast<void>(OutputFile(options.spec.save));
+  }
+
+  /// Writes the chart of the loss, if one is wanted; it appears with commit().
+  void plot(const study::NumericsResult& result, const std::string& title) {
+    if (loss_plot_.empty()) return;
+    ChartSeries loss{"loss", {}};
+    for (const study::NumericsIteration& iteration : result.iterations) {
+      loss.points.emplace_back(static_cast<double>(iteration.iteration), iteration.loss);
+    }
+    loss_plot_.front().write(svg_line_chart({title, "iteration", "loss", {std::move(loss)}, true}));
+  }
+
+  void commit() {
+    for (OutputFile& file : loss_plot_) file.commit();
+  }
+
+ private:
+  std::vector<OutputFile> loss_plot_;  // one or none
+};
+
+/// What must exist before the simulating child does: the terminal and the signals.
+struct Session {
+  Progress progress;
+  Interruption interruption;
+};
+
+/// --numerics: trains, with a line that tells how far it is, and tells the effort on standard error.
+void compute(const RunOptions& options, const study::Experiment& experiment, Session& session, RunReport& report) {
+  Progress& progress = session.progress;
+  const study::TrainingWatch watch{
+      .begin = [&] { progress.start(); },
+      .step =
+          [&](std::size_t done, std::size_t total, double loss) {
+            progress.update([&](double seconds) { return progress_line(done, total, loss, seconds); });
+          },
+      .end = [&] { progress.erase(); },
+      .stop = [&] { return session.interruption.signal() != 0; }};
+  const study::Effort effort = study::compute_numerics(options.spec, experiment, watch, report);
+  fmt::print(stderr, "Computed in {:.2f} s with {} workers, peak memory {:.2f} GB\n", effort.seconds, effort.workers,
+             static_cast<double>(effort.peak_memory) / giga);
+}
+
+void check_traced(const RunOptions& options, Rank npus) {
+  for (const Rank rank : options.trace_ranks) {
+    if (rank < npus) continue;
+    bad_input("option", "--trace-ranks {}: the run has {} NPUs; accepted: 0 to {}", rank, npus, npus - 1);
+  }
+}
+
+/// Simulates, prints and writes. Runs in a child. `session` is there with --numerics.
+void run_and_print(const RunOptions& options, const BaselineOptions& regression_options, study::Experiment& experiment,
+                   Session* session) {
+  const Rank npus = experiment.npus;
+  check_traced(options, npus);
+  std::vector<Timeline> timelines = open_timelines(options, npus);
   std::vector<OutputFile> step_trace;
   if (!options.step_trace.empty()) step_trace.emplace_back(options.step_trace);
   std::vector<OutputFile> html;
@@ -96,14 +155,16 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   NumericsFiles numerics_files(options.numerics);
   RegressionCheck regression(regression_options);
 
-  std::vector<Rank> traced;
-  if (!timelines.empty()) traced = traced_ranks(options, run.npus);
-  const std::vector<Rank> shown = html.empty() ? std::vector<Rank>() : ranks_of_page(options, run.npus);
-  traced.insert(traced.end(), shown.begin(), shown.end());
-  RunReport report = simulate_run(options, run, std::move(traced));
+  study::RunWishes wishes{.compared = options.format == OutputFormat::text || options.advice || !html.empty(),
+                          .explained = options.explain,
+                          .links = !html.empty()};
+  if (!timelines.empty()) wishes.traced = traced_ranks(options, npus);
+  const std::vector<Rank> shown = html.empty() ? std::vector<Rank>() : ranks_of_page(options, npus);
+  wishes.traced.insert(wishes.traced.end(), shown.begin(), shown.end());
+  RunReport report(simulate_run(experiment, std::move(wishes)), options);
   if (session != nullptr) {
-    compute_numerics(options, run, *session, report);
-    numerics_files.plot(*report.numerics, fmt::format("Loss of {} on {} NPUs", report.program->title, run.npus));
+    compute(options, experiment, *session, report);
+    numerics_files.plot(*report.numerics, fmt::format("Loss of {} on {} NPUs", report.program->title, npus));
   }
   report.timeline = options.trace;
   for (Timeline& timeline : timelines) {
@@ -121,7 +182,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   for (OutputFile& file : html) file.commit();
   numerics_files.commit();
   regression.commit();
-  if (report.numerics.has_value()) require_exact(*report.numerics);
+  if (report.numerics.has_value()) study::require_exact(*report.numerics);
   require_baseline(report);
 }
 
@@ -141,25 +202,20 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
   add_baseline_options(command, *regression);
   command.on_run([&command, options, regression, html] {
     if (html != nullptr) options->html = *html;
-    std::optional<Interruption> interruption;
+    std::optional<Session> session;
     try {
       finish_run_options(command, *options);
       check_baseline_options(command, *regression);
-      const std::string platform = find_platform(options->platform);
-      std::optional<Progress> progress;
-      std::optional<NumericsSession> session;
-      if (options->numerics.enabled) {
-        session.emplace(NumericsSession{progress.emplace(), interruption.emplace()});
-      }
-      static_cast<void>(run_in_child([&] {
-        run_and_print(*options, *regression, platform, session.has_value() ? &*session : nullptr);
-        return std::string();
-      }));
+      options->spec.platform.file = find_platform(options->platform);
+      if (options->numerics.enabled) session.emplace();
+      study::on_experiment(options->spec, [&](study::Experiment& experiment) {
+        run_and_print(*options, *regression, experiment, session.has_value() ? &*session : nullptr);
+      });
     } catch (const Error& error) {
       write_junit_failure(command, *regression, error);
       throw;
     }
-    if (interruption.has_value() && interruption->signal() != 0) throw Interrupted(interruption->signal());
+    if (session.has_value() && session->interruption.signal() != 0) throw Interrupted(session->interruption.signal());
   });
 }
 

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "base/child_process.hpp"
 #include "base/output_file.hpp"
 #include "cli/html/tune_page.hpp"
 #include "cli/options/parse/command.hpp"
@@ -12,7 +11,8 @@
 #include "cli/options/tune_options.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/tune_report.hpp"
-#include "cli/tuner.hpp"
+#include "study/on_platform.hpp"
+#include "study/tune/tune.hpp"
 
 namespace hcclsim::cli {
 
@@ -34,16 +34,15 @@ void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html
   add_tune_options(command, *options);
   command.on_run([&command, options, html] {
     finish_tune_options(command, *options);
-    const std::string platform = find_platform(options->run.platform);
-    static_cast<void>(run_in_child([&] {
+    options->spec.run.platform.file = find_platform(options->run.platform);
+    study::in_own_process([&] {
       std::optional<OutputFile> page;
       if (html != nullptr) page.emplace(html->path);
-      const TuneReport report = tune(*options, platform);
+      const TuneReport report{{study::tune(options->spec)}, options->run.explain};
       if (page.has_value()) page->write(tune_page(report, *html));
       print(options->run.format == OutputFormat::json ? tune_json(report) : tune_text(report));
       if (page.has_value()) page->commit();
-      return std::string();
-    }));
+    });
   });
 }
 

@@ -19,9 +19,9 @@ Json loads(const std::vector<double>& shares) {
 
 }  // namespace
 
-Json link_data(const LinkReport& report) {
+Json link_data(const study::LinkReport& report) {
   Json kinds = Json::array();
-  for (const LinkReport::OfKind& kind : report.kinds) {
+  for (const study::LinkReport::OfKind& kind : report.kinds) {
     kinds.push_back({{"kind", kind.kind},
                      {"links", kind.links},
                      {"capacity_Bps", kind.capacity},
@@ -30,7 +30,7 @@ Json link_data(const LinkReport& report) {
                      {"mean", loads(kind.mean)}});
   }
   Json links = Json::array();
-  for (const LinkReport::OfLink& link : report.links) {
+  for (const study::LinkReport::OfLink& link : report.links) {
     links.push_back({{"name", link.name},
                      {"kind", link.kind},
                      {"capacity_Bps", link.capacity},

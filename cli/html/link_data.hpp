@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/json.hpp"
-#include "cli/print/run_report.hpp"
+#include "study/run/result.hpp"
 
 namespace hcclsim::cli {
 
@@ -13,6 +13,6 @@ namespace hcclsim::cli {
 ///
 /// Loads are shares of the capacity, one per interval from fp_start on, to four digits behind the point. Means are over
 /// the links that carried something in the step.
-[[nodiscard]] Json link_data(const LinkReport& report);
+[[nodiscard]] Json link_data(const study::LinkReport& report);
 
 }  // namespace hcclsim::cli

@@ -22,47 +22,49 @@ std::optional<DataType> parse_rounding(const std::string& word) {
   return word == "none" ? std::nullopt : std::optional(parse_data_type(word));
 }
 
-OverflowRule parse_overflow(const std::string& word) {
-  if (word == "auto") return OverflowRule::automatic;
-  return word == "saturate" ? OverflowRule::saturate : OverflowRule::infinity;
+study::OverflowRule parse_overflow(const std::string& word) {
+  if (word == "auto") return study::OverflowRule::automatic;
+  return word == "saturate" ? study::OverflowRule::saturate : study::OverflowRule::infinity;
 }
 
 void add_shape_options(Command& command, NumericsOptions& options) {
   command.add("--numerics", flag(options.enabled), "Compute every NPU's gradients and reduce them as simulated");
-  command.add("--numeric-input", whole_number(options.input, 1, 8192),
+  command.add("--numeric-input", whole_number(options.spec.input, 1, 8192),
               "Pixels per side that are computed (default: as timed; 64 for a large effort)");
-  command.add("--numeric-batch", whole_number(options.batch, 1, 65536),
+  command.add("--numeric-batch", whole_number(options.spec.batch, 1, 65536),
               "Samples per NPU that are computed (default: as timed; 2 for a large effort)");
   command
       .add("--numeric-dtype",
-           one_of({"fp32", "bf16"}, [&options](const std::string& word) { options.compute = parse_data_type(word); }),
+           one_of({"fp32", "bf16"},
+                  [&options](const std::string& word) { options.spec.compute = parse_data_type(word); }),
            "Type of products, activations and their gradients")
       .with_default("fp32");
   command
       .add("--numeric-round",
            one_of({"none", "fp16", "bf16"},
-                  [&options](const std::string& word) { options.round = parse_rounding(word); }),
+                  [&options](const std::string& word) { options.spec.round = parse_rounding(word); }),
            "Type to which every operator's output and gradient is rounded")
       .with_default("none");
   command
       .add("--overflow",
            one_of({"auto", "saturate", "inf"},
-                  [&options](const std::string& word) { options.overflow = parse_overflow(word); }),
+                  [&options](const std::string& word) { options.spec.overflow = parse_overflow(word); }),
            "What too large numbers become in fp16 and bf16; auto: saturate on 910A, inf later")
       .with_default("auto");
 }
 
 void add_data_options(Command& command, NumericsOptions& options) {
   command
-      .add("--numeric-seed", whole_number(options.seed, 0, UINT64_MAX),
+      .add("--numeric-seed", whole_number(options.spec.seed, 0, UINT64_MAX),
            "Of weights, synthetic data, shuffling and dropout")
       .with_default();
   command
-      .add("--data", read_file(options.data),
+      .add("--data", read_file(options.spec.data),
            "synthetic[:SAMPLES], synthetic-classes[:SAMPLES], cifar10:DIR|FILE, mnist:DIR or images:DIR")
       .value_name("SOURCE")
       .with_default("synthetic:GLOBAL-BATCH");
-  command.add("--shuffle", on_off(options.shuffle), "New order of the samples of files in every epoch").with_default();
+  command.add("--shuffle", on_off(options.spec.shuffle), "New order of the samples of files in every epoch")
+      .with_default();
 }
 
 void add_training_options(Command& command, NumericsOptions& options) {
@@ -72,12 +74,12 @@ void add_training_options(Command& command, NumericsOptions& options) {
       .add("--lr-schedule", parsed(device::parse_learning_rate_schedule, options.learning_rate_schedule),
            "constant, step:ITERATIONS:FACTOR or cosine:ITERATIONS[:FLOOR]")
       .value_name("SCHEDULE")
-      .with_default();
+      .with_default("constant");
   command
       .add("--warmup", whole_number(options.warm_up, 0, 1'000'000'000),
            "Iterations in which the learning rate rises to --lr")
       .with_default();
-  device::OptimizerSettings& optimizer = options.optimizer;
+  device::OptimizerSettings& optimizer = options.spec.optimizer;
   constexpr double below_one = 1 - 1e-9;
   command.add("--momentum", number(optimizer.momentum, 0, below_one), "Of momentum, nesterov, lars").with_default();
   command.add("--beta1", number(optimizer.beta1, 0, below_one), "First moment of adam, adamw, lamb").with_default();
@@ -88,26 +90,28 @@ void add_training_options(Command& command, NumericsOptions& options) {
       .with_default();
   command.add("--trust-coefficient", number(optimizer.trust_coefficient, 0, 1e3), "Of lars").with_default();
   command
-      .add("--label-smoothing", number(options.label_smoothing, 0, below_one),
+      .add("--label-smoothing", number(options.spec.label_smoothing, 0, below_one),
            "Part of a label spread over all classes")
       .with_default();
-  command.add("--gradients-mean", on_off(options.gradients_mean), "Divide reduced gradients by the number of NPUs")
+  command.add("--gradients-mean", on_off(options.spec.gradients_mean), "Divide reduced gradients by the number of NPUs")
       .with_default();
 }
 
 void add_result_options(Command& command, NumericsOptions& options) {
-  command.add("--workers", whole_number(options.workers, 0, most_workers), "Threads that compute; 0: one per processor")
+  command
+      .add("--workers", whole_number(options.spec.workers, 0, most_workers),
+           "Threads that compute; 0: one per processor")
       .with_default();
   command
-      .add("--memory-limit", parsed(parse_bytes, options.memory_limit),
+      .add("--memory-limit", parsed(parse_bytes, options.spec.memory_limit),
            "Most memory to take, such as 8GiB (default: 80 % of what is free)")
       .value_name("BYTES");
-  command.add("--check-gradients", flag(options.check_gradients), "Compare samples with finite differences first");
-  command.add("--save", written_file(options.save),
+  command.add("--check-gradients", flag(options.spec.check_gradients), "Compare samples with finite differences first");
+  command.add("--save", written_file(options.spec.save),
               "Checkpoint of weights, optimizer and position, written at the end or on Ctrl-C");
-  command.add("--save-every", whole_number(options.save_every, 1, 1'000'000'000),
+  command.add("--save-every", whole_number(options.spec.save_every, 1, 1'000'000'000),
               "Also write it every so many iterations");
-  command.add("--load", read_file(options.load), "Go on from a checkpoint");
+  command.add("--load", read_file(options.spec.load), "Go on from a checkpoint");
   command.add("--loss-plot", written_file(options.loss_plot), "Loss over iterations as an SVG picture");
 }
 
@@ -141,20 +145,16 @@ void check_optimizer_options(const OptionOrigins& origins, Optimizer rule) {
 }
 
 void check_files(const OptionOrigins& origins, const NumericsOptions& options) {
-  if (origins.given("save-every") && options.save.empty()) {
+  if (origins.given("save-every") && options.spec.save.empty()) {
     bad_input("option", "{} needs --save FILE, which says where the checkpoint goes", origins.name("save-every"));
   }
-  if (options.save == "-" || options.loss_plot == "-") {
+  if (options.spec.save == "-" || options.loss_plot == "-") {
     bad_input("option", "{} -: standard output is taken by the report; give a file",
-              origins.name(options.save == "-" ? "save" : "loss-plot"));
+              origins.name(options.spec.save == "-" ? "save" : "loss-plot"));
   }
 }
 
 }  // namespace
-
-device::LearningRate NumericsOptions::learning_rates() const {
-  return device::LearningRate(learning_rate, device::parse_learning_rate_schedule(learning_rate_schedule), warm_up);
-}
 
 void add_numerics_options(Command& command, NumericsOptions& options) {
   command.begin_group(numerics_group);
@@ -174,18 +174,20 @@ void finish_numerics_options(const OptionOrigins& origins, models::Optimizer rul
   }
   check_files(origins, options);
   check_optimizer_options(origins, rule);
-  if (origins.given("decay-norms") && options.optimizer.weight_decay == 0) {
+  if (origins.given("decay-norms") && options.spec.optimizer.weight_decay == 0) {
     bad_input("option", "{} has no meaning without --weight-decay", origins.name("decay-norms"));
   }
-  if (options.check_gradients && (options.round.has_value() || options.compute != DataType::fp32)) {
+  if (options.spec.check_gradients && (options.spec.round.has_value() || options.spec.compute != DataType::fp32)) {
     bad_input("option", "{} needs fp32 without {}: the loss is too coarse for finite differences otherwise",
-              origins.name("check-gradients"), options.round.has_value() ? "--numeric-round" : "--numeric-dtype bf16");
+              origins.name("check-gradients"),
+              options.spec.round.has_value() ? "--numeric-round" : "--numeric-dtype bf16");
   }
   using enum Optimizer;
-  options.optimizer.rule = rule;
+  options.spec.optimizer.rule = rule;
   if (!origins.given("lr") && (rule == adam || rule == adamw || rule == lamb)) options.learning_rate = 0.001;
   try {
-    static_cast<void>(options.learning_rates());
+    options.spec.learning_rate =
+        device::LearningRate(options.learning_rate, options.learning_rate_schedule, options.warm_up);
   } catch (const Error& error) {
     bad_input("option", "{}: {}", origins.name("lr-schedule"), error.what());
   }

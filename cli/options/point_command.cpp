@@ -10,7 +10,9 @@
 #include "cli/options/collective_options.hpp"
 #include "cli/options/run_options.hpp"
 #include "cli/print/collective_report.hpp"
-#include "cli/run_simulation.hpp"
+#include "cli/print/run_report.hpp"
+#include "study/run/numerics.hpp"
+#include "study/run/run.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -30,14 +32,16 @@ class RunPoint : public PointCommand {
  public:
   RunPoint() : PointCommand("run") { add_run_options(options(), values_); }
   [[nodiscard]] const std::string& platform() const override { return values_.platform; }
-  [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override { return values_.platform_edits; }
+  [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
+    return values_.spec.platform.edits;
+  }
 
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& interruption) override {
     finish_run_options(options(), values_);
     values_.format = OutputFormat::json;
-    Experiment run(values_, cluster);
-    RunReport report = simulate_run(values_, run, {});
-    if (values_.numerics.enabled) train(run, interruption, report);
+    study::Experiment experiment(values_.spec, cluster);
+    RunReport report(simulate_run(experiment, {.compared = values_.advice, .explained = values_.explain}), values_);
+    if (values_.numerics.enabled) train(experiment, interruption, report);
     return {compact(json_report(report)),
             {{"step_time_s", report.step_time()},
              {"images_per_s", report.images_per_second()},
@@ -46,12 +50,11 @@ class RunPoint : public PointCommand {
   }
 
  private:
-  void train(const Experiment& run, const Interruption& interruption, RunReport& report) const {
-    Progress progress;  // shows nothing: the standard error of a point is a pipe
-    NumericsSession session{progress, interruption, false};
-    compute_numerics(values_, run, session, report);
-    if (interruption.signal() != 0) throw Error(ErrorCode::internal, study::interrupted_kind, "interrupted");
-    require_exact(*report.numerics);
+  void train(const study::Experiment& experiment, const Interruption& interruption, RunReport& report) const {
+    const auto interrupted = [&] { return interruption.signal() != 0; };
+    static_cast<void>(study::compute_numerics(values_.spec, experiment, {.stop = interrupted}, report));
+    if (interrupted()) throw Error(ErrorCode::internal, study::interrupted_kind, "interrupted");
+    study::require_exact(*report.numerics);
   }
 
   RunOptions values_;

@@ -38,26 +38,29 @@ constexpr std::uint64_t max_npus = 16384;
 
 void add_model_options(Command& command, RunOptions& options) {
   command.begin_group("What is trained");
-  command.add("--model", text(options.model), "Network, see 'hcclsim models list'").value_name("NAME").with_default();
-  command.add("--gradients", read_file(options.gradients_file), "CSV of measured gradients instead of a model");
-  Value profiles = read_files(options.profiles);
+  command.add("--model", text(options.spec.model.name), "Network, see 'hcclsim models list'")
+      .value_name("NAME")
+      .with_default();
+  command.add("--gradients", read_file(options.spec.gradients_file), "CSV of measured gradients instead of a model");
+  Value profiles = read_files(options.spec.profiles);
   profiles.count = Count::list;
   command
       .add("--profile", profiles,
            "Measurements to use and to test against: op_summary, kernel_details, step_trace, gradient_summary, "
            "gradient_fusion or a CSV of gradients; several of one run")
       .value_name("FILE,...");
-  command.add("--batch", whole_number(options.batch, 1, 65536), "Samples per NPU and step").with_default();
-  command.add("--input", whole_number(options.input, 1, 8192), "Pixels per side of the image").with_default("224");
-  command.add("--classes", whole_number(options.classes, 1, 1'000'000), "Classes of the last layer")
+  command.add("--batch", whole_number(options.spec.model.batch, 1, 65536), "Samples per NPU and step").with_default();
+  command.add("--input", whole_number(options.spec.model.input, 1, 8192), "Pixels per side of the image")
+      .with_default("224");
+  command.add("--classes", whole_number(options.spec.model.classes, 1, 1'000'000), "Classes of the last layer")
       .with_default("1000");
-  command.add("--fc-bias", on_off(options.fc_bias), "Bias of the last layer").with_default();
-  command.add("--amp", parsed(models::parse_amp, options.amp, "O0|O2|O3"), "Mixed precision")
+  command.add("--fc-bias", on_off(options.spec.model.fc_bias), "Bias of the last layer").with_default();
+  command.add("--amp", parsed(models::parse_amp, options.spec.amp, "O0|O2|O3"), "Mixed precision")
       .value_name("")
       .with_default("O2");
   command
       .add("--optimizer",
-           parsed(models::parse_optimizer, options.optimizer, "momentum|sgd|nesterov|adam|adamw|lars|lamb"),
+           parsed(models::parse_optimizer, options.spec.optimizer, "momentum|sgd|nesterov|adam|adamw|lars|lamb"),
            "Optimizer")
       .value_name("")
       .with_default("momentum");
@@ -66,7 +69,7 @@ void add_model_options(Command& command, RunOptions& options) {
            "none, static:S or dynamic[:START[:WINDOW]]; dynamic checks all gradients for overflow")
       .value_name("SCALE")
       .with_default();
-  command.add("--clip-norm", number(options.clip_norm, 1e-30, 1e30), "Clip gradients to this global norm")
+  command.add("--clip-norm", number(options.spec.clip_norm, 1e-30, 1e30), "Clip gradients to this global norm")
       .value_name("NORM");
 }
 
@@ -74,13 +77,15 @@ void add_cluster_options(Command& command, RunOptions& options) {
   command.begin_group("Where");
   command.add("--platform", read_file(options.platform), "Platform file, or name of one of 'hcclsim platform list'")
       .with_default();
-  add_platform_edits(command, options.platform_edits);
-  command.add("--npus", whole_number(options.npus, 1, max_npus), "Use the first so many NPUs (default: all)");
-  add_rank_table_option(command, options.rank_table);
+  add_platform_edits(command, options.spec.platform.edits);
+  command.add("--npus", whole_number(options.spec.npus, 1, max_npus), "Use the first so many NPUs (default: all)");
+  add_rank_table_option(command, options.spec.platform.rank_table);
   command
       .add("--hbm-check",
            one_of({"error", "warn"},
-                  [&options](const std::string& word) { options.hbm_overflow_is_error = word == "error"; }),
+                  [&options](const std::string& word) {
+                    options.spec.hbm_check = word == "error" ? device::HbmCheck::error : device::HbmCheck::warn;
+                  }),
            "What a step that does not fit into HBM is")
       .with_default("error");
 }
@@ -96,7 +101,7 @@ void add_communication_options(Command& command, RunOptions& options) {
   command
       .add("--comm-dtype",
            one_of({"fp32", "fp16", "bf16"},
-                  [&options](const std::string& word) { options.communication_type = parse_data_type(word); }),
+                  [&options](const std::string& word) { options.spec.communication_type = parse_data_type(word); }),
            "Type in which gradients are communicated")
       .with_default("fp32");
   command
@@ -104,18 +109,18 @@ void add_communication_options(Command& command, RunOptions& options) {
            "Split without a list: 96.54/3.46 %, one segment, one per gradient")
       .with_default();
   command
-      .add("--split-by-size", parsed(hccl::parse_size_list, options.split_by_size),
+      .add("--split-by-size", parsed(hccl::parse_size_list, options.spec.split_by_size),
            "set_split_strategy_by_size: percentages, such as 60,20,20; counts before --split-by-idx")
       .value_name("LIST");
   command
-      .add("--split-by-idx", parsed(hccl::parse_index_list, options.split_by_idx),
+      .add("--split-by-idx", parsed(hccl::parse_index_list, options.spec.split_by_idx),
            "set_split_strategy_by_idx: last gradient of each segment, such as 106,160")
       .value_name("LIST");
-  command.add("--allow-many-segments", flag(options.allow_many_segments),
+  command.add("--allow-many-segments", flag(options.spec.allow_many_segments),
               "More than the eight segments that are documented");
-  command.add("--hcom-parallel", on_off(options.hcom_parallel), "Allreduce beside forward and backward (tf: off)");
+  command.add("--hcom-parallel", on_off(options.spec.hcom_parallel), "Allreduce beside forward and backward (tf: off)");
   command
-      .add("--allreduce", parsed(parse_allreduce, options.allreduce, allreduce_names()),
+      .add("--allreduce", parsed(parse_allreduce, options.spec.allreduce, allreduce_names()),
            "Algorithm; auto chooses as HCCL does")
       .value_name("")
       .with_default("auto");
@@ -123,7 +128,7 @@ void add_communication_options(Command& command, RunOptions& options) {
   command
       .add("--launch",
            one_of({"graph", "op"},
-                  [&options](const std::string& word) { options.launch = hccl::parse_launch_mode(word); }),
+                  [&options](const std::string& word) { options.spec.launch = hccl::parse_launch_mode(word); }),
            "graph: collectives are loaded in advance; op: each is issued by itself, through the communicator's buffer")
       .with_default("graph");
 }
@@ -136,21 +141,22 @@ Seconds parse_skew(const std::string& text) {
 
 void add_simulation_options(Command& command, RunOptions& options) {
   command.begin_group("How it is simulated");
-  command.add("--iterations", whole_number(options.iterations, 1, 10000), "Training steps").with_default();
+  command.add("--iterations", whole_number(options.spec.iterations, 1, 10000), "Training steps").with_default();
   command
       .add("--network", one_of({"auto", "simgrid", "fluid"}, options.network),
            "Network model; auto: simgrid up to 64 NPUs (mesh: 32), then fluid")
       .with_default();
   command
-      .add("--start-skew", parsed(parse_skew, options.skew.start_skew), "Ranks start within this time, such as 100us")
+      .add("--start-skew", parsed(parse_skew, options.spec.skew.start_skew),
+           "Ranks start within this time, such as 100us")
       .value_name("TIME");
   command
-      .add("--speed-factors", parsed(parse_number_list, options.skew.speeds),
+      .add("--speed-factors", parsed(parse_number_list, options.spec.skew.speeds),
            "Relative speed of every NPU, such as 1,1,0.9,1")
       .value_name("LIST");
-  command.add("--speed-spread", number(options.skew.speed_spread, 0, 0.99), "Speeds lie within 1 -/+ this");
-  command.add("--jitter", number(options.skew.jitter, 0, 0.16), "Relative standard deviation of a kernel's time");
-  command.add("--seed", whole_number(options.skew.seed, 0, UINT64_MAX), "Of start skew, speeds and jitter")
+  command.add("--speed-spread", number(options.spec.skew.speed_spread, 0, 0.99), "Speeds lie within 1 -/+ this");
+  command.add("--jitter", number(options.spec.skew.jitter, 0, 0.16), "Relative standard deviation of a kernel's time");
+  command.add("--seed", whole_number(options.spec.skew.seed, 0, UINT64_MAX), "Of start skew, speeds and jitter")
       .with_default();
 }
 
@@ -162,7 +168,8 @@ std::optional<std::vector<Rank>> parse_shown_ranks(const std::string& text) {
 
 void add_output_options(Command& command, RunOptions& options) {
   command.begin_group("What is written");
-  command.add("--rank", whole_number(options.rank, 0, max_npus - 1), "Rank whose times are printed").with_default();
+  command.add("--rank", whole_number(options.spec.rank, 0, max_npus - 1), "Rank whose times are printed")
+      .with_default();
   command
       .add("--trace", written_file(options.trace),
            "Timeline for Perfetto or chrome://tracing; a folder: a file per rank")
@@ -233,16 +240,16 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
     if ((option == std::string_view("trace") ? options.trace : options.step_trace) != "-") continue;
     bad_input("option", "{} -: standard output is taken by the report; give a file", origins.name(option));
   }
-  if (options.npus.has_value() && options.rank >= *options.npus) {
-    bad_input("option", "{} {} is not one of the {} NPUs of {}; accepted: 0 to {}", origins.name("rank"), options.rank,
-              *options.npus, origins.name("npus"), *options.npus - 1);
+  if (options.spec.npus.has_value() && options.spec.rank >= *options.spec.npus) {
+    bad_input("option", "{} {} is not one of the {} NPUs of {}; accepted: 0 to {}", origins.name("rank"),
+              options.spec.rank, *options.spec.npus, origins.name("npus"), *options.spec.npus - 1);
   }
 }
 
 /// Lists that HCCL would refuse, named as they were given.
 void check_split(const OptionOrigins& origins, const RunOptions& options) {
   for (const char* const key : {"split-by-size", "split-by-idx"}) {
-    RunOptions one = options;
+    study::RunSpec one = options.spec;
     if (std::string_view(key) == "split-by-size") {
       one.split_by_idx.reset();
     } else {
@@ -257,20 +264,6 @@ void check_split(const OptionOrigins& origins, const RunOptions& options) {
 }
 
 }  // namespace
-
-models::GradientChecks RunOptions::gradient_checks() const {
-  using device::LossScaler;
-  return {.overflow = LossScaler::parse(loss_scale).kind() == LossScaler::Kind::dynamic,
-          .global_norm = clip_norm.has_value()};
-}
-
-hccl::SplitStrategies RunOptions::split_strategies(Rank world_size) const {
-  hccl::SplitStrategies strategies(0, world_size, allow_many_segments);
-  strategies.set_fallback(fallback_split);
-  if (split_by_size.has_value()) strategies.set_split_strategy_by_size(*split_by_size);
-  if (split_by_idx.has_value()) strategies.set_split_strategy_by_idx(*split_by_idx);
-  return strategies;
-}
 
 void add_run_options(Command& command, RunOptions& options) {
   add_model_options(command, options);
@@ -289,19 +282,28 @@ void finish_run_options(Command& command, RunOptions& options) {
   }
   refuse_overwriting(command);
   if (options.mindspore) {
-    if (!origins.given("hcom-parallel")) options.hcom_parallel = true;
+    if (!origins.given("hcom-parallel")) options.spec.hcom_parallel = true;
     if (!origins.given("split")) options.split = "none";
   }
   using hccl::FallbackSplit;
-  options.fallback_split = options.split == "none"   ? FallbackSplit::none
-                           : options.split == "each" ? FallbackSplit::each
-                                                     : FallbackSplit::vendor_default;
-  finish_rank_table_option(origins, {"npus"}, options.rank_table);
-  options.hccl_settings = hccl_settings(origins, options.hccl_options);
-  require_one_algorithm(origins, options.hccl_options, "allreduce", options.allreduce);
+  options.spec.fallback_split = options.split == "none"   ? FallbackSplit::none
+                                : options.split == "each" ? FallbackSplit::each
+                                                          : FallbackSplit::vendor_default;
+  finish_rank_table_option(origins, {"npus"}, options.spec.platform.rank_table);
+  options.spec.platform.hccl_settings = hccl_settings(origins, options.hccl_options);
+  require_one_algorithm(origins, options.hccl_options, "allreduce", options.spec.allreduce);
   check_against_each_other(origins, options);
-  finish_numerics_options(origins, options.optimizer, options.numerics);
+  finish_numerics_options(origins, options.spec.optimizer, options.numerics);
   check_split(origins, options);
+  options.spec.loss_scale = device::LossScaler::parse(options.loss_scale);
+  options.spec.levels.clear();
+  if (!options.levels.empty()) options.spec.levels = hccl::parse_levels(options.levels);
+  options.spec.network.reset();
+  if (options.network != "auto") {
+    options.spec.network = options.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
+  }
+  options.spec.numerics.reset();
+  if (options.numerics.enabled) options.spec.numerics = options.numerics.spec;
 }
 
 }  // namespace hcclsim::cli

@@ -50,7 +50,7 @@ void replace_format(Command& command, OutputFormat& format) {
 
 }  // namespace
 
-BandwidthRange parse_bandwidth_range(std::string_view text) {
+study::BandwidthRange parse_bandwidth_range(std::string_view text) {
   for (int kind = 0; kind <= static_cast<int>(sim::LinkKind::other); ++kind) {
     if (text == name_of(static_cast<sim::LinkKind>(kind))) return {.kind = static_cast<sim::LinkKind>(kind)};
   }
@@ -74,44 +74,45 @@ void add_tune_options(Command& command, TuneOptions& options) {
   replace_format(command, options.run.format);
   command.begin_group("Tuning");
   command
-      .add("--max-segments", whole_number(options.most_segments, 1, 1024),
+      .add("--max-segments", whole_number(options.spec.most_segments, 1, 1024),
            "Most segments that a split may have; HCCL takes 8")
       .with_default();
   command
       .add("--cost",
            one_of({"affine", "table", "simulated"},
-                  [&options](const std::string& name) { options.cost = study::parse_cost_model(name); }),
+                  [&options](const std::string& name) { options.spec.cost = study::parse_cost_model(name); }),
            "Cost of an allreduce: fitted line, straight between simulated sizes, every segment simulated")
       .with_default("affine");
   command
       .add("--objective",
            one_of({"time", "time,segments"},
-                  [&options](const std::string& name) { options.objective = study::parse_objective(name); }),
+                  [&options](const std::string& name) { options.spec.objective = study::parse_objective(name); }),
            "Of equal ends any split, or that with the fewest segments")
       .with_default("time,segments");
   command
       .add("--streams",
            one_of({"1", "2-shared", "2-disjoint"},
-                  [&options](const std::string& name) { options.streams = study::parse_streams(name); }),
+                  [&options](const std::string& name) { options.spec.streams = study::parse_streams(name); }),
            "Communication streams, and whether they share their links")
       .with_default("1");
   command
-      .add("--compare", parsed(study::parse_strategies, options.compare),
+      .add("--compare", parsed(study::parse_strategies, options.spec.compare),
            "What the table holds, of given, default, single, each, threshold:SIZE, mgwfbp, asc, dear, optimal, "
            "by-segments, lb (default: all)")
       .value_name("LIST");
   command
-      .add("--bandwidth-range", parsed(parse_bandwidth_range, options.bandwidth_range),
+      .add("--bandwidth-range", parsed(parse_bandwidth_range, options.spec.bandwidth_range),
            "Where the split stays the best: factors on all bandwidths, or a kind of link and its published range")
       .value_name("LOW:HIGH|KIND");
-  command.add("--verify", one_of({"brute"}, [&options](const std::string&) { options.verify = true; }),
+  command.add("--verify", one_of({"brute"}, [&options](const std::string&) { options.spec.verify = true; }),
               "brute: try all splits, of up to 24 gradients");
 }
 
 void finish_tune_options(Command& command, TuneOptions& options) {
   refuse_what_run_writes(command);
   finish_run_options(command, options.run);
-  if (!command.get("--hcom-parallel").given()) options.run.hcom_parallel = true;
+  if (!command.get("--hcom-parallel").given()) options.run.spec.hcom_parallel = true;
+  options.spec.run = options.run.spec;
 }
 
 }  // namespace hcclsim::cli

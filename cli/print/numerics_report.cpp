@@ -27,14 +27,14 @@ std::size_t row_distance(std::size_t iterations) {
 }
 
 /// Figures as they are printed: the sign of what is not a number says nothing, and differs between processors.
-NumericsIteration printable(NumericsIteration iteration) {
+study::NumericsIteration printable(study::NumericsIteration iteration) {
   for (double* const figure : {&iteration.loss, &iteration.gradient_norm}) {
     if (std::isnan(*figure)) *figure = std::numeric_limits<double>::quiet_NaN();
   }
   return iteration;
 }
 
-std::string head(const NumericsReport& report) {
+std::string head(const study::NumericsResult& report) {
   std::string text = fmt::format("Numerics: timed {} {}; computed {} {}", report.timed_shape, report.timed_type,
                                  report.computed_shape, report.computed_type);
   if (report.round != "none") text += fmt::format(" rounded to {}", report.round);
@@ -51,12 +51,12 @@ std::string loss_text(double loss) {
   return loss >= huge ? fmt::format("{:.6g}", loss) : fmt::format("{:.6f}", loss);
 }
 
-std::string_view update_text(const NumericsIteration& iteration) {
+std::string_view update_text(const study::NumericsIteration& iteration) {
   if (iteration.skipped) return "skipped";
   return iteration.overflow ? "overflow" : "done";
 }
 
-std::vector<std::string> row(const NumericsIteration& iteration) {
+std::vector<std::string> row(const study::NumericsIteration& iteration) {
   return {fmt::format("{}", iteration.iteration),
           loss_text(iteration.loss),
           fmt::format("{:.2f}", iteration.accuracy * 100),
@@ -67,7 +67,7 @@ std::vector<std::string> row(const NumericsIteration& iteration) {
           fmt::format("{:.3f}", iteration.step_time * 1e3)};
 }
 
-std::string iteration_table(const NumericsReport& report) {
+std::string iteration_table(const study::NumericsResult& report) {
   const std::size_t count = report.iterations.size();
   std::string interrupted =
       count < report.requested ? fmt::format("Interrupted after {} of {} iterations.\n", count, report.requested) : "";
@@ -89,14 +89,14 @@ std::string iteration_table(const NumericsReport& report) {
   return text + interrupted;
 }
 
-std::string exactness(const NumericsReport& report) {
+std::string exactness(const study::NumericsResult& report) {
   std::string text;
   if (report.replicas.has_value()) {
     text += fmt::format("Replicas differ in {} bits (largest difference {:.3g}).\n", report.replicas->bits,
                         report.replicas->largest);
   }
   if (report.gradient_error.has_value()) {
-    const GradientError& error = *report.gradient_error;
+    const study::GradientError& error = *report.gradient_error;
     text += fmt::format(
         "Reduced gradient of iteration {} against the fp64 {}: largest difference {:.3g}, bound there {:.3g} ({} "
         "additions), worst difference/bound {:.3g}; {} of {} elements vanished{}.\n",
@@ -108,7 +108,7 @@ std::string exactness(const NumericsReport& report) {
   return text;
 }
 
-std::string gradient_samples(const NumericsReport& report) {
+std::string gradient_samples(const study::NumericsResult& report) {
   if (report.gradient_samples.empty()) return {};
   using Align = Table::Align;
   Table table({{"gradient check", Align::left},
@@ -117,14 +117,14 @@ std::string gradient_samples(const NumericsReport& report) {
                {"finite difference"},
                {"tolerance"},
                {"verdict", Align::left}});
-  for (const GradientSampleLine& sample : report.gradient_samples) {
+  for (const study::GradientSampleLine& sample : report.gradient_samples) {
     table.add_row({sample.parameter, fmt::format("{}", sample.element), fmt::format("{:.6g}", sample.gradient),
                    fmt::format("{:.6g}", sample.quotient), fmt::format("{:.1g}", sample.tolerance), sample.verdict});
   }
   return table.to_string();
 }
 
-Json iteration_json(const NumericsIteration& iteration) {
+Json iteration_json(const study::NumericsIteration& iteration) {
   return {{"iteration", iteration.iteration},
           {"loss", iteration.loss},
           {"accuracy", iteration.accuracy},
@@ -136,7 +136,7 @@ Json iteration_json(const NumericsIteration& iteration) {
           {"step_time_s", iteration.step_time}};
 }
 
-Json sample_json(const GradientSampleLine& sample) {
+Json sample_json(const study::GradientSampleLine& sample) {
   return {{"parameter", sample.parameter}, {"element", sample.element},     {"gradient", sample.gradient},
           {"quotient", sample.quotient},   {"tolerance", sample.tolerance}, {"verdict", sample.verdict}};
 }
@@ -145,13 +145,13 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr)
 
 }  // namespace
 
-std::string numerics_text(const NumericsReport& report) {
+std::string numerics_text(const study::NumericsResult& report) {
   std::string text = head(report) + gradient_samples(report) + iteration_table(report) + exactness(report);
   if (!report.saved.empty()) text += fmt::format("Checkpoint: {}\n", report.saved);
   return text;
 }
 
-Json numerics_json(const NumericsReport& report) {
+Json numerics_json(const study::NumericsResult& report) {
   Json json{{"timed_shape", report.timed_shape},
             {"timed_type", report.timed_type},
             {"computed_shape", report.computed_shape},
@@ -165,32 +165,33 @@ Json numerics_json(const NumericsReport& report) {
             {"saved", text_or_null(report.saved)},
             {"requested_iterations", report.requested}};
   json["iterations"] = Json::array();
-  for (const NumericsIteration& iteration : report.iterations) json["iterations"].push_back(iteration_json(iteration));
+  for (const study::NumericsIteration& iteration : report.iterations)
+    json["iterations"].push_back(iteration_json(iteration));
   json["replica_difference"] = nullptr;
   if (report.replicas.has_value()) {
     json["replica_difference"] = {{"bits", report.replicas->bits}, {"largest", report.replicas->largest}};
   }
   json["gradient_error"] = nullptr;
   if (report.gradient_error.has_value()) {
-    const GradientError& error = *report.gradient_error;
+    const study::GradientError& error = *report.gradient_error;
     json["gradient_error"] = {{"iteration", error.iteration}, {"largest", error.largest},
                               {"bound", error.bound},         {"worst_ratio", error.worst_ratio},
                               {"additions", error.additions}, {"elements", error.elements},
                               {"vanished", error.vanished},   {"overflowed", error.overflowed}};
   }
   json["gradient_check"] = Json::array();
-  for (const GradientSampleLine& sample : report.gradient_samples) {
+  for (const study::GradientSampleLine& sample : report.gradient_samples) {
     json["gradient_check"].push_back(sample_json(sample));
   }
   return json;
 }
 
-std::string numerics_csv(const NumericsReport& report) {
+std::string numerics_csv(const study::NumericsResult& report) {
   std::string text =
       "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,overflow,skipped,step_time_s,timed_shape,timed_"
       "type,computed_shape,computed_type\n";
-  for (const NumericsIteration& done : report.iterations) {
-    const NumericsIteration iteration = printable(done);
+  for (const study::NumericsIteration& done : report.iterations) {
+    const study::NumericsIteration iteration = printable(done);
     const std::string scale = iteration.loss_scale.has_value() ? fmt::format("{}", *iteration.loss_scale) : "";
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{}\n", iteration.iteration,
                    iteration.loss, iteration.accuracy, iteration.gradient_norm, iteration.learning_rate, scale,

@@ -48,7 +48,7 @@ std::string kernels_text(const study::KernelMatch& kernels) {
 
 }  // namespace
 
-std::string profile_text(const ProfileReport& report) {
+std::string profile_text(const study::ProfileResult& report) {
   std::vector<std::string> files;
   for (const study::ProfileFile& file : report.profile.files)
     files.push_back(fmt::format("{} ({})", file.file, file.kind));
@@ -73,7 +73,7 @@ std::string profile_text(const ProfileReport& report) {
   return text + '\n';
 }
 
-Json profile_json(const ProfileReport& report) {
+Json profile_json(const study::ProfileResult& report) {
   Json json{{"files", Json::array()}, {"back_test", Json::array()}};
   for (const study::ProfileFile& file : report.profile.files) {
     json["files"].push_back({{"file", file.file}, {"kind", file.kind}});

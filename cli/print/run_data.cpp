@@ -3,8 +3,11 @@
 #include <iterator>
 
 #include "base/json.hpp"
-#include "cli/baseline.hpp"
+#include "cli/print/baseline.hpp"
+#include "cli/print/explanation.hpp"
+#include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
+#include "cli/print/profile_report.hpp"
 #include "cli/print/run_report.hpp"
 
 // The forms of run_report.hpp for programs. Their keys are stable: docs/formats.md.
@@ -104,7 +107,7 @@ Json settings_json(const RunReport& report) {
 Json advice_json(const RunReport& report) {
   if (!report.advice.has_value()) return nullptr;
   Json trials = Json::array();
-  for (const Trial& trial : report.trials) {
+  for (const study::Trial& trial : report.trials) {
     trials.push_back({{"split_by_size", trial.percentages}, {"step_time_s", trial.step_time}});
   }
   const auto seconds = [](const std::optional<Seconds>& time) {

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <iterator>
 
-#include "cli/baseline.hpp"
 #include "cli/options/hccl_options.hpp"
+#include "cli/print/baseline.hpp"
+#include "cli/print/explanation.hpp"
 #include "cli/print/iteration.hpp"
+#include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
+#include "cli/print/profile_report.hpp"
 #include "cli/print/run_report.hpp"
 
 // The form of run_report.hpp for people, in the words of msprof and of the vendor's split guide.
@@ -182,7 +185,7 @@ std::string advice_line(const RunReport& report) {
   std::string line = scenario == 0 ? fmt::format("No scenario of the split guide{}: ", serial)
                                    : fmt::format("Scenario {}{}: ", scenario, serial);
   line += report.advice->sentence + '.';
-  if (const Trial* best = report.best_trial(); best != nullptr) {
+  if (const study::Trial* best = report.best_trial(); best != nullptr) {
     line += fmt::format(" Try {}--split-by-size {}: {:.3f} ms (simulated, {})",
                         report.hcom_parallel ? "" : "--hcom-parallel on ", fmt::join(best->percentages, ","),
                         ms(best->step_time), change(best->step_time, report.step_time()));
@@ -199,7 +202,7 @@ std::string links_text(const RunReport& report) {
   std::vector<std::string> assumed;
   std::vector<std::string> measured;
   std::vector<std::string> calibrated;
-  for (const LinkSource& link : report.link_sources) {
+  for (const study::LinkSource& link : report.link_sources) {
     auto& group = link.source.starts_with("measured")     ? measured
                   : link.source.starts_with("calibrated") ? calibrated
                                                           : assumed;
@@ -238,18 +241,10 @@ std::string RunReport::segment_list() const {
   return to_string(segments) + " .. " + last;
 }
 
-std::vector<hccl::ParameterRange> RunReport::parameters_of(hccl::Segment segment) const {
-  std::vector<std::uint32_t> parameter_of;
-  parameter_of.reserve(segment.tensors());
-  for (std::uint32_t index = segment.first; index <= segment.last; ++index) {
-    parameter_of.push_back(program->gradients[index].parameter);
-  }
-  return hccl::parameter_ranges({0, segment.tensors() - 1}, parameter_of);
-}
-
-const Trial* RunReport::best_trial() const {
-  const auto best = std::min_element(trials.begin(), trials.end(),
-                                     [](const Trial& a, const Trial& b) { return a.step_time < b.step_time; });
+const study::Trial* RunReport::best_trial() const {
+  const auto best = std::min_element(trials.begin(), trials.end(), [](const study::Trial& a, const study::Trial& b) {
+    return a.step_time < b.step_time;
+  });
   const Seconds own = hcom_parallel ? step_time() : other_hcom_parallel_step.value_or(step_time());
   return best != trials.end() && best->step_time < own ? &*best : nullptr;
 }

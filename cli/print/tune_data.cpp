@@ -4,9 +4,10 @@
 #include <limits>
 
 #include "base/json.hpp"
+#include "cli/print/profile_report.hpp"
 #include "cli/print/tune_report.hpp"
 
-// The form of tune_report.hpp for programs, and what both forms derive. Keys are stable: docs/formats.md.
+// The form of tune_report.hpp for programs. Keys are stable: docs/formats.md.
 namespace hcclsim::cli {
 namespace {
 
@@ -51,7 +52,7 @@ Json strategies_json(const TuneReport& report) {
   Json strategies = Json::array();
   for (std::size_t i = 0; i < report.tuning.strategies.size(); ++i) {
     const study::NamedSplit& split = report.tuning.strategies[i];
-    const std::optional<ConfirmedSplit>& confirmed = report.strategies[i];
+    const std::optional<study::ConfirmedSplit>& confirmed = report.strategies[i];
     strategies.push_back({{"name", split.name},
                           {"by_idx", cuts_json(split.cuts)},
                           {"finish_s", split.finish},
@@ -82,7 +83,7 @@ Json regret_json(const study::Regret& regret) {
           {"regret_s", regret.time()}};
 }
 
-Json jitter_json(const JitterReport& jitter) {
+Json jitter_json(const study::JitterResult& jitter) {
   const study::JitterOutcome& outcome = jitter.outcome;
   return {{"jitter", jitter.jitter},
           {"seed", jitter.seed},
@@ -93,7 +94,7 @@ Json jitter_json(const JitterReport& jitter) {
           {"worst_regret_fraction", outcome.worst_fraction}};
 }
 
-Json bandwidth_json(const BandwidthReport& bandwidth) {
+Json bandwidth_json(const study::BandwidthResult& bandwidth) {
   Json intervals = Json::array();
   for (const study::BandwidthInterval& interval : bandwidth.intervals) {
     intervals.push_back({{"from", interval.from}, {"to", interval.to}, {"by_idx", interval.cuts}});
@@ -135,37 +136,6 @@ void add_streams(const study::Tuning& tuning, Json& json) {
 
 }  // namespace
 
-double TuneReport::gap_of(Seconds finish) const {
-  if (certificate.bound.finish <= 0) return 0;
-  return std::max(finish / certificate.bound.finish - 1, 0.0);  // an end at the bound may be rounded below it
-}
-
-std::optional<TuneReport::Rival> TuneReport::least_of(Seconds ConfirmedSplit::*time, Seconds below,
-                                                      std::size_t most_segments) const {
-  std::optional<Rival> least;
-  const auto consider = [&](const std::string& name, const study::Cuts& cuts, const ConfirmedSplit& times) {
-    if (cuts.size() > most_segments || !(times.*time < (least.has_value() ? least->times.*time : below))) return;
-    least = {name, cuts, times};
-  };
-  for (std::size_t i = 0; i < strategies.size(); ++i) {
-    const study::NamedSplit& split = tuning.strategies[i];
-    if (strategies[i].has_value()) consider(split.name, split.cuts, *strategies[i]);
-  }
-  for (std::size_t k = 0; k < by_segments.size(); ++k) {
-    consider(fmt::format("best of {}", k + 1), tuning.by_segments[k].cuts, by_segments[k]);
-  }
-  return least;
-}
-
-std::optional<TuneReport::Rival> TuneReport::shorter_step(std::size_t most_segments) const {
-  return least_of(&ConfirmedSplit::step, best.step, most_segments);
-}
-
-std::optional<TuneReport::Rival> TuneReport::earlier_end() const {
-  constexpr double clearly = 1e-4;
-  return least_of(&ConfirmedSplit::finish, best.finish * (1 - clearly), most_segments);
-}
-
 std::string tune_json(const TuneReport& report) {
   Json json{{"format_version", 1},
             {"model", report.model},
@@ -190,7 +160,7 @@ std::string tune_json(const TuneReport& report) {
   if (report.jitter.has_value()) json["jitter"] = jitter_json(*report.jitter);
   if (report.bandwidth.has_value()) json["bandwidth_range"] = bandwidth_json(*report.bandwidth);
   json["sensitivity"] = Json::array();
-  for (const Sensitivity& sensitivity : report.sensitivity) {
+  for (const study::Sensitivity& sensitivity : report.sensitivity) {
     Json entry = regret_json(sensitivity.regret);
     entry["in_proportion_to"] = sensitivity.quantity == "FLOPs" ? "flops" : sensitivity.quantity;
     json["sensitivity"].push_back(std::move(entry));

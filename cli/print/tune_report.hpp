@@ -1,105 +1,16 @@
 #pragma once
 
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "base/units.hpp"
-#include "cli/print/link_sources.hpp"
-#include "cli/print/profile_report.hpp"
-#include "sim/cluster.hpp"
-#include "study/split/robustness.hpp"
-#include "study/split/tuning.hpp"
+#include "study/tune/result.hpp"
 
 /// What `hcclsim tune` prints, as text and JSON (docs/formats.md). Nothing here simulates. Dates are seconds since
 /// fp_start.
 namespace hcclsim::cli {
 
-/// What a simulation of the whole step says of a split.
-struct ConfirmedSplit {
-  Seconds finish = 0;  ///< end of the last allreduce
-  Seconds step = 0;    ///< step time
-};
-
-/// How the best split fares in steps with jitter.
-struct JitterReport {
-  double jitter = 0;  ///< relative standard deviation of a kernel's time
-  std::uint64_t seed = 1;
-  study::JitterOutcome outcome;
-};
-
-/// Where which split is the best, over factors on the bandwidth.
-struct BandwidthReport {
-  std::optional<sim::LinkKind> kind{};  ///< of the links that have the factor; none: all
-  std::uint32_t simulated = 0;          ///< factors at which costs were simulated
-  std::vector<study::BandwidthInterval> intervals;
-  study::Regret at_lowest;  ///< of the best split, at the ends of the range
-  study::Regret at_highest;
-};
-
-/// How the best split fares where the backward pass takes its time in proportion to something.
-struct Sensitivity {
-  std::string quantity;  ///< "FLOPs", "bytes"
-  study::Regret regret;
-};
-
-struct TuneReport {
-  std::string model;
-  std::string platform;
-  std::string npu;
-  Rank npus = 0;
-  bool hcom_parallel = true;
-  std::uint32_t gradients = 0;
-  Bytes bytes = 0;
-  Seconds backward_end = 0;
-  Seconds start_skew = 0;  ///< within which simulated NPUs start
-  bool op_mode = false;    ///< hosts launch each allreduce by itself
-
-  study::CostModel cost_model = study::CostModel::affine;
-  study::AffineFit fit;
-  std::size_t cost_points = 0;  ///< simulated allreduces behind the line
-  std::uint32_t most_segments = 8;
-  std::vector<study::Strategy> compare;  ///< what the table holds
-
-  study::Tuning tuning;
-  study::Certificate certificate;
-  std::vector<double> percentages;       ///< of the best split; empty: HCCL's rule makes none
-  std::vector<std::uint32_t> mindspore;  ///< all_reduce_fusion_config of the best split
-  bool mindspore_exact = false;          ///< its segments hold the same gradients
-  ConfirmedSplit best;
-  std::vector<std::optional<ConfirmedSplit>> strategies;  ///< as tuning.strategies
-  std::vector<ConfirmedSplit> by_segments;                ///< as tuning.by_segments; empty: the table has none
-
-  std::optional<JitterReport> jitter;
-  std::optional<BandwidthReport> bandwidth;
-  std::vector<Sensitivity> sensitivity;
-
-  std::optional<ProfileReport> profile;  ///< of --profile
-  std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used
-  std::vector<std::string> unmodelled;   ///< settings of HCCL that have no effect, as they were given
-  std::vector<std::string> notes;
+/// A result, and how it is wanted.
+struct TuneReport : study::TuneResult {
   bool explain = false;
-
-  /// How far the best split's end lies behind the bound, as a fraction: the predicted and the simulated one.
-  [[nodiscard]] double gap() const { return gap_of(tuning.best.finish); }
-  [[nodiscard]] double simulated_gap() const { return gap_of(best.finish); }
-  /// One of the splits that were simulated, beside the best one.
-  struct Rival {
-    std::string name;
-    study::Cuts cuts;
-    ConfirmedSplit times;
-  };
-  /// Of those of at most so many segments that with the shortest step, if that is shorter than the best one's: updates
-  /// are part of a step, but not of what is optimised.
-  [[nodiscard]] std::optional<Rival> shorter_step(std::size_t most_segments) const;
-  /// Of those that were allowed that which ends first, if it ends clearly before the best one, by a ten-thousandth:
-  /// the cost that the optimum is of misjudges the splits.
-  [[nodiscard]] std::optional<Rival> earlier_end() const;
-
- private:
-  [[nodiscard]] double gap_of(Seconds finish) const;
-  [[nodiscard]] std::optional<Rival> least_of(Seconds ConfirmedSplit::*time, Seconds below,
-                                              std::size_t most_segments) const;
 };
 
 [[nodiscard]] std::string tune_text(const TuneReport& report);

@@ -6,6 +6,7 @@
 
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/output.hpp"
+#include "cli/print/profile_report.hpp"
 #include "cli/print/tune_report.hpp"
 
 // The form of tune_report.hpp for people.
@@ -123,7 +124,7 @@ std::string comparison(const TuneReport& report) {
                {"step ms"},
                {"last indices", Table::Align::left}});
   const auto add = [&](const std::string& name, const study::Cuts& cuts, Seconds finish,
-                       const std::optional<ConfirmedSplit>& confirmed) {
+                       const std::optional<study::ConfirmedSplit>& confirmed) {
     table.add_row({name, cuts.empty() ? "-" : std::to_string(cuts.size()), milliseconds(finish),
                    milliseconds(finish - report.backward_end),
                    confirmed.has_value() ? milliseconds(confirmed->finish) : "-",
@@ -214,7 +215,7 @@ std::string regret_text(const study::Regret& regret) {
                      regret.fraction() * 100, list(regret.best.cuts));
 }
 
-std::string jitter_text(const JitterReport& jitter) {
+std::string jitter_text(const study::JitterResult& jitter) {
   const study::JitterOutcome& outcome = jitter.outcome;
   return fmt::format(
       "Kernel times with a relative standard deviation of {:g}, {} draws (seed {}): the split is the best in {:.1f} % "
@@ -223,7 +224,7 @@ std::string jitter_text(const JitterReport& jitter) {
       milliseconds(outcome.mean_regret), milliseconds(outcome.worst_regret), outcome.worst_fraction * 100);
 }
 
-std::string bandwidth_text(const BandwidthReport& bandwidth) {
+std::string bandwidth_text(const study::BandwidthResult& bandwidth) {
   const std::string links =
       bandwidth.kind.has_value() ? fmt::format("{} links", name_of(*bandwidth.kind)) : "all links";
   std::string text = fmt::format(
@@ -239,11 +240,11 @@ std::string bandwidth_text(const BandwidthReport& bandwidth) {
   return text + table.to_string("  ");
 }
 
-std::string sensitivity_text(const std::vector<Sensitivity>& all) {
+std::string sensitivity_text(const std::vector<study::Sensitivity>& all) {
   if (all.empty()) return {};
-  std::string text = "Sensitivity, with ready times of the same backward pass";
+  std::string text = "study::Sensitivity, with ready times of the same backward pass";
   const char* separator = " in proportion to ";
-  for (const Sensitivity& sensitivity : all) {
+  for (const study::Sensitivity& sensitivity : all) {
     text += fmt::format("{}{}: the split {}", separator, sensitivity.quantity, regret_text(sensitivity.regret));
     separator = "; to ";
   }

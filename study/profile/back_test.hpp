@@ -1,9 +1,11 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
+#include "study/profile/import.hpp"
 #include "study/profile/phases.hpp"
 
 /// Back-test of an imported profile: every phase that was measured, beside what the simulation makes of it.
@@ -25,5 +27,14 @@ struct BackTest {
 };
 
 [[nodiscard]] BackTest back_test(const Phases& measured, const Phases& simulated);
+
+/// What became of measurements that were given, and their back-test.
+struct ProfileResult {
+  ProfileResult(ImportedProfile imported, const Phases& simulated)
+      : profile(std::move(imported)), test(back_test(profile.measured, simulated)) {}
+
+  ImportedProfile profile;
+  BackTest test;
+};
 
 }  // namespace hcclsim::study

@@ -1,4 +1,4 @@
-#include "cli/numeric_shape.hpp"
+#include "study/run/numeric_shape.hpp"
 
 #include <fmt/format.h>
 
@@ -8,20 +8,10 @@
 #include "base/error.hpp"
 #include "models/zoo/zoo.hpp"
 
-namespace hcclsim::cli {
-namespace {
-
-models::ModelOptions timed_options(const RunOptions& options) {
-  return {options.model, options.batch, options.input, options.classes, options.fc_bias};
-}
-
-}  // namespace
-
-models::Graph timed_graph(const RunOptions& options) { return models::make_model(timed_options(options)); }
-
-models::Graph numeric_graph(const RunOptions& options, Rank npus) {
-  const NumericsOptions& numerics = options.numerics;
-  models::ModelOptions shape = timed_options(options);
+namespace hcclsim::study {
+models::Graph numeric_graph(const RunSpec& spec, Rank npus) {
+  const NumericsSpec& numerics = *spec.numerics;
+  models::ModelOptions shape = spec.model;
   if (numerics.input.has_value() && models::make_model(shape).input_kind != models::InputKind::images) {
     bad_input("option", "--numeric-input {}: {} takes no images; --numeric-batch makes it smaller", *numerics.input,
               shape.name);
@@ -63,4 +53,4 @@ Bytes default_memory_limit(const std::string& meminfo) {
   return available * kibibyte / 10 * 8;
 }
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

@@ -3,12 +3,12 @@
 #include <string>
 
 #include "base/units.hpp"
-#include "cli/options/run_options.hpp"
 #include "models/graph.hpp"
+#include "study/run/spec.hpp"
 
 /// Which shape is computed with real numbers. Simulated times are those of the timed shape (224 pixels, batch 32),
 /// which this computer may need minutes for; gradients of the same parameters come from a smaller one too.
-namespace hcclsim::cli {
+namespace hcclsim::study {
 
 /// Up to so many floating-point operations per iteration, over all NPUs, the timed shape is computed unless the user
 /// says otherwise: some seconds on four cores. Above it images have at most 64 pixels per side, batches 2 samples.
@@ -16,11 +16,9 @@ constexpr double most_default_flops = 2e11;
 constexpr std::uint32_t small_input = 64;
 constexpr std::uint32_t small_batch = 2;
 
-/// The network in the timed shape.
-[[nodiscard]] models::Graph timed_graph(const RunOptions& options);
-/// The network in the shape to be computed: --numeric-input and --numeric-batch where given, for the rest the timed
+/// The network in the shape to be computed: the sizes of its numerics where given, for the rest the timed
 /// shape or the small one. Throws Error(bad_input) as make_model does.
-[[nodiscard]] models::Graph numeric_graph(const RunOptions& options, Rank npus);
+[[nodiscard]] models::Graph numeric_graph(const RunSpec& spec, Rank npus);
 
 /// "2 x 3x64x64", "2 x 32 tokens", "2 x 784": samples and the shape of one.
 [[nodiscard]] std::string shape_text(const models::Graph& graph);
@@ -29,4 +27,4 @@ constexpr std::uint32_t small_batch = 2;
 /// text is passed); 0 if it does not say.
 [[nodiscard]] Bytes default_memory_limit(const std::string& meminfo);
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

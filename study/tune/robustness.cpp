@@ -1,4 +1,4 @@
-#include "cli/tune_robustness.hpp"
+#include "study/tune/robustness.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "cli/tune_simulations.hpp"
 #include "device/skew.hpp"
 #include "study/ready_times.hpp"
+#include "study/tune/simulations.hpp"
 
-namespace hcclsim::cli {
+namespace hcclsim::study {
 namespace {
 
 /// So many that a few seconds do for thousands of NPUs.
@@ -68,59 +68,58 @@ std::vector<double> simulated_factors(const BandwidthRange& range) {
 
 }  // namespace
 
-JitterReport under_jitter(const TuneOptions& options, const Experiment& run, const Choice& choice) {
-  const device::Skew skew(options.run.skew, run.npus);
+JitterResult under_jitter(const TuneSpec& spec, const Experiment& run, const Choice& choice) {
+  const device::Skew skew(spec.run.skew, run.npus);
   const bool overlapped = run.training.hcom_parallel;
   const auto ready = [&](std::uint32_t draw) {
-    std::vector<Seconds> dates = study::jittered_ready(*run.program, skew, run.npus, draw);
+    std::vector<Seconds> dates = jittered_ready(*run.program, skew, run.npus, draw);
     if (!overlapped) std::fill(dates.begin(), dates.end(), dates.back());
     return dates;
   };
-  return {
-      options.run.skew.jitter, options.run.skew.seed,
-      study::under_jitter(choice.cuts, run.gradient_sizes, choice.cost, options.most_segments, draws_for(run), ready)};
+  return {spec.run.skew.jitter, spec.run.skew.seed,
+          under_jitter(choice.cuts, run.gradient_sizes, choice.cost, spec.most_segments, draws_for(run), ready)};
 }
 
-BandwidthReport over_bandwidth(const TuneOptions& options, const BandwidthRange& range, Experiment& run,
+BandwidthResult over_bandwidth(const TuneSpec& spec, const BandwidthRange& range, Experiment& run,
                                const Choice& choice) {
   const BandwidthRange factors = range.kind.has_value() ? published_range(*range.kind, run.cluster) : range;
-  const std::vector<Bytes> sizes = cost_sizes(options.cost, choice.problem);
-  std::vector<std::pair<double, Child>> children;
+  const std::vector<Bytes> sizes = cost_sizes(spec.cost, choice.problem);
+  std::vector<std::pair<double, ChildOf<std::vector<CostPoint>>>> children;
   for (const double factor : simulated_factors(factors)) {
     children.emplace_back(factor, start_costs(run, sizes, {factor, factors.kind}));
   }
-  std::vector<study::CostOverBandwidth::Point> points;
+  std::vector<CostOverBandwidth::Point> points;
   for (auto& [factor, child] : children) {
-    points.push_back({factor, segment_cost(options.cost, result_of(child, sizes))});
+    points.push_back({factor, segment_cost(spec.cost, child.result())});
   }
-  const study::CostOverBandwidth costs(std::move(points));
+  const CostOverBandwidth costs(std::move(points));
   const auto regret_at = [&](double factor) {
-    return study::regret_of(choice.cuts, choice.problem, costs.at(factor), options.most_segments);
+    return regret_of(choice.cuts, choice.problem, costs.at(factor), spec.most_segments);
   };
   const double chosen_at = std::clamp(1.0, factors.low, factors.high);
   return {.kind = factors.kind,
           .simulated = static_cast<std::uint32_t>(children.size()),
-          .intervals = study::best_over_bandwidth(choice.problem, costs, options.most_segments, choice.cuts, chosen_at),
+          .intervals = best_over_bandwidth(choice.problem, costs, spec.most_segments, choice.cuts, chosen_at),
           .at_lowest = regret_at(factors.low),
           .at_highest = regret_at(factors.high)};
 }
 
-std::vector<Sensitivity> under_proportions(const TuneOptions& options, const Experiment& run, const Choice& choice) {
+std::vector<Sensitivity> under_proportions(const TuneSpec& spec, const Experiment& run, const Choice& choice) {
   // A measured profile does not tell where the backward pass begins: the first gradient's date is as good.
-  const Seconds forward = study::forward_end(*run.program);
+  const Seconds forward = forward_end(*run.program);
   const bool is_profile = forward == 0;
   const Seconds begin = is_profile ? choice.problem.ready(1) : forward;
   std::vector<Sensitivity> all;
   const auto add = [&](std::string quantity, std::vector<double> weights) {
     if (is_profile) weights.front() = 0;
-    const std::vector<Seconds> ready = study::ready_in_proportion(weights, begin, choice.problem.backward_end());
+    const std::vector<Seconds> ready = ready_in_proportion(weights, begin, choice.problem.backward_end());
     if (ready.empty()) return;
-    all.push_back({std::move(quantity), study::regret_of(choice.cuts, study::SplitProblem(ready, run.gradient_sizes),
-                                                         choice.cost, options.most_segments)});
+    all.push_back({std::move(quantity),
+                   regret_of(choice.cuts, SplitProblem(ready, run.gradient_sizes), choice.cost, spec.most_segments)});
   };
-  add("FLOPs", study::backward_flops(*run.program));
+  add("FLOPs", backward_flops(*run.program));
   add("bytes", {run.gradient_sizes.begin(), run.gradient_sizes.end()});
   return all;
 }
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

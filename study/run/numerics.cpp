@@ -1,23 +1,21 @@
-#include "cli/numerics_run.hpp"
+#include "study/run/numerics.hpp"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <fstream>
+#include <span>
 #include <sstream>
 
 #include "base/error.hpp"
-#include "cli/draw/svg_chart.hpp"
-#include "cli/numeric_shape.hpp"
-#include "cli/training_loop.hpp"
 #include "device/numerics/loss_scale.hpp"
 #include "hccl/training/numerics/gradient_check.hpp"
 #include "hccl/training/numerics/trainer.hpp"
+#include "study/run/numeric_shape.hpp"
 
-namespace hcclsim::cli {
+namespace hcclsim::study {
 namespace {
 
 /// Parameters that --check-gradients looks at.
@@ -32,8 +30,8 @@ device::Overflow overflow_of(OverflowRule rule, const device::Soc& soc) {
   return rule == OverflowRule::saturate ? device::Overflow::saturate : device::Overflow::infinity;
 }
 
-Bytes memory_limit(const NumericsOptions& options) {
-  if (options.memory_limit.has_value()) return *options.memory_limit;
+Bytes memory_limit(const NumericsSpec& spec) {
+  if (spec.memory_limit.has_value()) return *spec.memory_limit;
   const std::ifstream file("/proc/meminfo");
   std::ostringstream text;
   text << file.rdbuf();
@@ -52,22 +50,22 @@ void require_same_parameters(const models::Graph& graph, const models::Program& 
   }
 }
 
-hccl::TrainerOptions trainer_options(const RunOptions& options, const TimedRun& timed, const models::Graph& graph) {
-  const NumericsOptions& numerics = options.numerics;
+hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& experiment, const models::Graph& graph) {
+  const NumericsSpec& numerics = *spec.numerics;
   hccl::TrainerOptions out;
   out.workers = numerics.workers;
   out.memory_limit = memory_limit(numerics);
   out.gradients_mean = numerics.gradients_mean;
   out.optimizer = numerics.optimizer;
-  out.learning_rate = numerics.learning_rates();
-  out.loss_scale = LossScaler::parse(options.loss_scale);
-  out.clip_norm = options.clip_norm;
+  out.learning_rate = numerics.learning_rate;
+  out.loss_scale = spec.loss_scale;
+  out.clip_norm = spec.clip_norm;
   out.computation.compute = numerics.compute;
   out.computation.round = numerics.round;
-  out.computation.overflow = overflow_of(numerics.overflow, timed.soc);
+  out.computation.overflow = overflow_of(numerics.overflow, experiment.soc);
   out.computation.label_smoothing = static_cast<float>(numerics.label_smoothing);
-  out.data =
-      numerics.data.empty() ? fmt::format("synthetic:{}", std::uint64_t{timed.npus} * graph.batch()) : numerics.data;
+  out.data = numerics.data.empty() ? fmt::format("synthetic:{}", std::uint64_t{experiment.npus} * graph.batch())
+                                   : numerics.data;
   out.shuffle = numerics.shuffle;
   out.seed = numerics.seed;
   return out;
@@ -100,21 +98,21 @@ std::vector<GradientSampleLine> gradient_samples(hccl::Trainer& trainer) {
   return lines;
 }
 
-NumericsReport describe(const RunOptions& options, const TimedRun& timed, const hccl::Trainer& trainer) {
-  const NumericsOptions& numerics = options.numerics;
-  NumericsReport report;
-  report.timed_shape = shape_text(timed_graph(options));
-  report.timed_type = fmt::format("amp {}", models::name_of(options.amp));
-  report.computed_shape = shape_text(trainer.computation().graph());
-  report.computed_type = hcclsim::name_of(numerics.compute);
-  if (numerics.round.has_value()) report.round = hcclsim::name_of(*numerics.round);
-  report.data = trainer.data().describe();
-  report.shuffle = trainer.shuffles();
-  report.seed = numerics.seed;
-  report.gradients_mean = numerics.gradients_mean;
-  report.requested = static_cast<std::uint32_t>(timed.iterations.size());
-  report.loaded = numerics.load;
-  return report;
+NumericsResult describe(const RunSpec& spec, const RunResult& run, const hccl::Trainer& trainer) {
+  const NumericsSpec& numerics = *spec.numerics;
+  NumericsResult result;
+  result.timed_shape = shape_text(models::make_model(spec.model));
+  result.timed_type = fmt::format("amp {}", models::name_of(spec.amp));
+  result.computed_shape = shape_text(trainer.computation().graph());
+  result.computed_type = hcclsim::name_of(numerics.compute);
+  if (numerics.round.has_value()) result.round = hcclsim::name_of(*numerics.round);
+  result.data = trainer.data().describe();
+  result.shuffle = trainer.shuffles();
+  result.seed = numerics.seed;
+  result.gradients_mean = numerics.gradients_mean;
+  result.requested = static_cast<std::uint32_t>(run.view.iterations.size());
+  result.loaded = numerics.load;
+  return result;
 }
 
 /// Peak memory of this process so far.
@@ -126,12 +124,13 @@ Bytes peak_memory() {
 }
 
 /// The loop with a trainer's steps.
-TrainingLoop loop_of(const RunOptions& options, const TimedRun& timed, hccl::Trainer& trainer, NumericsReport& report) {
+TrainingLoop loop_of(const RunSpec& spec, std::span<const hccl::IterationPoints> iterations, hccl::Trainer& trainer,
+                     NumericsResult& report) {
   TrainingLoop loop;
   loop.iterations = report.requested;
-  loop.save_every = options.numerics.save_every;
-  const bool scaled = LossScaler::parse(options.loss_scale).kind() != LossScaler::Kind::none;
-  loop.step = [&trainer, &report, timed, scaled, done = std::size_t{0}](bool checked) mutable {
+  loop.save_every = spec.numerics->save_every;
+  const bool scaled = spec.loss_scale.kind() != LossScaler::Kind::none;
+  loop.step = [&trainer, &report, iterations, scaled, done = std::size_t{0}](bool checked) mutable {
     const hccl::IterationFigures figures = trainer.step(checked);
     const NumericsIteration iteration{.iteration = figures.iteration + 1,
                                       .loss = figures.loss,
@@ -141,7 +140,7 @@ TrainingLoop loop_of(const RunOptions& options, const TimedRun& timed, hccl::Tra
                                       .loss_scale = scaled ? std::optional(figures.loss_scale) : std::nullopt,
                                       .overflow = figures.overflow,
                                       .skipped = figures.skipped,
-                                      .step_time = step_time(timed.iterations, done++)};
+                                      .step_time = step_time(iterations, done++)};
     // The last check counts, but a later one does not make up for a wrong reduction.
     const bool wrong = report.gradient_error.has_value() && report.gradient_error->worst_ratio > 1;
     if (checked && !wrong) {
@@ -152,10 +151,10 @@ TrainingLoop loop_of(const RunOptions& options, const TimedRun& timed, hccl::Tra
     }
     return iteration;
   };
-  if (!options.numerics.save.empty()) {
-    loop.save = [&trainer, &report, &options] {
-      trainer.save(options.numerics.save);
-      report.saved = options.numerics.save;
+  if (!spec.numerics->save.empty()) {
+    loop.save = [&trainer, &report, &spec] {
+      trainer.save(spec.numerics->save);
+      report.saved = spec.numerics->save;
     };
   }
   return loop;
@@ -163,50 +162,27 @@ TrainingLoop loop_of(const RunOptions& options, const TimedRun& timed, hccl::Tra
 
 }  // namespace
 
-NumericsFiles::NumericsFiles(const NumericsOptions& options) {
-  if (!options.loss_plot.empty()) loss_plot_.emplace_back(options.loss_plot);
-  // Opened and dropped: checkpoints are written by the trainer, more than once.
-  if (!options.save.empty()) static_cast<void>(OutputFile(options.save));
-}
-
-void NumericsFiles::plot(const NumericsReport& report, const std::string& title) {
-  if (loss_plot_.empty()) return;
-  ChartSeries loss{"loss", {}};
-  for (const NumericsIteration& iteration : report.iterations) {
-    loss.points.emplace_back(static_cast<double>(iteration.iteration), iteration.loss);
-  }
-  loss_plot_.front().write(svg_line_chart({title, "iteration", "loss", {std::move(loss)}, true}));
-}
-
-void NumericsFiles::commit() {
-  for (OutputFile& file : loss_plot_) file.commit();
-}
-
-NumericsReport run_numerics(const RunOptions& options, const TimedRun& timed, NumericsSession& session) {
+Effort compute_numerics(const RunSpec& spec, const Experiment& experiment, const TrainingWatch& watch,
+                        RunResult& result) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  models::Graph graph = numeric_graph(options, timed.npus);
-  require_same_parameters(graph, *timed.plan.roles.front().program);
-  const hccl::TrainerOptions how = trainer_options(options, timed, graph);
-  hccl::Trainer trainer(std::move(graph), timed.plan, how);
-  if (!options.numerics.load.empty()) trainer.load(options.numerics.load);
+  models::Graph graph = numeric_graph(spec, experiment.npus);
+  require_same_parameters(graph, *result.program);
+  const hccl::TrainerOptions how = trainer_options(spec, experiment, graph);
+  hccl::Trainer trainer(std::move(graph), result.step.plan, how);
+  if (!spec.numerics->load.empty()) trainer.load(spec.numerics->load);
 
-  NumericsReport report = describe(options, timed, trainer);
-  if (options.numerics.check_gradients) report.gradient_samples = gradient_samples(trainer);
-  report.iterations = run_training(loop_of(options, timed, trainer, report), session.progress, session.interruption);
-  if (!report.iterations.empty()) {
+  NumericsResult& numerics = result.numerics.emplace(describe(spec, result, trainer));
+  if (spec.numerics->check_gradients) numerics.gradient_samples = gradient_samples(trainer);
+  numerics.iterations = run_training(loop_of(spec, result.view.iterations, trainer, numerics), watch);
+  if (!numerics.iterations.empty()) {
     const hccl::ReplicaCheck replicas = trainer.replica_check();
-    report.replicas = ReplicaDifference{replicas.differing_bits, replicas.largest_difference};
+    numerics.replicas = ReplicaDifference{replicas.differing_bits, replicas.largest_difference};
   }
-  if (session.tells_effort) {
-    fmt::print(stderr, "Computed in {:.2f} s with {} workers, peak memory {:.2f} GB\n",
-               std::chrono::duration<double>(Clock::now() - start).count(), trainer.workers(),
-               static_cast<double>(peak_memory()) / giga);
-  }
-  return report;
+  return {std::chrono::duration<double>(Clock::now() - start).count(), trainer.workers(), peak_memory()};
 }
 
-void require_exact(const NumericsReport& report) {
+void require_exact(const NumericsResult& report) {
   const auto fail = [](const char* kind, const std::string& message) {
     throw Error(ErrorCode::check_failed, kind, message);
   };
@@ -227,4 +203,4 @@ void require_exact(const NumericsReport& report) {
   }
 }
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

@@ -1,4 +1,4 @@
-#include "cli/baseline.hpp"
+#include "cli/print/baseline.hpp"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 
 #include "base/error.hpp"
 #include "cli/commands/version.hpp"
-#include "cli/numerics_run.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/overwriting.hpp"
 #include "cli/print/junit.hpp"
 #include "cli/print/output.hpp"
+#include "study/run/numerics.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -58,10 +58,10 @@ JunitTest test_of(const ComparedPart& part) {
 }
 
 /// Whether the real numbers are what they must be.
-JunitTest test_of(const NumericsReport& numerics) {
+JunitTest test_of(const study::NumericsResult& numerics) {
   JunitTest test{.name = "exact reductions"};
   try {
-    require_exact(numerics);
+    study::require_exact(numerics);
   } catch (const Error& error) {
     test.outcome = JunitTest::Outcome::failed;
     test.message = error.what();

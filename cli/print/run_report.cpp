@@ -1,0 +1,63 @@
+#include "cli/print/run_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <utility>
+
+namespace hcclsim::cli {
+namespace {
+
+std::string split_name(const RunOptions& options) {
+  if (options.spec.split_by_size.has_value())
+    return fmt::format("by size {}", fmt::join(*options.spec.split_by_size, ","));
+  if (options.spec.split_by_idx.has_value())
+    return fmt::format("by index {}", fmt::join(*options.spec.split_by_idx, ","));
+  return options.split == "default" ? "default 96.54/3.46" : options.split;
+}
+
+/// Options of the simulated step that the report does not hold otherwise.
+std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& options) {
+  const device::SkewOptions& skew = options.spec.skew;
+  std::vector<std::string> edits;
+  for (const sim::PlatformEdit& edit : options.spec.platform.edits) edits.push_back(edit.target + "=" + edit.value);
+  std::vector<std::string> profiles;
+  for (const std::string& file : options.spec.profiles)
+    profiles.push_back(std::filesystem::path(file).filename().string());
+  const auto number = [](const auto& value) { return value.has_value() ? fmt::to_string(*value) : std::string(); };
+  std::vector<std::pair<std::string, std::string>> settings{
+      {"input", number(options.spec.model.input)},
+      {"classes", number(options.spec.model.classes)},
+      {"fc-bias", options.spec.model.fc_bias ? "on" : "off"},
+      {"profile", fmt::format("{}", fmt::join(profiles, ","))},
+      {"optimizer", std::string(models::name_of(options.spec.optimizer))},
+      {"comm-dtype", std::string(name_of(options.spec.communication_type))},
+      {"allreduce", std::string(hccl::name_of(options.spec.allreduce))},
+      {"levels", options.levels},
+      {"set", fmt::format("{}", fmt::join(edits, " "))},
+      {"start-skew", fmt::format("{}", skew.start_skew)},
+      {"speed-factors", fmt::format("{}", fmt::join(skew.speeds, ","))},
+      {"speed-spread", fmt::format("{}", skew.speed_spread)},
+      {"jitter", fmt::format("{}", skew.jitter)},
+      {"seed", fmt::format("{}", skew.seed)}};
+  for (const hccl::HcclSetting& setting : options.spec.platform.hccl_settings) {
+    settings.emplace_back(setting.variable, setting.value);
+  }
+  return settings;
+}
+
+}  // namespace
+
+RunReport::RunReport(study::RunResult result, const RunOptions& options)
+    : study::RunResult(std::move(result)),
+      amp(models::name_of(options.spec.amp)),
+      framework(options.mindspore ? "mindspore" : "tf"),
+      hcom_parallel(options.spec.hcom_parallel),
+      launch(name_of(options.spec.launch)),
+      split(split_name(options)),
+      loss_scale(options.loss_scale),
+      clip_norm(options.spec.clip_norm),
+      settings(settings_of(options)) {}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/program.hpp"
+#include "hccl/training/training.hpp"
+#include "sim/cluster.hpp"
+#include "study/platform.hpp"
+#include "study/profile/import.hpp"
+#include "study/run/spec.hpp"
+
+namespace hcclsim::study {
+
+/// What a spec names on a loaded platform, checked: NPUs and costs, the program, and the options of the
+/// simulation. Everything that simulates a training step begins with it. The platform comes apart, since SimGrid loads
+/// one per process (in a child), while many runs can start from it, each in a child of that process.
+struct Experiment : LoadedPlatform {
+  /// Throws what is wrong with the spec, the rank table or the program, and places the ranks of a rank table on the
+  /// cluster, which must outlive the object.
+  Experiment(const RunSpec& spec, sim::Cluster& cluster);
+
+  /// Simulates a step. To be called once per process, as SimGrid holds one simulation.
+  [[nodiscard]] hccl::TimedStep simulate(const hccl::TrainingOptions& options) {
+    return simulate_training(cluster, program, soc, costs, options);
+  }
+
+  std::string model;  ///< as given to --model, or the file that replaces it
+  Rank npus = 0;
+  std::optional<ImportedProfile> profile;  ///< of --profile
+  std::shared_ptr<const models::Program> program;
+  device::HbmAccount hbm;
+  std::vector<Bytes> gradient_sizes;  ///< production order, as they are sent
+  hccl::TrainingOptions training;     ///< without traced ranks
+
+ private:
+  [[nodiscard]] models::Program load_program(const RunSpec& spec);
+  void add_split_notes(const RunSpec& spec, const hccl::SplitStrategies& strategies);
+};
+
+}  // namespace hcclsim::study

@@ -1,0 +1,88 @@
+#include "study/run/explanation.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "hccl/collective/selection/explain.hpp"
+#include "hccl/runtime/simulate_each.hpp"
+#include "study/explanation.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+/// Segments that use the same algorithm.
+struct Alike {
+  std::size_t largest = 0;
+  Bytes bytes = 0;
+  std::size_t count = 0;
+};
+
+Bytes bytes_of(const hccl::Segment& segment, const models::Program& program) {
+  Bytes bytes = 0;
+  for (std::uint32_t g = segment.first; g <= segment.last; ++g) {
+    bytes += program.gradients[g].elements * size_of(program.gradient_type());
+  }
+  return bytes;
+}
+
+hccl::CollectiveRequest request_of(const Experiment& experiment, Bytes bytes) {
+  const DataType type = experiment.program->gradient_type();
+  return experiment.training.allreduce_request(bytes / size_of(type), type);
+}
+
+std::map<std::string, Alike> alike_segments(const Experiment& experiment, const hccl::Topology& topology) {
+  std::map<std::string, Alike> groups;
+  for (std::size_t number = 0; number < experiment.training.segments.size(); ++number) {
+    const Bytes bytes = bytes_of(experiment.training.segments[number], *experiment.program);
+    Alike& alike = groups[make_collective(request_of(experiment, bytes), topology, experiment.soc)->algorithm];
+    if (++alike.count == 1 || bytes > alike.bytes) {
+      alike.largest = number;
+      alike.bytes = bytes;
+    }
+  }
+  return groups;
+}
+
+}  // namespace
+
+RunExplanation::RunExplanation(Experiment& experiment) {
+  const hccl::Communicator world = hccl::world_communicator(experiment.training.npus);
+  if (world.ranks.size() == 1) return;
+  const hccl::Topology topology = hccl::topology_of(world, experiment.cluster);
+  std::vector<std::vector<hccl::CollectiveCall>> points;
+  for (const auto& [algorithm, alike] : alike_segments(experiment, topology)) {
+    const hccl::Explanation explanation =
+        explain(request_of(experiment, alike.bytes), world, experiment.cluster, experiment.soc, experiment.costs);
+    const std::string others = alike.count == 1 ? "" : fmt::format(", the largest of {} like it", alike.count);
+    collectives_.push_back(
+        study::explained(explanation, fmt::format("AR{}{}", alike.largest + 1, others), alike.bytes));
+    for (const hccl::Alternative& alternative : explanation.alternatives) {
+      if (alternative.schedule != nullptr) points.push_back({{alternative.algorithm, alternative.schedule}});
+    }
+  }
+  if (experiment.training.npus > study::most_explained_by_simulation) return;
+  child_.emplace([&experiment, points = std::move(points)] {
+    std::vector<Seconds> times;
+    for (const hccl::SimulatedCollectives& result : simulate_each(experiment.cluster, experiment.soc, experiment.costs,
+                                                                  {.launch = experiment.training.launch}, points)) {
+      times.push_back(result.calls.front().duration);
+    }
+    return times;
+  });
+}
+
+std::vector<ExplainedCollective> RunExplanation::finish() {
+  if (child_.has_value()) {
+    const std::vector<Seconds> times = child_->result();
+    std::size_t next = 0;
+    for (ExplainedCollective& collective : collectives_) {
+      for (ExplainedAlgorithm& algorithm : collective.algorithms) algorithm.simulated = times.at(next++);
+    }
+  }
+  return std::move(collectives_);
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/child_process.hpp"
+#include "study/experiment.hpp"
+#include "study/explanation.hpp"
+
+/// Why the allreduces of the segments use their algorithms. Of the segments that use the same
+/// algorithm the largest is explained. The other algorithms are simulated in a child, alone on the idle platform, each
+/// with all NPUs starting at once.
+namespace hcclsim::study {
+
+class RunExplanation {
+ public:
+  /// Starts the simulations. Must be called before this process simulates anything. The experiment must outlive
+  /// the object.
+  explicit RunExplanation(Experiment& experiment);
+
+  /// Waits for the results.
+  [[nodiscard]] std::vector<ExplainedCollective> finish();
+
+ private:
+  std::vector<ExplainedCollective> collectives_;
+  std::optional<ChildOf<std::vector<Seconds>>> child_;  // returns the times of all algorithms of all collectives
+};
+
+}  // namespace hcclsim::study

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "device/hbm.hpp"
+#include "hccl/parallel/advice.hpp"
+#include "hccl/training/step_view.hpp"
+#include "hccl/training/training.hpp"
+#include "models/program.hpp"
+#include "study/explanation.hpp"
+#include "study/link_sources.hpp"
+#include "study/profile/back_test.hpp"
+#include "study/profile/import.hpp"
+
+/// What a run gives. Dates are seconds since fp_start of the last iteration on the rank whose figures were asked for.
+namespace hcclsim::study {
+
+/// A split that was tried in a simulation of its own.
+struct Trial {
+  std::vector<double> percentages;
+  Seconds step_time = 0;
+};
+
+/// How busy links were in the last iteration. Loads are those of sim/network/link_utilisation.hpp, one per interval.
+struct LinkReport {
+  struct OfKind {
+    std::string kind;             ///< "HCCS"
+    BytesPerSecond capacity = 0;  ///< of its busiest link
+    std::size_t links = 0;        ///< that carried something
+    double bytes = 0;             ///< as they load the links' capacity
+    std::vector<double> busiest;
+    std::vector<double> mean;
+  };
+  struct OfLink {
+    std::string name;
+    std::string kind;
+    BytesPerSecond capacity = 0;
+    double bytes = 0;
+    std::vector<double> load;
+  };
+  Seconds interval = 0;  ///< length; the first begins at fp_start, the last ends with the iteration
+  std::vector<OfKind> kinds;
+  std::vector<OfLink> links;  ///< of each kind the busiest ones, first the busiest
+};
+
+/// What further simulations say of a run; absent where none was run.
+struct Comparison {
+  std::optional<Seconds> fastest_step;  ///< with the high values of all links
+  std::optional<Seconds> slowest_step;  ///< with the low values
+  std::optional<Seconds> one_npu_step;
+  std::optional<Seconds> other_hcom_parallel_step;  ///< with hcom_parallel turned
+  std::optional<hccl::SplitAdvice> advice;
+  std::vector<Trial> trials;  ///< of the advice; run with hcom_parallel on
+};
+
+/// --- Real numbers, beside the timed run. Figures that depend on this computer (wall time, memory) stand apart, so
+/// that the rest is the same for any number of workers.
+
+struct NumericsIteration {
+  std::uint64_t iteration = 0;  ///< from 1 on through all resumed runs
+  double loss = 0;              ///< mean over all replicas, without loss scale
+  double accuracy = 0;          ///< fraction of the step's samples whose largest logit is the label
+  double gradient_norm = 0;     ///< of the reduced gradient, before clipping
+  double learning_rate = 0;
+  std::optional<double> loss_scale{};  ///< none: no loss scaling
+  bool overflow = false;               ///< a number left the range of the type on the wire, or of rounded operators
+  bool skipped = false;                ///< for that the update was left out
+  Seconds step_time = 0;               ///< simulated: distance of iteration ends on the printed rank
+};
+
+/// How far the replicas have drifted apart.
+struct ReplicaDifference {
+  std::uint64_t bits = 0;
+  double largest = 0;
+};
+
+/// The reduced gradient of a step against the fp64 mean (or sum) of what the ranks computed.
+struct GradientError {
+  std::uint64_t iteration = 0;  ///< the step, numbered as above
+  double largest = 0;
+  double bound = 0;             ///< of rounding in the order of the reduction, at the element of the largest
+  double worst_ratio = 0;       ///< largest error/bound over all elements
+  std::uint32_t additions = 0;  ///< longest chain of additions that a contribution passes through
+  std::uint64_t elements = 0;
+  std::uint64_t vanished = 0;    ///< elements that are zero after the reduction though the exact sum is not
+  std::uint64_t overflowed = 0;  ///< elements beyond the wire's range on the way; not part of the figures above
+};
+
+/// A gradient entry against a difference quotient of the loss.
+struct GradientSampleLine {
+  std::string parameter;
+  std::uint64_t element = 0;
+  double gradient = 0;
+  double quotient = 0;
+  double tolerance = 0;
+  std::string verdict;  ///< "agrees", "differs", "unclear"
+};
+
+struct NumericsResult {
+  std::string timed_shape;     ///< "32 x 3x224x224"
+  std::string timed_type;      ///< "amp O2"
+  std::string computed_shape;  ///< "2 x 3x64x64"
+  std::string computed_type;   ///< "fp32"
+  std::string round = "none";
+  std::string data;      ///< what the data source says of itself
+  bool shuffle = false;  ///< epochs are shuffled
+  std::uint64_t seed = 0;
+  bool gradients_mean = true;
+  std::uint32_t requested = 0;                ///< iterations asked for
+  std::vector<NumericsIteration> iterations;  ///< those that were done
+  std::optional<ReplicaDifference> replicas;
+  std::optional<GradientError> gradient_error;
+  std::vector<GradientSampleLine> gradient_samples;  ///< of --check-gradients
+  std::string loaded;                                ///< checkpoint; empty: none
+  std::string saved;
+};
+
+/// What a computation with real numbers took of this computer.
+struct Effort {
+  double seconds = 0;
+  unsigned workers = 0;
+  Bytes peak_memory = 0;
+};
+
+struct RunResult : Comparison {
+  // What was simulated
+  std::string model;       ///< as given, or the file that replaces it
+  std::string platform;    ///< file name without folders
+  std::string rank_table;  ///< its file; empty: none
+  std::string npu;         ///< "Ascend910A"
+  std::uint32_t npus = 0;
+  Rank rank = 0;        ///< whose figures these are
+  std::string network;  ///< "simgrid" or "fluid"
+  std::shared_ptr<const models::Program> program;
+  device::HbmAccount hbm;
+  Bytes hbm_capacity = 0;  ///< of one NPU
+
+  // What came out
+  hccl::TimedStep step;
+  hccl::StepView view;
+  std::optional<ProfileResult> profile;          ///< where measurements were given
+  std::vector<ExplainedCollective> explanation;  ///< where it was asked for
+  std::optional<NumericsResult> numerics;        ///< of RunSpec::numerics
+  LinkReport links;                              ///< empty unless asked for
+
+  // Remarks
+  std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used
+  std::vector<std::string> unmodelled;   ///< settings of HCCL that have no effect, as they were given
+  std::vector<std::string> notes;        ///< sentences: ignored settings, fall-backs, warnings
+
+  [[nodiscard]] double images_per_second() const { return static_cast<double>(program->batch) * npus / step_time(); }
+  [[nodiscard]] Seconds step_time() const { return step.step_times[rank]; }
+  /// What took most of the time of a segment's allreduce.
+  [[nodiscard]] const std::string& bottleneck_of(const hccl::SegmentFigures& segment) const {
+    return step.bottlenecks[segment.collective].name;
+  }
+  /// The parameters of a segment, as runs in parameter order.
+  [[nodiscard]] std::vector<hccl::ParameterRange> parameters_of(hccl::Segment segment) const;
+};
+
+}  // namespace hcclsim::study

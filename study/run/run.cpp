@@ -1,0 +1,84 @@
+#include "study/run/run.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "hccl/comm/communicator.hpp"
+#include "sim/network/link_utilisation.hpp"
+#include "study/run/comparisons.hpp"
+#include "study/run/explanation.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+/// How busy the links were in the last iteration, from the transfers that were recorded. The routes of the simulation
+/// must still be good.
+LinkReport link_report(const sim::Cluster& cluster, const hccl::TimedStep& step, const hccl::StepView& view) {
+  constexpr std::size_t intervals = 400;  // of the step: about what a screen can show
+  constexpr std::size_t most_links = 8;   // of a kind that are shown by name
+  const sim::LinkUtilisation found = sim::link_utilisation(
+      cluster, step.flows, {view.fp_start, view.fp_start + view.iteration_end, intervals}, most_links);
+  LinkReport report{view.iteration_end / intervals, {}, {}};
+  for (const sim::LinkUtilisation::OfLink& one : found.links) {
+    const sim::Link& link = cluster.links()[one.link];
+    report.links.push_back(
+        {link.name, std::string(title_of(link.kind)), cluster.capacity(one.link), one.bytes, one.load});
+  }
+  for (const sim::LinkUtilisation::OfKind& one : found.kinds) {
+    const std::string kind(title_of(one.kind));
+    const auto busiest = std::find_if(report.links.begin(), report.links.end(),
+                                      [&](const LinkReport::OfLink& link) { return link.kind == kind; });
+    report.kinds.push_back({kind, busiest->capacity, one.links, one.bytes, one.busiest, one.mean});
+  }
+  return report;
+}
+
+}  // namespace
+
+RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
+  hccl::TrainingOptions training = experiment.training;
+  training.trace_tasks = !wishes.traced.empty();
+  training.traced = std::move(wishes.traced);
+  training.record_flows = wishes.links;
+  std::optional<Comparisons> comparisons;
+  if (wishes.compared) comparisons.emplace(experiment);
+  std::optional<RunExplanation> explanation;
+  if (wishes.explained) explanation.emplace(experiment);
+
+  RunResult result;
+  result.step = experiment.simulate(training);
+  result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
+  if (comparisons.has_value()) static_cast<Comparison&>(result) = comparisons->finish();
+  if (explanation.has_value()) result.explanation = explanation->finish();
+  result.rank = training.rank;
+  if (experiment.profile.has_value()) {
+    result.profile.emplace(*experiment.profile, simulated_phases(result.view, result.step_time()));
+  }
+  result.model = experiment.model;
+  result.platform = std::filesystem::path(experiment.cluster.path()).filename().string();
+  result.rank_table = experiment.rank_table;
+  result.npu = experiment.soc.name;
+  result.npus = experiment.npus;
+  result.network = name_of(training.network);
+  result.program = experiment.program;
+  result.hbm = experiment.hbm;
+  result.hbm_capacity = experiment.soc.hbm_bytes;
+  if (wishes.links) result.links = link_report(experiment.cluster, result.step, result.view);
+  result.link_sources = link_sources(experiment.cluster, hccl::world_communicator(experiment.npus).ranks);
+  result.unmodelled = experiment.unmodelled;
+  result.notes = std::move(experiment.notes);
+  return result;
+}
+
+RunFigures simulate(const RunSpec& spec) {
+  return on_experiment(spec, [](Experiment& experiment) -> RunFigures {
+    RunResult result = simulate_run(experiment);
+    return {result.step_time(), result.images_per_second(), result.hbm, std::move(result.view),
+            std::move(result.notes)};
+  });
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <vector>
+
+#include "study/experiment.hpp"
+#include "study/on_platform.hpp"
+#include "study/run/result.hpp"
+#include "study/run/spec.hpp"
+
+/// A training run, from its spec to its result.
+namespace hcclsim::study {
+
+/// What is wanted of a run beside its times.
+struct RunWishes {
+  std::vector<Rank> traced{};  ///< ranks whose tasks inside collectives are in the trace
+  bool compared = false;       ///< with link ranges, one NPU, hcom_parallel turned and other splits
+  bool explained = false;      ///< why each allreduce has its algorithm
+  bool links = false;          ///< how busy links were
+};
+
+/// Simulates the loaded run, and what it is to be compared with. Uses up experiment.notes. To be called once per
+/// process, as SimGrid holds one simulation.
+[[nodiscard]] RunResult simulate_run(Experiment& experiment, RunWishes wishes = {});
+
+/// Loads the platform in a child and returns what `work` makes there of the Experiment: what the codec takes. Throws
+/// what loading and `work` throw.
+template <typename Work>
+auto on_experiment(const RunSpec& spec, const Work& work) {
+  return in_own_process([&] {
+    sim::Cluster cluster(spec.platform.file, spec.platform.edits);
+    Experiment experiment(spec, cluster);
+    return work(experiment);
+  });
+}
+
+/// The figures of a run.
+struct RunFigures {
+  Seconds step_time = 0;
+  double images_per_second = 0;
+  device::HbmAccount hbm{};
+  hccl::StepView view{};
+  std::vector<std::string> notes{};
+};
+
+/// Simulates a run, in a child: any number of runs may follow each other. Throws Error as the command would report it.
+[[nodiscard]] RunFigures simulate(const RunSpec& spec);
+
+}  // namespace hcclsim::study

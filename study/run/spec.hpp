@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "device/hbm.hpp"
+#include "device/numerics/learning_rate.hpp"
+#include "device/numerics/loops/optimizer.hpp"
+#include "device/numerics/loss_scale.hpp"
+#include "device/skew.hpp"
+#include "hccl/collective/selection/selection.hpp"
+#include "hccl/parallel/split.hpp"
+#include "models/lowering/gradient_checks.hpp"
+#include "models/lowering/optimizer.hpp"
+#include "models/lowering/precision.hpp"
+#include "models/zoo/zoo.hpp"
+#include "sim/network/network.hpp"
+#include "study/platform.hpp"
+
+/// A training run to be simulated: what is trained, where, and how it communicates. Every value has its type; what
+/// depends on the platform or the model is checked when they are loaded (study/experiment.hpp).
+namespace hcclsim::study {
+
+/// What a number beyond the largest finite one becomes; automatic: as the SoC does it.
+enum class OverflowRule : std::uint8_t { automatic, saturate, infinity };
+
+/// Real gradients beside the simulated times.
+struct NumericsSpec {
+  // What is computed; the timed shape may be larger
+  std::optional<std::uint32_t> input{};  ///< pixels per side of the image; none: numeric_graph() chooses
+  std::optional<std::uint32_t> batch{};  ///< samples per NPU and step
+  DataType compute = DataType::fp32;     ///< or bf16
+  std::optional<DataType> round{};       ///< fp16 or bf16: type in which every operator's output is stored
+  OverflowRule overflow = OverflowRule::automatic;
+  std::uint64_t seed = 1;
+  std::string data{};   ///< as open_dataset takes it; empty: one global batch of made samples, the same in every step
+  bool shuffle = true;  ///< in every epoch, if the source is to be shuffled at all
+
+  // How it is trained
+  device::LearningRate learning_rate{};
+  device::OptimizerSettings optimizer{};
+  double label_smoothing = 0;
+  bool gradients_mean = true;
+
+  // What it may take of this computer
+  std::uint32_t workers = 0;            ///< 0: one per processor
+  std::optional<Bytes> memory_limit{};  ///< none: a part of what is free
+
+  // What comes out
+  bool check_gradients = false;
+  std::string save{};            ///< file of the checkpoint; empty: none
+  std::uint32_t save_every = 0;  ///< iterations; 0: at the end only
+  std::string load{};
+};
+
+struct RunSpec {
+  // What is trained
+  models::ModelOptions model{.name = "resnet50", .batch = 32};
+  std::string gradients_file{};         ///< CSV that replaces the model; empty: none
+  std::vector<std::string> profiles{};  ///< measurements of any kind that study/profile reads
+  models::Amp amp = models::Amp::o2;
+  models::Optimizer optimizer = models::Optimizer::momentum;
+  device::LossScaler loss_scale{};
+  std::optional<double> clip_norm{};  ///< largest global norm of the gradients; none: they are not clipped
+
+  // Where
+  PlatformSpec platform{};
+  std::optional<Rank> npus{};  ///< the first of the platform; none: all, or those of the rank table
+  device::HbmCheck hbm_check = device::HbmCheck::error;
+
+  // How it communicates
+  DataType communication_type = DataType::fp32;
+  hccl::FallbackSplit fallback_split = hccl::FallbackSplit::vendor_default;
+  std::optional<std::vector<double>> split_by_size{};
+  std::optional<std::vector<std::uint32_t>> split_by_idx{};
+  bool allow_many_segments = false;
+  bool hcom_parallel = false;
+  hccl::LaunchMode launch = hccl::LaunchMode::graph;
+  hccl::Algorithm allreduce = hccl::Algorithm::automatic;
+  std::vector<hccl::HierarchyLevel> levels{};  ///< of a hierarchy that is asked for; empty: HCCL's
+
+  // How it is simulated
+  std::uint32_t iterations = 3;
+  std::optional<sim::NetworkKind> network{};  ///< none: by the number of NPUs
+  device::SkewOptions skew{};
+  Rank rank = 0;  ///< whose figures are wanted
+
+  std::optional<NumericsSpec> numerics{};
+
+  /// What comes between the reduction of the gradients and their update.
+  [[nodiscard]] models::GradientChecks gradient_checks() const;
+  /// The settings of the split as HCCL takes them; throws Error(bad_input) for lists that it would refuse.
+  [[nodiscard]] hccl::SplitStrategies split_strategies(Rank world_size) const;
+};
+
+}  // namespace hcclsim::study

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "sim/cluster.hpp"
+#include "study/run/spec.hpp"
+#include "study/split/tuning.hpp"
+
+/// A search for the best gradient split of a run.
+namespace hcclsim::study {
+
+/// Factors on the bandwidths of all links, or the range that the platform gives the
+/// links of a kind.
+struct BandwidthRange {
+  double low = 1;  ///< factors, without `kind`
+  double high = 1;
+  std::optional<sim::LinkKind> kind{};
+};
+
+/// Reads "0.5:2" or "roce"; throws Error(bad_input, "option").
+[[nodiscard]] BandwidthRange parse_bandwidth_range(std::string_view text);
+
+struct TuneSpec {
+  RunSpec run{.hcom_parallel = true};
+  std::uint32_t most_segments = 8;
+  CostModel cost = CostModel::affine;
+  Objective objective = Objective::time_segments;
+  Streams streams = Streams::one;
+  std::optional<std::vector<Strategy>> compare{};  ///< none: all that differ
+  bool verify = false;
+  std::optional<BandwidthRange> bandwidth_range{};
+};
+
+}  // namespace hcclsim::study
