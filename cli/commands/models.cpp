@@ -1,4 +1,4 @@
-#include "cli/commands/models.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/commands/schedule_generate.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <memory>
 #include <optional>

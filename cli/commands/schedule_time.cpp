@@ -1,4 +1,4 @@
-#include "cli/commands/schedule_time.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <memory>
 #include <string>
