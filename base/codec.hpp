@@ -48,7 +48,8 @@ template <typename Struct>
 constexpr auto members_of(Struct& s) {
   constexpr std::size_t count = member_count<std::remove_const_t<Struct>>();
   // clang-format off
-  if constexpr (count == 0) { return std::tie(); }
+  if constexpr (requires { Struct::members(s); }) { return Struct::members(s); }
+  else if constexpr (count == 0) { return std::tie(); }
   else if constexpr (count == 1) { auto& [a] = s; return std::tie(a); }
   else if constexpr (count == 2) { auto& [a, b] = s; return std::tie(a, b); }
   else if constexpr (count == 3) { auto& [a, b, c] = s; return std::tie(a, b, c); }
@@ -106,7 +107,6 @@ void put(std::string& bytes, const Type& value) {
   } else if constexpr (TupleLike<Type>) {
     std::apply([&](const auto&... items) { (put(bytes, items), ...); }, value);
   } else {
-    static_assert(std::is_aggregate_v<Type>, "no plain struct: the codec does not know its members");
     put(bytes, members_of(value));
   }
 }

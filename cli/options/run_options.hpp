@@ -9,7 +9,7 @@
 #include "cli/html/html_report.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/numerics_options.hpp"
-#include "cli/options/rank_table_option.hpp"
+#include "cli/options/platform_options.hpp"
 #include "device/skew.hpp"
 #include "hccl/collective/selection/selection.hpp"
 #include "hccl/parallel/split.hpp"
