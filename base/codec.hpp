@@ -16,7 +16,7 @@
 /// Values as bytes, for another process of this program on this machine: numbers keep all their bits, texts all their
 /// bytes. It takes numbers and enumerations, texts, pairs, tuples, arrays, optionals, vectors, maps, and structs of all
 /// these, which need no word of their own: members of a plain struct are found by the compiler, so that none can be
-/// forgotten. No struct may have a base, private members or more than 16; it fails to compile.
+/// forgotten. No struct may have a base, private members or more than 12; it fails to compile.
 namespace hcclsim {
 namespace codec {
 
@@ -31,7 +31,7 @@ consteval bool takes(std::index_sequence<index...> /*values*/) {
   return requires { Struct{(void(index), AnyValue{})...}; };
 }
 
-inline constexpr std::size_t most_members = 16;
+inline constexpr std::size_t most_members = 12;
 
 /// A struct is initialised by as many values as it has members, and by no more.
 template <typename Struct, std::size_t count = most_members + 1>
@@ -48,7 +48,8 @@ template <typename Struct>
 constexpr auto members_of(Struct& s) {
   constexpr std::size_t count = member_count<std::remove_const_t<Struct>>();
   // clang-format off
-  if constexpr (count == 0) { return std::tie(); }
+  if constexpr (requires { Struct::members(s); }) { return Struct::members(s); }
+  else if constexpr (count == 0) { return std::tie(); }
   else if constexpr (count == 1) { auto& [a] = s; return std::tie(a); }
   else if constexpr (count == 2) { auto& [a, b] = s; return std::tie(a, b); }
   else if constexpr (count == 3) { auto& [a, b, c] = s; return std::tie(a, b, c); }
@@ -58,28 +59,14 @@ constexpr auto members_of(Struct& s) {
   else if constexpr (count == 7) { auto& [a, b, c, d, e, f, g] = s; return std::tie(a, b, c, d, e, f, g); }
   else if constexpr (count == 8) { auto& [a, b, c, d, e, f, g, h] = s; return std::tie(a, b, c, d, e, f, g, h); }
   else if constexpr (count == 9) { auto& [a, b, c, d, e, f, g, h, i] = s; return std::tie(a, b, c, d, e, f, g, h, i); }
-  else if constexpr (count == 10) {
-    auto& [a, b, c, d, e, f, g, h, i, j] = s;
-    return std::tie(a, b, c, d, e, f, g, h, i, j);
-  } else if constexpr (count == 11) {
+  else if constexpr (count == 10) { auto& [a, b, c, d, e, f, g, h, i, j] = s; return std::tie(a, b, c, d, e, f, g, h, i, j); }
+  else if constexpr (count == 11) {
     auto& [a, b, c, d, e, f, g, h, i, j, k] = s;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k);
-  } else if constexpr (count == 12) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = s;
-    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
-  } else if constexpr (count == 13) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = s;
-    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
-  } else if constexpr (count == 14) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = s;
-    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
-  } else if constexpr (count == 15) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = s;
-    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
   } else {
     static_assert(count == most_members, "a struct of more members");
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = s;
-    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = s;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
   }
   // clang-format on
 }
@@ -120,7 +107,6 @@ void put(std::string& bytes, const Type& value) {
   } else if constexpr (TupleLike<Type>) {
     std::apply([&](const auto&... items) { (put(bytes, items), ...); }, value);
   } else {
-    static_assert(std::is_aggregate_v<Type>, "no plain struct: the codec does not know its members");
     put(bytes, members_of(value));
   }
 }

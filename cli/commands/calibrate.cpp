@@ -1,11 +1,11 @@
-#include "cli/commands/calibrate.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <memory>
 #include <string>
 
 #include "base/output_file.hpp"
+#include "cli/options/collective_choice.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/platform_options.hpp"
 #include "cli/print/calibration_report.hpp"
 #include "cli/print/output.hpp"
 #include "study/measure/names.hpp"
@@ -59,15 +59,7 @@ void add_calibrate_command(Command& app) {
              one_of({"fp32", "fp16", "bfp16", "bf16", "int8", "int16", "int32", "int64"}, options->spec.type),
              "Type of the elements [what the logs say, or fp32]")
         .value_name("TEXT");
-    constexpr std::uint64_t most_iterations = 1'000'000;
-    command.add("-n,--iters", whole_number(measured.iterations, 1, most_iterations), "How often, back to back")
-        .value_name("UINT")
-        .with_default();
-    command
-        .add("-w,--warmup_iters", whole_number(measured.warmups, 0, most_iterations),
-             "Iterations before them that do not count")
-        .value_name("UINT")
-        .with_default();
+    add_repetition_options(command, "-n,--iters", measured.iterations, "-w,--warmup_iters", measured.warmups);
     add_launch_option(command, options->launch, "op: each call by itself; graph: tasks are loaded in advance");
     command.add("--fit", text(options->spec.fit),
                 "What to fit, such as hccs.bandwidth,hccs.latency [all links in use]");

@@ -1,4 +1,4 @@
-#include "cli/commands/collective.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <memory>
 #include <optional>

@@ -1,9 +1,11 @@
-#include "cli/commands/models.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,33 +15,11 @@
 #include "cli/options/parse/common.hpp"
 #include "cli/print/output.hpp"
 #include "models/lowering/lower.hpp"
-#include "models/lowering/optimizer.hpp"
 #include "models/zoo/zoo.hpp"
+#include "study/lowered_model.hpp"
 
 namespace hcclsim::cli {
 namespace {
-
-enum class View : std::uint8_t { summary, layers, parameters, gradients, kernels };
-
-struct ShowModel {
-  models::ModelOptions model;
-  std::string amp = "O2";
-  std::string optimizer = "momentum";
-  std::string fusion = "full";
-  std::string fc_bias = "on";
-  std::string format = "text";
-  bool layers = false;
-  bool parameters = false;
-  bool gradients = false;
-  bool kernels = false;
-
-  [[nodiscard]] View view() const {
-    if (layers) return View::layers;
-    if (parameters) return View::parameters;
-    if (gradients) return View::gradients;
-    return kernels ? View::kernels : View::summary;
-  }
-};
 
 /// A table that is printed as text, JSON objects or CSV. Cells are JSON values, the keys are those of the JSON objects.
 struct Rows {
@@ -109,7 +89,8 @@ Json shape_of(const models::Shape& shape) {
   return {shape.batch(), shape.channels(), shape.height(), shape.width()};
 }
 
-Rows layer_rows(const models::Graph& graph) {
+Rows layer_rows(const study::LoweredModel& model) {
+  const models::Graph& graph = model.graph;
   Rows rows{{{"Layer", "name", false},
              {"Operator", "operator", false},
              {"Output", "output", false},
@@ -130,7 +111,8 @@ Rows layer_rows(const models::Graph& graph) {
   return rows;
 }
 
-Rows parameter_rows(const models::Graph& graph) {
+Rows parameter_rows(const study::LoweredModel& model) {
+  const models::Graph& graph = model.graph;
   Rows rows{{{"Parameter order", "parameter_index"},
              {"Name", "name", false},
              {"Shape", "shape", false},
@@ -143,7 +125,7 @@ Rows parameter_rows(const models::Graph& graph) {
   return rows;
 }
 
-Rows gradient_rows(const models::Graph& graph, const models::Program& step) {
+Rows gradient_rows(const study::LoweredModel& model) {
   Rows rows{{{"Production order", "production_index"},
              {"Parameter order", "parameter_index"},
              {"Name", "name", false},
@@ -153,9 +135,9 @@ Rows gradient_rows(const models::Graph& graph, const models::Program& step) {
              {"Kernel", "kernel"}},
             {}};
   std::uint64_t elements = 0;
-  const auto total = static_cast<double>(graph.parameter_elements());
-  for (std::uint32_t i = 0; i < step.gradients.size(); ++i) {
-    const models::Gradient& gradient = step.gradients[i];
+  const auto total = static_cast<double>(model.graph.parameter_elements());
+  for (std::uint32_t i = 0; i < model.program.gradients.size(); ++i) {
+    const models::Gradient& gradient = model.program.gradients[i];
     elements += gradient.elements;
     rows.rows.push_back({i, gradient.parameter, gradient.name, gradient.elements,
                          gradient.elements * size_of(gradient.dtype), 100 * static_cast<double>(elements) / total,
@@ -170,23 +152,12 @@ std::string_view name_of(models::Phase phase) {
 }
 
 std::string_view name_of(models::KernelClass kind) {
+  if (kind == models::KernelClass::communication) return "communication";
   if (kind == models::KernelClass::convolution) return "convolution";
   return kind == models::KernelClass::matmul ? "matmul" : "vector";
 }
 
-/// Kernels of forward and backward, then those of the update, gradient by gradient.
-std::vector<models::Kernel> all_kernels(const models::Program& step, models::Optimizer optimizer, models::Amp amp) {
-  std::vector<models::Kernel> kernels = step.kernels;
-  for (const models::Gradient& gradient : step.gradients) {
-    for (models::Kernel& kernel : models::update_kernels(gradient.elements, optimizer, amp, gradient.dtype)) {
-      kernel.name = fmt::format("{}:{}", gradient.name, kernel.name);
-      kernels.push_back(std::move(kernel));
-    }
-  }
-  return kernels;
-}
-
-Rows kernel_rows(const std::vector<models::Kernel>& kernels) {
+Rows kernel_rows(const study::LoweredModel& model) {
   Rows rows{{{"#", "kernel"},
              {"Name", "name", false},
              {"Phase", "phase", false},
@@ -200,8 +171,8 @@ Rows kernel_rows(const std::vector<models::Kernel>& kernels) {
              {"Read B", "read_bytes"},
              {"Written B", "written_bytes"}},
             {}};
-  for (std::uint32_t i = 0; i < kernels.size(); ++i) {
-    const models::Kernel& kernel = kernels[i];
+  for (std::uint32_t i = 0; i < model.program.kernels.size(); ++i) {
+    const models::Kernel& kernel = model.program.kernels[i];
     const models::CubeWork& cube = kernel.cube;
     rows.rows.push_back({i, kernel.name, name_of(kernel.phase), name_of(kernel.kind), hcclsim::name_of(kernel.dtype),
                          cube.m, cube.n, cube.k, cube.m == 0 ? 0 : cube.groups,
@@ -211,66 +182,42 @@ Rows kernel_rows(const std::vector<models::Kernel>& kernels) {
 }
 
 /// What describes a network in one screen; also the head of the other views.
-struct Summary {
-  const models::Graph& graph;
-  const models::Program& step;
-  const std::vector<models::Kernel>& kernels;
-  models::Amp amp;
-  models::Optimizer optimizer;
+Json summary_json(const study::LoweredModel& model) {
+  using models::Phase;
+  return {{"format_version", 1},
+          {"model", model.graph.title},
+          {"input", shape_of(model.graph.operators.front().shape())},
+          {"batch", model.graph.batch()},
+          {"amp", models::name_of(model.amp)},
+          {"optimizer", models::name_of(model.optimizer)},
+          {"parameters", model.graph.parameter_elements()},
+          {"parameter_tensors", model.graph.parameters.size()},
+          {"gradient_bytes", model.gradient_bytes()},
+          {"forward_flops", static_cast<std::uint64_t>(model.flops(Phase::forward))},
+          {"backward_flops", static_cast<std::uint64_t>(model.flops(Phase::backward))},
+          {"forward_kernels", model.count(Phase::forward)},
+          {"backward_kernels", model.count(Phase::backward)},
+          {"update_kernels", model.count(Phase::update)},
+          {"activation_peak_bytes", models::peak_live_bytes(model.program)}};
+}
 
-  [[nodiscard]] std::uint64_t count(models::Phase phase) const {
-    std::uint64_t count = 0;
-    for (const models::Kernel& kernel : kernels) count += kernel.phase == phase ? 1 : 0;
-    return count;
-  }
-  [[nodiscard]] Flops flops(models::Phase phase) const {
-    Flops sum = 0;
-    for (const models::Kernel& kernel : step.kernels) sum += kernel.phase == phase ? kernel.flops : 0;
-    return sum;
-  }
-  [[nodiscard]] Bytes gradient_bytes() const {
-    Bytes bytes = 0;
-    for (const models::Gradient& gradient : step.gradients) bytes += gradient.elements * size_of(gradient.dtype);
-    return bytes;
-  }
-
-  [[nodiscard]] Json to_json() const {
-    Json json;
-    json["format_version"] = 1;
-    json["model"] = graph.title;
-    json["input"] = shape_of(graph.operators.front().shape());
-    json["batch"] = graph.batch();
-    json["amp"] = models::name_of(amp);
-    json["optimizer"] = models::name_of(optimizer);
-    json["parameters"] = graph.parameter_elements();
-    json["parameter_tensors"] = graph.parameters.size();
-    json["gradient_bytes"] = gradient_bytes();
-    json["forward_flops"] = static_cast<std::uint64_t>(flops(models::Phase::forward));
-    json["backward_flops"] = static_cast<std::uint64_t>(flops(models::Phase::backward));
-    json["forward_kernels"] = count(models::Phase::forward);
-    json["backward_kernels"] = count(models::Phase::backward);
-    json["update_kernels"] = count(models::Phase::update);
-    json["activation_peak_bytes"] = models::peak_live_bytes(step);
-    return json;
-  }
-
-  [[nodiscard]] std::string to_text() const {
-    using models::Phase;
-    std::string text =
-        fmt::format("{}, input {}, {}, {}\n", graph.title, models::to_string(graph.operators.front().shape()),
-                    models::name_of(amp), models::name_of(optimizer));
-    text += fmt::format("Parameters  {} in {} tensors, gradients {:.2f} MB {}\n",
-                        with_thousands(graph.parameter_elements()), graph.parameters.size(),
-                        static_cast<double>(gradient_bytes()) / 1e6, hcclsim::name_of(step.gradients.front().dtype));
-    text += fmt::format("GFLOP       forward {:.3f}, backward {:.3f}\n", flops(Phase::forward) / giga,
-                        flops(Phase::backward) / giga);
-    text += fmt::format("Kernels     {} = forward {}, backward {}, update {}\n", kernels.size(), count(Phase::forward),
-                        count(Phase::backward), count(Phase::update));
-    text +=
-        fmt::format("Activations {:.1f} MB at the peak\n", static_cast<double>(models::peak_live_bytes(step)) / 1e6);
-    return text;
-  }
-};
+std::string summary_text(const study::LoweredModel& model) {
+  using models::Phase;
+  const models::Graph& graph = model.graph;
+  std::string text =
+      fmt::format("{}, input {}, {}, {}\n", graph.title, models::to_string(graph.operators.front().shape()),
+                  models::name_of(model.amp), models::name_of(model.optimizer));
+  text +=
+      fmt::format("Parameters  {} in {} tensors, gradients {:.2f} MB {}\n", with_thousands(graph.parameter_elements()),
+                  graph.parameters.size(), static_cast<double>(model.gradient_bytes()) / 1e6,
+                  hcclsim::name_of(model.program.gradients.front().dtype));
+  text += fmt::format("GFLOP       forward {:.3f}, backward {:.3f}\n", model.flops(Phase::forward) / giga,
+                      model.flops(Phase::backward) / giga);
+  text += fmt::format("Kernels     {} = forward {}, backward {}, update {}\n", model.program.kernels.size(),
+                      model.count(Phase::forward), model.count(Phase::backward), model.count(Phase::update));
+  return text + fmt::format("Activations {:.1f} MB at the peak\n",
+                            static_cast<double>(models::peak_live_bytes(model.program)) / 1e6);
+}
 
 /// The summary as a table of one row.
 Rows summary_rows(const Json& summary) {
@@ -284,57 +231,42 @@ Rows summary_rows(const Json& summary) {
   return rows;
 }
 
-Rows view_rows(View view, const Summary& summary) {
-  switch (view) {
-    case View::layers:
-      return layer_rows(summary.graph);
-    case View::parameters:
-      return parameter_rows(summary.graph);
-    case View::gradients:
-      return gradient_rows(summary.graph, summary.step);
-    case View::kernels:
-      return kernel_rows(summary.kernels);
-    case View::summary:
-      break;
-  }
-  return summary_rows(summary.to_json());
-}
+/// A table that is shown beside the summary: its option, its key in JSON.
+struct View {
+  const char* option;
+  const char* key;
+  const char* help;
+  Rows (*rows)(const study::LoweredModel& model);
+};
+constexpr std::array<View, 4> views{
+    {{"--layers", "layers", "Operators with shapes and FLOPs", layer_rows},
+     {"--parameters", "parameter_list", "Parameters in parameter order (forward)", parameter_rows},
+     {"--gradients", "gradients", "Gradients in production order (backward, HCCL)", gradient_rows},
+     {"--kernels", "kernel_list", "Kernels as launched, the update at the end", kernel_rows}}};
 
-std::string_view key_of(View view) {
-  switch (view) {
-    case View::layers:
-      return "layers";
-    case View::parameters:
-      return "parameter_list";
-    case View::gradients:
-      return "gradients";
-    case View::kernels:
-      return "kernel_list";
-    case View::summary:
-      break;
-  }
-  return "summary";
-}
+struct ShowModel {
+  models::ModelOptions model;
+  std::string amp = "O2";
+  std::string optimizer = "momentum";
+  std::string fusion = "full";
+  std::string format = "text";
+  std::array<bool, views.size()> shown{};  ///< at most one
+};
 
 void show_model(const ShowModel& options) {
-  models::ModelOptions model = options.model;
-  model.fc_bias = options.fc_bias == "on";
-  const models::Amp amp = models::parse_amp(options.amp);
-  const models::Optimizer optimizer = models::parse_optimizer(options.optimizer);
-  const models::Graph graph = models::make_model(model);
-  const models::Program step = models::lower(graph, {.amp = amp, .fusion = models::parse_fusion(options.fusion)});
-  const std::vector<models::Kernel> kernels = all_kernels(step, optimizer, amp);
-  const Summary summary{graph, step, kernels, amp, optimizer};
-  const View view = options.view();
+  const study::LoweredModel model(options.model, models::parse_amp(options.amp),
+                                  models::parse_optimizer(options.optimizer), models::parse_fusion(options.fusion));
+  const auto chosen = std::find(options.shown.begin(), options.shown.end(), true) - options.shown.begin();
+  const View* const view = chosen == std::ssize(views) ? nullptr : &views.at(static_cast<std::size_t>(chosen));
   if (options.format == "csv") {
-    print(to_csv(view_rows(view, summary)));
+    print(to_csv(view == nullptr ? summary_rows(summary_json(model)) : view->rows(model)));
   } else if (options.format == "json") {
-    Json json = summary.to_json();
-    if (view != View::summary) json[key_of(view)] = to_json(view_rows(view, summary));
+    Json json = summary_json(model);
+    if (view != nullptr) json[view->key] = to_json(view->rows(model));
     print(json.dump(2) + '\n');
   } else {
-    print(summary.to_text());
-    if (view != View::summary) print('\n' + to_text(view_rows(view, summary)));
+    print(summary_text(model));
+    if (view != nullptr) print('\n' + to_text(view->rows(model)));
   }
 }
 
@@ -370,17 +302,14 @@ void add_models_command(Command& app) {
     shown.add("--input", whole_number(options->model.input),
               "Pixels per side of the input [224; lenet 28, smallres 16]");
     shown.add("--classes", whole_number(options->model.classes), "Classes [1000; lenet, smallres 10]");
-    Value bias = one_of({"on", "off"}, options->fc_bias);
+    Value bias = on_off(options->model.fc_bias);
     bias.accepted = "{on,off}";
     shown.add("--fc-bias", bias, "Whether the last linear operator has a bias").value_name("TEXT").with_default();
     shown.add("--amp", text(options->amp), "Precision: O0, O2 or O3").with_default();
     shown.add("--optimizer", text(options->optimizer), "Optimizer whose update kernels are shown").with_default();
     shown.add("--fusion", text(options->fusion), "Kernel fusion: full or none").with_default();
-    Command& views = shown.add_alternatives("Table");
-    views.add("--layers", flag(options->layers), "Operators with shapes and FLOPs");
-    views.add("--parameters", flag(options->parameters), "Parameters in parameter order (forward)");
-    views.add("--gradients", flag(options->gradients), "Gradients in production order (backward, HCCL)");
-    views.add("--kernels", flag(options->kernels), "Kernels as launched, the update at the end");
+    Command& tables = shown.add_alternatives("Table");
+    for (std::size_t i = 0; i < views.size(); ++i) tables.add(views[i].option, flag(options->shown[i]), views[i].help);
     add_format_option(shown, options->format, {"text", "json", "csv"});
     shown.on_run([options] { show_model(*options); });
   });

@@ -1,4 +1,4 @@
-#include "cli/commands/platform.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <fmt/format.h>
 

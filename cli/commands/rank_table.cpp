@@ -1,4 +1,4 @@
-#include "cli/commands/rank_table.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <fmt/format.h>
 

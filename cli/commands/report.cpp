@@ -1,9 +1,8 @@
-#include "cli/commands/report.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <memory>
 
 #include "base/output_file.hpp"
-#include "cli/commands/collective.hpp"
 #include "cli/commands/run.hpp"
 #include "cli/commands/tune.hpp"
 #include "cli/html/html_report.hpp"

@@ -1,14 +1,8 @@
-#include "cli/commands/schedule.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <memory>
 #include <string>
 
-#include "cli/commands/schedule_check.hpp"
-#include "cli/commands/schedule_diff.hpp"
-#include "cli/commands/schedule_generate.hpp"
-#include "cli/commands/schedule_run.hpp"
-#include "cli/commands/schedule_show.hpp"
-#include "cli/commands/schedule_time.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/print/output.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"

@@ -1,4 +1,4 @@
-#include "cli/commands/schedule_check.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <charconv>
 #include <cstdint>

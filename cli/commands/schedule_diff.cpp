@@ -1,4 +1,4 @@
-#include "cli/commands/schedule_diff.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <memory>
 #include <string>

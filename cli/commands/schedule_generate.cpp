@@ -1,4 +1,4 @@
-#include "cli/commands/schedule_generate.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <memory>
 #include <optional>
@@ -16,30 +16,29 @@ namespace hcclsim::cli {
 namespace {
 
 struct GenerateSchedule : CollectiveChoice {
-  study::NamedCollective collective{};
-  std::string name = "allreduce";  ///< of the collective, as it was given
+  std::string collective = "allreduce";
   std::optional<std::uint64_t> elements;
   std::optional<Bytes> bytes;
-  std::vector<std::uint64_t> counts;
-  hccl::Operation operation{};
   std::optional<bool> in_place;
   bool binary = false;
   std::string output = "-";
+  study::MakeSpec spec{};
 };
 
 /// Elements of a block, by whichever option gives them.
 std::uint64_t elements_of(const GenerateSchedule& options) {
-  const auto& [collective, takes_counts] = options.collective;
-  const DataType type = options.operation.type;
+  const auto [collective, takes_counts] = study::parse_collective_name(options.collective);
+  const std::vector<std::uint64_t>& counts = options.spec.counts;
+  const DataType type = options.spec.request.operation.type;
   const int given =
-      (options.elements.has_value() ? 1 : 0) + (options.bytes.has_value() ? 1 : 0) + (options.counts.empty() ? 0 : 1);
+      (options.elements.has_value() ? 1 : 0) + (options.bytes.has_value() ? 1 : 0) + (counts.empty() ? 0 : 1);
   if (collective == hccl::Collective::barrier && given == 0) return 0;
-  if (takes_counts && options.counts.empty()) {
-    bad_input("option", "{} needs --counts, the elements of every {}", options.name,
+  if (takes_counts && counts.empty()) {
+    bad_input("option", "{} needs --counts, the elements of every {}", options.collective,
               hccl::counts_pairs(collective) ? "pair of ranks" : "rank");
   }
   if (given != 1) {
-    bad_input("option", "{} needs one of --elements, --bytes and --counts; {} are given", options.name, given);
+    bad_input("option", "{} needs one of --elements, --bytes and --counts; {} are given", options.collective, given);
   }
   if (!options.bytes.has_value()) return options.elements.value_or(0);
   if (*options.bytes % size_of(type) != 0) {
@@ -49,28 +48,22 @@ std::uint64_t elements_of(const GenerateSchedule& options) {
   return *options.bytes / size_of(type);
 }
 
-study::MakeSpec make_spec(const GenerateSchedule& options) {
-  study::MakeSpec spec{.platform = options.platform_spec(),
-                       .counts = options.counts,
-                       .ranks = options.ranks,
-                       .form = options.binary ? hccl::ScheduleForm::binary : hccl::ScheduleForm::text};
-  hccl::Operation& operation = spec.request.operation = options.operation;
-  operation.collective = options.collective.collective;
+void generate(const OptionOrigins& origins, GenerateSchedule& options) {
+  study::MakeSpec& spec = options.spec;
+  hccl::Operation& operation = spec.request.operation;
+  operation.collective = study::parse_collective_name(options.collective).collective;
+  finish_collective_choice(origins, {"ranks"}, options, spec.request);
+  spec.platform = options.platform_spec();
+  spec.ranks = options.ranks;
+  if (options.binary) spec.form = hccl::ScheduleForm::binary;
   if (operation.root != 0 && !hccl::is_rooted(operation.collective)) {
-    bad_input("option", "--root {}: {} has none", operation.root, options.name);
+    bad_input("option", "--root {}: {} has none", operation.root, options.collective);
   }
   operation.elements = elements_of(options);
   const bool can_be_in_place = operation.collective != hccl::Collective::send_recv &&
-                               (options.counts.empty() || !hccl::counts_pairs(operation.collective));
+                               (spec.counts.empty() || !hccl::counts_pairs(operation.collective));
   operation.in_place = options.in_place.value_or(can_be_in_place);
-  spec.request.algorithm = hccl::parse_algorithm(operation.collective, options.algorithm);
-  spec.request.launch = hccl::parse_launch_mode(options.launch);
-  if (!options.levels.empty()) spec.request.levels = hccl::parse_levels(options.levels);
-  return spec;
-}
-
-void generate(const GenerateSchedule& options) {
-  const study::TextOnPlatform schedule = make_schedule(make_spec(options));
+  const study::TextOnPlatform schedule = make_schedule(spec);
   print_remarks_apart(schedule.on.unmodelled, schedule.on.notes);
   write_output(options.output, schedule.text);
 }
@@ -81,7 +74,7 @@ void add_schedule_generate(Command& schedule) {
   Command& command = schedule.add_command("generate", "Write the schedule of a collective");
   const auto options = std::make_shared<GenerateSchedule>();
   command
-      .add("--collective", parsed(study::parse_collective_name, options->name),
+      .add("--collective", parsed(study::parse_collective_name, options->collective),
            "allreduce, reduce-scatter, alltoallv, …")
       .with_default();
   add_collective_choice(command, "graph", *options);
@@ -91,12 +84,13 @@ void add_schedule_generate(Command& schedule) {
            "the payload")
       .value_name("UINT");
   command.add("--bytes", parsed(study::parse_size, options->bytes), "The same in bytes: 8K, 64M, 1G are powers of two");
-  command.add("--counts", parsed(study::parse_counts, options->counts),
+  command.add("--counts", parsed(study::parse_counts, options->spec.counts),
               "Elements of every rank's block; of alltoall and send-recv of every pair, sender by sender: 0,1,2,0");
-  command.add("--dtype", parsed(parse_data_type, options->operation.type), "Type of the elements").with_default("fp32");
-  command.add("--op", parsed(parse_reduce_op, options->operation.op), "Reduction").with_default("sum");
+  command.add("--dtype", parsed(parse_data_type, options->spec.request.operation.type), "Type of the elements")
+      .with_default("fp32");
+  command.add("--op", parsed(parse_reduce_op, options->spec.request.operation.op), "Reduction").with_default("sum");
   command
-      .add("--root", whole_number(options->operation.root, 0, (1U << 20U) - 1),
+      .add("--root", whole_number(options->spec.request.operation.root, 0, (1U << 20U) - 1),
            "Of broadcast, reduce, scatter and gather")
       .value_name("UINT")
       .with_default();
@@ -110,14 +104,7 @@ void add_schedule_generate(Command& schedule) {
       "Examples:\n"
       "  hcclsim schedule generate --algorithm ring --bytes 4M -o ring.txt\n"
       "  hcclsim schedule generate --collective alltoall --platform atlas800t-a2-x2 --bytes 1M --binary -o a2a.bin");
-  command.on_run([&command, options] {
-    const OptionOrigins origins(command, {});
-    finish_platform_options(origins, {"ranks"}, *options);
-    options->collective = study::parse_collective_name(options->name);
-    require_one_algorithm(origins, options->hccl_options, "algorithm",
-                          hccl::parse_algorithm(options->collective.collective, options->algorithm));
-    generate(*options);
-  });
+  command.on_run([&command, options] { generate(OptionOrigins(command, {}), *options); });
 }
 
 }  // namespace hcclsim::cli

@@ -1,4 +1,4 @@
-#include "cli/commands/schedule_run.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <cstdint>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "cli/commands/schedule_show.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -28,6 +28,19 @@ struct ShowCommand : PlatformChoice {
   std::string format = "text";
   std::string svg;
 };
+
+/// "ring allreduce among 8 ranks, 4,096 fp32 each".
+std::string headline(const hccl::Schedule& schedule) {
+  std::string text =
+      fmt::format("{} {} among {} ranks, ", schedule.algorithm, name_of(schedule.collective), schedule.ranks);
+  if (!schedule.counts.empty()) {
+    text += fmt::format("up to {} {} each", with_thousands(schedule.counts.largest()), name_of(schedule.type));
+  } else {
+    text += fmt::format("{} {} each", with_thousands(schedule.elements), name_of(schedule.type));
+  }
+  if (is_rooted(schedule.collective)) text += fmt::format(", root {}", schedule.root);
+  return schedule.in_place ? text : text + ", out of place";
+}
 
 /// The ranks of a list, all of which must be ranks of the schedule.
 std::vector<Rank> chosen_ranks(const std::string& list, const hccl::Schedule& schedule) {
@@ -208,18 +221,6 @@ void show(const ShowCommand& command) {
 }
 
 }  // namespace
-
-std::string headline(const hccl::Schedule& schedule) {
-  std::string text =
-      fmt::format("{} {} among {} ranks, ", schedule.algorithm, name_of(schedule.collective), schedule.ranks);
-  if (!schedule.counts.empty()) {
-    text += fmt::format("up to {} {} each", with_thousands(schedule.counts.largest()), name_of(schedule.type));
-  } else {
-    text += fmt::format("{} {} each", with_thousands(schedule.elements), name_of(schedule.type));
-  }
-  if (is_rooted(schedule.collective)) text += fmt::format(", root {}", schedule.root);
-  return schedule.in_place ? text : text + ", out of place";
-}
 
 void add_schedule_show(Command& schedule) {
   Command& command = schedule.add_command("show", "What each rank does; tasks one by one; a space-time diagram");

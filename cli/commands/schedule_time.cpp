@@ -1,10 +1,10 @@
-#include "cli/commands/schedule_time.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <memory>
 #include <string>
 
+#include "cli/options/collective_choice.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/platform_options.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
 
@@ -38,18 +38,10 @@ void add_schedule_time(Command& schedule) {
   Command& command = schedule.add_command("time", "Simulate schedules on a platform");
   const auto options = std::make_shared<TimeCommand>();
   options->platform = "atlas800-9000";
-  constexpr std::uint64_t most_iterations = 1'000'000;
   command.add("FILE", read_files(options->spec.files), "Schedules in either form").required();
   add_platform_options(command, "A platform file, or the name of a shipped one", *options);
   command.add("--together", flag(options->spec.together), "Also all at the same time, sharing the links");
-  command.add("--iterations", whole_number(options->spec.iterations, 1, most_iterations), "How often, back to back")
-      .value_name("UINT")
-      .with_default();
-  command
-      .add("--warmups", whole_number(options->spec.warmups, 0, most_iterations),
-           "Iterations before them that do not count")
-      .value_name("UINT")
-      .with_default();
+  add_repetition_options(command, "--iterations", options->spec.iterations, "--warmups", options->spec.warmups);
   add_launch_option(command, options->launch, "graph: tasks are loaded in advance; op: the host launches each");
   command
       .add("--network", one_of({"auto", "simgrid", "fluid"}, options->network),

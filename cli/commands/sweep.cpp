@@ -1,8 +1,6 @@
-#include "cli/commands/sweep.hpp"
+#include "cli/commands/commands.hpp"
 
 #include "cli/commands/sweep_run.hpp"
-#include "cli/commands/sweep_show.hpp"
-#include "cli/commands/sweep_submit.hpp"
 #include "cli/options/parse/command.hpp"
 
 namespace hcclsim::cli {

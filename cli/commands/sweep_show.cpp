@@ -1,25 +1,21 @@
-#include "cli/commands/sweep_show.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
-#include "cli/commands/sweep_run.hpp"
 #include "cli/draw/svg_chart.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/point_command.hpp"
 #include "cli/print/output.hpp"
+#include "study/sweep/curves.hpp"
 #include "study/sweep/ranking.hpp"
-#include "study/sweep/store.hpp"
+#include "study/sweep/sweep.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -45,16 +41,6 @@ std::vector<StoredPoint> read_points(const std::string& database) {
   return points;
 }
 
-/// Figures that some point has.
-std::vector<std::string_view> columns_in_use(const std::vector<StoredPoint>& points) {
-  std::vector<std::string_view> columns(figure_columns.begin(), figure_columns.end());
-  std::erase_if(columns, [&](std::string_view column) {
-    return std::none_of(points.begin(), points.end(),
-                        [&](const StoredPoint& point) { return point.figure(column).has_value(); });
-  });
-  return columns;
-}
-
 std::string input_text(const StoredPoint& point, const std::string& axis) {
   return point.inputs.contains(axis) ? point.inputs[axis].get<std::string>() : "";
 }
@@ -68,7 +54,7 @@ std::string_view column_of(const SweepShowCommand& command, const std::vector<St
 }
 
 std::string show(const std::vector<StoredPoint>& points) {
-  const std::vector<std::string> axes = axes_of(points);
+  const std::vector<std::string> axes = study::axes_of(points);
   const std::vector<std::string_view> columns = columns_in_use(points);
   std::vector<Table::Column> titles{{"point", Table::Align::right}};
   for (const std::string& axis : axes) titles.push_back({axis, Table::Align::left});
@@ -135,16 +121,16 @@ std::string json(const std::string& database) {
 std::string best(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
   std::optional<study::Criterion> criterion;
   if (!command.criterion.empty()) criterion = study::parse_criterion(command.criterion);
-  const std::vector<std::string> axes = axes_of(points);
+  const std::vector<std::string> axes = study::axes_of(points);
   std::string text;
   for (const study::RankedGroup& group : study::ranked(points, criterion)) {
     const StoredPoint& point = *group.best;
     if (!text.empty()) text += '\n';
-    text += fmt::format("Point {}: {}\n", point.number, name_of_point(point.inputs, axes));
+    text += fmt::format("Point {}: {}\n", point.number, study::name_of_point(point.inputs, axes));
     for (const std::string_view each : figure_columns) {
       if (const auto figure = point.figure(each)) text += fmt::format("  {} {:.9g}\n", each, *figure);
     }
-    text += fmt::format("Command: {}\n", command_line(point.command, point.inputs));
+    text += fmt::format("Command: {}\n", study::command_line(point.command, point.inputs));
   }
   if (text.empty()) {
     bad_input("sweep", "{}: no point with {} is done", command.database,
@@ -153,56 +139,14 @@ std::string best(const std::vector<StoredPoint>& points, const SweepShowCommand&
   return text;
 }
 
-/// The values of an axis and their numbers; empty if they are none.
-std::map<std::string, double> numbers_on(const std::string& axis, const std::vector<StoredPoint>& points) {
-  std::map<std::string, double> found;
-  for (const StoredPoint& point : points) found[input_text(point, axis)] = 0;
-  std::vector<std::string> values;
-  for (const auto& [value, _] : found) values.push_back(value);
-  const std::optional<std::vector<double>> numbers = study::axis_numbers(values);
-  if (!numbers.has_value()) return {};
-  for (std::size_t i = 0; i < values.size(); ++i) found[values[i]] = (*numbers)[i];
-  return found;
-}
-
-/// One line per value of a second axis.
 std::string plot(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
-  constexpr std::size_t most_series = 8;
-  const std::vector<std::string> axes = axes_of(points);
   const std::string_view column = column_of(command, points);
-  std::map<std::string, double> numbers;  // by value of x
-  const auto x = std::find_if(axes.rbegin(), axes.rend(), [&](const std::string& axis) {
-    numbers = numbers_on(axis, points);
-    return !numbers.empty();
-  });
-  if (x == axes.rend() || axes.size() > 2) {
-    bad_input("sweep",
-              "{}: {} inputs vary ({}); a plot needs one of numbers, no two of them the same, and at most one other; "
-              "`hcclsim sweep show` has all",
-              command.database, axes.size(), fmt::join(axes, ", "));
-  }
-  std::map<std::string, std::map<double, double>> lines;
-  std::vector<std::string> order;
-  for (const StoredPoint& point : points) {
-    const auto figure = point.figure(column);
-    std::string name;
-    for (const std::string& axis : axes) {
-      if (axis != *x) name = fmt::format("{} {}", axis, input_text(point, axis));
-    }
-    if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
-    lines[name][numbers.at(input_text(point, *x))] = figure.value_or(std::numeric_limits<double>::quiet_NaN());
-  }
-  if (order.size() > most_series) {
-    bad_input("sweep", "{}: {} lines, one per value beside {}; a plot has at most {}", command.database, order.size(),
-              *x, most_series);
-  }
-  if (std::none_of(points.begin(), points.end(),
-                   [&](const StoredPoint& point) { return point.figure(column).has_value(); })) {
-    bad_input("sweep", "{}: no point with {} is done", command.database, column);
-  }
-  LineChart chart{
-      .title = fmt::format("{} over {}", column, *x), .x_label = *x, .y_label = std::string(column), .series = {}};
-  for (const std::string& name : order) chart.series.push_back({name, {lines[name].begin(), lines[name].end()}});
+  const study::Curves curves = curves_of(points, column, command.database);
+  LineChart chart{.title = fmt::format("{} over {}", column, curves.x),
+                  .x_label = curves.x,
+                  .y_label = std::string(column),
+                  .series = {}};
+  for (const auto& [name, line] : curves.lines) chart.series.push_back({name, {line.begin(), line.end()}});
   return svg_line_chart(chart);
 }
 
@@ -213,7 +157,7 @@ void merge(const SweepShowCommand& command) {
   for (const std::string& other : command.others) {
     try {
       static_cast<void>(SweepStore(other, SweepStore::Access::read));
-      if (!store.has_value()) store.emplace(command.database, access_to(command.database, false));
+      if (!store.has_value()) store.emplace(command.database, study::access_to(command.database, false));
       const std::uint64_t taken = store->merge(other);
       print(fmt::format("{}: {} points\n", other, taken));
     } catch (const Error& error) {

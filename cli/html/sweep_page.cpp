@@ -16,7 +16,6 @@
 
 #include "base/error.hpp"
 #include "cli/html/page.hpp"
-#include "cli/options/point_command.hpp"
 #include "study/sweep/ranking.hpp"
 
 namespace hcclsim::cli {
@@ -112,7 +111,7 @@ Json best_points(const std::vector<StoredPoint>& points) {
   for (const study::RankedGroup& group : study::ranked(points, std::nullopt)) {
     best.push_back({{"point", group.best - points.data()},
                     {"of", group.points},
-                    {"command", command_line(group.best->command, group.best->inputs)}});
+                    {"command", study::command_line(group.best->command, group.best->inputs)}});
   }
   return best;
 }

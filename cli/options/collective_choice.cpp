@@ -17,4 +17,24 @@ void add_collective_choice(Command& command, const std::string& launch, Collecti
                     "communicator's");
 }
 
+void finish_collective_choice(const OptionOrigins& origins, std::initializer_list<const char*> selecting,
+                              CollectiveChoice& choice, hccl::CollectiveRequest& request) {
+  finish_platform_options(origins, selecting, choice);
+  request.algorithm = hccl::parse_algorithm(request.operation.collective, choice.algorithm);
+  require_one_algorithm(origins, choice.hccl_options, "algorithm", request.algorithm);
+  if (!choice.levels.empty()) request.levels = hccl::parse_levels(choice.levels);
+  request.launch = hccl::parse_launch_mode(choice.launch);
+}
+
+void add_repetition_options(Command& command, const char* iterations_name, std::uint32_t& iterations,
+                            const char* warmups_name, std::uint32_t& warmups) {
+  constexpr std::uint64_t most = 1'000'000;
+  command.add(iterations_name, whole_number(iterations, 1, most), "How often, back to back")
+      .value_name("UINT")
+      .with_default();
+  command.add(warmups_name, whole_number(warmups, 0, most), "Iterations before them that do not count")
+      .value_name("UINT")
+      .with_default();
+}
+
 }  // namespace hcclsim::cli

@@ -20,4 +20,13 @@ struct CollectiveChoice : PlatformChoice {
 /// `launch`: the command's default.
 void add_collective_choice(Command& command, const std::string& launch, CollectiveChoice& choice);
 
+/// After parsing: completes the choice, and the request, whose collective is known. `selecting` as in
+/// finish_platform_options. Throws Error(bad_input).
+void finish_collective_choice(const OptionOrigins& origins, std::initializer_list<const char*> selecting,
+                              CollectiveChoice& choice, hccl::CollectiveRequest& request);
+
+/// Adds two options: how often an operation is repeated and timed, and how often before that.
+void add_repetition_options(Command& command, const char* iterations_name, std::uint32_t& iterations,
+                            const char* warmups_name, std::uint32_t& warmups);
+
 }  // namespace hcclsim::cli

@@ -35,7 +35,6 @@ void add_test_options(Command& command, CollectiveOptions& options) {
       .excludes(least)
       .excludes(largest);
   constexpr double largest_factor = 1e6;
-  constexpr std::uint64_t most_iterations = 1'000'000;
   command.add("-f,--stepfactor", number(sizes.factor, 0, largest_factor), "From size to size, in place of a step")
       .value_name("FLOAT");
   command.add("-d,--datatype", parsed(study::parse_test_type, operation.type), "Type of the elements")
@@ -44,14 +43,7 @@ void add_test_options(Command& command, CollectiveOptions& options) {
   command.add("-r,--root", whole_number(operation.root, 0, (1U << 20U) - 1), "Of broadcast, reduce, scatter, gather")
       .value_name("UINT")
       .with_default();
-  command.add("-n,--iters", whole_number(spec.iterations, 1, most_iterations), "How often, back to back")
-      .value_name("UINT")
-      .with_default();
-  command
-      .add("-w,--warmup_iters", whole_number(spec.warmups, 0, most_iterations),
-           "Iterations before them that do not count")
-      .value_name("UINT")
-      .with_default();
+  add_repetition_options(command, "-n,--iters", spec.iterations, "-w,--warmup_iters", spec.warmups);
   command
       .add("-c,--check", whole_number([&spec](std::uint64_t check) { spec.check = check > 0; }, 0, 2),
            "1: check the results, on real data up to 64 MiB in total, by proof beyond; 2: the same")
@@ -92,22 +84,16 @@ void add_collective_options(Command& command, CollectiveOptions& options) {
   command.add("--plot", written_file(options.plot), "Time and bandwidth over the size as an SVG file");
 }
 
-study::MeasureSpec measure_spec(Command& command, const CollectiveOptions& given) {
-  study::MeasureSpec spec = given.spec;
-  const OptionOrigins origins(command, {});
-  PlatformChoice platform{given.platform, given.rank_table, given.hccl_options};
-  finish_platform_options(origins, {"ranks", "npus"}, platform);
-  spec.platform.rank_table = platform.rank_table;
-  spec.platform.hccl_settings = platform.hccl_settings;
-  spec.ranks = given.ranks;
+study::MeasureSpec measure_spec(Command& command, CollectiveOptions& options) {
+  study::MeasureSpec spec = options.spec;
   hccl::Operation& operation = spec.request.operation;
-  operation.collective = collective_of(given.op);
+  operation.collective = collective_of(options.op);
   // The buffers of hccl_test: one for broadcast, two otherwise.
   operation.in_place = operation.collective == hccl::Collective::broadcast;
-  spec.request.algorithm = hccl::parse_algorithm(operation.collective, given.algorithm);
-  require_one_algorithm(origins, given.hccl_options, "algorithm", spec.request.algorithm);
-  if (!given.levels.empty()) spec.request.levels = hccl::parse_levels(given.levels);
-  spec.request.launch = hccl::parse_launch_mode(given.launch);
+  finish_collective_choice(OptionOrigins(command, {}), {"ranks", "npus"}, options, spec.request);
+  spec.platform.rank_table = options.rank_table;
+  spec.platform.hccl_settings = options.hccl_settings;
+  spec.ranks = options.ranks;
   return spec;
 }
 

@@ -23,7 +23,8 @@ struct CollectiveOptions : CollectiveChoice {
 /// Adds all options to the command. After parsing, measure_spec() says what they mean.
 void add_collective_options(Command& command, CollectiveOptions& options);
 
-/// What is to be measured; the platform's file is not looked for. Throws Error(bad_input) for what cannot be.
-[[nodiscard]] study::MeasureSpec measure_spec(Command& command, const CollectiveOptions& options);
+/// What is to be measured, of options that were parsed and are completed; the platform's file is not looked for. Throws
+/// Error(bad_input) for what cannot be.
+[[nodiscard]] study::MeasureSpec measure_spec(Command& command, CollectiveOptions& options);
 
 }  // namespace hcclsim::cli

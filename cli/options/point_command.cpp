@@ -20,14 +20,6 @@ namespace {
 /// JSON on one line, as the database keeps it.
 std::string compact(const std::string& json) { return Json::parse(json).dump(); }
 
-/// Says whether a file still is what names the point: a result of another file would be stored under this one's name.
-void require_unchanged(const study::Point& point, const std::string& input) {
-  const std::string& path = point.files.at(input);
-  if (study::content_hash_of_file(path) == point.hashes.at(input)) return;
-  bad_input("sweep", "{}: has changed since the sweep began; give the command again, which takes it as a new file",
-            path);
-}
-
 class RunPoint : public PointCommand {
  public:
   RunPoint() : PointCommand("run") { add_run_options(options(), values_); }
@@ -90,7 +82,7 @@ std::unique_ptr<PointCommand> PointCommand::make(const std::string& name) {
 }
 
 void PointCommand::set(const std::string& name, const std::string& value) {
-  Option& option = options_.get(name == collective_axis ? "OP" : "--" + name);
+  Option& option = options_.get(name == study::collective_axis ? "OP" : "--" + name);
   if (option.is_flag() && value != "true" && value != "false") {
     bad_input("option", "--{}: '{}' is neither true nor false", name, value);
   }
@@ -100,8 +92,8 @@ void PointCommand::set(const std::string& name, const std::string& value) {
 void PointCommand::set(const Json& inputs) {
   std::string edits;
   for (const auto& [name, value] : inputs.items()) {
-    if (is_variable(name)) continue;  // it is in the environment
-    if (is_edit(name)) {
+    if (study::is_variable(name)) continue;  // it is in the environment
+    if (study::is_edit(name)) {
       edits += fmt::format("{}{}={}", edits.empty() ? "" : ",", name, value.get<std::string>());
     } else {
       set(name, value.get<std::string>());
@@ -110,46 +102,22 @@ void PointCommand::set(const Json& inputs) {
   if (!edits.empty()) set("set", edits);
 }
 
-bool is_edit(const std::string& axis) { return axis.find('[') != std::string::npos || axis.starts_with("platform."); }
-
-bool is_variable(const std::string& axis) { return axis.starts_with("HCCL_") || axis == "RANK_TABLE_FILE"; }
-
 study::LoadGroup group_loader(const Interruption& interruption) {
   return [&interruption](const study::Point& first) -> study::ComputePoint {
     const std::unique_ptr<PointCommand> command = PointCommand::make(first.command);
     command->set(first.inputs);
     auto cluster = std::make_shared<sim::Cluster>(first.files.at("platform"), command->platform_edits());
-    require_unchanged(first, "platform");
+    study::require_unchanged(first, "platform");
     return [cluster = std::move(cluster), &interruption](const study::Point& point) {
       const std::unique_ptr<PointCommand> one = PointCommand::make(point.command);
       one->set(point.inputs);
       study::Computed computed = one->compute(*cluster, interruption);
       for (const auto& [input, path] : point.files) {
-        if (input != "platform") require_unchanged(point, input);  // that one is in memory
+        if (input != "platform") study::require_unchanged(point, input);  // that one is in memory
       }
       return computed;
     };
   };
-}
-
-std::string command_line(const std::string& command, const Json& inputs) {
-  std::string variables;
-  std::string arguments;
-  for (const auto& [name, json] : inputs.items()) {
-    const auto value = json.get<std::string>();
-    if (is_variable(name)) {
-      variables += fmt::format("{}={} ", name, shell_word(value));
-    } else if (name == collective_axis) {
-      arguments.insert(0, " " + value);
-    } else if (is_edit(name)) {
-      arguments += fmt::format(" --set {}", shell_word(fmt::format("{}={}", name, value)));
-    } else if (value == "true") {
-      arguments += fmt::format(" --{}", name);
-    } else if (value != "false") {
-      arguments += fmt::format(" --{} {}", name, shell_word(value));
-    }
-  }
-  return fmt::format("{}hcclsim {}{}", variables, command, arguments);
 }
 
 }  // namespace hcclsim::cli

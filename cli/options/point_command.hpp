@@ -46,17 +46,7 @@ class PointCommand {
 /// The commands that can be swept.
 inline constexpr std::array<const char*, 2> swept_commands{"run", "collective"};
 
-/// The axis of the collective's name, which is no option of `collective` but an argument.
-inline constexpr const char* collective_axis = "collective";
-
-/// Whether an axis is an edit of the platform, such as link[hccs*].bandwidth, or an environment variable of HCCL.
-[[nodiscard]] bool is_edit(const std::string& axis);
-[[nodiscard]] bool is_variable(const std::string& axis);
-
 /// What loads the platform of a group of points, with its edits; its points are computed by their command.
 [[nodiscard]] study::LoadGroup group_loader(const Interruption& interruption);
-
-/// The command line that computes a point by itself.
-[[nodiscard]] std::string command_line(const std::string& command, const Json& inputs);
 
 }  // namespace hcclsim::cli

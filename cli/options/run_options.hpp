@@ -8,7 +8,7 @@
 #include "cli/html/html_report.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/numerics_options.hpp"
-#include "cli/options/rank_table_option.hpp"
+#include "cli/options/platform_options.hpp"
 #include "study/run/spec.hpp"
 
 /// The options of `hcclsim run` as checked values; what a framework sets by default is filled in. Everything that can

@@ -3,13 +3,9 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <glob.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <filesystem>
-#include <map>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -74,7 +70,7 @@ class AxisReader {
     }
     const Command& options = command_.options();
     const Option* const known =
-        options.find(name == collective_axis && options.name() == "collective" ? "OP" : "--" + name);
+        options.find(name == study::collective_axis && options.name() == "collective" ? "OP" : "--" + name);
     const bool writes = is_of_output(name);
     if (known == nullptr && !writes) {
       bad_input("option", "{}: {} has no such option{}", place, options.name(),
@@ -129,8 +125,8 @@ class AxisReader {
 
   /// Whether values are names, which stay as they are even if they look like numbers.
   bool is_name(const std::string& axis) const {
-    if (is_edit(axis)) return false;
-    if (axis == "model" || axis == "platform" || axis == collective_axis) return true;
+    if (study::is_edit(axis)) return false;
+    if (axis == "model" || axis == "platform" || axis == study::collective_axis) return true;
     return command_.options().get("--" + axis).role() != Role::value;
   }
 
@@ -143,7 +139,7 @@ class AxisReader {
     } catch (const Error& error) {
       if (place.starts_with('-')) throw;
       std::string_view fault = error.what();
-      const std::string named = name == collective_axis ? "OP: " : fmt::format("--{}: ", name);
+      const std::string named = name == study::collective_axis ? "OP: " : fmt::format("--{}: ", name);
       if (fault.starts_with(named)) fault.remove_prefix(named.size());
       throw Error(error.code(), error.kind(), fmt::format("{}: {}", place, fault));
     }
@@ -151,7 +147,7 @@ class AxisReader {
 
   /// Lets the option say what it has against a value.
   void check_value(const std::string& name, const std::string& value) {
-    if (is_edit(name)) {
+    if (study::is_edit(name)) {
       static_cast<void>(sim::parse_platform_edit(fmt::format("{}={}", name, value)));
       return;
     }
@@ -171,7 +167,7 @@ void read_arguments(const Command& options, const std::vector<std::string>& argu
       if (options.find("OP") == nullptr) {
         bad_input("option", "unexpected argument '{}'; options of {} follow the command", argument, options.name());
       }
-      reader.option(collective_axis, argument, "OP");
+      reader.option(study::collective_axis, argument, "OP");
       continue;
     }
     const std::size_t end = is_long ? std::min(argument.find('='), argument.size()) : 2;
@@ -203,36 +199,13 @@ std::vector<std::string> split_edits(const std::string& text) {
   return edits;
 }
 
-/// The variables of HCCL that are set change what points give; they are inputs like others.
-void add_environment(Json& inputs) {
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::string name(text.substr(0, text.find('=')));
-    if (!is_variable(name) || name.size() == text.size()) continue;
-    if (name == "RANK_TABLE_FILE" && name.size() + 1 == text.size()) continue;
-    inputs[name] = text.substr(name.size() + 1);
-  }
-}
-
-/// Hashes of files, each read once.
-class FileHashes {
- public:
-  const std::string& of(const std::string& path) {
-    const auto [hash, added] = hashes_.try_emplace(path);
-    if (added) hash->second = study::content_hash_of_file(path);
-    return hash->second;
-  }
-
- private:
-  std::map<std::string, std::string> hashes_;
-};
-
 }  // namespace
 
-SweepGrid read_grid(const std::string& command, const std::vector<std::string>& arguments, const std::string& config) {
+study::SweepGrid read_grid(const std::string& command, const std::vector<std::string>& arguments,
+                           const std::string& config) {
   std::vector<ConfigEntry> entries;
   if (!config.empty()) entries = read_config_file(config);
-  SweepGrid sweep{command, {}};
+  study::SweepGrid sweep{.command = command, .version = std::string(version())};
   for (const ConfigEntry& entry : entries) {
     if (sweep.command.empty()) sweep.command = entry.section;
     if (!entry.section.empty() && entry.section != sweep.command) {
@@ -244,6 +217,10 @@ SweepGrid read_grid(const std::string& command, const std::vector<std::string>& 
               "no command to sweep; give run or collective behind the database, or --config with such a section");
   }
   const std::unique_ptr<PointCommand> point = PointCommand::make(sweep.command);
+  sweep.platform = point->platform();
+  for (const auto& option : point->options().options()) {
+    if (option->role() == Role::reads_file) sweep.files.insert(option->key());
+  }
   AxisReader of_file(*point, sweep.grid);
   for (const ConfigEntry& entry : entries) {
     const std::string place = fmt::format("{}: {}", entry.place, entry.key);
@@ -256,46 +233,12 @@ SweepGrid read_grid(const std::string& command, const std::vector<std::string>& 
   AxisReader of_command_line(*point, sweep.grid);
   read_arguments(point->options(), arguments, of_command_line);
   const auto& axes = sweep.grid.axes();
-  const bool named =
-      std::any_of(axes.begin(), axes.end(), [](const study::Axis& axis) { return axis.name == collective_axis; });
+  const bool named = std::any_of(axes.begin(), axes.end(),
+                                 [](const study::Axis& axis) { return axis.name == study::collective_axis; });
   if (sweep.command == "collective" && !named) {
     bad_input("option", "no collective; give allreduce, allgather, … behind `collective`");
   }
   return sweep;
-}
-
-std::vector<study::Point> points_of(const SweepGrid& sweep) {
-  const std::unique_ptr<PointCommand> defaults = PointCommand::make(sweep.command);
-  std::set<std::string> file_options{"RANK_TABLE_FILE"};
-  for (const auto& option : defaults->options().options()) {
-    if (option->role() == Role::reads_file) file_options.insert(option->key());
-  }
-  FileHashes hashes;
-  std::map<std::string, std::string> platforms;  // as given -> path
-  std::vector<study::Point> points;
-  std::set<std::string> ids;
-  const std::size_t size = sweep.grid.size();
-  for (std::size_t i = 0; i < size; ++i) {
-    study::Point point{.command = sweep.command, .inputs = Json::object(), .version = std::string(version())};
-    for (const auto& [name, value] : sweep.grid.at(i)) point.inputs[name] = value;
-    add_environment(point.inputs);
-    const auto given = point.inputs.value("platform", defaults->platform()).get<std::string>();
-    const auto [platform, added] = platforms.try_emplace(given);
-    if (added) platform->second = find_platform(given);
-    point.files["platform"] = platform->second;
-    point.group = platform->second;
-    for (const auto& [name, value] : point.inputs.items()) {
-      const auto text = value.get<std::string>();
-      if (is_edit(name)) point.group += fmt::format("\n{}={}", name, text);
-      if (name != "platform" && file_options.contains(name) && std::filesystem::is_regular_file(text)) {
-        point.files[name] = text;
-      }
-    }
-    for (const auto& [name, path] : point.files) point.hashes[name] = hashes.of(path);
-    point.id = study::point_id(point);
-    if (ids.insert(point.id).second) points.push_back(std::move(point));
-  }
-  return points;
 }
 
 }  // namespace hcclsim::cli

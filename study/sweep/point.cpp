@@ -91,6 +91,46 @@ std::string point_id(const Point& point) {
   return content_hash(identity.dump());
 }
 
+void require_unchanged(const Point& point, const std::string& input) {
+  const std::string& path = point.files.at(input);
+  if (content_hash_of_file(path) == point.hashes.at(input)) return;
+  bad_input("sweep", "{}: has changed since the sweep began; give the command again, which takes it as a new file",
+            path);
+}
+
+bool is_edit(const std::string& axis) { return axis.find('[') != std::string::npos || axis.starts_with("platform."); }
+
+bool is_variable(const std::string& axis) { return axis.starts_with("HCCL_") || axis == "RANK_TABLE_FILE"; }
+
+std::string command_line(const std::string& command, const Json& inputs) {
+  std::string variables;
+  std::string arguments;
+  for (const auto& [name, json] : inputs.items()) {
+    const auto value = json.get<std::string>();
+    if (is_variable(name)) {
+      variables += fmt::format("{}={} ", name, shell_word(value));
+    } else if (name == collective_axis) {
+      arguments.insert(0, " " + value);
+    } else if (is_edit(name)) {
+      arguments += fmt::format(" --set {}", shell_word(fmt::format("{}={}", name, value)));
+    } else if (value == "true") {
+      arguments += fmt::format(" --{}", name);
+    } else if (value != "false") {
+      arguments += fmt::format(" --{} {}", name, shell_word(value));
+    }
+  }
+  return fmt::format("{}hcclsim {}{}", variables, command, arguments);
+}
+
+std::string name_of_point(const Json& inputs, const std::vector<std::string>& axes) {
+  std::string name;
+  for (const std::string& axis : axes) {
+    if (!inputs.contains(axis)) continue;
+    name += fmt::format("{}{} {}", name.empty() ? "" : ", ", axis, inputs[axis].get<std::string>());
+  }
+  return name.empty() ? "the only point" : name;
+}
+
 Shard parse_shard(std::string_view text) {
   const std::size_t slash = text.find('/');
   const auto index = parse_count(text.substr(0, slash));

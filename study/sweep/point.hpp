@@ -32,6 +32,21 @@ struct Point {
 /// The name of a point: independent of the order of its inputs.
 [[nodiscard]] std::string point_id(const Point& point);
 
+/// Throws Error(bad_input, "sweep") if a file is no longer what names the point: a result of another file would be
+/// stored under this one's name. `input`: the one that names it.
+void require_unchanged(const Point& point, const std::string& input);
+
+/// The axis of the collective's name, which is no option of `collective` but an argument.
+inline constexpr const char* collective_axis = "collective";
+/// Whether an axis is an edit of the platform, such as link[hccs*].bandwidth, or an environment variable of HCCL.
+[[nodiscard]] bool is_edit(const std::string& axis);
+[[nodiscard]] bool is_variable(const std::string& axis);
+
+/// The command line that computes a point by itself.
+[[nodiscard]] std::string command_line(const std::string& command, const Json& inputs);
+/// "batch 64, split-by-size 80,20": what tells a point from the others.
+[[nodiscard]] std::string name_of_point(const Json& inputs, const std::vector<std::string>& axes);
+
 /// One of `count` parts of a sweep, from 1; points go to parts by their names, so the parts are about equal and every
 /// machine finds the same ones.
 struct Shard {

@@ -76,4 +76,19 @@ std::vector<RankedGroup> ranked(const std::vector<StoredPoint>& points, const st
   return groups;
 }
 
+std::vector<std::string> axes_of(const std::vector<StoredPoint>& points) {
+  std::vector<const Json*> inputs;
+  for (const StoredPoint& point : points) inputs.push_back(&point.inputs);
+  return varying_axes(inputs);
+}
+
+std::vector<std::string_view> columns_in_use(const std::vector<StoredPoint>& points) {
+  std::vector<std::string_view> columns(figure_columns.begin(), figure_columns.end());
+  std::erase_if(columns, [&](std::string_view column) {
+    return std::none_of(points.begin(), points.end(),
+                        [&](const StoredPoint& point) { return point.figure(column).has_value(); });
+  });
+  return columns;
+}
+
 }  // namespace hcclsim::study

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,5 +35,10 @@ struct RankedGroup {
 /// The groups in the order of their first points that have the figure; each by its default if no criterion is given.
 [[nodiscard]] std::vector<RankedGroup> ranked(const std::vector<StoredPoint>& points,
                                               const std::optional<Criterion>& criterion);
+
+/// The axes that differ between points.
+[[nodiscard]] std::vector<std::string> axes_of(const std::vector<StoredPoint>& points);
+/// Figures that some point has.
+[[nodiscard]] std::vector<std::string_view> columns_in_use(const std::vector<StoredPoint>& points);
 
 }  // namespace hcclsim::study

@@ -40,6 +40,16 @@ GUARDED_HEADERS = [
     ),
 ]
 
+# The command parses and prints; what simulates, executes or starts processes is in study/ and below.
+CLI_FORBIDDEN = re.compile(
+    r"hccl/(runtime|execute|verify|training)/|sim/network/|base/child_process\.hpp$|study/on_platform\.hpp$"
+)
+# Files of `run` and `tune` that have not moved yet.
+CLI_UNMOVED = re.compile(
+    r"cli/(commands/(run|tune)|comparisons|draw/timeline|experiment|numerics_run|print/run_report|run_explanation"
+    r"|run_simulation|tune_simulations)\.[ch]pp$"
+)
+
 MAX_SOURCE_LINES = 500
 SOURCE_SUFFIXES = (".cpp", ".hpp", ".py", ".sh", ".cmake")
 MAX_README_LINES = 40
@@ -70,6 +80,8 @@ def check_include(path, quote, header, exists):
     if not exists(header):
         return f'"{header}" is not a path from the root of the repository'
     source, target = folder_of(path), folder_of(header)
+    if source == "cli" and CLI_FORBIDDEN.match(header) and not CLI_UNMOVED.match(path):
+        return f'"{header}": cli parses and prints only; what simulates or starts processes is in study'
     if source is None or source == target:
         return None
     if target is None:

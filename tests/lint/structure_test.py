@@ -69,6 +69,17 @@ class StructureTest(unittest.TestCase):
             ],
         )
 
+    def test_command_that_simulates(self):
+        files = {"cli/README.md": "map\n", "base/child_process.hpp": "", "hccl/runtime/runtime.hpp": ""}
+        include = '#include "hccl/runtime/runtime.hpp"\n'
+        said = '"hccl/runtime/runtime.hpp": cli parses and prints only; what simulates or starts processes is in study'
+        self.assertEqual(self.problems({**files, "cli/commands/run.cpp": include}), [])
+        self.assertEqual(
+            self.problems({**files, "cli/print/run.cpp": include}), [f"cli/print/run.cpp:1: {said}"]
+        )
+        found = self.problems({**files, "cli/commands/sweep.cpp": '#include "base/child_process.hpp"\n'})
+        self.assertEqual(len(found), 1)
+
     def test_include_is_no_path_from_the_root(self):
         found = self.problems({"sim/network/network.cpp": '#include "network.hpp"\n'})
         self.assertEqual(found, ['sim/network/network.cpp:1: "network.hpp" is not a path from the root of the repository'])

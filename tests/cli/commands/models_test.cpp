@@ -1,6 +1,6 @@
 // `hcclsim models`: its tables against the library, and its refusals.
 
-#include "cli/commands/models.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/html/html_report.hpp"
+
+/// The commands of `hcclsim`, one file each: it declares the options, and says what is done with them. They print to
+/// standard output and throw Error.
+namespace hcclsim::cli {
+
+class Command;
+
+/// `calibrate`: link speeds of a platform fitted to measured communication times.
+void add_calibrate_command(Command& app);
+/// `collective`: measures a collective as HCCL's test tool hccl_test does, with its options and its table.
+void add_collective_command(Command& app);
+/// Makes a command do what `collective` does, and write its report where `html` says when it is called; null: none.
+void set_up_collective(Command& command, const std::shared_ptr<const HtmlReport>& html);
+/// `models list | show`: the networks, their layers, parameters, gradients in production order and kernels as launched.
+void add_models_command(Command& app);
+/// `platform list | show | check | generate`: the platform files, what they hold, what is wrong with them, new ones.
+void add_platform_command(Command& app);
+/// `ranktable check | generate`.
+void add_rank_table_command(Command& app);
+/// `report`: what another command finds, as one HTML file to look at, to print and to send. `report run` and its like
+/// take all that the command takes, print what it prints and write the file besides. `command_line`: the command as it
+/// was given, for a shell.
+void add_report_command(Command& app, const std::string& command_line);
+/// `schedule`: schedules of collectives as files (docs/formats.md), and its sub-commands: how a file is made, what each
+/// rank does, its proof (docs/checker.md), its time, its difference from another, its execution on real data.
+void add_schedule_command(Command& app);
+void add_schedule_generate(Command& schedule);
+void add_schedule_show(Command& schedule);
+void add_schedule_check(Command& schedule);
+void add_schedule_time(Command& schedule);
+void add_schedule_diff(Command& schedule);
+void add_schedule_run(Command& schedule);
+/// `sweep`: many runs or collectives, their results in a database: computed here or on a cluster that Slurm manages,
+/// and shown.
+void add_sweep_command(Command& app);
+void add_sweep_run_command(Command& sweep);
+void add_sweep_show_commands(Command& sweep);
+void add_sweep_submit_commands(Command& sweep);
+
+}  // namespace hcclsim::cli

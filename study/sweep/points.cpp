@@ -1,0 +1,69 @@
+#include "study/sweep/points.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace hcclsim::study {
+namespace {
+
+/// The variables of HCCL that are set change what points give; they are inputs like others.
+void add_environment(Json& inputs) {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::string name(text.substr(0, text.find('=')));
+    if (!is_variable(name) || name.size() == text.size()) continue;
+    if (name == "RANK_TABLE_FILE" && name.size() + 1 == text.size()) continue;
+    inputs[name] = text.substr(name.size() + 1);
+  }
+}
+
+/// Hashes of files, each read once.
+class FileHashes {
+ public:
+  const std::string& of(const std::string& path) {
+    const auto [hash, added] = hashes_.try_emplace(path);
+    if (added) hash->second = content_hash_of_file(path);
+    return hash->second;
+  }
+
+ private:
+  std::map<std::string, std::string> hashes_;
+};
+
+}  // namespace
+
+std::vector<Point> points_of(const SweepGrid& sweep,
+                             const std::function<std::string(const std::string& name)>& find_platform) {
+  FileHashes hashes;
+  std::map<std::string, std::string> platforms;  // as given -> path
+  std::vector<Point> points;
+  std::set<std::string> ids;
+  const std::size_t size = sweep.grid.size();
+  for (std::size_t i = 0; i < size; ++i) {
+    Point point{.command = sweep.command, .inputs = Json::object(), .version = sweep.version};
+    for (const auto& [name, value] : sweep.grid.at(i)) point.inputs[name] = value;
+    add_environment(point.inputs);
+    const auto given = point.inputs.value("platform", sweep.platform).get<std::string>();
+    const auto [platform, added] = platforms.try_emplace(given);
+    if (added) platform->second = find_platform(given);
+    point.files["platform"] = platform->second;
+    point.group = platform->second;
+    for (const auto& [name, value] : point.inputs.items()) {
+      const auto text = value.get<std::string>();
+      if (is_edit(name)) point.group += fmt::format("\n{}={}", name, text);
+      const bool names_file = name == "RANK_TABLE_FILE" || sweep.files.contains(name);
+      if (name != "platform" && names_file && std::filesystem::is_regular_file(text)) point.files[name] = text;
+    }
+    for (const auto& [name, path] : point.files) point.hashes[name] = hashes.of(path);
+    point.id = point_id(point);
+    if (ids.insert(point.id).second) points.push_back(std::move(point));
+  }
+  return points;
+}
+
+}  // namespace hcclsim::study
