@@ -16,7 +16,7 @@ namespace hcclsim::hccl {
 ///
 /// L4: every byte of the result holds what the collective asks for (contract.hpp), and nobody reads bytes that were
 /// never written or reduces bytes of different places of the payload. Kinds of findings: "undefined", "offset",
-/// "contribution"; of a barrier, "barrier" (barrier.hpp).
+/// "contribution"; of a barrier, "barrier" (program/barrier.hpp).
 ///
 /// L5: the shape of the trees. Kinds of findings: "ranks-differ", "order-changed". Empty if L4 has findings.
 [[nodiscard]] std::optional<ReductionOrder> check_meaning(const TaskProgram& program, const CheckOptions& options,
