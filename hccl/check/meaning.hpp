@@ -14,8 +14,8 @@ namespace hcclsim::hccl {
 /// Levels L4 and L5, for a program that completes. One run is done with symbols instead of numbers: every byte holds a
 /// tree of contributions. Without races, all runs give the same result.
 ///
-/// L4: every byte of the result holds what the collective asks for (contract.hpp), and nobody reads bytes that were
-/// never written or reduces bytes of different places of the payload. Kinds of findings: "undefined", "offset",
+/// L4: every byte of the result holds what the collective asks for (contract.hpp), and no task reads bytes that were
+/// never written or reduces bytes from different places of the payload. Kinds of findings: "undefined", "offset",
 /// "contribution"; of a barrier, "barrier" (program/barrier.hpp).
 ///
 /// L5: the shape of the trees. Kinds of findings: "ranks-differ", "order-changed". Empty if L4 has findings.

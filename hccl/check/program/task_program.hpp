@@ -40,7 +40,7 @@ struct TaskProgram : Operation {
   Bytes ccl = 0;
   std::uint32_t queues = 1;
   std::uint32_t notifies = 0;
-  Rank period = 0;                  ///< so many ranks are unrolled; rank x is the image of rank x % period
+  Rank period = 0;                  ///< number of ranks that are unrolled; rank x is the image of rank x % period
   std::vector<std::string> stages;  ///< names; those of the second window follow those of the first
   std::vector<ProgramTask> tasks;
   std::vector<Movement> movements;

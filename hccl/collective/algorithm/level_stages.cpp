@@ -94,7 +94,7 @@ constexpr std::array rows{
     Row{Algorithm::nb, Collective::allreduce, add_in_turn<nb_reduce_scatter_stages, nb_all_gather_stages>},
     Row{Algorithm::nb, Collective::reduce_scatter, add_in_turn<nb_reduce_scatter_stages>},
     Row{Algorithm::nb, Collective::allgather, add_in_turn<nb_all_gather_stages>},
-    // With a root; of several rings one works.
+    // With a root; only one of several rings works.
     Row{Algorithm::ring, Collective::broadcast, add_rooted<ring_broadcast>},
     Row{Algorithm::ring, Collective::reduce, add_rooted<ring_reduce>},
     Row{Algorithm::ring, Collective::scatter, add_rooted<ring_scatter>},
