@@ -2,9 +2,10 @@
 
 #include <cstdint>
 
-/// Random numbers by counter ("ctrgen v1"): every number is a function of (seed, stream, index), so that whoever needs
-/// one computes it, in any order and on any thread. Streams keep uses apart: those from 0 on are of weights, those from
-/// 1000000 on of synthetic data (models/data/synthetic.hpp); each further use begins at a multiple of 2^48 of its own.
+/// Random numbers by counter ("ctrgen v1"): every number is a function of (seed, stream, index), so it can be computed
+/// when it is needed, in any order and on any thread. Different uses have different streams: from 0 on for weights,
+/// from 1000000 on for synthetic data (models/data/synthetic.hpp); every further use begins at its own multiple of
+/// 2^48.
 namespace hcclsim {
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).

@@ -138,7 +138,7 @@ void write_integer(std::string& text, Integer value) {
   text.append(digits.data(), written.ptr);
 }
 
-/// Writes values one behind the other.
+/// Writes values one after the other.
 class Writer {
  public:
   explicit Writer(std::optional<unsigned> indent) : indent_(indent) {}

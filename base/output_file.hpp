@@ -5,7 +5,7 @@
 
 /// Files appear whole or not at all: contents go to a file without a name in the target's folder, which takes the
 /// target's place when all is written; a process that is killed leaves nothing. (A file system without such files gets
-/// a temporary name instead.) Opening early, before a long simulation, tells at once that a path cannot be written.
+/// a temporary name instead.) If a path cannot be written, opening early, before a long simulation, shows it at once.
 namespace hcclsim {
 
 class OutputFile {

@@ -45,7 +45,7 @@ template <typename Number>
 /// have (those of XML 1.0: no control character but tab and line ends); else 0.
 [[nodiscard]] std::size_t character_bytes(std::string_view text);
 
-/// `text`, which may be anything, for a message: bytes that are no character, tabs and line ends as \xNN, what is
+/// `text`, which may be anything, for a message: bytes that are not characters, tabs and line ends as \xNN, what is
 /// beyond `most` bytes as "…".
 [[nodiscard]] std::string printable(std::string_view text, std::size_t most = 200);
 

@@ -23,8 +23,8 @@ bool add_findings(CheckReport& report, std::string level, const Findings& findin
   return findings.empty();
 }
 
-/// The levels from L0 on; `form` has what unrolling found. With a rotation the program is that of the ranks that stand
-/// for all.
+/// Checks the levels from L0 on; `form` has the findings of unrolling. With a rotation, the program is that of the
+/// ranks that stand for all.
 void check_levels(const TaskProgram& program, const Rotation* rotation, const CheckOptions& options, Findings& form,
                   CheckReport& report) {
   if (form.empty()) check_form(program, options, form);

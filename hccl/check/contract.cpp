@@ -6,7 +6,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Steps until one becomes `ranks`, at most `times` as many in each.
+/// Steps until one has become `ranks`, if the number grows at most by the factor `times` in each step.
 std::uint32_t steps_to(Rank ranks, std::uint64_t times) {
   if (times < 2) return 0;
   std::uint32_t steps = 0;
@@ -130,8 +130,8 @@ Bytes Contract::least_sent() const {
   const BlockCounts& counts = operation_.counts;
   switch (operation_.collective) {
     case Collective::allreduce:
-      // Of every byte: before the first rank has the whole reduction, each other rank has sent its contribution; after
-      // that each of them still has to get something. So 2(p−1) times in all, by p ranks.
+      // For every byte: before the first rank has the whole reduction, each other rank has sent its contribution; after
+      // that, each of them still has to receive something. So every byte is sent 2(p−1) times in all, by p ranks.
       return ratio_up(all, 2 * (ranks - 1), ranks);
     case Collective::reduce_scatter: {
       // What a rank contributes to the blocks of others must leave it.

@@ -6,8 +6,8 @@
 
 #include "hccl/schedule/operation.hpp"
 
-/// What each collective starts from and has to reach, in one place. The *contribution* of a rank is what it holds in
-/// the beginning: in place in `output`, otherwise in `input`. All other memory holds nothing.
+/// What each collective starts from and has to reach. The *contribution* of a rank is what it holds in the beginning:
+/// in `output` if the collective is in place, otherwise in `input`. All other memory holds nothing.
 ///
 ///     collective       starts from                    has to reach
 ///     allreduce        everybody: all bytes           everybody: the reduction of all
@@ -21,8 +21,8 @@
 ///     send-recv        everybody: all blocks          the same; without counts: the block of the rank before
 ///     barrier          nothing                        no bytes: nobody ends before everybody has begun
 ///
-/// Where bytes lie among all blocks is their *place* in a contribution, whatever buffer holds them; in alltoall and
-/// send-recv it is where they lie in the sender's buffer.
+/// The *place* of bytes in a contribution is their offset among all blocks, whatever buffer holds them; in alltoall and
+/// send-recv it is their offset in the sender's buffer.
 namespace hcclsim::hccl {
 
 /// Bytes offset … offset+length of a buffer hold the bytes from `place` on of the contribution of one rank, or of the
@@ -45,7 +45,7 @@ class Contract {
 
   /// What a rank holds in the beginning.
   [[nodiscard]] std::vector<Holding> initial(Rank rank) const;
-  /// What it must hold in the end, in `output`; whatever else it holds is of no interest.
+  /// What a rank must hold in the end, in `output`; what it holds elsewhere does not matter.
   [[nodiscard]] std::vector<Holding> required(Rank rank) const;
 
   /// All ranks must hold the same in the end.
@@ -54,13 +54,15 @@ class Contract {
   /// Bytes that at least one rank must send, and bytes that at least one must reduce, whatever the schedule.
   [[nodiscard]] Bytes least_sent() const;
   [[nodiscard]] Bytes least_reduced() const;
-  /// Steps that any schedule needs in which a rank sends to at most `out` others in one step and gets from at most `in`
-  /// others. In each step at most 1 + out times as many ranks get to know bytes of one rank; and, seen from the end, at
-  /// most 1 + in times as many ranks have a share in what one rank gets.
+  /// The least number of steps of any schedule in which a rank sends to at most `out` others and receives from at most
+  /// `in` others in one step. In each step, the number of ranks that have bytes of a given rank grows at most by the
+  /// factor 1 + out; and, seen from the end, the number of ranks that contribute to what a given rank gets grows at
+  /// most by the factor 1 + in.
   [[nodiscard]] std::uint32_t least_steps(std::uint32_t out, std::uint32_t in) const;
 
  private:
-  /// Ranks that need bytes of one rank, and ranks of which one needs bytes: the most there are, itself included.
+  /// The largest number of ranks that need bytes of one rank, and the largest number of ranks whose bytes one rank
+  /// needs, itself included.
   struct Spread {
     Rank receivers = 1;
     Rank senders = 1;
@@ -70,12 +72,13 @@ class Contract {
 
   [[nodiscard]] Buffer start() const { return operation_.in_place ? Buffer::output : Buffer::input; }
   [[nodiscard]] Bytes bytes(std::uint64_t elements) const { return elements * size_of(operation_.type); }
-  /// Where a block lies among all.
+  /// Offset of a block among all blocks.
   [[nodiscard]] Bytes place_of(Rank block) const;
   /// Blocks from all ranks.
   [[nodiscard]] std::vector<Holding> gathered(Rank rank) const;
   [[nodiscard]] std::vector<Holding> exchanged(Rank rank) const;
-  /// Block `block` of a buffer of `rank` that holds all blocks or the rank's own; without `place` and `only`.
+  /// Block `block` in a buffer of `rank`, which holds all blocks or only the rank's own; `place` and `only` are not
+  /// filled in.
   [[nodiscard]] Holding block(Buffer buffer, Rank rank, Rank block) const;
 
   const Operation& operation_;

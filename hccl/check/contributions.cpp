@@ -40,7 +40,8 @@ Contributions::Tree Contributions::reduce(Tree a, Tree b) {
 std::vector<std::uint64_t> Contributions::multiplicities(Tree tree) const {
   std::vector<std::uint64_t> of_ranks(ranks_, 0);
   if (tree < first_rank) return of_ranks;
-  // From the root down: a tree has a larger number than its sides, so that it is complete when it is the largest left.
+  // From the root down: a tree has a larger number than its sides, so its count is final when it is the largest tree
+  // left.
   std::unordered_map<Tree, std::uint64_t> times{{tree, 1}};
   std::priority_queue<Tree> left;
   left.push(tree);

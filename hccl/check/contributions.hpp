@@ -10,8 +10,8 @@
 namespace hcclsim::hccl {
 
 /// What a byte holds, as a tree: the contribution of a rank, or the reduction of two trees. Equal trees have the same
-/// number; the sides of a reduction may change places, since sum, prod, max and min commute bit for bit (but not
-/// associate).
+/// number. The two sides of a reduction may be exchanged, because sum, prod, max and min are commutative bit for bit
+/// (but not associative).
 class Contributions {
  public:
   using Tree = std::uint32_t;
@@ -23,7 +23,7 @@ class Contributions {
   [[nodiscard]] Tree of(Rank rank) const { return first_rank + rank; }
   [[nodiscard]] Tree reduce(Tree a, Tree b);
 
-  /// Most reductions that a contribution passes.
+  /// The largest number of reductions that a contribution passes.
   [[nodiscard]] std::uint32_t depth(Tree tree) const { return depths_[tree]; }
   /// Depends on the shape of the tree alone.
   [[nodiscard]] std::uint64_t signature(Tree tree) const { return signatures_[tree]; }

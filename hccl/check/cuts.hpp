@@ -6,10 +6,11 @@
 #include "hccl/check/findings.hpp"
 #include "hccl/check/program/task_program.hpp"
 
-/// Level L7 against the topology: what has to cross the borders of groups of ranks (servers, die pairs), and what does.
+/// Level L7 against the topology: which bytes have to cross the borders of groups of ranks (servers, die pairs), and
+/// which do.
 ///
-/// Of every byte of the payload, whatever the schedule: a group has to send what others need of its ranks'
-/// contributions (their reduction is one byte), and to get what its ranks need of others'.
+/// For every byte of the payload and every schedule: a group has to send what others need of its ranks' contributions
+/// (one byte if they are reduced), and has to receive what its ranks need of the others' contributions.
 ///
 ///     collective       out of a group                            into a group
 ///     allreduce        payload                                   payload
@@ -22,8 +23,9 @@
 ///     alltoall, send   blocks from its ranks to others           blocks from others to its ranks
 ///
 /// With more than one group, all groups together send at least the sum of these, and in an allreduce 2(G−1) payloads:
-/// before the first of G groups has all of a byte's reduction, each other group has sent its share; after that each of
-/// them still has to get something. Bytes divided by the speed of the border are a bound of the time.
+/// before the first of G groups has the whole reduction of a byte, each other group has sent its share; after that,
+/// each of them still has to receive something. Bytes divided by the speed of the border give a lower bound of the
+/// time.
 namespace hcclsim::hccl {
 
 struct GroupBytes {
@@ -31,16 +33,16 @@ struct GroupBytes {
   Bytes in = 0;
 };
 
-/// What has to leave and enter each group; `group` is that of each rank, numbered from 0.
+/// The bytes that have to leave and enter each group; `group` gives the group of each rank, numbered from 0.
 [[nodiscard]] std::vector<GroupBytes> least_crossing(const Operation& operation,
                                                      const std::vector<std::uint32_t>& group);
-/// What leaves and enters each group in the program.
+/// The bytes that leave and enter each group in the program.
 [[nodiscard]] std::vector<GroupBytes> crossing(const TaskProgram& program, const std::vector<std::uint32_t>& group);
 
-/// What has to cross a level at least, and how long that takes; `crossing` is left 0.
+/// The least bytes that have to cross a level, and how long that takes; `crossing` stays 0.
 [[nodiscard]] CutDistance least_of(const Operation& operation, const CutLevel& level);
 
-/// Adds the cuts of the options and the least time to what distances_of found.
+/// Adds the cuts of the options, and the least time, to the result of distances_of.
 void add_cuts(const TaskProgram& program, const CheckOptions& options, Distances& distances);
 
 }  // namespace hcclsim::hccl

@@ -5,9 +5,9 @@
 
 namespace hcclsim::hccl {
 
-/// Level L7, for a program that completes: steps and bytes, and the least that any schedule can do with (Contract),
-/// given that all ranks can reach each other. Steps are transfers that wait for each other, of a barrier posts; the
-/// bound supposes that a rank takes part in as many transfers of one step as it does here at most.
+/// Level L7, for a program that completes: its steps and bytes, and the least that any schedule needs (Contract) if all
+/// ranks can reach each other. Steps are transfers that wait for each other, or posts in a barrier. The bound assumes
+/// that a rank takes part in no more transfers per step than it does here at most.
 [[nodiscard]] Distances distances_of(const TaskProgram& program);
 
 }  // namespace hcclsim::hccl

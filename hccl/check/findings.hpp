@@ -10,8 +10,8 @@
 #include "base/units.hpp"
 #include "hccl/schedule/walk.hpp"
 
-/// What the checker says about a schedule: for each level a list of findings for people, with ranks, tasks and bytes
-/// for programs.
+/// What the checker reports about a schedule: for each level a list of findings, with messages for people, and ranks,
+/// tasks and bytes for programs.
 namespace hcclsim::hccl {
 
 /// A task by its place: number within its queue, over all stages, from 0.
@@ -36,12 +36,12 @@ struct Finding {
   std::vector<RankBytes> bytes{};
 };
 
-/// Findings of one level: all are counted, the first few are kept.
+/// Findings of one level: all are counted, but only the first few are kept.
 class Findings {
  public:
   explicit Findings(std::size_t most) : most_(most) {}
 
-  /// Counts one more; true if it is to be kept. Messages are made only for those.
+  /// Counts one more finding; true if it is to be kept. Messages are made only for findings that are kept.
   [[nodiscard]] bool wanted() { return ++count_ <= most_; }
   void keep(Finding finding) { kept_.push_back(std::move(finding)); }
 
@@ -55,7 +55,7 @@ class Findings {
   std::vector<Finding> kept_;
 };
 
-/// How the ranks fall into groups at one level of the topology, and how fast bytes can leave and enter each group.
+/// How the ranks are grouped at one level of the topology, and how fast bytes can leave and enter each group.
 struct CutLevel {
   std::string name;                  ///< "server"
   std::vector<std::uint32_t> group;  ///< of each rank
@@ -71,8 +71,8 @@ struct CheckOptions {
   /// Bytes of a rank's two communicator buffers: `ccl`, and scratch memory.
   std::optional<Bytes> ccl{};
   std::optional<Bytes> scratch{};
-  /// Tasks that a queue takes before the first of them is done; 0: any number. The host issues the tasks of a rank
-  /// stage by stage and queue after queue, and stops while the queue that comes next is full.
+  /// Number of tasks that a queue accepts before the first of them is done; 0: any number. The host issues the tasks of
+  /// a rank stage by stage and queue by queue, and stops while the next queue is full.
   std::uint32_t queue_depth = 0;
   /// Every rank must get the same bits.
   bool same_bits = true;
@@ -81,11 +81,12 @@ struct CheckOptions {
   /// L7: the levels of the topology, and the least time that a step takes on it.
   std::vector<CutLevel> cuts{};
   Seconds least_step = 0;
-  /// No level above L0 … L7 with this number is checked.
+  /// Number of the last level to be checked, 0 … 7.
   std::uint32_t last_level = 7;
-  /// From so many ranks on, one rank or server is checked in place of all if they are alike by rotation (symmetry.hpp).
+  /// From this number of ranks on, one rank or server is checked in place of all if they are equal up to rotation
+  /// (symmetry/symmetry.hpp).
   Rank rotation_from = 2048;
-  /// Findings of a level that are described; the others are counted.
+  /// Number of findings of a level that are described; further ones are only counted.
   std::size_t most_findings = 16;
 };
 
@@ -115,7 +116,7 @@ struct CutDistance {
   Seconds least_time = 0;
 };
 
-/// L7: what the schedule needs, and the least that any schedule of the collective can do with.
+/// L7: what the schedule needs, and the least that any schedule of the collective needs.
 struct Distances {
   std::uint32_t steps = 0;  ///< longest chain of transfers that wait for each other
   std::uint32_t least_steps = 0;
@@ -131,7 +132,7 @@ struct Distances {
 struct CheckReport {
   bool ok = false;
   std::string verdict;  ///< one sentence
-  /// The levels that were checked; those above a level that is not ok are left out where they would mean nothing.
+  /// The levels that were checked. Levels above one with findings are left out if their result would have no meaning.
   std::vector<LevelReport> levels{};
   std::optional<ReductionOrder> order{};
   std::optional<Distances> distances{};

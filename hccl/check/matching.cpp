@@ -65,7 +65,7 @@ void report_count(const TaskProgram& program, std::size_t slot, const Uses& uses
                  {odd}});
 }
 
-/// Queues that a stopped queue waits for, when a run is over.
+/// For a run that has stopped: which queues each stopped queue waits for.
 class WaitGraph {
  public:
   struct Edge {
@@ -107,7 +107,7 @@ class WaitGraph {
     }
   }
 
-  /// Next post, not yet done, of every notify that somebody waits for.
+  /// Finds, for every notify that is waited for, the next post that has not been done.
   void find_posts() {
     for (const std::uint32_t chain : stopped_) {
       const ProgramTask& task = task_of(chain);

@@ -20,7 +20,7 @@ using Tree = Contributions::Tree;
 using Content = hccl::Content<Tree>;
 using Piece = hccl::Piece<Tree>;
 
-/// Observes a run; carries contents along.
+/// Observes a run and tracks the contents of memory.
 class MeaningSearch {
  public:
   MeaningSearch(const TaskProgram& program, const Contract& contract, Findings& findings)
@@ -145,7 +145,7 @@ bool is_right(const Piece& piece, const Holding& holding, Contributions& contrib
          of_right_ranks(content.tree, holding, contributions) && content.shift == holding.shift();
 }
 
-/// What is wrong with a piece of the result that is not right. Takes time: it counts the contributions of every rank.
+/// What is wrong with a wrong piece of the result. This is slow: it counts the contributions of every rank.
 std::string problem_of(const Piece& piece, const Holding& holding, Contributions& contributions) {
   const Content& content = piece.content;
   if (content.tree == Contributions::undefined) return "hold nothing";

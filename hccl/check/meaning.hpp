@@ -11,19 +11,20 @@
 
 namespace hcclsim::hccl {
 
-/// Levels L4 and L5, for a program that completes. Symbols instead of numbers go through one run of it: every byte
-/// holds a tree of contributions. Without races all runs leave the same.
+/// Levels L4 and L5, for a program that completes. One run is done with symbols instead of numbers: every byte holds a
+/// tree of contributions. Without races, all runs give the same result.
 ///
-/// L4: every byte of the result holds what the collective asks for (contract.hpp), and nobody reads bytes that were
-/// never written or reduces bytes of different places of the payload. Kinds of findings: "undefined", "offset",
-/// "contribution"; of a barrier, "barrier" (barrier.hpp).
+/// L4: every byte of the result holds what the collective asks for (contract.hpp), and no task reads bytes that were
+/// never written or reduces bytes from different places of the payload. Kinds of findings: "undefined", "offset",
+/// "contribution"; of a barrier, "barrier" (program/barrier.hpp).
 ///
 /// L5: the shape of the trees. Kinds of findings: "ranks-differ", "order-changed". Empty if L4 has findings.
 [[nodiscard]] std::optional<ReductionOrder> check_meaning(const TaskProgram& program, const CheckOptions& options,
                                                           Findings& meaning, Findings& order);
 
-/// What bytes hold in place of `holding`, for messages: "hold the contribution of rank 3 not at all, …" of the number
-/// of contributions of every rank; "hold bytes 0+64 of the reduction, not 64+64" of bytes from places `shift` further.
+/// What bytes hold in place of `holding`, for messages. wrong_multiplicities: "hold the contribution of rank 3 not at
+/// all, …", from the number of contributions of every rank. The other one: "hold bytes 0+64 of the reduction, not
+/// 64+64", for bytes that come from places `shift` further.
 [[nodiscard]] std::string wrong_multiplicities(const std::vector<std::uint64_t>& counts, const Holding& holding);
 [[nodiscard]] std::string wrong_place(Bytes begin, Bytes length, std::int64_t shift, const Holding& holding);
 

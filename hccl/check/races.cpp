@@ -22,7 +22,7 @@ struct Event {
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-/// Two events without an order, as far as the clocks know.
+/// Two events that the clocks do not order.
 struct Suspect {
   Event first;
   Event second;  // chain no_chain: the end of the rank that owns the bytes
@@ -37,7 +37,7 @@ struct History {
   std::vector<Event> more_reads;
 };
 
-/// Observes a run; collects suspects.
+/// Observes a run and collects suspects.
 class RaceSearch {
  public:
   RaceSearch(const TaskProgram& program, const std::vector<std::vector<Bytes>>& borders,
@@ -150,7 +150,7 @@ class RaceSearch {
         return;
       }
     }
-    // What does not fit comes up again once those before it are cleared.
+    // Suspects that do not fit are found again in a later round, when earlier ones have been cleared.
     constexpr std::size_t most_suspects = 65536;
     if (suspects_.size() < most_suspects) suspects_.push_back(made);
   }
@@ -222,9 +222,9 @@ void check_races(const TaskProgram& program, Findings& matching, Findings& races
   const std::vector<std::vector<Bytes>> borders = access_borders(program);
   const Reporter reporter(program);
   std::vector<std::uint32_t> followed;
-  // A suspect whose first chain everybody follows is a race. Others may be ordered by a detour that the clocks do not
-  // follow: the search is repeated with some of their chains followed by all, until there is a race or no suspect.
-  // Every round follows at least one chain more, so it ends.
+  // A suspect whose first chain is followed by all chains is a race. Other suspects may be ordered through chains that
+  // the clocks do not follow. So the search is repeated with some of their chains followed by all, until there is a
+  // race or no suspect. Every round follows at least one more chain, so the search ends.
   constexpr std::size_t chains_per_round = 256;
   for (bool decided = false; !decided;) {
     RaceSearch search(program, borders, followed);

@@ -10,8 +10,8 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// The order shows in the result: sums and products of floating-point numbers. Integers wrap around, which is exact,
-/// and of a maximum only the sign of a zero and the payload of a NaN depend on it.
+/// Whether the result depends on the order: true for sums and products of floating-point numbers. Integers wrap around,
+/// which is exact; in a maximum only the sign of a zero and the payload of a NaN depend on the order.
 bool rounds(const Operation& operation) {
   const bool floating = operation.type == DataType::fp16 || operation.type == DataType::bf16 ||
                         operation.type == DataType::fp32 || operation.type == DataType::fp64;

@@ -9,7 +9,7 @@
 /// Level L5, from what the results of the ranks hold.
 namespace hcclsim::hccl {
 
-/// Collects the pieces of all results, rank by rank, and within a rank by their place.
+/// Collects the pieces of all results, rank by rank, and within a rank in the order of their places.
 class OrderCollector {
  public:
   /// `alike`: all ranks must get the same (Contract::all_end_alike).
@@ -19,7 +19,7 @@ class OrderCollector {
   void next_rank() { ++ranks_; }
   /// A piece with one tree, of this signature and depth.
   void piece(Bytes begin, Bytes length, std::uint64_t signature, std::uint32_t additions);
-  /// A rank that was to get the same as the others has reduced it in another order.
+  /// To be called if a rank that must get the same result as the others has reduced it in another order.
   void ranks_differ() { same_ = false; }
 
   /// If all ranks got the same, the signature is that of rank 0.

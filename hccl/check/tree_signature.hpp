@@ -5,8 +5,8 @@
 #include "base/counter_random.hpp"
 #include "base/units.hpp"
 
-/// Signatures of trees of reduction and of what buffers hold: equal for equal ones, and hardly ever for others. They do
-/// not depend on how trees are numbered.
+/// Signatures of trees of reduction and of the contents of buffers: equal things have equal signatures, and different
+/// things hardly ever have. They do not depend on how trees are numbered.
 namespace hcclsim::hccl {
 
 /// Of the contribution of a rank.

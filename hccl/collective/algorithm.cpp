@@ -41,13 +41,13 @@ struct Row {
   Build build;
 };
 
-/// Of builders that know neither servers nor several rings.
+/// For builders that know neither servers nor several rings.
 template <Schedule (*build)(const Operation&, bool inline_reduce)>
 Schedule flat(const Operation& operation, const AlgorithmSetting& setting) {
   return build(operation, setting.inline_reduce);
 }
 
-/// Of those that do not reduce.
+/// For builders that do not reduce.
 template <Schedule (*build)(const Operation&)>
 Schedule flat(const Operation& operation, const AlgorithmSetting& /*setting*/) {
   return build(operation);

@@ -33,15 +33,15 @@ enum class Algorithm : std::uint8_t {
 /// "auto", "ring", "multi-ring", …
 [[nodiscard]] std::string_view name_of(Algorithm algorithm);
 
-/// Inverse of name_of for an algorithm of the collective, or auto; also of the short names "hd" and, of an allreduce,
-/// "mesh" (two-shot). Throws Error(bad_input, "option") that lists the names.
+/// Inverse of name_of for an algorithm of the collective, or auto. Also accepts the short names "hd" and, for an
+/// allreduce, "mesh" (two-shot). Throws Error(bad_input, "option") that lists the names.
 [[nodiscard]] Algorithm parse_algorithm(Collective collective, std::string_view name);
 
-/// Those that the table has for a collective, in the order of the enumeration.
+/// The algorithms that the table has for a collective, in the order of the enumeration.
 [[nodiscard]] std::vector<Algorithm> algorithms_of(Collective collective);
 [[nodiscard]] bool has_algorithm(Collective collective, Algorithm algorithm);
 
-/// A level of a hierarchy: groups of the same size, of ranks or of groups of the level inside of it.
+/// A level of a hierarchy: groups of equal size, whose members are ranks or groups of the level below.
 struct HierarchyLevel {
   Rank size = 1;
   Algorithm algorithm = Algorithm::ring;
@@ -50,11 +50,11 @@ struct HierarchyLevel {
   bool inline_reduce = true;  ///< transfers of the level reduce on their way
 };
 
-/// Parses "2:ring,8:mesh,4:nhr": sizes and algorithms of levels, from the innermost on; the algorithm must do its part
-/// of a collective on that level (hierarchical.hpp). Throws Error(bad_input, "option").
+/// Parses "2:ring,8:mesh,4:nhr": sizes and algorithms of the levels, beginning with the innermost; only algorithms that
+/// work on a level are accepted (algorithm/hierarchical.hpp). Throws Error(bad_input, "option").
 [[nodiscard]] std::vector<HierarchyLevel> parse_levels(std::string_view text);
 
-/// Servers, or super-pods, that may differ in their numbers of ranks; ranks are numbered one after the other.
+/// Servers or super-pods that may differ in their numbers of ranks; ranks are numbered group by group.
 struct UnevenGroups {
   std::vector<Rank> sizes{};  ///< ranks in each; none if ranks are numbered otherwise
   bool inline_inside = true;  ///< transfers within a group reduce on their way
@@ -66,17 +66,17 @@ struct AlgorithmSetting {
   bool inline_reduce = true;  ///< all transfers reduce on their way
   /// Orders of all ranks, for algorithms of several rings.
   std::vector<std::vector<Rank>> rings{};
-  /// For algorithms that know them, from the innermost on: servers, and what is between them.
+  /// For algorithms that work in levels, beginning with the innermost: servers, and what is between them.
   std::vector<HierarchyLevel> levels{};
   UnevenGroups groups{};
 };
 
-/// The algorithm's schedule in the form that staging.hpp takes. Throws Error(bad_input, "algorithm") for an algorithm
-/// that the table does not have.
+/// The algorithm's schedule in the form that staging.hpp expects. Throws Error(bad_input, "algorithm") for an algorithm
+/// that the table does not have for the collective.
 [[nodiscard]] Schedule build_algorithm(Algorithm algorithm, const Operation& operation,
                                        const AlgorithmSetting& setting);
 
-/// Whether hierarchical has the algorithm for the collective on its outermost level.
+/// Whether `hierarchical` can use the algorithm for the collective on its outermost level.
 [[nodiscard]] bool has_outer(Collective collective, Algorithm outer);
 
 }  // namespace hcclsim::hccl

@@ -65,7 +65,7 @@ std::optional<FormulaTerms> bruck_terms(Collective collective, Rank ranks, doubl
   return phases({.steps = rounds, .bytes = share, .reduced = share}, allgather, collective);
 }
 
-/// Of an allreduce or one of its phases; of halving-doubling, NHR and NB also with a root.
+/// Terms of an allreduce or of one of its phases; for halving-doubling, NHR and NB also of collectives with a root.
 std::optional<FormulaTerms> phase_terms(std::string_view algorithm, Collective collective, Rank ranks, double payload,
                                         std::uint32_t rings) {
   const double others = ranks - 1.0;
@@ -87,8 +87,8 @@ std::optional<FormulaTerms> phase_terms(std::string_view algorithm, Collective c
   return std::nullopt;
 }
 
-/// Of an alltoall or a send-recv, or with a root: HCCL's formulas of ring broadcast, star and pairwise, for the others
-/// the sums of their steps, which are in the headers of the algorithms.
+/// Terms of an alltoall, a send-recv or a collective with a root: HCCL's formulas of ring broadcast, star and pairwise;
+/// for the others the sums of their steps, as in the headers of the algorithms.
 std::optional<FormulaTerms> other_terms(std::string_view algorithm, Collective collective, Rank ranks, double payload,
                                         std::uint32_t rings) {
   const bool broadcast = collective == Collective::broadcast;
@@ -147,7 +147,8 @@ Seconds terms_time(const FormulaTerms& terms, const LevelCosts& level, const dev
   return terms.steps * alpha_of(level, tasks, step) + terms.bytes / bandwidth + reducing;
 }
 
-/// What a level does of a collective over several, one after the other; the outermost does the collective itself.
+/// The parts of a collective over several levels that one level does, in their order; the outermost level does the
+/// collective itself.
 std::vector<Collective> parts_of(Collective collective, bool outermost) {
   using enum Collective;
   if (outermost) return {collective};
@@ -163,12 +164,12 @@ std::vector<Collective> parts_of(Collective collective, bool outermost) {
   }
 }
 
-/// With a root, of several rings one works.
+/// In a collective with a root, only one of several rings works.
 std::string_view name_on_level(Algorithm algorithm, Collective collective) {
   return name_of(algorithm == Algorithm::multi_ring && is_rooted(collective) ? Algorithm::ring : algorithm);
 }
 
-/// What a level of groups that span so many ranks, of groups that span `inside`, works on.
+/// The bytes that a level works on whose groups span `span` ranks and whose members span `inside` ranks.
 double bytes_of_level(const Operation& operation, std::uint64_t inside, std::uint64_t span) {
   const auto payload = static_cast<double>(operation.payload());
   if (operation.collective == Collective::alltoall) return payload;
@@ -202,7 +203,8 @@ FormulaTerms with_reductions(FormulaTerms terms) {
   return terms;
 }
 
-/// HCCL's formula of the allreduce; those of its phases are derived (ahc.hpp). Groups are super-pods, or servers.
+/// HCCL's formula of the allreduce; those of its phases are derived (algorithm/ahc.hpp). Groups are super-pods, or
+/// servers.
 std::optional<Formula> formula_of_ahc(const Operation& operation, const Topology& topology) {
   const bool pods = !topology.super_pods.empty();
   const std::vector<Rank> groups = pods ? topology.super_pod_sizes() : topology.server_sizes();
@@ -263,7 +265,7 @@ Rank first_of_largest(const std::vector<Rank>& sizes) {
   return std::accumulate(sizes.begin(), largest, Rank{0});
 }
 
-/// Number of the group with a position.
+/// Number of the group that contains a position.
 std::size_t group_of(Rank position, const std::vector<Rank>& sizes) {
   std::size_t group = 0;
   for (Rank end = 0; group < sizes.size() && (end += sizes[group]) <= position;) ++group;

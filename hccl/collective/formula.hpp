@@ -15,9 +15,9 @@
 #include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"
 
-/// HCCL's formulas of time (its documentation, coll_algo_intro): D = alpha + n·beta + n·gamma per step, with alpha what
-/// a step costs before its first byte flows, beta the time of a byte on the way and gamma that of reducing one, 0 if
-/// the transfer reduces. p ranks, n bytes of the whole payload:
+/// HCCL's formulas of time (its documentation, coll_algo_intro): D = alpha + n·beta + n·gamma per step. alpha is what a
+/// step costs before its first byte flows, beta the time of a byte on the way, and gamma the time of reducing a byte, 0
+/// if the transfer reduces. With p ranks and n bytes of the whole payload:
 ///
 ///     algorithm         reduce-scatter                allgather              allreduce
 ///     ring              (p−1)α + (p−1)/p·n(β+γ)       (p−1)α + (p−1)/p·nβ    both
@@ -27,13 +27,14 @@
 ///     halving-doubling  log p·α + (p−1)/p·n(β+γ)      log p·α + (p−1)/p·nβ   both (p = 2^k)
 ///     NHR, NB           ⌈log p⌉α + (p−1)/p·n(β+γ)     ⌈log p⌉α + (p−1)/p·nβ  both
 ///
-/// Halving-doubling of other numbers, its broadcast and its reduce are in halving_doubling.hpp. With a root, NHR and NB
-/// scatter as they gather, and broadcast in both phases. A hierarchy adds what its levels do on their parts of the
-/// payload (hierarchical.hpp); AHC is in ahc.hpp. All of it holds where no two transfers share a link; what the
-/// simulation gives beyond that is contention.
+/// Halving-doubling of other numbers of ranks, its broadcast and its reduce are in algorithm/halving_doubling.hpp. With
+/// a root, a scatter of NHR and NB takes as long as their all-gather, and a broadcast is a scatter and an all-gather. A
+/// hierarchy adds up its levels, each on its part of the payload (algorithm/hierarchical.hpp); AHC is in
+/// algorithm/ahc.hpp. The formulas hold if no two transfers share a link; any additional time in the simulation is
+/// contention.
 namespace hcclsim::hccl {
 
-/// What a formula counts on one level, of the rank that has most.
+/// What a formula counts on one level, for the rank that has most to do.
 struct FormulaTerms {
   double steps = 0;
   double bytes = 0;    ///< that flow one step after the other
@@ -43,8 +44,8 @@ struct FormulaTerms {
   FormulaTerms& operator+=(const FormulaTerms& other);
 };
 
-/// Of an algorithm of one level, as Schedule::algorithm and its parts name it: ring, multi-ring (of `rings` rings),
-/// mesh and mesh-two-shot, mesh-one-shot, halving-doubling, nhr, nb. Nothing if HCCL gives no formula.
+/// The terms of an algorithm of one level, with the names of Schedule::algorithm and its parts: ring, multi-ring (of
+/// `rings` rings), mesh and mesh-two-shot, mesh-one-shot, halving-doubling, nhr, nb. Nothing if HCCL gives no formula.
 [[nodiscard]] std::optional<FormulaTerms> formula_terms(std::string_view algorithm, Collective collective, Rank ranks,
                                                         double payload, std::uint32_t rings = 1);
 
@@ -53,17 +54,17 @@ struct LevelTerms {
   Extent extent = Extent::server;
   FormulaTerms terms;
 };
-/// Levels of more than one rank, from the innermost on. An algorithm that does not know servers has all of its steps
-/// on the slowest links.
+/// Levels of more than one rank, beginning with the innermost. An algorithm that does not know servers has all its
+/// steps on the slowest links.
 using Formula = std::vector<LevelTerms>;
 
-/// Of an algorithm named as in Schedule::algorithm, or of these levels if it is hierarchical. Nothing if there is none,
-/// as for blocks that differ.
+/// The formula of an algorithm named as in Schedule::algorithm, or of these levels if it is hierarchical. Nothing if
+/// there is none, for example if blocks differ in size.
 [[nodiscard]] std::optional<Formula> formula_of(std::string_view algorithm, const Operation& operation,
                                                 const Topology& topology, const device::Soc& soc,
                                                 const std::vector<HierarchyLevel>& levels);
 
-/// A formula that is paid again and again: of a window of the communicator's buffer (Schedule::window).
+/// The formula of one window of the communicator's buffer (Schedule::window), and how often it is paid.
 struct FormulaPass {
   Formula formula;
   std::uint32_t times = 1;
@@ -71,8 +72,8 @@ struct FormulaPass {
 /// All full windows, and a shorter last one if there is one. They follow each other, as all of them use one buffer.
 using FormulaPasses = std::vector<FormulaPass>;
 
-/// Of a whole schedule, window after window: what its transfers and reductions take, without the copies into and out of
-/// the communicator's buffer and without the launch. Nothing if there is no formula_of its algorithm.
+/// The formula of a whole schedule, window after window: the time of its transfers and reductions, without the copies
+/// into and out of the communicator's buffer and without the launch. Nothing if formula_of has none for its algorithm.
 [[nodiscard]] std::optional<FormulaPasses> formula_of_windows(const Schedule& schedule, const Topology& topology,
                                                               const device::Soc& soc,
                                                               const std::vector<HierarchyLevel>& levels);
@@ -82,7 +83,7 @@ using FormulaPasses = std::vector<FormulaPass>;
 [[nodiscard]] std::string to_string(const Formula& formula, Bytes payload);
 [[nodiscard]] std::string to_string(const FormulaPasses& passes, Bytes payload);
 
-/// Speeds of a level: of the slowest way from a rank to another one.
+/// Speeds of a level: those of the slowest route between two ranks.
 struct LevelCosts {
   sim::Transport transport = sim::Transport::sdma;
   Seconds latency = 0;
@@ -98,13 +99,14 @@ struct FormulaCosts {
   [[nodiscard]] const LevelCosts& over(Extent extent) const { return levels[static_cast<std::size_t>(extent)]; }
 };
 
-/// Speeds between the first rank of the communicator's first server, or its largest, and the others, for reductions of
-/// this type and operator.
+/// Speeds between the others and the first rank of the communicator's first server (of its largest server if they
+/// differ), for reductions of this type and operator.
 [[nodiscard]] FormulaCosts formula_costs(const Communicator& communicator, sim::Cluster& cluster,
                                          const device::Soc& soc, const device::TaskCosts& tasks, DataType type,
                                          ReduceOp op);
 
-/// Of a step that moves so many bytes: "my memory is free" and "it is there" with their waits, set-up and latency.
+/// alpha of a step that moves `step` bytes: the notifies "my memory is free" and "written" with their waits, the set-up
+/// and the latency.
 [[nodiscard]] Seconds alpha_of(const LevelCosts& level, const device::TaskCosts& tasks, Bytes step);
 
 /// The formula's time.

@@ -46,7 +46,7 @@ Copies copies_of(Collective collective) {
   internal_error("unknown collective {}", static_cast<int>(collective));
 }
 
-/// Adds the stages that copy to a schedule under work.
+/// Adds the stages that copy to a schedule under construction.
 class Stager {
  public:
   explicit Stager(Schedule& schedule) : schedule_(schedule) {}
@@ -105,7 +105,7 @@ bool is_exchange(Collective collective) {
   return collective == Collective::alltoall || collective == Collective::send_recv;
 }
 
-/// The operation as algorithms take it, of at most `window` elements of every block.
+/// The operation in the form that algorithms take, with at most `window` elements of every block.
 Operation algorithm_operation(Operation operation, std::uint64_t window) {
   operation.in_place = !is_exchange(operation.collective);
   operation.elements = std::min(operation.elements, window);
@@ -152,7 +152,7 @@ bool works_in_output(const Operation& operation) {
          collective == Collective::broadcast;
 }
 
-/// A rank alone.
+/// For a single rank.
 void copy_to_output(Schedule& schedule) {
   schedule.stages.clear();
   schedule.scratch = 0;
@@ -161,7 +161,7 @@ void copy_to_output(Schedule& schedule) {
   schedule.stages.push_back(stager.copy("copy", stager.everybody(), Copying::all, Buffer::input, Buffer::output));
 }
 
-/// The algorithm works in the output, where the input is copied to.
+/// The algorithm works in the output; the input is copied there first.
 void stage_in_output(Schedule& schedule) {
   const Copies copies = copies_of(schedule.collective);
   Stager stager(schedule);

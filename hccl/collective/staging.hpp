@@ -7,17 +7,18 @@
 #include "hccl/settings/launch_mode.hpp"
 
 /// From an algorithm to what a program calls. An algorithm works in place on one buffer with all blocks, the *work
-/// memory* (builder.hpp); a program has its own buffers, and HCCL may let other NPUs at them or not:
+/// memory* (algorithm/builder.hpp). A program has its own buffers, and it depends on the launch mode whether other NPUs
+/// may access them:
 ///
-/// *Graph*: the communication of a whole graph is prepared in advance, and peers reach the user's buffers. The work
-/// memory is the output where that is large enough on all ranks: in place, and for allreduce, allgather and broadcast
-/// out of place, whose input is copied into it first. The other collectives out of place get a buffer `ccl` of the
+/// *Graph*: the communication of a whole graph is prepared in advance, and peers access the user's buffers. The work
+/// memory is the output if that is large enough on all ranks: in place, and also out of place for allreduce, allgather
+/// and broadcast, whose input is copied into the output first. Other collectives out of place get a buffer `ccl` of the
 /// payload's size.
 ///
-/// *Op*: every call stands alone, and peers reach the communicator's own buffer `ccl` only, of HCCL_BUFFSIZE bytes.
-/// What a rank contributes is copied in, and its result out, over its HBM. A payload that does not fit goes through in
-/// windows: all stages for the first elements of every block, then for the next (Schedule::window). What algorithms
-/// need as scratch memory must fit into the communicator's second buffer, of the same size.
+/// *Op*: every call is independent, and peers access only the communicator's own buffer `ccl`, of HCCL_BUFFSIZE bytes.
+/// A rank's contribution is copied into it, and its result out of it, over its HBM. A payload that does not fit is
+/// processed in windows: all stages for the first elements of every block, then for the next (Schedule::window). The
+/// scratch memory of an algorithm must fit into the communicator's second buffer, which has the same size.
 ///
 ///     collective      copied in                        copied out
 ///     allreduce       payload                          payload
@@ -30,9 +31,9 @@
 ///     alltoall        all blocks                       nothing: peers' blocks are read into the output
 ///     send-recv       all blocks                       nothing
 ///
-/// (HCCL's documentation of the CCL buffer and of HCCL_BUFFSIZE, which each communicator takes twice.) Alltoall and
-/// send-recv are out of place by nature: their algorithms go from `input` to `output` and need the copy in place, too.
-/// A rank alone copies its input to its output.
+/// (HCCL's documentation of the CCL buffer and of HCCL_BUFFSIZE, which each communicator takes twice.) The algorithms
+/// of alltoall and send-recv work out of place, from `input` to `output`; so they need the copy even if the call is in
+/// place. A single rank copies its input to its output.
 namespace hcclsim::hccl {
 
 struct Staging {
@@ -40,12 +41,12 @@ struct Staging {
   Bytes buffer_bytes = Bytes{200} << 20U;  ///< HCCL_BUFFSIZE: of `ccl`, and of scratch memory; op only
 };
 
-/// Builds an algorithm for an operation in place; of alltoall and send-recv from `input` to `output`.
+/// Builds an algorithm's schedule for an operation in place; for alltoall and send-recv, from `input` to `output`.
 using BuildAlgorithm = std::function<Schedule(const Operation&)>;
 
-/// The schedule of `operation` in the form that the user calls. `build` gets an operation with the elements of a
-/// window, for which it sizes scratch memory; the closed forms hold for shorter windows, too. Throws
-/// Error(bad_input, "operation") if the buffer cannot hold the least window, 128 bytes of every block.
+/// The schedule of `operation` in the form that the user calls. `build` gets an operation with the elements of one
+/// window and sizes scratch memory for it; the closed forms also hold for shorter windows. Throws Error(bad_input,
+/// "operation") if the buffer cannot hold the smallest window, 128 bytes of every block.
 [[nodiscard]] Schedule staged(const Operation& operation, const Staging& staging, const BuildAlgorithm& build);
 
 }  // namespace hcclsim::hccl

@@ -83,8 +83,8 @@ class Evaluation {
   }
 
   [[nodiscard]] std::int64_t index_of(const Cut& cut) const { return cut.index.at(place_in(cut)); }
-  /// Length of the slices of so many bytes. They begin at multiples of the alignment, so the last ones may be short or
-  /// empty.
+  /// Length of the slices of a number of bytes. They begin at multiples of the alignment, so the last ones may be short
+  /// or empty.
   [[nodiscard]] Bytes slice_of(const Cut& cut, Bytes length) const {
     const Bytes slices = Bytes{cut.parts} * cut.neighbours;
     const Bytes even = (length + slices - 1) / slices;
@@ -173,7 +173,7 @@ class LengthCount : Evaluation {
   }
 
  private:
-  /// What the cuts from `number` on leave of so many bytes.
+  /// What the cuts from `number` on leave of a number of bytes.
   [[nodiscard]] Bytes length_of(std::size_t number, Bytes length) const {
     if (number == cuts().size() || length == 0) return length;
     const Cut& cut = cuts()[number];

@@ -54,8 +54,8 @@ class Settings {
   std::span<const HcclSetting> settings_;
 };
 
-/// Where HCCL does not have the algorithm, the choice is left to it; algo_notes.hpp reports this for the operators that
-/// run.
+/// Where HCCL does not have the algorithm, the choice is left to it; hccl/collective/selection/algo_notes.hpp reports
+/// this for the operators that run.
 AlgoSetting algo_of(const Settings& settings, Generation generation) {
   const HcclSetting* const setting = settings.find("HCCL_ALGO");
   if (setting == nullptr) return {};

@@ -52,8 +52,9 @@ struct HcclConfig {
 
 /// Checks all settings, at most one per variable, and returns their values, or the generation's default where nothing
 /// is set. Adds to `notes` what HCCL itself would not do, such as a mode of another generation. Notes on HCCL_ALGO
-/// depend on the operator and are made in selection/algo_notes.hpp. Throws Error(bad_input, "environment") that names
-/// the origin, the value and what is accepted, also for variables of HCCL that do nothing here.
+/// depend on the operator and are made in hccl/collective/selection/algo_notes.hpp. Throws Error(bad_input,
+/// "environment") that names the origin, the value and what is accepted, also for variables of HCCL that do nothing
+/// here.
 [[nodiscard]] HcclConfig read_hccl_config(std::span<const HcclSetting> settings, device::Generation generation,
                                           std::vector<std::string>& notes);
 

@@ -4,8 +4,8 @@
 #include <string_view>
 
 /// How operations reach the device: as a graph whose tasks are loaded in advance, or one by one. The mode determines
-/// which memory the data goes through (staging.hpp), which algorithms HCCL chooses (selection.hpp) and what a launch
-/// costs the host.
+/// which memory the data goes through (hccl/collective/staging.hpp), which algorithms HCCL chooses
+/// (hccl/collective/selection/selection.hpp) and what a launch costs the host.
 namespace hcclsim::hccl {
 
 enum class LaunchMode : std::uint8_t { graph, op };

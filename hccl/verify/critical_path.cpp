@@ -87,7 +87,8 @@ class Walk {
     const sim::Span* found = nullptr;
     for (auto queue = queues_.lower_bound({span.rank, 0}); queue != queues_.end() && queue->first.first == span.rank;
          ++queue) {
-      // Of tasks without length the trace tells the order: it has a task after all that it waited for.
+      // The order of tasks without duration follows from the trace: in it a task comes after everything that it waited
+      // for.
       const auto later = std::upper_bound(
           queue->second.begin(), queue->second.end(), &span, [](const sim::Span* here, const sim::Span* other) {
             return here->start < other->end || (here->start == other->end && here <= other);

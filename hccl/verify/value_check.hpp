@@ -8,10 +8,10 @@
 #include "device/numerics/worker_pool.hpp"
 #include "hccl/schedule/schedule.hpp"
 
-/// Level L6 of the checker: a schedule is executed on real data (data_flow.hpp on test_data.hpp) and every element of
-/// every result is compared with what the operation asks for, computed from the inputs without the schedule: integers
-/// exactly, floating-point numbers in fp64, where the difference must stay below the bound of the rounding error.
-/// Results that IEEE 754 determines are compared exactly: infinities, subnormals, the sign of a special zero
+/// Level L6 of the checker: a schedule is executed on real data (hccl/execute/data_flow.hpp on test_data.hpp) and every
+/// element of every result is compared with what the operation asks for, computed from the inputs without the schedule:
+/// integers exactly, floating-point numbers in fp64, where the difference must stay below the bound of the rounding
+/// error. Results that IEEE 754 determines are compared exactly: infinities, subnormals, the sign of a special zero
 /// (test_data.hpp); all NaNs are accepted as equal. Memory that should not be read is filled with values that spoil a
 /// result.
 namespace hcclsim::hccl {

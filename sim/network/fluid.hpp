@@ -5,8 +5,8 @@
 #include "sim/network/max_min.hpp"
 #include "sim/network/network.hpp"
 
-/// The network `fluid`: bytes flow at the rates of MaxMin, found anew once per date at which flows start or end. A flow
-/// whose rate never changes ends at start + n / rate, without any accumulation.
+/// The network `fluid`: bytes flow at the rates of MaxMin, which are updated once per date at which flows start or end.
+/// A flow whose rate never changes ends at start + n / rate, without any accumulation.
 namespace hcclsim::sim {
 
 class FluidNetwork final : public Network, private EventHandler {

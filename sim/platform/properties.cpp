@@ -370,7 +370,7 @@ class PropertyCheck {
   pugi::xml_node last_npu_;
   const PlatformPoint* first_npu_ = nullptr;
   NpuKind first_kind_;
-  bool mixed_ = false;  ///< NPUs that differ were found, which is said once
+  bool mixed_ = false;  ///< NPUs that differ were found; reported once
   std::unordered_map<std::string_view, pugi::xml_node> seen_;
 };
 

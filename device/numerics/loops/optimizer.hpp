@@ -45,7 +45,7 @@ struct OptimizerSettings {
 /// Throws Error(bad_input, "option") that names the first setting out of range, and its range.
 void check(const OptimizerSettings& settings);
 
-/// State of the optimizer of one set of weights. A copy goes on independently of the original.
+/// State of the optimizer for one set of weights. A copy is independent of the original.
 class OptimizerState {
  public:
   /// State of zeros for the tensors at `slots`, which must lie one after the other from offset 0 on. Throws as check().

@@ -35,7 +35,7 @@ class RankSet {
   std::vector<std::uint64_t> words_;
 };
 
-/// Observes a run; follows who knows which ranks have begun.
+/// Observes a run and tracks which chain knows of which ranks that they have begun.
 class BeginSearch {
  public:
   BeginSearch(const TaskProgram& program, Findings& findings)

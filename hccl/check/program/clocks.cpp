@@ -15,7 +15,7 @@ void sort_out(Chains& chains) {
   chains.erase(std::unique(chains.begin(), chains.end()), chains.end());
 }
 
-/// Appends, but for repetitions in a row.
+/// Appends, unless it repeats the last element.
 template <typename Number>
 void add(std::vector<Number>& numbers, Number number) {
   if (numbers.empty() || numbers.back() != number) numbers.push_back(number);
@@ -165,7 +165,7 @@ void Clocks::post(std::uint32_t chain, std::size_t slot) {
 
 void Clocks::wait(std::uint32_t chain, std::size_t slot) {
   join(chain, snapshots_[slot]);
-  // Every post is waited for once. Most slots are idle at a time, and there may be a million of them.
+  // Every post is waited for once. At any time most slots are idle, and there may be a million of them.
   unused_.push_back(std::exchange(snapshots_[slot].values, {}));
 }
 

@@ -9,11 +9,12 @@
 /// Happens-before of a program as vector clocks. An *event* is a task of a chain; its time is its number in the chain
 /// plus 2. Time 1 on queue 0 of a rank is that rank's start, at which its buffers have been filled.
 ///
-/// A whole vector clock has an entry per chain, a square of them for all chains. But who touches the memory of a rank
-/// is mostly told by that rank, or touches it too. So each chain follows only some others: those that touch a memory
-/// that it touches or that its rank owns, those that wait for what it posts, and `followed_by_all`. What a clock of
-/// this kind calls ordered is ordered. It may miss an order that comes by a detour over chains that do not follow the
-/// one in question; for chains in `followed_by_all` it misses nothing, since everybody passes their times on.
+/// A full vector clock has an entry per chain, which is quadratic in the number of chains. But a chain that touches the
+/// memory of a rank is mostly synchronised by that rank, or by another chain that touches it. So each chain follows
+/// only some others: those that touch a memory that it touches or that its rank owns, those that wait for what it
+/// posts, and `followed_by_all`. What such a clock calls ordered is ordered. It may miss an order that goes through
+/// chains that do not follow the chain in question; for chains in `followed_by_all` it misses nothing, because all
+/// chains pass their times on.
 namespace hcclsim::hccl {
 
 class Clocks {

@@ -7,7 +7,7 @@
 #include "hccl/check/program/interval_map.hpp"
 
 /// What bytes of a buffer hold, for level L4: a tree of contributions (contributions.hpp, or up to rotation
-/// rotating_trees.hpp), and where in the payload it comes from.
+/// symmetry/rotating_trees.hpp), and where in the payload it comes from.
 namespace hcclsim::hccl {
 
 /// A byte at offset o holds byte o + shift of the contributions in the tree.
@@ -26,7 +26,7 @@ struct Piece {
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
-/// Calls change(content) for everything that a memory holds where a piece lies.
+/// Calls change(content) for all contents of a memory in the range of a piece.
 template <typename Tree, typename Change>
 void change_under(IntervalMap<Content<Tree>>& memory, const Piece<Tree>& piece, const Change& change) {
   const Bytes end = piece.begin + piece.length;
@@ -41,7 +41,7 @@ void put(IntervalMap<Content<Tree>>& memory, const Piece<Tree>& piece) {
   change_under(memory, piece, [&](Content<Tree>& content) { content = piece.content; });
 }
 
-/// Adds a piece to neighbours before it; it joins the last one if that holds the same.
+/// Appends a piece to its neighbours; it is merged with the last one if both hold the same.
 template <typename Tree>
 void append_joined(std::vector<Piece<Tree>>& pieces, const Piece<Tree>& piece) {
   if (!pieces.empty() && pieces.back().content == piece.content) {

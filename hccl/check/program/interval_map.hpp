@@ -9,8 +9,8 @@
 
 namespace hcclsim::hccl {
 
-/// A state for every byte of a buffer, stored for intervals. The borders that are known beforehand are given to the
-/// constructor, since a border that is added later costs time in proportion to their number.
+/// A state for every byte of a buffer, stored by intervals. Borders that are known beforehand are given to the
+/// constructor, because adding one later takes time in proportion to their number.
 template <typename State>
 class IntervalMap {
  public:
@@ -45,8 +45,8 @@ class IntervalMap {
     return number;
   }
 
-  /// Cuts at many places, ascending and the first within the buffer. Takes as long as one cut: a result that came in
-  /// thousands of pieces would else take the square of that.
+  /// Cuts at many places, which must be ascending, the first within the buffer. Takes as long as a single cut;
+  /// otherwise a result in thousands of pieces would take quadratic time.
   void cut_at(const std::vector<Bytes>& places) {
     std::vector<Bytes> missing;
     const std::size_t first = cut(places.front());

@@ -50,7 +50,7 @@ class Unroller {
     }
   }
 
-  /// What holds for the schedule as a whole; the rest may rely on it.
+  /// Checks the schedule as a whole; all other checks may rely on this.
   void check_header() {
     const Bytes element = size_of(schedule_.type);
     if (schedule_.ranks == 0) find("schedule", "a schedule needs at least one rank");

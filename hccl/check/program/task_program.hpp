@@ -10,11 +10,12 @@
 #include "hccl/schedule/schedule.hpp"
 #include "hccl/schedule/walk.hpp"
 
-/// A schedule unrolled: the tasks of every rank and queue with all numbers filled in. This is what the checker reads:
-/// nothing is left of closed forms, hence a task of a single rank can also be changed by hand.
+/// A schedule unrolled: the tasks of every rank and queue with all numbers filled in. The checker reads this form. It
+/// has no closed forms any more, so a task of a single rank can also be changed by hand.
 ///
-/// A ring on 1024 ranks has ten million tasks, so a task is 12 bytes; those that move bytes have a Movement for every
-/// piece. Where the ranks are alike by rotation (symmetry.hpp), the first few alone are unrolled and stand for all.
+/// A ring on 1024 ranks has ten million tasks, so a task takes only 12 bytes; tasks that move bytes also have a
+/// Movement for every piece. If the ranks are equal up to rotation (symmetry/symmetry.hpp), only the first few are
+/// unrolled and stand for all.
 namespace hcclsim::hccl {
 
 struct ProgramTask {
@@ -39,7 +40,7 @@ struct TaskProgram : Operation {
   Bytes ccl = 0;
   std::uint32_t queues = 1;
   std::uint32_t notifies = 0;
-  Rank period = 0;                  ///< so many ranks are unrolled; rank x is the image of rank x % period
+  Rank period = 0;                  ///< number of ranks that are unrolled; rank x is the image of rank x % period
   std::vector<std::string> stages;  ///< names; those of the second window follow those of the first
   std::vector<ProgramTask> tasks;
   std::vector<Movement> movements;
@@ -100,10 +101,10 @@ void visit_transfers(const TaskProgram& program, const Visit& visit) {
   }
 }
 
-/// Unrolls a schedule. Closed forms that have no meaning (a position that is none, a slice of no parts, a strand that
-/// another hides) become findings of level L0; the program is of use only without them.
+/// Unrolls a schedule. Closed forms without meaning (a position outside the group, a slice of a range cut into no
+/// parts, a strand hidden by another) become findings of level L0; the program can be used only if there are none.
 [[nodiscard]] TaskProgram unroll(const Schedule& schedule, Findings& findings);
-/// The first `period` ranks alone, of a schedule of which they stand for all.
+/// Unrolls only the first `period` ranks, for a schedule in which they stand for all.
 [[nodiscard]] TaskProgram unroll_first(const Schedule& schedule, Rank period, Findings& findings);
 
 }  // namespace hcclsim::hccl

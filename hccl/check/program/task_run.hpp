@@ -10,11 +10,14 @@
 /// Runs a program in one order that its synchronisation allows, and shows every task to an observer. The levels of the
 /// checker are such observers. A queue goes on until it waits; posts wake it. The order depends on the program alone.
 ///
-/// An observer has
+/// An observer has these functions:
 ///
-///     void enter(Rank rank, const ProgramPart* begin, const ProgramPart* end)   a stage of a rank begins on these
-///     queues void leave(Rank rank)                                                     a rank has done all void
-///     perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task)   any task
+///     // A stage of a rank begins on these queues.
+///     void enter(Rank rank, const ProgramPart* begin, const ProgramPart* end);
+///     // A rank has done all its tasks.
+///     void leave(Rank rank);
+///     // A task is done.
+///     void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task);
 namespace hcclsim::hccl {
 
 enum class RunEnd : std::uint8_t {

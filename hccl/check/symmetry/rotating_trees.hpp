@@ -11,14 +11,14 @@
 
 namespace hcclsim::hccl {
 
-/// Trees of contributions, with the members that Contributions has for them, up to rotation of the ranks: a tree is a
-/// *shape* and by how many ranks it is turned. A ring on p ranks has p shapes in place of p² trees.
+/// Trees of contributions up to rotation of the ranks, with the same members as Contributions: a tree is a *shape* and
+/// the number of ranks by which it is turned. A ring on p ranks has p shapes in place of p² trees.
 ///
-/// A shape is the contribution of one of the ranks that stand for all (rank 0, or with rotations by more than one rank
-/// a few), or the reduction of two shapes, the second turned by `by` against the first. Some shapes are the same when
-/// they are turned by less than the number of turns (their *period*, a divisor of it): of 8 ranks that turn by one, the
-/// sum of ranks 0 and 4 has period 4. Turns are kept modulo the period and pairs in one order, so that equal trees are
-/// equal objects:
+/// A shape is the contribution of one of the ranks that stand for all (rank 0; several ranks if the rotation is by more
+/// than one rank), or the reduction of two shapes, the second turned by `by` relative to the first. Some shapes are the
+/// same when they are turned by less than the number of turns (by their *period*, a divisor of it): with 8 ranks that
+/// turn by one, the sum of ranks 0 and 4 has period 4. Turns are kept modulo the period and pairs in one order, so that
+/// equal trees are equal objects:
 ///
 ///   - two different shapes A, B with periods a, b, turned by s and t: (A, B, (t − s) mod gcd(a, b)), turned by the one
 ///     number modulo lcm(a, b) that gives s modulo a and t modulo b. Only a turn that leaves both alone leaves the pair
@@ -46,13 +46,13 @@ class RotatingTrees {
   [[nodiscard]] Tree turned(Tree tree, Rank by) const;
 
   [[nodiscard]] std::uint32_t depth(Tree tree) const { return shapes_[tree.shape].depth; }
-  /// Contributions in the tree, counted as often as they are there, up to the largest number.
+  /// Number of contributions in the tree, with repetitions; at most the largest number of the type.
   [[nodiscard]] std::uint64_t size(Tree tree) const { return shapes_[tree.shape].size; }
   [[nodiscard]] bool complete(Tree tree);
-  /// The ranks whose contributions are in the tree, as often as they are there. As many as size().
+  /// The ranks whose contributions are in the tree, with repetitions: size() of them.
   [[nodiscard]] std::vector<Rank> ranks_in(Tree tree) const;
-  /// Depends on the tree alone and is that of Contributions. Takes time and memory in proportion to its size, and as
-  /// much again for every turn: all turns are done at once.
+  /// Depends on the tree alone and equals the signature that Contributions gives. Takes time and memory in proportion
+  /// to the tree's size times the number of turns, because all turns are computed at once.
   [[nodiscard]] std::uint64_t signature(Tree tree);
 
  private:

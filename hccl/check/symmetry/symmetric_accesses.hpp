@@ -6,16 +6,18 @@
 #include "hccl/check/program/task_program.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
 
-/// What all ranks do to the memory of the first ranks, of a program of which these are unrolled and stand for all.
+/// Accesses of all ranks to the memory of the first ranks, for a program of which only these are unrolled and stand for
+/// all.
 namespace hcclsim::hccl {
 
-/// Calls visit(rank, owner, bytes, changes) for the accesses to the memory of the first ranks when all images of `of`
-/// do this task of it, which moves bytes.
+/// Calls visit(rank, owner, bytes, changes) for the accesses to the memory of the first ranks when all images of rank
+/// `of` do this task, which moves bytes.
 template <typename Visit>
 void visit_accesses(const TaskProgram& program, const Rotation& rotation, Rank of, const ProgramTask& task,
                     const Visit& visit) {
   std::vector<ByteRange> pieces;
-  // The task touches memory of `owner`, so as many turns back an image of it touches that of the representative.
+  // The task touches memory of `owner`, so its image, turned back by as many turns, touches memory of the
+  // representative.
   const auto side = [&](const ByteRange& range, Rank owner, bool changes) {
     const Rank turns = rotation.back(rotation.turn_of(owner));
     rotation.turn(range, turns, pieces);

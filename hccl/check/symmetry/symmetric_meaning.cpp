@@ -66,9 +66,9 @@ class RotatingMeaning {
  private:
   IntervalMap<RotatingContent>& memory(Rank rank, Buffer buffer) { return memories_[memory_of(rank, buffer)]; }
 
-  /// All images of a rank do the task. One of them changes the memory of a rank that stands for others, with what comes
-  /// from the memory of a rank `by` turns further; that is the image of what the representative of that rank holds at
-  /// the image of the source.
+  /// All images of a rank do the task. One of them changes the memory of a representative, with bytes from the memory
+  /// of a rank `by` turns further. These are the image of what the representative of that rank holds at the image of
+  /// the source.
   void perform(const TaskId& id, const ProgramTask& task, const Movement& movement) {
     const Rank source = source_rank(task, id.rank);
     const Rank destination = destination_rank(task, id.rank);
@@ -77,7 +77,7 @@ class RotatingMeaning {
     const Rank by = rotation_.from_to(rotation_.turn_of(destination), rotation_.turn_of(source));
     rotation_.turn(movement.source, rotation_.back(rotation_.turn_of(source)), sources_);
     rotation_.turn(movement.destination, rotation_.back(rotation_.turn_of(destination)), destinations_);
-    // Both lists are as long; they are gone along at once.
+    // Both lists have the same length and are walked together.
     auto destination_piece = destinations_.begin();
     for (ByteRange piece : sources_) {
       while (piece.length > 0) {
@@ -110,8 +110,8 @@ class RotatingMeaning {
     }
   }
 
-  /// Puts into taken_ what the image of a rank by `by` turns holds at the image of a range of the rank, as if it lay at
-  /// `at`.
+  /// Puts into taken_ what the image of a rank by `by` turns holds at the image of a range of that rank, as if it were
+  /// at `at`.
   void take(Rank rank, const ByteRange& range, Rank by, Bytes at) {
     taken_.clear();
     IntervalMap<RotatingContent>& from = memory(rank, range.buffer);

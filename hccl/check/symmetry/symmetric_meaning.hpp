@@ -8,9 +8,9 @@
 
 namespace hcclsim::hccl {
 
-/// check_meaning (meaning.hpp) for a program of which the first ranks are unrolled and stand for all, and which has no
-/// races: the same findings, about them, and the same order of reduction. What their memory holds is carried along in
-/// the lockstep of symmetry.hpp; what another rank holds is its image.
+/// check_meaning (meaning.hpp) for a program without races of which the first ranks are unrolled and stand for all. It
+/// gives the same findings, about these ranks, and the same order of reduction. The lockstep of symmetry.hpp tracks
+/// what their memory holds; what another rank holds is an image of it.
 [[nodiscard]] std::optional<ReductionOrder> check_meaning_by_rotation(const TaskProgram& program,
                                                                       const Rotation& rotation,
                                                                       const CheckOptions& options, Findings& meaning,

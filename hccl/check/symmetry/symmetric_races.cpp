@@ -55,8 +55,8 @@ class RotatingClocks {
     clocks_[chain][std::size_t{chain % queues_} * ranks_ + program_.rank_of(chain)] = time;
   }
 
-  /// The chain posts to a slot of an image of the rank that the slot is of, `distance` ranks away from it; so do all
-  /// images of the chain, and the rank itself gets the post of one as far on the other side.
+  /// The chain posts to a slot on a rank that is an image of the slot's owner, `distance` ranks away from it. All
+  /// images of the chain do the same, so the owner gets the post of the image at the same distance on the other side.
   void post(std::uint32_t chain, std::size_t slot, Rank distance) {
     Post& post = posted_[slot];
     if (!spare_.empty()) {

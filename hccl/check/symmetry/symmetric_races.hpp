@@ -6,12 +6,12 @@
 
 /// Level L3 for a program of which the first ranks are unrolled and stand for all.
 ///
-/// The run is the lockstep of symmetry.hpp. A clock of a queue of one of them has an entry for every queue of every
-/// rank, so nothing needs to be looked up twice; the clock of an image is the same, seen from there. That takes 4 bytes
-/// · period · ranks · queues², and 4 · ranks · queues more for every post that was not waited for yet.
+/// The run is the lockstep of symmetry.hpp. The clock of a queue of one of these ranks has an entry for every queue of
+/// every rank, so the search need not be repeated; the clock of an image is the same, relative to the image. This takes
+/// 4 bytes · period · ranks · queues², and 4 · ranks · queues more for every post that has not been waited for yet.
 namespace hcclsim::hccl {
 
-/// The clocks of the queues take up to half a GiB.
+/// Whether the clocks of the queues fit into half a GiB.
 [[nodiscard]] bool races_fit_by_rotation(const Schedule& schedule, const Rotation& rotation);
 
 /// check_races (races.hpp): the same findings, about the memory and the notifies of the first ranks.

@@ -19,7 +19,7 @@ enum class Kind : std::uint8_t {
   other,
 };
 
-/// Whether the closed forms have the form that the head of symmetry.hpp asks for, when the rotation is by `period`.
+/// Whether the closed forms meet the conditions at the head of symmetry.hpp for a rotation by `period`.
 class Reading {
  public:
   Reading(const Schedule& schedule, Rank period)
@@ -53,8 +53,8 @@ class Reading {
   [[nodiscard]] std::uint64_t regions() const { return regions_; }
 
  private:
-  /// Scratch memory holds what a buffer with all blocks does, or regions in slots; not one slice after the other in the
-  /// same slot.
+  /// Scratch memory holds the same as a buffer with all blocks, or regions in slots; it does not hold one slice after
+  /// the other in the same slot.
   [[nodiscard]] bool scratch_has_regions() const {
     const auto in_layout = [](const Range& range) { return range.buffer == Buffer::scratch && range.slot_stride == 0; };
     const auto in_slots = [&](const Range& range) {
@@ -79,7 +79,7 @@ class Reading {
   [[nodiscard]] bool is_turned(std::uint16_t group) const {
     return group < schedule_.groups.size() && is_turned(schedule_.groups[group]);
   }
-  /// Groups that do not exist are L0's to find.
+  /// Groups that do not exist are found by L0.
   [[nodiscard]] bool is_fixed(std::uint16_t group) const {
     return group < schedule_.groups.size() && is_fixed(schedule_.groups[group]);
   }
@@ -192,7 +192,7 @@ class Reading {
     return is_fixed(cut.group) || (cut.kind != Cut::Kind::halving && cut.index.position == 0);
   }
 
-  /// The cut picks of the parts that the rotation turns by one; those behind it are fixed.
+  /// The cut picks among the parts that the rotation turns by one; the cuts after it are fixed.
   [[nodiscard]] bool is_turned(const Range& range, const Cut& cut) const {
     const Cut* const end = range.cuts.data() + range.cuts.size();
     if (!std::all_of(&cut + 1, end, [&](const Cut& further) { return is_fixed(further); })) return false;
@@ -229,7 +229,7 @@ class Reading {
   std::uint64_t regions_;
 };
 
-/// Ranks that one turn may go on by: one, or from one block of ranks to the next.
+/// Numbers of ranks by which one turn may move: one, or the distance from one block of ranks to the next.
 std::vector<Rank> possible_periods(const Schedule& schedule) {
   std::vector<Rank> periods{1};
   for (const Group& group : schedule.groups) {

@@ -20,9 +20,9 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// As many parts as a cut may have.
+/// The largest number of parts that a cut may have.
 constexpr std::uint64_t most_slices = 1U << 24U;
-/// Transfers between groups of different sizes, which a schedule names one by one.
+/// The largest number of transfers between groups of different sizes: a schedule lists them one by one.
 constexpr std::uint64_t most_transfers = 1U << 17U;
 
 std::uint32_t slices_of(const std::vector<Rank>& sizes) {
@@ -67,7 +67,7 @@ std::vector<Run> runs_of(const std::vector<Members>& groups, std::uint32_t slice
   return all;
 }
 
-/// Runs that have no owner in common, in the first list in which all owners are free.
+/// Lists of runs without a common owner; each run is put into the first list in which all its owners are free.
 std::vector<std::vector<Run>> without_common_owners(std::vector<Run> runs) {
   std::vector<std::vector<Run>> all;
   std::vector<std::set<Rank>> busy;
@@ -192,7 +192,7 @@ class Ahc {
     add_stage(std::move(name), std::move(strands));
   }
 
-  /// A stage of what `add` says of every run; runs of one queue use the same notify slots.
+  /// A stage with what `add` makes of every run; runs of one queue use the same notify slots.
   template <typename Add>
   void for_each_run(std::string name, const Add& add) {
     std::vector<Strand> strands;
@@ -250,7 +250,7 @@ class Ahc {
   }
 
   /// What an owner of a run does: in step s it writes to group i+s, and group i−s writes to it. A reduction sends the
-  /// blocks of the receiving group, the other the own ones.
+  /// blocks of the receiving group; otherwise a rank sends its own blocks.
   std::vector<Task> exchange(const Run& run, std::size_t owner, std::int32_t slot, bool reduces) {
     const std::size_t count = groups_.size();
     const auto blocks = [&](std::size_t group) { return std::vector<Cut>{blocks_of(groups_[group]), slices_in(run)}; };

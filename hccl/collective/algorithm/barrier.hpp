@@ -2,16 +2,17 @@
 
 #include "hccl/collective/algorithm/builder.hpp"
 
-/// Barrier: nobody ends before everybody has begun. Dissemination: in round r rank x tells x + 2^r, and hears from
-/// x − 2^r, that it has begun, and with it all it has heard from: 2^r ranks before the round, twice as many after it.
+/// Barrier: no rank ends before every rank has begun. It works by dissemination: in round r rank x posts to x + 2^r and
+/// waits for x − 2^r. A post means that its sender has begun, and so have all ranks that the sender has heard of.
+/// Before round r a rank has heard of 2^r ranks, itself included; after it, of twice as many.
 ///
 ///     rounds          ⌈log2 p⌉, no bytes
-///     time            ⌈log2 p⌉ · (post + latency of the word), no transfer
+///     time            ⌈log2 p⌉ · (post + latency of the notify), no transfer
 ///
-/// HCCL has no algorithm of its own for it: its HcclBarrier is an allreduce (sum) of 8 fp32 elements on two small
-/// buffers of the communicator, by the algorithm that is chosen for 32 bytes (HCCL's op_base sources,
-/// HCCL_BARRIER_DEFAULT_COUNT). That moves bytes which nobody asks for, costs its transfers besides the words, and is
-/// what an allreduce of 32 bytes shows here; this schedule holds the words that a barrier cannot do without.
+/// HCCL has no algorithm of its own for a barrier: its HcclBarrier is an allreduce (sum) of 8 fp32 elements on two
+/// small buffers of the communicator, by the algorithm that is chosen for 32 bytes (HCCL's op_base sources,
+/// HCCL_BARRIER_DEFAULT_COUNT). It moves bytes that a barrier does not need, and costs transfers besides the notifies;
+/// to time it, simulate an allreduce of 32 bytes. This schedule has only the notifies that a barrier needs.
 namespace hcclsim::hccl {
 
 [[nodiscard]] Schedule direct_barrier(const Operation& operation);

@@ -59,8 +59,8 @@ Bytes Builder::reserve_scratch(std::uint32_t slots, const std::vector<Cut>& cuts
   return stride;
 }
 
-/// The most that cuts into slices leave of so many bytes. Every slice is rounded up on its own, so that equal parts of
-/// many slices are more than the same part of all of them.
+/// The largest length that cuts into slices leave of `length` bytes. Every slice is rounded up separately, so a part
+/// that is cut out of each of many slices may be larger than the same part of the whole.
 Bytes Builder::most_left(std::span<const Cut> cuts, Bytes length) const {
   if (cuts.empty()) return length;
   const Cut& cut = cuts.front();

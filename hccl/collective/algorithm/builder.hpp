@@ -8,19 +8,19 @@
 #include "base/units.hpp"
 #include "hccl/schedule/schedule.hpp"
 
-/// What the algorithm files share: a Schedule under construction that hands out groups, notify slots and scratch
-/// memory. Algorithms work in place: on `output`, with all blocks on every rank (Operation).
+/// What all algorithms share: a Schedule under construction that hands out groups, notify slots and scratch memory.
+/// Algorithms work in place, on `output`, with all blocks on every rank (Operation).
 namespace hcclsim::hccl {
 
-/// Part of a collective: it happens among the members of `group`, on what `parent` leaves of the payload.
+/// A part of a collective: it takes place among the members of `group`, on the part of the payload that `parent` picks.
 struct Level {
   std::uint16_t group = 0;
   std::vector<Cut> parent{};
   /// Transfers reduce on their way; otherwise they go to scratch memory and an AI core reduces.
   bool inline_reduce = true;
-  /// Where the payload has blocks: shares are slices of every block all the same.
+  /// If the payload has blocks: shares are nevertheless slices of every block.
   bool slices_of_blocks = false;
-  /// Shares that are slices lie at multiples of a finer slice (Cut::neighbours).
+  /// Shares that are slices begin at multiples of a finer slice (Cut::neighbours).
   std::uint32_t neighbours = 1;
 };
 
@@ -38,22 +38,22 @@ class Builder {
   [[nodiscard]] bool has_blocks() const { return schedule_.blocks() > 1; }
 
   /// What position `index` of the level's group is responsible for: `count` shares, `step` apart. If the payload has a
-  /// block for every rank, the shares are blocks of those that the level's parent picks, a run of them each if there
-  /// are more than positions, with the slices of them that the parent picks; otherwise they are slices. In a group of
-  /// all ranks of its span in an order of its own, the share of a position is that of its place.
+  /// block for every rank, the shares are blocks among those that the level's parent picks, or runs of blocks if there
+  /// are more blocks than positions, with the slices of them that the parent picks; otherwise the shares are slices. In
+  /// a group of all ranks of its span in an order of its own, the share of a position is that of its place.
   [[nodiscard]] std::vector<Cut> share(const Level& level, Linear index, std::uint32_t count = 1,
                                        std::uint32_t step = 1) const;
 
   /// Reserves `count` notify slots of every rank; returns the first.
   std::int32_t reserve_notifies(std::uint32_t count);
-  /// The slot that is reserved next. Going back to an earlier one is for other ranks, or ranks that meet the same
-  /// peers.
+  /// The slot that is reserved next. Going back to an earlier slot is allowed for other ranks, or for ranks with the
+  /// same peers.
   [[nodiscard]] std::int32_t next_notify() const { return next_notify_; }
   void reserve_again_from(std::int32_t slot) { next_notify_ = slot; }
-  /// Behind all that were reserved.
+  /// Goes on behind all slots that were ever reserved.
   void reserve_behind_all() { next_notify_ = static_cast<std::int32_t>(schedule_.notifies); }
-  /// Reserves `slots` slots of scratch memory, each for the largest slice that `cuts` give; returns the stride. Stages
-  /// use the same memory one after the other.
+  /// Reserves `slots` slots of scratch memory, each as large as the largest slice that `cuts` give; returns the stride.
+  /// Different stages use the same memory.
   Bytes reserve_scratch(std::uint32_t slots, const std::vector<Cut>& cuts);
 
   Stage& add_stage(std::string name);
@@ -68,7 +68,7 @@ class Builder {
   std::int32_t next_notify_ = 0;
 };
 
-// Tasks and ranges in the words of the algorithms.
+// Short forms for tasks and ranges.
 [[nodiscard]] Range input(std::vector<Cut> cuts);
 [[nodiscard]] Range output(std::vector<Cut> cuts);
 [[nodiscard]] Range scratch(std::vector<Cut> cuts, Linear slot, Bytes stride);

@@ -49,7 +49,8 @@ class Messages {
     return operation_.counts.counts()[pair(source, destination)] > 0;
   }
 
-  /// Slot 0 of a rank: the reader of the message that is under way has read. One more for each sender: you may read.
+  /// Slot 0 of a rank means that the reader of the current message has read. There is one more slot for each sender:
+  /// "you may read".
   void number_slots() {
     slots_.resize(operation_.counts.counts().size());
     std::int32_t most = 0;
@@ -100,7 +101,7 @@ class Messages {
     strands.push_back({.group = itself, .first_queue = receiving_queue, .loops = {{.tasks = std::move(receives)}}});
   }
 
-  /// The rank so many above `rank`, which is position 0 of its strand's group.
+  /// The rank `offset` above `rank`, which is position 0 of its strand's group.
   [[nodiscard]] Peer peer(Rank rank, std::int32_t offset) const {
     return peer_at(all_, {static_cast<std::int32_t>(rank) + offset});
   }

@@ -2,14 +2,13 @@
 
 #include "hccl/collective/algorithm/builder.hpp"
 
-/// Send and receive: messages go from `input` to `output` as they are. Without counts every rank has one for the next
-/// rank; with counts element [s][d] goes from s to d, in the place that an alltoall would give it, which is what
-/// HCCL's BatchSendRecv does with a list. One pair that has elements is HCCL's Send and Recv. Pairs without elements do
-/// not know of each other, and a message to oneself is a copy.
+/// Send and receive: messages go from `input` to `output` unchanged. Without counts every rank has one message for the
+/// next rank. With counts, message [s][d] goes from s to d, at the place that an alltoall would give it, as HCCL's
+/// BatchSendRecv does with a list. A single pair with elements is HCCL's Send and Recv. Pairs without elements do not
+/// synchronise, and a message to the rank itself is a copy.
 ///
-/// A rank sends on one queue and receives on another, nearest rank above first on the one and nearest rank below first
-/// on the other. Nobody waits for ever: among the messages that are still to come those over the shortest distance have
-/// nothing before them on either side.
+/// A rank sends on one queue, to the nearest rank above first, and receives on another, from the nearest rank below
+/// first. This cannot deadlock: of all outstanding messages, those over the shortest distance are next on both sides.
 ///
 ///     steps  of a rank: its messages out, and at the same time its messages in
 ///     time   of one message of n bytes: alpha + n·beta; of those to the next ranks the same

@@ -20,14 +20,14 @@ std::vector<Task> exchange(std::uint16_t group, Linear bit, Linear ready, Linear
 
 std::int32_t bits_of(Rank size) { return static_cast<std::int32_t>(std::bit_width(size)) - 1; }
 
-/// The slices that a member of `group` keeps after so many halvings, or its peer in the last of them.
+/// The slices that a member of `group`, or its peer in the last halving, keeps after `halvings` halvings.
 std::vector<Cut> window(const Builder& builder, const Level& level, std::uint16_t group, Linear halvings, bool peer) {
   return append(
       level.parent,
       {.kind = Cut::Kind::halving, .peer = peer, .group = group, .parts = builder.size(group), .index = halvings});
 }
 
-/// Halving among the 2^k members of `group`. Every round has a peer of its own, hence slots of its own.
+/// Halving among the 2^k members of `group`. Every round has its own peer and so its own slots.
 Loop halve(Builder& builder, const Level& level, std::uint16_t group) {
   const std::int32_t bits = bits_of(builder.size(group));
   const std::int32_t first = builder.reserve_notifies(static_cast<std::uint32_t>(2 * bits));
@@ -57,7 +57,7 @@ Loop widen(Builder& builder, const Level& level, std::uint16_t group) {
                             complete, complete)};
 }
 
-/// The members of a level as 2^k ones, the core, and those that give their payload to one of them.
+/// Divides the members of a level into a core of 2^k members, and members that give their payload to one of the core.
 struct Folding {
   Pairs pairs;             ///< givers, and the members of the core that take
   std::vector<Rank> core;  ///< places of its members
@@ -130,7 +130,7 @@ void unfold(Builder& builder, const Level& level, std::uint16_t from, std::uint1
   builder.add_stage("unfold").strands = {{.group = from, .loops = {owner}}, {.group = to, .loops = {reader}}};
 }
 
-/// The windows of the core's members are brought together at its position `root`.
+/// Gathers the windows of the core's members at its position `root`.
 void gather_windows(Builder& builder, const Level& level, const Folding& folding, std::uint16_t group, Rank root) {
   for (std::int32_t bit = bits_of(builder.size(group)) - 1; bit >= 0; --bit) {
     PairWrite write;
@@ -145,8 +145,8 @@ void gather_windows(Builder& builder, const Level& level, const Folding& folding
   }
 }
 
-/// Rows of 2^bit blocks side by side among the 2^k members of a level, in the numbers of the blocks that its parent
-/// leaves: position x belongs to row x >> bit.
+/// Rows of 2^bit adjacent blocks among the 2^k members of a level, by the numbers of the blocks that its parent picks:
+/// position x belongs to row x >> bit.
 class Rows {
  public:
   Rows(Builder& builder, const Level& level, std::int32_t bit)
@@ -178,8 +178,8 @@ class Rows {
   std::uint16_t pair_ = 0;
 };
 
-/// Reduce-scatter and all-gather of blocks among a number of members that is no power of two: exchanges among the core,
-/// whose members have their own block, and that of the one they took from.
+/// Reduce-scatter and all-gather of blocks among a number of members that is not a power of two: exchanges among the
+/// core, whose members have their own block and the block of the member that gave them its payload.
 class FoldedBlocks {
  public:
   FoldedBlocks(Builder& builder, const Level& level)
@@ -217,7 +217,8 @@ class FoldedBlocks {
     builder_.add_stage(name).strands = std::move(strands);
   }
 
-  /// The block of the one who gave its payload away, between the two: `from` has one of them.
+  /// Moves the block of a member that gave its payload away, between it and its partner; `from` is the group of the
+  /// senders.
   void pass_block(const std::string& name, std::uint16_t from, bool to_giver) {
     const Cut block{.kind = Cut::Kind::block, .group = from, .parts = size_, .index = {0, 2, 0, 0}};
     const Pairs pairs = to_giver ? Pairs{folding_.pairs.to, folding_.pairs.from} : folding_.pairs;

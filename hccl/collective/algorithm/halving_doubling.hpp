@@ -4,11 +4,12 @@
 
 /// Recursive halving-doubling. With p = 2^k positions, round r of the halving exchanges with position x xor 2^r: each
 /// sends the half of its window that the other keeps, where it is added; after k rounds every position has one complete
-/// slice. The doubling goes back through the same peers and widens the windows again. Allreduce does both; a reduce
-/// ends with a gather, in which of each pair the one that is nearer to the root takes the window of the other.
+/// slice. The doubling goes back through the same peers and widens the windows again. Allreduce does both. A reduce
+/// ends with a gather instead, in which the member of each pair that is nearer to the root takes the window of the
+/// other.
 ///
-/// Reduce-scatter and all-gather have to leave block x at position x. They take the farthest peer first, x xor
-/// 2^(k−1−r), so that a window is a row of blocks side by side; the all-gather goes back.
+/// Reduce-scatter must leave block x at position x, and all-gather starts from there. The reduce-scatter takes the
+/// farthest peer first, x xor 2^(k−1−r), so that a window is a row of adjacent blocks; the all-gather is its reverse.
 ///
 /// Broadcast is a binomial tree of whole payloads, to x xor 2^(k−1), …, x xor 1.
 ///
@@ -19,12 +20,12 @@
 ///     reduce          2·log2 p 2(p−1)/p · n                2·log2 p·alpha + 2(p−1)/p·n·beta + (p−1)/p·n·gamma
 ///     broadcast       log2 p   log2 p · n                  log2 p·(alpha + n·beta)
 ///
-/// Other numbers of ranks: with p' the largest power of two below p, the first 2(p−p') ranks fold in pairs (one writes
-/// its payload to the other), those that got it and the rest run the above, and the others get the result from their
-/// partners. The root is never one that gives its payload away. In a reduce-scatter or all-gather, the ones that took
-/// have the blocks of both, so that the rows of the windows have different lengths; the others get, or give, their
-/// block alone. With w the blocks of the first row in all rounds, the sum over b = 0 … floor(log2 p)−1 of 2^b +
-/// min(p−p', 2^b):
+/// Other numbers of ranks: let p' be the largest power of two below p. The first 2(p−p') ranks form pairs, and one of
+/// each pair writes its payload to the other. The receiving ranks and all ranks without a partner run the algorithm
+/// above; the giving ranks get the result from their partners. The root never gives its payload away. In a
+/// reduce-scatter or all-gather, a receiving rank has the blocks of both, so the rows of the windows differ in length;
+/// a giving rank gets, or gives, only its own block. Let w be the number of blocks of the first row in all rounds, the
+/// sum over b = 0 … floor(log2 p)−1 of 2^b + min(p−p', 2^b):
 ///
 ///     allreduce  (2·floor(log2 p)+2)·alpha + (2(p'−1)/p'+2)·n·beta + ((p'−1)/p'+1)·n·gamma
 ///     reduce     (2·floor(log2 p)+1)·alpha + (2(p'−1)/p'+1)·n·beta + ((p'−1)/p'+1)·n·gamma
@@ -32,12 +33,13 @@
 ///     reduce-scatter, allgather
 ///                (floor(log2 p)+2)·alpha + (1 + (w+1)/p)·n·beta, and (1 + w/p)·n·gamma
 ///
-/// (HCCL documentation, coll_algo_intro/RHD; it has the last two but publishes no formula: the sum of the steps.) A
-/// window in round r is a bit-reversed prefix: see Cut::Kind::halving. HCCL has no scatter and no gather of this kind.
+/// (HCCL documentation, coll_algo_intro/RHD. For the last two, which HCCL has without publishing a formula, these are
+/// the sums of the steps.) A window in round r is a bit-reversed prefix, see Cut::Kind::halving. HCCL has no scatter
+/// and no gather of this kind.
 namespace hcclsim::hccl {
 
-/// The stages of an allreduce among the places 0 … span−1 of the level's group (whose order must be the identity) on
-/// the bytes that its parent leaves.
+/// The stages of an allreduce among the places 0 … span−1 of the level's group (whose order must be the identity), on
+/// the bytes that its parent picks.
 void halving_doubling_stages(Builder& builder, const Level& level);
 /// The same of a reduce to, and a broadcast from, position `root` of the group.
 void halving_doubling_reduce_stages(Builder& builder, const Level& level, Rank root);

@@ -134,8 +134,8 @@ class Hierarchy {
 
   static Range in_scratch(std::vector<Cut> cuts) { return scratch(std::move(cuts), {}, 0); }
 
-  /// Of as many rows of blocks as `rows` has members, each with one for every member of `stages`, the blocks for the
-  /// rank's own position there.
+  /// There are as many rows of blocks as `rows` has members, each with one block for every member of `stages`; picks
+  /// from each row the block for the rank's own position there.
   [[nodiscard]] Cut one_of_each(const LevelStages& rows, const LevelStages& stages) const {
     return {.kind = Cut::Kind::block,
             .group = stages.level.group,
@@ -147,7 +147,7 @@ class Hierarchy {
 
   void add(Collective collective, const LevelStages& stages) { add_level(builder_, collective, stages); }
 
-  /// For the ranks alone that have the root's digits on all levels outside of this one.
+  /// Only for ranks that have the root's digits on all levels outside this one.
   void add_at_root_outside(Collective collective, const LevelStages& stages) {
     add_restricted(collective, stages, [&](const Group& group) {
       const Rank block = root_ / (group.stride() * group.span());
@@ -156,7 +156,7 @@ class Hierarchy {
       return Group::ordered(ranks_ / group.stride(), std::move(members), group.stride());
     });
   }
-  /// The same of all levels inside of it.
+  /// The same for all levels inside this one.
   void add_at_root_inside(Collective collective, const LevelStages& stages) {
     add_restricted(collective, stages, [&](const Group& group) {
       const Rank place = root_ % group.stride();

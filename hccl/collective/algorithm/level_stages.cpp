@@ -43,7 +43,7 @@ void add_in_turn(Builder& builder, const LevelStages& stages) {
   (add(builder, stages.level), ...);
 }
 
-/// Of algorithms that want the root in position 0.
+/// For algorithms that need the root at position 0.
 template <void (*add)(Builder&, const Level&)>
 void add_rooted(Builder& builder, const LevelStages& stages) {
   const Group group = builder.group(stages.level.group);
@@ -52,7 +52,7 @@ void add_rooted(Builder& builder, const LevelStages& stages) {
   add(builder, level);
 }
 
-/// Of algorithms that are told the position of the root.
+/// For algorithms that get the position of the root as an argument.
 template <void (*add)(Builder&, const Level&, Rank root)>
 void add_with_root(Builder& builder, const LevelStages& stages) {
   add(builder, stages.level, stages.root);
@@ -94,7 +94,7 @@ constexpr std::array rows{
     Row{Algorithm::nb, Collective::allreduce, add_in_turn<nb_reduce_scatter_stages, nb_all_gather_stages>},
     Row{Algorithm::nb, Collective::reduce_scatter, add_in_turn<nb_reduce_scatter_stages>},
     Row{Algorithm::nb, Collective::allgather, add_in_turn<nb_all_gather_stages>},
-    // With a root; of several rings one works.
+    // With a root; only one of several rings works.
     Row{Algorithm::ring, Collective::broadcast, add_rooted<ring_broadcast>},
     Row{Algorithm::ring, Collective::reduce, add_rooted<ring_reduce>},
     Row{Algorithm::ring, Collective::scatter, add_rooted<ring_scatter>},

@@ -7,8 +7,8 @@
 #include "hccl/collective/algorithm/alltoall.hpp"
 
 /// One level of a hierarchy (hierarchical.hpp): the same algorithms as over all ranks, among the ranks of every group
-/// of the level, on what the other levels leave of the payload. Which of them does which collective is a table in
-/// level.cpp, one row each.
+/// of the level, on the part of the payload that the other levels leave to it. A table in level_stages.cpp says which
+/// algorithm does which collective, one row each.
 namespace hcclsim::hccl {
 
 /// A level with its place in the hierarchy and in the schedule.
@@ -24,8 +24,7 @@ struct LevelStages {
 /// Whether the algorithm does a collective on a level.
 [[nodiscard]] bool works_on_level(Algorithm algorithm, Collective collective);
 
-/// Adds the stages of a collective on the level. Throws Error(bad_input, "hierarchical") if the algorithm does not do
-/// it.
+/// Adds the stages of a collective on the level. Throws Error(bad_input, "hierarchical") if the algorithm cannot do it.
 void add_level(Builder& builder, Collective collective, const LevelStages& stages);
 
 }  // namespace hcclsim::hccl

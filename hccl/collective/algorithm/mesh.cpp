@@ -8,7 +8,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// What queue q of a rank and its peer, `offset` positions further, say to each other around a read.
+/// The notifies that queue q of a rank and its peer, `offset` positions further, exchange around a read.
 struct Pairing {
   std::uint16_t group;
   std::uint32_t queues;
@@ -84,7 +84,7 @@ namespace {
 
 using Stages = void (*)(Builder&, const Level&);
 
-/// The stages in turn, among all ranks; from the root on if there is one.
+/// The stages one after the other, among all ranks; positions count from the root if there is one.
 Schedule build(const Operation& operation, const char* algorithm, bool inline_reduce,
                const std::vector<Stages>& all_stages) {
   Builder builder(operation, algorithm);
@@ -105,8 +105,8 @@ Schedule mesh_one_shot_allreduce(const Operation& operation, bool inline_reduce)
   Strand reads = read_from_all(builder, group, output({}), scratch({}, {0, 0, 0, 1}, stride));
   builder.add_stage("read all").strands.push_back(std::move(reads));
 
-  // The payload of rank j lies in slot j−x−1 (modulo p). Sum in the order of the ranks: those below x into the slot of
-  // rank 0, that into the own payload, then those above x.
+  // The payload of rank j is in slot j−x−1 (modulo p). The sum is formed in the order of the ranks: first those below x
+  // into the slot of rank 0, then this slot into the rank's own payload, then those above x.
   const bool by_core = !inline_reduce;
   const Range of_rank_0 = scratch({}, {size - 1, -1, 0, 0}, stride);
   Loop below{.rounds = {-1, 1, 0, 0}};
@@ -145,7 +145,7 @@ std::vector<Strand> mesh_blocks(Builder& builder, const Level& level, const Allt
   if (size > 1) {
     strands.push_back(read_from_all(builder, level.group, blocks.source, blocks.destination({1, 1, 0, 1})));
   }
-  // A queue more copies what a rank has for itself.
+  // One more queue copies what a rank has for itself.
   strands.push_back({.group = level.group, .first_queue = size - 1, .loops = {{.tasks = {blocks.own_copy()}}}});
   return strands;
 }

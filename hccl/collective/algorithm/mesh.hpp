@@ -4,14 +4,14 @@
 
 #include "hccl/collective/algorithm/alltoall.hpp"
 
-/// Mesh: every rank works with all others at the same time, one queue for each. Needs a direct link between every pair
-/// to be worth it. Queue q of position x works with position x+1+q, whose queue p−2−q works with x.
+/// Mesh: every rank works with all others at the same time, with one queue for each. It pays off if every pair has a
+/// direct link. Queue q of position x works with position x+1+q, whose queue p−2−q works with x.
 ///
-/// Allreduce in one shot: everybody reads everybody's payload into scratch memory, then reduces it in the order of the
-/// ranks, so that all results have the same bits. In two shots: position x reads slice x of everybody and reduces
-/// (reduce-scatter), then reads the other complete slices (all-gather). Broadcast: the root scatters slices, then an
-/// all-gather without it; reduce: a reduce-scatter, then the root gathers. Scatter and gather have nothing to do
-/// between other ranks than the root: they are the star's. Alltoall: everybody reads its block of everybody.
+/// Allreduce in one shot: every rank reads all payloads into scratch memory, then reduces them in the order of the
+/// ranks, so that all results have the same bits. In two shots: position x reads slice x of every rank and reduces
+/// (reduce-scatter), then reads the other complete slices (all-gather). Broadcast: the root scatters slices, then the
+/// other ranks do an all-gather. Reduce: a reduce-scatter, then the root gathers. Scatter and gather are those of the
+/// star, because only the root communicates. Alltoall: every rank reads its block from every other rank.
 ///
 ///                           steps  bytes in per rank   time
 ///     allreduce, one-shot   1      (p−1) · n           alpha + n·beta + (p−1)·n·gamma
@@ -27,8 +27,8 @@
 /// others the sums of their steps. alpha: post "you may read", wait, read, post "I have read", wait.
 namespace hcclsim::hccl {
 
-/// Stages of one level, on what its parent leaves of the payload; afterwards position x holds its share of the
-/// reduction, or everybody all shares (Builder::share).
+/// Stages of one level, on the part of the payload that its parent picks. Afterwards position x holds its share of the
+/// reduction, or every position all shares (Builder::share).
 void mesh_reduce_scatter(Builder& builder, const Level& level);
 void mesh_all_gather(Builder& builder, const Level& level);
 /// A strand on p−1 queues in which queue q of a position x reads `source` of position x+1+q into `destination`.
@@ -38,7 +38,7 @@ void mesh_all_gather(Builder& builder, const Level& level);
 void mesh_broadcast(Builder& builder, const Level& level);
 void mesh_reduce(Builder& builder, const Level& level);
 
-/// Alltoall of the members of a level, to be done at the same time.
+/// The strands of an alltoall among the members of a level, to be run at the same time.
 [[nodiscard]] std::vector<Strand> mesh_blocks(Builder& builder, const Level& level, const Alltoall& blocks);
 
 [[nodiscard]] Schedule mesh_one_shot_allreduce(const Operation& operation, bool inline_reduce);

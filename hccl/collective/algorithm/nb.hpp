@@ -2,12 +2,12 @@
 
 #include "hccl/collective/algorithm/builder.hpp"
 
-/// NB, nonuniform Bruck: after every step a position knows a window of slices that is twice as wide. Positions 0 … p−1;
-/// K = ceil(log2 p).
+/// NB, nonuniform Bruck: in every step the window of slices that a position has doubles. Positions are 0 … p−1; let K
+/// be ceil(log2 p).
 ///
-/// All-gather, step k = 0 … K−1: position x knows the slices x−2^k+1 … x and writes them to x+2^k; in the last step
-/// only the p−2^(K−1) that are missing there. Reduce-scatter, step k: x writes to x+2^k its part of the slices x+2^k,
-/// x+2^k+2^(k+1), …, floor((p−1+2^k)/2^(k+1)) of them, where they are added; at last x holds slice x.
+/// All-gather, step k = 0 … K−1: position x has the slices x−2^k+1 … x and writes them to x+2^k; in the last step only
+/// the p−2^(K−1) slices that are missing there. Reduce-scatter, step k: x writes its part of the slices x+2^k,
+/// x+2^k+2^(k+1), …, floor((p−1+2^k)/2^(k+1)) of them, to x+2^k, where they are added; in the end x holds slice x.
 ///
 /// Scatter from a root, v = x−root: in step k = K−1 … 0 the positions v that are multiples of 2^(k+1) hold the slices
 /// v … v+2^(k+1)−1 and write the upper half to v+2^k. Broadcast is a scatter of slices and an all-gather.
@@ -19,11 +19,12 @@
 ///     scatter         K       (p−1)/p · n                 K·alpha + (p−1)/p·n·beta
 ///     broadcast       2K      2(p−1)/p · n                2K·alpha + 2(p−1)/p·n·beta
 ///
-/// for every p. Against NHR (nhr.hpp) most bytes of an all-gather go the longest way, side by side. HCCL has no reduce
-/// and no gather of this kind; the recurrences of reduce-scatter and all-gather are those of its documentation.
+/// for every p. Unlike in NHR (nhr.hpp), most bytes of an all-gather go over the longest distance, in adjacent slices.
+/// HCCL has no reduce and no gather of this kind; the recurrences of reduce-scatter and all-gather are those of its
+/// documentation.
 namespace hcclsim::hccl {
 
-/// What the members of a level do; afterwards position x holds share x complete, or all of them.
+/// What the members of a level do. Afterwards position x holds share x complete, or all shares.
 [[nodiscard]] std::vector<Loop> nb_reduce_scatter_loops(Builder& builder, const Level& level);
 [[nodiscard]] std::vector<Loop> nb_all_gather_loops(Builder& builder, const Level& level);
 /// The same as stages.

@@ -15,7 +15,7 @@ struct GridRings {
   std::vector<std::vector<Rank>> lanes;
   /// What member `owner` of a ring is responsible for, as a lane with this group sees it; nothing if it is not.
   std::function<std::optional<std::vector<Cut>>(Rank owner, std::uint16_t group)> share;
-  /// Its memory is of no worth any more: what comes to it replaces that, and it starts nothing.
+  /// The member whose data is no longer needed: what it receives replaces its data, and it starts nothing.
   std::optional<Rank> spent{};
 
   [[nodiscard]] Rank size() const { return static_cast<Rank>(lanes.size()); }
@@ -176,7 +176,7 @@ GridRings slice_columns(const Level& level, const RingGrid& grid) {
   return rings;
 }
 
-/// Something that lane 0 of a chain hands down to lane `last`.
+/// Something that lane 0 of a chain passes on to lane `last`.
 struct Item {
   Rank last = 0;
   std::function<std::vector<Cut>(std::uint16_t group)> cuts;

@@ -2,17 +2,18 @@
 
 #include "hccl/collective/algorithm/builder.hpp"
 
-/// NHR_V1, the older form of NHR: the ranks stand in a grid of about sqrt(p) rows, and go around rings of rows and of
-/// columns.
+/// NHR_V1, the older form of NHR: the ranks form a grid of about sqrt(p) rows; slices go around rings along the rows
+/// and along the columns.
 ///
-/// *The grid.* R rows of C ranks, filled row by row, with R·C = p and C − R < 5 if there is such; otherwise, with
-/// s = floor(sqrt p), rows of s ranks, of which the first have one more: s rows if p < s·(s+1), else s+1. Number L of
-/// the longer rows is what is left over. Column s then has ranks in the first L rows only; they count as *extra*.
+/// *The grid.* R rows of C ranks, filled row by row, with R·C = p and C − R < 5 if that is possible. Otherwise, with s
+/// = floor(sqrt p), there are s rows of s ranks if p < s·(s+1), or else s+1 rows; the remaining ranks are distributed
+/// over the first rows, one each. L is the number of these longer rows. Column s then has ranks in the first L rows
+/// only; they are called *extra*.
 ///
-/// All-gather: rings of the rows gather their blocks; then rings of the columns pass on whole rows. Extra rank v joins
-/// the ring of column v as its last member and brings no row. Reduce-scatter is the mirror image: in the rings of the
-/// columns every position ends with its row reduced over the ring, the extra ones with nothing; then the rings of the
-/// rows, to which the extra ones contribute nothing more but where they get their block.
+/// All-gather: the rings of the rows gather their blocks; then the rings of the columns pass on whole rows. Extra rank
+/// v joins the ring of column v as its last member and brings no row. Reduce-scatter is the reverse: in the rings of
+/// the columns every position ends with its row reduced over the ring, extra ranks with nothing; then follow the rings
+/// of the rows, where extra ranks contribute nothing more but get their block.
 ///
 /// Allreduce: slices for the columns 0 … s−1 are reduced and scattered in the rings of the rows (an extra rank
 /// contributes and keeps none), all-reduced in the rings of these columns, and gathered in the rings of the rows.
@@ -25,12 +26,12 @@
 ///     allreduce       2(R + C − 2)             2(R+C−2)·alpha + 2(p−1)/p·n·beta + (p−1)/p·n·gamma
 ///     broadcast       R + 2C − 3               at most (R+2C−3)·(alpha + n/C·beta)
 ///
-/// an uneven grid takes a step more where an extra rank goes around. HCCL publishes no formula, only that the steps
-/// grow with the root of p and that NHR is better (description of HCCL_ALGO); shape of the grid, order of the rings and
-/// the place of the extra ranks are those of HCCL's published sources. These times are the sums of the steps.
+/// An uneven grid takes one step more if a ring has an extra rank. HCCL publishes no formula, only that the steps grow
+/// with the square root of p and that NHR is better (description of HCCL_ALGO). The shape of the grid, the order of the
+/// rings and the place of the extra ranks are those of HCCL's published sources. These times are the sums of the steps.
 namespace hcclsim::hccl {
 
-/// The grid that so many ranks stand in.
+/// The grid of a number of ranks.
 struct RingGrid {
   Rank rows = 1;
   Rank columns = 1;    ///< of the shorter rows

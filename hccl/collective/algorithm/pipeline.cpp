@@ -20,7 +20,7 @@ class Pipeline {
         outer_{builder_.add_group(Group::block(between.size, server.size)), {}, between.inline_reduce},
         first_mesh_notify_(builder_.reserve_notifies(2 * (server.size - 1))),
         first_ring_notify_(builder_.reserve_notifies(2)),
-        // Slots for what comes from the others of the server, and one for what comes from another server.
+        // Slots for data from the others of the server, and one for data from another server.
         slot_stride_(builder_.reserve_scratch(server.size, part(0, {0, 1, 0, 0}))) {}
 
   void reduce_scatter() {
@@ -62,7 +62,7 @@ class Pipeline {
   Schedule finish() && { return std::move(builder_).finish(); }
 
  private:
-  /// The part of rank `place` of the server that lies `servers` after the own one.
+  /// The part of rank `place` of the server that is `servers` after this one.
   [[nodiscard]] std::vector<Cut> part(std::int32_t servers, Linear place) const {
     const Level inside{inner_.group, builder_.share(outer_, {servers, 1, 0, 0}), inner_.inline_reduce};
     return builder_.share(inside, place);

@@ -5,7 +5,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// One round: tell the left that its write may come, wait for the right's word, write, tell, wait.
+/// One round: post to the left that it may write, wait for the post of the right, write, post, wait.
 std::vector<Task> round(Builder& builder, std::uint16_t group, TaskKind kind, const Range& source,
                         const Range& destination) {
   const std::int32_t ready = builder.reserve_notifies(2);

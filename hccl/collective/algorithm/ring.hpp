@@ -9,7 +9,8 @@
 /// Reduce-scatter, round r: position x writes slice x−1−r to x+1, where it is added. After p−1 rounds x holds the
 /// complete slice x. All-gather, round r: x writes slice x−r to x+1.
 ///
-/// An allreduce is both in turn. Blocks of different sizes (reduce-scatter-v, all-gather-v) take the same way.
+/// An allreduce is both, one after the other. Blocks of different sizes (reduce-scatter-v, all-gather-v) go the same
+/// way.
 ///
 ///                     rounds    bytes out per rank   time (HCCL documentation, coll_algo_intro)
 ///     allreduce       2(p−1)    2(p−1)/p · n         2(p−1)·alpha + 2(p−1)/p·n·beta + (p−1)/p·n·gamma
@@ -17,9 +18,9 @@
 ///     all-gather      p−1       (p−1)/p · n          (p−1)·(alpha + n/p·beta)
 ///
 /// n is the payload, of all blocks. alpha of a round: post "my memory is free" to the left, wait for the right's,
-/// write, post "written", wait for the left's. Several rings, each with its own order of the same ranks, run at once on
-/// queues of their own; slice or block s is cut once more into as many parts as there are rings, which divides the
-/// terms of beta and gamma by their number. That is the four-ring form of the 8-NPU 910A server and the double ring of
+/// write, post "written", wait for the left's. Several rings, each with its own order of the same ranks, can run at the
+/// same time on separate queues. Slice or block s is then cut once more into one part per ring, which divides the terms
+/// of beta and gamma by the number of rings. This is the four-ring form of the 8-NPU 910A server and the double ring of
 /// A3.
 namespace hcclsim::hccl {
 
@@ -30,7 +31,7 @@ using Rings = std::vector<std::uint16_t>;
 [[nodiscard]] std::vector<Cut> ring_share(const Builder& builder, const Level& level, Linear index, std::uint32_t ring,
                                           std::uint32_t rings);
 
-/// Loops of one ring (number `ring` of `rings`) for the bytes that level.parent leaves; level.group is that ring.
+/// Loops of one ring (number `ring` of `rings`) for the bytes that level.parent picks; level.group is that ring.
 [[nodiscard]] Loop ring_reduce_scatter(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings);
 [[nodiscard]] Loop ring_all_gather(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings);
 using RingLoop = Loop (*)(Builder&, const Level&, std::uint32_t ring, std::uint32_t rings);
@@ -39,8 +40,8 @@ using RingLoop = Loop (*)(Builder&, const Level&, std::uint32_t ring, std::uint3
 [[nodiscard]] Schedule ring_reduce_scatter(const Operation& operation, bool inline_reduce);
 [[nodiscard]] Schedule ring_all_gather(const Operation& operation);
 
-/// Orders of the four rings of an 8-NPU 910A server, as numbers of devices: together they use every link of the two
-/// full meshes of four and of the pairs i, i+4 once in each direction (HCCL's ring table, spec/ascend.md 1.2).
+/// Orders of the four rings of an 8-NPU 910A server, as device numbers: together they use every link of the two full
+/// meshes of four and of the pairs i, i+4 once in each direction (HCCL's ring table).
 [[nodiscard]] const std::vector<std::vector<Rank>>& four_rings_of_910a();
 /// Both directions around the dies of an A3 node (HCCL's double ring).
 [[nodiscard]] std::vector<std::vector<Rank>> double_ring(Rank ranks);

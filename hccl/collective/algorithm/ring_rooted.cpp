@@ -10,7 +10,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Notify slots of a level: somebody may begin, and has ended.
+/// Notify slots of a level: "you may begin" and "I have ended".
 struct RootedSlots {
   Linear ready;
   Linear done;
@@ -114,7 +114,7 @@ namespace {
 using Stages = void (*)(Builder&, const Level&);
 using RingStrands = std::vector<Strand> (*)(Builder&, const Level&, std::uint32_t ring, std::uint32_t rings);
 
-/// A stage of what every ring does, all at once; none for a rank alone.
+/// Adds a stage in which all rings work at the same time; none for a single rank.
 void add_stage(Builder& builder, const std::string& name, const std::vector<Level>& rings, RingStrands strands_of) {
   if (builder.size(rings.front().group) == 1) return;
   std::vector<Strand> strands;

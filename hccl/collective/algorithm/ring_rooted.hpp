@@ -9,10 +9,10 @@
 /// x−1 and x+1 only.
 ///
 /// Broadcast: x reads the payload from x−1, then x+1 reads it from x. Reduce: x reads from x+1 what the positions above
-/// have gathered, reduces it into its own payload, then x−1 reads that; the root ends with v[0] + (v[1] + (… +
-/// v[p−1])). Scatter, round r: the root writes block p−1−r to 1; everybody else hands on what came in the round before,
-/// so that all get their own block in the last round. Gather is the way back: x writes blocks x, x+1, …, p−1 to x−1.
-/// Whoever hands something on keeps it in the place of that block.
+/// have reduced, adds it to its own payload, then x−1 reads that; the root ends with v[0] + (v[1] + (… + v[p−1])).
+/// Scatter, round r: the root writes block p−1−r to 1; every other position passes on what arrived in the round before,
+/// so that all get their own block in the last round. Gather is the reverse: x writes blocks x, x+1, …, p−1 to x−1. A
+/// position that passes on a block holds it at that block's place.
 ///
 ///                steps   bytes out per rank at most   time
 ///     broadcast  p−1     n                            (p−1)·(alpha + n·beta)   (HCCL documentation, coll_algo_intro)
@@ -28,18 +28,19 @@
 ///     scatter    p−1     (p−1)/p · n                  (p−1)·(alpha + n/p/k·beta)
 ///     gather     p−1     (p−1)/p · n                  (p−1)·(alpha + n/p/k·beta)
 ///
-/// n is the payload, of all blocks. HCCL prints the first formula; the others are sums of the steps. alpha of a step of
-/// broadcast and reduce: wait for "there is something to read", read, post "I have read" back, post "there is something
-/// to read" ahead; of the others as in ring.hpp.
+/// n is the payload, of all blocks. HCCL publishes the first formula; the others are sums of the steps. alpha of a step
+/// of broadcast and reduce: wait for "there is something to read", read, post "I have read" back, post "there is
+/// something to read" ahead; of the others as in ring.hpp.
 namespace hcclsim::hccl {
 
-/// Stages among the members of level.group, whose position 0 is the root, on what level.parent leaves of the payload.
+/// Stages among the members of level.group, whose position 0 is the root, on the part of the payload that level.parent
+/// picks.
 void ring_broadcast(Builder& builder, const Level& level);
 void ring_reduce(Builder& builder, const Level& level);
 void ring_scatter(Builder& builder, const Level& level);
 void ring_gather(Builder& builder, const Level& level);
 
-/// Strands of ring number `ring` of `rings`, level.group being that ring from the root on; none for a rank alone.
+/// Strands of ring number `ring` of `rings`; level.group is that ring, beginning at the root. None for a single rank.
 [[nodiscard]] std::vector<Strand> ring_scatter(Builder& builder, const Level& level, std::uint32_t ring,
                                                std::uint32_t rings);
 [[nodiscard]] std::vector<Strand> ring_gather(Builder& builder, const Level& level, std::uint32_t ring,

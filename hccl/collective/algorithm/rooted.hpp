@@ -2,11 +2,11 @@
 
 #include "hccl/collective/algorithm/builder.hpp"
 
-/// What algorithms with a root share. They number positions from the root on: position 0 is the root, then come the
-/// ranks above it, then those below.
+/// What algorithms with a root share. Positions are counted from the root: position 0 is the root, then come the ranks
+/// above it, then those below.
 namespace hcclsim::hccl {
 
-/// All ranks of a block, from the root on.
+/// All ranks of a block, beginning with the root.
 [[nodiscard]] Group rooted_at(Rank root, Rank span, Rank stride = 1);
 
 /// The root alone.

@@ -8,8 +8,8 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// What the two ends of a star's links say to each other. The slots of a rank are those of the root's queues; everybody
-/// else uses the first.
+/// The notifies between the two ends of a star's links. The root has one slot per queue; all others use only their
+/// first slot.
 struct Star {
   std::uint16_t root;
   std::uint16_t others;
@@ -42,7 +42,7 @@ void add_stage(Builder& builder, const Star& star, const std::string& name, std:
       {.group = star.others, .loops = {{.tasks = std::move(of_others)}}}};
 }
 
-/// Everybody reads `range` of the root.
+/// All others read `range` of the root.
 void read_from_root(Builder& builder, const Level& level, const std::string& name, const Range& range) {
   const Star star = make_star(builder, level);
   add_stage(builder, star, name, {post(star.to_other, star.at_other), wait(star.at_root)},
@@ -50,7 +50,7 @@ void read_from_root(Builder& builder, const Level& level, const std::string& nam
              post(star.to_root, star.at_root_from_other)});
 }
 
-/// The root reads `source` of everybody. Returns the group that it is alone.
+/// The root reads `source` of all others. Returns the group that consists of the root alone.
 std::uint16_t read_by_root(Builder& builder, const Level& level, const std::string& name, const Range& source,
                            const Range& destination) {
   const Star star = make_star(builder, level);

@@ -5,7 +5,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// The tasks of a step of everybody.
+/// The tasks of a step in which all positions take part.
 std::vector<Task> shift_tasks(Builder& builder, std::uint16_t group, std::int32_t offset, TaskKind kind,
                               const Range& source, const Range& destination) {
   const std::int32_t ready = builder.reserve_notifies(2);

@@ -7,14 +7,15 @@
 
 #include "hccl/collective/algorithm/builder.hpp"
 
-/// Steps of which algorithms in logarithmically many steps consist. Every step has notify slots of its own, since its
-/// peers are others than those of the step before; a step moves all its pieces in one transfer, for one alpha.
+/// The steps of algorithms with logarithmically many steps. Every step has its own notify slots, because its peers
+/// differ from those of the step before. A step moves all its pieces in one transfer, for one alpha.
 ///
-///     alpha of a step   post "my memory is free" to the writer, wait for the reader's word, write, post "written",
-///     wait
+///     alpha of a step   post "my memory is free" to the writer, wait for the reader's post, write, post "written",
+///                       wait
 namespace hcclsim::hccl {
 
-/// Schedules of one level, all ranks: what `add` does to a builder and that level, under the algorithm's name.
+/// A schedule with a single level of all ranks: what `add` does to a builder and that level, under the algorithm's
+/// name.
 template <typename Add>
 [[nodiscard]] Schedule among_all(const Operation& operation, std::string algorithm, bool inline_reduce,
                                  const Add& add) {
@@ -24,15 +25,15 @@ template <typename Add>
   return std::move(builder).finish();
 }
 
-/// ceil(log2 size): steps in which everybody can hear of everybody.
+/// ceil(log2 size): the number of steps after which every position can have heard from every other.
 [[nodiscard]] std::int32_t steps_to_all(Rank size);
 
-/// Everybody writes what `sent` says to the position `offset` further on, where it replaces what is there.
+/// Every position writes what `sent` says to the position `offset` further on, where it replaces what is there.
 [[nodiscard]] Loop shift(Builder& builder, const Level& level, std::int32_t offset, const std::vector<Cut>& sent);
-/// The same with a reduction there; `received` says where the bytes of the writer come to lie, in its order.
+/// The same with a reduction there; `received` says where the writer's bytes go, in the same order.
 [[nodiscard]] Loop shift_and_reduce(Builder& builder, const Level& level, std::int32_t offset,
                                     const std::vector<Cut>& sent, const std::vector<Cut>& received);
-/// A stage of these loops by all members of the level; none without loops.
+/// Adds a stage in which all members of the level run these loops; no stage if there are none.
 void add_loops(Builder& builder, const Level& level, const std::string& name, std::vector<Loop> loops);
 
 /// Some positions of a group, and as many others, paired in this order.
@@ -45,7 +46,8 @@ struct PairWrite {
   Pairs pairs;
   std::vector<Cut> cuts;
 };
-/// A stage in which pairs of places (0 … span−1 of the level's group) write at the same time, no rank twice.
+/// Adds a stage in which pairs of places (0 … span−1 of the level's group) write at the same time; no rank is in two
+/// pairs.
 void add_writes(Builder& builder, const Level& level, const std::string& name, const std::vector<PairWrite>& writes);
 
 /// Senders v = first, first + sender_step, … write `shares` shares of the payload, from number v + distance on and

@@ -13,7 +13,7 @@ namespace {
 
 bool says(LevelAlgorithm algorithm) { return algorithm != LevelAlgorithm::automatic; }
 
-/// What was asked for instead; empty if HCCL_ALGO has its say.
+/// What was asked for in place of HCCL_ALGO; empty if HCCL_ALGO decides.
 std::string asked_for_otherwise(const CollectiveRequest& request) {
   if (!request.levels.empty()) return "levels were asked for";
   // Hierarchical leaves the algorithms of its levels to HCCL, but for alltoall.
@@ -66,7 +66,7 @@ std::vector<std::string> algo_notes(std::span<const HcclSetting> settings, const
     notes.push_back(fmt::format("{} level{}:{} has no effect: {}", setting->origin, level, name_of(asked), missing));
   };
   look_at(1, said.between_servers, left.between_servers);
-  // AHC is on both levels, and was said of one.
+  // AHC spans both levels but is named for one.
   if (said.between_servers != LevelAlgorithm::ahc) look_at(2, said.between_super_pods, left.between_super_pods);
   return notes;
 }

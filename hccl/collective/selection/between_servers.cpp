@@ -16,12 +16,12 @@ namespace {
 constexpr Seconds selection_latency = 60 * microsecond;
 constexpr BytesPerSecond selection_rdma_bandwidth = 20 * giga;
 
-/// From these sizes on HCCL overlaps the levels on A2, in op mode: of a rank's block, and of the slice that every rank
-/// reduces.
+/// From these sizes on, HCCL overlaps the levels on A2 in op mode: the size of a rank's block, and of the slice that
+/// every rank reduces.
 constexpr Bytes pipeline_block = 32 * 1024;
 constexpr Bytes pipeline_slice = 1024 * 1024;
 
-/// The least estimate; of equal ones ring before NHR before halving-doubling.
+/// The algorithm with the least estimate; among equal ones, ring comes before NHR and NHR before halving-doubling.
 LevelChoice cheapest(Collective collective, Rank servers, Bytes bytes) {
   std::optional<Algorithm> best;
   Seconds least = 0;

@@ -8,7 +8,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// From so many super-pods on HCCL takes halving-doubling, whether they are a power of two or not.
+/// From this number of super-pods on HCCL takes halving-doubling, whether it is a power of two or not.
 constexpr Rank many_super_pods = 8;
 
 bool has_on_a3(AlgoOperator op, LevelAlgorithm algorithm) {

@@ -3,9 +3,9 @@
 #include "base/units.hpp"
 #include "hccl/collective/selection/algo_level.hpp"
 
-/// The choice between super-pods, HCCL's level 2: HCCL_ALGO, or HCCL's default, the ring among fewer than eight
-/// super-pods whose number is no power of two, else halving-doubling (description of HCCL_ALGO). Where it has neither
-/// for the operator, it takes NHR.
+/// The choice of an algorithm between super-pods, HCCL's level 2: what HCCL_ALGO says, or HCCL's default. The default
+/// is the ring for fewer than eight super-pods whose number is not a power of two, otherwise halving-doubling
+/// (description of HCCL_ALGO). If HCCL has neither for the operator, it takes NHR.
 namespace hcclsim::hccl {
 
 /// Throws what asked_for throws.

@@ -14,7 +14,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Algorithms between servers or super-pods, and how HCCL_ALGO says them.
+/// Algorithms between servers or super-pods, and their names in HCCL_ALGO.
 constexpr std::array<std::pair<Algorithm, LevelAlgorithm>, 5> outers{
     {{Algorithm::ring, LevelAlgorithm::ring},
      {Algorithm::halving_doubling, LevelAlgorithm::halving_doubling},
@@ -45,7 +45,7 @@ std::vector<CollectiveRequest> requests_of_all(const CollectiveRequest& request,
       requests.push_back(other);
       continue;
     }
-    // What is asked for between servers stays where super-pods are the outermost level.
+    // If super-pods are the outermost level, what was asked for between servers stays.
     const bool pods = !topology.super_pods.empty();
     for (const auto& [outer, setting] : outers) {
       if (!has_outer(collective, outer) || (pods && !has_between_pods(collective, setting))) continue;

@@ -14,8 +14,8 @@
 #include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"
 
-/// Why a collective uses the algorithm that it uses: the rule of selection.hpp in words, and beside the chosen
-/// algorithm all others of the collective, with HCCL's formula of their time or the reason why they cannot work.
+/// Why a collective uses its algorithm: the rule of selection.hpp in words, and beside the chosen algorithm all others
+/// of the collective, with HCCL's formula of their time or the reason why they cannot work.
 namespace hcclsim::hccl {
 
 struct Alternative {
@@ -33,11 +33,11 @@ struct Explanation {
   FormulaCosts costs;
 };
 
-/// Of what make_collective does with the request, whose errors it throws.
+/// Explains what make_collective does with the request, and throws the same errors.
 [[nodiscard]] Explanation explain(const CollectiveRequest& request, const Communicator& communicator,
                                   sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& tasks);
 
-/// What α, β and γ are on each level, a line each.
+/// One line per level with the values of α, β and γ.
 [[nodiscard]] std::vector<std::string> level_lines(const Explanation& explanation);
 
 }  // namespace hcclsim::hccl

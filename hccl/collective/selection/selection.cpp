@@ -32,7 +32,7 @@ std::vector<HierarchyLevel> two_levels(const Topology& topology) {
   return {{.size = topology.ranks_per_server}, {.size = topology.servers}};
 }
 
-/// HCCL_ALGO says AHC, which is for groups that differ in their numbers of ranks, too.
+/// Whether HCCL_ALGO says AHC, which also works for groups that differ in their numbers of ranks.
 bool asks_for_ahc(Collective collective, const HcclConfig& config) {
   return asked_levels(collective, config).between_servers == LevelAlgorithm::ahc;
 }
@@ -161,7 +161,7 @@ std::string levels_rule(const Topology& topology, const std::vector<HierarchyLev
                      levels.size() == 2 ? "two" : "three");
 }
 
-/// The algorithm spans all levels, as HCCL_ALGO says or HCCL chooses.
+/// Selects an algorithm that spans all levels, chosen by HCCL_ALGO or by HCCL.
 Selection choose_over_levels(const CollectiveRequest& request, const Topology& topology, LevelChoice choice) {
   if (request.algorithm != Algorithm::automatic) {
     bad_input("collective", "{} was asked for, but {}; say one of the two", name_of(request.algorithm), choice.rule);
@@ -295,7 +295,7 @@ Selection as_asked_for(const CollectiveRequest& request, const Topology& topolog
   return {.algorithm = Algorithm::hierarchical, .rule = "its levels were asked for", .levels = request.levels};
 }
 
-/// Of an error message: algorithms of the collective that need few streams and notifies.
+/// For an error message: algorithms of the collective that need few streams and notifies.
 std::string frugal_algorithms(Collective collective, const Topology& topology) {
   std::vector<std::string_view> names;
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::pairwise, Algorithm::hierarchical}) {
@@ -305,7 +305,7 @@ std::string frugal_algorithms(Collective collective, const Topology& topology) {
   return names.empty() ? "fewer NPUs" : fmt::to_string(fmt::join(names, " or "));
 }
 
-/// Every queue is a stream and every slot a notify of the device, of which there are only so many.
+/// Every queue is a stream and every slot a notify of the device; both are limited.
 void require_resources(const Schedule& schedule, const Topology& topology, const device::Soc& soc) {
   if (schedule.queues <= soc.streams && schedule.notifies <= soc.notifies) return;
   bad_input("collective", "{} among {} NPUs needs {} streams and {} notifies on each, {} has {} and {}; use {}",

@@ -11,9 +11,9 @@
 #include "hccl/settings/config.hpp"
 #include "hccl/settings/launch_mode.hpp"
 
-/// Chooses and builds the schedule of a collective, by the user's word or as HCCL does from the chip, the topology, the
-/// launch mode and the size. HCCL's rules (its coll_alg_operator and the operators' selection, figures in
-/// selection.cpp and between_servers.cpp):
+/// Chooses and builds the schedule of a collective: the algorithm that the user asks for, or the one that HCCL chooses
+/// by chip, topology, launch mode and size. HCCL's rules (its coll_alg_operator and the operators' selection, figures
+/// in selection.cpp and between_servers.cpp):
 ///
 ///     in a server     910A        allreduce, op mode, up to 1 MB, 4 or 8 ranks: halving-doubling; a whole server of
 ///                                 eight: four rings; 4: mesh; else ring
@@ -31,14 +31,13 @@
 ///                     alltoall on 910A and A2: in the servers, then between them; on A3 and where blocks differ: one
 ///                     partner at a time over all ranks
 ///                     other numbers of ranks on each server: one ring over all ranks
-///     several super-pods (A3)     the above in each of them, and between_super_pods.hpp between them; super-pods of
-///     different
-///                     numbers of servers as groups of their greatest common divisor
+///     several super-pods (A3)     the above in each of them, and between_super_pods.hpp between them; super-pods that
+///                     differ in their numbers of servers as groups of their greatest common divisor
 ///
 /// HCCL_ALGO's level 1 decides between servers, level 2 between super-pods; AHC takes super-pods as its groups, or
-/// servers where there is one super-pod. What HCCL leaves open is filled here: gather, which it has inside other
-/// operators only, is the star; alltoall, for which HCCL moves all pairs at once in a server, is the mesh there where
-/// all pairs have links (A2, A3) and pairwise elsewhere.
+/// servers where there is one super-pod. Cases that HCCL leaves open are decided here: gather, which HCCL has only
+/// inside other operators, is the star. For alltoall HCCL moves all pairs in a server at once; here that is the mesh if
+/// all pairs have links (A2, A3), and pairwise otherwise.
 namespace hcclsim::hccl {
 
 struct CollectiveRequest {
@@ -46,24 +45,26 @@ struct CollectiveRequest {
   Operation operation{};
   Algorithm algorithm = Algorithm::automatic;
   LaunchMode launch = LaunchMode::graph;
-  /// Op mode on buffers that were registered for it: peers reach them, as in graph mode.
+  /// Op mode on buffers that were registered for it: peers can access them, as in graph mode.
   bool zero_copy = false;
   HcclConfig config{};
-  /// Of a hierarchy that is asked for, from the innermost on; their sizes make the number of ranks. Rings of multi-ring
-  /// and where transfers reduce on their way are filled in. Empty: HCCL's levels.
+  /// The levels of a hierarchy that is asked for, beginning with the innermost; the product of their sizes is the
+  /// number of ranks. The rings of multi-ring, and whether transfers reduce on their way, are filled in. Empty: HCCL's
+  /// levels.
   std::vector<HierarchyLevel> levels{};
 };
 
 struct Selection {
   Algorithm algorithm = Algorithm::automatic;
   std::string rule{};  ///< why, for people, with the figures that decide
-  /// Of algorithms that know them, from the innermost on, with sizes and algorithms: the levels that were asked for, or
-  /// HCCL's servers and super-pods, if there are several.
+  /// For algorithms that work in levels, beginning with the innermost, with sizes and algorithms: the levels that were
+  /// asked for, or HCCL's servers and super-pods, if there are several.
   std::vector<HierarchyLevel> levels{};
 };
 
-/// The algorithm that was asked for, or HCCL's choice. Throws Error(bad_input, "collective") if HCCL_ALGO names one
-/// between servers that cannot be simulated for the collective, or hierarchical was asked for where it cannot work.
+/// The algorithm that was asked for, or HCCL's choice. Throws Error(bad_input, "collective") if HCCL_ALGO names an
+/// algorithm between servers that cannot be simulated for the collective, or if `hierarchical` was asked for but cannot
+/// work.
 [[nodiscard]] Selection select(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc);
 
 /// Throws Error(bad_input, "collective") if the algorithm cannot work on the topology or needs more streams or notifies
