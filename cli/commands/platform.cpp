@@ -24,7 +24,7 @@ namespace hcclsim::cli {
 namespace {
 
 void list_platforms() {
-  Table table({{"platform", Table::Align::left}, {"holds", Table::Align::left}});
+  Table table("<platform|<holds");
   for (const std::string& name : shipped_platforms()) {
     table.add_row({name, study::platform_title(platform_folder() + "/" + name + ".xml")});
   }

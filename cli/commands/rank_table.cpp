@@ -36,12 +36,8 @@ std::string counted(std::size_t count, std::string_view what) {
 }
 
 std::string describe(const hccl::RankTable& table) {
-  std::vector<Table::Column> columns{{"server", Table::Align::left}};
   const bool super_pods = !table.super_pods.empty();
-  if (super_pods) columns.push_back({"super-pod", Table::Align::left});
-  columns.push_back({"devices", Table::Align::left});
-  columns.push_back({"ranks", Table::Align::left});
-  Table servers(std::move(columns));
+  Table servers(super_pods ? "<server|<super-pod|<devices|<ranks" : "<server|<devices|<ranks");
   std::vector<std::string> pod_of(table.servers.size());
   for (const hccl::SuperPod& pod : table.super_pods) {
     for (const std::uint32_t server : pod.servers) pod_of[server] = pod.id;

@@ -79,15 +79,7 @@ std::string range_text(const std::vector<hccl::ByteRange>& pieces) {
 }
 
 std::string task_table(const hccl::Schedule& schedule, Rank rank) {
-  Table table({{"stage", Table::Align::left},
-               {"queue"},
-               {"round"},
-               {"task", Table::Align::left},
-               {"peer"},
-               {"notify"},
-               {"bytes"},
-               {"source", Table::Align::left},
-               {"destination", Table::Align::left}});
+  Table table("<stage|queue|round|<task|peer|notify|bytes|<source|<destination");
   for_each_task(schedule, rank, [&](std::uint32_t stage, const hccl::QueueWalk& walk) {
     const hccl::Task& task = *walk.task();
     const bool moves = !notifies(task);
@@ -138,7 +130,7 @@ std::string summary(const hccl::Schedule& schedule) {
   if (schedule.window > 0) text += fmt::format(", {} windows", schedule.windows());
   text += '\n';
   for (const hccl::Stage& stage : schedule.stages) text += fmt::format("  stage '{}'\n", stage.name);
-  Table table({{"rank"}, {"tasks"}, {"transfers"}, {"written"}, {"read"}, {"reduced"}, {"copied"}});
+  Table table("rank|tasks|transfers|written|read|reduced|copied");
   const Rank rows = std::min(schedule.ranks, most_summary_rows);
   for (Rank rank = 0; rank < rows; ++rank) {
     const Totals totals = totals_of(schedule, rank);

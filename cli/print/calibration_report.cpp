@@ -18,8 +18,7 @@ std::string fitted_text(const std::optional<bool>& fitted, const std::string& va
 }
 
 std::string parameters_text(const study::Calibration& calibration) {
-  using Align = Table::Align;
-  Table table({{"links", Align::left}, {"platform"}, {"fitted", Align::left}});
+  Table table("<links|platform|<fitted");
   for (const study::CalibratedKind& kind : calibration.kinds) {
     if (kind.fitted_bandwidth.has_value()) {
       table.add_row({fmt::format("{} bandwidth", name_of(kind.kind)), fmt::format("{:g} GB/s", kind.bandwidth / giga),
@@ -56,17 +55,9 @@ Json errors_json(const study::Calibration& calibration, bool held_out) {
 }  // namespace
 
 std::string calibration_text(const study::FittedPlatform& fitted, const std::string& output) {
-  using Align = Table::Align;
   std::string text = fmt::format("{} fitted to {}\n", fitted.on.platform, fmt::join(fitted.sources, ", "));
   text += parameters_text(fitted.calibration) + '\n';
-  Table table({{"measured", Align::left},
-               {"bytes"},
-               {"us"},
-               {"before us"},
-               {"error %"},
-               {"fitted us"},
-               {"error %"},
-               {"", Align::left}});
+  Table table("<measured|bytes|us|before us|error %|fitted us|error %|<");
   for (const study::CalibrationPoint& point : fitted.calibration.points) {
     table.add_row({point.what, fmt::format("{}", point.size), microseconds(point.measured, 2),
                    microseconds(point.before, 2), error_text(point.before, point.measured),

@@ -13,9 +13,7 @@ std::string microseconds_or_dash(const std::optional<Seconds>& time) {
 }
 
 std::string text_of(const ExplainedCollective& collective) {
-  using Align = Table::Align;
-  Table table(
-      {{"", Align::left}, {"algorithm", Align::left}, {"formula us"}, {"simulated us"}, {"formula", Align::left}});
+  Table table("<|<algorithm|formula us|simulated us|<formula");
   std::string chosen;
   for (const ExplainedAlgorithm& algorithm : collective.algorithms) {
     if (algorithm.chosen) chosen = algorithm.name;

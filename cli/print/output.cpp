@@ -35,6 +35,13 @@ void write_output(const std::string& file, std::string_view text) {
   }
 }
 
+Table::Table(std::string_view titles) {
+  for (const std::string_view title : split(titles, '|')) {
+    const bool left = title.starts_with('<');
+    columns_.push_back({std::string(title.substr(left ? 1 : 0)), left ? Align::left : Align::right});
+  }
+}
+
 void Table::add_row(std::vector<std::string> cells) {
   if (cells.size() != columns_.size()) internal_error("{} cells for {} columns", cells.size(), columns_.size());
   rows_.push_back(std::move(cells));

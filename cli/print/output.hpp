@@ -27,6 +27,8 @@ class Table {
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  /// "<links|platform|<fitted": titles, "<" before those of columns that are aligned to the left.
+  explicit Table(std::string_view titles);
 
   /// One cell per column.
   void add_row(std::vector<std::string> cells);

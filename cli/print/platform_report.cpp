@@ -16,18 +16,7 @@ std::string gigabytes(BytesPerSecond speed) { return fmt::format("{}", speed / g
 std::string short_microseconds(Seconds time) { return fmt::format("{:g}", time / microsecond); }
 
 std::string link_table(const std::vector<study::LinkGroup>& groups) {
-  using Align = Table::Align;
-  Table table({{"kind", Align::left},
-               {"links"},
-               {"nominal"},
-               {"low"},
-               {"used"},
-               {"high"},
-               {"write"},
-               {"read"},
-               {"latency us"},
-               {"sharing", Align::left},
-               {"names", Align::left}});
+  Table table("<kind|links|nominal|low|used|high|write|read|latency us|<sharing|<names");
   for (const study::LinkGroup& group : groups) {
     const sim::Link& link = group.example;
     table.add_row({std::string(name_of(link.kind)), std::to_string(group.count), gigabytes(link.nominal),
@@ -42,7 +31,7 @@ std::string link_table(const std::vector<study::LinkGroup>& groups) {
 }
 
 std::string task_table(const std::vector<study::TaskValue>& tasks) {
-  Table table({{"property", Table::Align::left}, {"value"}, {"task", Table::Align::left}});
+  Table table("<property|value|<task");
   for (const study::TaskValue& task : tasks) {
     table.add_row({task.property, task.value, task.meaning + (task.in_file ? "" : " (not in the file: default)")});
   }
@@ -54,14 +43,7 @@ std::string route_text(const study::RouteSummary& route) {
       fmt::format("Route {} ({}, server {} device {}) -> {} ({}, server {} device {}), {}\n", route.source,
                   route.from.name, route.from.server, route.from.device, route.destination, route.to.name,
                   route.to.server, route.to.device, route.transport == sim::Transport::rdma ? "RDMA" : "SDMA");
-  Table table({{"link", Table::Align::left},
-               {"kind", Table::Align::left},
-               {"low"},
-               {"used"},
-               {"high"},
-               {"write"},
-               {"read"},
-               {"latency us"}});
+  Table table("<link|<kind|low|used|high|write|read|latency us");
   for (const sim::Link& link : route.links) {
     table.add_row({link.name, std::string(name_of(link.kind)), gigabytes(link.low), gigabytes(link.bandwidth),
                    gigabytes(link.high), gigabytes(link.write), gigabytes(link.read),

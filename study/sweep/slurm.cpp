@@ -1,14 +1,12 @@
 #include "study/sweep/slurm.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -29,35 +27,23 @@ struct Finished {
   std::string output;  ///< standard output and standard error
 };
 
-/// Runs a program of the PATH and waits for it.
-Finished run_program(std::vector<std::string> words) {
-  std::array<int, 2> output{};
-  if (::pipe2(output.data(), O_CLOEXEC) != 0) internal_error("cannot make a pipe: {}", std::strerror(errno));
-  posix_spawn_file_actions_t actions{};
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, output[1], STDERR_FILENO);
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t pid = 0;
-  const int error = ::posix_spawnp(&pid, arguments.front(), &actions, nullptr, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::close(output[1]);
+/// Runs a program of the PATH by a shell and waits for it.
+Finished run_program(const std::vector<std::string>& words) {
+  std::string command;
+  for (const std::string& word : words) command += shell_word(word) + ' ';
+  std::fflush(nullptr);
+  FILE* const pipe = ::popen((command + "2>&1").c_str(), "re");
+  if (pipe == nullptr) internal_error("cannot start {}: {}", words.front(), std::strerror(errno));
   Finished finished;
   std::array<char, 4096> buffer{};
-  while (error == 0) {
-    const ssize_t count = ::read(output[0], buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    finished.output.append(buffer.data(), static_cast<std::size_t>(count));
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    finished.output.append(buffer.data(), count);
   }
-  ::close(output[0]);
-  if (error != 0) {
+  finished.status = ::pclose(pipe);
+  constexpr int not_found = 127;
+  if (WIFEXITED(finished.status) && WEXITSTATUS(finished.status) == not_found) {
     bad_input("slurm", "{}: {}; sweeps are submitted where Slurm's commands are installed", words.front(),
-              std::strerror(error));
-  }
-  while (::waitpid(pid, &finished.status, 0) < 0 && errno == EINTR) {
+              std::strerror(ENOENT));
   }
   return finished;
 }

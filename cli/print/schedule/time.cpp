@@ -46,18 +46,8 @@ std::string times_text(const study::ScheduleTimes& times, const study::TimeSpec&
                         spec.iterations == 1 ? "" : "s", spec.warmups);
   }
   const bool together = times.schedules.front().together.has_value();
-  std::vector<Table::Column> columns{{"schedule", Table::Align::left},
-                                     {"algorithm", Table::Align::left},
-                                     {"ranks"},
-                                     {"bytes"},
-                                     {"time us"},
-                                     {"algbw GB/s"},
-                                     {"busbw GB/s"},
-                                     {"limited by", Table::Align::left}};
-  if (together) {
-    columns.insert(columns.end(), {{"together us"}, {"slow-down"}, {"limited then by", Table::Align::left}});
-  }
-  Table table(columns);
+  const std::string alone = "<schedule|<algorithm|ranks|bytes|time us|algbw GB/s|busbw GB/s|<limited by";
+  Table table(alone + (together ? "|together us|slow-down|<limited then by" : ""));
   for (const study::TimedSchedule& row : times.schedules) {
     std::vector<std::string> cells{row.file,
                                    row.algorithm,
