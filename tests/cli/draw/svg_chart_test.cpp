@@ -21,7 +21,7 @@ using testing::Not;
 using testing::Pointwise;
 
 std::string golden(const std::string& name) {
-  const std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/../golden/" + name);
+  const std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/../cli/draw/" + name);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

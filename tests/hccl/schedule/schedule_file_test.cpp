@@ -180,7 +180,7 @@ std::string file_of(const test::CollectiveAlgorithm& algorithm) {
 
 /// HCCLSIM_UPDATE_GOLDEN=1 writes the files anew; read their diff.
 TEST(ScheduleFile, GoldenSchedulesOfEightRanks) {
-  const fs::path folder = fs::path(HCCLSIM_TEST_DATA).parent_path() / "golden" / "schedules";
+  const fs::path folder = fs::path(HCCLSIM_TEST_DATA).parent_path() / "hccl/schedule/file/schedules";
   std::set<std::string> files;
   for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
     if (!algorithm.fits(8) || algorithm.name.starts_with("1 servers")) continue;
