@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "models/graph_builder.hpp"
 #include "models/zoo/zoo.hpp"
-#include "tests/device/numerics/reference_comparison.hpp"
+#include "tests/device/numerics/onednn/reference_comparison.hpp"
 #include "tests/device/numerics/sample_net.hpp"
 
 /// Options of programs: rounding of what a device would store as fp16 or bf16, and computing in bf16.

@@ -13,7 +13,7 @@
 #include "device/numerics/loops/gradient_checks.hpp"
 #include "models/graph_builder.hpp"
 #include "models/zoo/zoo.hpp"
-#include "tests/device/numerics/reference_comparison.hpp"
+#include "tests/device/numerics/onednn/reference_comparison.hpp"
 #include "tests/device/numerics/sample_net.hpp"
 
 namespace hcclsim::device {
