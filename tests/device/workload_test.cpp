@@ -36,10 +36,11 @@ TEST(Workload, ResNet50Shape) {
   std::uint64_t elements = 0;
   std::uint32_t previous = 0;
   for (const TimedGradient& gradient : step.gradients) {
+    SCOPED_TRACE(gradient.name);
     elements += gradient.elements;
     ASSERT_LT(gradient.kernel, step.kernels.size());
-    EXPECT_EQ(step.kernels[gradient.kernel].phase, models::Phase::backward) << gradient.name;
-    EXPECT_GE(gradient.kernel, previous) << gradient.name;
+    EXPECT_EQ(step.kernels[gradient.kernel].phase, models::Phase::backward);
+    EXPECT_GE(gradient.kernel, previous);
     previous = gradient.kernel;
     ASSERT_EQ(gradient.update.size(), 1U);
     EXPECT_EQ(gradient.update[0].phase, models::Phase::update);
@@ -65,6 +66,7 @@ TEST(Workload, KernelsHaveTheTimesOfTheCostModel) {
   ASSERT_EQ(step.kernels.size(), lowered.kernels.size());
   Seconds total = 0;
   for (std::size_t i = 0; i < lowered.kernels.size(); ++i) {
+    SCOPED_TRACE(lowered.kernels[i].name);
     EXPECT_EQ(step.kernels[i].name, lowered.kernels[i].name);
     EXPECT_EQ(step.kernels[i].duration, kernel_time(lowered.kernels[i], chip));
     total += step.kernels[i].duration;

@@ -1,5 +1,6 @@
 #include "device/numerics/program.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,10 +45,11 @@ TEST(Program, SlotsFollowEachOtherInProductionOrder) {
   const Program program(graph, production_order(graph), {});
   std::uint64_t offset = 0;
   for (const ParameterSlot& slot : program.parameters()) {
+    SCOPED_TRACE(slot.name);
     EXPECT_EQ(slot.name, graph.parameters[slot.parameter].name);
     EXPECT_EQ(slot.elements, graph.parameters[slot.parameter].elements);
-    EXPECT_EQ(slot.norm_or_bias, graph.parameters[slot.parameter].shape.size() == 1) << slot.name;
-    EXPECT_EQ(slot.offset, offset) << slot.name;
+    EXPECT_EQ(slot.norm_or_bias, graph.parameters[slot.parameter].shape.size() == 1);
+    EXPECT_EQ(slot.offset, offset);
     offset += slot.elements;
   }
   EXPECT_EQ(offset, program.elements());
@@ -153,10 +155,11 @@ TEST(Program, GradientsAtAnyAddress) {
   Workspace workspace(net.program);
   const Flat expected = step(net, workspace, 0);
   for (std::size_t shift = 1; shift < 16; ++shift) {
+    SCOPED_TRACE(fmt::format("shifted by {}", shift));
     Flat shifted(net.program.elements() + 16, -1.0F);
     workspace.step(net.weights, oracle_batch(net.program.graph(), 0), {},
                    std::span(shifted).subspan(shift, net.program.elements()));
-    EXPECT_EQ(std::memcmp(shifted.data() + shift, expected.data(), expected.size() * sizeof(float)), 0) << shift;
+    EXPECT_EQ(std::memcmp(shifted.data() + shift, expected.data(), expected.size() * sizeof(float)), 0);
     EXPECT_EQ(shifted[shift - 1], -1.0F);
     EXPECT_EQ(shifted[shift + expected.size()], -1.0F);
   }

@@ -1,5 +1,6 @@
 #include "hccl/check/cuts.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -94,6 +95,7 @@ TEST(Cuts, NoAlgorithmDoesWithLess) {
       if (!algorithm.fits(ranks)) continue;
       const TaskProgram program = program_to_cut(algorithm.build(test::operation_of(algorithm, ranks, 96)));
       for (int repetition = 0; repetition < 4; ++repetition) {
+        SCOPED_TRACE(fmt::format("{}, {}, {} ranks", algorithm.name, name_of(algorithm.collective), ranks));
         Groups group(ranks);
         for (std::uint32_t& of_rank : group) of_rank = static_cast<std::uint32_t>(random() % 3);
         group.front() = 0;  // so that there are two groups at least
@@ -103,8 +105,8 @@ TEST(Cuts, NoAlgorithmDoesWithLess) {
         ASSERT_EQ(least.size(), found.size());
         for (std::size_t i = 0; i < least.size(); ++i) {
           if (std::find(group.begin(), group.end(), i) == group.end()) continue;
-          EXPECT_LE(least[i].out, found[i].out) << algorithm.name << ", " << name_of(algorithm.collective);
-          EXPECT_LE(least[i].in, found[i].in) << algorithm.name << ", " << name_of(algorithm.collective);
+          EXPECT_LE(least[i].out, found[i].out) << "group " << i;
+          EXPECT_LE(least[i].in, found[i].in) << "group " << i;
         }
       }
     }
@@ -135,8 +137,8 @@ TEST(Cuts, SpeedsOfAPlatform) {
   ASSERT_EQ(two.size(), 2U + 2 * 6 + 2 * 2);
   EXPECT_EQ(two[0], 2);
   EXPECT_DOUBLE_EQ(two[1], 1.6);
-  for (std::size_t i = 2; i < 14; ++i) EXPECT_DOUBLE_EQ(two[i], 25);
-  for (std::size_t i = 14; i < 18; ++i) EXPECT_DOUBLE_EQ(two[i], 15);
+  for (std::size_t i = 2; i < 14; ++i) EXPECT_DOUBLE_EQ(two[i], 25) << i;
+  for (std::size_t i = 14; i < 18; ++i) EXPECT_DOUBLE_EQ(two[i], 15) << i;
   // One server: no border but those of the NPUs. One NPU: none at all.
   EXPECT_EQ(speeds({.servers = 2, .npus_per_server = 3}, 3), (std::vector<double>{1, 1.6, 20, 20, 20, 20, 20, 20}));
   EXPECT_EQ(speeds({.servers = 2, .npus_per_server = 3}, 1), (std::vector<double>{0, 0}));

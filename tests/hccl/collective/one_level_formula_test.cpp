@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -11,6 +12,7 @@
 #include "hccl/collective/algorithm/ring_rooted.hpp"
 #include "hccl/collective/algorithm/star.hpp"
 #include "hccl/collective/formula.hpp"
+#include "tests/support/case_name.hpp"
 #include "tests/support/collective_algorithms.hpp"
 #include "tests/support/formula_platform.hpp"
 #include "tests/support/rig.hpp"
@@ -85,10 +87,10 @@ INSTANTIATE_TEST_SUITE_P(Collective, OneLevelFormulas,
                                           testing::Values(sim::NetworkKind::simgrid, sim::NetworkKind::fluid)),
                          [](const auto& info) {
                            const Expected& expected = all_expected()[std::get<0>(info.param)];
-                           std::string name = std::string(name_of(expected.collective)) + "_" + expected.algorithm +
-                                              "_" + std::string(sim::name_of(std::get<1>(info.param)));
-                           for (char& c : name) c = c == ' ' || c == '-' ? '_' : c;
-                           return name;
+                           const std::string name = std::string(name_of(expected.collective)) + "_" +
+                                                    expected.algorithm + "_" +
+                                                    std::string(sim::name_of(std::get<1>(info.param)));
+                           return test::case_name(name);
                          });
 
 TEST_P(OneLevelFormulas, SimulatedTimeIsThatOfTheSteps) {
@@ -100,6 +102,7 @@ TEST_P(OneLevelFormulas, SimulatedTimeIsThatOfTheSteps) {
     for (const bool inlined : {true, false}) {
       const test::CollectiveAlgorithm algorithm = algorithm_of(expected, inlined);
       for (const Bytes per_slice : {Bytes{256}, Bytes{1} << 20}) {
+        SCOPED_TRACE(fmt::format("{} ranks, {} bytes in a slice, inline {}", ranks, per_slice, inlined));
         Operation operation = test::operation_of(algorithm, ranks, per_slice / 4);
         if (operation.blocks() == 1) operation.elements *= ranks;
         if (is_rooted(operation.collective)) operation.root = ranks / 2;
@@ -111,11 +114,11 @@ TEST_P(OneLevelFormulas, SimulatedTimeIsThatOfTheSteps) {
         })[0];
         const double gamma = inlined ? 0 : test::gamma_cost;
         const double wanted = expected.time(ranks, bytes, gamma);
-        EXPECT_NEAR(time / wanted, 1, 1e-9) << ranks << " ranks, " << bytes << " bytes, inline " << inlined;
+        EXPECT_NEAR(time / wanted, 1, 1e-9);
         const auto terms = formula_terms(schedule->algorithm, operation.collective, ranks, bytes, 2);
         ASSERT_TRUE(terms.has_value());
         const double formula = terms->steps * alpha + terms->bytes * beta + terms->reduced * gamma;
-        EXPECT_NEAR(formula / wanted, 1, 1e-12) << ranks << " ranks, inline " << inlined;
+        EXPECT_NEAR(formula / wanted, 1, 1e-12);
       }
       if (!reduces(expected.collective)) break;
     }

@@ -160,14 +160,17 @@ TEST(Placement, RoceNeedsAddressesOfSeveralServers) {
 /// The platform's own table, placed on it, changes nothing.
 TEST(Placement, TheTableOfAPlatformIsItsOrder) {
   struct Case {
+    const char* name;
     test::TestPlatform platform;
     device::Generation generation;
     std::size_t super_pods;
   };
-  const std::vector<Case> cases{{{.servers = 3, .npus_per_server = 4}, device::Generation::a1, 0},
-                                {{.servers = 3, .npus_per_server = 4, .outer_kind = "ub"}, device::Generation::a3, 1},
-                                {{.servers = 3, .npus_per_server = 4}, device::Generation::a3, 3}};
+  const std::vector<Case> cases{
+      {"A1", {.servers = 3, .npus_per_server = 4}, device::Generation::a1, 0},
+      {"A3 on a bus", {.servers = 3, .npus_per_server = 4, .outer_kind = "ub"}, device::Generation::a3, 1},
+      {"A3 over RoCE", {.servers = 3, .npus_per_server = 4}, device::Generation::a3, 3}};
   for (const Case& each : cases) {
+    SCOPED_TRACE(each.name);
     const std::string said = with_cluster(test::write_platform(each.platform), [&](sim::Cluster& cluster) {
       const RankTable table = rank_table_of(cluster, each.generation, cluster.size());
       const Placement placement = find_npus(table, cluster);
@@ -280,6 +283,7 @@ TEST(PlacedTraining, TimesDoNotDependOnTheNamesOfServersAndDevices) {
   const std::vector<double> usual = times(platform, nullptr, Algorithm::ring, 12);
   std::mt19937 random(11);
   for (int round = 0; round < 3; ++round) {
+    SCOPED_TRACE(fmt::format("round {}", round));
     std::vector<std::uint32_t> servers{0, 1, 2};
     std::shuffle(servers.begin(), servers.end(), random);
     Places places;
@@ -290,7 +294,7 @@ TEST(PlacedTraining, TimesDoNotDependOnTheNamesOfServersAndDevices) {
     }
     const RankTable table = table_of(places);
     const std::vector<double> renamed = times(platform, &table, Algorithm::ring, 12);
-    for (std::size_t i = 0; i < usual.size(); ++i) EXPECT_NEAR(renamed[i], usual[i], 1e-12 * usual[i]);
+    for (std::size_t i = 0; i < usual.size(); ++i) EXPECT_NEAR(renamed[i], usual[i], 1e-12 * usual[i]) << i;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "hccl/runtime/simulate.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -151,13 +152,14 @@ TEST_P(SimulateTest, EqualIterationsAreEqualOnAServerToo) {
   };
   for (const Algorithm algorithm :
        {Algorithm::ring, Algorithm::multi_ring, Algorithm::halving_doubling, Algorithm::mesh_two_shot}) {
+    SCOPED_TRACE(name_of(algorithm));
     const bool equal = algorithm == Algorithm::multi_ring || algorithm == Algorithm::halving_doubling;
     const std::vector<double> once = run(algorithm, LaunchMode::graph, false);
     const std::vector<double> each = run(algorithm, LaunchMode::graph, true);
-    EXPECT_EQ(once.at(1), equal ? 1 : 5) << name_of(algorithm);
+    EXPECT_EQ(once.at(1), equal ? 1 : 5);
     EXPECT_EQ(each.at(1), 5);
-    EXPECT_NEAR(once.at(0), each.at(0), 1e-9 * each.at(0)) << name_of(algorithm);
-    EXPECT_EQ(run(algorithm, LaunchMode::op, false).at(1), equal ? 1 : 5) << name_of(algorithm);
+    EXPECT_NEAR(once.at(0), each.at(0), 1e-9 * each.at(0));
+    EXPECT_EQ(run(algorithm, LaunchMode::op, false).at(1), equal ? 1 : 5);
   }
 }
 
@@ -217,6 +219,7 @@ TEST_P(SimulateTest, GroupsOfTheirOwnAndLaterStarts) {
 // written twice more in HBM.
 TEST_P(SimulateTest, OpModeCopiesThroughTheBuffer) {
   for (const Bytes buffer : {Bytes{20480}, Bytes{10240}}) {
+    SCOPED_TRACE(fmt::format("buffer of {} bytes", buffer));
     const auto numbers = times([&] {
       Bench bench(2, 1 * us);
       const Operation operation{.ranks = 2, .elements = 5120};
@@ -331,10 +334,10 @@ TEST(Bandwidth, OfTheBusDependsOnTheCollective) {
   EXPECT_DOUBLE_EQ(ratio(Collective::allreduce), 1.5);
   for (const Collective of_blocks : {Collective::reduce_scatter, Collective::allgather, Collective::scatter,
                                      Collective::gather, Collective::alltoall}) {
-    EXPECT_DOUBLE_EQ(ratio(of_blocks), 0.75);
+    EXPECT_DOUBLE_EQ(ratio(of_blocks), 0.75) << name_of(of_blocks);
   }
   for (const Collective whole : {Collective::broadcast, Collective::reduce, Collective::send_recv}) {
-    EXPECT_DOUBLE_EQ(ratio(whole), 1);
+    EXPECT_DOUBLE_EQ(ratio(whole), 1) << name_of(whole);
   }
   EXPECT_EQ(bandwidth_of({.ranks = 1, .elements = 10}, 0).busbw, 0);
 }

@@ -120,7 +120,7 @@ class Smpi : public testing::TestWithParam<Parameters> {};
 INSTANTIATE_TEST_SUITE_P(Witness, Smpi,
                          testing::Combine(testing::Values("star", "core", "trunk"), testing::Values(8U, 16U)),
                          [](const auto& info) {
-                           return fmt::format("{}_{}", std::get<0>(info.param), std::get<1>(info.param));
+                           return fmt::format("{}_{}_ranks", std::get<0>(info.param), std::get<1>(info.param));
                          });
 
 TEST_P(Smpi, TakesTheSameTime) {

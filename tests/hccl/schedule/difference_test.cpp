@@ -1,5 +1,6 @@
 #include "hccl/schedule/difference.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -206,6 +207,7 @@ std::vector<std::uint32_t> random_list(std::uint64_t seed, std::size_t length, s
 void expect_valid(const std::vector<AlignedPair>& pairs, const std::vector<std::uint32_t>& first,
                   const std::vector<std::uint32_t>& second) {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
+    SCOPED_TRACE(fmt::format("pair {}", i));
     ASSERT_EQ(first.at(pairs[i].first), second.at(pairs[i].second));
     if (i > 0) {
       ASSERT_LT(pairs[i - 1].first, pairs[i].first);
@@ -227,11 +229,12 @@ std::size_t longest(const std::vector<std::uint32_t>& first, const std::vector<s
 
 TEST(Alignment, OfShortListsIsTheLongestCommonSubsequence) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
     const auto first = random_list(2 * seed, seed % 13, 4);
     const auto second = random_list(2 * seed + 1, seed % 17, 4);
     const auto pairs = align(first, second);
     expect_valid(pairs, first, second);
-    ASSERT_EQ(pairs.size(), longest(first, second)) << seed;
+    ASSERT_EQ(pairs.size(), longest(first, second));
   }
 }
 

@@ -100,7 +100,7 @@ TEST_F(Cifar10Test, ManyThreadsReadTheSame) {
     threads.reserve(batches.size());
     for (Batch& batch : batches) threads.emplace_back([&] { fill(batch, *dataset, all); });
   }
-  for (const Batch& batch : batches) EXPECT_EQ(batch.inputs, expected.inputs);
+  EXPECT_THAT(batches, testing::Each(testing::Field(&Batch::inputs, expected.inputs)));
 }
 
 TEST_F(Cifar10Test, BadFiles) {
@@ -157,8 +157,8 @@ TEST_F(MnistTest, ImagesAndLabels) {
   const Batch batch = batch_of(*dataset, {2, 0});
   EXPECT_THAT(batch.labels, ElementsAre(9, 7));
   for (int i = 0; i < 784; ++i) {
-    EXPECT_NEAR(batch.inputs[i], normal(pixel(2, i)), 1e-6);
-    EXPECT_NEAR(batch.inputs[784 + i], normal(pixel(0, i)), 1e-6);
+    EXPECT_NEAR(batch.inputs[i], normal(pixel(2, i)), 1e-6) << "pixel " << i;
+    EXPECT_NEAR(batch.inputs[784 + i], normal(pixel(0, i)), 1e-6) << "pixel " << i;
   }
 }
 
@@ -166,11 +166,11 @@ TEST_F(MnistTest, TestSetInOtherForms) {
   write_set("t10k", mnist_images(2, 4, 5), mnist_labels("\x02\x03"));
   const Batch features = batch_of(*open_dataset("mnist:" + path(), image_network({.channels = 20}, 10), 1), {1});
   ASSERT_EQ(features.inputs.size(), 20);
-  for (int i = 0; i < 20; ++i) EXPECT_NEAR(features.inputs[i], normal(pixel(1, i)), 1e-6);
+  for (int i = 0; i < 20; ++i) EXPECT_NEAR(features.inputs[i], normal(pixel(1, i)), 1e-6) << "pixel " << i;
   const Graph graph = image_network({.channels = 3, .height = 4, .width = 5}, 10);
   const Batch colour = batch_of(*open_dataset("mnist:" + path(), graph, 1), {1});
   ASSERT_EQ(colour.inputs.size(), 60);
-  for (int i = 0; i < 60; ++i) EXPECT_NEAR(colour.inputs[i], normal(pixel(1, i % 20)), 1e-6);
+  for (int i = 0; i < 60; ++i) EXPECT_NEAR(colour.inputs[i], normal(pixel(1, i % 20)), 1e-6) << "value " << i;
 }
 
 TEST_F(MnistTest, BadFiles) {

@@ -45,14 +45,15 @@ TEST(BackwardOrder, StridedShortcutWaitsForTheFirstConvolutionOfTheBlock) {
 
 TEST(BackwardOrder, EveryOperatorComesAfterItsConsumers) {
   for (const ModelInfo& info : model_list()) {
+    SCOPED_TRACE(info.name);
     const Graph graph = make_model({.name = std::string(info.name)});
     const std::vector<OperatorId> order = backward_order(graph);
     ASSERT_EQ(order.size(), graph.operators.size() - 1);
     std::vector<std::size_t> position(graph.operators.size(), order.size());
     for (std::size_t i = 0; i < order.size(); ++i) position[order[i]] = i;
     for (OperatorId id = 1; id < graph.operators.size(); ++id) {
-      ASSERT_LT(position[id], order.size()) << info.name << ": missing " << graph.operators[id].name;
-      for (const OperatorId input : graph.operators[id].inputs) EXPECT_LT(position[id], position[input]) << info.name;
+      ASSERT_LT(position[id], order.size()) << "missing " << graph.operators[id].name;
+      for (const OperatorId input : graph.operators[id].inputs) EXPECT_LT(position[id], position[input]);
     }
   }
 }

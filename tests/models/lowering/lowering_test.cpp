@@ -14,6 +14,7 @@
 #include "models/lowering/lower.hpp"
 #include "models/lowering/optimizer.hpp"
 #include "models/zoo/zoo.hpp"
+#include "tests/support/case_name.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -170,8 +171,8 @@ TEST(Lowering, PrecisionLevels) {
       EXPECT_EQ(kernel.dtype, DataType::fp32) << kernel.name;
     }
   }
-  for (const Gradient& gradient : o2.gradients) EXPECT_EQ(gradient.dtype, DataType::fp32);
-  for (const Gradient& gradient : o3.gradients) EXPECT_EQ(gradient.dtype, DataType::fp16);
+  for (const Gradient& gradient : o2.gradients) EXPECT_EQ(gradient.dtype, DataType::fp32) << gradient.name;
+  for (const Gradient& gradient : o3.gradients) EXPECT_EQ(gradient.dtype, DataType::fp16) << gradient.name;
 }
 
 TEST(Lowering, GradientsAreCastToTheTypeOfCommunication) {
@@ -181,6 +182,7 @@ TEST(Lowering, GradientsAreCastToTheTypeOfCommunication) {
   EXPECT_EQ(plain.kernels.size(), lower(graph, {}).kernels.size());
   EXPECT_EQ(cast.kernels.size(), plain.kernels.size() + graph.parameters.size());
   for (std::size_t i = 0; i < cast.gradients.size(); ++i) {
+    SCOPED_TRACE(plain.gradients[i].name);
     const Gradient& gradient = cast.gradients[i];
     EXPECT_EQ(gradient.name, plain.gradients[i].name);
     EXPECT_EQ(gradient.dtype, DataType::fp16);
@@ -242,7 +244,8 @@ TEST_P(AllNetworks, StepIsWhole) {
   std::set<std::uint32_t> parameters;
   for (std::uint32_t i = 0; i < step.gradients.size(); ++i) {
     const Gradient& gradient = step.gradients[i];
-    EXPECT_TRUE(parameters.insert(gradient.parameter).second) << gradient.name << " twice";
+    SCOPED_TRACE(gradient.name);
+    EXPECT_TRUE(parameters.insert(gradient.parameter).second);
     EXPECT_EQ(gradient.elements, graph.parameters[gradient.parameter].elements);
     EXPECT_THAT(step.kernels.at(gradient.kernel).gradients, testing::Contains(i));
     if (i > 0) {
@@ -294,11 +297,18 @@ std::vector<Variant> variants() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, AllNetworks, testing::ValuesIn(variants()));
+INSTANTIATE_TEST_SUITE_P(Zoo, AllNetworks, testing::ValuesIn(variants()), [](const auto& tested) {
+  const Variant& variant = tested.param;
+  const std::string input = variant.input == 0 ? "" : fmt::format("_{}_pixels", variant.input);
+  return test::case_name(fmt::format("{}{}_{}_fusion_{}", variant.model, input, name_of(variant.options.amp),
+                                     name_of(variant.options.fusion)));
+});
 
 TEST(Options, NamesAndTheirInverse) {
-  for (const Amp amp : {Amp::o0, Amp::o2, Amp::o3}) EXPECT_EQ(parse_amp(name_of(amp)), amp);
-  for (const Fusion fusion : {Fusion::full, Fusion::none}) EXPECT_EQ(parse_fusion(name_of(fusion)), fusion);
+  for (const Amp amp : {Amp::o0, Amp::o2, Amp::o3}) EXPECT_EQ(parse_amp(name_of(amp)), amp) << name_of(amp);
+  for (const Fusion fusion : {Fusion::full, Fusion::none}) {
+    EXPECT_EQ(parse_fusion(name_of(fusion)), fusion) << name_of(fusion);
+  }
   for (const char* name : {"sgd", "momentum", "nesterov", "adam", "adamw", "lars", "lamb"}) {
     EXPECT_EQ(name_of(parse_optimizer(name)), name);
   }

@@ -152,6 +152,7 @@ TEST(TransformerLowering, ProductsPerTokenAsPublishedFormulas) {
 
 TEST(TransformerLowering, DropoutOfNothingLaunchesNothing) {
   for (const float rate : {0.0F, 0.1F}) {
+    SCOPED_TRACE(fmt::format("drop rate {}", rate));
     GraphBuilder builder("test", {.batch = 2, .channels = 4});
     OperatorId x = builder.linear("fc1", GraphBuilder::input(), 4, false);
     x = builder.linear("fc2", builder.dropout("drop", x, rate), 2, false);

@@ -54,6 +54,7 @@ TEST_P(CnnOracle, ParametersInOrder) {
   ASSERT_EQ(graph_.parameters.size(), oracle_["num_param_tensors"].get<std::size_t>());
   EXPECT_EQ(graph_.parameter_elements(), oracle_["total_params"].get<std::uint64_t>());
   for (std::size_t i = 0; i < graph_.parameters.size(); ++i) {
+    SCOPED_TRACE(graph_.parameters[i].name);
     EXPECT_EQ(graph_.parameters[i].name, oracle_["params"][i][0].get<std::string>());
     EXPECT_EQ(graph_.parameters[i].shape, oracle_["params"][i][1].get<std::vector<std::uint32_t>>());
   }
@@ -86,7 +87,8 @@ TEST_P(CnnOracle, LayersWithParametersFlopsAndElements) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, CnnOracle,
-                         testing::Values("resnet18", "resnet50", "resnet101", "resnet152", "vgg16", "mobilenet_v2"));
+                         testing::Values("resnet18", "resnet50", "resnet101", "resnet152", "vgg16", "mobilenet_v2"),
+                         [](const auto& tested) { return tested.param; });
 
 TEST(Oracle, SmallNetworksHaveItsParametersAndShapes) {
   std::size_t networks = 0;
@@ -100,6 +102,7 @@ TEST(Oracle, SmallNetworksHaveItsParametersAndShapes) {
     const Graph graph = make_model({.name = name, .batch = oracle["batch"].get<std::uint32_t>()});
     ASSERT_EQ(graph.parameters.size(), oracle["grads"].size());
     for (std::size_t i = 0; i < graph.parameters.size(); ++i) {
+      SCOPED_TRACE(graph.parameters[i].name);
       EXPECT_EQ(graph.parameters[i].name, oracle["grads"][i][0].get<std::string>());
       EXPECT_EQ(graph.parameters[i].shape, oracle["grads"][i][1].get<std::vector<std::uint32_t>>());
     }
@@ -162,10 +165,11 @@ TEST_P(ProductionOrder, IsTheVendorsRecord) {
   ASSERT_EQ(step.gradients.size(), names.size());
   std::uint32_t kernel = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
+    SCOPED_TRACE(fmt::format("gradient {}", i));
     const Gradient& gradient = step.gradients[i];
-    EXPECT_EQ(gradient.name, names[i]) << i;
-    EXPECT_EQ(gradient.elements, elements[i]) << i;
-    EXPECT_EQ(graph.parameters[gradient.parameter].name, names[i]) << i;
+    EXPECT_EQ(gradient.name, names[i]);
+    EXPECT_EQ(gradient.elements, elements[i]);
+    EXPECT_EQ(graph.parameters[gradient.parameter].name, names[i]);
     EXPECT_GE(gradient.kernel, kernel) << "gradients are finished in production order";
     kernel = gradient.kernel;
     EXPECT_THAT(step.kernels[kernel].gradients, testing::Contains(static_cast<std::uint32_t>(i)));

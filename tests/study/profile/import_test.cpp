@@ -176,6 +176,7 @@ hccl::TrainingResult simulate(sim::Cluster& cluster, const Step& step, bool para
 TEST(ProfileImport, AStepImportedAgainIsTheSame) {
   sim::Cluster cluster(test::write_platform({.npus_per_server = 4}));
   for (const bool parallel : {false, true}) {
+    SCOPED_TRACE(parallel ? "hcom_parallel on" : "hcom_parallel off");
     Step measured({}, "resnet50");
     // A step unlike the cost model's.
     double factor = 0.5;

@@ -117,6 +117,7 @@ TEST(Ahc, GroupsThatDifferTakeTheTimeOfTheFormulasWithoutACore) {
 // Every server sends 2 (G − 1)/G of the payload in all, whatever its size.
 TEST(Ahc, BytesBetweenServersDoNotDependOnTheirSizes) {
   for (const std::vector<Rank>& sizes : std::vector<std::vector<Rank>>{{8, 4}, {3, 2}, {4, 4, 1}, {6, 4, 3}}) {
+    SCOPED_TRACE(fmt::format("servers of {}", fmt::join(sizes, ", ")));
     std::vector<std::uint32_t> server;
     for (std::size_t s = 0; s < sizes.size(); ++s) server.insert(server.end(), sizes[s], static_cast<std::uint32_t>(s));
     const std::uint64_t elements = 32U * 24U * 6U;  // whole slices of 128 bytes, and whole parts of them

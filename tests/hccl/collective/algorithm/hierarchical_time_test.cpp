@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Collective, HierarchicalTime,
                          testing::Combine(testing::Values(2U, 3U, 4U, 6U), testing::Values(1U, 2U, 3U, 4U, 6U),
                                           testing::Values(sim::NetworkKind::simgrid, sim::NetworkKind::fluid)),
                          [](const auto& info) {
-                           return fmt::format("{}x{}_{}", std::get<0>(info.param), std::get<1>(info.param),
+                           return fmt::format("{}_servers_of_{}_{}", std::get<0>(info.param), std::get<1>(info.param),
                                               sim::name_of(std::get<2>(info.param)));
                          });
 

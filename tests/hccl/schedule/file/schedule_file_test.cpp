@@ -329,6 +329,7 @@ TEST(ScheduleFile, BinariesSayNothingThatIsNotRead) {
   const schedule_format::Schedule right = message_of(parse_schedule_text(exchange, "x"));
   EXPECT_EQ(binary_error(binary_with(right)), "no error");
   for (const std::uint32_t version : {0U, 2U}) {
+    SCOPED_TRACE(fmt::format("version {}", version));
     schedule_format::Schedule other = right;
     other.set_version(version);
     EXPECT_EQ(binary_error(binary_with(other)),
