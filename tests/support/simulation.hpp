@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "base/child_process.hpp"
 #include "base/units.hpp"
 
 /// Platforms made for a test, and simulations in processes of their own.
@@ -38,5 +42,19 @@ struct TestPlatform {
 
 /// Runs a simulation in a child and returns its numbers.
 [[nodiscard]] std::vector<double> in_child(const std::function<std::vector<double>()>& simulation);
+
+/// The same for a figure, or a struct of figures that are called by their names.
+template <typename Simulation>
+[[nodiscard]] auto figures_in_child(const Simulation& simulation) {
+  using Figures = std::invoke_result_t<Simulation>;
+  static_assert(std::is_trivially_copyable_v<Figures>, "a child returns its bytes");
+  const std::string bytes = run_in_child([&] {
+    const Figures figures = simulation();
+    return std::string(reinterpret_cast<const char*>(&figures), sizeof(figures));
+  });
+  Figures figures{};
+  std::memcpy(&figures, bytes.data(), sizeof(figures));
+  return figures;
+}
 
 }  // namespace hcclsim::test

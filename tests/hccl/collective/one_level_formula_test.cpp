@@ -93,8 +93,13 @@ INSTANTIATE_TEST_SUITE_P(Collective, OneLevelFormulas,
                            return test::case_name(name);
                          });
 
+Seconds time_of(const std::shared_ptr<const Schedule>& schedule, const std::string& path, sim::NetworkKind network) {
+  return test::figures_in_child([&] { return test::Rig(path, network).time_of(schedule); });
+}
+
 TEST_P(OneLevelFormulas, SimulatedTimeIsThatOfTheSteps) {
-  const Expected& expected = all_expected()[std::get<0>(GetParam())];
+  const auto [number, network] = GetParam();
+  const Expected& expected = all_expected()[number];
   const bool double_ring = expected.algorithm == "double ring";
   for (const Rank ranks : {2U, 3U, 4U, 7U, 8U, 16U}) {
     if (double_ring && ranks == 2) continue;  // its two directions are one
@@ -108,10 +113,7 @@ TEST_P(OneLevelFormulas, SimulatedTimeIsThatOfTheSteps) {
         if (is_rooted(operation.collective)) operation.root = ranks / 2;
         const auto bytes = static_cast<double>(operation.payload());
         const auto schedule = std::make_shared<const Schedule>(algorithm.build(operation));
-        const double time = test::in_child([&] {
-          test::Rig rig(path, std::get<1>(GetParam()));
-          return std::vector<double>{rig.time_of(schedule)};
-        })[0];
+        const Seconds time = time_of(schedule, path, network);
         const double gamma = inlined ? 0 : test::gamma_cost;
         const double wanted = expected.time(ranks, bytes, gamma);
         EXPECT_NEAR(time / wanted, 1, 1e-9);
@@ -139,10 +141,7 @@ TEST(Pairwise, BlocksThatDifferFromStepToStep) {
                             .counts = BlockCounts::of_pairs(ranks, counts)};
   const auto schedule = std::make_shared<const Schedule>(pairwise_alltoall(operation));
   const std::string path = test::write_platform(test::formula_platform(ranks));
-  const double time = test::in_child([&] {
-    test::Rig rig(path, sim::NetworkKind::fluid);
-    return std::vector<double>{rig.time_of(schedule)};
-  })[0];
+  const Seconds time = time_of(schedule, path, sim::NetworkKind::fluid);
   const double flows = (4096.0 + 128 + 100'000) * 4 * beta;
   // A block without bytes costs its four notifies, but no transfer.
   EXPECT_NEAR(time, 3 * alpha + 2 * test::record + flows, 1e-12);
@@ -163,10 +162,12 @@ TEST(Direct, OneMessageConcernsTwoRanks) {
   EXPECT_EQ(schedule.notifies, 2U);
   const std::vector<Strand>& strands = schedule.stages.at(0).strands;
   ASSERT_EQ(strands.size(), 2U);
-  EXPECT_EQ(schedule.groups[strands[0].group].order(), std::vector<Rank>{1});
-  EXPECT_EQ(strands[0].loops.at(0).tasks.size(), 3U);
-  EXPECT_EQ(schedule.groups[strands[1].group].order(), std::vector<Rank>{2});
-  EXPECT_EQ(strands[1].loops.at(0).tasks.size(), 2U);
+  const Strand& receiver = strands.front();
+  const Strand& sender = strands.back();
+  EXPECT_EQ(schedule.groups[receiver.group].order(), std::vector<Rank>{1});
+  EXPECT_EQ(receiver.loops.front().tasks.size(), 3U);
+  EXPECT_EQ(schedule.groups[sender.group].order(), std::vector<Rank>{2});
+  EXPECT_EQ(sender.loops.front().tasks.size(), 2U);
 }
 
 TEST(Direct, NoMessages) {
@@ -180,10 +181,7 @@ TEST(Direct, SendingAndReceivingAtTheSameTime) {
                                                                                        2560, 0, 640,  //
                                                                                        0, 0, 50})));
   const std::string path = test::write_platform(test::formula_platform(3));
-  const double time = test::in_child([&] {
-    test::Rig rig(path, sim::NetworkKind::fluid);
-    return std::vector<double>{rig.time_of(schedule)};
-  })[0];
+  const Seconds time = time_of(schedule, path, sim::NetworkKind::fluid);
   // Rank 1 sends to 2 first, then to 0; that from 0 comes meanwhile.
   EXPECT_NEAR(time, 2 * alpha + (2560 + 640) * 4 * beta, 1e-12);
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,14 @@ std::vector<std::string> names(const Step& step) {
   std::vector<std::string> names;
   for (const Kernel& kernel : step.kernels) names.push_back(kernel.name);
   return names;
+}
+
+/// The first kernel whose name begins so.
+const Kernel& kernel_of(const Step& step, const std::string& name) {
+  const auto found =
+      std::ranges::find_if(step.kernels, [&](const Kernel& kernel) { return kernel.name.starts_with(name); });
+  if (found == step.kernels.end()) throw std::runtime_error("no kernel " + name);
+  return *found;
 }
 
 struct ExpectedKernels {
@@ -94,9 +103,9 @@ TEST(Lowering, SmallNetworkByHand) {
     EXPECT_EQ(kernel.phase, i <= 12 ? Phase::forward : Phase::backward);
   }
   // c: 2·32·9 outputs of 144 products, and three operations per output for the sums of the batch norm.
-  EXPECT_EQ(step.kernels[4].flops, 2.0 * 576 * 144 + 3 * 576);
-  EXPECT_EQ(step.kernels[4].vector_elements, 3U * 576);
-  EXPECT_EQ(step.kernels[11].kind, KernelClass::matmul);
+  EXPECT_EQ(kernel_of(step, "c:forward").flops, 2.0 * 576 * 144 + 3 * 576);
+  EXPECT_EQ(kernel_of(step, "c:forward").vector_elements, 3U * 576);
+  EXPECT_EQ(kernel_of(step, "fc:forward").kind, KernelClass::matmul);
   EXPECT_EQ(step.weights, (432U + 32 + 4608 + 64 + 512 + 64 + 330) * 4);
   EXPECT_EQ(step.weight_casts, (432U + 4608 + 512 + 320) * 2);
 }
@@ -195,26 +204,22 @@ TEST(Lowering, GradientsAreCastToTheTypeOfCommunication) {
 
 TEST(Lowering, DepthwiseConvolutionsFillTheCubeInGroupsOf16Channels) {
   const Step step = lower(make_model({.name = "mobilenet_v2", .batch = 1}), {});
-  const auto find = [&](const std::string& name) {
-    return std::ranges::find_if(step.kernels, [&](const Kernel& kernel) { return kernel.name.starts_with(name); })
-        ->cube;
-  };
   // 32 channels of 112x112 pixels, 3x3, stride 1: two groups of 16.
-  const CubeWork forward = find("features.1.conv.0.0:forward");
+  const CubeWork forward = kernel_of(step, "features.1.conv.0.0:forward").cube;
   EXPECT_EQ(forward.groups, 2U);
   EXPECT_EQ(forward.m, 12544U);
   EXPECT_EQ(forward.n, 16U);
   EXPECT_EQ(forward.k, 144U);
   // 96 channels from 112x112 to 56x56: the data gradient works on 112x112.
-  const CubeWork data = find("features.2.conv.1.0:data_gradient");
+  const CubeWork data = kernel_of(step, "features.2.conv.1.0:data_gradient").cube;
   EXPECT_EQ(data.groups, 6U);
   EXPECT_EQ(data.m, 12544U);
-  EXPECT_EQ(find("features.2.conv.1.0:weight_gradient").k, 3136U);
+  EXPECT_EQ(kernel_of(step, "features.2.conv.1.0:weight_gradient").cube.k, 3136U);
 }
 
 TEST(Lowering, ImagesArePaddedEachByItself) {
   const Step step = lower(make_model({.batch = 3, .input = 225}), {});
-  EXPECT_EQ(step.kernels[1].cube.m, 3U * 12784);  // 113² = 12769
+  EXPECT_EQ(kernel_of(step, "conv1:forward").cube.m, 3U * 12784);  // 113² = 12769
 }
 
 TEST(Lowering, IdentityPoolingLaunchesNothing) {

@@ -99,13 +99,15 @@ TEST(Expressions, AreWrittenAsPeopleWriteThem) {
   EXPECT_EQ(range.slot, (Linear{0, 0, 0, 1}));
   EXPECT_EQ(range.slot_stride, 1024);
   ASSERT_EQ(range.cuts.size(), 2);
-  EXPECT_EQ(range.cuts[0].index, (Linear{-1, 2, 0, 0}));
-  EXPECT_EQ(range.cuts[0].group, 1);
-  EXPECT_TRUE(range.cuts[0].ordered);
-  EXPECT_EQ(range.cuts[0].count, 2);
-  EXPECT_EQ(range.cuts[1].kind, Cut::Kind::halving);
-  EXPECT_TRUE(range.cuts[1].peer);
-  EXPECT_EQ(range.cuts[1].group, 3);
+  const Cut& slices = range.cuts.front();
+  EXPECT_EQ(slices.index, (Linear{-1, 2, 0, 0}));
+  EXPECT_EQ(slices.group, 1);
+  EXPECT_TRUE(slices.ordered);
+  EXPECT_EQ(slices.count, 2);
+  const Cut& half = range.cuts.back();
+  EXPECT_EQ(half.kind, Cut::Kind::halving);
+  EXPECT_TRUE(half.peer);
+  EXPECT_EQ(half.group, 3);
   EXPECT_EQ(text_of(range, 1), "scratch[2p-1 of 8 count 2 ordered][half r+1 of 4 peer group 3] slot q stride 1024");
 }
 
