@@ -5,7 +5,7 @@
 
 namespace hcclsim::test {
 
-/// A text as the name of a case of a parameterised test, in which GoogleTest takes letters, digits and underscores only.
+/// A text as the name of a case of a parameterised test: letters, digits and underscores are all that GoogleTest takes.
 [[nodiscard]] inline std::string case_name(std::string_view text) {
   std::string name;
   for (const char c : text) {

@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <fstream>
 
-#include "base/child_process.hpp"
 #include "base/error.hpp"
 
 namespace hcclsim::test {
@@ -68,16 +66,6 @@ std::string write_platform(const TestPlatform& platform) {
   }
   xml += links + routes + "</zone>\n</platform>\n";
   return write_temporary("platform.xml", xml);
-}
-
-std::vector<double> in_child(const std::function<std::vector<double>()>& simulation) {
-  const std::string bytes = run_in_child([&] {
-    const std::vector<double> numbers = simulation();
-    return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double));
-  });
-  std::vector<double> numbers(bytes.size() / sizeof(double));
-  std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  return numbers;
 }
 
 }  // namespace hcclsim::test

@@ -329,27 +329,23 @@ TEST(Training, ASlowRankDelaysTheOthers) {
 TEST(Training, RecordsTheTransfersOfTheLastIterationOnDemand) {
   struct Flow {
     double bytes = 0;
-    double us = 0;
-    double of_the_last_iteration = 0;
+    Seconds duration = 0;
+    bool of_the_last_iteration = false;
   };
   const auto flows = [](bool record) {
-    const std::vector<double> numbers = test::in_child([&] {
+    return test::in_child([&] {
       sim::Cluster cluster(test::write_platform({}));
       std::vector<std::string> notes;
       const device::Soc soc = device::find_soc(test::TestPlatform{}.soc, notes);
       const device::TaskCosts costs = device::read_task_costs(cluster, notes);
       const TrainingResult result = simulate_training(cluster, three_gradients(), soc, costs,
                                                       {.npus = 2, .segments = each, .record_flows = record});
-      std::vector<double> found;
+      std::vector<Flow> found;
       for (const sim::Flow& flow : result.flows) {
-        found.insert(found.end(),
-                     {flow.bytes, (flow.end - flow.start) / us, flow.start > result.last_fp_start ? 1.0 : 0.0});
+        found.push_back({flow.bytes, flow.end - flow.start, flow.start > result.last_fp_start});
       }
       return found;
     });
-    std::vector<Flow> all;
-    for (auto at = numbers.begin(); at != numbers.end(); at += 3) all.push_back({at[0], at[1], at[2]});
-    return all;
   };
   EXPECT_TRUE(flows(false).empty());
   // In each of three allreduces two ranks send two halves of 20480 bytes, 10240 each, at 10 GB/s.
@@ -357,8 +353,8 @@ TEST(Training, RecordsTheTransfersOfTheLastIterationOnDemand) {
   EXPECT_EQ(recorded.size(), 12U);
   for (const Flow& flow : recorded) {
     EXPECT_DOUBLE_EQ(flow.bytes, 10240);
-    EXPECT_NEAR(flow.us, 1.024, 1e-9);
-    EXPECT_EQ(flow.of_the_last_iteration, 1);
+    EXPECT_NEAR(flow.duration / us, 1.024, 1e-9);
+    EXPECT_TRUE(flow.of_the_last_iteration);
   }
 }
 

@@ -12,13 +12,13 @@
 #include <stdexcept>
 
 #include "tests/sim/simulate.hpp"
+#include "tests/support/simulation.hpp"
 
 // The solver by itself: small systems, whose rates a comment works out, and random ones against the definition.
 namespace hcclsim::sim {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 
 /// Its flows share the capacity; or each of them gets the whole of it, where the link is a FATPIPE.
 struct TestLink {
@@ -269,7 +269,11 @@ TEST(MaxMin, AFatPipeJoinsNobody) {
 
 TEST(MaxMin, AFlowDoesNotFlowBeforeItsStart) {
   const LinksFile file({{"port", 12}});
-  const auto rates = numbers_of_child([&] {
+  struct Rates {
+    double waits = 0;
+    double flows = 0;
+  };
+  const auto rates = test::in_child([&] {
     const Cluster cluster(file.path());
     const std::vector<LinkId> port{0};
     MaxMin solver(cluster);
@@ -277,30 +281,42 @@ TEST(MaxMin, AFlowDoesNotFlowBeforeItsStart) {
     const FlowId flows = solver.add(port);
     solver.start(flows);
     (void)solver.solve();
-    std::vector<double> seen{solver.rate(waits), solver.rate(flows)};
+    std::vector<Rates> seen{{solver.rate(waits), solver.rate(flows)}};
     solver.start(waits);
     (void)solver.solve();
-    seen.insert(seen.end(), {solver.rate(waits), solver.rate(flows)});
+    seen.push_back({solver.rate(waits), solver.rate(flows)});
     return seen;
   });
-  EXPECT_THAT(rates, ElementsAre(0, 12, 6, 6));
+  const Rates& before = rates.front();
+  EXPECT_EQ(before.waits, 0);
+  EXPECT_EQ(before.flows, 12);
+  const Rates& after = rates.back();
+  EXPECT_EQ(after.waits, 6);
+  EXPECT_EQ(after.flows, 6);
 }
 
 TEST(MaxMin, TheIdOfARemovedFlowIsUsedAgainAndItsRateIsForgotten) {
   const LinksFile file({{"port", 12}, {"trunk", 9}});
-  const auto numbers = numbers_of_child([&] {
+  struct Found {
+    bool same_id = false;
+    double before_solve = 0;
+    double after_solve = 0;
+  };
+  const Found found = test::figures_in_child([&] {
     const Cluster cluster(file.path());
     MaxMin solver(cluster);
     const FlowId first = start(solver, cluster, {"port"});
     (void)solver.solve();
     solver.remove(first);
     const FlowId second = start(solver, cluster, {"trunk"});
-    std::vector<double> seen{second == first ? 1.0 : 0.0, solver.rate(second)};
+    Found seen{.same_id = second == first, .before_solve = solver.rate(second)};
     (void)solver.solve();
-    seen.push_back(solver.rate(second));
+    seen.after_solve = solver.rate(second);
     return seen;
   });
-  EXPECT_THAT(numbers, ElementsAre(1, 0, 9));
+  EXPECT_TRUE(found.same_id);
+  EXPECT_EQ(found.before_solve, 0);
+  EXPECT_EQ(found.after_solve, 9);
 }
 
 /// Max-min fair rates by their definition: all flows are raised together until a link is full, which stops its flows;
@@ -356,8 +372,6 @@ struct Seen {
   double kept_up = 0;     ///< its rate by the solver that has seen all flows come and go
   double afresh = 0;      ///< by a solver that saw those of now start together
   double defined = 0;     ///< by definition
-
-  static constexpr std::size_t numbers = 6;
 };
 
 const std::vector<TestLink> random_links{{"a", 2},
@@ -380,13 +394,13 @@ LinkNames random_way(std::mt19937_64& random) {
   return names;
 }
 
-/// Flows come and go at random; what is seen of all that flow after each solution, as numbers.
-std::vector<double> random_traffic(const Cluster& cluster, int solutions) {
+/// Flows come and go at random; what is seen of all that flow after each solution.
+std::vector<Seen> random_traffic(const Cluster& cluster, int solutions) {
   std::mt19937_64 random(20);
   MaxMin solver(cluster);
   std::vector<FlowId> ids;
   std::vector<LinkNames> ways;
-  std::vector<double> all;
+  std::vector<Seen> all;
   for (int solution = 0; solution < solutions; ++solution) {
     for (auto leaving = random() % 4; leaving > 0 && !ids.empty(); --leaving) {
       const auto at = static_cast<std::ptrdiff_t>(random() % ids.size());
@@ -405,9 +419,12 @@ std::vector<double> random_traffic(const Cluster& cluster, int solutions) {
     const std::vector<double> afresh = rates_of(cluster, ways);
     const std::vector<double> defined = raised_together(random_links, ways);
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      all.insert(all.end(),
-                 {static_cast<double>(solution), before[i], std::ranges::count(reported, ids[i]) > 0 ? 1.0 : 0,
-                  solver.rate(ids[i]), afresh[i], defined[i]});
+      all.push_back({.solution = solution,
+                     .before = before[i],
+                     .reported = std::ranges::count(reported, ids[i]) > 0,
+                     .kept_up = solver.rate(ids[i]),
+                     .afresh = afresh[i],
+                     .defined = defined[i]});
     }
   }
   return all;
@@ -415,11 +432,7 @@ std::vector<double> random_traffic(const Cluster& cluster, int solutions) {
 
 TEST(MaxMin, KeptUpRatesAreThoseOfAFreshSolverAndOfTheDefinition) {
   const LinksFile file(random_links);
-  const auto numbers = numbers_of_child([&] { return random_traffic(Cluster(file.path()), 400); });
-  std::vector<Seen> all;
-  for (auto at = numbers.begin(); at != numbers.end(); at += Seen::numbers) {
-    all.push_back({static_cast<int>(at[0]), at[1], at[2] == 1, at[3], at[4], at[5]});
-  }
+  const auto all = test::in_child([&] { return random_traffic(Cluster(file.path()), 400); });
   EXPECT_GT(all.size(), 2000U);
   for (const Seen& seen : all) {
     SCOPED_TRACE(fmt::format("solution {}", seen.solution));
