@@ -242,7 +242,7 @@ std::string bandwidth_text(const study::BandwidthResult& bandwidth) {
 
 std::string sensitivity_text(const std::vector<study::Sensitivity>& all) {
   if (all.empty()) return {};
-  std::string text = Sensitivity, with ready times of the same backward pass";
+  std::string text = "Sensitivity, with ready times of the same backward pass";
   const char* separator = " in proportion to ";
   for (const study::Sensitivity& sensitivity : all) {
     text += fmt::format("{}{}: the split {}", separator, sensitivity.quantity, regret_text(sensitivity.regret));

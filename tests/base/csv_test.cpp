@@ -1,5 +1,6 @@
 // CSV files with named columns.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,6 +41,7 @@ TEST(Csv, Refusals) {
             "f.csv:2: b must not be negative, got -3");
   EXPECT_EQ(csv.count(0, 1), 1U);
   for (const std::size_t column : {1, 2}) {
+    SCOPED_TRACE(fmt::format("column {}", column));
     EXPECT_EQ(test::refusal("kind", [&] { static_cast<void>(csv.count(column, 9)); }),
               fmt::format("f.csv:2: b must be an integer from 1 to 9, got '{}'", csv.field(column)));
   }

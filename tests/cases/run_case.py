@@ -9,10 +9,13 @@ directory:
     label long                                     not of every run of the tests: ./bootstrap test-long
     $ hcclsim run --model resnet5 > /dev/null      a line for sh; the step expects status 0 unless it says otherwise
     status 2
-    stdout is NAME                                 equals tests/golden/NAME
+    stdout is NAME                                 equals the golden file NAME
     stdout is empty
     stderr contains TEXT                           also: lacks TEXT, matches REGEX (each ^ and $ stand at a line's ends)
     file timeline.json exists                      also: absent, and all that is said of stdout
+
+The golden files of run.case are in the folder run beside it: there `stdout is default.txt` compares with
+run/default.txt. A case file names one of another with its folder, as in `stdout is run/default.txt`.
 
 The steps of a first block with the comment "Setup" come before those of every other block of the file.
 
@@ -211,18 +214,17 @@ class Case:
             if text:
                 raise Failure(f"it is:\n{text}")
             return
-        golden = TESTS / "golden" / name
+        shown = name if "/" in name else f"{self.path.stem}/{name}"
+        golden = self.path.parent / shown
         if self.update:
             golden.parent.mkdir(parents=True, exist_ok=True)
             golden.write_text(text, encoding="utf-8")
             return
         if not golden.exists():
-            raise Failure(f"there is no tests/golden/{name}; --update writes it")
+            raise Failure(f"there is no {shown} beside the case file; --update writes it")
         expected = golden.read_text(encoding="utf-8")
         if text != expected:
-            difference = difflib.unified_diff(
-                expected.splitlines(True), text.splitlines(True), f"tests/golden/{name}", "printed"
-            )
+            difference = difflib.unified_diff(expected.splitlines(True), text.splitlines(True), shown, "printed")
             raise Failure("".join(difference))
 
 

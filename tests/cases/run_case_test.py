@@ -38,20 +38,29 @@ class RunCaseTest(unittest.TestCase):
         self.assert_fails("$ echo a\nstdout lacks a\n", "it is:\na")
         self.assert_fails("$ echo ab\nstdout matches ^b\n", "it is:\nab")
         self.assert_fails("$ echo a >&2\nstderr is empty\n", "it is:\na")
-        self.assert_fails("$ echo a\nstdout is no-such-golden\n", "there is no tests/golden/no-such-golden")
+        self.assert_fails("$ echo a\nstdout is no-such-golden\n", "there is no some/no-such-golden beside the case file")
 
     def test_golden(self):
         with tempfile.TemporaryDirectory() as folder:
-            tests, run_case.TESTS = run_case.TESTS, Path(folder)
-            self.addCleanup(setattr, run_case, "TESTS", tests)
             case = Path(folder) / "a.case"
             case.write_text("# A block.\n$ echo {tmp}/a\nstdout is g.txt\n", encoding="utf-8")
             run_case.run_case(case, Path("/bin/true"), update=True)
-            self.assertEqual((Path(folder) / "golden/g.txt").read_text(encoding="utf-8"), "{tmp}/a\n")
+            golden = Path(folder) / "a/g.txt"
+            self.assertEqual(golden.read_text(encoding="utf-8"), "{tmp}/a\n")
             run_case.run_case(case, Path("/bin/true"))
-            (Path(folder) / "golden/g.txt").write_text("other\n", encoding="utf-8")
-            with self.assertRaisesRegex(run_case.Failure, r"(?s)-other.*\+\{tmp\}/a"):
+            golden.write_text("other\n", encoding="utf-8")
+            with self.assertRaisesRegex(run_case.Failure, r"(?s)--- a/g\.txt.*-other.*\+\{tmp\}/a"):
                 run_case.run_case(case, Path("/bin/true"))
+
+    def test_golden_of_another_case_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            case = Path(folder) / "b.case"
+            case.write_text("# A block.\n$ echo shared\nstdout is a/g.txt\n", encoding="utf-8")
+            with self.assertRaisesRegex(run_case.Failure, "there is no a/g.txt beside the case file"):
+                run_case.run_case(case, Path("/bin/true"))
+            (Path(folder) / "a").mkdir()
+            (Path(folder) / "a/g.txt").write_text("shared\n", encoding="utf-8")
+            run_case.run_case(case, Path("/bin/true"))
 
     def test_files(self):
         self.assert_fails("$ true\nfile f exists\n", "no such file")

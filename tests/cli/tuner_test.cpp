@@ -1,5 +1,6 @@
 #include "cli/tuner.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "cli/options/platform_path.hpp"
 #include "sim/cluster.hpp"
 #include "study/ready_times.hpp"
+#include "tests/support/case_name.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -81,6 +83,7 @@ TEST_P(TunerGivenBackToRun, GivesThePredictedTime) {
   RunOptions by_size = options.run;
   by_size.split_by_size = best["by_size"].get<std::vector<double>>();
   for (const RunOptions& run : {by_idx, by_size}) {
+    SCOPED_TRACE(run.split_by_idx.has_value() ? "by index" : "by size");
     const Json result = simulated(run, platform);
     const auto predicted = best["finish_s"].get<double>();
     EXPECT_NEAR(result["finish"].get<double>(), predicted, 1e-9 * predicted);
@@ -104,7 +107,12 @@ INSTANTIATE_TEST_SUITE_P(Platforms, TunerGivenBackToRun,
                                          RoundTrip{"atlas800t-a2-x2", "resnet18", DataType::fp32, hccl::LaunchMode::op},
                                          RoundTrip{"atlas800-9000", "lenet", DataType::fp16, hccl::LaunchMode::op},
                                          RoundTrip{"atlas900-a3", "alexnet", DataType::fp32, hccl::LaunchMode::op},
-                                         RoundTrip{"atlas900-a3"}, RoundTrip{"atlas900-a3-superpod"}));
+                                         RoundTrip{"atlas900-a3"}, RoundTrip{"atlas900-a3-superpod"}),
+                         [](const auto& tested) {
+                           const RoundTrip& trip = tested.param;
+                           return test::case_name(fmt::format("{}_{}_{}_{}_mode", trip.platform, trip.model,
+                                                              name_of(trip.type), name_of(trip.launch)));
+                         });
 
 struct Mode {
   std::string platform;
@@ -151,7 +159,8 @@ INSTANTIATE_TEST_SUITE_P(Platforms, TunerBound,
                                          Mode{"atlas800-9000-shared-pcie", {"lenet", "resnet18"}},
                                          Mode{"atlas800-9000-x4", {"lenet"}},
                                          Mode{"atlas800t-a2", {"lenet", "resnet18"}},
-                                         Mode{"atlas800t-a2-x2", {"lenet"}}, Mode{"atlas900-a3", {"lenet"}}));
+                                         Mode{"atlas800t-a2-x2", {"lenet"}}, Mode{"atlas900-a3", {"lenet"}}),
+                         [](const auto& tested) { return test::case_name(tested.param.platform); });
 
 TEST(Tuner, ReportsWhatProgramsReadByTheseKeys) {
   TuneOptions options = options_of({"atlas800-9000", "lenet"});
@@ -176,6 +185,7 @@ TEST(Tuner, ReportsWhatProgramsReadByTheseKeys) {
   EXPECT_EQ(not_simulated, std::set<std::string>{"DeAR"});
   ASSERT_EQ(report["by_segments"].size(), 8U);
   for (std::size_t k = 0; k < 8; ++k) {
+    SCOPED_TRACE(fmt::format("{} segments", k + 1));
     const Json& split = report["by_segments"][k];
     EXPECT_EQ(split["k"], k + 1);
     EXPECT_LE(split["by_idx"].size(), k + 1);
@@ -214,6 +224,7 @@ TEST(Tuner, ReadyTimesUnderJitterAreThoseOfTheRun) {
   }));
   ASSERT_EQ(both["drawn"].size(), 10U);
   for (std::size_t i = 0; i < both["drawn"].size(); ++i) {
+    SCOPED_TRACE(fmt::format("date {}", i));
     const auto date = both["simulated"][i].get<double>();
     EXPECT_NEAR(both["drawn"][i].get<double>(), date, 1e-12 * date);
   }

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
 #include "base/error.hpp"
 #include "device/kernel_cost.hpp"
 #include "models/zoo/zoo.hpp"
@@ -24,35 +28,43 @@ Workload resnet50(std::uint32_t batch, const WorkloadOptions& options = {}) {
   return make_workload(models::make_model({.name = "resnet50", .batch = batch}), soc_of(), options, notes);
 }
 
+const TimedGradient& gradient_of(const Workload& step, const std::string& name) {
+  const auto found = std::ranges::find(step.gradients, name, &TimedGradient::name);
+  if (found == step.gradients.end()) throw std::runtime_error("no gradient of " + name);
+  return *found;
+}
+
 TEST(Workload, ResNet50Shape) {
   const Workload step = resnet50(32);
   EXPECT_EQ(step.title, "ResNet50 v1.5");
   EXPECT_EQ(step.batch, 32U);
   EXPECT_EQ(step.gradient_type, DataType::fp32);
   ASSERT_EQ(step.gradients.size(), 161U);
-  EXPECT_EQ(step.gradients[0].name, "fc.bias");
-  EXPECT_EQ(step.gradients[160].name, "conv1.weight");
-  EXPECT_EQ(step.gradients[160].parameter, 0U);
+  EXPECT_EQ(step.gradients.front().name, "fc.bias");
+  EXPECT_EQ(step.gradients.back().name, "conv1.weight");
+  EXPECT_EQ(step.gradients.back().parameter, 0U);
   std::uint64_t elements = 0;
   std::uint32_t previous = 0;
   for (const TimedGradient& gradient : step.gradients) {
+    SCOPED_TRACE(gradient.name);
     elements += gradient.elements;
     ASSERT_LT(gradient.kernel, step.kernels.size());
-    EXPECT_EQ(step.kernels[gradient.kernel].phase, models::Phase::backward) << gradient.name;
-    EXPECT_GE(gradient.kernel, previous) << gradient.name;
+    EXPECT_EQ(step.kernels[gradient.kernel].phase, models::Phase::backward);
+    EXPECT_GE(gradient.kernel, previous);
     previous = gradient.kernel;
     ASSERT_EQ(gradient.update.size(), 1U);
-    EXPECT_EQ(gradient.update[0].phase, models::Phase::update);
+    EXPECT_EQ(gradient.update.front().phase, models::Phase::update);
   }
   EXPECT_EQ(elements, 25557032U);
-  EXPECT_EQ(step.gradients[0].update[0].name, "fc.bias:momentum");
+  EXPECT_EQ(gradient_of(step, "fc.bias").update.front().name, "fc.bias:momentum");
 }
 
 TEST(Workload, MomentumUpdateByHand) {
   // Five fp32 passes over the 2048000 weights of the classifier: 40.96 MB at 1.024 TB/s are 40 us.
   const Workload step = resnet50(32);
-  EXPECT_EQ(step.gradients[1].elements, 2048000U);
-  EXPECT_NEAR(step.gradients[1].update[0].duration, soc_of().t0 + 40e-6, 1e-12);
+  const TimedGradient& classifier = gradient_of(step, "fc.weight");
+  EXPECT_EQ(classifier.elements, 2048000U);
+  EXPECT_NEAR(classifier.update.front().duration, soc_of().t0 + 40e-6, 1e-12);
 }
 
 TEST(Workload, KernelsHaveTheTimesOfTheCostModel) {
@@ -65,11 +77,12 @@ TEST(Workload, KernelsHaveTheTimesOfTheCostModel) {
   ASSERT_EQ(step.kernels.size(), lowered.kernels.size());
   Seconds total = 0;
   for (std::size_t i = 0; i < lowered.kernels.size(); ++i) {
+    SCOPED_TRACE(lowered.kernels[i].name);
     EXPECT_EQ(step.kernels[i].name, lowered.kernels[i].name);
     EXPECT_EQ(step.kernels[i].duration, kernel_time(lowered.kernels[i], chip));
     total += step.kernels[i].duration;
   }
-  for (const TimedGradient& gradient : step.gradients) total += gradient.update[0].duration;
+  for (const TimedGradient& gradient : step.gradients) total += gradient.update.front().duration;
   EXPECT_NEAR(compute_time(step), total, 1e-12);
 }
 
@@ -78,7 +91,7 @@ TEST(Workload, CommunicationInFp16CastsBothWays) {
   const Workload step = resnet50(32, {.gradient_type = DataType::fp16});
   EXPECT_EQ(step.gradient_type, DataType::fp16);
   EXPECT_EQ(step.kernels.size(), plain.kernels.size() + 161);
-  EXPECT_EQ(step.gradients[0].update.size(), 2U);
+  EXPECT_EQ(gradient_of(step, "fc.bias").update.size(), 2U);
   // An fp16 buffer beside the fp32 gradients.
   EXPECT_EQ(step.hbm.gradients, plain.hbm.gradients / 2 * 3);
 }
@@ -86,14 +99,16 @@ TEST(Workload, CommunicationInFp16CastsBothWays) {
 TEST(Workload, ChecksReadEveryGradientOnce) {
   const Workload plain = resnet50(32);
   const Workload step = resnet50(32, {.checks = {.overflow = true, .global_norm = true}});
-  const auto& checks = step.gradients[1].checks;
+  const auto& checks = gradient_of(step, "fc.weight").checks;
   ASSERT_EQ(checks.size(), 2U);
-  EXPECT_EQ(checks[0].name, "fc.weight:overflow_check");
-  EXPECT_EQ(checks[1].name, "fc.weight:norm");
-  EXPECT_EQ(checks[0].phase, models::Phase::update);
+  const TimedKernel& overflow = checks.front();
+  const TimedKernel& norm = checks.back();
+  EXPECT_EQ(overflow.name, "fc.weight:overflow_check");
+  EXPECT_EQ(norm.name, "fc.weight:norm");
+  EXPECT_EQ(overflow.phase, models::Phase::update);
   // 2048000 fp32 elements and 4 bytes of result at 1.024 TB/s.
-  EXPECT_NEAR(checks[0].duration, soc_of().t0 + (8192000 + 4) / 1.024e12, 1e-12);
-  EXPECT_NEAR(checks[1].duration, checks[0].duration, 1e-15);
+  EXPECT_NEAR(overflow.duration, soc_of().t0 + (8192000 + 4) / 1.024e12, 1e-12);
+  EXPECT_NEAR(norm.duration, overflow.duration, 1e-15);
   // The factor of the clip from 161 partial sums: one cycle of the vector cores.
   EXPECT_NEAR(step.clip_factor.value().duration, soc_of().t0 + 1e-9, 1e-15);
   EXPECT_TRUE(step.overflow_flag);
@@ -103,10 +118,10 @@ TEST(Workload, ChecksReadEveryGradientOnce) {
 
 TEST(Workload, ChecksAreOfTheTypeThatIsCommunicated) {
   const Workload step = resnet50(32, {.gradient_type = DataType::fp16, .checks = {.overflow = true}});
-  EXPECT_NEAR(step.gradients[1].checks.at(0).duration, soc_of().t0 + (4096000 + 4) / 1.024e12, 1e-12);
+  EXPECT_NEAR(gradient_of(step, "fc.weight").checks.at(0).duration, soc_of().t0 + (4096000 + 4) / 1.024e12, 1e-12);
   EXPECT_FALSE(step.clip_factor.has_value());
   const Workload clipped = resnet50(32, {.checks = {.global_norm = true}});
-  EXPECT_EQ(clipped.gradients[0].checks.size(), 1U);
+  EXPECT_EQ(gradient_of(clipped, "fc.bias").checks.size(), 1U);
   EXPECT_FALSE(clipped.overflow_flag);
 }
 
@@ -124,7 +139,7 @@ TEST(Workload, HbmByHand) {
   EXPECT_EQ(step.hbm.communication, 1000U);
   EXPECT_EQ(step.hbm.peak(), 92U + 92 + 184 + 89 + 1000);
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_THAT(notes[0], AllOf(HasSubstr("Ascend910A"), HasSubstr("no fp32 cube")));
+  EXPECT_THAT(notes.front(), AllOf(HasSubstr("Ascend910A"), HasSubstr("no fp32 cube")));
 }
 
 TEST(Workload, HbmOfResNet50) {
@@ -188,36 +203,39 @@ TEST(Workload, FromAProfile) {
   const Workload step = make_workload(profile(), soc_of(), {}, notes);
   EXPECT_EQ(step.title, "measured.csv");
   ASSERT_EQ(step.kernels.size(), 2U);
-  EXPECT_EQ(step.kernels[0].duration, 0.010);
-  EXPECT_NEAR(step.kernels[1].duration, 0.015, 1e-15);
+  EXPECT_EQ(step.kernels.front().duration, 0.010);
+  EXPECT_NEAR(step.kernels.back().duration, 0.015, 1e-15);
   ASSERT_EQ(step.gradients.size(), 3U);
-  EXPECT_EQ(step.gradients[0].kernel, 0U);
-  EXPECT_EQ(step.gradients[1].kernel, 0U);
-  EXPECT_EQ(step.gradients[2].kernel, 1U);
-  EXPECT_EQ(step.gradients[2].parameter, 0U);
-  EXPECT_EQ(step.gradients[2].elements, 10000U);
+  EXPECT_EQ(gradient_of(step, "c").kernel, 0U);
+  EXPECT_EQ(gradient_of(step, "b").kernel, 0U);
+  const TimedGradient& last = gradient_of(step, "a");
+  EXPECT_EQ(last.kernel, 1U);
+  EXPECT_EQ(last.parameter, 0U);
+  EXPECT_EQ(last.elements, 10000U);
   // 40000 bytes five times over 1.024 TB/s.
-  EXPECT_NEAR(step.gradients[2].update.at(0).duration, soc_of().t0 + 200000 / 1.024e12, 1e-15);
+  EXPECT_NEAR(last.update.front().duration, soc_of().t0 + 200000 / 1.024e12, 1e-15);
   EXPECT_EQ(step.hbm.weights, 44400U);
   EXPECT_EQ(step.hbm.gradients, 44400U);
   EXPECT_EQ(step.hbm.optimizer_state, 44400U);
   EXPECT_EQ(step.hbm.activations, 0U);
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_THAT(notes[0], AllOf(HasSubstr("measured.csv"), HasSubstr("activations")));
+  EXPECT_THAT(notes.front(), AllOf(HasSubstr("measured.csv"), HasSubstr("activations")));
 }
 
 TEST(Workload, FromAProfileInFp16) {
   std::vector<std::string> notes;
   const Workload step = make_workload(profile(), soc_of(), {.gradient_type = DataType::fp16}, notes);
-  EXPECT_EQ(step.gradients[2].elements, 20000U);
-  EXPECT_EQ(step.hbm.weights, 88800U);             // fp32 masters
-  EXPECT_EQ(step.hbm.gradients, 44400U);           // as communicated
-  EXPECT_EQ(step.gradients[2].update.size(), 2U);  // cast and momentum
+  EXPECT_EQ(gradient_of(step, "a").elements, 20000U);
+  EXPECT_EQ(step.hbm.weights, 88800U);                  // fp32 masters
+  EXPECT_EQ(step.hbm.gradients, 44400U);                // as communicated
+  EXPECT_EQ(gradient_of(step, "a").update.size(), 2U);  // cast and momentum
 }
 
 TEST(Workload, ProfileWithOddSizes) {
   models::GradientProfile odd = profile();
-  odd.gradients[1].bytes = 4002;
+  models::ProfiledGradient& b = odd.gradients.at(1);
+  ASSERT_EQ(b.name, "b");
+  b.bytes = 4002;
   std::vector<std::string> notes;
   try {
     (void)make_workload(odd, soc_of(), {}, notes);
@@ -226,7 +244,8 @@ TEST(Workload, ProfileWithOddSizes) {
     EXPECT_EQ(error.code(), ErrorCode::bad_input);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("b has"), HasSubstr("4002"), HasSubstr("fp32")));
   }
-  EXPECT_EQ(make_workload(odd, soc_of(), {.gradient_type = DataType::fp16}, notes).gradients[1].elements, 2001U);
+  const Workload in_fp16 = make_workload(odd, soc_of(), {.gradient_type = DataType::fp16}, notes);
+  EXPECT_EQ(gradient_of(in_fp16, "b").elements, 2001U);
 }
 
 }  // namespace

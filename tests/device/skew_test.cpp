@@ -1,5 +1,6 @@
 #include "device/skew.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +12,10 @@ namespace hcclsim::device {
 namespace {
 
 TEST(Skew, NoneByDefault) {
-  for (const Skew& skew : {Skew(), Skew({}, 8), Skew({.speeds = {1, 1}}, 2)}) {
+  const std::vector<std::pair<std::string, Skew>> cases{
+      {"default", Skew()}, {"no options", Skew({}, 8)}, {"equal speeds", Skew({.speeds = {1, 1}}, 2)}};
+  for (const auto& [name, skew] : cases) {
+    SCOPED_TRACE(name);
     EXPECT_TRUE(skew.none());
     EXPECT_EQ(skew.start(1), 0);
     EXPECT_EQ(skew.speed(1), 1);
@@ -129,7 +133,11 @@ TEST(Skew, RejectsBadOptions) {
       {.jitter = 0.2},          {.jitter = -0.1},
       {.jitter = nan},          {.speeds = {1, 1}, .speed_spread = 0.1},
   };
-  for (const SkewOptions& options : bad) EXPECT_THROW(Skew(options, 2), Error);
+  for (const SkewOptions& options : bad) {
+    EXPECT_THROW(Skew(options, 2), Error)
+        << fmt::format("start skew {}, speeds {}, spread {}, jitter {}", options.start_skew,
+                       fmt::join(options.speeds, ","), options.speed_spread, options.jitter);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "device/soc.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,7 +85,7 @@ TEST(Soc, RuntimeLimits) {
 
 TEST(Soc, NamesIgnoreCaseAndPrefix) {
   for (const char* name : {"910A", "910a", "Ascend910A", "ascend910a", "ASCEND910A"}) {
-    EXPECT_EQ(table_soc(name).name, "Ascend910A");
+    EXPECT_EQ(table_soc(name).name, "Ascend910A") << name;
   }
   EXPECT_EQ(table_soc("Ascend910_9391").name, "Ascend910_9391");
   EXPECT_EQ(table_soc("old-910b").cube_cores, 30U);
@@ -111,6 +112,7 @@ TEST(Soc, TheAmbiguousNameWarns) {
 
 TEST(Soc, UnknownNameListsTheKnown) {
   for (const char* name : {"910Z", "", "Ascend", "910"}) {
+    SCOPED_TRACE(fmt::format("'{}'", name));
     const std::string message = error_of([name] { (void)table_soc(name); });
     EXPECT_THAT(message, AllOf(HasSubstr("unknown SoC"), HasSubstr("Ascend910A"), HasSubstr("Ascend910_9362")));
   }
@@ -218,10 +220,11 @@ TEST(InlineReduce, LaterGenerations) {
   for (const char* name : {"910B1", "910_9391"}) {
     const Soc found = table_soc(name);
     for (const DataType type : {int8, int16, int32, int64, uint8, uint16, uint32, uint64, fp16, bf16, fp32, fp64}) {
+      SCOPED_TRACE(fmt::format("{} {}", name, name_of(type)));
       const bool can = type == fp32 || type == fp16 || type == int8 || type == int16 || type == int32 || type == bf16;
       for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::min}) {
-        EXPECT_EQ(inline_reduce(found, type, op, 1, sim::Transport::sdma), can) << name << ' ' << name_of(type);
-        EXPECT_FALSE(inline_reduce(found, type, op, 1, sim::Transport::rdma));
+        EXPECT_EQ(inline_reduce(found, type, op, 1, sim::Transport::sdma), can) << name_of(op);
+        EXPECT_FALSE(inline_reduce(found, type, op, 1, sim::Transport::rdma)) << name_of(op);
       }
       EXPECT_FALSE(inline_reduce(found, type, ReduceOp::prod, 1, sim::Transport::sdma));
     }

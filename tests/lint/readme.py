@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that the output in README.md is what the command prints (tests/golden/run.txt); --fix puts it there."""
+"""Checks that the output in README.md is what the command prints (tests/cases/run/default.txt); --fix puts it there."""
 
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-GOLDEN = ROOT / "tests" / "golden" / "run.txt"
+GOLDEN = ROOT / "tests" / "cases" / "run" / "default.txt"
 BEGIN = "<!-- output of `hcclsim run`: tests/lint/readme.py --fix -->\n"
 END = "<!-- end of output -->\n"
 

@@ -39,7 +39,7 @@ TEST(CounterRandom, IsTheGeneratorOfTheOracle) {
     EXPECT_EQ(counter_bits(seed, stream, index), std::strtoull(value.get<std::string>().c_str(), nullptr, 16)) << key;
   }
   for (std::size_t i = 0; i < test["u_1_0"].size(); ++i) {
-    EXPECT_EQ(counter_uniform(1, 0, i), test["u_1_0"][i].get<double>());
+    EXPECT_EQ(counter_uniform(1, 0, i), test["u_1_0"][i].get<double>()) << i;
   }
 }
 

@@ -77,10 +77,10 @@ TEST(Profile, BadRows) {
   EXPECT_THAT(row("a,4"), AllOf(HasSubstr("net.csv:3:"), HasSubstr("2 fields")));
   EXPECT_THAT(row("a,4,20,5"), HasSubstr("4 fields"));
   for (const char* bytes : {"", "0", "-4", "4.5", "4k", "1e6", "99999999999999999999", "1125899906842625"}) {
-    EXPECT_THAT(row(std::string("a,") + bytes + ",20"), AllOf(HasSubstr(":3: bytes"), HasSubstr(bytes)));
+    EXPECT_THAT(row(std::string("a,") + bytes + ",20"), AllOf(HasSubstr(":3: bytes"), HasSubstr(bytes))) << bytes;
   }
   for (const char* time : {"", "soon", "20us", "nan", "inf", "1e400"}) {
-    EXPECT_THAT(row(std::string("a,4,") + time), HasSubstr(":3: ready_us must be a number"));
+    EXPECT_THAT(row(std::string("a,4,") + time), HasSubstr(":3: ready_us must be a number")) << time;
   }
   EXPECT_THAT(row("a,4,-1"), HasSubstr("must not be negative, got -1"));
   EXPECT_THAT(row("a,4,1e13"), HasSubstr("unit"));
@@ -105,9 +105,10 @@ TEST(Profile, Files) {
   EXPECT_EQ(read_gradient_profile(file).title, "hcclsim_profile_test");
   std::filesystem::remove(file);
   for (const auto& missing : {file, folder}) {
+    SCOPED_TRACE(missing);
     try {
       (void)read_gradient_profile(missing);
-      ADD_FAILURE() << missing;
+      ADD_FAILURE() << "accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::bad_input);
       EXPECT_THAT(error.what(), HasSubstr(missing.string()));

@@ -210,6 +210,7 @@ TEST(Cluster, RenumberedNpusKeepTheirRoutes) {
     });
   };
   for (const char* const name : {"/atlas800-9000-x4.xml", "/atlas800t-a2-x2.xml"}) {
+    SCOPED_TRACE(name);
     const std::string platform = std::string(HCCLSIM_PLATFORM_DIR) + name;
     EXPECT_EQ(way(platform, 0, 1, first), way(platform, 9, 3, {}));
     EXPECT_EQ(way(platform, 2, 1, first), way(platform, 0, 3, {}));

@@ -15,7 +15,7 @@ TEST(FlatMap, AgreesWithAnOrderedMapUnderRandomUse) {
   for (std::uint32_t step = 0; step < 200000; ++step) {
     const std::uint64_t key = (random() % 700) << 40;  // keys that differ in high bits only
     const auto found = expected.find(key);
-    ASSERT_EQ(map.find(key), found == expected.end() ? FlatMap::none : found->second);
+    ASSERT_EQ(map.find(key), found == expected.end() ? FlatMap::none : found->second) << "step " << step;
     if (found == expected.end()) {
       map.insert(key, step);
       expected.emplace(key, step);
@@ -23,9 +23,9 @@ TEST(FlatMap, AgreesWithAnOrderedMapUnderRandomUse) {
       map.erase(key);
       expected.erase(found);
     }
-    ASSERT_EQ(map.size(), expected.size());
+    ASSERT_EQ(map.size(), expected.size()) << "step " << step;
   }
-  for (const auto& [key, value] : expected) EXPECT_EQ(map.find(key), value);
+  for (const auto& [key, value] : expected) EXPECT_EQ(map.find(key), value) << key;
 }
 
 TEST(FlatMap, FindsNothingWhenEmptyOrCleared) {

@@ -33,14 +33,15 @@ TEST(ReadyTimes, WithoutJitterKernelsFollowEachOther) {
 
 TEST(ReadyTimes, JitterIsThatOfTheSimulatedKernels) {
   const device::Skew skew({.jitter = 0.1, .seed = 3}, 2);
-  std::vector<Seconds> latest{0, 0};
+  Seconds first_ready = 0;
+  Seconds second_ready = 0;
   for (Rank rank = 0; rank < 2; ++rank) {
     const auto time = [&](std::uint32_t kernel, Seconds nominal) { return nominal * skew.jitter(rank, 5, kernel); };
     const Seconds first = time(0, 2) + time(1, 1) + time(2, 2);
-    latest[0] = std::max(latest[0], first);
-    latest[1] = std::max(latest[1], first + time(3, 4));
+    first_ready = std::max(first_ready, first);
+    second_ready = std::max(second_ready, first + time(3, 4));
   }
-  EXPECT_THAT(jittered_ready(workload(), skew, 2, 5), ElementsAre(DoubleEq(latest[0]), DoubleEq(latest[1])));
+  EXPECT_THAT(jittered_ready(workload(), skew, 2, 5), ElementsAre(DoubleEq(first_ready), DoubleEq(second_ready)));
   EXPECT_NE(jittered_ready(workload(), skew, 2, 5), jittered_ready(workload(), skew, 2, 6));
 }
 

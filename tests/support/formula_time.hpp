@@ -9,6 +9,12 @@
 
 namespace hcclsim::test {
 
+/// Of a schedule: what the simulation takes, and what its formula says.
+struct FormulaTimes {
+  Seconds simulated = 0;
+  Seconds formula = 0;
+};
+
 /// What formula_of and formula_time say of a schedule of fp32 on the rig's cluster.
 inline Seconds formula_time_of(const hccl::Schedule& schedule, Rig& rig, ReduceOp op) {
   const hccl::Communicator world = hccl::world_communicator(schedule.ranks);

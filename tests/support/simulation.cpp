@@ -6,7 +6,6 @@
 
 #include <fstream>
 
-#include "base/child_process.hpp"
 #include "base/error.hpp"
 
 namespace hcclsim::test {
@@ -67,10 +66,6 @@ std::string write_platform(const TestPlatform& platform) {
   }
   xml += links + routes + "</zone>\n</platform>\n";
   return write_temporary("platform.xml", xml);
-}
-
-std::vector<double> in_child(const std::function<std::vector<double>()>& simulation) {
-  return run_in_child(simulation);
 }
 
 }  // namespace hcclsim::test

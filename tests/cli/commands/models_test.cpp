@@ -46,6 +46,7 @@ TEST(ModelsCommand, ListNamesWhatShowTakes) {
   EXPECT_EQ(list["format_version"], 1);
   EXPECT_EQ(list["models"].size(), 12U);
   for (const Json& model : list["models"]) {
+    SCOPED_TRACE(model["name"].get<std::string>());
     const Json shown = Json::parse(run("show " + model["name"].get<std::string>() + " --format json"));
     EXPECT_THAT(shown["model"].get<std::string>(), HasSubstr(model["title"].get<std::string>()));
   }

@@ -1,6 +1,7 @@
 #include "cli/draw/svg_chart.hpp"
 #include "cli/draw/svg.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ using testing::Not;
 using testing::Pointwise;
 
 std::string golden(const std::string& name) {
-  const std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/../golden/" + name);
+  const std::ifstream file(std::string(HCCLSIM_TEST_DATA) + "/../cli/draw/" + name);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
@@ -40,6 +41,7 @@ TEST(AxisTicks, RoundNumbersInsideTheRange) {
 TEST(AxisTicks, NeverMoreThanAskedFor) {
   for (int most = 2; most < 12; ++most) {
     for (double high = 1.1; high < 1e6; high *= 1.37) {
+      SCOPED_TRACE(fmt::format("at most {} ticks up to {}", most, high));
       const auto ticks = axis_ticks(1, high, most);
       EXPECT_LE(ticks.size(), static_cast<std::size_t>(most));
       for (const double tick : ticks) {

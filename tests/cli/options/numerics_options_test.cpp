@@ -152,6 +152,7 @@ TEST(NumericsOptions, MeanNothingWithoutNumerics) {
   add_numerics_options(app, options);
   for (const auto& option : app.options()) {
     const std::string name = option->name();
+    SCOPED_TRACE(name);
     if (name == "--numerics") continue;
     const std::map<std::string, std::string> words{{"--numeric-dtype", "fp32"},
                                                    {"--numeric-round", "none"},
@@ -200,6 +201,7 @@ TEST(NumericsOptions, WrongValues) {
       {{"--save-every", "0"}, "--save-every"},
   };
   for (WrongOption wrong : cases) {
+    SCOPED_TRACE(wrong.message);
     wrong.arguments.insert(wrong.arguments.begin(), "--numerics");
     EXPECT_THAT(numerics_error(wrong.arguments), AllOf(HasSubstr(wrong.arguments[1]), HasSubstr(wrong.message)));
   }

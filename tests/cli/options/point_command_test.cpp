@@ -42,6 +42,7 @@ std::string fault_of(const study::Point& point) {
 TEST(PointCommand, FilesThatChangeWhileASweepRunsAreErrors) {
   EXPECT_EQ(fault_of(point_with_gradients()), "");
   for (const char* const input : {"platform", "gradients"}) {
+    SCOPED_TRACE(input);
     study::Point point = point_with_gradients();
     point.hashes[input] = study::content_hash("what it was");
     EXPECT_THAT(fault_of(point), HasSubstr(point.files[input] + ": has changed since the sweep began"));

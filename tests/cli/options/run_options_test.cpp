@@ -178,6 +178,7 @@ TEST(RunOptions, WrongValues) {
       {{"--trace", "t", "--trace-ranks", "0-4000000000"}, "is not a rank"},
   };
   for (const WrongRunOption& wrong : cases) {
+    SCOPED_TRACE(wrong.message);
     const std::string message = parse_error(wrong.arguments);
     EXPECT_THAT(message, AllOf(HasSubstr(wrong.arguments[wrong.arguments.size() - 2]), HasSubstr(wrong.message)));
   }
@@ -197,7 +198,9 @@ TEST(RunOptions, WrongSplits) {
       {{"--split-by-idx", "0,1,2,3,4,5,6,7,8"}, "--allow-many-segments"},
       {{"--split", "none", "--split-by-size", "50,50"}, "--split and --split-by-size exclude each other"},
   };
-  for (const WrongRunOption& wrong : cases) EXPECT_THAT(parse_error(wrong.arguments), HasSubstr(wrong.message));
+  for (const WrongRunOption& wrong : cases) {
+    EXPECT_THAT(parse_error(wrong.arguments), HasSubstr(wrong.message)) << testing::PrintToString(wrong.arguments);
+  }
   EXPECT_EQ(parse({"--split-by-idx", "0,1,2,3,4,5,6,7,8", "--allow-many-segments"}).split_by_idx->size(), 9);
 }
 
@@ -299,6 +302,7 @@ TEST(RunConfig, Errors) {
       {"batch\n", ":1: 'batch' is not of the form key = value"},
   };
   for (const auto& [text, message] : cases) {
+    SCOPED_TRACE(text);
     const ConfigFile file(text);
     EXPECT_THAT(parse_error({"--config", file.path()}), HasSubstr(message));
   }

@@ -32,15 +32,19 @@ TEST(Explanation, TextHasTheRuleTheAlgorithmsAndTheLevels) {
 TEST(Explanation, JsonHasTimesInSecondsAndReasons) {
   const auto json = explanation_json(sample_explanation());
   ASSERT_EQ(json.size(), 1U);
-  EXPECT_EQ(json[0]["title"], "AR1");
-  EXPECT_EQ(json[0]["bytes"], 98'690'592);
-  EXPECT_EQ(json[0]["rule"], "the rings use all links");
-  EXPECT_EQ(json[0]["algorithms"][0]["chosen"], true);
-  EXPECT_EQ(json[0]["algorithms"][0]["formula_s"], 3117.125e-6);
-  EXPECT_EQ(json[0]["algorithms"][0]["simulated_s"], 3135.9e-6);
-  EXPECT_TRUE(json[0]["algorithms"][1]["formula_s"].is_null());
-  EXPECT_TRUE(json[0]["algorithms"][2]["simulated_s"].is_null());
-  EXPECT_EQ(json[0]["refused"][0]["reason"], "it needs several servers");
+  const Json& collective = json.front();
+  EXPECT_EQ(collective["title"], "AR1");
+  EXPECT_EQ(collective["bytes"], 98'690'592);
+  EXPECT_EQ(collective["rule"], "the rings use all links");
+  const Json& multi_ring = collective["algorithms"][0];
+  EXPECT_EQ(multi_ring["chosen"], true);
+  EXPECT_EQ(multi_ring["formula_s"], 3117.125e-6);
+  EXPECT_EQ(multi_ring["simulated_s"], 3135.9e-6);
+  const Json& my_own = collective["algorithms"][1];
+  EXPECT_TRUE(my_own["formula_s"].is_null());
+  const Json& ring = collective["algorithms"][2];
+  EXPECT_TRUE(ring["simulated_s"].is_null());
+  EXPECT_EQ(collective["refused"].front()["reason"], "it needs several servers");
 }
 
 }  // namespace

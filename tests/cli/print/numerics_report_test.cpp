@@ -1,5 +1,6 @@
 #include "cli/print/numerics_report.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,11 +86,12 @@ TEST(NumericsText, RoundingShufflingCheckpointsAndSums) {
 TEST(NumericsText, ManyIterationsFitOnAPage) {
   NumericsReport report = sample();
   for (const std::uint32_t count : {41U, 99U, 1000U, 12345U}) {
+    SCOPED_TRACE(fmt::format("{} iterations", count));
     report.requested = count;
     report.iterations.assign(count, report.iterations.front());
     for (std::uint32_t i = 0; i < count; ++i) report.iterations[i].iteration = i + 1;
     const std::string text = numerics_text(report);
-    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 48) << count;
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 48);
     EXPECT_THAT(text, HasSubstr(fmt::format("({} iterations, not all shown: --format csv)", count)));
     EXPECT_THAT(text, HasSubstr("\n" + fmt::format("{:>9}", count) + "  6.9"));
   }

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,8 +11,9 @@
 #include "base/error.hpp"
 #include "models/graph_builder.hpp"
 #include "models/zoo/zoo.hpp"
-#include "tests/device/numerics/reference_comparison.hpp"
+#include "tests/device/numerics/onednn/reference_comparison.hpp"
 #include "tests/device/numerics/sample_net.hpp"
+#include "tests/support/case_name.hpp"
 
 /// Options of programs: rounding of what a device would store as fp16 or bf16, and computing in bf16.
 namespace hcclsim::device {
@@ -145,9 +147,10 @@ TEST(RoundedProgram, RefusesOtherTypes) {
 TEST(LabelSmoothing, RefusedOutOfRange) {
   const models::Graph graph = sample_graph("lenet");
   for (const float smoothing : {-0.1F, 1.0F, std::nanf("")}) {
+    SCOPED_TRACE(fmt::format("label smoothing {}", smoothing));
     try {
       const Computation computation(graph, production_order(graph), {.label_smoothing = smoothing});
-      ADD_FAILURE() << smoothing << " accepted";
+      ADD_FAILURE() << "accepted";
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr("label smoothing must be at least 0 and less than 1"));
     }
@@ -167,7 +170,7 @@ TEST_P(Bf16Compute, IsCloseToFp32) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Bf16Compute, testing::Values("mlp:30,20,10", "lenet", "smallres", "tinygpt"),
-                         [](const auto& info) { return info.param.substr(0, 3); });
+                         [](const auto& tested) { return test::case_name(tested.param); });
 
 TEST(Bf16DeathTest, RefusedWithoutAvx512) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own: oneDNN asks for the limit once

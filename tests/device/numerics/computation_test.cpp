@@ -1,5 +1,6 @@
 #include "device/numerics/computation.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@
 #include "device/numerics/loops/gradient_checks.hpp"
 #include "models/graph_builder.hpp"
 #include "models/zoo/zoo.hpp"
-#include "tests/device/numerics/reference_comparison.hpp"
+#include "tests/device/numerics/onednn/reference_comparison.hpp"
 #include "tests/device/numerics/sample_net.hpp"
 
 namespace hcclsim::device {
@@ -44,10 +45,11 @@ TEST(Computation, SlotsFollowEachOtherInProductionOrder) {
   const Computation computation(graph, production_order(graph), {});
   std::uint64_t offset = 0;
   for (const ParameterSlot& slot : computation.parameters()) {
+    SCOPED_TRACE(slot.name);
     EXPECT_EQ(slot.name, graph.parameters[slot.parameter].name);
     EXPECT_EQ(slot.elements, graph.parameters[slot.parameter].elements);
-    EXPECT_EQ(slot.norm_or_bias, graph.parameters[slot.parameter].shape.size() == 1) << slot.name;
-    EXPECT_EQ(slot.offset, offset) << slot.name;
+    EXPECT_EQ(slot.norm_or_bias, graph.parameters[slot.parameter].shape.size() == 1);
+    EXPECT_EQ(slot.offset, offset);
     offset += slot.elements;
   }
   EXPECT_EQ(offset, computation.elements());
@@ -153,10 +155,11 @@ TEST(Computation, GradientsAtAnyAddress) {
   Workspace workspace(net.computation);
   const Flat expected = step(net, workspace, 0);
   for (std::size_t shift = 1; shift < 16; ++shift) {
+    SCOPED_TRACE(fmt::format("shifted by {}", shift));
     Flat shifted(net.computation.elements() + 16, -1.0F);
     workspace.step(net.weights, oracle_batch(net.computation.graph(), 0), {},
                    std::span(shifted).subspan(shift, net.computation.elements()));
-    EXPECT_EQ(std::memcmp(shifted.data() + shift, expected.data(), expected.size() * sizeof(float)), 0) << shift;
+    EXPECT_EQ(std::memcmp(shifted.data() + shift, expected.data(), expected.size() * sizeof(float)), 0);
     EXPECT_EQ(shifted[shift - 1], -1.0F);
     EXPECT_EQ(shifted[shift + expected.size()], -1.0F);
   }

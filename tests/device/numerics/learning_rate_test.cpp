@@ -1,5 +1,6 @@
 #include "device/numerics/learning_rate.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "tests/support/case_name.hpp"
 
 namespace hcclsim::device {
 namespace {
@@ -47,7 +49,12 @@ INSTANTIATE_TEST_SUITE_P(
             0,
             {{0, 0.4}, {250, 0.2 * (1 + root_half)}, {500, 0.2}, {750, 0.2 * (1 - root_half)}, {1000, 0}, {5000, 0}}},
         Expected{"cosine:100:0.1", 0, {{0, 0.4}, {50, 0.25}, {100, 0.1}, {200, 0.1}}},
-        Expected{"cosine:4", 2, {{0, 0.2}, {1, 0.2 * (1 + root_half)}, {2, 0.2}, {4, 0}}}));
+        Expected{"cosine:4", 2, {{0, 0.2}, {1, 0.2 * (1 + root_half)}, {2, 0.2}, {4, 0}}}),
+    [](const auto& tested) {
+      const std::string warm_up =
+          tested.param.warm_up == 0 ? "" : fmt::format("_after_{}_of_warm_up", tested.param.warm_up);
+      return test::case_name(tested.param.schedule + warm_up);
+    });
 
 TEST(LearningRate, NeverRisesAfterWarmUp) {
   for (const char* text : {"constant", "step:7:0.9", "step:3,5,11:0.5", "cosine:100", "cosine:90:0.01"}) {

@@ -1,5 +1,6 @@
 #include "device/numerics/loss_scale.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,6 +20,7 @@ using testing::HasSubstr;
 std::vector<float> scales(LossScaler scaler, const std::string& steps) {
   std::vector<float> found;
   for (const char step : steps) {
+    SCOPED_TRACE(fmt::format("step {}", found.size()));
     found.push_back(scaler.scale());
     EXPECT_EQ(scaler.update(step == 'x'), step != 'x' || !scaler.checks_overflow());
   }
@@ -53,7 +55,7 @@ TEST(LossScaler, DynamicStaysInItsRange) {
 TEST(LossScaler, DefaultsAreMindSpores) {
   LossScaler scaler = LossScaler::parse("dynamic");
   EXPECT_EQ(scaler.scale(), 16777216);
-  for (int step = 0; step < 1999; ++step) EXPECT_TRUE(scaler.update(false));
+  for (int step = 0; step < 1999; ++step) EXPECT_TRUE(scaler.update(false)) << step;
   EXPECT_EQ(scaler.scale(), 16777216);
   EXPECT_TRUE(scaler.update(false));
   EXPECT_EQ(scaler.scale(), 33554432);

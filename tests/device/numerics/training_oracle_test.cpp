@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -50,6 +51,7 @@ TEST_P(TrainingOracle, MeanOfFourReplicas) {
   ASSERT_EQ(replicas, 4);
   std::vector<float> mean = net_.flat();
   for (std::size_t r = 0; r < replicas; ++r) {
+    SCOPED_TRACE(fmt::format("replica {}", r));
     const models::Batch batch = batch_of(graph_, test::oracle_batch(graph_, oracle_.seed, r * oracle_.batch));
     EXPECT_NEAR(workspace_.step(net_.weights, batch, {}, gradients_).loss, oracle_.replica_losses[r],
                 5e-6 * oracle_.replica_losses[r]);

@@ -23,6 +23,7 @@ TEST_P(WorkerPoolOf, EveryItemIsDoneOnceByAWorkerOfThePool) {
   WorkerPool pool(GetParam());
   ASSERT_EQ(pool.workers(), GetParam());
   for (const std::size_t count : {0, 1, 3, 1000}) {  // one pool for all rounds
+    SCOPED_TRACE(fmt::format("{} items", count));
     std::vector<std::atomic<int>> done(count);
     std::atomic<bool> known = true;
     pool.for_each(count, [&](std::size_t item, unsigned worker) {
@@ -42,6 +43,7 @@ TEST_P(WorkerPoolOf, TheExceptionOfTheSmallestItemIsThrownAfterAllItems) {
     if (item % 10 == 7) throw std::runtime_error(std::to_string(item));
   };
   for (int round = 0; round < 20; ++round) {
+    SCOPED_TRACE(fmt::format("round {}", round));
     done = 0;
     try {
       pool.for_each(100, work);
@@ -66,7 +68,8 @@ TEST_P(WorkerPoolOf, WorkersRunAtTheSameTime) {
   EXPECT_EQ(arrived, GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Workers, WorkerPoolOf, testing::Values(1, 2, 4));
+INSTANTIATE_TEST_SUITE_P(Workers, WorkerPoolOf, testing::Values(1, 2, 4),
+                         [](const auto& tested) { return fmt::format("{}_workers", tested.param); });
 
 TEST(WorkerPool, WorkerZeroIsTheCaller) {
   WorkerPool pool(1);

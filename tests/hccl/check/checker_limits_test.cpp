@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "hccl/check/check.hpp"
@@ -41,6 +42,7 @@ TEST(CheckerLimits, CommunicatorBuffer) {
 TEST(CheckerLimits, UpToALevel) {
   const Schedule ring = ring_allreduce({4, 128}, true);
   for (const std::uint32_t last : {0U, 1U, 2U, 3U, 4U, 5U}) {
+    SCOPED_TRACE(fmt::format("up to level {}", last));
     const CheckReport report = check(ring, {.last_level = last});
     EXPECT_TRUE(report.ok);
     EXPECT_EQ(report.levels.size(), last + 1);

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "hccl/check/check.hpp"
@@ -19,10 +20,10 @@ void expect_all_correct(const std::vector<Rank>& rank_counts, const std::vector<
       if (!algorithm.fits(ranks)) continue;
       for (const std::uint64_t elements : sizes) {
         for (const Bytes alignment : {Bytes{4}, Bytes{128}}) {
+          SCOPED_TRACE(fmt::format("{}, {} ranks, {} elements, alignment {}", name, ranks, elements, alignment));
           const CheckReport report =
               check(algorithm.build({ranks, elements, DataType::fp32, ReduceOp::sum, alignment}));
-          ASSERT_TRUE(report.ok) << name << ", " << ranks << " ranks, " << elements << " elements, alignment "
-                                 << alignment << ": " << text_of(report);
+          ASSERT_TRUE(report.ok) << text_of(report);
           ASSERT_EQ(report.levels.size(), 7U);
         }
       }
@@ -59,10 +60,10 @@ TEST(Checker, KnowsWhatReduceScatterAndAllgatherHaveToDo) {
   for (const Collective collective : {Collective::reduce_scatter, Collective::allgather}) {
     for (const Rank ranks : {1U, 2U, 5U, 8U}) {
       for (const std::uint64_t elements : {0U, 1U, 31U, 640U}) {
+        SCOPED_TRACE(fmt::format("{}, {} ranks, {} elements", name_of(collective), ranks, elements));
         Schedule schedule = one_loop({.ranks = ranks, .elements = elements, .collective = collective});
         const CheckReport report = check(schedule);
-        EXPECT_TRUE(report.ok) << name_of(collective) << ", " << ranks << " ranks, " << elements << ": "
-                               << text_of(report);
+        EXPECT_TRUE(report.ok) << text_of(report);
         schedule.collective = Collective::allreduce;
         schedule.elements *= ranks;
         EXPECT_EQ(check(schedule).ok, ranks == 1 || elements == 0);
@@ -151,13 +152,16 @@ TEST(Checker, RanksMayReduceInDifferentOrdersWhereNoBitDependsOnIt) {
     return report.ok ? "" : report.levels.at(5).findings.at(0).kind;
   };
   for (const Rank rotation_from : {2U, 1000U}) {
+    SCOPED_TRACE(fmt::format("by rotation from {} ranks", rotation_from));
     for (const DataType type : {DataType::int8, DataType::int32, DataType::uint64}) {
       for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min}) {
         EXPECT_EQ(refused_at(type, op, rotation_from), "") << name_of(type) << ' ' << name_of(op);
       }
     }
     for (const DataType type : {DataType::fp16, DataType::bf16, DataType::fp32, DataType::fp64}) {
-      for (const ReduceOp op : {ReduceOp::max, ReduceOp::min}) EXPECT_EQ(refused_at(type, op, rotation_from), "");
+      for (const ReduceOp op : {ReduceOp::max, ReduceOp::min}) {
+        EXPECT_EQ(refused_at(type, op, rotation_from), "") << name_of(type) << ' ' << name_of(op);
+      }
       for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod}) {
         EXPECT_EQ(refused_at(type, op, rotation_from), "ranks-differ") << name_of(type) << ' ' << name_of(op);
       }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ namespace {
 
 using test::formula_platform;
 
-/// Simulated time and formula of an algorithm; nothing where it cannot work or has no formula.
-std::vector<double> times_of(const std::string& path, Collective collective, Algorithm algorithm, ReduceOp op) {
+/// Nothing where an algorithm cannot work or has no formula.
+std::optional<test::FormulaTimes> times_of(const std::string& path, Collective collective, Algorithm algorithm,
+                                           ReduceOp op) {
   test::Rig rig(path, sim::NetworkKind::fluid);
   const Rank ranks = rig.cluster.size();
   std::vector<std::string> notes;
@@ -35,10 +37,11 @@ std::vector<double> times_of(const std::string& path, Collective collective, Alg
   try {
     const auto schedule = make_collective(request, topology_of(world_communicator(ranks), rig.cluster), soc);
     const Topology topology = topology_of(world_communicator(ranks), rig.cluster);
-    if (!formula_of(schedule->algorithm, *schedule, topology, soc, {}).has_value()) return {};
-    return {rig.time_of(schedule), test::formula_time_of(*schedule, rig, op)};
+    if (!formula_of(schedule->algorithm, *schedule, topology, soc, {}).has_value()) return std::nullopt;
+    const Seconds simulated = rig.time_of(schedule);
+    return test::FormulaTimes{.simulated = simulated, .formula = test::formula_time_of(*schedule, rig, op)};
   } catch (const Error&) {
-    return {};
+    return std::nullopt;
   }
 }
 
@@ -65,11 +68,11 @@ TEST(FormulaOfAll, SimulatedTimeIsTheFormulaWhereNoLinkIsShared) {
           Collective::reduce, Collective::scatter, Collective::gather, Collective::alltoall, Collective::send_recv}) {
       for (const Algorithm algorithm : algorithms_of(collective)) {
         for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod}) {
-          const std::vector<double> times = test::in_child([&] { return times_of(path, collective, algorithm, op); });
-          if (times.empty()) continue;
+          const auto times = test::figures_in_child([&] { return times_of(path, collective, algorithm, op); });
+          if (!times.has_value()) continue;
           ++compared;
-          const double expected = times[1] - early_posts(collective, algorithm, ranks) * test::record;
-          EXPECT_NEAR(times[0] / expected, 1, 1e-9)
+          const double expected = times->formula - early_posts(collective, algorithm, ranks) * test::record;
+          EXPECT_NEAR(times->simulated / expected, 1, 1e-9)
               << name_of(algorithm) << ' ' << name_of(collective) << ' ' << name_of(op) << ' ' << ranks << " ranks";
         }
       }
@@ -94,9 +97,16 @@ double copying_time(Collective collective, Rank ranks, std::uint64_t elements) {
   }
 }
 
-/// Simulated time, formula and copies in op mode through a buffer of 1 MB; nothing where there is no formula.
-std::vector<double> times_in_windows(const std::string& path, Collective collective, Algorithm algorithm,
-                                     std::uint64_t windows_in_quarters) {
+struct WindowTimes {
+  Seconds simulated = 0;
+  Seconds formula = 0;
+  Seconds copies = 0;
+  std::uint64_t windows = 0;
+};
+
+/// In op mode through a buffer of 1 MB; nothing where there is no formula.
+std::optional<WindowTimes> times_in_windows(const std::string& path, Collective collective, Algorithm algorithm,
+                                            std::uint64_t windows_in_quarters) {
   test::Rig rig(path, sim::NetworkKind::fluid);
   const Rank ranks = rig.cluster.size();
   std::vector<std::string> notes;
@@ -108,15 +118,18 @@ std::vector<double> times_in_windows(const std::string& path, Collective collect
   request.operation.elements = (1U << 16U) * windows_in_quarters / (collective == Collective::allreduce ? 1 : ranks);
   const auto schedule = make_collective(request, topology, soc);
   const auto formula = formula_of_windows(*schedule, topology, soc, {});
-  if (!formula.has_value()) return {};
+  if (!formula.has_value()) return std::nullopt;
   const FormulaCosts costs =
       formula_costs(world_communicator(ranks), rig.cluster, soc, rig.costs, DataType::fp32, ReduceOp::sum);
-  double copies = 0;
+  Seconds copies = 0;
   const std::uint64_t window = schedule->window == 0 ? schedule->elements : schedule->window;
   for (std::uint64_t done = 0; done < schedule->elements; done += window) {
     copies += copying_time(collective, ranks, std::min(window, schedule->elements - done));
   }
-  return {rig.time_of(schedule), formula_time(*formula, costs), copies, static_cast<double>(schedule->windows())};
+  return WindowTimes{.simulated = rig.time_of(schedule),
+                     .formula = formula_time(*formula, costs),
+                     .copies = copies,
+                     .windows = schedule->windows()};
 }
 
 /// Payloads of a quarter of the buffer, of two whole ones, and of three and a quarter. A reduction takes place where
@@ -132,13 +145,13 @@ TEST(FormulaOfWindows, SimulatedTimeIsTheFormulaOfAllWindowsAndTheirCopies) {
             Algorithm::halving_doubling, Algorithm::nhr, Algorithm::nb, Algorithm::pairwise}) {
         if (!has_algorithm(collective, algorithm)) continue;
         for (const std::uint64_t quarters : {1U, 8U, 13U}) {
-          const std::vector<double> times =
-              test::in_child([&] { return times_in_windows(path, collective, algorithm, quarters); });
-          if (times.empty()) continue;
+          const auto times =
+              test::figures_in_child([&] { return times_in_windows(path, collective, algorithm, quarters); });
+          if (!times.has_value()) continue;
           ++compared;
-          EXPECT_NEAR(times[0] / (times[1] + times[2]), 1, 1e-9)
+          EXPECT_NEAR(times->simulated / (times->formula + times->copies), 1, 1e-9)
               << name_of(algorithm) << ' ' << name_of(collective) << ", " << ranks << " ranks, " << quarters
-              << " quarters, " << times[3] << " windows";
+              << " quarters, " << times->windows << " windows";
         }
       }
     }

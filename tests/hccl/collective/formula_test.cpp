@@ -110,7 +110,8 @@ INSTANTIATE_TEST_SUITE_P(Collective, Formulas,
                          });
 
 TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
-  const Published& formula = formulas()[std::get<0>(GetParam())];
+  const auto [number, network] = GetParam();
+  const Published& formula = formulas()[number];
   for (const Rank ranks : {2U, 3U, 4U, 6U, 7U, 8U, 16U}) {
     const std::string path = test::write_platform(formula_platform(ranks));
     for (const Bytes per_slice : {Bytes{128}, Bytes{4096}, Bytes{1} << 20}) {
@@ -120,26 +121,26 @@ TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
         Operation spec{.ranks = ranks, .elements = bytes / 4, .collective = formula.collective};
         spec.elements /= spec.blocks();
         const auto schedule = std::make_shared<const Schedule>(formula.build(spec, inlined));
-        const std::vector<double> times = test::in_child([&] {
-          test::Rig rig(path, std::get<1>(GetParam()));
-          const double predicted = test::formula_time_of(*schedule, rig, inlined ? ReduceOp::sum : ReduceOp::prod);
-          return std::vector<double>{rig.time_of(schedule), predicted};
+        const auto times = test::figures_in_child([&, kind = network]() -> test::FormulaTimes {
+          test::Rig rig(path, kind);
+          const Seconds predicted = test::formula_time_of(*schedule, rig, inlined ? ReduceOp::sum : ReduceOp::prod);
+          return {.simulated = rig.time_of(schedule), .formula = predicted};
         });
         const double expected = formula.time(ranks, static_cast<double>(bytes), inlined ? 0 : gamma_cost);
         const double early = std::has_single_bit(ranks) ? 0 : formula.early_posts * test::record;
-        EXPECT_NEAR(times[0] / (expected - early), 1, 1e-9)
+        EXPECT_NEAR(times.simulated / (expected - early), 1, 1e-9)
             << ranks << " ranks, " << bytes << " bytes, inline " << inlined;
-        EXPECT_NEAR(times[1] / expected, 1, 1e-12) << ranks << " ranks, " << bytes << " bytes, inline " << inlined;
+        EXPECT_NEAR(times.formula / expected, 1, 1e-12) << ranks << " ranks, " << bytes << " bytes, inline " << inlined;
       }
     }
   }
 }
 
 double time_of(const std::string& platform, const Schedule& schedule) {
-  return test::in_child([&] {
+  return test::figures_in_child([&] {
     test::Rig rig(platform, sim::NetworkKind::fluid);
-    return std::vector<double>{rig.time_of(std::make_shared<const Schedule>(schedule))};
-  })[0];
+    return rig.time_of(std::make_shared<const Schedule>(schedule));
+  });
 }
 
 /// In a tree, "my memory is free" is posted long before the writer comes to it, except in the first step.

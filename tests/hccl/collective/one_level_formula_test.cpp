@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -11,6 +12,7 @@
 #include "hccl/collective/algorithm/ring_rooted.hpp"
 #include "hccl/collective/algorithm/star.hpp"
 #include "hccl/collective/formula.hpp"
+#include "tests/support/case_name.hpp"
 #include "tests/support/collective_algorithms.hpp"
 #include "tests/support/formula_platform.hpp"
 #include "tests/support/rig.hpp"
@@ -85,14 +87,19 @@ INSTANTIATE_TEST_SUITE_P(Collective, OneLevelFormulas,
                                           testing::Values(sim::NetworkKind::simgrid, sim::NetworkKind::fluid)),
                          [](const auto& info) {
                            const Expected& expected = all_expected()[std::get<0>(info.param)];
-                           std::string name = std::string(name_of(expected.collective)) + "_" + expected.algorithm +
-                                              "_" + std::string(sim::name_of(std::get<1>(info.param)));
-                           for (char& c : name) c = c == ' ' || c == '-' ? '_' : c;
-                           return name;
+                           const std::string name = std::string(name_of(expected.collective)) + "_" +
+                                                    expected.algorithm + "_" +
+                                                    std::string(sim::name_of(std::get<1>(info.param)));
+                           return test::case_name(name);
                          });
 
+Seconds time_of(const std::shared_ptr<const Schedule>& schedule, const std::string& path, sim::NetworkKind network) {
+  return test::figures_in_child([&] { return test::Rig(path, network).time_of(schedule); });
+}
+
 TEST_P(OneLevelFormulas, SimulatedTimeIsThatOfTheSteps) {
-  const Expected& expected = all_expected()[std::get<0>(GetParam())];
+  const auto [number, network] = GetParam();
+  const Expected& expected = all_expected()[number];
   const bool double_ring = expected.algorithm == "double ring";
   for (const Rank ranks : {2U, 3U, 4U, 7U, 8U, 16U}) {
     if (double_ring && ranks == 2) continue;  // its two directions are one
@@ -100,22 +107,20 @@ TEST_P(OneLevelFormulas, SimulatedTimeIsThatOfTheSteps) {
     for (const bool inlined : {true, false}) {
       const test::CollectiveAlgorithm algorithm = algorithm_of(expected, inlined);
       for (const Bytes per_slice : {Bytes{256}, Bytes{1} << 20}) {
+        SCOPED_TRACE(fmt::format("{} ranks, {} bytes in a slice, inline {}", ranks, per_slice, inlined));
         Operation operation = test::operation_of(algorithm, ranks, per_slice / 4);
         if (operation.blocks() == 1) operation.elements *= ranks;
         if (is_rooted(operation.collective)) operation.root = ranks / 2;
         const auto bytes = static_cast<double>(operation.payload());
         const auto schedule = std::make_shared<const Schedule>(algorithm.build(operation));
-        const double time = test::in_child([&] {
-          test::Rig rig(path, std::get<1>(GetParam()));
-          return std::vector<double>{rig.time_of(schedule)};
-        })[0];
+        const Seconds time = time_of(schedule, path, network);
         const double gamma = inlined ? 0 : test::gamma_cost;
         const double wanted = expected.time(ranks, bytes, gamma);
-        EXPECT_NEAR(time / wanted, 1, 1e-9) << ranks << " ranks, " << bytes << " bytes, inline " << inlined;
+        EXPECT_NEAR(time / wanted, 1, 1e-9);
         const auto terms = formula_terms(schedule->algorithm, operation.collective, ranks, bytes, 2);
         ASSERT_TRUE(terms.has_value());
         const double formula = terms->steps * alpha + terms->bytes * beta + terms->reduced * gamma;
-        EXPECT_NEAR(formula / wanted, 1, 1e-12) << ranks << " ranks, inline " << inlined;
+        EXPECT_NEAR(formula / wanted, 1, 1e-12);
       }
       if (!reduces(expected.collective)) break;
     }
@@ -136,10 +141,7 @@ TEST(Pairwise, BlocksThatDifferFromStepToStep) {
                             .counts = BlockCounts::of_pairs(ranks, counts)};
   const auto schedule = std::make_shared<const Schedule>(pairwise_alltoall(operation));
   const std::string path = test::write_platform(test::formula_platform(ranks));
-  const double time = test::in_child([&] {
-    test::Rig rig(path, sim::NetworkKind::fluid);
-    return std::vector<double>{rig.time_of(schedule)};
-  })[0];
+  const Seconds time = time_of(schedule, path, sim::NetworkKind::fluid);
   const double flows = (4096.0 + 128 + 100'000) * 4 * beta;
   // A block without bytes costs its four notifies, but no transfer.
   EXPECT_NEAR(time, 3 * alpha + 2 * test::record + flows, 1e-12);
@@ -160,10 +162,12 @@ TEST(Direct, OneMessageConcernsTwoRanks) {
   EXPECT_EQ(schedule.notifies, 2U);
   const std::vector<Strand>& strands = schedule.stages.at(0).strands;
   ASSERT_EQ(strands.size(), 2U);
-  EXPECT_EQ(schedule.groups[strands[0].group].order(), std::vector<Rank>{1});
-  EXPECT_EQ(strands[0].loops.at(0).tasks.size(), 3U);
-  EXPECT_EQ(schedule.groups[strands[1].group].order(), std::vector<Rank>{2});
-  EXPECT_EQ(strands[1].loops.at(0).tasks.size(), 2U);
+  const Strand& receiver = strands.front();
+  const Strand& sender = strands.back();
+  EXPECT_EQ(schedule.groups[receiver.group].order(), std::vector<Rank>{1});
+  EXPECT_EQ(receiver.loops.front().tasks.size(), 3U);
+  EXPECT_EQ(schedule.groups[sender.group].order(), std::vector<Rank>{2});
+  EXPECT_EQ(sender.loops.front().tasks.size(), 2U);
 }
 
 TEST(Direct, NoMessages) {
@@ -177,10 +181,7 @@ TEST(Direct, SendingAndReceivingAtTheSameTime) {
                                                                                        2560, 0, 640,  //
                                                                                        0, 0, 50})));
   const std::string path = test::write_platform(test::formula_platform(3));
-  const double time = test::in_child([&] {
-    test::Rig rig(path, sim::NetworkKind::fluid);
-    return std::vector<double>{rig.time_of(schedule)};
-  })[0];
+  const Seconds time = time_of(schedule, path, sim::NetworkKind::fluid);
   // Rank 1 sends to 2 first, then to 0; that from 0 comes meanwhile.
   EXPECT_NEAR(time, 2 * alpha + (2560 + 640) * 4 * beta, 1e-12);
 }

@@ -178,6 +178,7 @@ TEST(Staging, ScratchMemoryMustFitIntoASecondBufferOfTheSize) {
 
 TEST(Staging, ARankAloneCopies) {
   for (const LaunchMode launch : {LaunchMode::graph, LaunchMode::op}) {
+    SCOPED_TRACE(name_of(launch));
     Operation operation{.ranks = 1, .elements = 64, .in_place = false};
     EXPECT_THAT(copies(staged(operation, {launch}, nothing), 0), ElementsAre("input+0 -> output+0 256 B"));
     operation.in_place = true;

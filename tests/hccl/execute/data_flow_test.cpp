@@ -117,6 +117,7 @@ TEST(DataFlow, PartsPartitionThePayload) {
     std::map<Bytes, Bytes> ranges;
     for (std::size_t part = 0; part < flow.parts(); ++part) {
       for (const ByteRange& range : flow.outputs(part)) {
+        SCOPED_TRACE(fmt::format("part {}", part));
         EXPECT_EQ(range.buffer, Buffer::output);
         EXPECT_TRUE(ranges.emplace(range.offset, range.length).second);
       }
@@ -214,6 +215,7 @@ TEST(DataFlow, MaximumAndMinimumOfFloatsAreExact) {
   std::mt19937_64 random(14);
   for_all_algorithms({3, 8}, [&](const test::AllReduce& algorithm, Rank ranks) {
     for (const ReduceOp op : {ReduceOp::max, ReduceOp::min}) {
+      SCOPED_TRACE(name_of(op));
       const Schedule schedule = algorithm.build({ranks, 501, DataType::fp16, op});
       Buffers buffers;
       std::vector<double> expected;
@@ -239,7 +241,9 @@ TEST(DataFlow, BitsDoNotDependOnWorkersOrderOrPlace) {
       input.push_back(encoded(DataType::bf16, contributions(schedule.elements, random)));
     }
     const Buffers expected = executed(schedule, input);
-    for (const unsigned workers : {2U, 3U, 4U}) ASSERT_EQ(executed(schedule, input, workers), expected);
+    for (const unsigned workers : {2U, 3U, 4U}) {
+      ASSERT_EQ(executed(schedule, input, workers), expected) << workers << " workers";
+    }
 
     // Out of place, the parts in backward order; the input stays.
     const DataFlow flow(schedule);

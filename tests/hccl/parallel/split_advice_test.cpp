@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +52,9 @@ TEST(SplitAdvice, Scenario1CutLater) {
   EXPECT_EQ(advice.scenario, SplitScenario::cut_later);
   EXPECT_THAT(advice.sentence, HasSubstr("AR1 ends within FP/BP and AR2 is long (5.000 ms after bp_end)"));
   ASSERT_THAT(advice.trials, Not(IsEmpty()));
-  for (const auto& trial : advice.trials) EXPECT_GT(100 - trial.back(), 50);  // the last segment is smaller
+  for (const auto& trial : advice.trials) {
+    EXPECT_GT(100 - trial.back(), 50) << testing::PrintToString(trial);  // the last segment is smaller
+  }
   EXPECT_LT(network.end(advice.trials.front()), network.end({50, 50}));
 }
 
@@ -93,6 +96,7 @@ TEST(SplitAdvice, ALateRankIsNotMendedByACut) {
 /// The best of two and three parts is the best of all lists of multiples of 0.5 %, found by trying each.
 TEST(SplitAdvice, TrialsAreTheBestOfAllHalfPercentages) {
   for (const Seconds per_gradient : {0.1e-3, 0.6e-3, 0.95e-3}) {
+    SCOPED_TRACE(fmt::format("{} s per gradient", per_gradient));
     Network network(0.3e-3, per_gradient);
     network.sizes[10] = 20'000'000;  // gradients of unequal size
     network.updates.assign(100, 0.05e-3);
@@ -130,7 +134,7 @@ TEST(SplitAdvice, TrialsAreTheBestOfAllHalfPercentages) {
     int compared = 0;
     for (const auto& trial : advise_split(step).trials) {
       if (trial.size() > 3) continue;
-      EXPECT_NEAR(exact(trial), trial.size() == 2 ? best_of_two : best_of_three, 1e-9) << per_gradient;
+      EXPECT_NEAR(exact(trial), trial.size() == 2 ? best_of_two : best_of_three, 1e-9);
       ++compared;
     }
     EXPECT_EQ(compared, 2);
@@ -159,6 +163,8 @@ TEST(SplitAdvice, TrialsAreListsThatHcclTakes) {
     for (const Seconds startup : {0.0, 0.1e-3, 2e-3}) {
       const Network network(startup, per_gradient);
       for (const auto& trial : advise_split(network.step({96.54, 3.46})).trials) {
+        SCOPED_TRACE(
+            fmt::format("{} s per gradient, start-up {} s, split {}", per_gradient, startup, fmt::join(trial, ",")));
         SplitStrategies strategies(0, 8);
         strategies.set_split_strategy_by_size(trial);
         EXPECT_EQ(strategies.resolve(world_group, network.sizes).size(), trial.size());

@@ -1,5 +1,6 @@
 #include "hccl/parallel/split.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,12 +65,12 @@ std::vector<Bytes> resnet50_sizes(std::uint64_t classes, Bytes element_size) {
 
 TEST(SplitOracle, PercentagesOfResNet50) {
   for (const std::uint64_t classes : {1000, 1001}) {
+    SCOPED_TRACE(fmt::format("{} classes", classes));
     const auto sizes = resnet50_sizes(classes, 4);
     const auto expected = split_oracle()["last_indices"][std::to_string(classes)];
     ASSERT_EQ(expected.size(), 8);
     for (const auto& [list, indices] : expected.items()) {
-      EXPECT_EQ(list == "default" ? default_split(sizes) : split_by_size(list, sizes), indices.get<Indices>())
-          << list << " of " << classes << " classes";
+      EXPECT_EQ(list == "default" ? default_split(sizes) : split_by_size(list, sizes), indices.get<Indices>()) << list;
     }
   }
 }
@@ -93,7 +94,7 @@ TEST(SplitOracle, BytesOfTheReferenceSplits) {
   const std::vector<Indices> splits{default_split(sizes), split_by_size("60,20,20", sizes),
                                     split_by_size("50,50", sizes), split_by_size("90,10", sizes)};
   for (std::size_t i = 0; i < splits.size(); ++i) {
-    EXPECT_EQ(std::accumulate(sizes.begin(), sizes.begin() + splits[i][0] + 1, Bytes{0}), first_segments[i]);
+    EXPECT_EQ(std::accumulate(sizes.begin(), sizes.begin() + splits[i][0] + 1, Bytes{0}), first_segments[i]) << i;
   }
 }
 
@@ -204,10 +205,11 @@ TEST(SplitBySize, AgreesWithBruteForce) {
   std::mt19937_64 random(20240501);  // NOLINT: the same cases on every run
   std::size_t cut_counts[9] = {};
   for (int round = 0; round < 20'000; ++round) {
+    SCOPED_TRACE(fmt::format("round {}", round));
     const auto sizes = random_sizes(random);
     const auto percentages = random_percentages(random);
     const auto cuts = last_indices_by_size(percentages, sizes);
-    ASSERT_EQ(cuts, brute_force(percentages, sizes)) << "round " << round;
+    ASSERT_EQ(cuts, brute_force(percentages, sizes));
     ASSERT_EQ(cuts.back(), sizes.size() - 1);
     ASSERT_TRUE(std::is_sorted(cuts.begin(), cuts.end(), std::less_equal<>()));
     ++cut_counts[cuts.size()];

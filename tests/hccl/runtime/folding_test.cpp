@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -18,8 +19,13 @@ namespace {
 
 struct Figures {
   std::uint32_t servers = 1;
-  std::vector<double> numbers;  ///< dates, transfers, bytes on links
+  std::vector<double> numbers;  ///< by the names below, then the times of the busiest links
 };
+constexpr std::array number_names{"start",    "end",       "duration",  "per_iteration",
+                                  "makespan", "simulated", "transfers", "transfers of the call",
+                                  "on_links", "reducing",  "copying"};
+
+const char* name_of_number(std::size_t i) { return i < number_names.size() ? number_names[i] : "busiest link"; }
 
 Figures figures(const std::string& platform, const Schedule& schedule, const std::vector<Rank>& npus, bool fold) {
   const std::vector<double> found = test::in_child([&] {
@@ -58,7 +64,7 @@ std::uint32_t compare(const std::string& platform, const Schedule& schedule, con
   EXPECT_EQ(all.servers, 1U);
   EXPECT_EQ(folded.numbers.size(), all.numbers.size()) << what;
   for (std::size_t i = 0; i < all.numbers.size() && i < folded.numbers.size(); ++i) {
-    EXPECT_NEAR(folded.numbers[i], all.numbers[i], 1e-12 * all.numbers[i]) << what << ", figure " << i;
+    EXPECT_NEAR(folded.numbers[i], all.numbers[i], 1e-12 * all.numbers[i]) << what << ", " << name_of_number(i);
   }
   return folded.servers;
 }

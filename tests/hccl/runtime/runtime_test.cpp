@@ -206,22 +206,25 @@ TEST_P(RuntimeTest, CallsThatTheClusterCannotServeAreRefused) {
 
 TEST_P(RuntimeTest, RecordsOfOneEventInTwoStreamsAreToldApart) {
   const auto dates = simulate([](test::Rig& rig) {
-    std::vector<double> seen(2, -1);
-    StreamId streams[4];
-    for (StreamId& stream : streams) stream = rig.runtime.create_stream(0);
+    double first_wait_ends = -1;
+    double second_wait_ends = -1;
+    const StreamId first_record = rig.runtime.create_stream(0);
+    const StreamId first_wait = rig.runtime.create_stream(0);
+    const StreamId second_record = rig.runtime.create_stream(0);
+    const StreamId second_wait = rig.runtime.create_stream(0);
     const EventId event = rig.runtime.create_event();
     // The first record lies behind a host function and is reached after the second.
-    rig.runtime.launch(streams[0], 7 * us, 0);
-    rig.runtime.host_function(streams[0], [] {});
-    rig.runtime.record(streams[0], event);
-    rig.runtime.wait(streams[1], event);
-    rig.runtime.host_function(streams[1], [&] { seen[0] = rig.loop.now() / us; });
-    rig.runtime.launch(streams[2], 2 * us, 0);
-    rig.runtime.record(streams[2], event);
-    rig.runtime.wait(streams[3], event);
-    rig.runtime.host_function(streams[3], [&] { seen[1] = rig.loop.now() / us; });
+    rig.runtime.launch(first_record, 7 * us, 0);
+    rig.runtime.host_function(first_record, [] {});
+    rig.runtime.record(first_record, event);
+    rig.runtime.wait(first_wait, event);
+    rig.runtime.host_function(first_wait, [&] { first_wait_ends = rig.loop.now() / us; });
+    rig.runtime.launch(second_record, 2 * us, 0);
+    rig.runtime.record(second_record, event);
+    rig.runtime.wait(second_wait, event);
+    rig.runtime.host_function(second_wait, [&] { second_wait_ends = rig.loop.now() / us; });
     rig.runtime.run();
-    return seen;
+    return std::vector<double>{first_wait_ends, second_wait_ends};
   });
   EXPECT_THAT(dates, testing::Pointwise(testing::DoubleNear(1e-9), std::vector<double>{7, 2}));
 }

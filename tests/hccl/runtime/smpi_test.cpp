@@ -100,7 +100,7 @@ double smpi_time(const std::string& platform_file, const std::vector<Rank>& plac
 }
 
 double our_time(const std::string& platform_file, const Schedule& schedule, sim::NetworkKind kind) {
-  return test::in_child([&] {
+  return test::figures_in_child([&] {
     test::Rig rig(platform_file, kind);
     WithHeader network(*rig.network);
     const Machine machine{rig.loop, network, rig.cluster, rig.costs, 1e12, rig.trace};
@@ -111,8 +111,8 @@ double our_time(const std::string& platform_file, const Schedule& schedule, sim:
       runtime.collective(runtime.create_stream(rank), world, shared, "allreduce");
     }
     runtime.run();
-    return std::vector<double>{runtime.collectives().back().last_end};
-  })[0];
+    return runtime.collectives().back().last_end;
+  });
 }
 
 using Parameters = std::tuple<std::string, Rank>;
@@ -120,7 +120,7 @@ class Smpi : public testing::TestWithParam<Parameters> {};
 INSTANTIATE_TEST_SUITE_P(Witness, Smpi,
                          testing::Combine(testing::Values("star", "core", "trunk"), testing::Values(8U, 16U)),
                          [](const auto& info) {
-                           return fmt::format("{}_{}", std::get<0>(info.param), std::get<1>(info.param));
+                           return fmt::format("{}_{}_ranks", std::get<0>(info.param), std::get<1>(info.param));
                          });
 
 TEST_P(Smpi, TakesTheSameTime) {

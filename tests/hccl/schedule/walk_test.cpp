@@ -90,6 +90,7 @@ TEST(Walk, EachHalvingDividesAWindowBetweenTheTwoThatExchange) {
       };
       for (std::int32_t halvings = 1; Rank{1} << halvings <= ranks; ++halvings) {
         for (Rank rank = 0; rank < ranks; ++rank) {
+          SCOPED_TRACE(fmt::format("{} ranks, {} elements, {} halvings, rank {}", ranks, elements, halvings, rank));
           const ByteRange whole = window(rank, halvings - 1, false);
           const ByteRange own = window(rank, halvings, false);
           const ByteRange theirs = window(rank, halvings, true);
@@ -211,11 +212,11 @@ TEST(Walk, EveryPostHasItsWait) {
       }
     }
     for (const Schedule& schedule : schedules) {
+      SCOPED_TRACE(fmt::format("{} on {} ranks", schedule.algorithm, ranks));
       const Notifies counted = count_notifies(schedule);
       EXPECT_GT(counted.tasks, 0U);
       for (const auto& [slot, balance] : counted.balance) {
-        EXPECT_EQ(balance, 0) << schedule.algorithm << " on " << ranks << " ranks: slot " << slot.second << " of rank "
-                              << slot.first;
+        EXPECT_EQ(balance, 0) << "slot " << slot.second << " of rank " << slot.first;
         EXPECT_LT(slot.second, schedule.notifies);
       }
     }

@@ -23,7 +23,7 @@ std::string levels(const AlgoSetting& setting, AlgoOperator op) {
 TEST(AlgoSetting, OneChoiceHoldsForAllOperators) {
   const AlgoSetting setting = parse_algo_setting("level0:NA;level1:H-D_R;level2:NB");
   for (std::size_t op = 0; op < algo_operators; ++op) {
-    EXPECT_EQ(levels(setting, static_cast<AlgoOperator>(op)), "H-D_R, NB");
+    EXPECT_EQ(levels(setting, static_cast<AlgoOperator>(op)), "H-D_R, NB") << name_of(static_cast<AlgoOperator>(op));
   }
 }
 
@@ -50,11 +50,12 @@ TEST(AlgoSetting, OthersAreTheOperatorsThatAreNotNamedWhereverItStands) {
   using enum AlgoOperator;
   for (const char* text : {"others=level1:NHR/alltoall=level1:pairwise/reduce=level0:NA",
                            "alltoall=level1:pairwise/others=level1:NHR/reduce=level0:NA"}) {
+    SCOPED_TRACE(text);
     const AlgoSetting setting = parse_algo_setting(text);
     EXPECT_EQ(levels(setting, alltoall), "pairwise, NA");
     EXPECT_EQ(levels(setting, reduce), "NA, NA") << "named, with a level that leaves the choice to HCCL";
     for (const AlgoOperator op : {allgather, reduce_scatter, allreduce, broadcast, scatter}) {
-      EXPECT_EQ(levels(setting, op), "NHR, NA");
+      EXPECT_EQ(levels(setting, op), "NHR, NA") << name_of(op);
     }
   }
 }
@@ -122,13 +123,14 @@ TEST(AlgoSetting, AnythingElseIsRefusedWithItsReason) {
       {"allreduce=allgather=level1:ring", "unknown level 'allgather=level1'"},
   };
   for (const BadSetting& setting : bad) {
+    SCOPED_TRACE(setting.text);
     try {
       static_cast<void>(parse_algo_setting(setting.text));
-      ADD_FAILURE() << setting.text;
+      ADD_FAILURE() << "accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::bad_input);
       EXPECT_EQ(error.kind(), "environment");
-      EXPECT_THAT(error.what(), HasSubstr(setting.message)) << setting.text;
+      EXPECT_THAT(error.what(), HasSubstr(setting.message));
     }
   }
 }
@@ -172,7 +174,9 @@ TEST(AlgoSetting, ProductsHaveTheAlgorithmsThatTheDocumentationLists) {
   EXPECT_EQ(operators_of(Generation::a3, nhr, 2), slices + " broadcast scatter");
   EXPECT_EQ(operators_of(Generation::a3, nb, 2), slices + " broadcast scatter");
   EXPECT_EQ(operators_of(Generation::a3, pipeline, 2), "allgather reducescatter");
-  for (const Generation generation : {Generation::a1, Generation::a2, Generation::a3}) {
+  for (const auto& [name, generation] :
+       {std::pair("A1", Generation::a1), std::pair("A2", Generation::a2), std::pair("A3", Generation::a3)}) {
+    SCOPED_TRACE(name);
     EXPECT_EQ(operators_of(generation, automatic, 1), all);
     EXPECT_EQ(operators_of(generation, automatic, 2), all);
   }

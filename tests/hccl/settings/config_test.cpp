@@ -53,7 +53,9 @@ std::string refusal(const Variables& variables, Generation generation) {
 constexpr Seconds never = std::numeric_limits<Seconds>::infinity();
 
 TEST(HcclConfig, Defaults) {
-  for (const Generation generation : {Generation::a1, Generation::a2, Generation::a3}) {
+  for (const auto& [name, generation] :
+       {std::pair("A1", Generation::a1), std::pair("A2", Generation::a2), std::pair("A3", Generation::a3)}) {
+    SCOPED_TRACE(name);
     const auto [config, notes] = read({}, generation);
     EXPECT_THAT(notes, IsEmpty());
     EXPECT_EQ(config.algo.of(AlgoOperator::allreduce).between_servers, LevelAlgorithm::automatic);
@@ -231,6 +233,7 @@ TEST(HcclConfig, BadValuesAreRefusedWithWhatIsAccepted) {
       {"HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT", "1", a2, "accepted: TRUE, FALSE"},
   };
   for (const BadValue& value : bad) {
+    SCOPED_TRACE(fmt::format("{}={}", value.variable, value.value));
     const std::string message = refusal({{value.variable, value.value}}, value.generation);
     EXPECT_THAT(message, testing::StartsWith(std::string(value.variable) + " '" + value.value + "': "));
     EXPECT_THAT(message, HasSubstr(value.accepted));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -49,34 +50,70 @@ struct Case {
   device::Workload workload = three_gradients();
 };
 
-/// iteration_end, bp_end, step_time, exposed, compute, then start and end of each allreduce, then start and end of the
-/// checks, end of their kernels, start and end of the flag's allreduce.
-std::vector<double> simulate(const Case& setting) {
-  return test::in_child([&] {
+/// Of an allreduce, or of the checks.
+struct Window {
+  Seconds start = 0;
+  Seconds end = 0;
+};
+
+/// What tests compare of a step.
+struct Times {
+  Seconds iteration_end = 0;
+  Seconds bp_end = 0;
+  Seconds step_time = 0;
+  Seconds exposed = 0;
+  Seconds compute = 0;
+  std::array<Window, 3> allreduces{};  ///< of as many segments as there are
+  // Of the checks; 0 without.
+  Window checks{};
+  Seconds check_kernels_end = 0;
+  Window flag{};
+};
+
+Times simulate(const Case& setting) {
+  return test::figures_in_child([&] {
     sim::Cluster cluster(test::write_platform(setting.platform));
     std::vector<std::string> notes;
     const device::Soc soc = device::find_soc(setting.platform.soc, notes);
     const device::TaskCosts costs = device::read_task_costs(cluster, notes);
     const TrainingResult result = simulate_training(cluster, setting.workload, soc, costs, setting.options);
-    std::vector<double> numbers{result.iteration_end, result.bp_end, result.step_time, result.exposed_communication,
-                                result.compute};
-    for (const SegmentResult& segment : result.segments) {
-      numbers.push_back(segment.start);
-      numbers.push_back(segment.end);
+    Times times{.iteration_end = result.iteration_end,
+                .bp_end = result.bp_end,
+                .step_time = result.step_time,
+                .exposed = result.exposed_communication,
+                .compute = result.compute};
+    for (std::size_t i = 0; i < result.segments.size(); ++i) {
+      times.allreduces.at(i) = {result.segments[i].start, result.segments[i].end};
     }
     if (result.checks.has_value()) {
-      const GradientCheckTimes& checks = *result.checks;
-      for (const Seconds date : {checks.start, checks.end, checks.kernels_end, checks.flag_start, checks.flag_end}) {
-        numbers.push_back(date);
-      }
+      times.checks = {result.checks->start, result.checks->end};
+      times.check_kernels_end = result.checks->kernels_end;
+      times.flag = {result.checks->flag_start, result.checks->flag_end};
     }
-    return numbers;
+    return times;
   });
 }
 
-void expect_all_near(const std::vector<double>& actual, const std::vector<double>& expected_us) {
-  ASSERT_EQ(actual.size(), expected_us.size());
-  for (std::size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected_us[i] * us, 1e-15) << "number " << i;
+/// Compares times with those that are given in us.
+void expect_times(const Times& actual, const Times& expected_us) {
+  const auto compare = [](const std::string& name, Seconds time, double wanted_us) {
+    EXPECT_NEAR(time, wanted_us * us, 1e-15) << name;
+  };
+  const auto compare_window = [&](const std::string& name, const Window& window, const Window& wanted_us) {
+    compare("start of " + name, window.start, wanted_us.start);
+    compare("end of " + name, window.end, wanted_us.end);
+  };
+  compare("iteration_end", actual.iteration_end, expected_us.iteration_end);
+  compare("bp_end", actual.bp_end, expected_us.bp_end);
+  compare("step_time", actual.step_time, expected_us.step_time);
+  compare("exposed", actual.exposed, expected_us.exposed);
+  compare("compute", actual.compute, expected_us.compute);
+  for (std::size_t i = 0; i < actual.allreduces.size(); ++i) {
+    compare_window(fmt::format("allreduce {}", i), actual.allreduces[i], expected_us.allreduces[i]);
+  }
+  compare_window("the checks", actual.checks, expected_us.checks);
+  compare("check_kernels_end", actual.check_kernels_end, expected_us.check_kernels_end);
+  compare_window("the flag's allreduce", actual.flag, expected_us.flag);
 }
 
 class BothNetworks : public testing::TestWithParam<sim::NetworkKind> {};
@@ -86,14 +123,23 @@ INSTANTIATE_TEST_SUITE_P(Training, BothNetworks, testing::Values(sim::NetworkKin
 TEST_P(BothNetworks, SerialAllreducesFollowTheBackwardPass) {
   const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam()}};
   // bp_end 100; three allreduces in series; three updates of 5.
-  expect_all_near(simulate(setting),
-                  {142.984, 100, 142.984, 27.984, 115, 100, 109.328, 109.328, 118.656, 118.656, 127.984});
+  expect_times(simulate(setting), {.iteration_end = 142.984,
+                                   .bp_end = 100,
+                                   .step_time = 142.984,
+                                   .exposed = 27.984,
+                                   .compute = 115,
+                                   .allreduces = {{{100, 109.328}, {109.328, 118.656}, {118.656, 127.984}}}});
 }
 
 TEST_P(BothNetworks, ParallelAllreducesHideInTheBackwardPass) {
   const Case setting{{}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}};
   // Ready at 30, 60, 100; the updates run beside the backward pass but the last, which ends the iteration.
-  expect_all_near(simulate(setting), {114.328, 100, 114.328, 9.328, 105, 30, 39.328, 60, 69.328, 100, 109.328});
+  expect_times(simulate(setting), {.iteration_end = 114.328,
+                                   .bp_end = 100,
+                                   .step_time = 114.328,
+                                   .exposed = 9.328,
+                                   .compute = 105,
+                                   .allreduces = {{{30, 39.328}, {60, 69.328}, {100, 109.328}}}});
 }
 
 TEST_P(BothNetworks, InOpModeACollectiveBeginsWhenItsHostHasIssuedIt) {
@@ -102,20 +148,20 @@ TEST_P(BothNetworks, InOpModeACollectiveBeginsWhenItsHostHasIssuedIt) {
   const Case late{
       platform, {.npus = 2, .segments = each, .hcom_parallel = true, .launch = LaunchMode::op, .network = GetParam()}};
   // Issued at 50, 100 and 150, ready at 30, 60 and 100.
-  const std::vector<double> hosts = simulate(late);
-  EXPECT_NEAR(hosts.at(5), 50 * us, 1e-15);
-  EXPECT_NEAR(hosts.at(7), 100 * us, 1e-15);
-  EXPECT_NEAR(hosts.at(9), 150 * us, 1e-15);
+  const auto [first, second, third] = simulate(late).allreduces;
+  EXPECT_NEAR(first.start, 50 * us, 1e-15);
+  EXPECT_NEAR(second.start, 100 * us, 1e-15);
+  EXPECT_NEAR(third.start, 150 * us, 1e-15);
   // A copy into the communicator's buffer and one out of it, 20,480 bytes read and written over HBM, around the ring.
   std::vector<std::string> notes;
   const double copy = 0.6 * us + 2 * 20480 / device::find_soc(platform.soc, notes).hbm_bandwidth;
-  EXPECT_NEAR(hosts.at(6) - hosts.at(5), 9.328 * us + 2 * copy, 1e-15);
+  EXPECT_NEAR(first.end - first.start, 9.328 * us + 2 * copy, 1e-15);
   // Launches of 10 us run ahead of the device.
   const Case hidden{
       {}, {.npus = 2, .segments = each, .hcom_parallel = true, .launch = LaunchMode::op, .network = GetParam()}};
-  const std::vector<double> ahead = simulate(hidden);
-  EXPECT_NEAR(ahead.at(5), 30 * us, 1e-15);
-  EXPECT_NEAR(ahead.at(9), 100 * us, 1e-15);
+  const Times ahead = simulate(hidden);
+  EXPECT_NEAR(ahead.allreduces.front().start, 30 * us, 1e-15);
+  EXPECT_NEAR(ahead.allreduces.back().start, 100 * us, 1e-15);
 }
 
 TEST_P(BothNetworks, ASegmentWaitsForTheOneBefore) {
@@ -123,9 +169,14 @@ TEST_P(BothNetworks, ASegmentWaitsForTheOneBefore) {
   test::TestPlatform slow;
   slow.inner_bandwidth = "10MBps";
   const Case setting{slow, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}};
-  expect_all_near(simulate(setting),
-                  {30 + 3 * 2055.28 + 5, 100, 30 + 3 * 2055.28 + 5, 3 * 2055.28 - 70 - 10, 115 - 0, 30, 30 + 2055.28,
-                   30 + 2055.28, 30 + 2 * 2055.28, 30 + 2 * 2055.28, 30 + 3 * 2055.28});
+  expect_times(
+      simulate(setting),
+      {.iteration_end = 30 + 3 * 2055.28 + 5,
+       .bp_end = 100,
+       .step_time = 30 + 3 * 2055.28 + 5,
+       .exposed = 3 * 2055.28 - 70 - 10,
+       .compute = 115,
+       .allreduces = {{{30, 30 + 2055.28}, {30 + 2055.28, 30 + 2 * 2055.28}, {30 + 2 * 2055.28, 30 + 3 * 2055.28}}}});
 }
 
 TEST_P(BothNetworks, TwoServersReduceInThreeSteps) {
@@ -136,7 +187,12 @@ TEST_P(BothNetworks, TwoServersReduceInThreeSteps) {
   // Between servers halving-doubling of 30720, slices of 15360; RDMA reduces by the core:
   //   halving: 1.02 + 7 + 2 + 3.072 + 1.02 + (0.6 + 1.536) = 16.248, doubling without the reduction: 14.112.
   // All-gather: 6.712. Sum 43.784.
-  expect_all_near(simulate(setting), {158.784, 100, 158.784, 43.784, 115, 100, 143.784});
+  expect_times(simulate(setting), {.iteration_end = 158.784,
+                                   .bp_end = 100,
+                                   .step_time = 158.784,
+                                   .exposed = 43.784,
+                                   .compute = 115,
+                                   .allreduces = {{{100, 143.784}}}});
 }
 
 TEST_P(BothNetworks, TwoServersInParallelWithTheBackwardPass) {
@@ -147,13 +203,22 @@ TEST_P(BothNetworks, TwoServersInParallelWithTheBackwardPass) {
   // 1.02 + (0.6 + 0.512) = 13.176 and doubling 12.064; 4.664 in the server. Sum 34.568.
   // The second waits for the first (64.568), the third for its gradient (100). The update of the second lasts from
   // 99.136 to 104.136, that of the third ends the iteration.
-  expect_all_near(simulate(setting),
-                  {139.568, 100, 139.568, 30.432, 109.136, 30, 64.568, 64.568, 99.136, 100, 134.568});
+  expect_times(simulate(setting), {.iteration_end = 139.568,
+                                   .bp_end = 100,
+                                   .step_time = 139.568,
+                                   .exposed = 30.432,
+                                   .compute = 109.136,
+                                   .allreduces = {{{30, 64.568}, {64.568, 99.136}, {100, 134.568}}}});
 }
 
 TEST_P(BothNetworks, OneNpuDoesNotCommunicate) {
   const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam()}};
-  expect_all_near(simulate(setting), {115, 100, 115, 0, 115, 100, 100});
+  expect_times(simulate(setting), {.iteration_end = 115,
+                                   .bp_end = 100,
+                                   .step_time = 115,
+                                   .exposed = 0,
+                                   .compute = 115,
+                                   .allreduces = {{{100, 100}}}});
 }
 
 /// An overflow check of 2 us per gradient, and a flag to be reduced.
@@ -180,23 +245,44 @@ device::Workload with_clipping(device::Workload workload = three_gradients()) {
 TEST_P(BothNetworks, AnOverflowCheckHoldsBackAllUpdates) {
   const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam()}, with_overflow_check()};
   // Allreduces as without the check, until 127.984; checks until 133.984; the flag until 141.2648; updates of 15.
-  expect_all_near(simulate(setting), {156.2648, 100, 156.2648, 27.984 + 7.2808, 121, 100, 109.328, 109.328, 118.656,
-                                      118.656, 127.984, 127.984, 141.2648, 133.984, 133.984, 141.2648});
+  expect_times(simulate(setting), {.iteration_end = 156.2648,
+                                   .bp_end = 100,
+                                   .step_time = 156.2648,
+                                   .exposed = 27.984 + 7.2808,
+                                   .compute = 121,
+                                   .allreduces = {{{100, 109.328}, {109.328, 118.656}, {118.656, 127.984}}},
+                                   .checks = {127.984, 141.2648},
+                                   .check_kernels_end = 133.984,
+                                   .flag = {133.984, 141.2648}});
 }
 
 TEST_P(BothNetworks, InParallelOnlyChecksRunBesideTheBackwardPass) {
   const Case setting{
       {}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}, with_overflow_check()};
   // Checks from 39.328, 69.328 and 109.328 on; the flag from 111.328 to 118.6088; then all three updates.
-  expect_all_near(simulate(setting), {133.6088, 100, 133.6088, 9.328 + 7.2808, 117, 30, 39.328, 60, 69.328, 100,
-                                      109.328, 39.328, 118.6088, 111.328, 111.328, 118.6088});
+  expect_times(simulate(setting), {.iteration_end = 133.6088,
+                                   .bp_end = 100,
+                                   .step_time = 133.6088,
+                                   .exposed = 9.328 + 7.2808,
+                                   .compute = 117,
+                                   .allreduces = {{{30, 39.328}, {60, 69.328}, {100, 109.328}}},
+                                   .checks = {39.328, 118.6088},
+                                   .check_kernels_end = 111.328,
+                                   .flag = {111.328, 118.6088}});
 }
 
 TEST_P(BothNetworks, ClippingNeedsNoCommunication) {
   const Case setting{{}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}, with_clipping()};
   // The last norm from 109.328 to 112.328, the factor until 116.328, then all three updates.
-  expect_all_near(simulate(setting), {131.328, 100, 131.328, 9.328, 122, 30, 39.328, 60, 69.328, 100, 109.328, 39.328,
-                                      116.328, 116.328, 0, 0});
+  expect_times(simulate(setting), {.iteration_end = 131.328,
+                                   .bp_end = 100,
+                                   .step_time = 131.328,
+                                   .exposed = 9.328,
+                                   .compute = 122,
+                                   .allreduces = {{{30, 39.328}, {60, 69.328}, {100, 109.328}}},
+                                   .checks = {39.328, 116.328},
+                                   .check_kernels_end = 116.328,
+                                   .flag = {0, 0}});
 }
 
 TEST_P(BothNetworks, TheFlagIsReducedBesideTheClipFactor) {
@@ -204,13 +290,28 @@ TEST_P(BothNetworks, TheFlagIsReducedBesideTheClipFactor) {
       {}, {.npus = 2, .segments = {{0, 2}}, .network = GetParam()}, with_clipping(with_overflow_check())};
   // 61440 bytes take 2 · (3.64 + 3.072) = 13.424. Checks and norms of 15 end at 128.424, the factor at 132.424, the
   // flag at 135.7048; updates of 15.
-  expect_all_near(simulate(setting), {150.7048, 100, 150.7048, 13.424 + 3.2808, 134, 100, 113.424, 113.424, 135.7048,
-                                      132.424, 128.424, 135.7048});
+  expect_times(simulate(setting), {.iteration_end = 150.7048,
+                                   .bp_end = 100,
+                                   .step_time = 150.7048,
+                                   .exposed = 13.424 + 3.2808,
+                                   .compute = 134,
+                                   .allreduces = {{{100, 113.424}}},
+                                   .checks = {113.424, 135.7048},
+                                   .check_kernels_end = 132.424,
+                                   .flag = {128.424, 135.7048}});
 }
 
 TEST_P(BothNetworks, OneNpuChecksWithoutCommunication) {
   const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam()}, with_overflow_check()};
-  expect_all_near(simulate(setting), {121, 100, 121, 0, 121, 100, 100, 100, 106, 106, 106, 106});
+  expect_times(simulate(setting), {.iteration_end = 121,
+                                   .bp_end = 100,
+                                   .step_time = 121,
+                                   .exposed = 0,
+                                   .compute = 121,
+                                   .allreduces = {{{100, 100}}},
+                                   .checks = {100, 106},
+                                   .check_kernels_end = 106,
+                                   .flag = {106, 106}});
 }
 
 TEST(Training, ASlowRankDelaysTheOthers) {
@@ -219,13 +320,18 @@ TEST(Training, ASlowRankDelaysTheOthers) {
   // Rank 1 needs 200 for its kernels; rank 0 waits for it from 100 on. 61440 bytes: 2 · (3.64 + 3.072) = 13.424 after
   // the slow rank's first post. Updates take 15 on rank 0 and 30 on rank 1, so in the second iteration rank 0 starts
   // 15 before rank 1.
-  const std::vector<double> numbers = simulate(setting);
-  EXPECT_NEAR(numbers[1], 100 * us, 1e-15);
-  EXPECT_NEAR(numbers[5], 100 * us, 1e-15);
-  EXPECT_NEAR(numbers[6], (200 + 15 + 13.424) * us, 1e-15);
+  const Times times = simulate(setting);
+  EXPECT_NEAR(times.bp_end, 100 * us, 1e-15);
+  EXPECT_NEAR(times.allreduces.front().start, 100 * us, 1e-15);
+  EXPECT_NEAR(times.allreduces.front().end, (200 + 15 + 13.424) * us, 1e-15);
 }
 
 TEST(Training, RecordsTheTransfersOfTheLastIterationOnDemand) {
+  struct Flow {
+    double bytes = 0;
+    Seconds duration = 0;
+    bool of_the_last_iteration = false;
+  };
   const auto flows = [](bool record) {
     return test::in_child([&] {
       sim::Cluster cluster(test::write_platform({}));
@@ -234,22 +340,21 @@ TEST(Training, RecordsTheTransfersOfTheLastIterationOnDemand) {
       const device::TaskCosts costs = device::read_task_costs(cluster, notes);
       const TrainingResult result = simulate_training(cluster, three_gradients(), soc, costs,
                                                       {.npus = 2, .segments = each, .record_flows = record});
-      std::vector<double> numbers;
+      std::vector<Flow> found;
       for (const sim::Flow& flow : result.flows) {
-        numbers.insert(numbers.end(),
-                       {flow.bytes, (flow.end - flow.start) / us, flow.start > result.last_fp_start ? 1.0 : 0.0});
+        found.push_back({flow.bytes, flow.end - flow.start, flow.start > result.last_fp_start});
       }
-      return numbers;
+      return found;
     });
   };
   EXPECT_TRUE(flows(false).empty());
   // In each of three allreduces two ranks send two halves of 20480 bytes, 10240 each, at 10 GB/s.
-  const std::vector<double> numbers = flows(true);
-  ASSERT_EQ(numbers.size(), 3U * 12);
-  for (std::size_t i = 0; i < numbers.size(); i += 3) {
-    EXPECT_DOUBLE_EQ(numbers[i], 10240);
-    EXPECT_NEAR(numbers[i + 1], 1.024, 1e-9);
-    EXPECT_EQ(numbers[i + 2], 1);
+  const std::vector<Flow> recorded = flows(true);
+  EXPECT_EQ(recorded.size(), 12U);
+  for (const Flow& flow : recorded) {
+    EXPECT_DOUBLE_EQ(flow.bytes, 10240);
+    EXPECT_NEAR(flow.duration / us, 1.024, 1e-9);
+    EXPECT_TRUE(flow.of_the_last_iteration);
   }
 }
 

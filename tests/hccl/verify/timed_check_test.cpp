@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <numeric>
 
+#include "base/child_process.hpp"
 #include "hccl/check/check.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/verify/topology_cuts.hpp"
@@ -60,73 +60,90 @@ std::string links_only(Rank npus, const std::string& bandwidth = "10GBps") {
   return test::write_platform(platform);
 }
 
+/// What a test compares of a TimedCheck.
+struct Timing {
+  Seconds time = 0;
+  Seconds bound = 0;
+  Seconds alpha = 0;
+  Seconds beta = 0;
+  Seconds sharing = 0;
+  Seconds gamma = 0;
+  double efficiency = 0;
+  Bytes carried = 0;
+  std::uint64_t transfers = 0;
+  bool keeps_bound = false;      ///< level L8
+  bool carries_as_said = false;  ///< level L9
+
+  [[nodiscard]] Seconds path() const { return alpha + beta + sharing + gamma; }
+};
+
+Timing figures_of(const TimedCheck& timing) {
+  return {.time = timing.time,
+          .bound = timing.bound,
+          .alpha = timing.path->alpha,
+          .beta = timing.path->beta,
+          .sharing = timing.path->sharing,
+          .gamma = timing.path->gamma,
+          .efficiency = timing.efficiency(),
+          .carried = timing.conservation.carried,
+          .transfers = timing.transfers,
+          .keeps_bound = timing.l8.ok,
+          .carries_as_said = timing.conservation.l9.ok};
+}
+
 TEST(TimedCheck, ARingOfTwoByHand) {
   const std::string platform = links_only(2);
-  const std::vector<double> found = test::in_child([&] {
-    const TimedCheck timing = TimedBench(platform).run(ring_allreduce({2, 5120}, true));
-    return std::vector<double>{timing.time,
-                               timing.bound,
-                               timing.path->alpha,
-                               timing.path->beta,
-                               timing.path->sharing,
-                               timing.path->gamma,
-                               timing.efficiency(),
-                               timing.conservation.carried + 0.0,
-                               timing.transfers + 0.0,
-                               timing.l8.ok ? 1. : 0,
-                               timing.conservation.l9.ok ? 1. : 0};
+  const Timing found = test::figures_in_child([&] {
+    return figures_of(TimedBench(platform).run(ring_allreduce({2, 5120}, true)));
   });
   // Two rounds: each 1 us on the way and 10240 B at 10 GB/s. Any schedule has to bring 20480 B from each to the other.
-  EXPECT_DOUBLE_EQ(found[0], 4.048 * us);
-  EXPECT_DOUBLE_EQ(found[1], 2.048 * us);
-  EXPECT_NEAR(found[2], 2 * us, 1e-15);
-  EXPECT_NEAR(found[3], 2.048 * us, 1e-15);
-  EXPECT_NEAR(found[4], 0, 1e-15);
-  EXPECT_EQ(found[5], 0);
-  EXPECT_DOUBLE_EQ(found[6], 2.048 / 4.048);
-  EXPECT_EQ(found[7], 4 * 10240);
-  EXPECT_EQ(found[8], 4);
-  EXPECT_EQ(found[9], 1);
-  EXPECT_EQ(found[10], 1);
+  EXPECT_DOUBLE_EQ(found.time, 4.048 * us);
+  EXPECT_DOUBLE_EQ(found.bound, 2.048 * us);
+  EXPECT_NEAR(found.alpha, 2 * us, 1e-15);
+  EXPECT_NEAR(found.beta, 2.048 * us, 1e-15);
+  EXPECT_NEAR(found.sharing, 0, 1e-15);
+  EXPECT_EQ(found.gamma, 0);
+  EXPECT_DOUBLE_EQ(found.efficiency, 2.048 / 4.048);
+  EXPECT_EQ(found.carried, 4U * 10240);
+  EXPECT_EQ(found.transfers, 4U);
+  EXPECT_TRUE(found.keeps_bound);
+  EXPECT_TRUE(found.carries_as_said);
 }
 
 TEST(TimedCheck, ReductionsByACoreAreOnThePath) {
   const std::string platform = test::write_platform({.npus_per_server = 2});
-  const std::vector<double> found = test::in_child([&] {
-    const TimedCheck timing = TimedBench(platform).run(ring_allreduce({2, 5120}, false));
-    return std::vector<double>{timing.path->alpha, timing.path->beta, timing.path->gamma, timing.time};
+  const Timing found = test::figures_in_child([&] {
+    return figures_of(TimedBench(platform).run(ring_allreduce({2, 5120}, false)));
   });
   // A reduction of 10240 B: 0.6 us and 10 GB/s. Two transfers: 0.6 us to set up, 1 us on the way; two notifies each,
   // 1 us to post and 0.02 us to take.
-  EXPECT_NEAR(found[2], 0.6 * us + 1.024 * us, 1e-15);
-  EXPECT_NEAR(found[1], 2.048 * us, 1e-15);
-  EXPECT_NEAR(found[0], 2 * (1.6 + 2 * 1.02) * us, 1e-15);
-  EXPECT_NEAR(found[3], found[0] + found[1] + found[2], 1e-15);
+  EXPECT_NEAR(found.gamma, 0.6 * us + 1.024 * us, 1e-15);
+  EXPECT_NEAR(found.beta, 2.048 * us, 1e-15);
+  EXPECT_NEAR(found.alpha, 2 * (1.6 + 2 * 1.02) * us, 1e-15);
+  EXPECT_NEAR(found.time, found.alpha + found.beta + found.gamma, 1e-15);
 }
 
 TEST(TimedCheck, WhatIsFasterThanTheBoundIsFound) {
   const std::string platform = links_only(2);
-  const std::vector<double> found = test::in_child([&] {
+  const std::string found = run_in_child([&] {
     const TimedCheck timing = TimedBench(platform).run(ring_allreduce({2, 5120}, true), 2.001 * us);
-    return std::vector<double>{timing.l8.ok ? 1. : 0, timing.l8.findings.at(0).kind == "faster-than-bound" ? 1. : 0};
+    return timing.l8.ok ? "nothing" : timing.l8.findings.front().kind;
   });
-  EXPECT_EQ(found, (std::vector<double>{0, 1}));
+  EXPECT_EQ(found, "faster-than-bound");
 }
 
-/// Kinds of what L9 finds, and how often, where the simulation carried something else than the schedule says: "ok" if
-/// it finds nothing.
+/// Kinds of what L9 finds, and how often, where the simulation carried something else than the schedule says.
 std::string lost(const Schedule& schedule, const Schedule& simulated, bool traced = true) {
   test::TestPlatform two_servers{.servers = 2, .npus_per_server = 2};
   const std::string platform = test::write_platform(two_servers);
-  const std::vector<double> found = test::in_child([&] {
-    std::map<std::string, double> kinds{{"transfers", 0}, {"bytes-differ", 0}, {"links-differ", 0}};
+  return run_in_child([&] {
+    std::map<std::string, int> kinds{{"transfers", 0}, {"bytes-differ", 0}, {"links-differ", 0}};
     const LevelReport report = TimedBench(platform).conservation(schedule, simulated, traced);
     for (const Finding& finding : report.findings) ++kinds.at(finding.kind);
-    return std::vector<double>{kinds["transfers"], kinds["links-differ"], kinds["bytes-differ"],
-                               report.ok == (report.count == 0) ? 1. : 0.};
+    return fmt::format("transfers {}, links {}, pairs {}{}", kinds.at("transfers"), kinds.at("links-differ"),
+                       kinds.at("bytes-differ"),
+                       report.ok == (report.count == 0) ? "" : ", and a verdict against them");
   });
-  EXPECT_EQ(found[3], 1);
-  return fmt::format("transfers {}, links {}, pairs {}", found[0], found[1], found[2]);
 }
 
 TEST(TimedCheck, WhatIsNotCarriedAsTheScheduleSaysIsFound) {
@@ -160,17 +177,18 @@ TEST(TimedCheck, EveryAlgorithmKeepsTheBoundAndItsBytes) {
   for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
     for (const Rank ranks : {2U, 5U, 8U}) {
       if (!algorithm.fits(ranks)) continue;
-      const std::vector<double> found = test::in_child([&] {
-        const TimedCheck timing = TimedBench(platform).run(algorithm.build(test::operation_of(algorithm, ranks, 3000)));
-        const CriticalPath& path = *timing.path;
-        return std::vector<double>{timing.l8.ok ? 1. : 0, timing.conservation.l9.ok ? 1. : 0, timing.time,
-                                   path.alpha + path.beta + path.sharing + path.gamma,
-                                   std::min({path.alpha, path.beta, path.sharing + 1e-15, path.gamma})};
+      SCOPED_TRACE(fmt::format("{}, {}, {} ranks", algorithm.name, name_of(algorithm.collective), ranks));
+      const Timing found = test::figures_in_child([&] {
+        const Schedule schedule = algorithm.build(test::operation_of(algorithm, ranks, 3000));
+        return figures_of(TimedBench(platform).run(schedule));
       });
-      ASSERT_EQ(found[0], 1) << algorithm.name << ", " << name_of(algorithm.collective);
-      ASSERT_EQ(found[1], 1) << algorithm.name << ", " << name_of(algorithm.collective);
-      ASSERT_NEAR(found[3], found[2], 1e-12) << algorithm.name << ", " << name_of(algorithm.collective);
-      ASSERT_GE(found[4], 0) << algorithm.name << ", " << name_of(algorithm.collective);
+      ASSERT_TRUE(found.keeps_bound);
+      ASSERT_TRUE(found.carries_as_said);
+      ASSERT_NEAR(found.path(), found.time, 1e-12);
+      ASSERT_GE(found.alpha, 0);
+      ASSERT_GE(found.beta, 0);
+      ASSERT_GE(found.sharing, -1e-15);
+      ASSERT_GE(found.gamma, 0);
     }
   }
 }
@@ -179,17 +197,19 @@ TEST(TimedCheck, EveryAlgorithmKeepsTheBoundAndItsBytes) {
 TEST(TimedCheck, TwiceTheBandwidthIsNeverSlower) {
   for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
     if (!algorithm.fits(8)) continue;
-    std::vector<double> times;
-    for (const char* const bandwidth : {"10GBps", "20GBps"}) {
+    SCOPED_TRACE(fmt::format("{}, {}", algorithm.name, name_of(algorithm.collective)));
+    const auto time_at = [&](const char* bandwidth) {
       const std::string platform = links_only(8, bandwidth);
-      times.push_back(test::in_child([&] {
-                        const Schedule schedule = algorithm.build(test::operation_of(algorithm, 8, 8 * 1024));
-                        return std::vector<double>{TimedBench(platform).run(schedule).time};
-                      }).front());
-    }
-    EXPECT_LE(times[1], times[0] * (1 + 1e-12)) << algorithm.name << ", " << name_of(algorithm.collective);
+      return test::figures_in_child([&] {
+        const Schedule schedule = algorithm.build(test::operation_of(algorithm, 8, 8 * 1024));
+        return TimedBench(platform).run(schedule).time;
+      });
+    };
+    const Seconds slower = time_at("10GBps");
+    const Seconds faster = time_at("20GBps");
+    EXPECT_LE(faster, slower * (1 + 1e-12));
     if (algorithm.collective != Collective::barrier) {
-      EXPECT_LT(times[1], times[0]) << algorithm.name;
+      EXPECT_LT(faster, slower);
     }
   }
 }

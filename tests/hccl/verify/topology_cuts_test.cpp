@@ -14,12 +14,12 @@ double least_us(Collective collective, std::uint64_t payload, const std::vector<
   test::TestPlatform platform;
   platform.servers = 2;
   const std::string path = test::write_platform(platform);
-  return test::in_child([&] {
+  return test::figures_in_child([&] {
     sim::Cluster cluster(path);
     Operation operation{.ranks = static_cast<Rank>(npus.size()), .elements = payload / 4, .collective = collective};
     operation.elements /= operation.blocks();
-    return std::vector<double>{least_time(operation, topology_bounds(cluster, npus, {}, 16)) / microsecond};
-  })[0];
+    return least_time(operation, topology_bounds(cluster, npus, {}, 16)) / microsecond;
+  });
 }
 
 TEST(TopologyCuts, LeastTimesByHand) {
@@ -59,19 +59,28 @@ TEST(TopologyCuts, AFewRoutesSayTheSame) {
   for (const std::string& path :
        {test::write_platform({.servers = 5, .npus_per_server = 3}), shipped + "/atlas800-9000-x4.xml",
         shipped + "/atlas800t-a2-x2.xml", shipped + "/atlas900-a3-superpod.xml"}) {
-    const std::vector<double> found = test::in_child([&] {
+    SCOPED_TRACE(path);
+    struct Found {
+      bool all_routes_with_many = false;
+      bool all_routes_with_few = false;
+      bool same = false;
+      std::size_t numbers = 0;
+    };
+    const Found found = test::figures_in_child([&]() -> Found {
       sim::Cluster cluster(path);
       std::vector<Rank> npus(cluster.size());
       std::iota(npus.begin(), npus.end(), Rank{0});
       const TopologyBounds all = topology_bounds(cluster, npus, {}, 1024);
       const TopologyBounds few = topology_bounds(cluster, npus, {}, 2);
-      return std::vector<double>{all.all_routes ? 1. : 0., few.all_routes ? 1. : 0.,
-                                 numbers_of(all) == numbers_of(few) ? 1. : 0., numbers_of(all).size() + 0.};
+      return {.all_routes_with_many = all.all_routes,
+              .all_routes_with_few = few.all_routes,
+              .same = numbers_of(all) == numbers_of(few),
+              .numbers = numbers_of(all).size()};
     });
-    EXPECT_EQ(found[0], 1) << path;
-    EXPECT_EQ(found[1], 0) << path;
-    EXPECT_EQ(found[2], 1) << path;
-    EXPECT_GT(found[3], 15) << path;
+    EXPECT_TRUE(found.all_routes_with_many);
+    EXPECT_FALSE(found.all_routes_with_few);
+    EXPECT_TRUE(found.same);
+    EXPECT_GT(found.numbers, 15U);
   }
 }
 

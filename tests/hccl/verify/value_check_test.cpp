@@ -56,13 +56,14 @@ ValueCheck run(const Schedule& schedule, std::uint64_t seed = 1) {
 TEST(ValueCheck, RightOnAllTypesAndOperators) {
   for (const DataType type : types) {
     for (const ReduceOp op : ops) {
+      SCOPED_TRACE(fmt::format("{} {}", name_of(type), name_of(op)));
       const Operation operation{.ranks = 9, .elements = 1003, .type = type, .op = op};
       const ValueCheck check = run(ring_allreduce(operation, true));
-      EXPECT_TRUE(check.ok()) << name_of(type) << ' ' << name_of(op) << ' ' << check.wrong;
+      EXPECT_TRUE(check.ok()) << check.wrong;
       EXPECT_EQ(check.elements, 9U * 1003);
       EXPECT_EQ(check.additions, 8U);
       const bool rounds = is_float(type) && (op == ReduceOp::sum || op == ReduceOp::prod);
-      EXPECT_EQ(check.largest_difference > 0, rounds) << name_of(type) << ' ' << name_of(op);
+      EXPECT_EQ(check.largest_difference > 0, rounds);
       EXPECT_LE(check.largest_difference, check.bound);
     }
   }
@@ -277,7 +278,8 @@ TEST(TestData, SpecialNumbersAndTheirReductions) {
             if (op == ReduceOp::sum) {
               EXPECT_TRUE(std::isnan(result)) << place;
             } else {
-              EXPECT_EQ(op == ReduceOp::prod ? std::abs(result) : result, op == ReduceOp::min ? -infinity : infinity);
+              EXPECT_EQ(op == ReduceOp::prod ? std::abs(result) : result, op == ReduceOp::min ? -infinity : infinity)
+                  << place;
             }
             break;
           case Special::not_a_number:
@@ -306,10 +308,11 @@ TEST(TestData, SpecialNumbersAndTheirReductions) {
         }
       }
       const bool with_zeros = op == ReduceOp::sum || op == ReduceOp::prod;
+      SCOPED_TRACE(fmt::format("{} {}", name_of(type), name_of(op)));
       EXPECT_EQ(found[Special::none], with_zeros ? 84 : 86);
       for (const Special special :
            {Special::infinity, Special::infinities, Special::not_a_number, Special::minus_zero, Special::subnormal}) {
-        EXPECT_EQ(found[special], 2);
+        EXPECT_EQ(found[special], 2) << static_cast<int>(special);
       }
     }
   }

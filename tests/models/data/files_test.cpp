@@ -45,8 +45,8 @@ std::string mnist_labels(const std::string& labels) {
   return big_endian(2049) + big_endian(static_cast<std::uint32_t>(labels.size())) + labels;
 }
 
-const Graph colour32 = image_network({.channels = 3, .height = 32, .width = 32}, 10);
-const Graph grey28 = image_network({.channels = 1, .height = 28, .width = 28}, 10);
+const Graph colour32 = image_network({1, 3, 32, 32}, 10);
+const Graph grey28 = image_network({1, 1, 28, 28}, 10);
 
 class Cifar10Test : public DataFolderTest {};
 
@@ -77,7 +77,7 @@ TEST_F(Cifar10Test, OneFileAndTheTestSet) {
 
 TEST_F(Cifar10Test, FeedsANetworkOfAnotherSize) {
   write("data_batch_1.bin", cifar({5}));
-  const Graph graph = image_network({.channels = 3, .height = 64, .width = 64}, 10);
+  const Graph graph = image_network({1, 3, 64, 64}, 10);
   const auto dataset = open_dataset("cifar10:" + path(), graph, 1);
   EXPECT_THAT(dataset->describe(), HasSubstr("3x32x32 resized to 3x64x64"));
   const Batch batch = batch_of(*dataset, {0});
@@ -100,7 +100,7 @@ TEST_F(Cifar10Test, ManyThreadsReadTheSame) {
     threads.reserve(batches.size());
     for (Batch& batch : batches) threads.emplace_back([&] { fill(batch, *dataset, all); });
   }
-  for (const Batch& batch : batches) EXPECT_EQ(batch.inputs, expected.inputs);
+  EXPECT_THAT(batches, testing::Each(testing::Field(&Batch::inputs, expected.inputs)));
 }
 
 TEST_F(Cifar10Test, BadFiles) {
@@ -119,10 +119,10 @@ TEST_F(Cifar10Test, BadFiles) {
   EXPECT_THAT(error_with(cifar({1, 2, 10})),
               HasSubstr("record 2 (byte 6146) has label 10; CIFAR-10 has labels 0 to 9"));
   EXPECT_THAT(error_with("\x1f\x8b\x08 compressed"), HasSubstr("compressed with gzip; unpack it"));
-  const Graph five = image_network({.channels = 3, .height = 32, .width = 32}, 5);
+  const Graph five = image_network({1, 3, 32, 32}, 5);
   EXPECT_THAT(error_with(cifar({4, 5}), five),
               HasSubstr("record 1 has label 5, but the network has 5 classes (labels 0 to 4)"));
-  const Graph two_channels = image_network({.channels = 2, .height = 32, .width = 32}, 10);
+  const Graph two_channels = image_network({1, 2, 32, 32}, 10);
   EXPECT_THAT(open_error(source, two_channels), HasSubstr("the network takes 2"));
   const Graph features = image_network({.channels = 100}, 10);
   EXPECT_THAT(open_error(source, features), HasSubstr("3x32x32 have 3072 values, but the network takes 100 features"));
@@ -157,8 +157,8 @@ TEST_F(MnistTest, ImagesAndLabels) {
   const Batch batch = batch_of(*dataset, {2, 0});
   EXPECT_THAT(batch.labels, ElementsAre(9, 7));
   for (int i = 0; i < 784; ++i) {
-    EXPECT_NEAR(batch.inputs[i], normal(pixel(2, i)), 1e-6);
-    EXPECT_NEAR(batch.inputs[784 + i], normal(pixel(0, i)), 1e-6);
+    EXPECT_NEAR(batch.inputs[i], normal(pixel(2, i)), 1e-6) << "pixel " << i;
+    EXPECT_NEAR(batch.inputs[784 + i], normal(pixel(0, i)), 1e-6) << "pixel " << i;
   }
 }
 
@@ -166,11 +166,11 @@ TEST_F(MnistTest, TestSetInOtherForms) {
   write_set("t10k", mnist_images(2, 4, 5), mnist_labels("\x02\x03"));
   const Batch features = batch_of(*open_dataset("mnist:" + path(), image_network({.channels = 20}, 10), 1), {1});
   ASSERT_EQ(features.inputs.size(), 20);
-  for (int i = 0; i < 20; ++i) EXPECT_NEAR(features.inputs[i], normal(pixel(1, i)), 1e-6);
-  const Graph graph = image_network({.channels = 3, .height = 4, .width = 5}, 10);
+  for (int i = 0; i < 20; ++i) EXPECT_NEAR(features.inputs[i], normal(pixel(1, i)), 1e-6) << "pixel " << i;
+  const Graph graph = image_network({1, 3, 4, 5}, 10);
   const Batch colour = batch_of(*open_dataset("mnist:" + path(), graph, 1), {1});
   ASSERT_EQ(colour.inputs.size(), 60);
-  for (int i = 0; i < 60; ++i) EXPECT_NEAR(colour.inputs[i], normal(pixel(1, i % 20)), 1e-6);
+  for (int i = 0; i < 60; ++i) EXPECT_NEAR(colour.inputs[i], normal(pixel(1, i % 20)), 1e-6) << "value " << i;
 }
 
 TEST_F(MnistTest, BadFiles) {

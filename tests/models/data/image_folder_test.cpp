@@ -104,7 +104,7 @@ TEST_F(NetpbmTest, EveryTruncationIsRefused) {
   const std::string wide("P5 2 1 999\n\x01\x02\x03\x04", 15);
   for (const std::string& whole :
        {std::string("P6 # comment\n1 2 255\nabcdef"), std::string("P3\n2 1 9\n1 2 3 4 5 6"), wide}) {
-    EXPECT_EQ(data_error([&] { (void)picture(whole); }), "");
+    EXPECT_EQ(data_error([&] { (void)picture(whole); }), "") << whole;
     for (std::size_t length = 0; length < whole.size(); ++length) {
       ASSERT_NE(data_error([&] { (void)picture(whole.substr(0, length)); }), "") << length << " bytes of " << whole;
     }
@@ -115,7 +115,7 @@ class ImageFolderTest : public DataFolderTest {
  protected:
   [[nodiscard]] std::string error() const { return open_error("images:" + path(), graph_); }
 
-  const Graph graph_ = image_network({.channels = 1, .height = 2, .width = 1}, 2);
+  const Graph graph_ = image_network({1, 1, 2, 1}, 2);
 };
 
 TEST_F(ImageFolderTest, SubFoldersAreClasses) {

@@ -1,5 +1,6 @@
 #include "models/data/sampler.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,6 +19,7 @@ using testing::ElementsAre;
 TEST(Permuted, IsAPermutationOfEverySize) {
   for (std::uint64_t size = 1; size < 300; ++size) {
     for (const std::uint64_t key : {0, 1, 77}) {
+      SCOPED_TRACE(fmt::format("{} samples, key {}", size, key));
       std::set<std::uint64_t> seen;
       for (std::uint64_t i = 0; i < size; ++i) seen.insert(permuted(i, size, key));
       ASSERT_EQ(seen.size(), size);
@@ -64,6 +66,7 @@ TEST(Sampler, UnboundedSamplesNeverRepeat) {
 
 TEST(Sampler, AnEpochUsesEverySampleOnce) {
   for (const Rank ranks : {1U, 3U, 4U}) {
+    SCOPED_TRACE(fmt::format("{} ranks", ranks));
     std::multiset<std::uint64_t> seen;
     for (Rank rank = 0; rank < ranks; ++rank) {
       const Sampler sampler(120, 5, rank, ranks, 42, true);
@@ -88,6 +91,7 @@ TEST(Sampler, TheGlobalOrderDoesNotDependOnTheRanks) {
     return samples;
   };
   for (const std::uint64_t iteration : {0, 40, 41, 100}) {
+    SCOPED_TRACE(fmt::format("iteration {}", iteration));
     EXPECT_EQ(global_batch(1, iteration), global_batch(8, iteration));
     EXPECT_EQ(global_batch(1, iteration), global_batch(3, iteration));
   }

@@ -2,6 +2,7 @@
 
 #include "models/data/synthetic.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -46,11 +47,12 @@ TEST(Synthetic, LabelsOfTheOracle) {
                                                                 {"smallres", model("smallres", 4)},
                                                                 {"resnet18", model("resnet18", 2, 64)},
                                                                 {"resnet50", model("resnet50", 2, 64)}}) {
+    SCOPED_TRACE(name);
     const Json entry = oracle_case(name);
     const auto dataset = open_dataset("synthetic", graph, entry["seed"].get<std::uint64_t>());
     const Batch batch = batch_of(*dataset, range(0, entry["batch"].get<std::size_t>()));
     EXPECT_EQ(batch.samples, entry["batch"].get<std::uint32_t>());
-    EXPECT_THAT(batch.labels, ElementsAreArray(entry["labels"].get<std::vector<std::int32_t>>())) << name;
+    EXPECT_THAT(batch.labels, ElementsAreArray(entry["labels"].get<std::vector<std::int32_t>>()));
   }
 }
 
@@ -87,7 +89,7 @@ TEST(Synthetic, EveryReplicaHasTheLossOfTheOracle) {
   std::uint64_t first = 0;
   for (const double loss : entry["data_parallel"]["losses"].get<std::vector<double>>()) {
     const Batch batch = batch_of(*dataset, range(first, graph.batch()));
-    EXPECT_NEAR(loss_of_mlp(graph, batch, entry["seed"].get<std::uint64_t>()), loss, 1e-9);
+    EXPECT_NEAR(loss_of_mlp(graph, batch, entry["seed"].get<std::uint64_t>()), loss, 1e-9) << "from sample " << first;
     first += graph.batch();
   }
   EXPECT_EQ(first, 32);
@@ -121,6 +123,7 @@ TEST(Synthetic, TokensPredictTheNextOne) {
   EXPECT_TRUE(batch.inputs.empty());
   for (std::uint64_t sample = 0; sample < 2; ++sample) {
     for (std::uint64_t t = 0; t < 16; ++t) {
+      SCOPED_TRACE(fmt::format("token {} of sample {}", t, sample));
       const auto token = [&](std::uint64_t at) { return (counter_bits(1, 4000000 + sample, at) >> 33U) % 32; };
       EXPECT_EQ(batch.tokens[sample * 16 + t], token(t));
       EXPECT_EQ(batch.labels[sample * 16 + t], token(t + 1));
@@ -131,6 +134,7 @@ TEST(Synthetic, TokensPredictTheNextOne) {
 TEST(Synthetic, ClassesCanBeLearned) {
   const Graph resnet = make_model({.name = "resnet18", .batch = 1, .input = 64, .classes = 10});
   for (const Graph& graph : {model("mlp:64,10", 1), model("lenet", 1), resnet}) {
+    SCOPED_TRACE(graph.title);
     const auto dataset = open_dataset("synthetic-classes", graph, 1);
     // The nearest of the mean samples of every class, from some samples, is the class of others.
     std::map<std::int32_t, std::vector<double>> means;
@@ -148,7 +152,7 @@ TEST(Synthetic, ClassesCanBeLearned) {
         const double norm = std::sqrt(std::inner_product(mean.begin(), mean.end(), mean.begin(), 0.0));
         by_cosine[std::inner_product(mean.begin(), mean.end(), batch.inputs.begin(), 0.0) / norm] = label;
       }
-      EXPECT_EQ(by_cosine.rbegin()->second, batch.labels[0]) << graph.title << " sample " << n;
+      EXPECT_EQ(by_cosine.rbegin()->second, batch.labels[0]) << "sample " << n;
     }
   }
 }
@@ -160,7 +164,7 @@ TEST(Synthetic, TokensCanBeLearned) {
   for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
     ++followers[batch.tokens[i]][batch.labels[i]];
     if (i % 16 != 15) {
-      EXPECT_EQ(batch.tokens[i + 1], batch.labels[i]);
+      EXPECT_EQ(batch.tokens[i + 1], batch.labels[i]) << "token " << i;
     }
   }
   ASSERT_EQ(followers.size(), 32);
@@ -176,7 +180,7 @@ TEST(Synthetic, TokensCanBeLearned) {
   std::int32_t token = 0;
   for (int step = 1; step <= 32; ++step) {
     token = successor[token];
-    EXPECT_EQ(token == 0, step == 32);
+    EXPECT_EQ(token == 0, step == 32) << "step " << step;
   }
 }
 

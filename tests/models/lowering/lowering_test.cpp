@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "models/lowering/lower.hpp"
 #include "models/lowering/optimizer.hpp"
 #include "models/zoo/zoo.hpp"
+#include "tests/support/case_name.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -36,6 +38,14 @@ std::vector<std::string> names(const Step& step) {
   std::vector<std::string> names;
   for (const Kernel& kernel : step.kernels) names.push_back(kernel.name);
   return names;
+}
+
+/// The first kernel whose name begins so.
+const Kernel& kernel_of(const Step& step, const std::string& name) {
+  const auto found =
+      std::ranges::find_if(step.kernels, [&](const Kernel& kernel) { return kernel.name.starts_with(name); });
+  if (found == step.kernels.end()) throw std::runtime_error("no kernel " + name);
+  return *found;
 }
 
 struct ExpectedKernels {
@@ -78,7 +88,7 @@ TEST(Lowering, SmallNetworkByHand) {
       {"b:apply_gradient", 0, 0, 0, 2304 + 2304 + 128 + 128 + 64, 2304},
       {"a:weight_gradient", 16, 36, 96, 2304 + 432, 432 * 4},
   };
-  const Step step = lower(small_network(), {});
+  const Program step = lower(small_network(), {});
   ASSERT_EQ(step.kernels.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const Kernel& kernel = step.kernels[i];
@@ -93,15 +103,15 @@ TEST(Lowering, SmallNetworkByHand) {
     EXPECT_EQ(kernel.phase, i <= 12 ? Phase::forward : Phase::backward);
   }
   // c: 2·32·9 outputs of 144 products, and three operations per output for the sums of the batch norm.
-  EXPECT_EQ(step.kernels[4].flops, 2.0 * 576 * 144 + 3 * 576);
-  EXPECT_EQ(step.kernels[4].vector_elements, 3U * 576);
-  EXPECT_EQ(step.kernels[11].kind, KernelClass::matmul);
+  EXPECT_EQ(kernel_of(step, "c:forward").flops, 2.0 * 576 * 144 + 3 * 576);
+  EXPECT_EQ(kernel_of(step, "c:forward").vector_elements, 3U * 576);
+  EXPECT_EQ(kernel_of(step, "fc:forward").kind, KernelClass::matmul);
   EXPECT_EQ(step.weights, (432U + 32 + 4608 + 64 + 512 + 64 + 330) * 4);
   EXPECT_EQ(step.weight_casts, (432U + 4608 + 512 + 320) * 2);
 }
 
 TEST(Lowering, TensorsLiveFromTheirWriterToTheirLastReader) {
-  const Step step = lower(small_network(), {});
+  const Program step = lower(small_network(), {});
   std::multiset<std::tuple<Bytes, std::uint32_t, std::uint32_t>> lives;
   for (const LiveTensor& tensor : step.live_tensors) {
     lives.emplace(tensor.bytes, tensor.first_kernel, tensor.last_kernel);
@@ -124,7 +134,7 @@ TEST(Lowering, TensorsLiveFromTheirWriterToTheirLastReader) {
 }
 
 TEST(Lowering, WithoutFusionEveryOperatorIsAKernel) {
-  const Step step = lower(small_network(), {.fusion = Fusion::none});
+  const Program step = lower(small_network(), {.fusion = Fusion::none});
   EXPECT_THAT(names(step),
               testing::ElementsAre(
                   "a:cast", "a:forward", "b:reduce", "b:update", "r:forward", "c:cast", "c:forward", "d:reduce",
@@ -136,7 +146,7 @@ TEST(Lowering, WithoutFusionEveryOperatorIsAKernel) {
 }
 
 TEST(Lowering, ResNet50Has541KernelsWithItsUpdate) {
-  const Step step = lower(make_model({}), {});
+  const Program step = lower(make_model({}), {});
   std::size_t casts = 0;
   for (const Kernel& kernel : step.kernels) casts += kernel.name.ends_with(":cast") ? 1 : 0;
   EXPECT_EQ(casts, 54U);  // 53 convolutions and the linear operator
@@ -149,9 +159,9 @@ TEST(Lowering, ResNet50Has541KernelsWithItsUpdate) {
 
 TEST(Lowering, PrecisionLevels) {
   const Graph graph = make_model({.name = "resnet18"});
-  const Step o0 = lower(graph, {.amp = Amp::o0});
-  const Step o2 = lower(graph, {.amp = Amp::o2});
-  const Step o3 = lower(graph, {.amp = Amp::o3});
+  const Program o0 = lower(graph, {.amp = Amp::o0});
+  const Program o2 = lower(graph, {.amp = Amp::o2});
+  const Program o3 = lower(graph, {.amp = Amp::o3});
   EXPECT_EQ(o2.kernels.size(), o0.kernels.size() + 21);  // casts of 20 convolutions and the linear operator
   EXPECT_EQ(o3.kernels.size(), o0.kernels.size());
   EXPECT_EQ(o0.weight_casts, 0U);
@@ -170,8 +180,8 @@ TEST(Lowering, PrecisionLevels) {
       EXPECT_EQ(kernel.dtype, DataType::fp32) << kernel.name;
     }
   }
-  for (const Gradient& gradient : o2.gradients) EXPECT_EQ(gradient.dtype, DataType::fp32);
-  for (const Gradient& gradient : o3.gradients) EXPECT_EQ(gradient.dtype, DataType::fp16);
+  for (const Gradient& gradient : o2.gradients) EXPECT_EQ(gradient.dtype, DataType::fp32) << gradient.name;
+  for (const Gradient& gradient : o3.gradients) EXPECT_EQ(gradient.dtype, DataType::fp16) << gradient.name;
 }
 
 TEST(Lowering, GradientsAreCastToTheTypeOfCommunication) {
@@ -181,6 +191,7 @@ TEST(Lowering, GradientsAreCastToTheTypeOfCommunication) {
   EXPECT_EQ(plain.kernels.size(), lower(graph, {}).kernels.size());
   EXPECT_EQ(cast.kernels.size(), plain.kernels.size() + graph.parameters.size());
   for (std::size_t i = 0; i < cast.gradients.size(); ++i) {
+    SCOPED_TRACE(plain.gradients[i].name);
     const Gradient& gradient = cast.gradients[i];
     EXPECT_EQ(gradient.name, plain.gradients[i].name);
     EXPECT_EQ(gradient.dtype, DataType::fp16);
@@ -192,32 +203,28 @@ TEST(Lowering, GradientsAreCastToTheTypeOfCommunication) {
 }
 
 TEST(Lowering, DepthwiseConvolutionsFillTheCubeInGroupsOf16Channels) {
-  const Step step = lower(make_model({.name = "mobilenet_v2", .batch = 1}), {});
-  const auto find = [&](const std::string& name) {
-    return std::ranges::find_if(step.kernels, [&](const Kernel& kernel) { return kernel.name.starts_with(name); })
-        ->cube;
-  };
+  const Program step = lower(make_model({.name = "mobilenet_v2", .batch = 1}), {});
   // 32 channels of 112x112 pixels, 3x3, stride 1: two groups of 16.
-  const CubeWork forward = find("features.1.conv.0.0:forward");
+  const CubeWork forward = kernel_of(step, "features.1.conv.0.0:forward").cube;
   EXPECT_EQ(forward.groups, 2U);
   EXPECT_EQ(forward.m, 12544U);
   EXPECT_EQ(forward.n, 16U);
   EXPECT_EQ(forward.k, 144U);
   // 96 channels from 112x112 to 56x56: the data gradient works on 112x112.
-  const CubeWork data = find("features.2.conv.1.0:data_gradient");
+  const CubeWork data = kernel_of(step, "features.2.conv.1.0:data_gradient").cube;
   EXPECT_EQ(data.groups, 6U);
   EXPECT_EQ(data.m, 12544U);
-  EXPECT_EQ(find("features.2.conv.1.0:weight_gradient").k, 3136U);
+  EXPECT_EQ(kernel_of(step, "features.2.conv.1.0:weight_gradient").cube.k, 3136U);
 }
 
 TEST(Lowering, ImagesArePaddedEachByItself) {
-  const Step step = lower(make_model({.batch = 3, .input = 225}), {});
-  EXPECT_EQ(step.kernels[1].cube.m, 3U * 12784);  // 113² = 12769
+  const Program step = lower(make_model({.batch = 3, .input = 225}), {});
+  EXPECT_EQ(kernel_of(step, "conv1:forward").cube.m, 3U * 12784);  // 113² = 12769
 }
 
 TEST(Lowering, IdentityPoolingLaunchesNothing) {
   const auto has_pool = [](std::uint32_t input) {
-    const Step step = lower(make_model({.name = "vgg16", .batch = 1, .input = input}), {});
+    const Program step = lower(make_model({.name = "vgg16", .batch = 1, .input = input}), {});
     return std::ranges::any_of(step.kernels, [](const Kernel& kernel) { return kernel.name.starts_with("avgpool:"); });
   };
   EXPECT_FALSE(has_pool(224));
@@ -237,12 +244,13 @@ TEST_P(AllNetworks, StepIsWhole) {
   ModelOptions model{.name = variant.model, .batch = 4};
   if (variant.input != 0) model.input = variant.input;
   const Graph graph = make_model(model);
-  const Step step = lower(graph, variant.options);
+  const Program step = lower(graph, variant.options);
 
   std::set<std::uint32_t> parameters;
   for (std::uint32_t i = 0; i < step.gradients.size(); ++i) {
     const Gradient& gradient = step.gradients[i];
-    EXPECT_TRUE(parameters.insert(gradient.parameter).second) << gradient.name << " twice";
+    SCOPED_TRACE(gradient.name);
+    EXPECT_TRUE(parameters.insert(gradient.parameter).second);
     EXPECT_EQ(gradient.elements, graph.parameters[gradient.parameter].elements);
     EXPECT_THAT(step.kernels.at(gradient.kernel).gradients, testing::Contains(i));
     if (i > 0) {
@@ -294,11 +302,18 @@ std::vector<Variant> variants() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, AllNetworks, testing::ValuesIn(variants()));
+INSTANTIATE_TEST_SUITE_P(Zoo, AllNetworks, testing::ValuesIn(variants()), [](const auto& tested) {
+  const Variant& variant = tested.param;
+  const std::string input = variant.input == 0 ? "" : fmt::format("_{}_pixels", variant.input);
+  return test::case_name(fmt::format("{}{}_{}_fusion_{}", variant.model, input, name_of(variant.options.amp),
+                                     name_of(variant.options.fusion)));
+});
 
 TEST(Options, NamesAndTheirInverse) {
-  for (const Amp amp : {Amp::o0, Amp::o2, Amp::o3}) EXPECT_EQ(parse_amp(name_of(amp)), amp);
-  for (const Fusion fusion : {Fusion::full, Fusion::none}) EXPECT_EQ(parse_fusion(name_of(fusion)), fusion);
+  for (const Amp amp : {Amp::o0, Amp::o2, Amp::o3}) EXPECT_EQ(parse_amp(name_of(amp)), amp) << name_of(amp);
+  for (const Fusion fusion : {Fusion::full, Fusion::none}) {
+    EXPECT_EQ(parse_fusion(name_of(fusion)), fusion) << name_of(fusion);
+  }
   for (const char* name : {"sgd", "momentum", "nesterov", "adam", "adamw", "lars", "lamb"}) {
     EXPECT_EQ(name_of(parse_optimizer(name)), name);
   }

@@ -71,7 +71,7 @@ TEST(TransformerLowering, SmallNetworkByHand) {
       {"position:weight_gradient", 0, 0, 0, 1, 72, 72, 36},
       {"table:weight_gradient", 0, 0, 0, 1, 72 + 24, 120, 36},
   };
-  const Step step = lower(small_transformer(), {});
+  const Program step = lower(small_transformer(), {});
   ASSERT_EQ(step.kernels.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const Kernel& kernel = step.kernels[i];
@@ -88,7 +88,7 @@ TEST(TransformerLowering, SmallNetworkByHand) {
 }
 
 TEST(TransformerLowering, ProbabilitiesLiveUntilTheGradientOfTheSoftmax) {
-  const Step step = lower(small_transformer(), {});
+  const Program step = lower(small_transformer(), {});
   std::multiset<std::tuple<Bytes, std::uint32_t, std::uint32_t>> lives;
   for (const LiveTensor& tensor : step.live_tensors) {
     lives.emplace(tensor.bytes, tensor.first_kernel, tensor.last_kernel);
@@ -122,7 +122,7 @@ std::map<std::string, Flops> flops_by_operator(const Step& step, Phase phase) {
 
 TEST(TransformerLowering, KernelsDoTheWorkOfTheirOperators) {
   const Graph graph = make_model({.name = "tinygpt", .batch = 3});
-  const Step step = lower(graph, {.fusion = Fusion::none});
+  const Program step = lower(graph, {.fusion = Fusion::none});
   const std::map<std::string, Flops> forward = flops_by_operator(step, Phase::forward);
   std::map<std::string, Flops> backward = flops_by_operator(step, Phase::backward);
   backward["add_1"] -= 48 * 64;  // sums of the two gradients behind a residual connection
@@ -152,10 +152,11 @@ TEST(TransformerLowering, ProductsPerTokenAsPublishedFormulas) {
 
 TEST(TransformerLowering, DropoutOfNothingLaunchesNothing) {
   for (const float rate : {0.0F, 0.1F}) {
+    SCOPED_TRACE(fmt::format("drop rate {}", rate));
     GraphBuilder builder("test", {2, 4});
     OperatorId x = builder.linear("fc1", GraphBuilder::input(), 4, false);
     x = builder.linear("fc2", builder.dropout("drop", x, rate), 2, false);
-    const Step step = lower(std::move(builder).finish(x), {});
+    const Program step = lower(std::move(builder).finish(x), {});
     const auto launched =
         std::ranges::count_if(step.kernels, [](const Kernel& kernel) { return kernel.name.starts_with("drop:"); });
     EXPECT_EQ(launched, rate == 0 ? 0 : 2);

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tests/sim/simulate.hpp"
+#include "tests/support/simulation.hpp"
 
 namespace hcclsim::sim {
 namespace {
@@ -98,7 +99,12 @@ TEST(LinkUtilisation, AFatpipeIsFullWhenItsFlowsAre) {
 TEST(LinkUtilisation, AddsUpToTheBytesOfASimulation) {
   for (const NetworkKind kind : {NetworkKind::simgrid, NetworkKind::fluid}) {
     for (const char* file : {"star8.xml", "fat_tree8.xml", "zones.xml"}) {
-      const std::vector<double> worst = numbers_of_child([&] {
+      struct Worst {
+        double error = 0;
+        double load = 0;
+        std::size_t links = 0;
+      };
+      const Worst worst = test::figures_in_child([&]() -> Worst {
         std::mt19937 random(7);
         Cluster cluster(platform(file));
         EventLoop loop;
@@ -122,22 +128,21 @@ TEST(LinkUtilisation, AddsUpToTheBytesOfASimulation) {
         }
         const std::size_t intervals = 37;
         const LinkUtilisation found = link_utilisation(cluster, flows, {0, last, intervals}, 1000);
-        double error = 0;
-        double highest = 0;
+        Worst seen{.links = found.links.size()};
         for (const LinkUtilisation::OfLink& link : found.links) {
           double load = 0;
           for (const double one : link.load) {
             load += one;
-            highest = std::max(highest, one);
+            seen.load = std::max(seen.load, one);
           }
           const double carried = load * last / intervals * cluster.capacity(link.link);
-          error = std::max(error, std::abs(carried / link.bytes - 1));
+          seen.error = std::max(seen.error, std::abs(carried / link.bytes - 1));
         }
-        return std::vector<double>{error, highest, static_cast<double>(found.links.size())};
+        return seen;
       });
-      EXPECT_LT(worst[0], 1e-9) << file;
-      EXPECT_LT(worst[1], 1 + 1e-9) << file;
-      EXPECT_GT(worst[2], 2) << file;
+      EXPECT_LT(worst.error, 1e-9) << file;
+      EXPECT_LT(worst.load, 1 + 1e-9) << file;
+      EXPECT_GT(worst.links, 2U) << file;
     }
   }
 }

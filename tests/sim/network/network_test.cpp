@@ -1,5 +1,6 @@
 #include "sim/network/network.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Both, NetworkTest, ::testing::Values(NetworkKind::simgr
 
 TEST_P(NetworkTest, ALoneTransferTakesLatencyPlusBytesByBandwidth) {
   for (const Bytes bytes : {Bytes{0}, Bytes{1}, Bytes{7}, Bytes{1000}, Bytes{3201}, mebibyte + 1, 100 * mebibyte}) {
+    SCOPED_TRACE(fmt::format("{} bytes", bytes));
     const auto n = static_cast<double>(bytes);
     // star8: two ports of 0.5 us, 25 GB/s. lab: 0 -> 1 hccs, where a write reaches 16 GB/s and a read 20; 0 -> 3 has
     // 1.003 ms and 10 GB/s of RoCE, but a read 8 of PCIe.

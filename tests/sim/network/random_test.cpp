@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -154,9 +155,10 @@ void expect_agreement(const std::string& path, const std::vector<Job>& jobs, con
   const auto fluid = simulate(path, NetworkKind::fluid, jobs, prepare);
   const auto plain = plain_simulation(plain_of(path, jobs, prepare), jobs);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
+    SCOPED_TRACE(fmt::format("{} job {}", path, i));
     ASSERT_GE(plain[i], 0);
-    EXPECT_NEAR(fluid[i], plain[i], 1e-9 * plain[i]) << path << " job " << i;
-    EXPECT_NEAR(simgrid[i], fluid[i], 1e-9 * fluid[i]) << path << " job " << i;
+    EXPECT_NEAR(fluid[i], plain[i], 1e-9 * plain[i]);
+    EXPECT_NEAR(simgrid[i], fluid[i], 1e-9 * fluid[i]);
   }
 }
 
@@ -188,6 +190,7 @@ TEST_P(RandomTraffic, ASecondRunGivesTheSameBits) {
   const auto& [name, seed] = GetParam();
   const std::vector<Job> jobs = random_jobs(seed + 100, 200, 4);
   for (const NetworkKind kind : {NetworkKind::simgrid, NetworkKind::fluid}) {
+    SCOPED_TRACE(name_of(kind));
     EXPECT_EQ(simulate(platform(name + ".xml"), kind, jobs), simulate(platform(name + ".xml"), kind, jobs));
   }
 }
@@ -219,6 +222,7 @@ void expect_agreement_on_generated(const PlatformOptions& options, Rank npus) {
 
 TEST(GeneratedPlatforms, BothNetworksAgreeWithThePlainSimulation) {
   for (const std::string fabric : {"star", "fat-tree:levels=3,oversubscription=2,leaf=rail"}) {
+    SCOPED_TRACE(fabric);
     PlatformOptions options;
     options.soc = "910A";
     options.servers = 8;

@@ -89,37 +89,38 @@ TEST(PlatformCheck, FindsEveryProblemOfTheBadFilesWithItsLine) {
   const std::vector<BadCase> cases = read_cases();
   EXPECT_GT(cases.size(), 75U);
   for (const BadCase& bad : cases) {
+    SCOPED_TRACE(bad.name);
     std::string text = read(data + bad.file);
     const std::size_t at = text.find(bad.replace);
-    ASSERT_NE(at, std::string::npos) << bad.name << ": not in the file: " << bad.replace;
-    ASSERT_EQ(text.find(bad.replace, at + 1), std::string::npos) << bad.name << ": more than once: " << bad.replace;
+    ASSERT_NE(at, std::string::npos) << "not in the file: " << bad.replace;
+    ASSERT_EQ(text.find(bad.replace, at + 1), std::string::npos) << "more than once: " << bad.replace;
     text.replace(at, bad.replace.size(), bad.with);
     const TemporaryFile file(text);
     const std::vector<PlatformProblem> problems = check_platform(file.path());
-    ASSERT_FALSE(bad.expected.empty()) << bad.name;
-    ASSERT_EQ(problems.size(), bad.expected.size()) << bad.name << "\n" << print(problems);
+    ASSERT_FALSE(bad.expected.empty());
+    ASSERT_EQ(problems.size(), bad.expected.size()) << print(problems);
     bool fatal = false;
     for (std::size_t i = 0; i < problems.size(); ++i) {
       const std::size_t colon = bad.expected[i].find(": ");
       std::string part = bad.expected[i].substr(colon + 2);
       const bool warning = part.starts_with("warning ");
       if (warning) part.erase(0, std::string("warning ").size());
-      EXPECT_EQ(problems[i].line, std::stoul(bad.expected[i])) << bad.name << "\n" << print(problems);
-      EXPECT_EQ(problems[i].fatal, !warning) << bad.name << "\n" << print(problems);
-      EXPECT_THAT(problems[i].message, HasSubstr(part)) << bad.name;
+      EXPECT_EQ(problems[i].line, std::stoul(bad.expected[i])) << print(problems);
+      EXPECT_EQ(problems[i].fatal, !warning) << print(problems);
+      EXPECT_THAT(problems[i].message, HasSubstr(part));
       fatal = fatal || !warning;
     }
     if (!fatal) {
-      EXPECT_NO_THROW(require_valid_platform(file.path())) << bad.name;
+      EXPECT_NO_THROW(require_valid_platform(file.path()));
       continue;
     }
     try {
       require_valid_platform(file.path());
-      ADD_FAILURE() << bad.name << ": accepted";
+      ADD_FAILURE() << "accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::bad_input);
       EXPECT_EQ(error.kind(), "platform");
-      EXPECT_THAT(error.what(), HasSubstr(fmt::format("{}:", file.path()))) << bad.name;
+      EXPECT_THAT(error.what(), HasSubstr(fmt::format("{}:", file.path())));
     }
   }
 }

@@ -142,8 +142,9 @@ TEST(PlatformFigures, TheCostsOfTasksAreThoseOfTheTable) {
   const Readme readme = read_readme();
   EXPECT_EQ(readme.tasks.size(), task_costs().size());
   for (const TaskCost& cost : task_costs()) {
+    SCOPED_TRACE(cost.property);
     const auto row = readme.tasks.find(std::string(cost.property));
-    ASSERT_NE(row, readme.tasks.end()) << cost.property;
+    ASSERT_NE(row, readme.tasks.end());
     EXPECT_EQ(row->second.first, cost.value);
     EXPECT_EQ(row->second.second, cost.meaning);
   }

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "sim/cluster.hpp"
 #include "sim/platform/check.hpp"
+#include "tests/support/case_name.hpp"
 
 // What the check lets pass, SimGrid must load: files that are spoilt at random, with fixed seeds, either have a fatal
 // problem or load, and then every two NPUs have a route.
@@ -112,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(HCCLSIM_TEST_DATA "/platforms/bad/star.xml", HCCLSIM_TEST_DATA "/platforms/bad/nested.xml",
                     HCCLSIM_TEST_DATA "/platforms/lab.xml", HCCLSIM_TEST_DATA "/platforms/zones.xml",
                     HCCLSIM_PLATFORM_DIR "/atlas800-9000.xml", HCCLSIM_PLATFORM_DIR "/atlas900-a3-superpod.xml"),
-    [](const auto& info) { return std::to_string(info.index); });
+    [](const auto& tested) { return test::case_name(std::filesystem::path(tested.param).stem().string()); });
 
 }  // namespace
 }  // namespace hcclsim::sim

@@ -238,7 +238,7 @@ TEST(Calibrate, WritesWhatItFitted) {
   cluster.adjust(links);
   const std::vector<Seconds> in_memory = measured.times();
   ASSERT_EQ(in_file.size(), in_memory.size());
-  for (std::size_t i = 0; i < in_file.size(); ++i) EXPECT_NEAR(in_file[i] / in_memory[i], 1, 1e-9);
+  for (std::size_t i = 0; i < in_file.size(); ++i) EXPECT_NEAR(in_file[i] / in_memory[i], 1, 1e-9) << i;
 }
 
 // Without set-ups a transfer takes 1 us and n / 10 GB/s.

@@ -145,6 +145,7 @@ TEST(ProfileIterations, OneStepDoesNotRepeat) {
 TEST(ProfileIterations, CutOffAtBothEnds) {
   // From the middle of a forward or a backward pass to the middle of another.
   for (const auto& [first, last] : {std::pair{2, 15}, {7, 20}, {4, 8}}) {
+    SCOPED_TRACE(fmt::format("without the first {} and the last {} rows", first, last));
     std::vector<Row> rows = steps(5);
     rows.erase(rows.begin(), rows.begin() + first);
     rows.resize(rows.size() - static_cast<std::size_t>(last));

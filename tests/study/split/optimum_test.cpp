@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -150,6 +151,7 @@ TEST(SplitOptimum, MinorantsBoundSplitsWhoseSizesTheyKnow) {
 TEST(SplitOptimum, WithoutOverlapOneSegmentIsBestAndEachFurtherCostsAlpha) {
   std::mt19937_64 random(6);
   for (int i = 0; i < 1000; ++i) {
+    SCOPED_TRACE(fmt::format("instance {}", i));
     const Instance instance = random_instance(random, 12);
     // All gradients are ready at the end of the backward pass.
     const std::vector<Seconds> ready(instance.problem.size(), instance.problem.backward_end());
@@ -166,6 +168,7 @@ TEST(SplitOptimum, WithoutOverlapOneSegmentIsBestAndEachFurtherCostsAlpha) {
 TEST(SplitOptimum, BigProblemsHaveTheSameEndByBothForms) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 20; ++i) {
+    SCOPED_TRACE(fmt::format("instance {}", i));
     const Instance instance = random_instance(random, 2000);
     const Split fast = best_split(instance.problem, instance.cost);
     EXPECT_TRUE(same_time(fast.finish, best_split(instance.problem, Cost(instance.cost)).finish));
@@ -182,7 +185,7 @@ TEST(SplitOptimum, WhatIsNoProblemIsRefused) {
   EXPECT_THROW(SplitProblem(negative, bytes), Error);
   const SplitProblem problem(ready, bytes);
   for (const Cuts& cuts : {Cuts{}, Cuts{0}, Cuts{1, 0}, Cuts{0, 0, 1}, Cuts{2}}) {
-    EXPECT_THROW(static_cast<void>(timeline(problem, AffineCost{1, 1}, cuts)), Error);
+    EXPECT_THROW(static_cast<void>(timeline(problem, AffineCost{1, 1}, cuts)), Error) << testing::PrintToString(cuts);
   }
   EXPECT_THROW(static_cast<void>(
                    brute_force(SplitProblem(std::vector<Seconds>(25, 0), std::vector<Bytes>(25, 1)), AffineCost{})),

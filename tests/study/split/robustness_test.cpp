@@ -1,5 +1,6 @@
 #include "study/split/robustness.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,6 +108,7 @@ TEST(SplitRobustness, ABreakpointBetweenTwoSplits) {
 TEST(SplitRobustness, EveryIntervalHoldsTheBestSplit) {
   std::mt19937_64 random(5);
   for (int i = 0; i < 300; ++i) {
+    SCOPED_TRACE(fmt::format("instance {}", i));
     const auto n = static_cast<std::uint32_t>(2 + random() % 9);
     std::vector<Seconds> ready(n);
     std::vector<Bytes> bytes(n);
@@ -132,10 +134,10 @@ TEST(SplitRobustness, EveryIntervalHoldsTheBestSplit) {
       for (const double part : {0.01, 0.3, 0.7, 0.99}) {
         const double factor = std::lerp(interval.from, interval.to, part);
         const Seconds best = brute_force(problem, costs.at(factor).cost, most).finish;
-        EXPECT_NEAR(timeline(problem, costs.at(factor).cost, interval.cuts).back().end, best, 1e-7 * best) << i;
+        EXPECT_NEAR(timeline(problem, costs.at(factor).cost, interval.cuts).back().end, best, 1e-7 * best);
       }
     }
-    EXPECT_TRUE(has_chosen) << i;
+    EXPECT_TRUE(has_chosen);
   }
 }
 

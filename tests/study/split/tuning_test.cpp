@@ -120,10 +120,10 @@ TEST(SplitTuning, AnAffineCostIsFoundAgain) {
 
 TEST(SplitTuning, NamesOfOptions) {
   for (const auto model : {CostModel::affine, CostModel::table, CostModel::simulated}) {
-    EXPECT_EQ(parse_cost_model(name_of(model)), model);
+    EXPECT_EQ(parse_cost_model(name_of(model)), model) << name_of(model);
   }
   for (const auto streams : {Streams::one, Streams::two_shared, Streams::two_disjoint}) {
-    EXPECT_EQ(parse_streams(name_of(streams)), streams);
+    EXPECT_EQ(parse_streams(name_of(streams)), streams) << name_of(streams);
   }
   EXPECT_EQ(parse_objective("time,segments"), Objective::time_segments);
   EXPECT_THROW(static_cast<void>(parse_cost_model("cubic")), Error);

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -87,6 +88,7 @@ void expect_honest(const TwoLinkSplit& split, const SplitProblem& problem, const
 TEST(TwoStreams, OnLinksOfTheirOwnEqualsBruteForce) {
   std::mt19937_64 random(11);
   for (int i = 0; i < 20'000; ++i) {
+    SCOPED_TRACE(fmt::format("instance {}", i));
     const TwoStreamInstance instance = random_two_streams(random, 6);
     const SplitProblem& problem = instance.problem;
     // Links that differ, links that are alike, and any cost.
@@ -98,9 +100,9 @@ TEST(TwoStreams, OnLinksOfTheirOwnEqualsBruteForce) {
     const std::array<Cost, 2> costs{first.cost.cost, second.cost.cost};
     const TwoLinkSplit split = best_split_on_two_links(problem, first, second, most_segments);
     const Seconds best = best_of_all(problem, costs, most_segments);
-    ASSERT_NEAR(split.finish, best, 1e-9) << i;
+    ASSERT_NEAR(split.finish, best, 1e-9);
     ASSERT_TRUE(split.exact);
-    ASSERT_LE(bound_on_two_links(problem, first, second), best + 1e-9) << i;
+    ASSERT_LE(bound_on_two_links(problem, first, second), best + 1e-9);
     ASSERT_LE(split.cuts.size(), most_segments);
     expect_honest(split, problem, costs);
   }
@@ -140,24 +142,26 @@ TEST(TwoStreams, ASharedLinkHidesStartUpTimesOnly) {
 TEST(TwoStreams, TheBracketHoldsTheOptimum) {
   std::mt19937_64 random(12);
   for (int i = 0; i < 2000; ++i) {
+    SCOPED_TRACE(fmt::format("instance {}", i));
     const TwoStreamInstance instance = random_two_streams(random, 10);
     const SegmentCost cost = SegmentCost::of(instance.costs[0]);
     const Bracket bracket =
         bracket_on_shared_link(instance.problem, sampled(instance.problem, cost), instance.problem.size());
     EXPECT_TRUE(bracket.exact);
-    ASSERT_LE(bracket.bound, bracket.best_found.finish * (1 + 1e-12)) << i;
+    ASSERT_LE(bracket.bound, bracket.best_found.finish * (1 + 1e-12));
     // One stream can do no better than two.
-    ASSERT_LE(bracket.best_found.finish, best_split(instance.problem, instance.costs[0]).finish * (1 + 1e-12)) << i;
+    ASSERT_LE(bracket.best_found.finish, best_split(instance.problem, instance.costs[0]).finish * (1 + 1e-12));
   }
 }
 
 TEST(TwoStreams, TheBracketIsThatOfAnyCost) {
   std::mt19937_64 random(15);
   for (int i = 0; i < 2000; ++i) {
+    SCOPED_TRACE(fmt::format("instance {}", i));
     const TwoStreamInstance instance = random_two_streams(random, 8);
     const SampledCost table = random_table(random, instance.problem.total());
     const Bracket bracket = bracket_on_shared_link(instance.problem, table, instance.problem.size());
-    ASSERT_LE(bracket.bound, bracket.best_found.finish * (1 + 1e-12)) << i;
+    ASSERT_LE(bracket.bound, bracket.best_found.finish * (1 + 1e-12));
     // A segment alone takes what the cost says.
     const SharedCost shared = SharedCost::of(table);
     const Cuts one{instance.problem.size() - 1};
@@ -169,6 +173,7 @@ TEST(TwoStreams, TheBracketIsThatOfAnyCost) {
 TEST(TwoStreams, LargeProblemsAreSearchedFromTheBestOfOneStream) {
   std::mt19937_64 random(13);
   for (int i = 0; i < 20; ++i) {
+    SCOPED_TRACE(fmt::format("instance {}", i));
     std::vector<Seconds> ready;
     std::vector<Bytes> bytes;
     for (int g = 0; g < 60; ++g) {

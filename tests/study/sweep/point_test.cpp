@@ -1,5 +1,6 @@
 #include "study/sweep/point.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,6 +64,7 @@ TEST(Point, NameDependsOnAllElse) {
 TEST(Point, ShardsTogetherAreTheWhole) {
   const std::vector<Point> points = sample_points(1000);
   for (const std::uint32_t count : {1U, 2U, 3U, 8U, 50U}) {
+    SCOPED_TRACE(fmt::format("{} parts", count));
     std::size_t total = 0;
     std::set<std::string> seen;
     for (std::uint32_t index = 1; index <= count; ++index) {
@@ -72,7 +74,7 @@ TEST(Point, ShardsTogetherAreTheWhole) {
         ++size;
         EXPECT_TRUE(seen.insert(point.id).second);
       }
-      EXPECT_GT(size, 1000 / count / 4);  // about equal
+      EXPECT_GT(size, 1000 / count / 4) << "part " << index;  // about equal
       total += size;
     }
     EXPECT_EQ(total, points.size());

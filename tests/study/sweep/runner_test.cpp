@@ -1,5 +1,6 @@
 #include "study/sweep/runner.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -46,6 +47,7 @@ TEST(Runner, ComputesEveryPointOnce) {
   EXPECT_EQ(tally.computed, 60U);
   const std::vector<StoredPoint> stored = all_points(store);
   for (int i = 0; i < 60; ++i) {
+    SCOPED_TRACE(fmt::format("point {}", i));
     EXPECT_EQ(stored[static_cast<std::size_t>(i)].result, fmt::format("{{\"batch\":{}}}", i));
     EXPECT_EQ(stored[static_cast<std::size_t>(i)].figure("step_time_s"), i);
   }

@@ -1,5 +1,6 @@
 #include "study/sweep/store.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -82,7 +83,7 @@ TEST(SweepStore, RetriesFailedPointsOnly) {
   const std::vector<Point> points = sample_points(2);
   SweepStore store(new_database(), Access::work);
   store.add(points);
-  for (const Point& point : points) EXPECT_TRUE(store.claim(point.id));
+  for (const Point& point : points) EXPECT_TRUE(store.claim(point.id)) << point.id;
   store.finish({good(points[0].id), {.id = points[1].id, .ok = false, .error = "bad"}});
   store.retry(ids_of(points));
   EXPECT_THAT(store.statuses(ids_of(points)), ElementsAre(PointStatus::done, PointStatus::waiting));
@@ -161,6 +162,7 @@ TEST(SweepStore, ProcessesOfOtherMachinesLiveWhileTheyAreHeardOf) {
   };
   // The host's name does not matter: two machines may have the same.
   for (const Case& each : {Case{"another", 200, true}, Case{"another", 400, false}, Case{"", 0, false}}) {
+    SCOPED_TRACE(fmt::format("boot '{}', silent for {} s", each.boot_id, each.silent_s));
     const std::string path = new_database();
     const std::vector<Point> points = sample_points(1);
     SweepStore store(path, Access::work);
@@ -169,7 +171,7 @@ TEST(SweepStore, ProcessesOfOtherMachinesLiveWhileTheyAreHeardOf) {
     EXPECT_EQ(store.counts().running, each.alive ? 1U : 0U);  // nothing has been made of it yet
     EXPECT_EQ(store.counts().waiting, each.alive ? 0U : 1U);
     store.void_claims_of_the_dead();
-    EXPECT_EQ(store.claim(points[0].id), !each.alive) << each.boot_id << each.silent_s;
+    EXPECT_EQ(store.claim(points[0].id), !each.alive);
   }
 }
 
@@ -291,7 +293,7 @@ TEST(SweepStore, MergesFinishedPoints) {
   {
     SweepStore store(part, Access::work);
     store.add({points[1], points[2], points[3]});
-    for (const int i : {1, 2}) EXPECT_TRUE(store.claim(points[static_cast<std::size_t>(i)].id));
+    for (const int i : {1, 2}) EXPECT_TRUE(store.claim(points[static_cast<std::size_t>(i)].id)) << "point " << i;
     store.finish({good(points[1].id), {.id = points[2].id, .ok = false, .error = "bad"}});
   }
   SweepStore store(path, Access::work);

@@ -2,6 +2,7 @@
 
 #include "cli/options/parse/command.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,6 +84,7 @@ TEST(Command, RefusalsSayWhatIsAccepted) {
       {{"--wrd", "north"}, "unknown option --wrd; did you mean --word?"},
       {{"more"}, "unexpected argument 'more'"}};
   for (const auto& [arguments, message] : wrong) {
+    SCOPED_TRACE(message);
     Command command("test", "A test");
     command.add("--count", whole_number(count, 1, 9), "");
     command.add("--factor", number(factor, -1, 1), "");
@@ -152,6 +154,7 @@ TEST(Command, SubCommandsAreDeclaredWhenTheyAreNamed) {
   EXPECT_THAT(three.parse({"--help", "second"}).value(), HasSubstr("Usage: app second"));
   // What stands before a command is wrong, but does not hide it.
   for (const char* const before : {"word", "", "--wrong"}) {
+    SCOPED_TRACE(fmt::format("before it '{}'", before));
     Command four("app", "An app");
     make(four);
     declared.clear();

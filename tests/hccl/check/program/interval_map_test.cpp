@@ -1,5 +1,6 @@
 #include "hccl/check/program/interval_map.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -21,6 +22,7 @@ TEST(IntervalMap, ManyCutsAtOnceAreThoseOneByOne) {
   std::mt19937_64 random(3);
   constexpr Bytes size = 60;
   for (int repetition = 0; repetition < 500; ++repetition) {
+    SCOPED_TRACE(fmt::format("repetition {}", repetition));
     std::set<Bytes> borders{0, size};
     while (borders.size() < 2 + random() % 12) borders.insert(random() % size);
     IntervalMap<int> at_once({borders.begin(), borders.end()}, 0);

@@ -15,6 +15,7 @@
 #include "hccl/check/symmetry/symmetry.hpp"
 #include "hccl/collective/formula.hpp"
 #include "tests/support/formula_platform.hpp"
+#include "tests/support/formula_time.hpp"
 #include "tests/support/rig.hpp"
 
 namespace hcclsim::hccl {
@@ -24,19 +25,19 @@ struct Build {
   Collective collective;
   Schedule (*build)(const Operation&, const UnevenGroups&);
 };
-constexpr std::array builds{Build{Collective::allreduce, ahc_allreduce},
-                            Build{Collective::reduce_scatter, ahc_reduce_scatter},
-                            Build{Collective::allgather, ahc_all_gather}};
+constexpr Build allreduce{Collective::allreduce, ahc_allreduce};
+constexpr Build reduce_scatter{Collective::reduce_scatter, ahc_reduce_scatter};
+constexpr Build allgather{Collective::allgather, ahc_all_gather};
 
 // A step of test::two_level_platform.
 constexpr double inner = 2e-6 + 0.6e-6 + 0.3e-6;
 constexpr double outer = 2e-6 + 7e-6 + 1e-6;
 
 /// Simulated time on the given ranks of a platform, and formula.
-std::vector<double> times_of(const std::string& path, const std::vector<Rank>& ranks, const std::vector<Rank>& sizes,
-                             const Build& build, std::uint64_t elements, sim::NetworkKind network,
-                             bool inline_between = false) {
-  return test::in_child([&] {
+test::FormulaTimes times_of(const std::string& path, const std::vector<Rank>& ranks, const std::vector<Rank>& sizes,
+                            const Build& build, std::uint64_t elements, sim::NetworkKind network,
+                            bool inline_between = false) {
+  return test::figures_in_child([&]() -> test::FormulaTimes {
     test::Rig rig(path, network);
     const Communicator communicator{"some", ranks};
     std::vector<std::string> notes;
@@ -50,7 +51,7 @@ std::vector<double> times_of(const std::string& path, const std::vector<Rank>& r
     const CommunicatorId id = rig.runtime.create_communicator(communicator);
     for (const Rank rank : ranks) rig.runtime.collective(rig.runtime.create_stream(rank), id, schedule, "ahc");
     rig.runtime.run();
-    return std::vector<double>{rig.runtime.collectives().back().last_end, formula_time(formula, costs)};
+    return {.simulated = rig.runtime.collectives().back().last_end, .formula = formula_time(formula, costs)};
   });
 }
 
@@ -61,9 +62,9 @@ TEST(Ahc, TimeOfTheAllreduceIsTheSumOfItsSteps) {
   constexpr double n = 1 << 20;
   constexpr double moving = 2 * (2 * inner + 3 * n / 4 / 10e9) + 2 * (outer + n / 4 / 5e9);
   for (const auto network : {sim::NetworkKind::simgrid, sim::NetworkKind::fluid}) {
-    const std::vector<double> times = times_of(path, {0, 1, 2, 3, 4, 5}, {4, 2}, builds[0], (1U << 20U) / 4, network);
-    EXPECT_NEAR(times[0] / (moving + n / 8 / 4e9), 1, 1e-9) << sim::name_of(network);
-    EXPECT_NEAR(times[1] / (moving + n / 4 / 4e9), 1, 1e-12) << sim::name_of(network);
+    const test::FormulaTimes times = times_of(path, {0, 1, 2, 3, 4, 5}, {4, 2}, allreduce, (1U << 20U) / 4, network);
+    EXPECT_NEAR(times.simulated / (moving + n / 8 / 4e9), 1, 1e-9) << sim::name_of(network);
+    EXPECT_NEAR(times.formula / (moving + n / 4 / 4e9), 1, 1e-12) << sim::name_of(network);
   }
 }
 
@@ -74,9 +75,9 @@ TEST(Ahc, TimeOfTheReduceScatterIsTheSumOfItsSteps) {
   constexpr double block = 1 << 20;
   constexpr double expected =
       (2 * inner + 6 * block * 3 / 4 / 10e9) + (outer + 2 * block / 5e9 + 2 * block / 4e9) + (inner + block / 2 / 10e9);
-  const std::vector<double> times =
-      times_of(path, {0, 1, 2, 3, 4, 5}, {4, 2}, builds[1], (1U << 20U) / 4, sim::NetworkKind::fluid);
-  EXPECT_NEAR(times[1] / expected, 1, 1e-12);
+  const test::FormulaTimes times =
+      times_of(path, {0, 1, 2, 3, 4, 5}, {4, 2}, reduce_scatter, (1U << 20U) / 4, sim::NetworkKind::fluid);
+  EXPECT_NEAR(times.formula / expected, 1, 1e-12);
 }
 
 struct Shape {
@@ -86,11 +87,11 @@ struct Shape {
 
 /// All three collectives take the time of their formulas.
 void expect_formulas(const std::string& path, const Shape& shape, bool inline_between) {
-  for (const Build& build : builds) {
+  for (const Build& build : {allreduce, reduce_scatter, allgather}) {
     const std::uint64_t elements = 32ULL * 12 * 12 * (build.collective == Collective::allreduce ? 16 : 1);
-    const std::vector<double> times =
+    const test::FormulaTimes times =
         times_of(path, shape.ranks, shape.sizes, build, elements, sim::NetworkKind::fluid, inline_between);
-    EXPECT_NEAR(times[0] / times[1], 1, 1e-9)
+    EXPECT_NEAR(times.simulated / times.formula, 1, 1e-9)
         << name_of(build.collective) << " in groups of " << fmt::format("{}", fmt::join(shape.sizes, ", "));
   }
 }
@@ -117,6 +118,7 @@ TEST(Ahc, GroupsThatDifferTakeTheTimeOfTheFormulasWithoutACore) {
 // Every server sends 2 (G − 1)/G of the payload in all, whatever its size.
 TEST(Ahc, BytesBetweenServersDoNotDependOnTheirSizes) {
   for (const std::vector<Rank>& sizes : std::vector<std::vector<Rank>>{{8, 4}, {3, 2}, {4, 4, 1}, {6, 4, 3}}) {
+    SCOPED_TRACE(fmt::format("servers of {}", fmt::join(sizes, ", ")));
     std::vector<std::uint32_t> server;
     for (std::size_t s = 0; s < sizes.size(); ++s) server.insert(server.end(), sizes[s], static_cast<std::uint32_t>(s));
     const std::uint64_t elements = 32U * 24U * 6U;  // whole slices of 128 bytes, and whole parts of them

@@ -66,7 +66,9 @@ std::vector<double> simulate(const std::string& path, sim::NetworkKind kind, con
 class Execution : public testing::TestWithParam<std::pair<Rank, Rank>> {};  // servers, NPUs in each
 INSTANTIATE_TEST_SUITE_P(Collective, Execution,
                          testing::Values(std::pair{1U, 6U}, std::pair{2U, 3U}, std::pair{3U, 4U}, std::pair{6U, 4U}),
-                         [](const auto& info) { return fmt::format("{}x{}", info.param.first, info.param.second); });
+                         [](const auto& info) {
+                           return fmt::format("{}_servers_of_{}", info.param.first, info.param.second);
+                         });
 
 TEST_P(Execution, MovesTheBytesOfTheSchedule) {
   const auto [servers, inside] = GetParam();

@@ -1,6 +1,7 @@
 #include "hccl/collective/algorithm/hierarchical.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -151,7 +152,7 @@ std::vector<Bytes> sent_of(const Schedule& schedule, const Sizes& sizes) {
       }
     }
   }
-  for (const std::vector<Bytes>& of_rank : sent) EXPECT_EQ(of_rank, sent.front());
+  EXPECT_THAT(sent, testing::Each(sent.front()));
   return sent.front();
 }
 
@@ -183,6 +184,7 @@ TEST(Hierarchical, EveryLevelMovesTheBytesOfItsFormula) {
 // Slices of NHR_V1 and of halving-doubling would not be those that the next level takes.
 TEST(Hierarchical, RefusesSlicesOfAlgorithmsOfBlocksInside) {
   for (const Algorithm algorithm : {Algorithm::nhr_v1, Algorithm::halving_doubling}) {
+    SCOPED_TRACE(name_of(algorithm));
     const Operation operation{.ranks = 4, .elements = 100, .collective = Collective::allreduce};
     EXPECT_THROW(static_cast<void>(hierarchical(operation, {{2, algorithm}, {2}})), Error);
     EXPECT_TRUE(check(hierarchical(operation, {{2}, {2, algorithm}})).ok);
@@ -220,6 +222,7 @@ TEST(Hierarchical, AnAlltoallHasTwoLevelsAndBlocksThatAreAlike) {
 // Every rank sends n (m − 1)/m in its server, and n (S − 1)/S to the ranks in its place alone.
 TEST(Hierarchical, AnAlltoallMovesAllOnBothLevels) {
   for (const Sizes& sizes : {Sizes{4, 2}, Sizes{2, 3}, Sizes{3, 3}}) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(sizes, " x ")));
     const Rank ranks = ranks_of(sizes);
     const Operation operation{.ranks = ranks, .elements = 96, .collective = Collective::alltoall, .in_place = false};
     const Bytes all = operation.payload();

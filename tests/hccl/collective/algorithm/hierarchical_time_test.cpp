@@ -14,6 +14,7 @@
 #include "hccl/collective/algorithm/pipeline.hpp"
 #include "hccl/collective/formula.hpp"
 #include "tests/support/formula_platform.hpp"
+#include "tests/support/formula_time.hpp"
 #include "tests/support/rig.hpp"
 
 /// Collectives over levels on servers whose NPUs have a link for each pair and a port of their own to the other
@@ -53,22 +54,22 @@ INSTANTIATE_TEST_SUITE_P(Collective, HierarchicalTime,
                          testing::Combine(testing::Values(2U, 3U, 4U, 6U), testing::Values(1U, 2U, 3U, 4U, 6U),
                                           testing::Values(sim::NetworkKind::simgrid, sim::NetworkKind::fluid)),
                          [](const auto& info) {
-                           return fmt::format("{}x{}_{}", std::get<0>(info.param), std::get<1>(info.param),
+                           return fmt::format("{}_servers_of_{}_{}", std::get<0>(info.param), std::get<1>(info.param),
                                               sim::name_of(std::get<2>(info.param)));
                          });
 
 /// Simulated time, and what formula_of and formula_time say.
-std::vector<double> simulated_and_formula(const std::string& path, sim::NetworkKind network, Schedule schedule,
-                                          const std::vector<HierarchyLevel>& levels) {
-  return test::in_child([&] {
+test::FormulaTimes times_of(const std::string& path, sim::NetworkKind network, Schedule schedule,
+                            const std::vector<HierarchyLevel>& levels) {
+  return test::figures_in_child([&]() -> test::FormulaTimes {
     test::Rig rig(path, network);
     const Communicator world = world_communicator(rig.cluster.size());
     std::vector<std::string> notes;
     const device::Soc soc = device::resolve_soc(rig.cluster, 0, notes);
     const auto formula = formula_of(schedule.algorithm, schedule, topology_of(world, rig.cluster), soc, levels);
     const FormulaCosts costs = formula_costs(world, rig.cluster, soc, rig.costs, DataType::fp32, ReduceOp::sum);
-    return std::vector<double>{rig.time_of(std::make_shared<const Schedule>(std::move(schedule))),
-                               formula_time(formula.value(), costs)};
+    return {.simulated = rig.time_of(std::make_shared<const Schedule>(std::move(schedule))),
+            .formula = formula_time(formula.value(), costs)};
   });
 }
 
@@ -81,14 +82,14 @@ TEST_P(HierarchicalTime, IsTheSumOfItsLevels) {
     for (const auto outer : {Algorithm::ring, Algorithm::halving_doubling}) {
       const std::vector<HierarchyLevel> levels{{.size = inside, .algorithm = inner},
                                                {.size = servers, .algorithm = outer, .inline_reduce = false}};
-      const std::vector<double> times =
-          simulated_and_formula(path, network, hierarchical({servers * inside, bytes / 4}, levels), levels);
+      const test::FormulaTimes times =
+          times_of(path, network, hierarchical({servers * inside, bytes / 4}, levels), levels);
       const auto n = static_cast<double>(bytes);
       double expected = outer == Algorithm::ring ? scatter_and_gather(servers, n / inside, false, outer_costs)
                                                  : halving_doubling(servers, n / inside, outer_costs);
       if (inside > 1) expected += scatter_and_gather(inside, n, inner == Algorithm::mesh, inner_costs);
-      EXPECT_NEAR(times[0] / expected, 1, 1e-9) << name_of(inner) << ' ' << name_of(outer);
-      EXPECT_NEAR(times[1] / expected, 1, 1e-12) << name_of(inner) << ' ' << name_of(outer);
+      EXPECT_NEAR(times.simulated / expected, 1, 1e-9) << name_of(inner) << ' ' << name_of(outer);
+      EXPECT_NEAR(times.formula / expected, 1, 1e-12) << name_of(inner) << ' ' << name_of(outer);
     }
   }
 }
@@ -110,7 +111,7 @@ TEST_P(HierarchicalTime, OfThreeLevelsIsTheirSum) {
   for (const Collective collective : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather}) {
     const Bytes bytes = Bytes{128} * 32 * ranks;
     const bool blocks = collective != Collective::allreduce;
-    const std::vector<double> times = simulated_and_formula(
+    const test::FormulaTimes times = times_of(
         path, network,
         hierarchical({.ranks = ranks, .elements = bytes / 4 / (blocks ? ranks : 1), .collective = collective}, levels),
         levels);
@@ -126,8 +127,8 @@ TEST_P(HierarchicalTime, OfThreeLevelsIsTheirSum) {
       if (collective != Collective::reduce_scatter) expected += one_way(level.size, of_level, mesh, false, costs);
       inside *= level.size;
     }
-    EXPECT_NEAR(times[0] / expected, 1, 1e-9) << name_of(collective);
-    EXPECT_NEAR(times[1] / expected, 1, 1e-12) << name_of(collective);
+    EXPECT_NEAR(times.simulated / expected, 1, 1e-9) << name_of(collective);
+    EXPECT_NEAR(times.formula / expected, 1, 1e-12) << name_of(collective);
   }
 }
 
@@ -140,12 +141,12 @@ TEST_P(HierarchicalTime, OfAnAlltoallIsTheSumOfItsTwoLevels) {
   const Rank ranks = servers * inside;
   const Operation operation{
       .ranks = ranks, .elements = 1U << 18U, .collective = Collective::alltoall, .in_place = false};
-  const std::vector<double> times = simulated_and_formula(path, network, hierarchical(operation, levels), levels);
+  const test::FormulaTimes times = times_of(path, network, hierarchical(operation, levels), levels);
   const double n = static_cast<double>(operation.payload());
   const double in_server = inside == 1 ? 0 : inner_costs.alpha + n / inside * inner_costs.beta;
   const double expected = in_server + (servers - 1) * (outer_costs.alpha + n / servers * outer_costs.beta);
-  EXPECT_NEAR(times[0] / expected, 1, 1e-9);
-  EXPECT_NEAR(times[1] / expected, 1, 1e-12);
+  EXPECT_NEAR(times.simulated / expected, 1, 1e-9);
+  EXPECT_NEAR(times.formula / expected, 1, 1e-12);
 }
 
 // The larger of the two levels' steps counts, whichever it is.
@@ -159,10 +160,10 @@ TEST_P(HierarchicalTime, PipelineIsThePublishedFormula) {
       const bool blocks = collective != Collective::allreduce;
       const auto schedule = std::make_shared<const Schedule>(
           pipeline({.ranks = ranks, .elements = part / 4 * (blocks ? 1 : ranks), .collective = collective}, levels));
-      const double time = test::in_child([&, kind = network] {
+      const Seconds time = test::figures_in_child([&, kind = network] {
         test::Rig rig(path, kind);
-        return std::vector<double>{rig.time_of(schedule)};
-      })[0];
+        return rig.time_of(schedule);
+      });
       const auto bytes = static_cast<double>(part);
       const double inner = inside == 1 ? 0 : bytes * inner_costs.beta + inner_costs.alpha;
       const double outer = bytes * outer_costs.beta + outer_costs.alpha;

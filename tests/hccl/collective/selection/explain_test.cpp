@@ -39,18 +39,21 @@ Explained explain_allreduce(const test::TestPlatform& shape, Algorithm algorithm
     const Explanation explanation = explain(request, world, rig.cluster, soc, rig.costs);
     Json algorithms = Json::array();
     for (const Alternative& alternative : explanation.alternatives) {
-      algorithms.push_back(
-          {alternative.algorithm, alternative.schedule != nullptr, alternative.refused, alternative.chosen});
+      algorithms.push_back({{"name", alternative.algorithm},
+                            {"possible", alternative.schedule != nullptr},
+                            {"refused", alternative.refused},
+                            {"chosen", alternative.chosen}});
     }
-    return Json{algorithms, explanation.rule, level_lines(explanation)}.dump();
+    return Json{{"algorithms", algorithms}, {"rule", explanation.rule}, {"levels", level_lines(explanation)}}.dump();
   }));
-  Explained explained{.rule = json[1].text(), .levels = json[2].get<std::vector<std::string>>()};
-  for (std::size_t i = 0; i < json[0].size(); ++i) {
-    const Json& alternative = json[0][i];
-    const auto possible = alternative[1].get<bool>();
-    EXPECT_EQ(alternative[3], i == 0) << alternative.dump();
-    EXPECT_EQ(alternative[2].get<std::string>().empty(), possible) << alternative.dump();
-    (possible ? explained.algorithms : explained.refused).push_back(alternative[0].text());
+  Explained explained{.rule = json["rule"].text(), .levels = json["levels"].get<std::vector<std::string>>()};
+  bool first = true;
+  for (const Json& alternative : json["algorithms"]) {
+    const auto possible = alternative["possible"].get<bool>();
+    EXPECT_EQ(alternative["chosen"], first) << alternative.dump();
+    EXPECT_EQ(alternative["refused"].text().empty(), possible) << alternative.dump();
+    (possible ? explained.algorithms : explained.refused).push_back(alternative["name"].text());
+    first = false;
   }
   return explained;
 }

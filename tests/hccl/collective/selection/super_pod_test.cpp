@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -101,9 +102,15 @@ TEST(SuperPods, ThreeLevelsTakeTheSumOfTheirFormulas) {
     const std::string path = test::write_platform(pods_of(pods * 2, 2, 4));
     const Rank ranks = pods * 8;
     for (const Collective collective : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather}) {
+      SCOPED_TRACE(fmt::format("{} of {} super-pods", name_of(collective), pods));
       CollectiveRequest request{.operation = {.ranks = ranks, .collective = collective}};
       request.operation.elements = 32U * ranks * (collective == Collective::allreduce ? 2 * ranks : 1);
-      const std::vector<double> times = test::in_child([&] {
+      struct Found {
+        Seconds simulated = 0;
+        Seconds formula = 0;
+        std::size_t levels = 0;
+      };
+      const Found found = test::figures_in_child([&]() -> Found {
         test::Rig rig(path, sim::NetworkKind::fluid);
         const Communicator world = world_communicator(ranks);
         std::vector<std::string> notes;
@@ -113,11 +120,12 @@ TEST(SuperPods, ThreeLevelsTakeTheSumOfTheirFormulas) {
         const auto formula =
             formula_of(schedule->algorithm, *schedule, topology, soc, select(request, topology, soc).levels);
         const FormulaCosts costs = formula_costs(world, rig.cluster, soc, rig.costs, DataType::fp32, ReduceOp::sum);
-        return std::vector<double>{rig.time_of(schedule), formula_time(formula.value(), costs),
-                                   static_cast<double>(formula->size())};
+        return {.simulated = rig.time_of(schedule),
+                .formula = formula_time(formula.value(), costs),
+                .levels = formula->size()};
       });
-      EXPECT_NEAR(times[0] / times[1], 1, 1e-9) << name_of(collective) << " of " << pods << " super-pods";
-      EXPECT_EQ(times[2], 3);
+      EXPECT_NEAR(found.simulated / found.formula, 1, 1e-9);
+      EXPECT_EQ(found.levels, 3U);
     }
   }
 }
@@ -129,10 +137,10 @@ std::string generated_platform() {
       sim::generate_platform({.soc = "910_9391", .servers = 3, .npus_per_server = 4, .super_pods = {2, 1}}));
 }
 
-/// 1 if the schedule that is made with this value of HCCL_ALGO is the expected one.
-double makes(const std::string& algo, const Schedule& expected) {
+/// Whether the schedule that is made with this value of HCCL_ALGO is the expected one.
+bool makes(const std::string& algo, const Schedule& expected) {
   const Operation& operation = expected;
-  return test::in_child([&] {
+  return test::figures_in_child([&] {
     sim::Cluster cluster(generated_platform());
     std::vector<std::string> notes;
     const device::Soc soc = device::resolve_soc(cluster, 0, notes);
@@ -140,8 +148,8 @@ double makes(const std::string& algo, const Schedule& expected) {
     const std::vector<HcclSetting> settings{{"HCCL_ALGO", algo, "HCCL_ALGO"}};
     request.config = read_hccl_config(settings, soc.generation, notes);
     const Topology topology = topology_of(world_communicator(12), cluster);
-    return std::vector<double>{*make_collective(request, topology, soc) == expected ? 1.0 : 0.0};
-  })[0];
+    return *make_collective(request, topology, soc) == expected;
+  });
 }
 
 TEST(SuperPods, OfAGeneratedPlatformAreLevelsAndGroups) {
@@ -150,13 +158,12 @@ TEST(SuperPods, OfAGeneratedPlatformAreLevelsAndGroups) {
   EXPECT_EQ(found.sizes, (Numbers{8, 4}));
   const Operation operation{.ranks = 12, .elements = 12 * 128};
   // The bus reduces on the way, RoCE does not.
-  EXPECT_EQ(makes("level1:AHC", ahc_allreduce(operation, {{8, 4}, true, false})), 1);
-  EXPECT_EQ(makes("level1:AHC", ahc_allreduce(operation, {{4, 4, 4}, true, false})), 0);
+  EXPECT_TRUE(makes("level1:AHC", ahc_allreduce(operation, {{8, 4}, true, false})));
+  EXPECT_FALSE(makes("level1:AHC", ahc_allreduce(operation, {{4, 4, 4}, true, false})));
   // Super-pods of different sizes are groups of one server: three of them between super-pods.
   const HierarchyLevel inside{.size = 4, .algorithm = Algorithm::multi_ring, .rings = double_ring(4)};
   for (const auto& [algo, outer] : {std::pair("level2:NHR", Algorithm::nhr), std::pair("level2:NB", Algorithm::nb)}) {
-    EXPECT_EQ(makes(algo, hierarchical(operation, {inside, {.size = 3, .algorithm = outer, .inline_reduce = false}})),
-              1)
+    EXPECT_TRUE(makes(algo, hierarchical(operation, {inside, {.size = 3, .algorithm = outer, .inline_reduce = false}})))
         << algo;
   }
 }

@@ -109,7 +109,8 @@ void expect_same_file(const std::string& path, const Checkpoint& checkpoint) {
     const std::vector<float> expected = tensor_values(elements, stream++);
     std::vector<float> values(elements);
     reader.read(values);
-    EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(values)), std::as_bytes(std::span(expected))));
+    EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(values)), std::as_bytes(std::span(expected))))
+        << "tensor " << stream - 1;
   }
 }
 
@@ -157,7 +158,9 @@ TEST_F(CheckpointTest, EveryFlippedBitIsRefused) {
 TEST_F(CheckpointTest, EveryTruncationIsRefused) {
   save(path("a"), small_checkpoint());
   const std::string bytes = contents("a");
-  for (std::size_t length = 0; length < bytes.size(); ++length) ASSERT_NE(refusal(bytes.substr(0, length)), "");
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    ASSERT_NE(refusal(bytes.substr(0, length)), "") << length << " bytes";
+  }
   EXPECT_NE(refusal(bytes + '\0'), "");
   EXPECT_NE(refusal(bytes + bytes), "");
 }

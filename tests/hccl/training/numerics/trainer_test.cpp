@@ -34,6 +34,10 @@ TrainingSetup setup_of(const std::string& model, Rank npus) {
   return setup;
 }
 
+const char* named(device::Overflow overflow) {
+  return overflow == device::Overflow::infinity ? "to infinity" : "saturated";
+}
+
 double norm(const std::vector<float>& values) {
   double sum = 0;
   for (const float value : values) sum += static_cast<double>(value) * value;
@@ -84,7 +88,10 @@ TEST(Trainer, FollowsTheTrajectoriesOfSgd) {
     setup.options.optimizer = {.momentum = oracle.momentum, .weight_decay = oracle.weight_decay};
     setup.options.learning_rate = device::LearningRate(oracle.learning_rate);
     const auto trainer = make_trainer(setup);
-    for (const double loss : oracle.sgd_losses) EXPECT_NEAR(trainer->step(false).loss, loss, 1e-4 * loss);
+    for (std::size_t step = 0; step < oracle.sgd_losses.size(); ++step) {
+      const double loss = oracle.sgd_losses[step];
+      EXPECT_NEAR(trainer->step(false).loss, loss, 1e-4 * loss) << "step " << step;
+    }
     const std::vector<std::vector<float>> weights = test::weights_of(*trainer, 0);
     for (std::size_t p = 0; p < weights.size(); ++p) {
       EXPECT_NEAR(norm(weights[p]), oracle.sgd_norms[p], 1e-4 * oracle.sgd_norms[p]) << oracle.gradients[p].name;
@@ -103,7 +110,7 @@ TEST(Trainer, ReplicasTogetherTrainLikeOneWithTheWholeBatch) {
   const auto one = make_trainer(alone);
   for (int step = 0; step < 5; ++step) {
     const double loss = one->step(false).loss;
-    EXPECT_NEAR(four->step(false).loss, loss, 1e-4 * loss);
+    EXPECT_NEAR(four->step(false).loss, loss, 1e-4 * loss) << "step " << step;
   }
 }
 
@@ -121,7 +128,7 @@ TEST(Trainer, HasTheSameBitsForAnyNumberOfWorkers) {
       SCOPED_TRACE(fmt::format("{}, {} workers", model, workers));
       setup.options.workers = workers;
       const auto trainer = make_trainer(setup);
-      for (int step = 0; step < 3; ++step) EXPECT_EQ(trainer->step(step == 2).loss, losses[step]);
+      for (int step = 0; step < 3; ++step) EXPECT_EQ(trainer->step(step == 2).loss, losses[step]) << "step " << step;
       EXPECT_EQ(test::weights_of(*trainer, 0), test::weights_of(*reference, 0));
       EXPECT_EQ(trainer->reduction_check().largest_difference, reference->reduction_check().largest_difference);
       EXPECT_EQ(trainer->reduction_check().bound, reference->reduction_check().bound);
@@ -181,6 +188,7 @@ TEST(Trainer, OverflowOnTheWireIsNoWrongReduction) {
     setup.wire = DataType::fp16;
     setup.options.computation.overflow = overflow;
     for (const bool large : {false, true}) {
+      SCOPED_TRACE(fmt::format("{}, {} scale", named(overflow), large ? "large" : "small"));
       setup.options.loss_scale = device::LossScaler::parse(large ? "static:1048576" : "static:256");
       const auto trainer = make_trainer(setup);
       const IterationFigures figures = trainer->step(true);
@@ -220,6 +228,7 @@ TEST(Trainer, ClipsTheGlobalNorm) {
 
 TEST(Trainer, DynamicLossScaleSkipsStepsThatOverflowAndGoesOn) {
   for (const device::Overflow overflow : {device::Overflow::infinity, device::Overflow::saturate}) {
+    SCOPED_TRACE(named(overflow));
     TrainingSetup setup = setup_of("lenet", 2);
     setup.wire = DataType::fp16;
     setup.options.computation.overflow = overflow;
@@ -245,7 +254,7 @@ TEST(Trainer, LossScaleOfAPowerOfTwoChangesNoBit) {
   const auto plain = make_trainer(setup);
   setup.options.loss_scale = device::LossScaler::parse("static:1024");
   const auto scaled = make_trainer(setup);
-  for (int step = 0; step < 3; ++step) EXPECT_EQ(scaled->step(false).loss, plain->step(false).loss);
+  for (int step = 0; step < 3; ++step) EXPECT_EQ(scaled->step(false).loss, plain->step(false).loss) << "step " << step;
   EXPECT_EQ(test::weights_of(*scaled, 0), test::weights_of(*plain, 0));
 }
 
@@ -309,6 +318,7 @@ TEST(Trainer, GoesOnFromACheckpointBitByBit) {
     resumed->load(path);
     EXPECT_EQ(resumed->iteration(), 4);
     for (int step = 4; step < 8; ++step) {
+      SCOPED_TRACE(fmt::format("step {}", step));
       const IterationFigures expected = whole->step(false);
       const IterationFigures figures = resumed->step(false);
       EXPECT_EQ(figures.iteration, expected.iteration);
@@ -393,7 +403,7 @@ TEST(Trainer, LearnsMadeClasses) {
           if (step == 0) first = figures.loss;
           if (step >= 50) {
             accuracy += figures.accuracy / 10;
-            EXPECT_LT(figures.loss, first);
+            EXPECT_LT(figures.loss, first) << "step " << step;
           }
         }
         EXPECT_GE(accuracy, 0.9);

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.hpp"
@@ -18,6 +20,26 @@ namespace hcclsim::models {
 namespace {
 
 Json load(const std::string& name) { return test::read_json("oracle/" + name); }
+
+// Columns of the oracle's tables of parameters, gradients and activations.
+constexpr std::size_t name_column = 0;
+constexpr std::size_t shape_column = 1;
+
+/// A row of a table by the names of the columns, which a list gives.
+class NamedRow {
+ public:
+  NamedRow(const Json& columns, const Json& row) : columns_(columns), row_(row) {}
+  [[nodiscard]] const Json& operator[](std::string_view name) const {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (columns_[i].text() == name) return row_[i];
+    }
+    throw std::out_of_range(std::string(name));
+  }
+
+ private:
+  const Json& columns_;
+  const Json& row_;
+};
 
 /// The oracle's word for an operator; empty for those that it does not list.
 std::string oracle_type(const Graph& graph, const Operator& op) {
@@ -46,7 +68,8 @@ std::string oracle_type(const Graph& graph, const Operator& op) {
 
 class CnnOracle : public testing::TestWithParam<std::string> {
  protected:
-  Json oracle_ = load("cnn.json")["cnn"][GetParam()];
+  const Json tables_ = load("cnn.json");
+  const Json& oracle_ = tables_["cnn"][GetParam()];
   Graph graph_ = make_model({.name = GetParam(), .batch = 1, .input = 224, .classes = 1000});
 };
 
@@ -54,8 +77,9 @@ TEST_P(CnnOracle, ParametersInOrder) {
   ASSERT_EQ(graph_.parameters.size(), oracle_["num_param_tensors"].get<std::size_t>());
   EXPECT_EQ(graph_.parameter_elements(), oracle_["total_params"].get<std::uint64_t>());
   for (std::size_t i = 0; i < graph_.parameters.size(); ++i) {
-    EXPECT_EQ(graph_.parameters[i].name, oracle_["params"][i][0].get<std::string>());
-    EXPECT_EQ(graph_.parameters[i].shape, oracle_["params"][i][1].get<std::vector<std::uint32_t>>());
+    SCOPED_TRACE(graph_.parameters[i].name);
+    EXPECT_EQ(graph_.parameters[i].name, oracle_["params"][i][name_column].get<std::string>());
+    EXPECT_EQ(graph_.parameters[i].shape, oracle_["params"][i][shape_column].get<std::vector<std::uint32_t>>());
   }
 }
 
@@ -66,27 +90,28 @@ TEST_P(CnnOracle, LayersWithParametersFlopsAndElements) {
     const std::string type = oracle_type(graph_, op);
     if (type.empty()) continue;
     ASSERT_LT(row, oracle_["layers"].size());
-    const Json& layer = oracle_["layers"][row++];
+    const NamedRow layer(tables_["layer_columns"], oracle_["layers"][row++]);
     SCOPED_TRACE(op.name);
-    const auto oracle_name = layer[0].get<std::string>();
+    const auto oracle_name = layer["name"].get<std::string>();
     if (oracle_name.find('@') == std::string::npos) {
       EXPECT_EQ(op.name, oracle_name);
     } else {  // "layer1.0.relu@6": one ReLU module used several times
       EXPECT_TRUE(op.name.starts_with(oracle_name.substr(0, oracle_name.find('@'))));
     }
-    EXPECT_EQ(type, layer[1].get<std::string>());
+    EXPECT_EQ(type, layer["type"].get<std::string>());
     std::uint64_t parameters = 0;
     for (const std::uint32_t index : op.parameters) parameters += graph_.parameters[index].elements;
-    EXPECT_EQ(parameters, layer[2].get<std::uint64_t>());
-    EXPECT_EQ(forward_flops(graph_, op), layer[3].get<double>());
-    EXPECT_EQ(backward_flops(graph_, op, needs_gradient[op.inputs.front().op]), layer[4].get<double>());
-    EXPECT_EQ(op.shape().elements(), layer[7].get<std::uint64_t>());
+    EXPECT_EQ(parameters, layer["params"].get<std::uint64_t>());
+    EXPECT_EQ(forward_flops(graph_, op), layer["fwd_flops"].get<double>());
+    EXPECT_EQ(backward_flops(graph_, op, needs_gradient[op.inputs.front().op]), layer["bwd_flops"].get<double>());
+    EXPECT_EQ(op.shape().elements(), layer["out_elems"].get<std::uint64_t>());
   }
   EXPECT_EQ(row, oracle_["layers"].size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, CnnOracle,
-                         testing::Values("resnet18", "resnet50", "resnet101", "resnet152", "vgg16", "mobilenet_v2"));
+                         testing::Values("resnet18", "resnet50", "resnet101", "resnet152", "vgg16", "mobilenet_v2"),
+                         [](const auto& tested) { return tested.param; });
 
 TEST(Oracle, SmallNetworksHaveItsParametersAndShapes) {
   std::size_t networks = 0;
@@ -100,17 +125,18 @@ TEST(Oracle, SmallNetworksHaveItsParametersAndShapes) {
     const Graph graph = make_model({.name = name, .batch = oracle["batch"].get<std::uint32_t>()});
     ASSERT_EQ(graph.parameters.size(), oracle["grads"].size());
     for (std::size_t i = 0; i < graph.parameters.size(); ++i) {
-      EXPECT_EQ(graph.parameters[i].name, oracle["grads"][i][0].get<std::string>());
-      EXPECT_EQ(graph.parameters[i].shape, oracle["grads"][i][1].get<std::vector<std::uint32_t>>());
+      SCOPED_TRACE(graph.parameters[i].name);
+      EXPECT_EQ(graph.parameters[i].name, oracle["grads"][i][name_column].get<std::string>());
+      EXPECT_EQ(graph.parameters[i].shape, oracle["grads"][i][shape_column].get<std::vector<std::uint32_t>>());
     }
     for (const Json& activation : oracle.value("activations", Json::array())) {
-      auto op = activation[0].get<std::string>();
+      auto op = activation[name_column].get<std::string>();
       if (op.starts_with("block")) op += ".relu2";
       const auto found = std::ranges::find(graph.operators, op, &Operator::name);
       ASSERT_NE(found, graph.operators.end()) << op;
-      std::vector<std::uint32_t> shape{found->output.batch(), found->output.channels()};
-      if (found->output.image() > 1) shape.insert(shape.end(), {found->output.height(), found->output.width()});
-      EXPECT_EQ(shape, activation[1].get<std::vector<std::uint32_t>>()) << op;
+      std::vector<std::uint32_t> shape{found->shape().batch(), found->shape().channels()};
+      if (found->shape().image() > 1) shape.insert(shape.end(), {found->shape().height(), found->shape().width()});
+      EXPECT_EQ(shape, activation[shape_column].get<std::vector<std::uint32_t>>()) << op;
     }
   }
   EXPECT_EQ(networks, 4U);
@@ -128,7 +154,7 @@ TEST(Oracle, TotalsOfTheOtherNetworks) {
 
 TEST(Oracle, CubeKernelsDoTheMultiplyAddsOfConvolutionAndLinear) {
   const Json totals = load("resnet50_totals.json")["totals_batch32"];
-  const Step step = lower(make_model({.name = "resnet50", .batch = 32}), {.fusion = Fusion::none});
+  const Program step = lower(make_model({.name = "resnet50", .batch = 32}), {.fusion = Fusion::none});
   Flops forward = 0;
   Flops backward = 0;
   for (const Kernel& kernel : step.kernels) {
@@ -150,11 +176,13 @@ TEST_P(ProductionOrder, IsTheVendorsRecord) {
   const Json oracle = load("gradient_split.json");
   const auto [classes, fc_bias] = GetParam();
   const Graph graph = make_model({.name = "resnet50", .batch = 32, .classes = classes, .fc_bias = fc_bias});
-  const Step step = lower(graph, {});
+  const Program step = lower(graph, {});
   auto names = oracle["production_order"].get<std::vector<std::string>>();
   auto elements = oracle["elements_1000_classes"].get<std::vector<std::uint64_t>>();
-  elements[0] = classes;
-  elements[1] = std::uint64_t{classes} * 2048;
+  constexpr std::size_t fc_bias_gradient = 0;
+  constexpr std::size_t fc_weight_gradient = 1;
+  elements[fc_bias_gradient] = classes;
+  elements[fc_weight_gradient] = std::uint64_t{classes} * 2048;
   if (!fc_bias) {
     names.erase(names.begin());
     elements.erase(elements.begin());
@@ -162,10 +190,11 @@ TEST_P(ProductionOrder, IsTheVendorsRecord) {
   ASSERT_EQ(step.gradients.size(), names.size());
   std::uint32_t kernel = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
+    SCOPED_TRACE(fmt::format("gradient {}", i));
     const Gradient& gradient = step.gradients[i];
-    EXPECT_EQ(gradient.name, names[i]) << i;
-    EXPECT_EQ(gradient.elements, elements[i]) << i;
-    EXPECT_EQ(graph.parameters[gradient.parameter].name, names[i]) << i;
+    EXPECT_EQ(gradient.name, names[i]);
+    EXPECT_EQ(gradient.elements, elements[i]);
+    EXPECT_EQ(graph.parameters[gradient.parameter].name, names[i]);
     EXPECT_GE(gradient.kernel, kernel) << "gradients are finished in production order";
     kernel = gradient.kernel;
     EXPECT_THAT(step.kernels[kernel].gradients, testing::Contains(static_cast<std::uint32_t>(i)));
@@ -182,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, ProductionOrder,
 
 TEST(Oracle, BytesOfTheVendorsRecord) {
   // 161 gradients of 102,236,324 bytes in fp32 at 1001 classes, the first 4004 and the last 37,632 bytes.
-  const Step step = lower(make_model({.name = "resnet50", .batch = 32, .classes = 1001}), {});
+  const Program step = lower(make_model({.name = "resnet50", .batch = 32, .classes = 1001}), {});
   Bytes bytes = 0;
   for (const Gradient& gradient : step.gradients) bytes += gradient.elements * size_of(gradient.dtype);
   EXPECT_EQ(step.gradients.size(), 161U);

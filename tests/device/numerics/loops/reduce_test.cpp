@@ -1,5 +1,6 @@
 #include "device/numerics/loops/reduce.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -8,6 +9,7 @@
 #include <limits>
 #include <random>
 #include <span>
+#include <string>
 #include <vector>
 
 /// Reductions against element by element arithmetic in a wider type.
@@ -45,7 +47,6 @@ template <typename T>
 class ReduceIntegers : public testing::Test {};
 using Integers = testing::Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
                                 std::uint32_t, std::uint64_t>;
-TYPED_TEST_SUITE(ReduceIntegers, Integers);
 
 template <typename T>
 DataType type_of() {
@@ -54,11 +55,20 @@ DataType type_of() {
   return types[std::is_signed_v<T> ? 1 : 0][std::countr_zero(sizeof(T))];
 }
 
+struct IntegerNames {
+  template <typename T>
+  static std::string GetName(int /*number*/) {  // NOLINT(readability-identifier-naming): GoogleTest calls it
+    return std::string(name_of(type_of<T>()));
+  }
+};
+TYPED_TEST_SUITE(ReduceIntegers, Integers, IntegerNames);
+
 TYPED_TEST(ReduceIntegers, WrapAround) {
   using T = TypeParam;
   std::mt19937_64 random(1);
   for (const ReduceOp op : operators) {
     for (const std::size_t elements : {0U, 1U, 63U, 64U, 129U, 1000U}) {
+      SCOPED_TRACE(fmt::format("{} of {} elements", name_of(op), elements));
       std::vector<T> a(elements);
       std::vector<T> b(elements);
       for (T& value : a) value = static_cast<T>(random());
@@ -72,7 +82,7 @@ TYPED_TEST(ReduceIntegers, WrapAround) {
         const T expected = compares ? combine<T>(op, a[i], b[i])
                                     : static_cast<T>(combine<std::uint64_t>(op, static_cast<std::uint64_t>(a[i]),
                                                                             static_cast<std::uint64_t>(b[i])));
-        ASSERT_EQ(result[i], expected) << name_of(op);
+        ASSERT_EQ(result[i], expected) << "element " << i;
       }
     }
   }
@@ -91,6 +101,7 @@ template <typename T>
 void expect_ieee(DataType type) {
   std::mt19937_64 random(2);
   for (const ReduceOp op : operators) {
+    SCOPED_TRACE(name_of(op));
     std::vector<T> a(10007);
     std::vector<T> b(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -100,11 +111,12 @@ void expect_ieee(DataType type) {
     bool overflowed = true;
     const std::vector<T> result = reduced(type, op, a, b, &overflowed);
     EXPECT_FALSE(overflowed);
-    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(result[i], combine<T>(op, a[i], b[i])) << name_of(op);
+    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(result[i], combine<T>(op, a[i], b[i])) << "element " << i;
 
     a[10006] = std::numeric_limits<T>::max();
     b[10006] = std::numeric_limits<T>::max();
     for (const Overflow overflow : {Overflow::infinity, Overflow::saturate}) {
+      SCOPED_TRACE(overflow == Overflow::infinity ? "to infinity" : "saturated");
       const bool beyond = op == ReduceOp::sum || op == ReduceOp::prod;
       EXPECT_EQ(std::isinf(reduced(type, op, a, b, &overflowed, overflow)[10006]), beyond);
       EXPECT_EQ(overflowed, beyond);
@@ -120,16 +132,18 @@ TEST(Reduce, Fp32AndFp64AreTheProcessors) {
 TEST(Reduce, NanWinsAndEqualKeepsTheDestination) {
   const float nan = std::nanf("");
   for (const ReduceOp op : operators) {
+    SCOPED_TRACE(name_of(op));
     for (const float value : reduced<float>(DataType::fp32, op, {nan, 1, nan}, {1, nan, nan})) {
       EXPECT_TRUE(std::isnan(value));
     }
     bool overflowed = true;
     const std::vector<std::uint16_t> halves =
         reduced<std::uint16_t>(DataType::fp16, op, {0x7E00, 0x3C00}, {0x3C00, 0xFE01}, &overflowed, Overflow::saturate);
-    for (const std::uint16_t bits : halves) EXPECT_GT(bits & 0x7FFF, 0x7C00) << name_of(op);
+    for (const std::uint16_t bits : halves) EXPECT_GT(bits & 0x7FFF, 0x7C00);
     EXPECT_FALSE(overflowed);
   }
   for (const ReduceOp op : {ReduceOp::max, ReduceOp::min}) {
+    SCOPED_TRACE(name_of(op));
     const std::vector<float> zeros = reduced<float>(DataType::fp32, op, {0.0F, -0.0F}, {-0.0F, 0.0F});
     EXPECT_FALSE(std::signbit(zeros[0]));
     EXPECT_TRUE(std::signbit(zeros[1]));
@@ -140,6 +154,7 @@ TEST(Reduce, NanWinsAndEqualKeepsTheDestination) {
 /// of bf16 that are far apart, where it makes no difference); `narrow` needs it as fp32, to which it is rounded to odd,
 /// so that the second rounding sees on which side of a tie it lies.
 void expect_rounded_once(DataType type, Overflow overflow) {
+  SCOPED_TRACE(fmt::format("{}, {}", name_of(type), overflow == Overflow::infinity ? "to infinity" : "saturated"));
   std::mt19937_64 random(3);
   std::vector<std::uint16_t> a(200000);
   std::vector<std::uint16_t> b(a.size());
@@ -152,6 +167,7 @@ void expect_rounded_once(DataType type, Overflow overflow) {
   widen(type, std::as_bytes(std::span(a)).data(), x);
   widen(type, std::as_bytes(std::span(b)).data(), y);
   for (const ReduceOp op : operators) {
+    SCOPED_TRACE(name_of(op));
     bool flag = false;
     const std::vector<std::uint16_t> result = reduced(type, op, a, b, &flag, overflow);
     std::vector<float> odd(a.size());
@@ -168,10 +184,10 @@ void expect_rounded_once(DataType type, Overflow overflow) {
     EXPECT_EQ(flag, expected_flag);
     for (std::size_t i = 0; i < a.size(); ++i) {
       if (std::isnan(odd[i])) {
-        EXPECT_GT(result[i] & 0x7FFF, type == DataType::fp16 ? 0x7C00 : 0x7F80);
+        EXPECT_GT(result[i] & 0x7FFF, type == DataType::fp16 ? 0x7C00 : 0x7F80) << x[i] << " " << y[i];
         continue;
       }
-      ASSERT_EQ(result[i], expected[i]) << name_of(type) << " " << name_of(op) << " " << x[i] << " " << y[i];
+      ASSERT_EQ(result[i], expected[i]) << x[i] << " " << y[i];
     }
   }
 }

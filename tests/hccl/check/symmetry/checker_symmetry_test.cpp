@@ -137,7 +137,8 @@ TEST(CheckerSymmetry, ARankThatHasEndedInTheMiddleOfItsServer) {
     Schedule schedule = algorithm.build(operation);
     const std::optional<Rotation> rotation = Rotation::of(schedule);
     if (!rotation || rotation->period() == 1) continue;
-    ASSERT_TRUE(check(schedule, by_rotation).ok) << algorithm.name;
+    SCOPED_TRACE(algorithm.name);
+    ASSERT_TRUE(check(schedule, by_rotation).ok);
     const auto groups = static_cast<std::uint16_t>(schedule.groups.size());
     for (const Rank member : {0U, 1U}) schedule.groups.push_back(Group::ordered(rotation->period(), {member}));
     Task task;
@@ -154,7 +155,7 @@ TEST(CheckerSymmetry, ARankThatHasEndedInTheMiddleOfItsServer) {
     };
     schedule.stages.push_back(
         {"late", {alone(groups, {task}), alone(static_cast<std::uint16_t>(groups + 1), {wait, write})}});
-    ASSERT_TRUE(Rotation::of(schedule)) << algorithm.name;
+    ASSERT_TRUE(Rotation::of(schedule));
     const CheckReport report = check(schedule, by_rotation);
     ASSERT_EQ(report.levels.back().level, "L3") << text_of(report);
     EXPECT_EQ(report.levels.back().findings.at(0).kind, "after-end") << text_of(report);

@@ -1,5 +1,6 @@
 #include "device/numerics/loops/rounding.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -118,7 +119,8 @@ TEST(Rounding, NarrowsToTheNearest) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         ASSERT_TRUE(same(decode(format, result[i]), round_to(format, overflow, values[i])))
             << name_of(format.type) << " of " << std::hexfloat << values[i] << ": " << decode(format, result[i]);
-        ASSERT_TRUE(same(rounded[i], decode(format, result[i])));
+        ASSERT_TRUE(same(rounded[i], decode(format, result[i])))
+            << name_of(format.type) << " of " << std::hexfloat << values[i] << " in place: " << rounded[i];
       }
     }
   }
@@ -130,8 +132,8 @@ TEST(Rounding, BitsAreThoseOfAnyProcessor) {
   const std::vector<std::uint16_t> halves = narrowed(DataType::fp16, Overflow::infinity, values);
   const std::vector<std::uint16_t> brains = narrowed(DataType::bf16, Overflow::saturate, values);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    ASSERT_EQ(halves[i], Fp16::narrow<Overflow::infinity>(values[i]).bits);
-    ASSERT_EQ(brains[i], Bf16::narrow<Overflow::saturate>(values[i]).bits);
+    ASSERT_EQ(halves[i], Fp16::narrow<Overflow::infinity>(values[i]).bits) << values[i];
+    ASSERT_EQ(brains[i], Bf16::narrow<Overflow::saturate>(values[i]).bits) << values[i];
   }
 }
 
@@ -168,8 +170,10 @@ TEST(Rounding, FlagsWhatIsBeyondTheLargestFinite) {
     for (const DataType type : {DataType::fp16, DataType::bf16}) {
       std::vector<float> values(100, 1.0F);
       values[40] = std::nanf("1");
-      EXPECT_FALSE(flag(type, overflow, values));
+      EXPECT_FALSE(flag(type, overflow, values)) << name_of(type);
       for (const std::size_t place : {std::size_t{0}, std::size_t{63}, std::size_t{99}}) {
+        SCOPED_TRACE(fmt::format("{}, {}, value {}", name_of(type),
+                                 overflow == Overflow::infinity ? "to infinity" : "saturated", place));
         values[place] = -infinity;
         EXPECT_TRUE(flag(type, overflow, values));
         values[place] = std::numeric_limits<float>::max();

@@ -1,5 +1,6 @@
 #include "device/numerics/loops/dropout.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +29,9 @@ TEST(Dropout, KeepsTheGivenFractionAndScalesIt) {
 
 TEST(Dropout, MasksOfOtherSeedsAndOperatorsAreOthers) {
   const Dropout mask(1, 2, 0.5F);
-  for (const Dropout& other : {Dropout(2, 2, 0.5F), Dropout(1, 3, 0.5F), Dropout(2, 1, 0.5F)}) {
+  for (const auto& [seed, op] : {std::pair(2, 2), std::pair(1, 3), std::pair(2, 1)}) {
+    SCOPED_TRACE(fmt::format("seed {}, operator {}", seed, op));
+    const Dropout other(seed, op, 0.5F);
     std::size_t equal = 0;
     for (std::size_t i = 0; i < many; ++i) equal += mask.keeps(i) == other.keeps(i) ? 1 : 0;
     EXPECT_NEAR(static_cast<double>(equal), many / 2.0, 4 * std::sqrt(many / 4.0));
@@ -40,7 +43,7 @@ TEST(Dropout, DropsInfinities) {
   const Dropout dropout(1, 2, 0.5F);
   dropout.apply(values, values);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    EXPECT_EQ(values[i], dropout.keeps(i) ? std::numeric_limits<float>::infinity() : 0);
+    EXPECT_EQ(values[i], dropout.keeps(i) ? std::numeric_limits<float>::infinity() : 0) << i;
   }
 }
 

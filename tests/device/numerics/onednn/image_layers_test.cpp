@@ -6,7 +6,7 @@
 #include <string>
 
 #include "models/graph_builder.hpp"
-#include "tests/device/numerics/reference_comparison.hpp"
+#include "tests/device/numerics/onednn/reference_comparison.hpp"
 #include "tests/support/net_oracle.hpp"
 
 /// Operators on images, in all their forms, against the reference in double precision: each between a convolution,

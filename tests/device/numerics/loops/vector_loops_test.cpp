@@ -1,6 +1,7 @@
 // Vectorised loops against the same operations one element after the other: not a bit may differ, whatever instruction
 // set the processor has and wherever a buffer begins and ends.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -188,7 +189,8 @@ TEST_P(Elements, FindsEveryValueThatIsNotFinite) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Counts, Elements, testing::Values(0, 1, 3, 8, 15, 16, 31, 33, 64, 100, 2047, 4099));
+INSTANTIATE_TEST_SUITE_P(Counts, Elements, testing::Values(0, 1, 3, 8, 15, 16, 31, 33, 64, 100, 2047, 4099),
+                         [](const auto& tested) { return fmt::format("{}_elements", tested.param); });
 
 }  // namespace
 }  // namespace hcclsim::device

@@ -1,6 +1,7 @@
 // Optimizers against an independent computation (tests/data/oracle/optimizer_oracle.json: weights after five steps) and
 // against the rules written out for one element.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -189,6 +190,7 @@ TEST_P(EveryRule, DecaysNormParametersOnlyIfTold) {
   EXPECT_TRUE(same_bits(part(spared, 1), part(none, 1)));
   EXPECT_EQ(same_bits(part(all, 1), part(none, 1)), GetParam() == Optimizer::lars);
   for (const std::size_t matrix : {0, 2}) {
+    SCOPED_TRACE(fmt::format("slot {}", matrix));
     EXPECT_TRUE(same_bits(part(spared, matrix), part(all, matrix)));
     EXPECT_FALSE(same_bits(part(spared, matrix), part(none, matrix)));
   }

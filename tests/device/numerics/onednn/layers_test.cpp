@@ -9,7 +9,7 @@
 #include "base/counter_random.hpp"
 #include "device/numerics/loops/dropout.hpp"
 #include "models/graph_builder.hpp"
-#include "tests/device/numerics/reference_comparison.hpp"
+#include "tests/device/numerics/onednn/reference_comparison.hpp"
 
 /// Every kind of layer in small networks of random sizes (fixed seeds) against the reference in double precision.
 namespace hcclsim::device {

@@ -99,13 +99,15 @@ TEST(Expressions, AreWrittenAsPeopleWriteThem) {
   EXPECT_EQ(range.slot, (Linear{0, 0, 0, 1}));
   EXPECT_EQ(range.slot_stride, 1024);
   ASSERT_EQ(range.cuts.size(), 2);
-  EXPECT_EQ(range.cuts[0].index, (Linear{-1, 2, 0, 0}));
-  EXPECT_EQ(range.cuts[0].group, 1);
-  EXPECT_TRUE(range.cuts[0].ordered);
-  EXPECT_EQ(range.cuts[0].count, 2);
-  EXPECT_EQ(range.cuts[1].kind, Cut::Kind::halving);
-  EXPECT_TRUE(range.cuts[1].peer);
-  EXPECT_EQ(range.cuts[1].group, 3);
+  const Cut& slices = range.cuts.front();
+  EXPECT_EQ(slices.index, (Linear{-1, 2, 0, 0}));
+  EXPECT_EQ(slices.group, 1);
+  EXPECT_TRUE(slices.ordered);
+  EXPECT_EQ(slices.count, 2);
+  const Cut& half = range.cuts.back();
+  EXPECT_EQ(half.kind, Cut::Kind::halving);
+  EXPECT_TRUE(half.peer);
+  EXPECT_EQ(half.group, 3);
   EXPECT_EQ(text_of(range, 1), "scratch[2p-1 of 8 count 2 ordered][half r+1 of 4 peer group 3] slot q stride 1024");
 }
 
@@ -180,7 +182,7 @@ std::string file_of(const test::CollectiveAlgorithm& algorithm) {
 
 /// HCCLSIM_UPDATE_GOLDEN=1 writes the files anew; read their diff.
 TEST(ScheduleFile, GoldenSchedulesOfEightRanks) {
-  const fs::path folder = fs::path(HCCLSIM_TEST_DATA).parent_path() / "golden" / "schedules";
+  const fs::path folder = fs::path(HCCLSIM_TEST_DATA).parent_path() / "hccl/schedule/file/schedules";
   std::set<std::string> files;
   for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
     if (!algorithm.fits(8) || algorithm.name.starts_with("1 servers")) continue;
@@ -329,6 +331,7 @@ TEST(ScheduleFile, BinariesSayNothingThatIsNotRead) {
   const schedule_format::Schedule right = message_of(parse_schedule_text(exchange, "x"));
   EXPECT_EQ(binary_error(binary_with(right)), "no error");
   for (const std::uint32_t version : {0U, 2U}) {
+    SCOPED_TRACE(fmt::format("version {}", version));
     schedule_format::Schedule other = right;
     other.set_version(version);
     EXPECT_EQ(binary_error(binary_with(other)),

@@ -1,4 +1,4 @@
-#include "tests/device/numerics/reference_comparison.hpp"
+#include "tests/device/numerics/onednn/reference_comparison.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 #include "device/numerics/loops/embedding.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,6 +32,7 @@ TEST(Embedding, AddsTheGradientsOfARowThatWasReadTwice) {
 TEST(Embedding, RefusesATokenBeyondTheTable) {
   std::vector<float> out(2);
   for (const std::int32_t token : {3, -1}) {
+    SCOPED_TRACE(fmt::format("token {}", token));
     try {
       look_up(table, std::array{token}, 2, out);
       ADD_FAILURE() << "accepted";

@@ -1,5 +1,6 @@
 #include "device/numerics/loops/cross_entropy.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,6 +55,7 @@ TEST(CrossEntropy, NotANumberStaysVisible) {
 TEST(CrossEntropy, RefusesALabelThatIsNoClass) {
   const std::vector<float> logits(6);
   for (const std::int32_t label : {3, -1}) {
+    SCOPED_TRACE(fmt::format("label {}", label));
     const std::array<std::int32_t, 2> labels{0, label};
     try {
       cross_entropy(logits, labels, 0, 1, {});
@@ -79,7 +81,7 @@ TEST(CrossEntropy, WhatIsNotANumberIsSeenInTheLoss) {
   const std::vector<float> logits{0, std::nanf(""), 1};
   std::vector<float> slopes(3);
   EXPECT_TRUE(std::isnan(cross_entropy(logits, std::vector<std::int32_t>{0}, 0, 1, slopes).loss));
-  for (const float slope : slopes) EXPECT_TRUE(std::isnan(slope));
+  EXPECT_THAT(slopes, testing::Each(testing::IsNan()));
 }
 
 }  // namespace
