@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "hccl/collective/algorithm/builder.hpp"

@@ -9,7 +9,6 @@
 #include <limits>
 #include <random>
 #include <span>
-#include <string>
 #include <vector>
 
 /// Reductions against element by element arithmetic in a wider type.
@@ -47,6 +46,7 @@ template <typename T>
 class ReduceIntegers : public testing::Test {};
 using Integers = testing::Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
                                 std::uint32_t, std::uint64_t>;
+TYPED_TEST_SUITE(ReduceIntegers, Integers);
 
 template <typename T>
 DataType type_of() {
@@ -54,14 +54,6 @@ DataType type_of() {
                                     {DataType::int8, DataType::int16, DataType::int32, DataType::int64}};
   return types[std::is_signed_v<T> ? 1 : 0][std::countr_zero(sizeof(T))];
 }
-
-struct IntegerNames {
-  template <typename T>
-  static std::string GetName(int /*number*/) {  // NOLINT(readability-identifier-naming): GoogleTest calls it
-    return std::string(name_of(type_of<T>()));
-  }
-};
-TYPED_TEST_SUITE(ReduceIntegers, Integers, IntegerNames);
 
 TYPED_TEST(ReduceIntegers, WrapAround) {
   using T = TypeParam;
