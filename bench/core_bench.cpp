@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "device/program.hpp"
 #include "device/soc.hpp"
-#include "device/workload.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/parallel/split.hpp"
 #include "hccl/schedule/walk.hpp"
@@ -14,20 +14,19 @@
 namespace hcclsim {
 namespace {
 
-device::Workload resnet50() {
+models::Program resnet50() {
   std::vector<std::string> notes;
   const device::Soc soc = device::find_soc("910A", notes);
-  return device::make_workload(models::make_model({}), soc, {}, notes);
+  return device::make_program(models::make_model({}), soc, {}, notes);
 }
 
-void time_workload(benchmark::State& state) {
+void time_program(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(resnet50());
 }
-BENCHMARK(time_workload)->Unit(benchmark::kMicrosecond);
+BENCHMARK(time_program)->Unit(benchmark::kMicrosecond);
 
 void time_split_by_size(benchmark::State& state) {
-  std::vector<Bytes> sizes;
-  for (const device::TimedGradient& gradient : resnet50().gradients) sizes.push_back(gradient.elements * 4);
+  const std::vector<Bytes> sizes = resnet50().gradient_sizes();
   const std::vector<double> percentages{10, 10, 10, 10, 15, 15, 15, 15};
   for (auto _ : state) benchmark::DoNotOptimize(hccl::last_indices_by_size(percentages, sizes));
 }

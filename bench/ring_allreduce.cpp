@@ -29,7 +29,7 @@ void simulate(const std::string& platform, Bytes bytes, sim::NetworkKind kind) {
   const auto schedule = std::make_shared<const hccl::Schedule>(hccl::ring_allreduce({cluster.size(), bytes / 4}, true));
   const hccl::CommunicatorId world = runtime.create_communicator(hccl::world_communicator(cluster.size()));
   for (Rank rank = 0; rank < cluster.size(); ++rank) {
-    runtime.collective(runtime.create_stream(rank), world, schedule, "allreduce");
+    runtime.collective(runtime.create_stream(rank), world, schedule, trace.intern("allreduce"));
   }
   runtime.run();
   fmt::print("{} NPUs: {:.9f} s simulated, {} transfers\n", cluster.size(), runtime.collectives().back().last_end,

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "hccl/collective/algorithm/ring.hpp"
+#include "hccl/parallel/data_parallel.hpp"
 #include "hccl/training/numerics/trainer.hpp"
 #include "models/lowering/lower.hpp"
+#include "models/lowering/updates.hpp"
 #include "models/zoo/zoo.hpp"
 
 /// usage: bench_training_iteration PIXELS BATCH BAR_S BAR_MIB
@@ -24,16 +26,14 @@ using Clock = std::chrono::steady_clock;
 constexpr Rank npus = 8;
 constexpr int iterations = 8;
 
-hccl::TrainerOptions training(const models::Graph& graph, const std::vector<std::uint32_t>& order) {
-  hccl::TrainerOptions options{.npus = npus, .learning_rate = device::LearningRate(0.01)};
-  const std::vector<std::uint32_t> last_indices{107, static_cast<std::uint32_t>(order.size() - 1)};
-  options.segments = hccl::segments_from_last_indices(last_indices);
-  for (const hccl::Segment& segment : options.segments) {
-    hccl::Operation spec{.ranks = npus};
-    for (std::uint32_t g = segment.first; g <= segment.last; ++g) spec.elements += graph.parameters[order[g]].elements;
-    options.schedules.push_back(std::make_shared<hccl::Schedule>(hccl::ring_allreduce(spec, true)));
-  }
-  return options;
+hccl::Plan plan_of(const models::Graph& graph) {
+  auto program = std::make_shared<models::Program>(lower(graph, {.amp = models::Amp::o0}));
+  models::add_updates(*program, {.amp = models::Amp::o0});
+  const std::vector<std::uint32_t> last_indices{107, static_cast<std::uint32_t>(program->gradients.size() - 1)};
+  return hccl::data_parallel_plan(program, {.ranks = npus, .segments = hccl::segments_from_last_indices(last_indices)},
+                                  [](const hccl::Communicator&, const hccl::Operation& operation) {
+                                    return std::make_shared<hccl::Schedule>(hccl::ring_allreduce(operation, true));
+                                  });
 }
 
 }  // namespace
@@ -46,10 +46,8 @@ int main(int argc, char** argv) {
   const auto pixels = static_cast<std::uint32_t>(std::atoi(argv[1]));
   const auto batch = static_cast<std::uint32_t>(std::atoi(argv[2]));
   models::Graph graph = models::make_model({.name = "resnet50", .batch = batch, .input = pixels});
-  std::vector<std::uint32_t> order;
-  for (const models::Gradient& gradient : lower(graph, {}).gradients) order.push_back(gradient.parameter);
-  const hccl::TrainerOptions options = training(graph, order);
-  hccl::Trainer trainer(std::move(graph), order, options);
+  const hccl::Plan plan = plan_of(graph);
+  hccl::Trainer trainer(std::move(graph), plan, {.learning_rate = device::LearningRate(0.01)});
 
   std::vector<double> times;
   for (int i = 0; i < iterations; ++i) {

@@ -5,6 +5,7 @@
 
 #include "base/child_process.hpp"
 #include "study/platform.hpp"
+#include "study/shipped_platforms.hpp"
 
 namespace hcclsim::study {
 
@@ -18,8 +19,9 @@ auto in_own_process(const Work& work) {
 /// LoadedPlatform: what the codec takes. `obeyed` as LoadedPlatform takes it. Throws what loading and `work` throw.
 template <typename Work>
 auto on_platform(const PlatformSpec& spec, std::span<const std::string_view> obeyed, const Work& work) {
+  const std::string file = find_platform(spec.file);
   return in_own_process([&] {
-    sim::Cluster cluster(spec.file, spec.edits);
+    sim::Cluster cluster(file, spec.edits);
     LoadedPlatform platform(spec.rank_table, spec.hccl_settings, obeyed, cluster);
     return work(platform);
   });

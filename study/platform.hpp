@@ -27,7 +27,7 @@ struct RankTableChoice {
 };
 
 struct PlatformSpec {
-  std::string file{};
+  std::string file{};  ///< or the name of a shipped one
   RankTableChoice rank_table{};
   std::vector<hccl::HcclSetting> hccl_settings{};  ///< of environment and options
   std::vector<sim::PlatformEdit> edits{};          ///< of what the file says

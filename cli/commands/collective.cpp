@@ -8,9 +8,9 @@
 #include "cli/html/collective_page.hpp"
 #include "cli/options/collective_options.hpp"
 #include "cli/options/parse/command.hpp"
-#include "cli/options/platform_path.hpp"
 #include "cli/print/collective_report.hpp"
 #include "cli/print/output.hpp"
+#include "study/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -21,7 +21,7 @@ constexpr const char* collective_examples =
     "  hcclsim collective alltoall -b 1M -e 1G -f 4 --platform atlas800t-a2 --extended --plot alltoall.svg";
 
 void run(const CollectiveOptions& command, study::MeasureSpec spec) {
-  spec.platform.file = find_platform(command.platform);
+  spec.platform.file = study::find_platform(command.platform);
   std::optional<OutputFile> plot;  // opened before the measurement, which may take long
   if (!command.plot.empty()) plot.emplace(command.plot);
   std::optional<OutputFile> html;

@@ -12,21 +12,21 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/platform_path.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/platform_report.hpp"
 #include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
 #include "sim/platform/check.hpp"
 #include "sim/platform/generate.hpp"
+#include "study/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
 void list_platforms() {
   Table table("<platform|<holds");
-  for (const std::string& name : shipped_platforms()) {
-    table.add_row({name, study::platform_title(platform_folder() + "/" + name + ".xml")});
+  for (const std::string& name : study::shipped_platforms()) {
+    table.add_row({name, study::platform_title(study::platform_folder() + "/" + name + ".xml")});
   }
   print(table.to_string());
 }
@@ -47,7 +47,7 @@ std::pair<Rank, Rank> parse_route(const std::string& text) {
 }
 
 void show(const ShowPlatform& options) {
-  const std::string path = find_platform(options.file);
+  const std::string path = study::find_platform(options.file);
   std::optional<std::pair<Rank, Rank>> route;
   if (!options.route.empty()) route = parse_route(options.route);
   const study::PlatformSummary platform = study::summarize_platform(path, route);
@@ -55,7 +55,7 @@ void show(const ShowPlatform& options) {
 }
 
 void check(const std::string& file) {
-  const std::string path = find_platform(file);
+  const std::string path = study::find_platform(file);
   const std::vector<sim::PlatformProblem> problems = sim::check_platform(path);
   std::size_t fatal = 0;
   for (const sim::PlatformProblem& problem : problems) {

@@ -9,11 +9,11 @@
 
 #include "base/error.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/platform_path.hpp"
 #include "cli/print/output.hpp"
 #include "hccl/comm/rank_table.hpp"
 #include "sim/platform/generate.hpp"
 #include "study/rank_tables.hpp"
+#include "study/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -79,7 +79,7 @@ struct CheckOptions {
 };
 
 void check(const CheckOptions& options) {
-  const std::string platform = options.platform.empty() ? "" : find_platform(options.platform);
+  const std::string platform = options.platform.empty() ? "" : study::find_platform(options.platform);
   const hccl::CheckedRankTable checked = hccl::check_rank_table(options.file);
   report(checked.problems, options.file);
   if (!platform.empty()) report(study::find_on_platform(checked.table, platform), options.file);
@@ -94,7 +94,7 @@ struct GenerateRankTable {
 };
 
 void generate(const GenerateRankTable& options) {
-  write_output(options.output, study::rank_table_of_platform(find_platform(options.platform), options.npus));
+  write_output(options.output, study::rank_table_of_platform(study::find_platform(options.platform), options.npus));
 }
 
 }  // namespace

@@ -206,7 +206,7 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
     try {
       finish_run_options(command, *options);
       check_baseline_options(command, *regression);
-      options->spec.platform.file = find_platform(options->platform);
+      options->spec.platform.file = options->platform;
       if (options->numerics.enabled) session.emplace();
       study::on_experiment(options->spec, [&](study::Experiment& experiment) {
         run_and_print(*options, *regression, experiment, session.has_value() ? &*session : nullptr);

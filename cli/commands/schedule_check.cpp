@@ -34,11 +34,7 @@ std::uint64_t parse_signature(std::string_view text) {
 void check(const CheckCommand& command) {
   study::CheckSpec spec = command.spec;
   spec.last_level = static_cast<std::uint32_t>(command.levels.back() - '0');
-  if (command.platform.empty()) {
-    spec.platform.hccl_settings = command.hccl_settings;
-  } else {
-    spec.platform = command.platform_spec();
-  }
+  spec.platform = {command.platform, command.rank_table, command.hccl_settings, {}};
   const study::ScheduleCheck result = study::check_schedule(spec);
   print(command.format == "json" ? check_json(result) : check_text(result));
   if (!result.report.ok) throw Error(ErrorCode::check_failed, "schedule", spec.file + " is refused");

@@ -19,11 +19,7 @@ struct DiffCommand : PlatformChoice {  // without a platform times are not compa
 
 void diff(const DiffCommand& command) {
   study::CompareSpec spec = command.spec;
-  if (command.platform.empty()) {
-    spec.platform.hccl_settings = command.hccl_settings;
-  } else {
-    spec.platform = command.platform_spec();
-  }
+  spec.platform = {command.platform, command.rank_table, command.hccl_settings, {}};
   const study::ScheduleComparison comparison = study::compare_schedules(spec);
   print(command.format == "json" ? comparison_json(comparison, spec) : comparison_text(comparison, spec));
   if (comparison.equal()) return;

@@ -95,32 +95,6 @@ std::string task_table(const hccl::Schedule& schedule, Rank rank) {
   return fmt::format("{}; rank {}:\n", headline(schedule), rank) + table.to_string();
 }
 
-/// What a rank does, in numbers.
-struct Totals {
-  std::uint64_t tasks = 0;
-  std::uint64_t transfers = 0;
-  Bytes written = 0;  // to others
-  Bytes read = 0;     // from others
-  Bytes reduced = 0;  // in its own memory
-  Bytes copied = 0;
-};
-
-Totals totals_of(const hccl::Schedule& schedule, Rank rank) {
-  Totals totals;
-  for_each_task(schedule, rank, [&](std::uint32_t, const hccl::QueueWalk& walk) {
-    const hccl::Task& task = *walk.task();
-    ++totals.tasks;
-    if (notifies(task)) return;
-    const Bytes bytes = walk.bytes(schedule, rank);
-    if (is_transfer(task.kind) && bytes > 0) ++totals.transfers;
-    Bytes& sum = is_transfer(task.kind)                ? (reads(task.kind) ? totals.read : totals.written)
-                 : task.kind == hccl::TaskKind::reduce ? totals.reduced
-                                                       : totals.copied;
-    sum += bytes;
-  });
-  return totals;
-}
-
 std::string summary(const hccl::Schedule& schedule) {
   std::string text = headline(schedule) + '\n';
   text += fmt::format("  {} stage{}, {} queue{}, {} notifies, scratch {} bytes, CCL buffer {} bytes",
@@ -133,7 +107,7 @@ std::string summary(const hccl::Schedule& schedule) {
   Table table("rank|tasks|transfers|written|read|reduced|copied");
   const Rank rows = std::min(schedule.ranks, most_summary_rows);
   for (Rank rank = 0; rank < rows; ++rank) {
-    const Totals totals = totals_of(schedule, rank);
+    const study::RankTotals totals = study::totals_of(schedule, rank);
     table.add_row({std::to_string(rank), with_thousands(totals.tasks), with_thousands(totals.transfers),
                    with_thousands(totals.written), with_thousands(totals.read), with_thousands(totals.reduced),
                    with_thousands(totals.copied)});

@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/platform_path.hpp"
 #include "cli/options/point_command.hpp"
 #include "cli/print/output.hpp"
 #include "cli/terminal/interruption.hpp"
@@ -78,7 +77,7 @@ void run(SweepRunCommand command) {
 }  // namespace
 
 std::vector<study::Point> GridArguments::points() const {
-  return study::points_of(read_grid(command, parsed->rest(), config), find_platform);
+  return study::points_of(read_grid(command, parsed->rest(), config));
 }
 
 void print_report(const study::SweepReport& report) {

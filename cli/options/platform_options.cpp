@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "cli/options/parse/command.hpp"
-#include "cli/options/platform_path.hpp"
+#include "study/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 
@@ -28,7 +28,7 @@ void finish_rank_table_option(const OptionOrigins& origins, std::initializer_lis
 }
 
 study::PlatformSpec PlatformChoice::platform_spec() const {
-  return {find_platform(platform), rank_table, hccl_settings};
+  return {study::find_platform(platform), rank_table, hccl_settings};
 }
 
 void add_platform_options(Command& command, const std::string& description, PlatformChoice& choice) {

@@ -1,21 +1,9 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include "study/shipped_platforms.hpp"
 
-/// Where platform files are found. The shipped ones lie in the folder that the environment variable HCCLSIM_PLATFORMS
-/// names, else in the source tree the command was built from, else beside the installed command
-/// (<prefix>/share/hcclsim/platforms).
 namespace hcclsim::cli {
 
-/// The folder of the shipped files; throws Error(bad_input, "platform") if there is none.
-[[nodiscard]] std::string platform_folder();
-
-/// Names of the shipped files without ".xml", sorted.
-[[nodiscard]] std::vector<std::string> shipped_platforms();
-
-/// The file that `platform` means: the path itself if it exists, else the shipped file of that name, with or without
-/// ".xml". Throws Error(bad_input, "platform") that lists the shipped files and names the nearest.
-[[nodiscard]] std::string find_platform(const std::string& platform);
+using study::find_platform;
 
 }  // namespace hcclsim::cli

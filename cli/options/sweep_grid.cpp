@@ -15,9 +15,9 @@
 #include "base/text.hpp"
 #include "cli/commands/version.hpp"
 #include "cli/options/parse/config_file.hpp"
-#include "cli/options/platform_path.hpp"
 #include "cli/options/point_command.hpp"
 #include "sim/platform/edit.hpp"
+#include "study/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -50,7 +50,7 @@ std::vector<std::string> platforms_like(const std::string& pattern) {
   }
   ::globfree(&paths);
   if (!found.empty()) return found;
-  for (const std::string& name : shipped_platforms()) {
+  for (const std::string& name : study::shipped_platforms()) {
     if (::fnmatch(pattern.c_str(), name.c_str(), 0) == 0) found.push_back(name);
   }
   if (found.empty()) bad_input("platform", "--platform {}: no file and no shipped platform has such a name", pattern);

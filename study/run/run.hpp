@@ -26,8 +26,9 @@ struct RunWishes {
 /// what loading and `work` throw.
 template <typename Work>
 auto on_experiment(const RunSpec& spec, const Work& work) {
+  const std::string file = find_platform(spec.platform.file);
   return in_own_process([&] {
-    sim::Cluster cluster(spec.platform.file, spec.platform.edits);
+    sim::Cluster cluster(file, spec.platform.edits);
     Experiment experiment(spec, cluster);
     return work(experiment);
   });

@@ -5,6 +5,7 @@
 
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/simulate.hpp"
+#include "hccl/schedule/walk.hpp"
 #include "study/measure/names.hpp"
 #include "study/on_platform.hpp"
 
@@ -38,6 +39,22 @@ TextOnPlatform draw_schedule(const PlatformSpec& platform, const std::string& fi
     const auto result = simulate_collectives(on.cluster, on.soc, on.costs, options, calls);
     return TextOnPlatform{draw(result.trace), on.facts()};
   });
+}
+
+RankTotals totals_of(const hccl::Schedule& schedule, Rank rank) {
+  RankTotals totals;
+  for_each_task(schedule, rank, [&](std::uint32_t, const hccl::QueueWalk& walk) {
+    const hccl::Task& task = *walk.task();
+    ++totals.tasks;
+    if (task.kind == hccl::TaskKind::post || task.kind == hccl::TaskKind::wait) return;
+    const Bytes bytes = walk.bytes(schedule, rank);
+    if (is_transfer(task.kind) && bytes > 0) ++totals.transfers;
+    Bytes& sum = is_transfer(task.kind)                ? (reads(task.kind) ? totals.read : totals.written)
+                 : task.kind == hccl::TaskKind::reduce ? totals.reduced
+                                                       : totals.copied;
+    sum += bytes;
+  });
+  return totals;
 }
 
 }  // namespace hcclsim::study

@@ -37,4 +37,15 @@ struct TextOnPlatform {
                                            const std::shared_ptr<const hccl::Schedule>& schedule,
                                            const std::function<std::string(const sim::Trace&)>& draw);
 
+/// What a rank does, in numbers.
+struct RankTotals {
+  std::uint64_t tasks = 0;
+  std::uint64_t transfers = 0;
+  Bytes written = 0;  ///< to others
+  Bytes read = 0;     ///< from others
+  Bytes reduced = 0;  ///< in its own memory
+  Bytes copied = 0;
+};
+[[nodiscard]] RankTotals totals_of(const hccl::Schedule& schedule, Rank rank);
+
 }  // namespace hcclsim::study

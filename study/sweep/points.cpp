@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "study/shipped_platforms.hpp"
+
 namespace hcclsim::study {
 namespace {
 
@@ -37,8 +39,7 @@ class FileHashes {
 
 }  // namespace
 
-std::vector<Point> points_of(const SweepGrid& sweep,
-                             const std::function<std::string(const std::string& name)>& find_platform) {
+std::vector<Point> points_of(const SweepGrid& sweep) {
   FileHashes hashes;
   std::map<std::string, std::string> platforms;  // as given -> path
   std::vector<Point> points;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,10 +18,8 @@ struct SweepGrid {
   std::string version{};          ///< of hcclsim
 };
 
-/// All points of the grid with their names, none twice; variables of HCCL that are set are inputs like others.
-/// `find_platform`: the path of a platform's file by its name. Throws Error(bad_input) for files that cannot be read,
-/// and what it throws.
-[[nodiscard]] std::vector<Point> points_of(const SweepGrid& sweep,
-                                           const std::function<std::string(const std::string& name)>& find_platform);
+/// All points of the grid with their names, none twice; variables of HCCL that are set are inputs like others. Throws
+/// Error(bad_input) for platforms that are not found and files that cannot be read.
+[[nodiscard]] std::vector<Point> points_of(const SweepGrid& sweep);
 
 }  // namespace hcclsim::study

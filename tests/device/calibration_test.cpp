@@ -7,9 +7,10 @@
 #include <sstream>
 
 #include "device/kernel_cost.hpp"
-#include "device/workload.hpp"
+#include "device/program.hpp"
 #include "models/zoo/zoo.hpp"
 #include "tests/device/bert_kernels.hpp"
+#include "tests/support/programs.hpp"
 
 // Solves the calibrated constants of device/soc.cpp anew from the published figures, with the kernels as they are
 // lowered today. If a change of the kernels or of the cost model moves them, these tests fail and print the new values;
@@ -33,7 +34,7 @@ Soc soc(std::string_view name) {
 
 Seconds resnet50_step(std::uint32_t batch, const Soc& chip) {
   std::vector<std::string> notes;
-  return compute_time(make_workload(models::make_model({.name = "resnet50", .batch = batch}), chip, {}, notes));
+  return test::compute_time(make_program(models::make_model({.name = "resnet50", .batch = batch}), chip, {}, notes));
 }
 
 Seconds bert_step(const Soc& chip) {

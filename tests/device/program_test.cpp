@@ -1,4 +1,4 @@
-#include "device/workload.hpp"
+#include "device/program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,16 @@
 #include "base/error.hpp"
 #include "device/kernel_cost.hpp"
 #include "models/zoo/zoo.hpp"
+#include "tests/support/programs.hpp"
 
 namespace hcclsim::device {
 namespace {
 
+using models::Phase;
+using models::Program;
+using test::compute_time;
+using test::gradient_of;
+using test::kernels_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -23,58 +29,51 @@ Soc soc_of(std::string_view name = "910A") {
   return find_soc(name, notes);
 }
 
-Workload resnet50(std::uint32_t batch, const WorkloadOptions& options = {}) {
+Program resnet50(std::uint32_t batch, const ProgramOptions& options = {}) {
   std::vector<std::string> notes;
-  return make_workload(models::make_model({.name = "resnet50", .batch = batch}), soc_of(), options, notes);
+  return make_program(models::make_model({.name = "resnet50", .batch = batch}), soc_of(), options, notes);
 }
 
-const TimedGradient& gradient_of(const Workload& step, const std::string& name) {
-  const auto found = std::ranges::find(step.gradients, name, &TimedGradient::name);
-  if (found == step.gradients.end()) throw std::runtime_error("no gradient of " + name);
-  return *found;
-}
-
-TEST(Workload, ResNet50Shape) {
-  const Workload step = resnet50(32);
+TEST(Program, ResNet50Shape) {
+  const Program step = resnet50(32);
   EXPECT_EQ(step.title, "ResNet50 v1.5");
   EXPECT_EQ(step.batch, 32U);
-  EXPECT_EQ(step.gradient_type, DataType::fp32);
+  EXPECT_EQ(step.gradient_type(), DataType::fp32);
   ASSERT_EQ(step.gradients.size(), 161U);
   EXPECT_EQ(step.gradients.front().name, "fc.bias");
   EXPECT_EQ(step.gradients.back().name, "conv1.weight");
   EXPECT_EQ(step.gradients.back().parameter, 0U);
   std::uint64_t elements = 0;
   std::uint32_t previous = 0;
-  for (const TimedGradient& gradient : step.gradients) {
+  for (const models::Gradient& gradient : step.gradients) {
     SCOPED_TRACE(gradient.name);
     elements += gradient.elements;
     ASSERT_LT(gradient.kernel, step.kernels.size());
     EXPECT_EQ(step.kernels[gradient.kernel].phase, models::Phase::backward);
     EXPECT_GE(gradient.kernel, previous);
     previous = gradient.kernel;
-    ASSERT_EQ(gradient.update.size(), 1U);
-    EXPECT_EQ(gradient.update.front().phase, models::Phase::update);
+    EXPECT_EQ(kernels_of(step, gradient.name, Phase::update).size(), 1U);
   }
   EXPECT_EQ(elements, 25557032U);
-  EXPECT_EQ(gradient_of(step, "fc.bias").update.front().name, "fc.bias:momentum");
+  EXPECT_EQ(kernels_of(step, "fc.bias", Phase::update).front().name, "fc.bias:momentum");
 }
 
-TEST(Workload, MomentumUpdateByHand) {
+TEST(Program, MomentumUpdateByHand) {
   // Five fp32 passes over the 2048000 weights of the classifier: 40.96 MB at 1.024 TB/s are 40 us.
-  const Workload step = resnet50(32);
-  const TimedGradient& classifier = gradient_of(step, "fc.weight");
+  const Program step = resnet50(32);
+  const models::Gradient& classifier = gradient_of(step, "fc.weight");
   EXPECT_EQ(classifier.elements, 2048000U);
-  EXPECT_NEAR(classifier.update.front().duration, soc_of().t0 + 40e-6, 1e-12);
+  EXPECT_NEAR(kernels_of(step, "fc.weight", Phase::update).front().duration, soc_of().t0 + 40e-6, 1e-12);
 }
 
-TEST(Workload, KernelsHaveTheTimesOfTheCostModel) {
+TEST(Program, KernelsHaveTheTimesOfTheCostModel) {
   const Soc chip = soc_of();
   const models::Graph graph = models::make_model({.name = "resnet18", .batch = 4});
-  const models::Step lowered = models::lower(graph, {.amp = models::Amp::o2, .communication = DataType::fp32});
+  const Program lowered = models::lower(graph, {.amp = models::Amp::o2, .communication = DataType::fp32});
   std::vector<std::string> notes;
-  const Workload step = make_workload(graph, chip, {}, notes);
+  const Program step = make_program(graph, chip, {}, notes);
   EXPECT_THAT(notes, IsEmpty());
-  ASSERT_EQ(step.kernels.size(), lowered.kernels.size());
+  ASSERT_EQ(step.micro_batch_kernels, lowered.kernels.size());
   Seconds total = 0;
   for (std::size_t i = 0; i < lowered.kernels.size(); ++i) {
     SCOPED_TRACE(lowered.kernels[i].name);
@@ -82,69 +81,72 @@ TEST(Workload, KernelsHaveTheTimesOfTheCostModel) {
     EXPECT_EQ(step.kernels[i].duration, kernel_time(lowered.kernels[i], chip));
     total += step.kernels[i].duration;
   }
-  for (const TimedGradient& gradient : step.gradients) total += gradient.update.front().duration;
+  for (const models::Gradient& gradient : step.gradients) {
+    total += kernels_of(step, gradient.name, Phase::update).front().duration;
+  }
   EXPECT_NEAR(compute_time(step), total, 1e-12);
 }
 
-TEST(Workload, CommunicationInFp16CastsBothWays) {
-  const Workload plain = resnet50(32);
-  const Workload step = resnet50(32, {.gradient_type = DataType::fp16});
-  EXPECT_EQ(step.gradient_type, DataType::fp16);
-  EXPECT_EQ(step.kernels.size(), plain.kernels.size() + 161);
-  EXPECT_EQ(gradient_of(step, "fc.bias").update.size(), 2U);
+TEST(Program, CommunicationInFp16CastsBothWays) {
+  const Program plain = resnet50(32);
+  const Program step = resnet50(32, {.gradient_type = DataType::fp16});
+  EXPECT_EQ(step.gradient_type(), DataType::fp16);
+  EXPECT_EQ(step.micro_batch_kernels, plain.micro_batch_kernels + 161);
+  EXPECT_EQ(kernels_of(step, "fc.bias", Phase::update).size(), 2U);
   // An fp16 buffer beside the fp32 gradients.
-  EXPECT_EQ(step.hbm.gradients, plain.hbm.gradients / 2 * 3);
+  EXPECT_EQ(hbm_account(step, 0).gradients, hbm_account(plain, 0).gradients / 2 * 3);
 }
 
-TEST(Workload, ChecksReadEveryGradientOnce) {
-  const Workload plain = resnet50(32);
-  const Workload step = resnet50(32, {.checks = {.overflow = true, .global_norm = true}});
-  const auto& checks = gradient_of(step, "fc.weight").checks;
+TEST(Program, ChecksReadEveryGradientOnce) {
+  const Program plain = resnet50(32);
+  const Program step = resnet50(32, {.checks = {.overflow = true, .global_norm = true}});
+  const auto checks = kernels_of(step, "fc.weight", Phase::check);
   ASSERT_EQ(checks.size(), 2U);
-  const TimedKernel& overflow = checks.front();
-  const TimedKernel& norm = checks.back();
+  const models::Kernel& overflow = checks.front();
+  const models::Kernel& norm = checks.back();
   EXPECT_EQ(overflow.name, "fc.weight:overflow_check");
   EXPECT_EQ(norm.name, "fc.weight:norm");
-  EXPECT_EQ(overflow.phase, models::Phase::update);
+  EXPECT_EQ(overflow.phase, Phase::check);
   // 2048000 fp32 elements and 4 bytes of result at 1.024 TB/s.
   EXPECT_NEAR(overflow.duration, soc_of().t0 + (8192000 + 4) / 1.024e12, 1e-12);
   EXPECT_NEAR(norm.duration, overflow.duration, 1e-15);
   // The factor of the clip from 161 partial sums: one cycle of the vector cores.
-  EXPECT_NEAR(step.clip_factor.value().duration, soc_of().t0 + 1e-9, 1e-15);
+  EXPECT_NEAR(kernels_of(step, "", Phase::check).front().duration, soc_of().t0 + 1e-9, 1e-15);
   EXPECT_TRUE(step.overflow_flag);
-  EXPECT_EQ(step.hbm.peak(), plain.hbm.peak() + 4 + (161 + 1) * 4);
+  EXPECT_EQ(hbm_account(step, 0).peak(), hbm_account(plain, 0).peak() + 4 + (161 + 1) * 4);
   EXPECT_GT(compute_time(step), compute_time(plain) + 322 * soc_of().t0);
 }
 
-TEST(Workload, ChecksAreOfTheTypeThatIsCommunicated) {
-  const Workload step = resnet50(32, {.gradient_type = DataType::fp16, .checks = {.overflow = true}});
-  EXPECT_NEAR(gradient_of(step, "fc.weight").checks.at(0).duration, soc_of().t0 + (4096000 + 4) / 1.024e12, 1e-12);
-  EXPECT_FALSE(step.clip_factor.has_value());
-  const Workload clipped = resnet50(32, {.checks = {.global_norm = true}});
-  EXPECT_EQ(gradient_of(clipped, "fc.bias").checks.size(), 1U);
+TEST(Program, ChecksAreOfTheTypeThatIsCommunicated) {
+  const Program step = resnet50(32, {.gradient_type = DataType::fp16, .checks = {.overflow = true}});
+  EXPECT_NEAR(kernels_of(step, "fc.weight", Phase::check).at(0).duration, soc_of().t0 + (4096000 + 4) / 1.024e12,
+              1e-12);
+  EXPECT_TRUE(kernels_of(step, "", Phase::check).empty());
+  const Program clipped = resnet50(32, {.checks = {.global_norm = true}});
+  EXPECT_EQ(kernels_of(clipped, "fc.bias", Phase::check).size(), 1U);
   EXPECT_FALSE(clipped.overflow_flag);
 }
 
-TEST(Workload, HbmByHand) {
+TEST(Program, HbmByHand) {
   // Linear 4 -> 3 with ReLU, linear 3 -> 2, batch 2, all fp32: 15 + 8 = 23 parameters.
   std::vector<std::string> notes;
-  const Workload step = make_workload(
-      models::make_model({.name = "mlp:4,3,2", .batch = 2}), soc_of(),
-      {.amp = models::Amp::o0, .optimizer = models::Optimizer::adam, .communication_buffers = 1000}, notes);
-  EXPECT_EQ(step.hbm.weights, 23U * 4);
-  EXPECT_EQ(step.hbm.gradients, 23U * 4);
-  EXPECT_EQ(step.hbm.optimizer_state, 23U * 8);
+  const Program step = make_program(models::make_model({.name = "mlp:4,3,2", .batch = 2}), soc_of(),
+                                    {.amp = models::Amp::o0, .optimizer = models::Optimizer::adam}, notes);
+  const HbmAccount hbm = hbm_account(step, 1000);
+  EXPECT_EQ(hbm.weights, 23U * 4);
+  EXPECT_EQ(hbm.gradients, 23U * 4);
+  EXPECT_EQ(hbm.optimizer_state, 23U * 8);
   // The peak is in the loss: input 2·4, hidden 2·3, logits 2·2 and their gradient 2·2, and 6 bits of ReLU mask.
-  EXPECT_EQ(step.hbm.activations, (8U + 6 + 4 + 4) * 4 + 1);
-  EXPECT_EQ(step.hbm.communication, 1000U);
-  EXPECT_EQ(step.hbm.peak(), 92U + 92 + 184 + 89 + 1000);
+  EXPECT_EQ(hbm.activations, (8U + 6 + 4 + 4) * 4 + 1);
+  EXPECT_EQ(hbm.communication, 1000U);
+  EXPECT_EQ(hbm.peak(), 92U + 92 + 184 + 89 + 1000);
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_THAT(notes.front(), AllOf(HasSubstr("Ascend910A"), HasSubstr("no fp32 cube")));
 }
 
-TEST(Workload, HbmOfResNet50) {
-  const HbmAccount small = resnet50(32).hbm;
-  const HbmAccount large = resnet50(256).hbm;
+TEST(Program, HbmOfResNet50) {
+  const HbmAccount small = hbm_account(resnet50(32), 0);
+  const HbmAccount large = hbm_account(resnet50(256), 0);
   // fp32 masters of all, fp16 casts of all but 53120 batch norm parameters and the bias of the classifier.
   EXPECT_EQ(small.weights, 25557032U * 4 + (25557032U - 53120 - 1000) * 2);
   EXPECT_EQ(small.gradients, 25557032U * 4);
@@ -157,7 +159,7 @@ TEST(Workload, HbmOfResNet50) {
   EXPECT_EQ(check_hbm(large, soc_of(), HbmCheck::error), "");
 }
 
-TEST(Workload, HbmExceeded) {
+TEST(Program, HbmExceeded) {
   const HbmAccount account{.weights = Bytes{3} << 30,
                            .gradients = Bytes{4} << 30,
                            .optimizer_state = Bytes{5} << 30,
@@ -180,12 +182,12 @@ TEST(Workload, HbmExceeded) {
   EXPECT_EQ(check_hbm(account, chip, HbmCheck::error), "");
 }
 
-TEST(Workload, GradientTypesThatCannotBe) {
+TEST(Program, GradientTypesThatCannotBe) {
   std::vector<std::string> notes;
   const models::Graph graph = models::make_model({.name = "resnet18", .batch = 1});
-  EXPECT_THROW((void)make_workload(graph, soc_of(), {.gradient_type = DataType::int8}, notes), Error);
-  EXPECT_THROW((void)make_workload(graph, soc_of("910A"), {.gradient_type = DataType::bf16}, notes), Error);
-  EXPECT_EQ(make_workload(graph, soc_of("910B2"), {.gradient_type = DataType::bf16}, notes).gradient_type,
+  EXPECT_THROW((void)make_program(graph, soc_of(), {.gradient_type = DataType::int8}, notes), Error);
+  EXPECT_THROW((void)make_program(graph, soc_of("910A"), {.gradient_type = DataType::bf16}, notes), Error);
+  EXPECT_EQ(make_program(graph, soc_of("910B2"), {.gradient_type = DataType::bf16}, notes).gradient_type(),
             DataType::bf16);
 }
 
@@ -198,53 +200,53 @@ models::GradientProfile profile() {
   return measured;
 }
 
-TEST(Workload, FromAProfile) {
+TEST(Program, FromAProfile) {
   std::vector<std::string> notes;
-  const Workload step = make_workload(profile(), soc_of(), {}, notes);
+  const Program step = make_program(profile(), soc_of(), {}, notes);
   EXPECT_EQ(step.title, "measured.csv");
-  ASSERT_EQ(step.kernels.size(), 2U);
+  ASSERT_EQ(step.micro_batch_kernels, 2U);
   EXPECT_EQ(step.kernels.front().duration, 0.010);
-  EXPECT_NEAR(step.kernels.back().duration, 0.015, 1e-15);
+  EXPECT_NEAR(step.micro_batch().back().duration, 0.015, 1e-15);
   ASSERT_EQ(step.gradients.size(), 3U);
   EXPECT_EQ(gradient_of(step, "c").kernel, 0U);
   EXPECT_EQ(gradient_of(step, "b").kernel, 0U);
-  const TimedGradient& last = gradient_of(step, "a");
+  const models::Gradient& last = gradient_of(step, "a");
   EXPECT_EQ(last.kernel, 1U);
   EXPECT_EQ(last.parameter, 0U);
   EXPECT_EQ(last.elements, 10000U);
   // 40000 bytes five times over 1.024 TB/s.
-  EXPECT_NEAR(last.update.front().duration, soc_of().t0 + 200000 / 1.024e12, 1e-15);
-  EXPECT_EQ(step.hbm.weights, 44400U);
-  EXPECT_EQ(step.hbm.gradients, 44400U);
-  EXPECT_EQ(step.hbm.optimizer_state, 44400U);
-  EXPECT_EQ(step.hbm.activations, 0U);
+  EXPECT_NEAR(kernels_of(step, "a", Phase::update).front().duration, soc_of().t0 + 200000 / 1.024e12, 1e-15);
+  EXPECT_EQ(hbm_account(step, 0).weights, 44400U);
+  EXPECT_EQ(hbm_account(step, 0).gradients, 44400U);
+  EXPECT_EQ(hbm_account(step, 0).optimizer_state, 44400U);
+  EXPECT_EQ(hbm_account(step, 0).activations, 0U);
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_THAT(notes.front(), AllOf(HasSubstr("measured.csv"), HasSubstr("activations")));
 }
 
-TEST(Workload, FromAProfileInFp16) {
+TEST(Program, FromAProfileInFp16) {
   std::vector<std::string> notes;
-  const Workload step = make_workload(profile(), soc_of(), {.gradient_type = DataType::fp16}, notes);
+  const Program step = make_program(profile(), soc_of(), {.gradient_type = DataType::fp16}, notes);
   EXPECT_EQ(gradient_of(step, "a").elements, 20000U);
-  EXPECT_EQ(step.hbm.weights, 88800U);                  // fp32 masters
-  EXPECT_EQ(step.hbm.gradients, 44400U);                // as communicated
-  EXPECT_EQ(gradient_of(step, "a").update.size(), 2U);  // cast and momentum
+  EXPECT_EQ(hbm_account(step, 0).weights, 88800U);             // fp32 masters
+  EXPECT_EQ(hbm_account(step, 0).gradients, 44400U);           // as communicated
+  EXPECT_EQ(kernels_of(step, "a", Phase::update).size(), 2U);  // cast and momentum
 }
 
-TEST(Workload, ProfileWithOddSizes) {
+TEST(Program, ProfileWithOddSizes) {
   models::GradientProfile odd = profile();
   models::ProfiledGradient& b = odd.gradients.at(1);
   ASSERT_EQ(b.name, "b");
   b.bytes = 4002;
   std::vector<std::string> notes;
   try {
-    (void)make_workload(odd, soc_of(), {}, notes);
+    (void)make_program(odd, soc_of(), {}, notes);
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_input);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("b has"), HasSubstr("4002"), HasSubstr("fp32")));
   }
-  const Workload in_fp16 = make_workload(odd, soc_of(), {.gradient_type = DataType::fp16}, notes);
+  const Program in_fp16 = make_program(odd, soc_of(), {.gradient_type = DataType::fp16}, notes);
   EXPECT_EQ(gradient_of(in_fp16, "b").elements, 2001U);
 }
 

@@ -276,27 +276,27 @@ void attention_backward(const ReferencePass& pass, const Operator& op, const Ten
 void loss_forward(const ReferencePass& pass, const Operator& op, Tensor& out) {
   const Shape& logits = pass.graph.input_of(op);
   const double smoothing = pass.options.label_smoothing;
-  for (std::size_t row = 0; row < logits.batch; ++row) {
-    const double* values = &pass.input(op)[row * logits.channels];
-    const Tensor probabilities = reference_softmax(values, logits.channels);
+  for (std::size_t row = 0; row < logits.batch(); ++row) {
+    const double* values = &pass.input(op)[row * logits.channels()];
+    const Tensor probabilities = reference_softmax(values, logits.channels());
     const auto label = static_cast<std::size_t>(pass.batch.labels[row]);
-    for (std::size_t c = 0; c < logits.channels; ++c) {
-      const double target = smoothing / logits.channels + (c == label ? 1 - smoothing : 0);
-      out[0] -= target * std::log(probabilities[c]) / logits.batch;
+    for (std::size_t c = 0; c < logits.channels(); ++c) {
+      const double target = smoothing / logits.channels() + (c == label ? 1 - smoothing : 0);
+      out[0] -= target * std::log(probabilities[c]) / logits.batch();
     }
-    if (std::max_element(values, values + logits.channels) == values + label) ++pass.step.correct;
+    if (std::max_element(values, values + logits.channels()) == values + label) ++pass.step.correct;
   }
 }
 
 void loss_backward(const ReferencePass& pass, const Operator& op, const Tensor& slope) {
   const Shape& logits = pass.graph.input_of(op);
   const double smoothing = pass.options.label_smoothing;
-  for (std::size_t row = 0; row < logits.batch; ++row) {
-    const Tensor probabilities = reference_softmax(&pass.input(op)[row * logits.channels], logits.channels);
+  for (std::size_t row = 0; row < logits.batch(); ++row) {
+    const Tensor probabilities = reference_softmax(&pass.input(op)[row * logits.channels()], logits.channels());
     const auto label = static_cast<std::size_t>(pass.batch.labels[row]);
-    for (std::size_t c = 0; c < logits.channels; ++c) {
-      const double target = smoothing / logits.channels + (c == label ? 1 - smoothing : 0);
-      pass.input_slope(op)[row * logits.channels + c] += slope[0] * (probabilities[c] - target) / logits.batch;
+    for (std::size_t c = 0; c < logits.channels(); ++c) {
+      const double target = smoothing / logits.channels() + (c == label ? 1 - smoothing : 0);
+      pass.input_slope(op)[row * logits.channels() + c] += slope[0] * (probabilities[c] - target) / logits.batch();
     }
   }
 }

@@ -4,6 +4,8 @@
 #include <map>
 #include <numbers>
 #include <set>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "tests/support/reference_layers.hpp"
@@ -88,6 +90,8 @@ void forward(const ReferencePass& pass, OperatorId id) {
       return attention_forward(pass, op, out);
     case OperatorKind::loss:
       return loss_forward(pass, op, out);
+    default:
+      throw std::invalid_argument("the reference computes no operators of kind " + std::string(name_of(op.kind)));
   }
 }
 
@@ -130,6 +134,8 @@ void backward(const ReferencePass& pass, OperatorId id) {
       return attention_backward(pass, op, slope);
     case OperatorKind::loss:
       return loss_backward(pass, op, slope);
+    default:
+      throw std::invalid_argument("the reference computes no operators of kind " + std::string(name_of(op.kind)));
   }
 }
 

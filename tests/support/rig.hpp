@@ -26,7 +26,7 @@ class Rig {
   double time_of(std::shared_ptr<const hccl::Schedule> schedule) {
     const hccl::CommunicatorId world = runtime.create_communicator(hccl::world_communicator(schedule->ranks));
     for (Rank rank = 0; rank < schedule->ranks; ++rank) {
-      runtime.collective(runtime.create_stream(rank), world, schedule, "collective");
+      runtime.collective(runtime.create_stream(rank), world, schedule, trace.intern("collective"));
     }
     runtime.run();
     return runtime.collectives().back().last_end;

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstring>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -39,33 +37,10 @@ struct TestPlatform {
 /// The same for any text.
 [[nodiscard]] std::string write_temporary(const std::string& name, const std::string& text);
 
-/// Runs a simulation in a child and returns its list of numbers, or of structs of figures.
+/// Runs a simulation in a child and returns its figures.
 template <typename Simulation>
 [[nodiscard]] auto in_child(const Simulation& simulation) {
-  using List = std::invoke_result_t<const Simulation&>;
-  using Figures = typename List::value_type;
-  static_assert(std::is_trivially_copyable_v<Figures>, "a child returns bytes");
-  const std::string bytes = run_in_child([&] {
-    const List list = simulation();
-    return std::string(reinterpret_cast<const char*>(list.data()), list.size() * sizeof(Figures));
-  });
-  List list(bytes.size() / sizeof(Figures));
-  if (!list.empty()) std::memcpy(list.data(), bytes.data(), bytes.size());
-  return list;
-}
-
-/// The same for one figure, or one struct of figures.
-template <typename Simulation>
-[[nodiscard]] auto figures_in_child(const Simulation& simulation) {
-  using Figures = std::invoke_result_t<const Simulation&>;
-  static_assert(std::is_trivially_copyable_v<Figures>, "a child returns bytes");
-  const std::string bytes = run_in_child([&] {
-    const Figures figures = simulation();
-    return std::string(reinterpret_cast<const char*>(&figures), sizeof(figures));
-  });
-  Figures figures{};
-  std::memcpy(&figures, bytes.data(), sizeof(figures));
-  return figures;
+  return run_in_child(simulation);
 }
 
 }  // namespace hcclsim::test

@@ -1,7 +1,9 @@
 #include "tests/support/training.hpp"
 
 #include "hccl/collective/algorithm/ring.hpp"
+#include "hccl/parallel/data_parallel.hpp"
 #include "models/lowering/lower.hpp"
+#include "models/lowering/updates.hpp"
 #include "models/zoo/zoo.hpp"
 
 namespace hcclsim::test {
@@ -25,21 +27,26 @@ std::vector<std::uint32_t> production_order(const models::Graph& graph) {
   return order;
 }
 
+hccl::Plan plan_of(const models::Graph& graph, const TrainingSetup& setup) {
+  auto program = std::make_shared<models::Program>(lower(graph, {}));
+  for (models::Gradient& gradient : program->gradients) gradient.dtype = setup.wire;
+  models::add_updates(*program, {.amp = models::Amp::o0,
+                                 .checks = {.overflow = setup.options.loss_scale.checks_overflow(),
+                                            .global_norm = setup.options.clip_norm.has_value()}});
+  std::vector<std::uint32_t> last_indices = setup.last_indices;
+  last_indices.push_back(static_cast<std::uint32_t>(program->gradients.size() - 1));
+  const auto build = [&](const hccl::Communicator&, const hccl::Operation& operation) {
+    const bool ring = !setup.build || operation.elements == 1;
+    return std::make_shared<hccl::Schedule>(ring ? hccl::ring_allreduce(operation, true) : setup.build(operation));
+  };
+  return hccl::data_parallel_plan(
+      program, {.ranks = setup.npus, .segments = hccl::segments_from_last_indices(last_indices)}, build);
+}
+
 std::unique_ptr<hccl::Trainer> make_trainer(const TrainingSetup& setup) {
   models::Graph graph = models::make_model({.name = setup.model, .batch = setup.batch, .input = setup.input});
-  const std::vector<std::uint32_t> order = production_order(graph);
-  hccl::TrainerOptions options = setup.options;
-  options.npus = setup.npus;
-  std::vector<std::uint32_t> last_indices = setup.last_indices;
-  last_indices.push_back(static_cast<std::uint32_t>(order.size() - 1));
-  options.segments = hccl::segments_from_last_indices(last_indices);
-  for (const hccl::Segment& segment : options.segments) {
-    hccl::Operation spec{.ranks = setup.npus, .type = setup.wire};
-    for (std::uint32_t g = segment.first; g <= segment.last; ++g) spec.elements += graph.parameters[order[g]].elements;
-    options.schedules.push_back(
-        std::make_shared<hccl::Schedule>(setup.build ? setup.build(spec) : hccl::ring_allreduce(spec, true)));
-  }
-  return std::make_unique<hccl::Trainer>(std::move(graph), order, std::move(options));
+  const hccl::Plan plan = plan_of(graph, setup);
+  return std::make_unique<hccl::Trainer>(std::move(graph), plan, setup.options);
 }
 
 std::vector<std::vector<float>> weights_of(const hccl::Trainer& trainer, Rank rank) {

@@ -21,8 +21,12 @@ struct TrainingSetup {
   std::function<hccl::Schedule(const hccl::Operation&)> build{};  ///< unset: ring
   DataType wire = DataType::fp32;
   std::vector<std::uint32_t> last_indices{};  ///< of the segments but the last one
-  hccl::TrainerOptions options{};             ///< NPUs, segments and schedules are filled in
+  hccl::TrainerOptions options{};
 };
+
+/// The Plan of data parallelism of a network whose reductions are built as the setup says. A dynamic loss scale and a
+/// clip norm put their checks into it.
+[[nodiscard]] hccl::Plan plan_of(const models::Graph& graph, const TrainingSetup& setup);
 
 /// Parameters of a graph in the order in which the backward pass finishes their gradients.
 [[nodiscard]] std::vector<std::uint32_t> production_order(const models::Graph& graph);

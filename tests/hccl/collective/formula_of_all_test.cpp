@@ -68,7 +68,7 @@ TEST(FormulaOfAll, SimulatedTimeIsTheFormulaWhereNoLinkIsShared) {
           Collective::reduce, Collective::scatter, Collective::gather, Collective::alltoall, Collective::send_recv}) {
       for (const Algorithm algorithm : algorithms_of(collective)) {
         for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod}) {
-          const auto times = test::figures_in_child([&] { return times_of(path, collective, algorithm, op); });
+          const auto times = test::in_child([&] { return times_of(path, collective, algorithm, op); });
           if (!times.has_value()) continue;
           ++compared;
           const double expected = times->formula - early_posts(collective, algorithm, ranks) * test::record;
@@ -145,8 +145,7 @@ TEST(FormulaOfWindows, SimulatedTimeIsTheFormulaOfAllWindowsAndTheirCopies) {
             Algorithm::halving_doubling, Algorithm::nhr, Algorithm::nb, Algorithm::pairwise}) {
         if (!has_algorithm(collective, algorithm)) continue;
         for (const std::uint64_t quarters : {1U, 8U, 13U}) {
-          const auto times =
-              test::figures_in_child([&] { return times_in_windows(path, collective, algorithm, quarters); });
+          const auto times = test::in_child([&] { return times_in_windows(path, collective, algorithm, quarters); });
           if (!times.has_value()) continue;
           ++compared;
           EXPECT_NEAR(times->simulated / (times->formula + times->copies), 1, 1e-9)

@@ -121,7 +121,7 @@ TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
         Operation spec{.ranks = ranks, .elements = bytes / 4, .collective = formula.collective};
         spec.elements /= spec.blocks();
         const auto schedule = std::make_shared<const Schedule>(formula.build(spec, inlined));
-        const auto times = test::figures_in_child([&, kind = network]() -> test::FormulaTimes {
+        const auto times = test::in_child([&, kind = network]() -> test::FormulaTimes {
           test::Rig rig(path, kind);
           const Seconds predicted = test::formula_time_of(*schedule, rig, inlined ? ReduceOp::sum : ReduceOp::prod);
           return {.simulated = rig.time_of(schedule), .formula = predicted};
@@ -137,7 +137,7 @@ TEST_P(Formulas, SimulatedTimeIsThePublishedFormula) {
 }
 
 double time_of(const std::string& platform, const Schedule& schedule) {
-  return test::figures_in_child([&] {
+  return test::in_child([&] {
     test::Rig rig(platform, sim::NetworkKind::fluid);
     return rig.time_of(std::make_shared<const Schedule>(schedule));
   });

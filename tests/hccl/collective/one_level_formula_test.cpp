@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Collective, OneLevelFormulas,
                          });
 
 Seconds time_of(const std::shared_ptr<const Schedule>& schedule, const std::string& path, sim::NetworkKind network) {
-  return test::figures_in_child([&] { return test::Rig(path, network).time_of(schedule); });
+  return test::in_child([&] { return test::Rig(path, network).time_of(schedule); });
 }
 
 TEST_P(OneLevelFormulas, SimulatedTimeIsThatOfTheSteps) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <string>
@@ -16,7 +17,9 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "hccl/training/step_view.hpp"
 #include "hccl/training/training.hpp"
+#include "tests/support/programs.hpp"
 #include "tests/support/simulation.hpp"
 
 namespace hcclsim::hccl {
@@ -223,33 +226,31 @@ struct Ends {
 
 /// In the order of the table if there is one.
 Ends ends(const test::TestPlatform& platform, const RankTable* table, Algorithm algorithm, Rank npus, Rank rank = 0) {
-  return test::figures_in_child([&]() -> Ends {
+  return test::in_child([&]() -> Ends {
     sim::Cluster cluster(test::write_platform(platform));
     if (table != nullptr) place_ranks(*table, cluster);
-    device::Workload workload;
-    workload.title = "two gradients";
-    workload.batch = 1;
-    workload.kernels = {{"forward", models::Phase::forward, 1e-5},
-                        {"backward 0", models::Phase::backward, 2e-5},
-                        {"backward 1", models::Phase::backward, 3e-5}};
+    models::Program program;
+    program.title = "two gradients";
+    program.batch = 1;
+    program.kernels = {test::timed_kernel("forward", models::Phase::forward, 1e-5),
+                       test::timed_kernel("backward 0", models::Phase::backward, 2e-5),
+                       test::timed_kernel("backward 1", models::Phase::backward, 3e-5)};
+    program.micro_batch_kernels = 3;
     for (std::uint32_t g = 0; g < 2; ++g) {
-      device::TimedGradient gradient;
-      gradient.name = fmt::format("g{}", g);
-      gradient.parameter = 1 - g;
-      gradient.elements = 51200;
-      gradient.kernel = g + 1;
-      gradient.update = {{"update", models::Phase::update, 5e-6}};
-      workload.gradients.push_back(gradient);
+      program.gradients.push_back(
+          {.name = fmt::format("g{}", g), .parameter = 1 - g, .elements = 51200, .kernel = g + 1});
+      program.kernels.push_back(test::timed_kernel("update", models::Phase::update, 5e-6, g));
     }
     std::vector<std::string> notes;
     const device::Soc soc = device::find_soc(platform.soc, notes);
     const TrainingOptions options{.npus = npus, .segments = {{0, 0}, {1, 1}}, .allreduce = algorithm, .rank = rank};
-    const TrainingResult result =
-        simulate_training(cluster, workload, soc, device::read_task_costs(cluster, notes), options);
-    return {.iteration = result.iteration_end,
-            .first_allreduce = result.segments.at(0).end,
-            .second_allreduce = result.segments.at(1).end,
-            .transfers = result.transfers};
+    const TimedStep step = simulate_training(cluster, std::make_shared<models::Program>(program), soc,
+                                             device::read_task_costs(cluster, notes), options);
+    const auto view = StepView::of(step.plan, step.trace, rank);
+    return {.iteration = view.iteration_end,
+            .first_allreduce = view.segments.at(0).end,
+            .second_allreduce = view.segments.at(1).end,
+            .transfers = step.transfers};
   });
 }
 

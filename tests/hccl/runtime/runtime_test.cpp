@@ -101,7 +101,7 @@ TEST_P(RuntimeTest, ACollectiveFormsFromCallsAtDifferentDates) {
     for (const Rank rank : {0U, 1U}) {
       rig.loop.at((rank == 0 ? 2 : 7) * us, {}, [&, rank] {
         for (const std::size_t call : {0U, 1U}) {
-          rig.runtime.collective(streams[rank], world, schedule, "allreduce");
+          rig.runtime.collective(streams[rank], world, schedule, rig.trace.intern("allreduce"));
           rig.runtime.host_function(streams[rank], [&, rank, call] { seen[2 * call + rank] = rig.loop.now() / us; });
         }
       });
@@ -122,7 +122,7 @@ TEST_P(RuntimeTest, TwoCommunicatorsShareALink) {
       const CommunicatorId group = rig.runtime.create_communicator(world_communicator(2));
       for (const Rank rank : {0U, 1U}) {
         const StreamId stream = rig.runtime.create_stream(rank);
-        rig.runtime.collective(stream, group, schedule, "allreduce");
+        rig.runtime.collective(stream, group, schedule, rig.trace.intern("allreduce"));
         rig.runtime.host_function(stream, [&, number] { seen[number] = rig.loop.now() / us; });
       }
     }
@@ -138,7 +138,7 @@ TEST_P(RuntimeTest, ARankThatNeverCallsIsADeadlockWithNames) {
     (void)simulate([](test::Rig& rig) {
       const CommunicatorId world = rig.runtime.create_communicator(world_communicator(2));
       const StreamId stream = rig.runtime.create_stream(1);
-      rig.runtime.collective(stream, world, ring_of_two(), "allreduce1");
+      rig.runtime.collective(stream, world, ring_of_two(), rig.trace.intern("allreduce1"));
       rig.runtime.run();
       return std::vector<double>{};
     });
@@ -156,7 +156,7 @@ TEST_P(RuntimeTest, RanksThatCallDifferentThingsAreToldSo) {
       const CommunicatorId world = rig.runtime.create_communicator(world_communicator(2));
       for (const Rank rank : {0U, 1U}) {
         const auto schedule = std::make_shared<const Schedule>(ring_allreduce({2, 100 + rank}, true));
-        rig.runtime.collective(rig.runtime.create_stream(rank), world, schedule, "allreduce1");
+        rig.runtime.collective(rig.runtime.create_stream(rank), world, schedule, rig.trace.intern("allreduce1"));
       }
       rig.runtime.run();
       return std::vector<double>{};
@@ -172,7 +172,7 @@ TEST_P(RuntimeTest, ANonMemberMayNotCall) {
   EXPECT_THROW((void)simulate([](test::Rig& rig) {
                  const CommunicatorId alone = rig.runtime.create_communicator({"alone", {0}});
                  const auto schedule = std::make_shared<const Schedule>(ring_allreduce({1, 100}, true));
-                 rig.runtime.collective(rig.runtime.create_stream(1), alone, schedule, "allreduce");
+                 rig.runtime.collective(rig.runtime.create_stream(1), alone, schedule, rig.trace.intern("allreduce"));
                  return std::vector<double>{};
                }),
                Error);
@@ -203,7 +203,7 @@ TEST_P(RuntimeTest, CallsThatTheClusterCannotServeAreRefused) {
   EXPECT_EQ(refused([](test::Rig& rig) {
               const CommunicatorId world = rig.runtime.create_communicator(world_communicator(2));
               const auto schedule = std::make_shared<const Schedule>(ring_allreduce({3, 100}, true));
-              rig.runtime.collective(rig.runtime.create_stream(0), world, schedule, "allreduce");
+              rig.runtime.collective(rig.runtime.create_stream(0), world, schedule, rig.trace.intern("allreduce"));
             }),
             "NPU 0 calls allreduce on hccl_world_group, which has 2 ranks, with a schedule for 3");
 }
@@ -269,10 +269,10 @@ TEST_P(RuntimeTest, TheEndOfOneRankMayBringTheCallOfAnother) {
     const StreamId streams[] = {rig.runtime.create_stream(0), rig.runtime.create_stream(1)};
     const EventId sent = rig.runtime.create_event();
     // Rank 1 calls only when rank 0 has ended its part, and then at once a second time.
-    rig.runtime.collective(streams[0], world, send, "send");
+    rig.runtime.collective(streams[0], world, send, rig.trace.intern("send"));
     rig.runtime.record(streams[0], sent);
     rig.runtime.wait(streams[1], sent);
-    for (const Rank rank : {1U, 1U, 0U}) rig.runtime.collective(streams[rank], world, send, "send");
+    for (const Rank rank : {1U, 1U, 0U}) rig.runtime.collective(streams[rank], world, send, rig.trace.intern("send"));
     for (const Rank rank : {0U, 1U}) {
       rig.runtime.host_function(streams[rank], [&, rank] { seen[rank] = rig.loop.now() / us; });
     }

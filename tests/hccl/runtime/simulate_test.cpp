@@ -145,7 +145,7 @@ void expect_near(const Simulated& found, const Simulated& expected) {
 }
 
 TEST_P(SimulateTest, ACollectiveAlone) {
-  const Simulated found = test::figures_in_child([&] {
+  const Simulated found = test::in_child([&] {
     Bench bench;
     return figures_of(bench.run(options(LaunchMode::graph, 1, 0), {{"ring", small_ring_of_two()}}));
   });
@@ -163,7 +163,7 @@ TEST_P(SimulateTest, ACollectiveAlone) {
 // Calls back to back: the host issues the next one while the device works.
 TEST_P(SimulateTest, BackToBackCostsTheLargerOfDeviceAndHost) {
   const auto run = [&](LaunchMode mode, Seconds launch, std::uint32_t iterations, std::uint32_t warmups) {
-    return test::figures_in_child([&] {
+    return test::in_child([&] {
       Bench bench(2, launch);
       return figures_of(bench.run(options(mode, iterations, warmups), {{"ring", small_ring_of_two()}}));
     });
@@ -181,7 +181,7 @@ TEST_P(SimulateTest, BackToBackCostsTheLargerOfDeviceAndHost) {
 // The same without the argument that iterations are equal: two calls per iteration.
 TEST_P(SimulateTest, WhatIsSimulatedOnceEqualsAllIterations) {
   const auto run = [&](LaunchMode mode, Seconds launch) {
-    return test::figures_in_child([&] {
+    return test::in_child([&] {
       Bench bench(2, launch);
       return figures_of(bench.run(options(mode, 2, 1), {{"one", small_ring_of_two()}, {"two", small_ring_of_two()}}));
     });
@@ -204,7 +204,7 @@ TEST_P(SimulateTest, WhatIsSimulatedOnceEqualsAllIterations) {
 // nothing, keeps the iterations from being taken as equal unseen.
 TEST_P(SimulateTest, EqualIterationsAreEqualOnAServerToo) {
   const auto run = [&](Algorithm algorithm, LaunchMode launch, bool all) {
-    return test::figures_in_child([&] {
+    return test::in_child([&] {
       sim::Cluster cluster(std::string(HCCLSIM_PLATFORM_DIR) + "/atlas800-9000.xml");
       std::vector<std::string> notes;
       const device::Soc soc = device::resolve_soc(cluster, 0, notes);
@@ -233,7 +233,7 @@ TEST_P(SimulateTest, EqualIterationsAreEqualOnAServerToo) {
 // Ranks that end early begin the next iteration early: the chain becomes a pipeline with one transfer per iteration.
 TEST_P(SimulateTest, IterationsOverlapWhereRanksEndAtDifferentDates) {
   const auto run = [&](LaunchMode mode, Seconds launch) {
-    return test::figures_in_child([&] {
+    return test::in_child([&] {
       Bench bench(3, launch);
       return figures_of(bench.run(options(mode, 3, 1), {{"chain", chain(3)}}));
     });
@@ -248,7 +248,7 @@ TEST_P(SimulateTest, IterationsOverlapWhereRanksEndAtDifferentDates) {
 }
 
 TEST_P(SimulateTest, TwoAtOnceShareTheLink) {
-  const Simulated found = test::figures_in_child([&] {
+  const Simulated found = test::in_child([&] {
     Bench bench;
     return figures_of(bench.run(options(LaunchMode::graph, 1, 0),
                                 {{"one", small_ring_of_two(), {}, 0, 0}, {"two", small_ring_of_two(), {}, 0, 1}}));
@@ -259,7 +259,7 @@ TEST_P(SimulateTest, TwoAtOnceShareTheLink) {
 
 // The second one is issued 1 us after the first and both share the link for 0.048 us in each of their rounds.
 TEST_P(SimulateTest, AHostIssuesToItsStreamsInTurn) {
-  const Simulated found = test::figures_in_child([&] {
+  const Simulated found = test::in_child([&] {
     Bench bench(2, 1 * us);
     return figures_of(bench.run(options(LaunchMode::op, 1, 0),
                                 {{"one", small_ring_of_two(), {}, 0, 7}, {"two", small_ring_of_two(), {}, 0, 2}}));
@@ -268,7 +268,7 @@ TEST_P(SimulateTest, AHostIssuesToItsStreamsInTurn) {
 }
 
 TEST_P(SimulateTest, GroupsOfTheirOwnAndLaterStarts) {
-  const Simulated found = test::figures_in_child([&] {
+  const Simulated found = test::in_child([&] {
     Bench bench(4);
     return figures_of(bench.run(options(LaunchMode::graph, 1, 0), {{"one", small_ring_of_two(), {3, 1}, 0, 0},
                                                                    {"two", small_ring_of_two(), {0, 2}, 5 * us, 0}}));
@@ -286,7 +286,7 @@ TEST_P(SimulateTest, OpModeCopiesThroughTheBuffer) {
       Simulated simulated;
       double hbm_bandwidth = 0;
     };
-    const OnSoc found = test::figures_in_child([&]() -> OnSoc {
+    const OnSoc found = test::in_child([&]() -> OnSoc {
       Bench bench(2, 1 * us);
       const Operation operation{.ranks = 2, .elements = 5120};
       const auto ring = [](const Operation& window) { return ring_allreduce(window, true); };

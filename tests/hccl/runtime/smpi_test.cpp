@@ -100,7 +100,7 @@ double smpi_time(const std::string& platform_file, const std::vector<Rank>& plac
 }
 
 double our_time(const std::string& platform_file, const Schedule& schedule, sim::NetworkKind kind) {
-  return test::figures_in_child([&] {
+  return test::in_child([&] {
     test::Rig rig(platform_file, kind);
     WithHeader network(*rig.network);
     const Machine machine{rig.loop, network, rig.cluster, rig.costs, 1e12, rig.trace};
@@ -108,7 +108,7 @@ double our_time(const std::string& platform_file, const Schedule& schedule, sim:
     const CommunicatorId world = runtime.create_communicator(world_communicator(schedule.ranks));
     const auto shared = std::make_shared<const Schedule>(schedule);
     for (Rank rank = 0; rank < schedule.ranks; ++rank) {
-      runtime.collective(runtime.create_stream(rank), world, shared, "allreduce");
+      runtime.collective(runtime.create_stream(rank), world, shared, trace.intern("allreduce"));
     }
     runtime.run();
     return runtime.collectives().back().last_end;

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "hccl/training/step_view.hpp"
+#include "tests/support/programs.hpp"
 #include "tests/support/simulation.hpp"
 #include "tests/support/units.hpp"
 
@@ -20,26 +23,36 @@
 namespace hcclsim::hccl {
 namespace {
 
+using test::timed_kernel;
 using test::us;
 
-device::Workload three_gradients() {
-  device::Workload workload;
-  workload.title = "by hand";
-  workload.batch = 1;
-  workload.kernels = {{"forward", models::Phase::forward, 10 * us},
-                      {"backward 0", models::Phase::backward, 20 * us},
-                      {"backward 1", models::Phase::backward, 30 * us},
-                      {"backward 2", models::Phase::backward, 40 * us}};
+/// What happens between the reduction of the gradients and their update.
+struct Checks {
+  bool overflow = false;  ///< 2 us per gradient, and a flag to be reduced
+  bool norm = false;      ///< 3 us per gradient, then the factor of the clip in 4 us
+};
+
+models::Program three_gradients(const Checks& checks = {}) {
+  using models::Phase;
+  models::Program program;
+  program.title = "by hand";
+  program.batch = 1;
+  program.kernels = {
+      timed_kernel("forward", Phase::forward, 10 * us), timed_kernel("backward 0", Phase::backward, 20 * us),
+      timed_kernel("backward 1", Phase::backward, 30 * us), timed_kernel("backward 2", Phase::backward, 40 * us)};
+  program.micro_batch_kernels = 4;
+  program.overflow_flag = checks.overflow;
+  const auto add = [&](const char* name, Phase phase, Seconds duration, std::uint32_t gradient) {
+    program.kernels.push_back(timed_kernel(name, phase, duration, gradient));
+  };
   for (std::uint32_t g = 0; g < 3; ++g) {
-    device::TimedGradient gradient;
-    gradient.name = fmt::format("g{}", g);
-    gradient.parameter = 2 - g;
-    gradient.elements = 5120;
-    gradient.kernel = g + 1;
-    gradient.update = {{"update", models::Phase::update, 5 * us}};
-    workload.gradients.push_back(gradient);
+    program.gradients.push_back({.name = fmt::format("g{}", g), .parameter = 2 - g, .elements = 5120, .kernel = g + 1});
+    if (checks.overflow) add("overflow_check", Phase::check, 2 * us, g);
+    if (checks.norm) add("norm", Phase::check, 3 * us, g);
   }
-  return workload;
+  if (checks.norm) add("clip_factor", Phase::check, 4 * us, models::no_gradient);
+  for (std::uint32_t g = 0; g < 3; ++g) add("update", Phase::update, 5 * us, g);
+  return program;
 }
 
 const std::vector<Segment> each{{0, 0}, {1, 1}, {2, 2}};
@@ -47,13 +60,7 @@ const std::vector<Segment> each{{0, 0}, {1, 1}, {2, 2}};
 struct Case {
   test::TestPlatform platform;
   TrainingOptions options;
-  device::Workload workload = three_gradients();
-};
-
-/// Of an allreduce, or of the checks.
-struct Window {
-  Seconds start = 0;
-  Seconds end = 0;
+  models::Program program = three_gradients();
 };
 
 /// What tests compare of a step.
@@ -63,32 +70,34 @@ struct Times {
   Seconds step_time = 0;
   Seconds exposed = 0;
   Seconds compute = 0;
-  std::array<Window, 3> allreduces{};  ///< of as many segments as there are
+  std::array<Interval, 3> allreduces{};  ///< of as many segments as there are
   // Of the checks; 0 without.
-  Window checks{};
+  Interval checks{};
   Seconds check_kernels_end = 0;
-  Window flag{};
+  Interval flag{};
 };
 
 Times simulate(const Case& setting) {
-  return test::figures_in_child([&] {
+  return test::in_child([&] {
     sim::Cluster cluster(test::write_platform(setting.platform));
     std::vector<std::string> notes;
     const device::Soc soc = device::find_soc(setting.platform.soc, notes);
     const device::TaskCosts costs = device::read_task_costs(cluster, notes);
-    const TrainingResult result = simulate_training(cluster, setting.workload, soc, costs, setting.options);
-    Times times{.iteration_end = result.iteration_end,
-                .bp_end = result.bp_end,
-                .step_time = result.step_time,
-                .exposed = result.exposed_communication,
-                .compute = result.compute};
-    for (std::size_t i = 0; i < result.segments.size(); ++i) {
-      times.allreduces.at(i) = {result.segments[i].start, result.segments[i].end};
+    const auto program = std::make_shared<models::Program>(setting.program);
+    const TimedStep step = simulate_training(cluster, program, soc, costs, setting.options);
+    const auto view = StepView::of(step.plan, step.trace, setting.options.rank);
+    Times times{.iteration_end = view.iteration_end,
+                .bp_end = view.bp_end,
+                .step_time = step.step_times[setting.options.rank],
+                .exposed = view.exposed,
+                .compute = view.computing};
+    for (std::size_t i = 0; i < view.segments.size(); ++i) {
+      times.allreduces.at(i) = {view.segments[i].start, view.segments[i].end};
     }
-    if (result.checks.has_value()) {
-      times.checks = {result.checks->start, result.checks->end};
-      times.check_kernels_end = result.checks->kernels_end;
-      times.flag = {result.checks->flag_start, result.checks->flag_end};
+    if (view.checks.has_value()) {
+      times.checks = {view.checks->start, view.checks->end};
+      times.check_kernels_end = view.checks->kernels_end;
+      times.flag = view.checks->flag;
     }
     return times;
   });
@@ -99,7 +108,7 @@ void expect_times(const Times& actual, const Times& expected_us) {
   const auto compare = [](const std::string& name, Seconds time, double wanted_us) {
     EXPECT_NEAR(time, wanted_us * us, 1e-15) << name;
   };
-  const auto compare_window = [&](const std::string& name, const Window& window, const Window& wanted_us) {
+  const auto compare_window = [&](const std::string& name, const Interval& window, const Interval& wanted_us) {
     compare("start of " + name, window.start, wanted_us.start);
     compare("end of " + name, window.end, wanted_us.end);
   };
@@ -221,29 +230,10 @@ TEST_P(BothNetworks, OneNpuDoesNotCommunicate) {
                                    .allreduces = {{{100, 100}}}});
 }
 
-/// An overflow check of 2 us per gradient, and a flag to be reduced.
-device::Workload with_overflow_check() {
-  device::Workload workload = three_gradients();
-  workload.overflow_flag = true;
-  for (device::TimedGradient& gradient : workload.gradients) {
-    gradient.checks = {{"overflow_check", models::Phase::update, 2 * us}};
-  }
-  return workload;
-}
-
-/// A norm of 3 us per gradient, then the factor of the clip in 4 us.
-device::Workload with_clipping(device::Workload workload = three_gradients()) {
-  for (device::TimedGradient& gradient : workload.gradients) {
-    gradient.checks.push_back({"norm", models::Phase::update, 3 * us});
-  }
-  workload.clip_factor = {"clip_factor", models::Phase::update, 4 * us};
-  return workload;
-}
-
 // The flag's allreduce: one of two ranks has the element. A round in which it moves takes 3.6404 us (post, wait,
 // set-up, latency, 4 bytes at 10 GB/s, post, wait), two rounds 7.2808 us.
 TEST_P(BothNetworks, AnOverflowCheckHoldsBackAllUpdates) {
-  const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam()}, with_overflow_check()};
+  const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam()}, three_gradients({.overflow = true})};
   // Allreduces as without the check, until 127.984; checks until 133.984; the flag until 141.2648; updates of 15.
   expect_times(simulate(setting), {.iteration_end = 156.2648,
                                    .bp_end = 100,
@@ -257,8 +247,9 @@ TEST_P(BothNetworks, AnOverflowCheckHoldsBackAllUpdates) {
 }
 
 TEST_P(BothNetworks, InParallelOnlyChecksRunBesideTheBackwardPass) {
-  const Case setting{
-      {}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}, with_overflow_check()};
+  const Case setting{{},
+                     {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()},
+                     three_gradients({.overflow = true})};
   // Checks from 39.328, 69.328 and 109.328 on; the flag from 111.328 to 118.6088; then all three updates.
   expect_times(simulate(setting), {.iteration_end = 133.6088,
                                    .bp_end = 100,
@@ -272,7 +263,8 @@ TEST_P(BothNetworks, InParallelOnlyChecksRunBesideTheBackwardPass) {
 }
 
 TEST_P(BothNetworks, ClippingNeedsNoCommunication) {
-  const Case setting{{}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}, with_clipping()};
+  const Case setting{
+      {}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}, three_gradients({.norm = true})};
   // The last norm from 109.328 to 112.328, the factor until 116.328, then all three updates.
   expect_times(simulate(setting), {.iteration_end = 131.328,
                                    .bp_end = 100,
@@ -287,7 +279,7 @@ TEST_P(BothNetworks, ClippingNeedsNoCommunication) {
 
 TEST_P(BothNetworks, TheFlagIsReducedBesideTheClipFactor) {
   const Case setting{
-      {}, {.npus = 2, .segments = {{0, 2}}, .network = GetParam()}, with_clipping(with_overflow_check())};
+      {}, {.npus = 2, .segments = {{0, 2}}, .network = GetParam()}, three_gradients({.overflow = true, .norm = true})};
   // 61440 bytes take 2 · (3.64 + 3.072) = 13.424. Checks and norms of 15 end at 128.424, the factor at 132.424, the
   // flag at 135.7048; updates of 15.
   expect_times(simulate(setting), {.iteration_end = 150.7048,
@@ -302,7 +294,7 @@ TEST_P(BothNetworks, TheFlagIsReducedBesideTheClipFactor) {
 }
 
 TEST_P(BothNetworks, OneNpuChecksWithoutCommunication) {
-  const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam()}, with_overflow_check()};
+  const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam()}, three_gradients({.overflow = true})};
   expect_times(simulate(setting), {.iteration_end = 121,
                                    .bp_end = 100,
                                    .step_time = 121,
@@ -338,11 +330,13 @@ TEST(Training, RecordsTheTransfersOfTheLastIterationOnDemand) {
       std::vector<std::string> notes;
       const device::Soc soc = device::find_soc(test::TestPlatform{}.soc, notes);
       const device::TaskCosts costs = device::read_task_costs(cluster, notes);
-      const TrainingResult result = simulate_training(cluster, three_gradients(), soc, costs,
-                                                      {.npus = 2, .segments = each, .record_flows = record});
+      const auto program = std::make_shared<models::Program>(three_gradients());
+      const TimedStep step =
+          simulate_training(cluster, program, soc, costs, {.npus = 2, .segments = each, .record_flows = record});
+      const auto view = StepView::of(step.plan, step.trace, 0);
       std::vector<Flow> found;
-      for (const sim::Flow& flow : result.flows) {
-        found.push_back({flow.bytes, flow.end - flow.start, flow.start > result.last_fp_start});
+      for (const sim::Flow& flow : step.flows) {
+        found.push_back({flow.bytes, flow.end - flow.start, flow.start > view.fp_start});
       }
       return found;
     });

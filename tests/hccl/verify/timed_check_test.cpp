@@ -93,7 +93,7 @@ Timing figures_of(const TimedCheck& timing) {
 
 TEST(TimedCheck, ARingOfTwoByHand) {
   const std::string platform = links_only(2);
-  const Timing found = test::figures_in_child([&] {
+  const Timing found = test::in_child([&] {
     return figures_of(TimedBench(platform).run(ring_allreduce({2, 5120}, true)));
   });
   // Two rounds: each 1 us on the way and 10240 B at 10 GB/s. Any schedule has to bring 20480 B from each to the other.
@@ -112,7 +112,7 @@ TEST(TimedCheck, ARingOfTwoByHand) {
 
 TEST(TimedCheck, ReductionsByACoreAreOnThePath) {
   const std::string platform = test::write_platform({.npus_per_server = 2});
-  const Timing found = test::figures_in_child([&] {
+  const Timing found = test::in_child([&] {
     return figures_of(TimedBench(platform).run(ring_allreduce({2, 5120}, false)));
   });
   // A reduction of 10240 B: 0.6 us and 10 GB/s. Two transfers: 0.6 us to set up, 1 us on the way; two notifies each,
@@ -178,7 +178,7 @@ TEST(TimedCheck, EveryAlgorithmKeepsTheBoundAndItsBytes) {
     for (const Rank ranks : {2U, 5U, 8U}) {
       if (!algorithm.fits(ranks)) continue;
       SCOPED_TRACE(fmt::format("{}, {}, {} ranks", algorithm.name, name_of(algorithm.collective), ranks));
-      const Timing found = test::figures_in_child([&] {
+      const Timing found = test::in_child([&] {
         const Schedule schedule = algorithm.build(test::operation_of(algorithm, ranks, 3000));
         return figures_of(TimedBench(platform).run(schedule));
       });
@@ -200,7 +200,7 @@ TEST(TimedCheck, TwiceTheBandwidthIsNeverSlower) {
     SCOPED_TRACE(fmt::format("{}, {}", algorithm.name, name_of(algorithm.collective)));
     const auto time_at = [&](const char* bandwidth) {
       const std::string platform = links_only(8, bandwidth);
-      return test::figures_in_child([&] {
+      return test::in_child([&] {
         const Schedule schedule = algorithm.build(test::operation_of(algorithm, 8, 8 * 1024));
         return TimedBench(platform).run(schedule).time;
       });

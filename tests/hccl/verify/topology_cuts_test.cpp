@@ -14,7 +14,7 @@ double least_us(Collective collective, std::uint64_t payload, const std::vector<
   test::TestPlatform platform;
   platform.servers = 2;
   const std::string path = test::write_platform(platform);
-  return test::figures_in_child([&] {
+  return test::in_child([&] {
     sim::Cluster cluster(path);
     Operation operation{.ranks = static_cast<Rank>(npus.size()), .elements = payload / 4, .collective = collective};
     operation.elements /= operation.blocks();
@@ -66,7 +66,7 @@ TEST(TopologyCuts, AFewRoutesSayTheSame) {
       bool same = false;
       std::size_t numbers = 0;
     };
-    const Found found = test::figures_in_child([&]() -> Found {
+    const Found found = test::in_child([&]() -> Found {
       sim::Cluster cluster(path);
       std::vector<Rank> npus(cluster.size());
       std::iota(npus.begin(), npus.end(), Rank{0});

@@ -82,7 +82,7 @@ TEST_F(Cifar10Test, FeedsANetworkOfAnotherSize) {
   EXPECT_THAT(dataset->describe(), HasSubstr("3x32x32 resized to 3x64x64"));
   const Batch batch = batch_of(*dataset, {0});
   ASSERT_EQ(batch.inputs.size(), 3 * 64 * 64);
-  EXPECT_NEAR(batch.inputs.front().op, normal(pixel(0, 0)), 1e-6);
+  EXPECT_NEAR(batch.inputs.front(), normal(pixel(0, 0)), 1e-6);
   EXPECT_NEAR(batch.inputs.back(), normal(pixel(0, 3071)), 1e-6);
   // Between the first two pixels: three quarters of the one, a quarter of the other.
   EXPECT_NEAR(batch.inputs[1], normal(0.75 * pixel(0, 0) + 0.25 * pixel(0, 1)), 1e-6);
@@ -124,7 +124,7 @@ TEST_F(Cifar10Test, BadFiles) {
               HasSubstr("record 1 has label 5, but the network has 5 classes (labels 0 to 4)"));
   const Graph two_channels = image_network({1, 2, 32, 32}, 10);
   EXPECT_THAT(open_error(source, two_channels), HasSubstr("the network takes 2"));
-  const Graph features = image_network({.channels = 100}, 10);
+  const Graph features = image_network({1, 100}, 10);
   EXPECT_THAT(open_error(source, features), HasSubstr("3x32x32 have 3072 values, but the network takes 100 features"));
 }
 
@@ -164,7 +164,7 @@ TEST_F(MnistTest, ImagesAndLabels) {
 
 TEST_F(MnistTest, TestSetInOtherForms) {
   write_set("t10k", mnist_images(2, 4, 5), mnist_labels("\x02\x03"));
-  const Batch features = batch_of(*open_dataset("mnist:" + path(), image_network({.channels = 20}, 10), 1), {1});
+  const Batch features = batch_of(*open_dataset("mnist:" + path(), image_network({1, 20}, 10), 1), {1});
   ASSERT_EQ(features.inputs.size(), 20);
   for (int i = 0; i < 20; ++i) EXPECT_NEAR(features.inputs[i], normal(pixel(1, i)), 1e-6) << "pixel " << i;
   const Graph graph = image_network({1, 3, 4, 5}, 10);

@@ -53,7 +53,7 @@ TEST(BackwardOrder, EveryOperatorComesAfterItsConsumers) {
     for (std::size_t i = 0; i < order.size(); ++i) position[order[i]] = i;
     for (OperatorId id = 1; id < graph.operators.size(); ++id) {
       ASSERT_LT(position[id], order.size()) << "missing " << graph.operators[id].name;
-      for (const OperatorId input : graph.operators[id].inputs) EXPECT_LT(position[id], position[input]);
+      for (const Value input : graph.operators[id].inputs) EXPECT_LT(position[id], position[input.op]);
     }
   }
 }

@@ -34,14 +34,14 @@ Graph small_network() {
   return std::move(builder).finish(logits);
 }
 
-std::vector<std::string> names(const Step& step) {
+std::vector<std::string> names(const Program& step) {
   std::vector<std::string> names;
   for (const Kernel& kernel : step.kernels) names.push_back(kernel.name);
   return names;
 }
 
 /// The first kernel whose name begins so.
-const Kernel& kernel_of(const Step& step, const std::string& name) {
+const Kernel& kernel_of(const Program& step, const std::string& name) {
   const auto found =
       std::ranges::find_if(step.kernels, [&](const Kernel& kernel) { return kernel.name.starts_with(name); });
   if (found == step.kernels.end()) throw std::runtime_error("no kernel " + name);
@@ -113,7 +113,7 @@ TEST(Lowering, SmallNetworkByHand) {
 TEST(Lowering, TensorsLiveFromTheirWriterToTheirLastReader) {
   const Program step = lower(small_network(), {});
   std::multiset<std::tuple<Bytes, std::uint32_t, std::uint32_t>> lives;
-  for (const LiveTensor& tensor : step.live_tensors) {
+  for (const LiveTensor& tensor : step.tensors) {
     lives.emplace(tensor.bytes, tensor.first_kernel, tensor.last_kernel);
   }
   const std::multiset<std::tuple<Bytes, std::uint32_t, std::uint32_t>> expected{
@@ -186,8 +186,8 @@ TEST(Lowering, PrecisionLevels) {
 
 TEST(Lowering, GradientsAreCastToTheTypeOfCommunication) {
   const Graph graph = small_network();
-  const Step plain = lower(graph, {.communication = DataType::fp32});
-  const Step cast = lower(graph, {.communication = DataType::fp16});
+  const Program plain = lower(graph, {.communication = DataType::fp32});
+  const Program cast = lower(graph, {.communication = DataType::fp16});
   EXPECT_EQ(plain.kernels.size(), lower(graph, {}).kernels.size());
   EXPECT_EQ(cast.kernels.size(), plain.kernels.size() + graph.parameters.size());
   for (std::size_t i = 0; i < cast.gradients.size(); ++i) {
@@ -275,14 +275,14 @@ TEST_P(AllNetworks, StepIsWhole) {
   Bytes peak = 0;
   for (std::uint32_t i = 0; i < step.kernels.size(); ++i) {
     Bytes live = 0;
-    for (const LiveTensor& tensor : step.live_tensors) {
+    for (const LiveTensor& tensor : step.tensors) {
       if (tensor.first_kernel <= i && i <= tensor.last_kernel) live += tensor.bytes;
     }
     EXPECT_EQ(bytes[i], live) << step.kernels[i].name;
     peak = std::max(peak, live);
   }
   EXPECT_EQ(peak_live_bytes(step), peak);
-  for (const LiveTensor& tensor : step.live_tensors) {
+  for (const LiveTensor& tensor : step.tensors) {
     EXPECT_LT(tensor.first_kernel, tensor.last_kernel) << "every tensor is read after it was written";
     EXPECT_LT(tensor.last_kernel, step.kernels.size());
   }

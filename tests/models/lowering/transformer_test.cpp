@@ -90,7 +90,7 @@ TEST(TransformerLowering, SmallNetworkByHand) {
 TEST(TransformerLowering, ProbabilitiesLiveUntilTheGradientOfTheSoftmax) {
   const Program step = lower(small_transformer(), {});
   std::multiset<std::tuple<Bytes, std::uint32_t, std::uint32_t>> lives;
-  for (const LiveTensor& tensor : step.live_tensors) {
+  for (const LiveTensor& tensor : step.tensors) {
     lives.emplace(tensor.bytes, tensor.first_kernel, tensor.last_kernel);
   }
   const std::multiset<std::tuple<Bytes, std::uint32_t, std::uint32_t>> expected{
@@ -111,7 +111,7 @@ TEST(TransformerLowering, ProbabilitiesLiveUntilTheGradientOfTheSoftmax) {
 }
 
 /// Sum of the FLOPs of the kernels of each operator in one phase.
-std::map<std::string, Flops> flops_by_operator(const Step& step, Phase phase) {
+std::map<std::string, Flops> flops_by_operator(const Program& step, Phase phase) {
   std::map<std::string, Flops> sums;
   for (const Kernel& kernel : step.kernels) {
     if (kernel.phase != phase || kernel.name.ends_with(":cast") || kernel.name.ends_with(":bias_gradient")) continue;

@@ -104,7 +104,7 @@ TEST(LinkUtilisation, AddsUpToTheBytesOfASimulation) {
         double load = 0;
         std::size_t links = 0;
       };
-      const Worst worst = test::figures_in_child([&]() -> Worst {
+      const Worst worst = test::in_child([&]() -> Worst {
         std::mt19937 random(7);
         Cluster cluster(platform(file));
         EventLoop loop;

@@ -304,7 +304,7 @@ TEST(MaxMin, TheIdOfARemovedFlowIsUsedAgainAndItsRateIsForgotten) {
     double before_solve = 0;
     double after_solve = 0;
   };
-  const Found found = test::figures_in_child([&] {
+  const Found found = test::in_child([&] {
     const Cluster cluster(file.path());
     MaxMin solver(cluster);
     const FlowId first = start(solver, cluster, {"port"});

@@ -183,7 +183,8 @@ Dates simulate(const Program& program, test::Rig& rig) {
       case Operation::Kind::wait:
         return rig.runtime.wait(stream, events[operation.rank][operation.index]);
       case Operation::Kind::collective:
-        return rig.runtime.collective(stream, communicators[operation.index], schedules[operation.index], "hand-on");
+        return rig.runtime.collective(stream, communicators[operation.index], schedules[operation.index],
+                                      rig.trace.intern("hand-on"));
       case Operation::Kind::note:
         return rig.runtime.host_function(stream, [&] { note = rig.runtime.now(); });
       case Operation::Kind::fork:  // a host function that makes a stream and gives it work

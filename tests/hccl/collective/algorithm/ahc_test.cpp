@@ -37,7 +37,7 @@ constexpr double outer = 2e-6 + 7e-6 + 1e-6;
 test::FormulaTimes times_of(const std::string& path, const std::vector<Rank>& ranks, const std::vector<Rank>& sizes,
                             const Build& build, std::uint64_t elements, sim::NetworkKind network,
                             bool inline_between = false) {
-  return test::figures_in_child([&]() -> test::FormulaTimes {
+  return test::in_child([&]() -> test::FormulaTimes {
     test::Rig rig(path, network);
     const Communicator communicator{"some", ranks};
     std::vector<std::string> notes;
@@ -49,7 +49,8 @@ test::FormulaTimes times_of(const std::string& path, const std::vector<Rank>& ra
     const Formula formula = formula_of("ahc", operation, topology, soc, {}).value();
     const FormulaCosts costs = formula_costs(communicator, rig.cluster, soc, rig.costs, DataType::fp32, ReduceOp::sum);
     const CommunicatorId id = rig.runtime.create_communicator(communicator);
-    for (const Rank rank : ranks) rig.runtime.collective(rig.runtime.create_stream(rank), id, schedule, "ahc");
+    for (const Rank rank : ranks)
+      rig.runtime.collective(rig.runtime.create_stream(rank), id, schedule, rig.trace.intern("ahc"));
     rig.runtime.run();
     return {.simulated = rig.runtime.collectives().back().last_end, .formula = formula_time(formula, costs)};
   });

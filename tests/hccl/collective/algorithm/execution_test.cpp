@@ -48,7 +48,7 @@ std::vector<double> simulate(const std::string& path, sim::NetworkKind kind, con
     for (Rank rank = 0; rank < schedule.ranks; ++rank) {
       const StreamId stream = rig.runtime.create_stream(rank);
       rig.runtime.delay(stream, static_cast<double>(random() % 50) * microsecond);
-      rig.runtime.collective(stream, world, shared, "allreduce");
+      rig.runtime.collective(stream, world, shared, rig.trace.intern("allreduce"));
     }
     rig.runtime.run();
     std::vector<double> numbers{rig.runtime.collectives().back().last_end,

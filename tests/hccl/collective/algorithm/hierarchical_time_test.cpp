@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Collective, HierarchicalTime,
 /// Simulated time, and what formula_of and formula_time say.
 test::FormulaTimes times_of(const std::string& path, sim::NetworkKind network, Schedule schedule,
                             const std::vector<HierarchyLevel>& levels) {
-  return test::figures_in_child([&]() -> test::FormulaTimes {
+  return test::in_child([&]() -> test::FormulaTimes {
     test::Rig rig(path, network);
     const Communicator world = world_communicator(rig.cluster.size());
     std::vector<std::string> notes;
@@ -160,7 +160,7 @@ TEST_P(HierarchicalTime, PipelineIsThePublishedFormula) {
       const bool blocks = collective != Collective::allreduce;
       const auto schedule = std::make_shared<const Schedule>(
           pipeline({.ranks = ranks, .elements = part / 4 * (blocks ? 1 : ranks), .collective = collective}, levels));
-      const Seconds time = test::figures_in_child([&, kind = network] {
+      const Seconds time = test::in_child([&, kind = network] {
         test::Rig rig(path, kind);
         return rig.time_of(schedule);
       });

@@ -110,7 +110,7 @@ TEST(SuperPods, ThreeLevelsTakeTheSumOfTheirFormulas) {
         Seconds formula = 0;
         std::size_t levels = 0;
       };
-      const Found found = test::figures_in_child([&]() -> Found {
+      const Found found = test::in_child([&]() -> Found {
         test::Rig rig(path, sim::NetworkKind::fluid);
         const Communicator world = world_communicator(ranks);
         std::vector<std::string> notes;
@@ -140,7 +140,7 @@ std::string generated_platform() {
 /// Whether the schedule that is made with this value of HCCL_ALGO is the expected one.
 bool makes(const std::string& algo, const Schedule& expected) {
   const Operation& operation = expected;
-  return test::figures_in_child([&] {
+  return test::in_child([&] {
     sim::Cluster cluster(generated_platform());
     std::vector<std::string> notes;
     const device::Soc soc = device::resolve_soc(cluster, 0, notes);

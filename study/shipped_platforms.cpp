@@ -1,4 +1,4 @@
-#include "cli/options/platform_path.hpp"
+#include "study/shipped_platforms.hpp"
 
 #include <fmt/ranges.h>
 
@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/suggest.hpp"
 
-namespace hcclsim::cli {
+namespace hcclsim::study {
 namespace fs = std::filesystem;
 
 std::string platform_folder() {
@@ -55,4 +55,4 @@ std::string find_platform(const std::string& platform) {
             did_you_mean(name, names), fmt::join(names, ", "));
 }
 
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study
