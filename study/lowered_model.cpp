@@ -7,13 +7,13 @@
 
 namespace hcclsim::study {
 
-LoweredModel::LoweredModel(const models::ModelOptions& options, models::Amp amp_, models::Optimizer optimizer_,
+LoweredModel::LoweredModel(const models::ModelOptions& options, models::Amp precision, models::Optimizer updated_by,
                            models::Fusion fusion)
     : graph(models::make_model(options)),
-      step(models::lower(graph, {.amp = amp_, .fusion = fusion})),
+      step(models::lower(graph, {.amp = precision, .fusion = fusion})),
       kernels(step.kernels),
-      amp(amp_),
-      optimizer(optimizer_) {
+      amp(precision),
+      optimizer(updated_by) {
   for (const models::Gradient& gradient : step.gradients) {
     for (models::Kernel& kernel : models::update_kernels(gradient.elements, optimizer, amp, gradient.dtype)) {
       kernel.name = fmt::format("{}:{}", gradient.name, kernel.name);
