@@ -12,10 +12,10 @@ std::uint64_t Shape::elements() const {
 }
 
 std::string to_string(const Shape& shape) {
-  std::size_t shown = shape.rank();
-  while (shown > 2 && shape.size(shown - 1) == 1) --shown;
+  const std::size_t rank =
+      shape.rank() > 2 && shape.elements() == std::uint64_t{shape.batch()} * shape.channels() ? 2 : shape.rank();
   std::string text;
-  for (std::size_t axis = 0; axis < shown; ++axis) {
+  for (std::size_t axis = 0; axis < rank; ++axis) {
     text += fmt::format("{}{}", axis == 0 ? "" : "x", shape.size(axis));
   }
   return text;

@@ -38,7 +38,7 @@ class Shape {
   std::vector<std::uint32_t> sizes_;
 };
 
-/// "32x64x112x112"; sizes of 1 behind the second axis are left out: "32x1000".
+/// "32x64x112x112"; where all axes behind the second have the size 1, they are left out: "32x1000".
 [[nodiscard]] std::string to_string(const Shape& shape);
 
 struct Tensor {

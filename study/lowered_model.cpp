@@ -5,12 +5,12 @@
 
 namespace hcclsim::study {
 
-LoweredModel::LoweredModel(const models::ModelOptions& options, models::Amp amp_, models::Optimizer optimizer_,
+LoweredModel::LoweredModel(const models::ModelOptions& options, models::Amp precision, models::Optimizer updated_by,
                            models::Fusion fusion)
     : graph(models::make_model(options)),
-      program(models::lower(graph, {.amp = amp_, .fusion = fusion})),
-      amp(amp_),
-      optimizer(optimizer_) {
+      program(models::lower(graph, {.amp = precision, .fusion = fusion})),
+      amp(precision),
+      optimizer(updated_by) {
   models::add_updates(program, {.amp = amp, .optimizer = optimizer});
 }
 

@@ -23,7 +23,7 @@ struct BertShape {
 
 class BertKernels {
  public:
-  explicit BertKernels(const BertShape& shape) : shape_(shape), tokens_(shape.batch() * shape.sequence) { build(); }
+  explicit BertKernels(const BertShape& shape) : shape_(shape), tokens_(shape.batch * shape.sequence) { build(); }
 
   [[nodiscard]] const std::vector<models::Kernel>& kernels() const { return kernels_; }
   [[nodiscard]] std::uint64_t parameters() const { return parameters_; }

@@ -115,7 +115,7 @@ TEST(GraphBuilder, RefusesSequencesThatCannotBe) {
               }),
               AllOf(HasSubstr("position:"), HasSubstr("2x4"), HasSubstr("features")));
   EXPECT_THAT(
-      model_refusal([] { GraphBuilder("test", {.batch = 2, .channels = 4, .height = 3}).layer_norm("norm", 0); }),
+      model_refusal([] { GraphBuilder("test", {2, 4, 3, 1}).layer_norm("norm", 0); }),
       AllOf(HasSubstr("norm:"), HasSubstr("2x4x3x1")));
 }
 

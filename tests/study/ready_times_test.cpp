@@ -11,24 +11,34 @@ using testing::DoubleEq;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// A forward pass of 2 s, then two gradients after 3 s and 4 s more; the first backward kernel carries none.
-device::Workload workload() {
-  device::Workload workload;
-  workload.kernels = {{"forward", Phase::forward, 2, 100},
-                      {"data", Phase::backward, 1, 10},
-                      {"weight 1", Phase::backward, 2, 20},
-                      {"weight 0", Phase::backward, 4, 10}};
-  workload.gradients = {{.name = "1", .parameter = 1, .elements = 1, .kernel = 2, .update = {}},
-                        {.name = "0", .parameter = 0, .elements = 3, .kernel = 3, .update = {}}};
-  return workload;
+models::Kernel kernel(const char* name, Phase phase, Seconds duration, Flops flops) {
+  models::Kernel kernel;
+  kernel.name = name;
+  kernel.phase = phase;
+  kernel.duration = duration;
+  kernel.flops = flops;
+  return kernel;
+}
+
+/// A forward pass of 2 s, then two gradients after 3 s and 4 s more; the first backward kernel carries none. What comes
+/// once per step matters to no gradient.
+models::Program program() {
+  models::Program program;
+  program.kernels = {kernel("forward", Phase::forward, 2, 100),   kernel("data", Phase::backward, 1, 10),
+                     kernel("weight 1", Phase::backward, 2, 20),  kernel("weight 0", Phase::backward, 4, 10),
+                     kernel("1:momentum", Phase::update, 3, 300), kernel("0:momentum", Phase::update, 5, 500)};
+  program.micro_batch_kernels = 4;
+  program.gradients = {{.name = "1", .parameter = 1, .elements = 1, .kernel = 2},
+                       {.name = "0", .parameter = 0, .elements = 3, .kernel = 3}};
+  return program;
 }
 
 TEST(ReadyTimes, WithoutJitterKernelsFollowEachOther) {
-  EXPECT_EQ(forward_end(workload()), 2);
-  EXPECT_THAT(jittered_ready(workload(), {}, 3, 7), ElementsAre(DoubleEq(5), DoubleEq(9)));
+  EXPECT_EQ(forward_end(program()), 2);
+  EXPECT_THAT(jittered_ready(program(), {}, 3, 7), ElementsAre(DoubleEq(5), DoubleEq(9)));
   // The slowest NPU decides.
   const device::Skew speeds({.speeds = {1, 0.5, 2}}, 3);
-  EXPECT_THAT(jittered_ready(workload(), speeds, 3, 0), ElementsAre(DoubleEq(10), DoubleEq(18)));
+  EXPECT_THAT(jittered_ready(program(), speeds, 3, 0), ElementsAre(DoubleEq(10), DoubleEq(18)));
 }
 
 TEST(ReadyTimes, JitterIsThatOfTheSimulatedKernels) {
@@ -41,23 +51,24 @@ TEST(ReadyTimes, JitterIsThatOfTheSimulatedKernels) {
     first_ready = std::max(first_ready, first);
     second_ready = std::max(second_ready, first + time(3, 4));
   }
-  EXPECT_THAT(jittered_ready(workload(), skew, 2, 5), ElementsAre(DoubleEq(first_ready), DoubleEq(second_ready)));
-  EXPECT_NE(jittered_ready(workload(), skew, 2, 5), jittered_ready(workload(), skew, 2, 6));
+  EXPECT_THAT(jittered_ready(program(), skew, 2, 5), ElementsAre(DoubleEq(first_ready), DoubleEq(second_ready)));
+  EXPECT_NE(jittered_ready(program(), skew, 2, 5), jittered_ready(program(), skew, 2, 6));
 }
 
 TEST(ReadyTimes, InProportionToFlopsOrBytes) {
-  EXPECT_THAT(backward_flops(workload()), ElementsAre(30, 10));
-  EXPECT_THAT(ready_in_proportion(backward_flops(workload()), 2, 10), ElementsAre(DoubleEq(8), DoubleEq(10)));
+  EXPECT_THAT(backward_flops(program()), ElementsAre(30, 10));
+  EXPECT_THAT(ready_in_proportion(backward_flops(program()), 2, 10), ElementsAre(DoubleEq(8), DoubleEq(10)));
   EXPECT_THAT(ready_in_proportion(std::vector<double>{4, 12}, 2, 10), ElementsAre(DoubleEq(4), DoubleEq(10)));
   EXPECT_THAT(ready_in_proportion(std::vector<double>{0, 0}, 2, 10), IsEmpty());
 }
 
 TEST(ReadyTimes, TheForwardPassFollowsTheBackwardPass) {
-  const device::Workload step = workload();
+  const models::Program step = program();
   EXPECT_THAT(forward_times(step, std::vector<Seconds>{5, 9}),
               ElementsAre(DoubleEq(2 * 3.0 / 7), DoubleEq(2 * 4.0 / 7)));
-  device::Workload profile = step;
+  models::Program profile = step;
   profile.kernels.erase(profile.kernels.begin());
+  --profile.micro_batch_kernels;
   EXPECT_THAT(forward_times(profile, std::vector<Seconds>{3, 7}), IsEmpty());
 }
 

@@ -16,8 +16,8 @@ struct ReferencePass {
   const ReferenceOptions& options;
   ReferenceStep& step;
 
-  const Tensor& input(const models::Operator& op, std::size_t i = 0) const { return step.outputs[op.inputs[i]]; }
-  Tensor& input_slope(const models::Operator& op, std::size_t i = 0) const { return step.slopes[op.inputs[i]]; }
+  const Tensor& input(const models::Operator& op, std::size_t i = 0) const { return step.outputs[op.inputs[i].op]; }
+  Tensor& input_slope(const models::Operator& op, std::size_t i = 0) const { return step.slopes[op.inputs[i].op]; }
   const Tensor& parameter(const models::Operator& op, std::size_t i) const { return parameters[op.parameters[i]]; }
   Tensor& gradient(const models::Operator& op, std::size_t i) const { return step.gradients[op.parameters[i]]; }
 };

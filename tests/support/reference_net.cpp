@@ -147,7 +147,8 @@ void round(const ReferencePass& pass, Tensor& values) {
 /// Backward pass of an operator, with what it adds to gradients rounded by itself and again in the sum.
 void rounded_backward(const ReferencePass& pass, OperatorId id) {
   const Operator& op = pass.graph.operators[id];
-  const std::set<OperatorId> inputs(op.inputs.begin(), op.inputs.end());
+  std::set<OperatorId> inputs;
+  for (const models::Value input : op.inputs) inputs.insert(input.op);
   std::map<OperatorId, Tensor> before;
   for (const OperatorId input : inputs) {
     Tensor& slope = pass.step.slopes[input];

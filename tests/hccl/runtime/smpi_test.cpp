@@ -108,7 +108,7 @@ double our_time(const std::string& platform_file, const Schedule& schedule, sim:
     const CommunicatorId world = runtime.create_communicator(world_communicator(schedule.ranks));
     const auto shared = std::make_shared<const Schedule>(schedule);
     for (Rank rank = 0; rank < schedule.ranks; ++rank) {
-      runtime.collective(runtime.create_stream(rank), world, shared, trace.intern("allreduce"));
+      runtime.collective(runtime.create_stream(rank), world, shared, rig.trace.intern("allreduce"));
     }
     runtime.run();
     return runtime.collectives().back().last_end;

@@ -49,20 +49,20 @@ TEST(Zoo, RefusesImpossibleSizes) {
 }
 
 TEST(Zoo, SmallestInputs) {
-  EXPECT_EQ(find(make_model({.input = 32}), "layer4.2.conv3").output.image(), 1U);
-  EXPECT_EQ(find(make_model({.name = "alexnet", .input = 63}), "features.12").output.image(), 1U);
-  EXPECT_EQ(find(make_model({.name = "vgg16", .input = 32}), "features.30").output.image(), 1U);
+  EXPECT_EQ(find(make_model({.input = 32}), "layer4.2.conv3").shape().image(), 1U);
+  EXPECT_EQ(find(make_model({.name = "alexnet", .input = 63}), "features.12").shape().image(), 1U);
+  EXPECT_EQ(find(make_model({.name = "vgg16", .input = 32}), "features.30").shape().image(), 1U);
 }
 
 TEST(Zoo, OddInputsRoundAsTorchDoes) {
   // conv1: (225 + 6 − 7) / 2 + 1 = 113; maxpool: (113 + 2 − 3) / 2 + 1 = 57; then 29, 15, 8.
   const Graph graph = make_model({.name = "resnet50", .input = 225});
-  EXPECT_EQ(find(graph, "conv1").output.height(), 113U);
-  EXPECT_EQ(find(graph, "maxpool").output.height(), 57U);
-  EXPECT_EQ(find(graph, "layer2.0.conv2").output.height(), 29U);
-  EXPECT_EQ(find(graph, "layer3.0.downsample.0").output.height(), 15U);
-  EXPECT_EQ(find(graph, "layer4.2.conv3").output.height(), 8U);
-  EXPECT_EQ(find(make_model({.input = 33}), "layer4.2.conv3").output.height(), 2U);
+  EXPECT_EQ(find(graph, "conv1").shape().height(), 113U);
+  EXPECT_EQ(find(graph, "maxpool").shape().height(), 57U);
+  EXPECT_EQ(find(graph, "layer2.0.conv2").shape().height(), 29U);
+  EXPECT_EQ(find(graph, "layer3.0.downsample.0").shape().height(), 15U);
+  EXPECT_EQ(find(graph, "layer4.2.conv3").shape().height(), 8U);
+  EXPECT_EQ(find(make_model({.input = 33}), "layer4.2.conv3").shape().height(), 2U);
 }
 
 TEST(Zoo, ClassesAndBiasOfTheLastOperator) {
@@ -99,7 +99,7 @@ TEST(Zoo, SmallNetworksHaveTheirOwnSizes) {
   const Graph tinygpt = make_model({.name = "tinygpt", .batch = 2});
   EXPECT_EQ(tinygpt.operators.front().shape(), (Shape{2, 16}));
   EXPECT_EQ(tinygpt.classes(), 32U);
-  EXPECT_EQ(tinygpt.input_of(tinygpt.operators.back()).batch, 32U);
+  EXPECT_EQ(tinygpt.input_of(tinygpt.operators.back()).batch(), 32U);
   EXPECT_THAT(refused_model({.name = "tinygpt", .input = 16}), AllOf(HasSubstr("tinygpt"), HasSubstr("--input")));
   EXPECT_THAT(refused_model({.name = "tinygpt", .classes = 16}), HasSubstr("--classes"));
   EXPECT_EQ(make_model({.name = "mlp:4,2"}).input_kind, InputKind::features);

@@ -6,12 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/training/step_view.hpp"
+#include "hccl/training/training.hpp"
 #include "models/zoo/zoo.hpp"
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
@@ -36,44 +38,39 @@ struct Step {
   explicit Step(const std::vector<std::string>& files, const std::string& model = "mlp:64,32,10")
       : graph(models::make_model({model, 32, {}, {}, true})),
         soc(device::find_soc("Ascend910A", notes)),
-        model_workload(make_workload(graph, soc, {}, notes)) {
+        model_program(make_program(graph, soc, {}, notes)) {
     notes.clear();
     std::vector<std::string> paths;
     for (const std::string& file : files) paths.push_back(file.starts_with('/') ? file : data + file);
-    workload = imported_workload(read_profiles(paths), graph, soc, {}, imported, notes);
+    program = imported_program(read_profiles(paths), graph, soc, {}, imported, notes);
   }
 
   [[nodiscard]] Seconds duration(const std::string& name) const {
-    for (const device::TimedKernel& kernel : workload.kernels) {
+    for (const models::Kernel& kernel : program.kernels) {
       if (kernel.name == name) return kernel.duration;
-    }
-    for (const device::TimedGradient& gradient : workload.gradients) {
-      for (const device::TimedKernel& kernel : gradient.update) {
-        if (kernel.name == name) return kernel.duration;
-      }
     }
     ADD_FAILURE() << name;
     return 0;
   }
   /// When the gradient of so many elements is complete in a step that nothing delays.
   [[nodiscard]] Seconds ready(std::uint64_t elements) const {
-    const auto gradient = std::ranges::find(workload.gradients, elements, &device::TimedGradient::elements);
-    if (gradient == workload.gradients.end()) throw std::runtime_error(fmt::format("no gradient of {}", elements));
+    const auto gradient = std::ranges::find(program.gradients, elements, &models::Gradient::elements);
+    if (gradient == program.gradients.end()) throw std::runtime_error(fmt::format("no gradient of {}", elements));
     Seconds date = 0;
-    for (std::uint32_t i = 0; i <= gradient->kernel; ++i) date += workload.kernels[i].duration;
+    for (std::uint32_t i = 0; i <= gradient->kernel; ++i) date += program.kernels[i].duration;
     return date;
   }
 
   std::vector<std::string> notes;
   models::Graph graph;
   device::Soc soc;
-  device::Workload model_workload;
+  models::Program model_program;
   ImportedProfile imported;
-  device::Workload workload;
+  models::Program program;
 };
 
 TEST(ProfileImport, OpSummaryReplacesKernels) {
-  const Program step({"op_summary_0_1.csv"});
+  const Step step({"op_summary_0_1.csv"});
   EXPECT_NEAR(step.duration("fc1:cast"), 10 * microsecond, import_tolerance);
   EXPECT_NEAR(step.duration("fc1:forward+relu"), 103 * microsecond,
               import_tolerance);  // mean of 100 and 102, and 2 idle before it
@@ -102,22 +99,24 @@ TEST(ProfileImport, OpSummaryReplacesKernels) {
 }
 
 TEST(ProfileImport, KernelDetailsLeaveTheRestToTheModel) {
-  const Program step({"kernel_details.csv"});
+  const Step step({"kernel_details.csv"});
   EXPECT_EQ(step.imported.files.front().kind, "kernel_details");
   EXPECT_NEAR(step.duration("fc1:forward+relu"), 90 * microsecond, import_tolerance);
   EXPECT_THAT(step.imported.kernels->modelled, ElementsAre("fc1:cast", "fc2:cast"));
-  EXPECT_EQ(step.duration("fc1:cast"), step.model_workload.kernels.front().duration);
+  EXPECT_EQ(step.duration("fc1:cast"), step.model_program.kernels.front().duration);
   // Updates that name no parameter share their time as the cost model does.
-  const auto last_by_first = [](const device::Workload& workload) {
-    const auto update = [](const device::TimedGradient& gradient) { return gradient.update.front().duration; };
-    return update(workload.gradients.back()) / update(workload.gradients.front());
+  const auto last_by_first = [](const models::Program& program) {
+    const auto update = [&](std::size_t gradient) {
+      return std::ranges::find(program.once_per_step(), gradient, &models::Kernel::gradient)->duration;
+    };
+    return update(program.gradients.size() - 1) / update(0);
   };
-  EXPECT_NEAR(last_by_first(step.workload), last_by_first(step.model_workload), 1e-12);
+  EXPECT_NEAR(last_by_first(step.program), last_by_first(step.model_program), 1e-12);
   EXPECT_NEAR(*step.imported.measured.update, 20 * microsecond, import_tolerance);
 }
 
 TEST(ProfileImport, StepTraceScalesTheModel) {
-  const Program step({"step_trace_0_1.csv"});
+  const Step step({"step_trace_0_1.csv"});
   const Phases& phases = step.imported.measured;
   EXPECT_NEAR(*phases.forward_backward, 301 * microsecond, import_tolerance);  // of the second and the third iteration
   EXPECT_NEAR(phases.allreduces.front(), 52 * microsecond, import_tolerance);
@@ -125,22 +124,22 @@ TEST(ProfileImport, StepTraceScalesTheModel) {
   EXPECT_NEAR(*phases.step, 420 * microsecond, import_tolerance);
   EXPECT_NEAR(*phases.last_update, 27 * microsecond, import_tolerance);
   EXPECT_NEAR(step.ready(fc1_weight), 301 * microsecond, import_tolerance);
-  const device::TimedKernel& scaled = step.workload.kernels.at(1);
-  const device::TimedKernel& modelled = step.model_workload.kernels.at(1);
+  const models::Kernel& scaled = step.program.kernels.at(1);
+  const models::Kernel& modelled = step.model_program.kernels.at(1);
   EXPECT_NEAR(scaled.duration / modelled.duration, *step.imported.scale, 1e-12);
 }
 
 TEST(ProfileImport, SummaryIsDatedByItsTraceNodes) {
-  const Program step({"gradient_summary.csv", "op_summary_traced.csv"});
-  ASSERT_EQ(step.workload.gradients.size(), 4U);
+  const Step step({"gradient_summary.csv", "op_summary_traced.csv"});
+  ASSERT_EQ(step.program.gradients.size(), 4U);
   EXPECT_NEAR(step.ready(fc2_bias), 181 * microsecond, import_tolerance);
   EXPECT_NEAR(step.ready(fc2_weight), 211 * microsecond, import_tolerance);
   EXPECT_NEAR(step.ready(fc1_weight), 301 * microsecond, import_tolerance);
-  EXPECT_EQ(step.workload.gradients.back().elements, fc1_weight);
+  EXPECT_EQ(step.program.gradients.back().elements, fc1_weight);
 }
 
 TEST(ProfileImport, SummaryWithoutDatesMustBeOfTheModel) {
-  const Program step({"gradient_summary.csv"});
+  const Step step({"gradient_summary.csv"});
   EXPECT_EQ(step.ready(fc1_weight), Step({}).ready(fc1_weight));
 }
 
@@ -155,27 +154,28 @@ TEST(ProfileImport, RecordBeginsWhereTheModelOrTheStepTraceSays) {
 }
 
 /// An op_summary of all iterations of a simulated rank, with all digits.
-std::string op_summary(const hccl::TrainingResult& result) {
+std::string op_summary(const sim::Trace& trace) {
   std::string text = "Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),Stream ID\n";
-  for (const sim::Span& span : result.trace.spans()) {
+  for (const sim::Span& span : trace.spans()) {
     if (span.kind != sim::SpanKind::kernel && span.kind != sim::SpanKind::collective) continue;
     const bool kernel = span.kind == sim::SpanKind::kernel;
     text += fmt::format("{},N/A,{},{:.17f},{:.17f},{}\n",
-                        kernel ? result.trace.name(span.name) : fmt::format("hcom_allReduce__{}", span.start),
+                        kernel ? trace.name(span.name) : fmt::format("hcom_allReduce__{}", span.start),
                         kernel ? "AI_CORE" : "COMMUNICATION", span.start / microsecond,
                         (span.end - span.start) / microsecond, span.stream);
   }
   return text;
 }
 
-hccl::TrainingResult simulate(sim::Cluster& cluster, const Step& step, bool parallel) {
+hccl::TimedStep simulate(sim::Cluster& cluster, const Step& step, bool parallel) {
   std::vector<std::string> notes;
   hccl::TrainingOptions options;
   options.npus = cluster.size();
   options.segments = hccl::segments_from_last_indices(std::vector<std::uint32_t>{100, 160});
   options.hcom_parallel = parallel;
   options.network = sim::NetworkKind::fluid;
-  return simulate_training(cluster, step.workload, step.soc, device::read_task_costs(cluster, notes), options);
+  return simulate_training(cluster, std::make_shared<models::Program>(step.program), step.soc,
+                           device::read_task_costs(cluster, notes), options);
 }
 
 TEST(ProfileImport, AStepImportedAgainIsTheSame) {
@@ -185,15 +185,17 @@ TEST(ProfileImport, AStepImportedAgainIsTheSame) {
     Step measured({}, "resnet50");
     // A step unlike the cost model's.
     double factor = 0.5;
-    for (device::TimedKernel& kernel : measured.workload.kernels) kernel.duration *= (factor += 0.01);
-    for (device::TimedGradient& gradient : measured.workload.gradients) gradient.update.front().duration *= 1.5;
-    const hccl::TrainingResult result = simulate(cluster, measured, parallel);
-    const std::string file = test::write_temporary("op_summary.csv", op_summary(result));
+    for (models::Kernel& kernel : measured.program.kernels) {
+      kernel.duration *= kernel.phase == models::Phase::update ? 1.5 : (factor += 0.01);
+    }
+    const hccl::TimedStep result = simulate(cluster, measured, parallel);
+    const std::string file = test::write_temporary("op_summary.csv", op_summary(result.trace));
     const Step again({file}, "resnet50");
     EXPECT_EQ(again.imported.kernels->replaced, 541U);
-    const hccl::TrainingResult repeated = simulate(cluster, again, parallel);
-    EXPECT_NEAR(repeated.step_time / result.step_time, 1, 1e-9);
-    const BackTest test = back_test(again.imported.measured, simulated_phases(repeated));
+    const hccl::TimedStep repeated = simulate(cluster, again, parallel);
+    EXPECT_NEAR(repeated.step_times.front() / result.step_times.front(), 1, 1e-9);
+    const auto view = hccl::StepView::of(repeated.plan, repeated.trace, 0);
+    const BackTest test = back_test(again.imported.measured, simulated_phases(view, repeated.step_times.front()));
     EXPECT_EQ(test.rows.size(), 7U);  // FP, BP, FP+BP, AR1, AR2, update, step
     for (const BackTestRow& row : test.rows) EXPECT_NEAR(row.error(), 0, 1e-8) << row.phase;
   }

@@ -85,8 +85,7 @@ struct Import {
   explicit Import(const std::vector<std::string>& files)
       : graph(models::make_model({"mlp:64,32,10", 32, {}, {}, true})) {
     std::vector<std::string> notes;
-    workload =
-        imported_workload(read_profiles(files), graph, device::find_soc("Ascend910A", notes), {}, imported, notes);
+    program = imported_program(read_profiles(files), graph, device::find_soc("Ascend910A", notes), {}, imported, notes);
   }
   explicit Import(const std::vector<Row>& rows) : Import(std::vector{written(rows)}) {}
 
@@ -98,21 +97,21 @@ struct Import {
   /// Of forward and backward pass as simulated.
   [[nodiscard]] Seconds compute() const {
     Seconds sum = 0;
-    for (const device::TimedKernel& kernel : workload.kernels) sum += kernel.duration;
+    for (const models::Kernel& kernel : program.micro_batch()) sum += kernel.duration;
     return sum;
   }
   /// Of the updates of weights; those of biases are not in the profile.
   [[nodiscard]] Seconds update() const {
     Seconds sum = 0;
-    for (const device::TimedGradient& gradient : workload.gradients) {
-      if (gradient.name.ends_with("weight")) sum += gradient.update.front().duration;
+    for (const models::Kernel& kernel : program.once_per_step()) {
+      if (program.gradients.at(kernel.gradient).name.ends_with("weight")) sum += kernel.duration;
     }
     return sum;
   }
 
   models::Graph graph;
   ImportedProfile imported;
-  device::Workload workload;
+  models::Program program;
 };
 
 /// The figures of a step, which every profile of whole steps of it must have.
@@ -280,18 +279,18 @@ TEST(ProfileIterations, AsManyKernelsAsAResNetHas) {
   const models::Graph graph = models::make_model({"resnet50", 32, {}, {}, true});
   std::vector<std::string> notes;
   const device::Soc soc = device::find_soc("Ascend910A", notes);
-  const device::Workload modelled = make_workload(graph, soc, {}, notes);
+  const models::Program modelled = make_program(graph, soc, {}, notes);
   constexpr std::size_t kernels_per_step = 3000;
   std::vector<Row> rows;
   Seconds compute = 0;
   for (std::size_t step = 0; step < 10; ++step) {
     double date = static_cast<double>(step) * 100'000;
     const double begin = date;
-    for (std::size_t i = 0; i < modelled.kernels.size(); ++i) {
+    for (std::size_t i = 0; i < modelled.micro_batch_kernels; ++i) {
       rows.push_back({modelled.kernels[i].name, "N/A", date, 20});
       date += 20;
-      for (std::size_t k = 0; k + 1 < kernels_per_step / modelled.kernels.size(); ++k) {
-        if (i + 1 == modelled.kernels.size()) break;
+      for (std::size_t k = 0; k + 1 < kernels_per_step / modelled.micro_batch_kernels; ++k) {
+        if (i + 1 == modelled.micro_batch_kernels) break;
         rows.push_back(
             {fmt::format("trans_TransData_{}_{}", i, k), "TransData", date, 1.5, k % 2 == 0 ? "AI_CPU" : "MIX_AIC"});
         date += 2;
@@ -301,11 +300,11 @@ TEST(ProfileIterations, AsManyKernelsAsAResNetHas) {
   }
   EXPECT_GT(rows.size(), 26'000U);
   ImportedProfile imported;
-  const device::Workload workload =
-      imported_workload(read_profiles(std::vector{Import::written(rows)}), graph, soc, {}, imported, notes);
+  const models::Program program =
+      imported_program(read_profiles(std::vector{Import::written(rows)}), graph, soc, {}, imported, notes);
   EXPECT_EQ(imported.kernels->iterations, 10U);
   Seconds sum = 0;
-  for (const device::TimedKernel& kernel : workload.kernels) sum += kernel.duration;
+  for (const models::Kernel& kernel : program.micro_batch()) sum += kernel.duration;
   EXPECT_NEAR(sum / compute, 1, 1e-9);
   EXPECT_NEAR(*imported.measured.forward_backward / compute, 1, 1e-9);
   EXPECT_NEAR(*imported.measured.step, 0.1, 1e-9);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "device/program.hpp"
 #include "device/soc.hpp"
 #include "models/zoo/zoo.hpp"
 #include "study/profile/kernel_names.hpp"
@@ -21,7 +22,7 @@ class ProfileKernelNames : public testing::Test {
  protected:
   std::vector<std::string> find(const std::string& name, const std::string& type) const {
     std::vector<std::string> found;
-    for (const device::TimedKernel* kernel : names_.find(name, type)) found.push_back(kernel->name);
+    for (const models::Kernel* kernel : names_.find(name, type)) found.push_back(kernel->name);
     return found;
   }
   /// MindSpore's path of a layer, with its operator.
@@ -34,8 +35,8 @@ class ProfileKernelNames : public testing::Test {
  private:
   std::vector<std::string> notes_;
   models::Graph graph_ = models::make_model({"resnet50", 32, {}, {}, true});
-  device::Workload workload_ = make_workload(graph_, device::find_soc("Ascend910A", notes_), {}, notes_);
-  KernelNames names_{graph_, workload_};
+  models::Program program_ = make_program(graph_, device::find_soc("Ascend910A", notes_), {}, notes_);
+  KernelNames names_{graph_, program_};
 };
 
 TEST_F(ProfileKernelNames, OwnNames) {
