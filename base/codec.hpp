@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,7 +24,9 @@ namespace codec {
 /// Stands for any value when members are counted.
 struct AnyValue {
   template <typename Type>
-  operator Type() const;  // NOLINT(google-explicit-constructor): it is for this
+  operator Type() const {  // NOLINT(google-explicit-constructor): it is for this
+    std::terminate();      // never called
+  }
 };
 
 template <typename Struct, std::size_t... index>
