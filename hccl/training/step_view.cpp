@@ -40,7 +40,7 @@ class Memory {
 
   void add(const sim::Span& span) {
     const std::size_t at = place({span.id.task, span.id.part});
-    changes_.push_back({span.start, begun_[at], 0, span.kind == sim::SpanKind::kernel});
+    changes_.push_back({span.start, begun_[at], 0, span.kind == sim::SpanKind::kernel || begun_[at] > 0});
     changes_.push_back({span.end, 0, ended_[at], false});
   }
 

@@ -82,8 +82,8 @@ struct StepView {
   std::vector<SegmentFigures> segments;
   std::optional<GradientCheckTimes> checks;
   std::vector<Seconds> gradient_ready;  ///< production order
-  /// Whenever it changes with the start of a kernel; empty if the Plan knows of no tensors. The last one is none, at
-  /// bp_end.
+  /// Whenever it changes with the start of a kernel or of communication; empty if the Plan knows of no tensors. The last
+  /// one is none, at bp_end.
   std::vector<MemoryPoint> activations;
 
  private:

@@ -23,7 +23,8 @@ std::vector<OperatorId> backward_order(const Graph& graph) {
                       batch_norm ? count - id : id);
   };
   std::vector<OperatorId> order;
-  for (OperatorId id = 1; id < count; ++id) order.push_back(id);
+  const bool is_stage = operators.front().kind == OperatorKind::receive;
+  for (OperatorId id = is_stage ? 0 : 1; id < count; ++id) order.push_back(id);
   std::ranges::sort(order, {}, key);
   return order;
 }

@@ -18,7 +18,7 @@
 /// gradient of the input.
 namespace hcclsim::models {
 
-/// All operators but the input, in the order of their backward kernels. O(operators · log operators).
+/// All operators but the input batch, in the order of their backward kernels. O(operators · log operators).
 [[nodiscard]] std::vector<OperatorId> backward_order(const Graph& graph);
 
 }  // namespace hcclsim::models

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/programs.hpp"
+
 namespace hcclsim::study {
 namespace {
 
@@ -12,10 +14,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 models::Kernel kernel(const char* name, Phase phase, Seconds duration, Flops flops) {
-  models::Kernel kernel;
-  kernel.name = name;
-  kernel.phase = phase;
-  kernel.duration = duration;
+  models::Kernel kernel = test::timed_kernel(name, phase, duration);
   kernel.flops = flops;
   return kernel;
 }

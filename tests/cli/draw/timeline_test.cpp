@@ -44,7 +44,7 @@ std::vector<std::string> spans(const Json& events, int pid, int tid) {
 }
 
 TEST(Timeline, ProcessesAndThreadsOfMsprof) {
-  const Json events = timeline(sample_run().result.trace, {0});
+  const Json events = timeline(sample_run().step.trace, {0});
   EXPECT_THAT(names(events, "process_name", "pid"),
               UnorderedElementsAre(Pair(0, "Ascend Hardware"), Pair(1, "Communication"), Pair(2, "Overlap Analysis")));
   EXPECT_THAT(names(events, "thread_name", "tid", 0), UnorderedElementsAre(Pair(0, "Stream 0")));
@@ -56,7 +56,7 @@ TEST(Timeline, ProcessesAndThreadsOfMsprof) {
 }
 
 TEST(Timeline, Spans) {
-  const Json events = timeline(sample_run().result.trace, {0});
+  const Json events = timeline(sample_run().step.trace, {0});
   EXPECT_THAT(spans(events, 0, 0), ElementsAre("a:forward 0 2000", "b:weight 2000 4000", "a:weight 4000 6000",
                                                "momentum 9000 10000", "a:forward 10000 12000", "b:weight 12000 14000",
                                                "a:weight 14000 16000", "momentum 19000 20000"));
@@ -67,7 +67,7 @@ TEST(Timeline, Spans) {
 }
 
 TEST(Timeline, TasksSayWhoMovedHowMuch) {
-  const Json events = timeline(sample_run().result.trace, {0});
+  const Json events = timeline(sample_run().step.trace, {0});
   const auto task = std::find_if(events.begin(), events.end(), [](const Json& e) { return e["name"] == "Memcpy"; });
   ASSERT_NE(task, events.end());
   const Json& args = (*task)["args"];

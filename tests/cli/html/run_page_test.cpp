@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/json.hpp"
 #include "cli/html/link_data.hpp"
@@ -20,7 +21,7 @@ using testing::ElementsAre;
 
 RunOptions options_of_rank(Rank rank) {
   RunOptions options;
-  options.rank = rank;
+  options.spec.rank = rank;
   return options;
 }
 
@@ -73,7 +74,8 @@ TEST(TimelineData, HasTheLastIterationInNanosecondsSinceItsBegin) {
 TEST(TimelineData, LeavesOutTasksThatAreTooManyForAPage) {
   RunReport report = sample_run();
   for (int i = 0; i < 60'000; ++i) {
-    report.result.trace.add({.stream = 1, .kind = sim::SpanKind::copy, .start = 0.016, .end = 0.017, .iteration = 1});
+    report.step.trace.add(
+        {.stream = 1, .kind = sim::SpanKind::copy, .start = 0.016, .end = 0.017, .id = {.iteration = 1}});
   }
   const Json data = timeline_data(report, {0});
   EXPECT_EQ(data["lanes"].size(), 2U);
@@ -81,9 +83,9 @@ TEST(TimelineData, LeavesOutTasksThatAreTooManyForAPage) {
 }
 
 TEST(MemoryData, FollowsTheActivationsFromKernelToKernel) {
-  RunReport report = sample_run();
-  report.workload.activations = {700'000'000, 1'000'000'000, 1'000'000'000};
-  const Json data = memory_data(report);
+  models::Program program = sample_program();
+  program.tensors = {{700'000'000, 0, 2}, {300'000'000, 1, 2}};
+  const Json data = memory_data(sample_run(std::move(program)));
   EXPECT_EQ(data["date"].size(), 3U);  // equal neighbours are one step
   EXPECT_EQ(data["activations"], (Json{700'000'000, 1'000'000'000, 0}));
   EXPECT_DOUBLE_EQ(data["date"][1].get<double>(), 2e-3);
@@ -100,7 +102,7 @@ TEST(MemoryData, KnowsNothingOfTheActivationsOfAProfile) {
 }
 
 TEST(LinkData, HasLoadsOfKindsAndOfLinksToFourDigits) {
-  const LinkReport report{
+  const study::LinkReport report{
       5e-3, {{"HCCS", 10e9, 2, 35e6, {1, 0.5}, {0.75, 0.250004}}}, {{"h1", "HCCS", 10e9, 20e6, {1, 1e-9}}}};
   EXPECT_EQ(link_data(report), Json::parse(R"({
     "interval_s": 0.005,

@@ -43,17 +43,17 @@ TEST(NumericsOptions, Defaults) {
   EXPECT_FALSE(parse_numerics({}).enabled);
   const NumericsOptions options = parse_numerics({"--numerics"});
   EXPECT_TRUE(options.enabled);
-  EXPECT_FALSE(options.input.has_value());
-  EXPECT_FALSE(options.batch.has_value());
-  EXPECT_EQ(options.compute, DataType::fp32);
-  EXPECT_FALSE(options.round.has_value());
-  EXPECT_EQ(options.overflow, OverflowRule::automatic);
-  EXPECT_EQ(options.data, "");
-  EXPECT_EQ(options.seed, 1U);
-  EXPECT_TRUE(options.gradients_mean);
-  EXPECT_EQ(options.workers, 0U);
-  EXPECT_FALSE(options.memory_limit.has_value());
-  EXPECT_EQ(options.optimizer.rule, Optimizer::momentum);
+  EXPECT_FALSE(options.spec.input.has_value());
+  EXPECT_FALSE(options.spec.batch.has_value());
+  EXPECT_EQ(options.spec.compute, DataType::fp32);
+  EXPECT_FALSE(options.spec.round.has_value());
+  EXPECT_EQ(options.spec.overflow, study::OverflowRule::automatic);
+  EXPECT_EQ(options.spec.data, "");
+  EXPECT_EQ(options.spec.seed, 1U);
+  EXPECT_TRUE(options.spec.gradients_mean);
+  EXPECT_EQ(options.spec.workers, 0U);
+  EXPECT_FALSE(options.spec.memory_limit.has_value());
+  EXPECT_EQ(options.spec.optimizer.rule, Optimizer::momentum);
   EXPECT_EQ(options.learning_rate, 0.01);
   EXPECT_EQ(parse_numerics({"--numerics"}, Optimizer::adamw).learning_rate, 0.001);
   EXPECT_EQ(parse_numerics({"--numerics", "--lr", "0.5"}, Optimizer::adamw).learning_rate, 0.5);
@@ -111,29 +111,29 @@ TEST(NumericsOptions, AllGiven) {
                                                   "--loss-plot",
                                                   "p.svg"},
                                                  Optimizer::lars);
-  EXPECT_EQ(options.input, 64U);
-  EXPECT_EQ(options.batch, 4U);
-  EXPECT_EQ(options.compute, DataType::bf16);
-  EXPECT_EQ(options.round, DataType::fp16);
-  EXPECT_EQ(options.overflow, OverflowRule::saturate);
-  EXPECT_EQ(options.seed, 7U);
-  EXPECT_EQ(options.data, "mnist:/tmp");
-  EXPECT_FALSE(options.shuffle);
-  EXPECT_EQ(options.optimizer.momentum, 0.8);
-  EXPECT_EQ(options.optimizer.epsilon, 1e-7);
-  EXPECT_EQ(options.optimizer.weight_decay, 1e-4);
-  EXPECT_FALSE(options.optimizer.decay_norm_parameters);
-  EXPECT_EQ(options.optimizer.trust_coefficient, 0.01);
-  EXPECT_EQ(options.label_smoothing, 0.1);
-  EXPECT_FALSE(options.gradients_mean);
-  EXPECT_EQ(options.workers, 3U);
-  EXPECT_EQ(options.memory_limit, Bytes{8} << 30);
-  EXPECT_EQ(options.save, "s.ckpt");
-  EXPECT_EQ(options.save_every, 5U);
-  EXPECT_EQ(options.load, "l.ckpt");
+  EXPECT_EQ(options.spec.input, 64U);
+  EXPECT_EQ(options.spec.batch, 4U);
+  EXPECT_EQ(options.spec.compute, DataType::bf16);
+  EXPECT_EQ(options.spec.round, DataType::fp16);
+  EXPECT_EQ(options.spec.overflow, study::OverflowRule::saturate);
+  EXPECT_EQ(options.spec.seed, 7U);
+  EXPECT_EQ(options.spec.data, "mnist:/tmp");
+  EXPECT_FALSE(options.spec.shuffle);
+  EXPECT_EQ(options.spec.optimizer.momentum, 0.8);
+  EXPECT_EQ(options.spec.optimizer.epsilon, 1e-7);
+  EXPECT_EQ(options.spec.optimizer.weight_decay, 1e-4);
+  EXPECT_FALSE(options.spec.optimizer.decay_norm_parameters);
+  EXPECT_EQ(options.spec.optimizer.trust_coefficient, 0.01);
+  EXPECT_EQ(options.spec.label_smoothing, 0.1);
+  EXPECT_FALSE(options.spec.gradients_mean);
+  EXPECT_EQ(options.spec.workers, 3U);
+  EXPECT_EQ(options.spec.memory_limit, Bytes{8} << 30);
+  EXPECT_EQ(options.spec.save, "s.ckpt");
+  EXPECT_EQ(options.spec.save_every, 5U);
+  EXPECT_EQ(options.spec.load, "l.ckpt");
   EXPECT_EQ(options.loss_plot, "p.svg");
   // Half of 0.1 in the first iteration of the warm-up, 0.1 up to the tenth, then half of it.
-  const device::LearningRate rates = options.learning_rates();
+  const device::LearningRate& rates = options.spec.learning_rate;
   EXPECT_DOUBLE_EQ(rates.at(0), 0.05);
   EXPECT_DOUBLE_EQ(rates.at(9), 0.1);
   EXPECT_DOUBLE_EQ(rates.at(10), 0.05);
@@ -141,9 +141,9 @@ TEST(NumericsOptions, AllGiven) {
 
 TEST(NumericsOptions, MomentsOfAdamAndChecks) {
   const NumericsOptions options = parse_numerics({"--numerics", "--beta1", "0.8", "--beta2", "0.99"}, Optimizer::adam);
-  EXPECT_TRUE(parse_numerics({"--numerics", "--check-gradients"}).check_gradients);
-  EXPECT_EQ(options.optimizer.beta1, 0.8);
-  EXPECT_EQ(options.optimizer.beta2, 0.99);
+  EXPECT_TRUE(parse_numerics({"--numerics", "--check-gradients"}).spec.check_gradients);
+  EXPECT_EQ(options.spec.optimizer.beta1, 0.8);
+  EXPECT_EQ(options.spec.optimizer.beta2, 0.99);
 }
 
 TEST(NumericsOptions, MeanNothingWithoutNumerics) {

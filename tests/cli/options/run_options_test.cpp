@@ -40,19 +40,21 @@ std::string parse_error(const std::vector<std::string>& arguments) {
 
 TEST(RunOptions, Defaults) {
   const RunOptions options = parse({});
-  EXPECT_EQ(options.model, "resnet50");
+  EXPECT_EQ(options.spec.model.name, "resnet50");
   EXPECT_EQ(options.platform, "atlas800-9000");
-  EXPECT_EQ(options.batch, 32U);
-  EXPECT_FALSE(options.input.has_value());
-  EXPECT_FALSE(options.classes.has_value());
-  EXPECT_TRUE(options.fc_bias);
-  EXPECT_EQ(options.amp, models::Amp::o2);
-  EXPECT_EQ(options.optimizer, models::Optimizer::momentum);
-  EXPECT_EQ(options.communication_type, DataType::fp32);
-  EXPECT_EQ(options.fallback_split, hccl::FallbackSplit::vendor_default);
-  EXPECT_FALSE(options.hcom_parallel);
-  EXPECT_EQ(options.iterations, 3U);
-  EXPECT_TRUE(options.hbm_overflow_is_error);
+  EXPECT_EQ(options.spec.model.batch, 32U);
+  EXPECT_FALSE(options.spec.model.input.has_value());
+  EXPECT_FALSE(options.spec.model.classes.has_value());
+  EXPECT_TRUE(options.spec.model.fc_bias);
+  EXPECT_EQ(options.spec.amp, models::Amp::o2);
+  EXPECT_EQ(options.spec.optimizer, models::Optimizer::momentum);
+  EXPECT_EQ(options.spec.communication_type, DataType::fp32);
+  EXPECT_EQ(options.spec.fallback_split, hccl::FallbackSplit::vendor_default);
+  EXPECT_FALSE(options.spec.hcom_parallel);
+  EXPECT_EQ(options.spec.iterations, 3U);
+  EXPECT_EQ(options.spec.hbm_check, device::HbmCheck::error);
+  EXPECT_FALSE(options.spec.network.has_value());
+  EXPECT_FALSE(options.spec.numerics.has_value());
   EXPECT_EQ(options.format, OutputFormat::text);
 }
 
@@ -65,66 +67,71 @@ TEST(RunOptions, AllGiven) {
              "--trace-ranks", "0,4-6", "--step-trace",    "s.csv", "--format",    "json", "--hbm-check",  "warn",
              "--start-skew",  "100us", "--speed-factors", "1,0.9", "--jitter",    "0.05", "--seed",       "7",
              "--npus",        "4"});
-  EXPECT_EQ(options.model, "vgg16");
+  EXPECT_EQ(options.spec.model.name, "vgg16");
   EXPECT_EQ(options.platform, "p.xml");
-  EXPECT_EQ(options.batch, 64U);
-  EXPECT_EQ(options.input, 128U);
-  EXPECT_EQ(options.classes, 10U);
-  EXPECT_FALSE(options.fc_bias);
-  EXPECT_EQ(options.amp, models::Amp::o3);
-  EXPECT_EQ(options.communication_type, DataType::fp16);
-  EXPECT_EQ(options.fallback_split, hccl::FallbackSplit::each);
-  EXPECT_TRUE(options.hcom_parallel);
-  EXPECT_EQ(options.allreduce, hccl::Algorithm::halving_doubling);
-  EXPECT_EQ(options.optimizer, models::Optimizer::adam);
-  EXPECT_EQ(options.iterations, 5U);
+  EXPECT_EQ(options.spec.model.batch, 64U);
+  EXPECT_EQ(options.spec.model.input, 128U);
+  EXPECT_EQ(options.spec.model.classes, 10U);
+  EXPECT_FALSE(options.spec.model.fc_bias);
+  EXPECT_EQ(options.spec.amp, models::Amp::o3);
+  EXPECT_EQ(options.spec.communication_type, DataType::fp16);
+  EXPECT_EQ(options.spec.fallback_split, hccl::FallbackSplit::each);
+  EXPECT_TRUE(options.spec.hcom_parallel);
+  EXPECT_EQ(options.spec.allreduce, hccl::Algorithm::halving_doubling);
+  EXPECT_EQ(options.spec.optimizer, models::Optimizer::adam);
+  EXPECT_EQ(options.spec.iterations, 5U);
   EXPECT_EQ(options.network, "fluid");
-  EXPECT_EQ(options.rank, 3U);
+  EXPECT_EQ(options.spec.network, sim::NetworkKind::fluid);
+  EXPECT_EQ(options.spec.rank, 3U);
   EXPECT_EQ(options.trace, "t.json");
   EXPECT_THAT(options.trace_ranks, ElementsAre(0, 4, 5, 6));
   EXPECT_EQ(options.step_trace, "s.csv");
   EXPECT_EQ(options.format, OutputFormat::json);
-  EXPECT_FALSE(options.hbm_overflow_is_error);
-  EXPECT_DOUBLE_EQ(options.skew.start_skew, 100e-6);
-  EXPECT_THAT(options.skew.speeds, ElementsAre(1, 0.9));
-  EXPECT_EQ(options.skew.jitter, 0.05);
-  EXPECT_EQ(options.skew.seed, 7U);
-  EXPECT_EQ(options.npus, 4U);
+  EXPECT_EQ(options.spec.hbm_check, device::HbmCheck::warn);
+  EXPECT_DOUBLE_EQ(options.spec.skew.start_skew, 100e-6);
+  EXPECT_THAT(options.spec.skew.speeds, ElementsAre(1, 0.9));
+  EXPECT_EQ(options.spec.skew.jitter, 0.05);
+  EXPECT_EQ(options.spec.skew.seed, 7U);
+  EXPECT_EQ(options.spec.npus, 4U);
 }
 
 TEST(RunOptions, ChecksOfGradients) {
-  EXPECT_FALSE(parse({}).gradient_checks().any());
-  EXPECT_FALSE(parse({"--loss-scale", "static:1024"}).gradient_checks().any());
+  EXPECT_FALSE(parse({}).spec.gradient_checks().any());
+  EXPECT_FALSE(parse({"--loss-scale", "static:1024"}).spec.gradient_checks().any());
   const RunOptions options =
       parse({"--loss-scale", "dynamic:65536:2000", "--clip-norm", "0.5", "--comm-dtype", "bf16"});
-  EXPECT_TRUE(options.gradient_checks().overflow);
-  EXPECT_TRUE(options.gradient_checks().global_norm);
-  EXPECT_EQ(options.clip_norm, 0.5);
-  EXPECT_EQ(options.communication_type, DataType::bf16);
+  EXPECT_TRUE(options.spec.gradient_checks().overflow);
+  EXPECT_TRUE(options.spec.gradient_checks().global_norm);
+  EXPECT_EQ(options.spec.clip_norm, 0.5);
+  EXPECT_EQ(options.spec.communication_type, DataType::bf16);
+}
+
+TEST(RunOptions, NumericsArePartOfTheSpecWhereTheyAreWanted) {
+  EXPECT_EQ(parse({"--numerics", "--numeric-batch", "4"}).spec.numerics.value().batch, 4U);
 }
 
 TEST(RunOptions, SplitLists) {
-  EXPECT_THAT(*parse({"--split-by-size", "96.54,3.46"}).split_by_size, ElementsAre(96.54, 3.46));
-  EXPECT_THAT(*parse({"--split-by-size", "[60,20,20]"}).split_by_size, ElementsAre(60, 20, 20));
-  EXPECT_THAT(*parse({"--split-by-size=[60, 20, 20]"}).split_by_size, ElementsAre(60, 20, 20));
-  EXPECT_THAT(*parse({"--split-by-idx", "106,160"}).split_by_idx, ElementsAre(106, 160));
-  EXPECT_THAT(*parse({"--split-by-idx", "[20, 100, 159]"}).split_by_idx, ElementsAre(20, 100, 159));
+  EXPECT_THAT(*parse({"--split-by-size", "96.54,3.46"}).spec.split_by_size, ElementsAre(96.54, 3.46));
+  EXPECT_THAT(*parse({"--split-by-size", "[60,20,20]"}).spec.split_by_size, ElementsAre(60, 20, 20));
+  EXPECT_THAT(*parse({"--split-by-size=[60, 20, 20]"}).spec.split_by_size, ElementsAre(60, 20, 20));
+  EXPECT_THAT(*parse({"--split-by-idx", "106,160"}).spec.split_by_idx, ElementsAre(106, 160));
+  EXPECT_THAT(*parse({"--split-by-idx", "[20, 100, 159]"}).spec.split_by_idx, ElementsAre(20, 100, 159));
 }
 
 TEST(RunOptions, SizeCountsBeforeIndex) {
-  const auto strategies = parse({"--split-by-idx", "2,9", "--split-by-size", "50,50"}).split_strategies(8);
+  const auto strategies = parse({"--split-by-idx", "2,9", "--split-by-size", "50,50"}).spec.split_strategies(8);
   EXPECT_THAT(strategies.resolve(hccl::world_group, std::vector<Bytes>(10, 4)),
               ElementsAre(hccl::Segment{0, 4}, hccl::Segment{5, 9}));
 }
 
 TEST(RunOptions, FrameworkSetsDefaults) {
   const RunOptions mindspore = parse({"--framework", "mindspore"});
-  EXPECT_TRUE(mindspore.hcom_parallel);
-  EXPECT_EQ(mindspore.fallback_split, hccl::FallbackSplit::none);
-  EXPECT_EQ(mindspore.communication_type, DataType::fp32);
+  EXPECT_TRUE(mindspore.spec.hcom_parallel);
+  EXPECT_EQ(mindspore.spec.fallback_split, hccl::FallbackSplit::none);
+  EXPECT_EQ(mindspore.spec.communication_type, DataType::fp32);
   const RunOptions changed = parse({"--framework", "mindspore", "--hcom-parallel", "off", "--split", "default"});
-  EXPECT_FALSE(changed.hcom_parallel);
-  EXPECT_EQ(changed.fallback_split, hccl::FallbackSplit::vendor_default);
+  EXPECT_FALSE(changed.spec.hcom_parallel);
+  EXPECT_EQ(changed.spec.fallback_split, hccl::FallbackSplit::vendor_default);
 }
 
 struct WrongRunOption {
@@ -201,7 +208,7 @@ TEST(RunOptions, WrongSplits) {
   for (const WrongRunOption& wrong : cases) {
     EXPECT_THAT(parse_error(wrong.arguments), HasSubstr(wrong.message)) << testing::PrintToString(wrong.arguments);
   }
-  EXPECT_EQ(parse({"--split-by-idx", "0,1,2,3,4,5,6,7,8", "--allow-many-segments"}).split_by_idx->size(), 9);
+  EXPECT_EQ(parse({"--split-by-idx", "0,1,2,3,4,5,6,7,8", "--allow-many-segments"}).spec.split_by_idx->size(), 9);
 }
 
 TEST(RunOptions, WrongTogether) {
@@ -238,46 +245,46 @@ TEST(RunConfig, GivesWhatTheCommandLineLeavesOpen) {
       "allow-many-segments = true\n"
       "hcom-parallel = \"on\"\n");
   const RunOptions options = parse({"--config", file.path(), "--batch", "16"});
-  EXPECT_EQ(options.model, "vgg16");
-  EXPECT_EQ(options.batch, 16U);
-  EXPECT_EQ(options.amp, models::Amp::o0);
-  EXPECT_THAT(*options.split_by_idx, ElementsAre(2, 9));
-  EXPECT_TRUE(options.allow_many_segments);
-  EXPECT_TRUE(options.hcom_parallel);
+  EXPECT_EQ(options.spec.model.name, "vgg16");
+  EXPECT_EQ(options.spec.model.batch, 16U);
+  EXPECT_EQ(options.spec.amp, models::Amp::o0);
+  EXPECT_THAT(*options.spec.split_by_idx, ElementsAre(2, 9));
+  EXPECT_TRUE(options.spec.allow_many_segments);
+  EXPECT_TRUE(options.spec.hcom_parallel);
 }
 
 TEST(RunConfig, SectionOfTheCommand) {
   const ConfigFile file("[run]\nbatch = 64\nsplit-by-size = \"60,40\"\n");
   const RunOptions options = parse({"--config", file.path()});
-  EXPECT_EQ(options.batch, 64U);
-  EXPECT_THAT(*options.split_by_size, ElementsAre(60, 40));
+  EXPECT_EQ(options.spec.model.batch, 64U);
+  EXPECT_THAT(*options.spec.split_by_size, ElementsAre(60, 40));
 }
 
 TEST(RunConfig, TheCommandLineDropsWhatDoesNotGoWithIt) {
   const ConfigFile file("split-by-size = \"60,40\"\nmodel = \"vgg16\"\nspeed-spread = 0.1\n");
-  EXPECT_EQ(parse({"--config", file.path(), "--split", "none"}).fallback_split, hccl::FallbackSplit::none);
-  EXPECT_FALSE(parse({"--config", file.path(), "--split", "none"}).split_by_size.has_value());
+  EXPECT_EQ(parse({"--config", file.path(), "--split", "none"}).spec.fallback_split, hccl::FallbackSplit::none);
+  EXPECT_FALSE(parse({"--config", file.path(), "--split", "none"}).spec.split_by_size.has_value());
   const RunOptions by_index = parse({"--config", file.path(), "--split-by-idx", "1,2"});
-  EXPECT_FALSE(by_index.split_by_size.has_value());
-  EXPECT_TRUE(by_index.split_by_idx.has_value());
+  EXPECT_FALSE(by_index.spec.split_by_size.has_value());
+  EXPECT_TRUE(by_index.spec.split_by_idx.has_value());
   const RunOptions profile = parse({"--config", file.path(), "--gradients", "g.csv", "--speed-factors", "1,2"});
-  EXPECT_EQ(profile.gradients_file, "g.csv");
-  EXPECT_EQ(profile.model, RunOptions().model);
-  EXPECT_EQ(profile.skew.speed_spread, RunOptions().skew.speed_spread);
+  EXPECT_EQ(profile.spec.gradients_file, "g.csv");
+  EXPECT_EQ(profile.spec.model.name, RunOptions().spec.model.name);
+  EXPECT_EQ(profile.spec.skew.speed_spread, RunOptions().spec.skew.speed_spread);
 }
 
 TEST(RunConfig, FormsOfValues) {
   const ConfigFile file(
       "split-by-idx = [ 1, # the first\n  2,\n  160 ]\n'model' = 'a#b'  # a comment\nallow-many-segments = false\n");
   const RunOptions options = parse({"--config", file.path()});
-  EXPECT_THAT(*options.split_by_idx, ElementsAre(1, 2, 160));
-  EXPECT_EQ(options.model, "a#b");
-  EXPECT_FALSE(options.allow_many_segments);
+  EXPECT_THAT(*options.spec.split_by_idx, ElementsAre(1, 2, 160));
+  EXPECT_EQ(options.spec.model.name, "a#b");
+  EXPECT_FALSE(options.spec.allow_many_segments);
 }
 
 TEST(RunConfig, FrameworkInTheFile) {
   const ConfigFile file("framework = \"mindspore\"\n");
-  EXPECT_TRUE(parse({"--config", file.path()}).hcom_parallel);
+  EXPECT_TRUE(parse({"--config", file.path()}).spec.hcom_parallel);
 }
 
 TEST(RunConfig, Errors) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "tests/cli/sample_run.hpp"
 
 namespace hcclsim::cli {
@@ -10,51 +13,17 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(IterationPoints, OfATrace) {
-  const RunReport report = sample_run();
-  ASSERT_EQ(report.iterations.size(), 2);
-  const IterationPoints& second = report.iterations[1];
-  EXPECT_DOUBLE_EQ(second.fp_start, 10e-3);
-  EXPECT_DOUBLE_EQ(second.bp_start, 12e-3);
-  EXPECT_DOUBLE_EQ(second.bp_end, 16e-3);
-  ASSERT_EQ(second.allreduces.size(), 2);
-  EXPECT_DOUBLE_EQ(second.allreduces[1].start, 18e-3);
-  EXPECT_DOUBLE_EQ(second.allreduces[1].end, 19e-3);
-  EXPECT_DOUBLE_EQ(second.iteration_end, 20e-3);
-}
-
-/// The sample run with the allreduce of an overflow flag from 9.25 to 9.5 ms.
-std::vector<IterationPoints> flagged_iterations() {
-  RunReport report = sample_run();
-  sim::Trace& trace = report.result.trace;
-  trace.add({.stream = 1,
-             .name = trace.intern("overflow_flag"),
-             .kind = sim::SpanKind::collective,
-             .start = 19.25e-3,
-             .end = 19.5e-3,
-             .bytes = 4,
-             .iteration = 1});
-  return iteration_points(trace, 0, report.workload);
-}
-
-TEST(IterationPoints, TheOverflowFlagIsNoSegment) {
-  const IterationPoints second = flagged_iterations()[1];
-  EXPECT_EQ(second.allreduces.size(), 2);
-  ASSERT_TRUE(second.overflow_flag.has_value());
-  EXPECT_DOUBLE_EQ(second.overflow_flag->start, 19.25e-3);
-}
-
-TEST(IterationPoints, OfAnotherRank) { EXPECT_TRUE(iteration_points(sample_run().result.trace, 1, {}).empty()); }
-
-TEST(IterationPoints, WithoutForwardKernels) {
-  RunReport report = sample_run();
-  for (device::TimedKernel& kernel : report.workload.kernels) kernel.phase = models::Phase::backward;
-  const auto iterations = iteration_points(report.result.trace, 0, report.workload);
-  EXPECT_EQ(iterations[0].bp_start, 0);
+/// The iterations of the sample run, the second one with the allreduce of an overflow flag from 9.25 to 9.5 ms.
+std::vector<hccl::IterationPoints> flagged_iterations() {
+  models::Program program = sample_program();
+  program.overflow_flag = true;
+  hccl::TimedStep step = sample_step(std::move(program));
+  SampleSpans(step, 1).add_collective(2, 9.25, 9.5);
+  return hccl::StepView::of(step.plan, step.trace, 0).iterations;
 }
 
 TEST(StepTrace, ColumnsOfMsprof) {
-  EXPECT_EQ(step_trace_csv(sample_run().iterations),
+  EXPECT_EQ(step_trace_csv(sample_run().view.iterations),
             "Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
             "Iteration Refresh(us),Data Aug Bound(us),Reduce Start(us),Reduce Duration(us),Reduce Start(us),"
             "Reduce Duration(us)\n"
@@ -78,13 +47,13 @@ TEST(IterationBar, ChecksAndFlag) {
 
 TEST(IterationBar, Serial) {
   EXPECT_THAT(
-      iteration_bar(sample_run().iterations[1]),
+      iteration_bar(sample_run().view.iterations[1]),
       ElementsAre(
           "|FP.................|BP.....................................|AR1################|AR2######|U........|"));
 }
 
 TEST(IterationBar, AllreducesBesideBackward) {
-  const IterationPoints iteration{
+  const hccl::IterationPoints iteration{
       .fp_start = 0, .bp_start = 2, .bp_end = 6, .allreduces = {{4, 5}, {6, 9}}, .iteration_end = 10};
   const auto lines = iteration_bar(iteration);
   ASSERT_EQ(lines.size(), 2);
@@ -94,11 +63,11 @@ TEST(IterationBar, AllreducesBesideBackward) {
 }
 
 TEST(IterationBar, ShortSpansKeepAColumn) {
-  const IterationPoints iteration{.fp_start = 0,
-                                  .bp_start = 3,
-                                  .bp_end = 10,
-                                  .allreduces = {{10, 10.001}, {10.001, 10.002}},
-                                  .iteration_end = 10.003};
+  const hccl::IterationPoints iteration{.fp_start = 0,
+                                        .bp_start = 3,
+                                        .bp_end = 10,
+                                        .allreduces = {{10, 10.001}, {10.001, 10.002}},
+                                        .iteration_end = 10.003};
   const std::string line = iteration_bar(iteration).front();
   EXPECT_THAT(line, testing::EndsWith(".|#|#|U|"));
 }

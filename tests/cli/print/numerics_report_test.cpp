@@ -17,8 +17,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 /// Three iterations, the second one skipped.
-NumericsReport sample() {
-  NumericsReport report;
+study::NumericsResult sample() {
+  study::NumericsResult report;
   report.timed_shape = "32 x 3x224x224";
   report.timed_type = "amp O2";
   report.computed_shape = "2 x 3x64x64";
@@ -29,8 +29,8 @@ NumericsReport sample() {
   report.iterations = {{1, 6.9, 0.0625, 1.25, 0.01, 1024, false, false, 0.018},
                        {2, 6.8, 0.125, 1.125, 0.01, 1024, true, true, 0.0185},
                        {3, 6.75, 0.5, 1, 0.02, 512, false, false, 0.0185}};
-  report.replicas = ReplicaDifference{0, 0};
-  report.gradient_error = GradientError{3, 1e-9, 4e-9, 0.25, 7, 1000, 12, 0};
+  report.replicas = study::ReplicaDifference{0, 0};
+  report.gradient_error = study::GradientError{3, 1e-9, 4e-9, 0.25, 7, 1000, 12, 0};
   return report;
 }
 
@@ -48,13 +48,13 @@ TEST(NumericsText, Sample) {
 }
 
 TEST(NumericsText, NoLossScaleIsADash) {
-  NumericsReport report = sample();
-  for (NumericsIteration& iteration : report.iterations) iteration.loss_scale.reset();
+  study::NumericsResult report = sample();
+  for (study::NumericsIteration& iteration : report.iterations) iteration.loss_scale.reset();
   EXPECT_THAT(numerics_text(report), HasSubstr("           –  done      18.000\n"));
 }
 
 TEST(NumericsText, OverflowAndDivergence) {
-  NumericsReport report = sample();
+  study::NumericsResult report = sample();
   report.iterations[0].overflow = true;
   report.iterations[1].gradient_norm = -std::nan("");
   report.iterations[2].loss = 2.5e37;
@@ -67,7 +67,7 @@ TEST(NumericsText, OverflowAndDivergence) {
 }
 
 TEST(NumericsText, RoundingShufflingCheckpointsAndSums) {
-  NumericsReport report = sample();
+  study::NumericsResult report = sample();
   report.round = "fp16";
   report.shuffle = true;
   report.gradients_mean = false;
@@ -84,7 +84,7 @@ TEST(NumericsText, RoundingShufflingCheckpointsAndSums) {
 }
 
 TEST(NumericsText, ManyIterationsFitOnAPage) {
-  NumericsReport report = sample();
+  study::NumericsResult report = sample();
   for (const std::uint32_t count : {41U, 99U, 1000U, 12345U}) {
     SCOPED_TRACE(fmt::format("{} iterations", count));
     report.requested = count;
@@ -101,7 +101,7 @@ TEST(NumericsText, ManyIterationsFitOnAPage) {
 }
 
 TEST(NumericsText, Interrupted) {
-  NumericsReport report = sample();
+  study::NumericsResult report = sample();
   report.requested = 10;
   EXPECT_THAT(numerics_text(report), HasSubstr("Interrupted after 3 of 10 iterations.\n"));
   report.iterations.clear();
@@ -109,7 +109,7 @@ TEST(NumericsText, Interrupted) {
 }
 
 TEST(NumericsReport, WhatIsNotANumberHasNoSign) {
-  NumericsReport report = sample();
+  study::NumericsResult report = sample();
   report.iterations.back().loss = std::copysign(std::nan(""), -1.0);
   report.iterations.back().gradient_norm = std::copysign(std::nan(""), -1.0);
   EXPECT_THAT(numerics_text(report), HasSubstr("        3       nan       50.00            nan  "));
@@ -134,7 +134,7 @@ TEST(NumericsJson, Sample) {
 }
 
 TEST(NumericsJson, WhatIsNotThereIsNull) {
-  NumericsReport report = sample();
+  study::NumericsResult report = sample();
   report.iterations[0].loss_scale.reset();
   report.iterations[0].loss = std::nan("");
   report.replicas.reset();
@@ -147,7 +147,7 @@ TEST(NumericsJson, WhatIsNotThereIsNull) {
 }
 
 TEST(NumericsCsv, OneRowPerIteration) {
-  NumericsReport report = sample();
+  study::NumericsResult report = sample();
   report.iterations[2].loss_scale.reset();
   EXPECT_EQ(numerics_csv(report),
             "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,overflow,skipped,step_time_s,"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "base/json.hpp"
 #include "tests/cli/sample_run.hpp"
@@ -34,7 +35,7 @@ AR  index  parameters  tensors      MB  share %  ready  start  end ms  hidden % 
 Tail (hang-over after bp_end) 4.000 ms: AR1 2.000, AR2 1.000, update 1.000
 Scenario 1 with hcom_parallel on: AR1 ends early. Try --hcom-parallel on --split-by-size 80,20: 7.500 ms (simulated, -25.0 %)
 HBM peak 1.01 of 32.00 GiB per NPU.  Assumed, not measured: HCCS 14 GB/s (10..19.3) [vendor tool].  Measured by the vendor: RoCE 22.6 GB/s (20..25) [measured, HIXL].
-Network: simgrid, all 1,792 transfers completed, not folded.  Timeline: timeline.json
+Network: simgrid, all 1,792 transfers completed.  Timeline: timeline.json
 Note: split by size 60,40 is ignored
 )");
 }
@@ -44,13 +45,9 @@ RunReport checked_run() {
   RunReport report = sample_run();
   report.loss_scale = "dynamic";
   report.clip_norm = 0.5;
-  report.result.iteration_end = 11.5e-3;
-  report.result.checks = hccl::GradientCheckTimes{.start = 9e-3,
-                                                  .end = 10.5e-3,
-                                                  .kernels_end = 10e-3,
-                                                  .algorithm = "ring",
-                                                  .flag_start = 9.75e-3,
-                                                  .flag_end = 10.5e-3};
+  report.view.iteration_end = 11.5e-3;
+  report.view.checks = hccl::GradientCheckTimes{
+      .start = 9e-3, .end = 10.5e-3, .kernels_end = 10e-3, .algorithm = "ring", .flag = {9.75e-3, 10.5e-3}};
   return report;
 }
 
@@ -63,7 +60,7 @@ TEST(TextReport, ChecksOfGradients) {
                               "Clipping to global norm 0.5: from 9.000 ms, factor known at 10.000 ms\n"
                               "All updates wait until 10.500 ms; a step without update is timed like any other\n"
                               "HBM"));
-  report.result.checks->algorithm.clear();
+  report.view.checks->algorithm.clear();
   EXPECT_THAT(text_report(report),
               testing::AllOf(HasSubstr("All updates wait until 10.500 ms\nHBM"), Not(HasSubstr("Overflow check"))));
 }
@@ -98,11 +95,13 @@ TEST(TextReport, SaysWhenNoTrialIsFaster) {
 
 TEST(TextReport, ManySegmentsFitOnAPage) {
   RunReport report = sample_run();
-  report.workload.gradients.assign(161, {"g", 0, 1000, 0, {}});
-  const hccl::SegmentResult segment = report.result.segments.front();
-  report.result.segments.assign(161, segment);
-  for (std::uint32_t i = 0; i < 161; ++i) report.result.segments[i].segment = {i, i};
-  report.iterations.back().allreduces.assign(161, {16e-3, 18e-3});
+  models::Program program = sample_program();
+  program.gradients.assign(161, {"g", 0, 1000, DataType::fp32, 0});
+  report.program = std::make_shared<models::Program>(program);
+  const hccl::SegmentFigures segment = report.view.segments.front();
+  report.view.segments.assign(161, segment);
+  for (std::uint32_t i = 0; i < 161; ++i) report.view.segments[i].segment = {i, i};
+  report.view.iterations.back().allreduces.assign(161, {16e-3, 18e-3});
   const std::string text = text_report(report);
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 30);
   EXPECT_THAT(text, HasSubstr("[8,8] .. [160,160]"));
@@ -165,7 +164,7 @@ TEST(JsonReport, ChecksOfGradients) {
   EXPECT_EQ(json["gradient_checks"], Json::parse(
                                          R"({"start_s": 0.009, "kernels_end_s": 0.01, "end_s": 0.0105,
                     "overflow_flag": {"algorithm": "ring", "start_s": 0.00975, "end_s": 0.0105}})"));
-  report.result.checks->algorithm.clear();
+  report.view.checks->algorithm.clear();
   json = Json::parse(json_report(report));
   EXPECT_TRUE(json["gradient_checks"]["overflow_flag"].is_null());
   EXPECT_FALSE(Json::parse(json_report(sample_run())).contains("loss_scale"));
@@ -183,7 +182,7 @@ TEST(JsonReport, NamesThatAreNotUtf8) {
 
 TEST(CsvReport, OneRowPerSegment) {
   RunReport report = sample_run();
-  report.result.segments[0].algorithm = "a,b";
+  report.view.segments[0].algorithm = "a,b";
   EXPECT_EQ(csv_report(report),
             "segment,first,last,tensors,bytes,share,ready_s,start_s,end_s,hidden,algbw_Bps,busbw_Bps,algorithm,"
             "limited_by,parameters\n"

@@ -17,6 +17,7 @@
 #include "models/zoo/zoo.hpp"
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
+#include "tests/support/programs.hpp"
 #include "tests/support/simulation.hpp"
 
 namespace hcclsim::study {
@@ -106,10 +107,10 @@ TEST(ProfileImport, KernelDetailsLeaveTheRestToTheModel) {
   EXPECT_EQ(step.duration("fc1:cast"), step.model_program.kernels.front().duration);
   // Updates that name no parameter share their time as the cost model does.
   const auto last_by_first = [](const models::Program& program) {
-    const auto update = [&](std::size_t gradient) {
-      return std::ranges::find(program.once_per_step(), gradient, &models::Kernel::gradient)->duration;
+    const auto update = [&](const models::Gradient& gradient) {
+      return test::kernels_of(program, gradient.name, models::Phase::update).front().duration;
     };
-    return update(program.gradients.size() - 1) / update(0);
+    return update(program.gradients.back()) / update(program.gradients.front());
   };
   EXPECT_NEAR(last_by_first(step.program), last_by_first(step.model_program), 1e-12);
   EXPECT_NEAR(*step.imported.measured.update, 20 * microsecond, import_tolerance);

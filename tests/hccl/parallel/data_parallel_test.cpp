@@ -1,0 +1,139 @@
+#include "hccl/parallel/data_parallel.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "models/graph_builder.hpp"
+#include "models/lowering/lower.hpp"
+#include "models/lowering/updates.hpp"
+#include "tests/support/programs.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using testing::ElementsAre;
+
+/// Plans are looked at, not simulated: an empty schedule will do.
+std::shared_ptr<const Schedule> no_schedule(const Communicator& group, const Operation& operation) {
+  Schedule schedule;
+  static_cast<Operation&>(schedule) = operation;
+  schedule.ranks = static_cast<Rank>(group.ranks.size());
+  return std::make_shared<const Schedule>(std::move(schedule));
+}
+
+/// "compute 0: forward [a b]" of every task, with what it waits for.
+std::vector<std::string> written(const Plan& plan) {
+  const Role& role = plan.roles.front();
+  std::vector<std::string> lines;
+  for (std::uint32_t t = 0; t < role.tasks.size(); ++t) {
+    const PlanTask& task = role.tasks[t];
+    std::string what = plan.name(role, {t, 0});
+    if (const auto* block = std::get_if<KernelBlock>(&task.work); block != nullptr && block->count > 1) {
+      what += " .. " + plan.name(role, {t, block->count - 1});
+    }
+    std::string line = fmt::format("{} {}: {} {}", name_of(role.streams[task.stream]), task.ordinal,
+                                   name_of(task.purpose.phase), what);
+    for (const std::uint32_t before : task.after) line += fmt::format(" after {}", before);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+/// Three gradients, each with a kernel; a check and an update of each, the factor of a clip.
+std::shared_ptr<models::Program> program() {
+  using models::Phase;
+  auto program = std::make_shared<models::Program>();
+  program->kernels = {test::timed_kernel("f0", Phase::forward, 1), test::timed_kernel("f1", Phase::forward, 1),
+                      test::timed_kernel("b0", Phase::backward, 1), test::timed_kernel("b1", Phase::backward, 1),
+                      test::timed_kernel("b2", Phase::backward, 1)};
+  program->micro_batch_kernels = 5;
+  program->overflow_flag = true;
+  for (std::uint32_t g = 0; g < 3; ++g) {
+    program->gradients.push_back({.name = fmt::format("g{}", g), .elements = 10, .kernel = g + 2});
+    program->kernels.push_back(test::timed_kernel(fmt::format("c{}", g), Phase::check, 1, g));
+  }
+  program->kernels.push_back(test::timed_kernel("clip", Phase::check, 1));
+  for (std::uint32_t g = 0; g < 3; ++g) {
+    program->kernels.push_back(test::timed_kernel(fmt::format("u{}", g), Phase::update, 1, g));
+  }
+  return program;
+}
+
+TEST(DataParallelPlan, InSeries) {
+  const Plan plan = data_parallel_plan(program(), {.ranks = 4, .segments = {{0, 0}, {1, 2}}}, no_schedule);
+  EXPECT_THAT(
+      written(plan),
+      ElementsAre("compute 0: forward f0 .. f1", "compute 2: backward b0 .. b2",
+                  "communication 5: reduction allreduce1 after 1", "communication 6: reduction allreduce2 after 1",
+                  "compute 7: check c0 .. c2 after 3", "communication 10: check overflow_flag after 4",
+                  "compute 11: check clip", "compute 12: update u0 .. u2 after 3 after 5"));
+  EXPECT_THAT(plan.role_of, ElementsAre(0, 0, 0, 0));
+  EXPECT_EQ(plan.collectives[1].operation.elements, 20U);
+  EXPECT_EQ(plan.collectives[1].segment, 1U);
+  EXPECT_EQ(plan.collectives[2].segment, Purpose::none);
+}
+
+TEST(DataParallelPlan, BesideTheBackwardPass) {
+  const Plan plan =
+      data_parallel_plan(program(), {.ranks = 4, .segments = {{0, 0}, {1, 2}}, .hcom_parallel = true}, no_schedule);
+  EXPECT_THAT(written(plan),
+              ElementsAre("compute 0: forward f0 .. f1", "compute 2: backward b0",
+                          "communication 3: reduction allreduce1 after 1", "compute 4: backward b1 .. b2",
+                          "communication 6: reduction allreduce2 after 3", "update 7: check c0 after 2",
+                          "update 8: check c1 .. c2 after 4", "communication 10: check overflow_flag after 6",
+                          "update 11: check clip", "update 12: update u0 after 2 after 7",
+                          "update 13: update u1 .. u2 after 4 after 7"));
+}
+
+/// A layer whose rows are shared by two ranks: its output is a sum over them.
+models::Program row_parallel() {
+  models::GraphBuilder builder("test", {4, 8});
+  const models::Value part = builder.linear("rows", 0, 6, false);
+  const models::Value sum = builder.all_reduce("sum", part, {.family = 0, .ranks = 2});
+  const models::Value logits = builder.linear("fc", builder.relu("relu", sum), 3, false);
+  models::Program program = models::lower(std::move(builder).finish(logits), {.amp = models::Amp::o0});
+  models::add_updates(program, {.amp = models::Amp::o0});
+  return program;
+}
+
+TEST(DataParallelPlan, CommunicationOfTheProgramWaitsForItsInputAndIsWaitedFor) {
+  const GroupFamily pairs{{{"pair 0", {0, 1}}, {"pair 1", {2, 3}}}};
+  const auto shared = std::make_shared<const models::Program>(row_parallel());
+  const Plan plan = data_parallel_plan(shared, {.ranks = 4, .segments = {{0, 1}}, .families = {pairs}}, no_schedule);
+  EXPECT_THAT(
+      written(plan),
+      ElementsAre("compute 0: forward rows:forward", "communication 1: forward sum:forward after 0",
+                  "compute 2: forward relu:forward .. loss:forward after 1",
+                  "compute 5: backward fc:weight_gradient .. fc:data_gradient+mask",
+                  "communication 7: backward sum:gradient after 3", "compute 8: backward rows:weight_gradient after 4",
+                  "communication 9: reduction allreduce1 after 5",
+                  "compute 10: update fc.weight:momentum .. rows.weight:momentum after 6"));
+  ASSERT_EQ(plan.families.size(), 2U);
+  EXPECT_EQ(plan.collectives.front().family, 0U);
+  EXPECT_EQ(plan.collectives.front().schedules.size(), 2U);  // one for each pair
+  EXPECT_EQ(plan.collectives.front().operation.elements, 24U);
+  EXPECT_EQ(plan.collectives.back().family, 1U);
+}
+
+TEST(DataParallelPlan, TensorsBeginAndEndWithTheirKernels) {
+  const auto shared = std::make_shared<const models::Program>(row_parallel());
+  const Plan plan = data_parallel_plan(
+      shared, {.ranks = 2, .segments = {{0, 1}}, .families = {{{world_communicator(2)}}}}, no_schedule);
+  const Role& role = plan.roles.front();
+  ASSERT_EQ(role.tensors.size(), shared->tensors.size());
+  for (std::size_t i = 0; i < role.tensors.size(); ++i) {
+    const models::LiveTensor& tensor = shared->tensors[i];
+    EXPECT_EQ(role.tensors[i].bytes, tensor.bytes);
+    EXPECT_EQ(plan.name(role, role.tensors[i].begin), shared->kernels[tensor.first_kernel].name);
+    EXPECT_EQ(plan.name(role, role.tensors[i].end), shared->kernels[tensor.last_kernel].name);
+  }
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl
