@@ -14,7 +14,6 @@
 #include "cli/draw/timeline.hpp"
 #include "cli/html/run_page.hpp"
 #include "cli/options/parse/command.hpp"
-#include "cli/options/platform_path.hpp"
 #include "cli/options/run_options.hpp"
 #include "cli/print/baseline.hpp"
 #include "cli/print/iteration.hpp"

@@ -7,11 +7,10 @@
 #include "base/output_file.hpp"
 #include "cli/html/tune_page.hpp"
 #include "cli/options/parse/command.hpp"
-#include "cli/options/platform_path.hpp"
 #include "cli/options/tune_options.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/tune_report.hpp"
-#include "study/on_platform.hpp"
+#include "study/shipped_platforms.hpp"
 #include "study/tune/tune.hpp"
 
 namespace hcclsim::cli {
@@ -34,11 +33,11 @@ void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html
   add_tune_options(command, *options);
   command.on_run([&command, options, html] {
     finish_tune_options(command, *options);
-    options->spec.run.platform.file = find_platform(options->run.platform);
-    study::in_own_process([&] {
+    options->spec.run.platform.file = study::find_platform(options->run.platform);
+    study::on_tuning(options->spec, [&](const auto& tune) {
       std::optional<OutputFile> page;
       if (html != nullptr) page.emplace(html->path);
-      const TuneReport report{{study::tune(options->spec)}, options->run.explain};
+      const TuneReport report{{tune()}, options->run.explain};
       if (page.has_value()) page->write(tune_page(report, *html));
       print(options->run.format == OutputFormat::json ? tune_json(report) : tune_text(report));
       if (page.has_value()) page->commit();

@@ -11,7 +11,7 @@
 
 #include "base/json.hpp"
 #include "cli/print/output.hpp"
-#include "hccl/training/intervals.hpp"
+#include "sim/intervals.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -240,23 +240,23 @@ void write_names(Writer& writer, Rank rank, const std::vector<const sim::Span*>&
 
 /// Computing, communicating, only communicating, neither.
 void write_overlap(Writer& writer, Rank rank, const std::vector<const sim::Span*>& spans) {
-  std::vector<hccl::Interval> computing;
-  std::vector<hccl::Interval> communicating;
+  std::vector<sim::Interval> computing;
+  std::vector<sim::Interval> communicating;
   for (const sim::Span* span : spans) {
     if (span->kind == sim::SpanKind::kernel) computing.push_back({span->start, span->end});
     if (span->kind == sim::SpanKind::collective) communicating.push_back({span->start, span->end});
   }
-  computing = hccl::unite(std::move(computing));
-  communicating = hccl::unite(std::move(communicating));
-  std::vector<hccl::Interval> busy = computing;
+  computing = sim::unite(std::move(computing));
+  communicating = sim::unite(std::move(communicating));
+  std::vector<sim::Interval> busy = computing;
   busy.insert(busy.end(), communicating.begin(), communicating.end());
-  busy = hccl::unite(std::move(busy));
-  std::vector<hccl::Interval> free;
-  if (!busy.empty()) free = hccl::subtract({{busy.front().start, busy.back().end}}, busy);
-  const std::array<std::vector<hccl::Interval>, 4> threads{computing, communicating,
-                                                           hccl::subtract(communicating, computing), std::move(free)};
+  busy = sim::unite(std::move(busy));
+  std::vector<sim::Interval> free;
+  if (!busy.empty()) free = sim::subtract({{busy.front().start, busy.back().end}}, busy);
+  const std::array<std::vector<sim::Interval>, 4> threads{computing, communicating,
+                                                           sim::subtract(communicating, computing), std::move(free)};
   for (std::uint32_t i = 0; i < threads.size(); ++i) {
-    for (const hccl::Interval& interval : threads.at(i)) {
+    for (const sim::Interval& interval : threads.at(i)) {
       writer.span(json_string(overlap_threads.at(i)), pid(rank, Process::overlap), i, interval.start, interval.end, "");
     }
   }

@@ -51,9 +51,9 @@ Json page_head(std::string_view kind, std::string_view title, const HtmlReport& 
           {"version", version()}};
 }
 
-Json speed_rows(const std::vector<LinkSource>& sources) {
+Json speed_rows(const std::vector<study::LinkSource>& sources) {
   Json rows = Json::array();
-  for (const LinkSource& link : sources) {
+  for (const study::LinkSource& link : sources) {
     const bool measured = link.source.starts_with("measured") || link.source.starts_with("calibrated");
     rows.push_back({link.speed, link.source, measured ? "measured" : "assumed"});
   }

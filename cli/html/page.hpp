@@ -6,7 +6,7 @@
 
 #include "base/json.hpp"
 #include "cli/html/html_report.hpp"
-#include "cli/print/link_sources.hpp"
+#include "study/link_sources.hpp"
 
 /// A report as one HTML file that needs nothing else: style, scripts (Chart.js among them) and data are part of it, and
 /// its content security policy forbids the browser to load anything. The files of assets/ are built into the program.
@@ -18,7 +18,7 @@ namespace hcclsim::cli {
 [[nodiscard]] Json page_head(std::string_view kind, std::string_view title, const HtmlReport& html);
 
 /// What speeds rest on, as rows of a table: figure, source, measured or assumed.
-[[nodiscard]] Json speed_rows(const std::vector<LinkSource>& sources);
+[[nodiscard]] Json speed_rows(const std::vector<study::LinkSource>& sources);
 
 /// The file. Text in the data need not be UTF-8 and cannot break out of it, whatever it holds.
 [[nodiscard]] std::string html_page(const Json& data);

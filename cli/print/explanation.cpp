@@ -12,10 +12,10 @@ std::string microseconds_or_dash(const std::optional<Seconds>& time) {
   return time.has_value() ? fmt::format("{:.1f}", *time / microsecond) : "–";
 }
 
-std::string text_of(const ExplainedCollective& collective) {
+std::string text_of(const study::ExplainedCollective& collective) {
   Table table("<|<algorithm|formula us|simulated us|<formula");
   std::string chosen;
-  for (const ExplainedAlgorithm& algorithm : collective.algorithms) {
+  for (const study::ExplainedAlgorithm& algorithm : collective.algorithms) {
     if (algorithm.chosen) chosen = algorithm.name;
     table.add_row({algorithm.chosen ? "*" : "", algorithm.name, microseconds_or_dash(algorithm.formula_time),
                    microseconds_or_dash(algorithm.simulated), algorithm.formula});
@@ -26,7 +26,7 @@ std::string text_of(const ExplainedCollective& collective) {
   for (const std::string& level : collective.levels) text += fmt::format("  {}\n", level);
   if (!collective.refused.empty()) {
     std::vector<std::string> names;
-    for (const RefusedAlgorithm& algorithm : collective.refused) names.push_back(algorithm.name);
+    for (const study::RefusedAlgorithm& algorithm : collective.refused) names.push_back(algorithm.name);
     text += fmt::format("  Not possible here: {}\n", fmt::join(names, ", "));
   }
   return text;
@@ -34,9 +34,9 @@ std::string text_of(const ExplainedCollective& collective) {
 
 }  // namespace
 
-std::string explanation_text(const std::vector<ExplainedCollective>& collectives) {
+std::string explanation_text(const std::vector<study::ExplainedCollective>& collectives) {
   std::string text;
-  for (const ExplainedCollective& collective : collectives) text += text_of(collective);
+  for (const study::ExplainedCollective& collective : collectives) text += text_of(collective);
   if (!text.empty()) {
     text +=
         "(formula: HCCL's, on links that nothing else uses, without launch and copies over HBM; simulated: alone on "
@@ -46,14 +46,14 @@ std::string explanation_text(const std::vector<ExplainedCollective>& collectives
   return text;
 }
 
-Json explanation_json(const std::vector<ExplainedCollective>& collectives) {
+Json explanation_json(const std::vector<study::ExplainedCollective>& collectives) {
   const auto seconds = [](const std::optional<Seconds>& time) {
     return time.has_value() ? Json(*time) : Json(nullptr);
   };
   Json list = Json::array();
-  for (const ExplainedCollective& collective : collectives) {
+  for (const study::ExplainedCollective& collective : collectives) {
     Json algorithms = Json::array();
-    for (const ExplainedAlgorithm& algorithm : collective.algorithms) {
+    for (const study::ExplainedAlgorithm& algorithm : collective.algorithms) {
       algorithms.push_back({{"algorithm", algorithm.name},
                             {"chosen", algorithm.chosen},
                             {"formula", algorithm.formula},
@@ -61,7 +61,7 @@ Json explanation_json(const std::vector<ExplainedCollective>& collectives) {
                             {"simulated_s", seconds(algorithm.simulated)}});
     }
     Json refused = Json::array();
-    for (const RefusedAlgorithm& algorithm : collective.refused) {
+    for (const study::RefusedAlgorithm& algorithm : collective.refused) {
       refused.push_back({{"algorithm", algorithm.name}, {"reason", algorithm.reason}});
     }
     list.push_back({{"title", collective.title},

@@ -10,11 +10,7 @@
 /// by HCCL's formula and simulated.
 namespace hcclsim::cli {
 
-using study::ExplainedAlgorithm;
-using study::ExplainedCollective;
-using study::RefusedAlgorithm;
-
-[[nodiscard]] std::string explanation_text(const std::vector<ExplainedCollective>& collectives);
-[[nodiscard]] Json explanation_json(const std::vector<ExplainedCollective>& collectives);
+[[nodiscard]] std::string explanation_text(const std::vector<study::ExplainedCollective>& collectives);
+[[nodiscard]] Json explanation_json(const std::vector<study::ExplainedCollective>& collectives);
 
 }  // namespace hcclsim::cli

@@ -69,9 +69,9 @@ std::string step_trace_csv(const std::vector<hccl::IterationPoints>& iterations)
     } else {
       fmt::format_to(out, ",{:.3f}", (point.fp_start - iterations[i - 1].iteration_end) * microseconds_per_second);
     }
-    std::vector<hccl::Interval> allreduces = point.allreduces;
+    std::vector<sim::Interval> allreduces = point.allreduces;
     if (point.overflow_flag.has_value()) allreduces.push_back(*point.overflow_flag);
-    for (const hccl::Interval& allreduce : allreduces) {
+    for (const sim::Interval& allreduce : allreduces) {
       fmt::format_to(out, ",{:.3f},{:.3f}", allreduce.start * microseconds_per_second,
                      (allreduce.end - allreduce.start) * microseconds_per_second);
     }

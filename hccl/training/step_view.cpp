@@ -130,16 +130,16 @@ void StepView::add_points(const Plan& plan, const sim::Trace& trace, Rank rank) 
 void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Rank rank) {
   const Role& role = plan.role(rank);
   const auto last = static_cast<std::int32_t>(iterations.size()) - 1;
-  std::vector<Interval> kernels;
-  std::vector<Interval> behind;  // checks and updates
-  std::vector<Interval> communication;
-  std::vector<Interval> check_kernels;
+  std::vector<sim::Interval> kernels;
+  std::vector<sim::Interval> behind;  // checks and updates
+  std::vector<sim::Interval> communication;
+  std::vector<sim::Interval> check_kernels;
   std::vector<Seconds> kernel_ends(role.program->kernels.size(), fp_start);
   std::optional<std::uint32_t> flag;
   Memory memory(role);
   visit_spans(plan, trace, rank, [&](const sim::Span& span, const SpanPurpose& purpose) {
     if (span.id.iteration != last) return;
-    const Interval interval{span.start, span.end};
+    const sim::Interval interval{span.start, span.end};
     memory.add(span);
     if (span.kind == sim::SpanKind::collective) {
       communication.push_back(interval);
@@ -151,7 +151,7 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
     if (!is_step_kernel(purpose.phase)) behind.push_back(interval);
     if (purpose.phase == StepPhase::check) check_kernels.push_back(interval);
   });
-  const std::vector<Interval> busy = unite(std::move(kernels));
+  const std::vector<sim::Interval> busy = unite(std::move(kernels));
   communication = unite(std::move(communication));
   computing = length(busy);
   communicating = length(communication);
@@ -172,7 +172,7 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
     checks->end = checks->kernels_end;
   }
   if (checks.has_value() && flag.has_value()) {
-    const Interval span = *iterations.back().overflow_flag;
+    const sim::Interval span = *iterations.back().overflow_flag;
     checks->algorithm = plan.collectives[*flag].algorithm();
     checks->flag = {span.start - fp_start, span.end - fp_start};
     checks->end = std::max(checks->end, checks->flag.end);
@@ -180,7 +180,7 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
   add_segments(plan, busy);
 }
 
-void StepView::add_segments(const Plan& plan, const std::vector<Interval>& busy) {
+void StepView::add_segments(const Plan& plan, const std::vector<sim::Interval>& busy) {
   const IterationPoints& points = iterations.back();
   Bytes total = 0;
   for (const PlannedCollective& collective : plan.collectives) {
@@ -189,7 +189,7 @@ void StepView::add_segments(const Plan& plan, const std::vector<Interval>& busy)
   for (std::uint32_t number = 0; number < plan.collectives.size(); ++number) {
     const PlannedCollective& collective = plan.collectives[number];
     if (collective.segment == Purpose::none) continue;
-    const Interval span = points.allreduces.at(collective.segment);
+    const sim::Interval span = points.allreduces.at(collective.segment);
     const Seconds time = span.length();
     const double ranks = collective.operation.ranks;
     SegmentFigures figures{.segment = plan.segments[collective.segment],

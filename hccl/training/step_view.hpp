@@ -6,7 +6,7 @@
 
 #include "base/units.hpp"
 #include "hccl/parallel/plan.hpp"
-#include "hccl/training/intervals.hpp"
+#include "sim/intervals.hpp"
 #include "sim/trace.hpp"
 
 /// What one rank's spans say of a Plan: the one place where figures are made of a trace. A span names its task, and the
@@ -29,8 +29,8 @@ struct IterationPoints {
   Seconds fp_end = 0;                       ///< the last forward kernel ends; fp_start if there is none
   Seconds bp_start = 0;                     ///< the first kernel of the backward pass starts; bp_end if there is none
   Seconds bp_end = 0;                       ///< the last kernel of forward and backward ends
-  std::vector<Interval> allreduces;         ///< in the order of segments
-  std::optional<Interval> overflow_flag{};  ///< of dynamic loss scaling
+  std::vector<sim::Interval> allreduces;         ///< in the order of segments
+  std::optional<sim::Interval> overflow_flag{};  ///< of dynamic loss scaling
   Seconds iteration_end = 0;                ///< kernels and communication have ended
 };
 
@@ -55,7 +55,7 @@ struct GradientCheckTimes {
   Seconds end = 0;          ///< nothing keeps the updates any longer
   Seconds kernels_end = 0;  ///< of the last check, or of the kernel that makes the clip's factor
   std::string algorithm;    ///< of the allreduce of the overflow flag; empty: there is no flag
-  Interval flag{};
+  sim::Interval flag{};
 };
 
 /// Bytes of the Plan's tensors from a date on.
@@ -89,7 +89,7 @@ struct StepView {
  private:
   void add_points(const Plan& plan, const sim::Trace& trace, Rank rank);
   void add_last_iteration(const Plan& plan, const sim::Trace& trace, Rank rank);
-  void add_segments(const Plan& plan, const std::vector<Interval>& computing_periods);
+  void add_segments(const Plan& plan, const std::vector<sim::Interval>& computing_periods);
 };
 
 }  // namespace hcclsim::hccl

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "study/on_platform.hpp"
 #include "study/tune/result.hpp"
 #include "study/tune/spec.hpp"
 
@@ -8,5 +9,11 @@ namespace hcclsim::study {
 /// Simulates the step and its allreduces, finds the best split, and simulates it and what it is compared with. To be
 /// called in a child, since it loads the platform. Throws Error(bad_input) for what is wrong with spec and files.
 [[nodiscard]] TuneResult tune(const TuneSpec& spec);
+
+/// Does `work` in a child. It gets a function without arguments that returns the TuneResult.
+template <typename Work>
+auto on_tuning(const TuneSpec& spec, const Work& work) {
+  return in_own_process([&] { return work([&] { return tune(spec); }); });
+}
 
 }  // namespace hcclsim::study

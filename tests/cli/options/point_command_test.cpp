@@ -7,8 +7,8 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
-#include "cli/options/platform_path.hpp"
 #include "cli/terminal/interruption.hpp"
+#include "study/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -20,7 +20,7 @@ study::Point point_with_gradients() {
   const std::string gradients = testing::TempDir() + "point_command_gradients.csv";
   std::ofstream(gradients) << "name,bytes,ready_us\nb,400000,100\na,400000,200\n";
   study::Point point{.command = "run", .inputs = {{"gradients", gradients}}};
-  point.files = {{"platform", find_platform("atlas800-9000")}, {"gradients", gradients}};
+  point.files = {{"platform", study::find_platform("atlas800-9000")}, {"gradients", gradients}};
   for (const auto& [input, path] : point.files) point.hashes[input] = study::content_hash_of_file(path);
   return point;
 }

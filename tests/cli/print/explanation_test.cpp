@@ -5,7 +5,7 @@
 namespace hcclsim::cli {
 namespace {
 
-std::vector<ExplainedCollective> sample_explanation() {
+std::vector<study::ExplainedCollective> sample_explanation() {
   return {{.title = "AR1",
            .payload = 98'690'592,
            .rule = "the rings use all links",

@@ -58,11 +58,6 @@ TEST(Interruption, GivesTheSignalsBack) {
   EXPECT_EQ(std::signal(SIGINT, SIG_DFL), SIG_IGN);
 }
 
-TEST(Interrupted, ExitStatusOfShells) {
-  EXPECT_EQ(Interrupted(SIGINT).exit_status(), 130);
-  EXPECT_EQ(Interrupted(SIGTERM).exit_status(), 143);
-}
-
 TEST(Interruption, EndsATrainingAfterTheStepAndSaves) {
   const Interruption interruption;
   std::size_t steps = 0;
@@ -75,6 +70,11 @@ TEST(Interruption, EndsATrainingAfterTheStepAndSaves) {
   loop.save = [&] { saves.push_back(steps); };
   EXPECT_EQ(run_training(loop, {.stop = [&] { return interruption.signal() != 0; }}).size(), 2);
   EXPECT_THAT(saves, testing::ElementsAre(2));
+}
+
+TEST(Interrupted, ExitStatusOfShells) {
+  EXPECT_EQ(Interrupted(SIGINT).exit_status(), 130);
+  EXPECT_EQ(Interrupted(SIGTERM).exit_status(), 143);
 }
 
 }  // namespace

@@ -70,11 +70,11 @@ struct Times {
   Seconds step_time = 0;
   Seconds exposed = 0;
   Seconds compute = 0;
-  std::array<Interval, 3> allreduces{};  ///< of as many segments as there are
+  std::array<sim::Interval, 3> allreduces{};  ///< of as many segments as there are
   // Of the checks; 0 without.
-  Interval checks{};
+  sim::Interval checks{};
   Seconds check_kernels_end = 0;
-  Interval flag{};
+  sim::Interval flag{};
 };
 
 Times simulate(const Case& setting) {
@@ -108,7 +108,7 @@ void expect_times(const Times& actual, const Times& expected_us) {
   const auto compare = [](const std::string& name, Seconds time, double wanted_us) {
     EXPECT_NEAR(time, wanted_us * us, 1e-15) << name;
   };
-  const auto compare_window = [&](const std::string& name, const Interval& window, const Interval& wanted_us) {
+  const auto compare_window = [&](const std::string& name, const sim::Interval& window, const sim::Interval& wanted_us) {
     compare("start of " + name, window.start, wanted_us.start);
     compare("end of " + name, window.end, wanted_us.end);
   };

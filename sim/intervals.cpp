@@ -1,8 +1,8 @@
-#include "hccl/training/intervals.hpp"
+#include "sim/intervals.hpp"
 
 #include <algorithm>
 
-namespace hcclsim::hccl {
+namespace hcclsim::sim {
 
 std::vector<Interval> unite(std::vector<Interval> intervals) {
   std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.start < b.start; });
@@ -47,4 +47,4 @@ Seconds overlap(const std::vector<Interval>& a, const std::vector<Interval>& b) 
   return total;
 }
 
-}  // namespace hcclsim::hccl
+}  // namespace hcclsim::sim

@@ -5,7 +5,7 @@
 #include "base/units.hpp"
 
 /// Sets of dates as sorted, disjoint intervals: busy times of streams and their overlap.
-namespace hcclsim::hccl {
+namespace hcclsim::sim {
 
 struct Interval {
   Seconds start = 0;
@@ -22,4 +22,4 @@ struct Interval {
 /// Length of what two unions have in common.
 [[nodiscard]] Seconds overlap(const std::vector<Interval>& a, const std::vector<Interval>& b);
 
-}  // namespace hcclsim::hccl
+}  // namespace hcclsim::sim
