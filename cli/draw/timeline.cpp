@@ -254,7 +254,7 @@ void write_overlap(Writer& writer, Rank rank, const std::vector<const sim::Span*
   std::vector<sim::Interval> free;
   if (!busy.empty()) free = sim::subtract({{busy.front().start, busy.back().end}}, busy);
   const std::array<std::vector<sim::Interval>, 4> threads{computing, communicating,
-                                                           sim::subtract(communicating, computing), std::move(free)};
+                                                          sim::subtract(communicating, computing), std::move(free)};
   for (std::uint32_t i = 0; i < threads.size(); ++i) {
     for (const sim::Interval& interval : threads.at(i)) {
       writer.span(json_string(overlap_threads.at(i)), pid(rank, Process::overlap), i, interval.start, interval.end, "");

@@ -10,10 +10,10 @@
 /// One server in place of all, where that changes no figure.
 ///
 /// *When.* A collective alone, without skew, whose schedule is carried into itself by turning ranks, one or up to a
-/// server at a time (check/symmetry.hpp), on G servers of m NPUs such that the shift s by m ranks, modulo all of them,
-/// carries the platform into itself: for every pair of ranks between which the schedule transfers, the route of the
-/// shifted pair has as many links, the same latency, transport and factors, and s maps link i of the one to link i of
-/// the other, one to one over all routes, to a link of the same capacity, shared or not.
+/// server at a time (check/symmetry/symmetry.hpp), on G servers of m NPUs such that the shift s by m ranks, modulo all
+/// of them, carries the platform into itself: for every pair of ranks between which the schedule transfers, the route
+/// of the shifted pair has as many links, the same latency, transport and factors, and s maps link i of the one to link
+/// i of the other, one to one over all routes, to a link of the same capacity, shared or not.
 ///
 /// *Why it is exact.* Let all ranks be in states that s carries into each other, as they are in the beginning. Posts,
 /// waits and set-ups have the same dates in the images. Transfers under way are carried into each other with what is

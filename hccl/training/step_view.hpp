@@ -26,19 +26,19 @@ struct SpanPurpose {
 /// The trace points of one iteration in the words of msprof and of the vendor's split guide; dates of the trace.
 struct IterationPoints {
   Seconds fp_start = 0;
-  Seconds fp_end = 0;                       ///< the last forward kernel ends; fp_start if there is none
-  Seconds bp_start = 0;                     ///< the first kernel of the backward pass starts; bp_end if there is none
-  Seconds bp_end = 0;                       ///< the last kernel of forward and backward ends
-  std::vector<sim::Interval> allreduces;         ///< in the order of segments
+  Seconds fp_end = 0;                     ///< the last forward kernel ends; fp_start if there is none
+  Seconds bp_start = 0;                   ///< the first kernel of the backward pass starts; bp_end if there is none
+  Seconds bp_end = 0;                     ///< the last kernel of forward and backward ends
+  std::vector<sim::Interval> allreduces;  ///< in the order of segments
   std::optional<sim::Interval> overflow_flag{};  ///< of dynamic loss scaling
-  Seconds iteration_end = 0;                ///< kernels and communication have ended
+  Seconds iteration_end = 0;                     ///< kernels and communication have ended
 };
 
 struct SegmentFigures {
   Segment segment;
   std::uint32_t collective = 0;  ///< index into Plan::collectives
-  Bytes bytes = 0;   ///< on the wire, before the algorithm multiplies them
-  double share = 0;  ///< fraction of all bytes
+  Bytes bytes = 0;               ///< on the wire, before the algorithm multiplies them
+  double share = 0;              ///< fraction of all bytes
   std::string algorithm;
   // Seconds since fp_start of the last iteration.
   Seconds ready = 0;  ///< last gradient is there
@@ -82,8 +82,8 @@ struct StepView {
   std::vector<SegmentFigures> segments;
   std::optional<GradientCheckTimes> checks;
   std::vector<Seconds> gradient_ready;  ///< production order
-  /// Whenever it changes with the start of a kernel or of communication; empty if the Plan knows of no tensors. The last
-  /// one is none, at bp_end.
+  /// Whenever it changes with the start of a kernel or of communication; empty if the Plan knows of no tensors. The
+  /// last one is none, at bp_end.
   std::vector<MemoryPoint> activations;
 
  private:

@@ -55,8 +55,7 @@ struct Kernel {
   Bytes written = 0;                     ///< bytes to HBM, every output once
   OperatorId op = no_operator;           ///< of the graph that it comes from; none: a measured kernel, or one of all
   std::uint32_t gradient = no_gradient;  ///< check, update: the gradient it is for, in production order; none: all
-  /// On a nominal NPU, by the cost model (device/program_times.hpp) or measured; 0 until it is known. Not of
-  /// communication.
+  /// On a nominal NPU, by the cost model (device/program.hpp) or measured; 0 until it is known. Not of communication.
   Seconds duration = 0;
   CommunicationWork communication{};
 };

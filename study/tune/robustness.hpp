@@ -25,7 +25,7 @@ struct Choice {
 [[nodiscard]] BandwidthResult over_bandwidth(const TuneSpec& spec, const BandwidthRange& range, Experiment& run,
                                              const Choice& choice);
 
-/// The same backward time in proportion to FLOPs (where the workload has them) and to bytes.
+/// The same backward time in proportion to FLOPs (where the program has them) and to bytes.
 [[nodiscard]] std::vector<Sensitivity> under_proportions(const TuneSpec& spec, const Experiment& run,
                                                          const Choice& choice);
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "cli/print/output.hpp"
+#include "base/text.hpp"
 #include "study/cost_curve.hpp"
 #include "study/split/tuning.hpp"
 

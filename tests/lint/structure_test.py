@@ -73,7 +73,8 @@ class StructureTest(unittest.TestCase):
         files = {"cli/README.md": "map\n", "base/child_process.hpp": "", "hccl/runtime/runtime.hpp": ""}
         include = '#include "hccl/runtime/runtime.hpp"\n'
         said = '"hccl/runtime/runtime.hpp": cli parses and prints only; what simulates or starts processes is in study'
-        figures = {"hccl/training/step_view.hpp": "", "cli/print/run.cpp": '#include "hccl/training/step_view.hpp"\n'}
+        figures = {"hccl/training/README.md": "map\n", "hccl/training/step_view.hpp": ""}
+        figures |= {"cli/print/run.cpp": '#include "hccl/training/step_view.hpp"\n'}
         self.assertEqual(self.problems({**files, **figures}), [])
         self.assertEqual(
             self.problems({**files, "cli/print/run.cpp": include}), [f"cli/print/run.cpp:1: {said}"]

@@ -114,9 +114,10 @@ TEST(GraphBuilder, RefusesSequencesThatCannotBe) {
                 GraphBuilder("test", {2, 4}).position_embedding("position", 0);
               }),
               AllOf(HasSubstr("position:"), HasSubstr("2x4"), HasSubstr("features")));
-  EXPECT_THAT(
-      model_refusal([] { GraphBuilder("test", {2, 4, 3, 1}).layer_norm("norm", 0); }),
-      AllOf(HasSubstr("norm:"), HasSubstr("2x4x3x1")));
+  EXPECT_THAT(model_refusal([] {
+                GraphBuilder("test", {2, 4, 3, 1}).layer_norm("norm", 0);
+              }),
+              AllOf(HasSubstr("norm:"), HasSubstr("2x4x3x1")));
 }
 
 TEST(Flops, AdaptivePoolingReadsOverlappingWindows) {

@@ -179,7 +179,7 @@ TEST(Cluster, AChangeOfValuesFindsRoutesAnew) {
 }
 
 TEST(Cluster, RefusesWhatTheCheckRefusesWithFileAndLine) {
-  // All cases are in platform_check_test.cpp; here: that loading a cluster checks, before SimGrid sees the file.
+  // All cases are in platform/check_test.cpp; here: that loading a cluster checks, before SimGrid sees the file.
   const std::string npu = R"(<host id="npu" speed="1Gf"><prop id="npu" value="Ascend910A"/></host>)";
   EXPECT_THAT(error_of("<zone id='z' routing='Full'>\n<host id='h' speed='1Gf'/>\n</zone>\n"), HasSubstr("npu"));
   EXPECT_THAT(

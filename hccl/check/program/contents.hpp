@@ -6,8 +6,8 @@
 #include "base/units.hpp"
 #include "hccl/check/program/interval_map.hpp"
 
-/// What bytes of a buffer hold, for level L4: a tree of contributions (contributions.hpp, or up to rotation
-/// symmetry/rotating_trees.hpp), and where in the payload it comes from.
+/// What bytes of a buffer hold, for level L4: a tree of contributions (check/contributions.hpp, or up to rotation
+/// check/symmetry/rotating_trees.hpp), and where in the payload it comes from.
 namespace hcclsim::hccl {
 
 /// A byte at offset o holds byte o + shift of the contributions in the tree.

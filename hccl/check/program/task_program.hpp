@@ -14,8 +14,8 @@
 /// has no closed forms any more, so a task of a single rank can also be changed by hand.
 ///
 /// A ring on 1024 ranks has ten million tasks, so a task takes only 12 bytes; tasks that move bytes also have a
-/// Movement for every piece. If the ranks are equal up to rotation (symmetry/symmetry.hpp), only the first few are
-/// unrolled and stand for all.
+/// Movement for every piece. If the ranks are equal up to rotation (check/symmetry/symmetry.hpp), only the first few
+/// are unrolled and stand for all.
 namespace hcclsim::hccl {
 
 struct ProgramTask {

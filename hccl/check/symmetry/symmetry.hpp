@@ -75,7 +75,7 @@
 /// For m > 1 the ranks of a period are in different states. The lockstep then advances all images of one of them at a
 /// time, and a rank may end before another rank of its period touches its memory, which L3 checks.
 ///
-/// tests/hccl/check/checker_symmetry_test.cpp compares both ways of checking, on right and wrong schedules.
+/// tests/hccl/check/symmetry/checker_symmetry_test.cpp compares both ways of checking, on right and wrong schedules.
 namespace hcclsim::hccl {
 
 class Rotation {

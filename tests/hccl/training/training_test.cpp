@@ -108,7 +108,8 @@ void expect_times(const Times& actual, const Times& expected_us) {
   const auto compare = [](const std::string& name, Seconds time, double wanted_us) {
     EXPECT_NEAR(time, wanted_us * us, 1e-15) << name;
   };
-  const auto compare_window = [&](const std::string& name, const sim::Interval& window, const sim::Interval& wanted_us) {
+  const auto compare_window = [&](const std::string& name, const sim::Interval& window,
+                                  const sim::Interval& wanted_us) {
     compare("start of " + name, window.start, wanted_us.start);
     compare("end of " + name, window.end, wanted_us.end);
   };
