@@ -8,7 +8,6 @@
 #include <cctype>
 #include <vector>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace hcclsim::hccl {
@@ -70,15 +69,8 @@ std::string upper_case(std::string_view text) {
 }
 
 std::string_view product_of(device::Generation generation) {
-  switch (generation) {
-    case device::Generation::a1:
-      return "910A";
-    case device::Generation::a2:
-      return "A2";
-    case device::Generation::a3:
-      return "A3";
-  }
-  internal_error("unknown generation {}", static_cast<int>(generation));
+  constexpr std::array<std::string_view, 3> names{"910A", "A2", "A3"};
+  return names[static_cast<std::size_t>(generation)];
 }
 
 std::string refused_by(std::string_view variable, std::string_view value, device::Generation generation) {

@@ -84,21 +84,28 @@ struct TaskProgram : Operation {
   return is_transfer(task.kind) && !reads(task.kind) ? task.peer : rank;
 }
 
-/// Calls visit(task, source, destination, bytes) for every transfer between ranks that carries bytes.
+/// Calls visit(id, part, task) for every task, rank by rank in the order of each rank's parts.
 template <typename Visit>
-void visit_transfers(const TaskProgram& program, const Visit& visit) {
+void visit_tasks(const TaskProgram& program, const Visit& visit) {
   for (Rank rank = 0; rank < program.unrolled(); ++rank) {
     for (std::size_t i = program.first_part[rank]; i < program.first_part[rank + 1]; ++i) {
       const ProgramPart& part = program.parts[i];
       for (std::uint32_t k = 0; k < part.count; ++k) {
-        const ProgramTask& task = program.tasks[part.first + k];
-        if (!is_transfer(task.kind)) continue;
-        Bytes bytes = 0;
-        for (const Movement& movement : program.movements_of(task)) bytes += movement.source.length;
-        if (bytes > 0) visit(task, source_rank(task, rank), destination_rank(task, rank), bytes);
+        visit(TaskId{rank, part.queue, part.number + k}, part, program.tasks[part.first + k]);
       }
     }
   }
+}
+
+/// Calls visit(task, source, destination, bytes) for every transfer between ranks that carries bytes.
+template <typename Visit>
+void visit_transfers(const TaskProgram& program, const Visit& visit) {
+  visit_tasks(program, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
+    if (!is_transfer(task.kind)) return;
+    Bytes bytes = 0;
+    for (const Movement& movement : program.movements_of(task)) bytes += movement.source.length;
+    if (bytes > 0) visit(task, source_rank(task, id.rank), destination_rank(task, id.rank), bytes);
+  });
 }
 
 /// Unrolls a schedule. Closed forms without meaning (a position outside the group, a slice of a range cut into no

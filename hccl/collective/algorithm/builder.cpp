@@ -119,4 +119,8 @@ Task reduce(Range source, Range destination, bool by_core) {
   return {TaskKind::reduce, {}, {}, std::move(source), std::move(destination), by_core};
 }
 
+std::vector<Task> step(Peer from, Peer to, Linear ready, Linear done, Task move) {
+  return {post(from, ready), wait(ready), std::move(move), post(to, done), wait(done)};
+}
+
 }  // namespace hcclsim::hccl

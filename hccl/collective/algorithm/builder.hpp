@@ -82,5 +82,7 @@ class Builder {
 [[nodiscard]] Task transfer(TaskKind kind, Peer peer, Range source, Range destination);
 [[nodiscard]] Task copy(Range source, Range destination);
 [[nodiscard]] Task reduce(Range source, Range destination, bool by_core);
+/// A step in which every rank lets `from` begin, does `move` when `to` lets it, and waits until `from` has ended.
+[[nodiscard]] std::vector<Task> step(Peer from, Peer to, Linear ready, Linear done, Task move);
 
 }  // namespace hcclsim::hccl

@@ -14,8 +14,7 @@ namespace {
 std::vector<Task> exchange(std::uint16_t group, Linear bit, Linear ready, Linear written, TaskKind kind,
                            const Range& source, const Range& destination) {
   const Peer peer{Peer::Kind::flip, group, bit};
-  return {post(peer, ready), wait(ready), transfer(kind, peer, source, destination), post(peer, written),
-          wait(written)};
+  return step(peer, peer, ready, written, transfer(kind, peer, source, destination));
 }
 
 std::int32_t bits_of(Rank size) { return static_cast<std::int32_t>(std::bit_width(size)) - 1; }
@@ -100,7 +99,7 @@ FoldedGroups add_groups(Builder& builder, const Level& level, const Folding& fol
   return groups;
 }
 
-Peer pair_in(std::uint16_t group) { return {Peer::Kind::offset, group, {0, 0, 0, 0}}; }
+Peer pair_in(std::uint16_t group) { return peer_at(group, {}); }
 
 /// Givers write their payload to takers, where it is reduced.
 void fold(Builder& builder, const Level& level, std::uint16_t from, std::uint16_t to) {
@@ -208,9 +207,8 @@ class FoldedBlocks {
       const Peer peer = pair_in(members[row ^ 1U]);
       const std::vector<Cut> own = blocks(members[row], row * length, length);
       const std::vector<Cut> sent = reduces ? blocks(members[row], (row ^ 1U) * length, length) : own;
-      Loop loop{.tasks = {post(peer, {ready}), wait({ready}),
-                          transfer(kind, peer, output(sent), by_core ? scratch(sent, {}, 0) : output(sent)),
-                          post(peer, {ready + 1}), wait({ready + 1})}};
+      const Range landing = by_core ? scratch(sent, {}, 0) : output(sent);
+      Loop loop{.tasks = step(peer, peer, {ready}, {ready + 1}, transfer(kind, peer, output(sent), landing))};
       if (by_core) loop.tasks.push_back(reduce(scratch(own, {}, 0), output(own), true));
       strands.push_back({.group = members[row], .loops = {std::move(loop)}});
     }
@@ -340,30 +338,6 @@ void halving_doubling_all_gather_stages(Builder& builder, const Level& level) {
     loops.push_back({.tasks = exchange(level.group, {bit}, {ready}, {ready + 1}, TaskKind::write, own, own)});
   }
   add_loops(builder, level, "doubling", std::move(loops));
-}
-
-Schedule halving_doubling_allreduce(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "halving-doubling", inline_reduce, halving_doubling_stages);
-}
-
-Schedule halving_doubling_reduce(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "halving-doubling", inline_reduce, [&](Builder& builder, const Level& level) {
-    halving_doubling_reduce_stages(builder, level, operation.root);
-  });
-}
-
-Schedule halving_doubling_broadcast(const Operation& operation) {
-  return among_all(operation, "halving-doubling", true, [&](Builder& builder, const Level& level) {
-    halving_doubling_broadcast_stages(builder, level, operation.root);
-  });
-}
-
-Schedule halving_doubling_reduce_scatter(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "halving-doubling", inline_reduce, halving_doubling_reduce_scatter_stages);
-}
-
-Schedule halving_doubling_all_gather(const Operation& operation) {
-  return among_all(operation, "halving-doubling", true, halving_doubling_all_gather_stages);
 }
 
 }  // namespace hcclsim::hccl

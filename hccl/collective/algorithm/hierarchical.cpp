@@ -50,50 +50,57 @@ class Hierarchy {
     }
   }
 
-  Schedule allreduce() && {
-    if (!levels_.empty()) {
-      for (std::size_t l = 0; l + 1 < levels_.size(); ++l) add(Collective::reduce_scatter, levels_[l]);
-      add(Collective::allreduce, levels_.back());
-      for (std::size_t l = levels_.size() - 1; l-- > 0;) add(Collective::allgather, levels_[l]);
+  Schedule build(Collective collective) && {
+    using enum Collective;
+    switch (collective) {
+      case allreduce:
+        up_and_down(reduce_scatter, collective, allgather);
+        break;
+      case broadcast:
+        up_and_down(scatter, collective, allgather);
+        break;
+      case reduce:
+        up_and_down(reduce_scatter, collective, gather);
+        break;
+      case reduce_scatter:
+        for (std::size_t l = levels_.size(); l-- > 0;) add(collective, levels_[l]);
+        break;
+      case scatter:
+        for (std::size_t l = levels_.size(); l-- > 0;) add_at_root_inside(collective, levels_[l]);
+        break;
+      case allgather:
+        for (const LevelStages& level : levels_) add(collective, level);
+        break;
+      case gather:
+        for (const LevelStages& level : levels_) add_at_root_inside(collective, level);
+        break;
+      case Collective::alltoall:
+        this->alltoall();
+        break;
+      default:
+        bad_input("hierarchical", "there is no {} over several levels", name_of(collective));
     }
     return std::move(builder_).finish();
   }
 
-  Schedule reduce_scatter() && {
-    for (std::size_t l = levels_.size(); l-- > 0;) add(Collective::reduce_scatter, levels_[l]);
-    return std::move(builder_).finish();
-  }
-
-  Schedule all_gather() && {
-    for (const LevelStages& level : levels_) add(Collective::allgather, level);
-    return std::move(builder_).finish();
-  }
-
-  Schedule broadcast() && {
-    if (!levels_.empty()) {
-      for (std::size_t l = 0; l + 1 < levels_.size(); ++l) add_at_root_outside(Collective::scatter, levels_[l]);
-      add(Collective::broadcast, levels_.back());
-      for (std::size_t l = levels_.size() - 1; l-- > 0;) add(Collective::allgather, levels_[l]);
-    }
-    return std::move(builder_).finish();
-  }
-
-  Schedule reduce() && {
-    if (!levels_.empty()) {
-      for (std::size_t l = 0; l + 1 < levels_.size(); ++l) add(Collective::reduce_scatter, levels_[l]);
-      add(Collective::reduce, levels_.back());
-      for (std::size_t l = levels_.size() - 1; l-- > 0;) add_at_root_outside(Collective::gather, levels_[l]);
-    }
-    return std::move(builder_).finish();
-  }
-
-  Schedule scatter() && {
-    for (std::size_t l = levels_.size(); l-- > 0;) add_at_root_inside(Collective::scatter, levels_[l]);
-    return std::move(builder_).finish();
+ private:
+  /// One part on each level but the outermost, `top` there, and the other part on the way back.
+  void up_and_down(Collective up, Collective top, Collective down) {
+    if (levels_.empty()) return;
+    const auto add_part = [&](Collective part, const LevelStages& level) {
+      if (part == Collective::scatter || part == Collective::gather) {
+        add_at_root_outside(part, level);
+      } else {
+        add(part, level);
+      }
+    };
+    for (std::size_t l = 0; l + 1 < levels_.size(); ++l) add_part(up, levels_[l]);
+    add(top, levels_.back());
+    for (std::size_t l = levels_.size() - 1; l-- > 0;) add_part(down, levels_[l]);
   }
 
   /// A block goes first to the rank in the receiver's place, then to the receiver's server.
-  Schedule alltoall() && {
+  void alltoall() {
     require_alltoall();
     if (levels_.empty()) {
       builder_.add_stage("copy").strands = {
@@ -115,15 +122,8 @@ class Hierarchy {
       add(Collective::alltoall, inner);
       add(Collective::alltoall, outer);
     }
-    return std::move(builder_).finish();
   }
 
-  Schedule gather() && {
-    for (const LevelStages& level : levels_) add_at_root_inside(Collective::gather, level);
-    return std::move(builder_).finish();
-  }
-
- private:
   void require_alltoall() const {
     if (levels_.size() > 2) bad_input("hierarchical", "alltoall over {} levels; there are two at most", levels_.size());
     const std::vector<std::uint64_t>& counts = counts_;
@@ -234,27 +234,7 @@ class Hierarchy {
 }  // namespace
 
 Schedule hierarchical(const Operation& operation, const std::vector<HierarchyLevel>& levels) {
-  Hierarchy hierarchy(operation, levels);
-  switch (operation.collective) {
-    case Collective::allreduce:
-      return std::move(hierarchy).allreduce();
-    case Collective::reduce_scatter:
-      return std::move(hierarchy).reduce_scatter();
-    case Collective::allgather:
-      return std::move(hierarchy).all_gather();
-    case Collective::broadcast:
-      return std::move(hierarchy).broadcast();
-    case Collective::reduce:
-      return std::move(hierarchy).reduce();
-    case Collective::scatter:
-      return std::move(hierarchy).scatter();
-    case Collective::gather:
-      return std::move(hierarchy).gather();
-    case Collective::alltoall:
-      return std::move(hierarchy).alltoall();
-    default:
-      bad_input("hierarchical", "there is no {} over several levels", name_of(operation.collective));
-  }
+  return Hierarchy(operation, levels).build(operation.collective);
 }
 
 }  // namespace hcclsim::hccl

@@ -4,8 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
-
-#include "hccl/collective/algorithm/steps.hpp"
+#include <utility>
 
 namespace hcclsim::hccl {
 namespace {
@@ -45,8 +44,8 @@ std::vector<Loop> rounds_of(Builder& builder, const Level& level, const GridRing
   const Rank size = rings.size();
   const Rank before = (lane + size - 1) % size;
   const Rank after = (lane + 1) % size;
-  const Peer left{Peer::Kind::offset, groups[before], {}};
-  const Peer right{Peer::Kind::offset, groups[after], {}};
+  const Peer left = peer_at(groups[before], {});
+  const Peer right = peer_at(groups[after], {});
   const auto adds = [&](Rank receiver) { return phase == Phase::reduce_scatter && rings.spent != receiver; };
   std::vector<Loop> loops;
   for (Rank round = 0; round + 1 < size; ++round) {
@@ -197,7 +196,7 @@ void add_chain(Builder& builder, const Level& level, const std::string& name,
     Loop loop;
     const auto gets = std::count_if(items.begin(), items.end(), [&](const Item& item) { return item.last >= lane; });
     // The next item may come while this one is passed on.
-    const auto make_ready = [&] { loop.tasks.push_back(post({Peer::Kind::offset, groups[lane - 1], {}}, {ready})); };
+    const auto make_ready = [&] { loop.tasks.push_back(post(peer_at(groups[lane - 1], {}), {ready})); };
     auto to_come = lane > 0 ? gets : 0;
     if (to_come > 0) make_ready();
     for (const Item& item : items) {
@@ -206,7 +205,7 @@ void add_chain(Builder& builder, const Level& level, const std::string& name,
         if (--to_come > 0) make_ready();
       }
       if (item.last > lane) {
-        const Peer next{Peer::Kind::offset, groups[lane + 1], {}};
+        const Peer next = peer_at(groups[lane + 1], {});
         const Range range = output(item.cuts(groups[lane]));
         loop.tasks.push_back(wait({ready}));
         loop.tasks.push_back(transfer(TaskKind::write, next, range, range));
@@ -298,31 +297,16 @@ void nhr_v1_all_gather_stages(Builder& builder, const Level& level) {
   add_rings(builder, level, "all-gather in columns", Phase::all_gather, block_columns(level, grid, ranks));
 }
 
-void nhr_v1_broadcast_stages(Builder& builder, const Level& level, Rank root) {
-  const RingGrid grid(builder.size(level.group));
+Schedule nhr_v1_broadcast(const Operation& operation) {
+  Builder builder(operation, "nhr-v1");
+  const Level level{builder.add_group(Group::block(operation.ranks)), {}, true};
+  const RingGrid grid(operation.ranks);
   Rank row = 0;
-  while (grid.start(row) + grid.length(row) <= root) ++row;
-  scatter_in_row(builder, level, grid, row, root - grid.start(row));
+  while (grid.start(row) + grid.length(row) <= operation.root) ++row;
+  scatter_in_row(builder, level, grid, row, operation.root - grid.start(row));
   broadcast_in_columns(builder, level, grid, row);
   add_rings(builder, level, "all-gather in rows", Phase::all_gather, slice_rows(level, grid));
-}
-
-Schedule nhr_v1_allreduce(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "nhr-v1", inline_reduce, nhr_v1_allreduce_stages);
-}
-
-Schedule nhr_v1_reduce_scatter(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "nhr-v1", inline_reduce, nhr_v1_reduce_scatter_stages);
-}
-
-Schedule nhr_v1_all_gather(const Operation& operation) {
-  return among_all(operation, "nhr-v1", true, nhr_v1_all_gather_stages);
-}
-
-Schedule nhr_v1_broadcast(const Operation& operation) {
-  return among_all(operation, "nhr-v1", true, [&](Builder& builder, const Level& level) {
-    nhr_v1_broadcast_stages(builder, level, operation.root);
-  });
+  return std::move(builder).finish();
 }
 
 }  // namespace hcclsim::hccl

@@ -9,11 +9,8 @@ namespace {
 std::vector<Task> shift_tasks(Builder& builder, std::uint16_t group, std::int32_t offset, TaskKind kind,
                               const Range& source, const Range& destination) {
   const std::int32_t ready = builder.reserve_notifies(2);
-  const std::int32_t written = ready + 1;
-  const Peer writer{Peer::Kind::offset, group, {-offset, 0, 0, 0}};
-  const Peer reader{Peer::Kind::offset, group, {offset, 0, 0, 0}};
-  return {post(writer, {ready}), wait({ready}), transfer(kind, reader, source, destination), post(reader, {written}),
-          wait({written})};
+  const Peer reader = peer_at(group, {offset});
+  return step(peer_at(group, {-offset}), reader, {ready}, {ready + 1}, transfer(kind, reader, source, destination));
 }
 
 }  // namespace
@@ -50,8 +47,8 @@ void add_writes(Builder& builder, const Level& level, const std::string& name, c
   for (const PairWrite& write : writes) {
     const std::uint16_t from = builder.add_group(Group::ordered(size, write.pairs.from, stride));
     const std::uint16_t to = builder.add_group(Group::ordered(size, write.pairs.to, stride));
-    const Peer sender{Peer::Kind::offset, from, {}};
-    const Peer receiver{Peer::Kind::offset, to, {}};
+    const Peer sender = peer_at(from, {});
+    const Peer receiver = peer_at(to, {});
     const Range range = output(write.cuts);
     const Loop sends{
         .tasks = {wait({ready}), transfer(TaskKind::write, receiver, range, range), post(receiver, {written})}};
