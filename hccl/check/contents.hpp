@@ -12,7 +12,6 @@
 #include "hccl/check/contract.hpp"
 #include "hccl/check/findings.hpp"
 #include "hccl/check/meaning.hpp"
-#include "hccl/check/program/barrier.hpp"
 #include "hccl/check/program/interval_map.hpp"
 #include "hccl/check/program/task_run.hpp"
 #include "hccl/check/reduction_order.hpp"

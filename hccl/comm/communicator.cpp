@@ -44,11 +44,6 @@ Extent Topology::extent_of(std::uint64_t span) const {
   return in_pod ? Extent::super_pod : Extent::cluster;
 }
 
-Extent Topology::extent() const {
-  if (servers == 1) return Extent::server;
-  return super_pods.empty() ? Extent::super_pod : Extent::cluster;
-}
-
 sim::Transport Topology::transport_over(Extent extent) const {
   return std::array{inside, between, between_pods}[static_cast<std::size_t>(extent)];
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,7 +36,6 @@ struct ProgramPart {
 };
 
 struct TaskProgram : Operation {
-  std::string algorithm;
   Bytes scratch = 0;
   Bytes ccl = 0;
   std::uint32_t queues = 1;
@@ -110,8 +110,7 @@ void visit_transfers(const TaskProgram& program, const Visit& visit) {
 
 /// Unrolls a schedule. Closed forms without meaning (a position outside the group, a slice of a range cut into no
 /// parts, a strand hidden by another) become findings of level L0; the program can be used only if there are none.
-[[nodiscard]] TaskProgram unroll(const Schedule& schedule, Findings& findings);
-/// Unrolls only the first `period` ranks, for a schedule in which they stand for all.
-[[nodiscard]] TaskProgram unroll_first(const Schedule& schedule, Rank period, Findings& findings);
+/// With a period only the first so many ranks are unrolled, for a schedule in which they stand for all.
+[[nodiscard]] TaskProgram unroll(const Schedule& schedule, Findings& findings, std::optional<Rank> period = {});
 
 }  // namespace hcclsim::hccl

@@ -1,5 +1,3 @@
-#include "hccl/check/symmetry/symmetric_meaning.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "hccl/check/contents.hpp"
 #include "hccl/check/symmetry/rotating_trees.hpp"
 #include "hccl/check/symmetry/symmetric_accesses.hpp"
+#include "hccl/check/symmetry/symmetric_checks.hpp"
 
 namespace hcclsim::hccl {
 namespace {

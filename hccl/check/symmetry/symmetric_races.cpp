@@ -1,5 +1,3 @@
-#include "hccl/check/symmetry/symmetric_races.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -8,6 +6,7 @@
 #include "hccl/check/access_history.hpp"
 #include "hccl/check/program/task_run.hpp"
 #include "hccl/check/symmetry/symmetric_accesses.hpp"
+#include "hccl/check/symmetry/symmetric_checks.hpp"
 
 namespace hcclsim::hccl {
 namespace {

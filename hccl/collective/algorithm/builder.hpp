@@ -30,6 +30,8 @@ class Builder {
   Builder(const Operation& operation, std::string algorithm);
 
   std::uint16_t add_group(Group group);
+  /// Some places (0 … span−1) of the blocks of a group, in this order.
+  std::uint16_t add_part(std::uint16_t whole, std::vector<Rank> places);
   [[nodiscard]] const Group& group(std::uint16_t number) const { return schedule_.groups[number]; }
   [[nodiscard]] Rank size(std::uint16_t group) const { return schedule_.groups[group].size(); }
   [[nodiscard]] Rank stride(std::uint16_t group) const { return schedule_.groups[group].stride(); }

@@ -90,13 +90,9 @@ struct FoldedGroups {
 
 FoldedGroups add_groups(Builder& builder, const Level& level, const Folding& folding) {
   if (folding.pairs.from.empty()) return {.core = level.group};
-  const Rank size = builder.size(level.group);
-  const Rank stride = builder.stride(level.group);
-  FoldedGroups groups;
-  groups.givers = builder.add_group(Group::ordered(size, folding.pairs.from, stride));
-  groups.takers = builder.add_group(Group::ordered(size, folding.pairs.to, stride));
-  groups.core = builder.add_group(Group::ordered(size, folding.core, stride));
-  return groups;
+  return {.givers = builder.add_part(level.group, folding.pairs.from),
+          .takers = builder.add_part(level.group, folding.pairs.to),
+          .core = builder.add_part(level.group, folding.core)};
 }
 
 Peer pair_in(std::uint16_t group) { return peer_at(group, {}); }
@@ -226,7 +222,7 @@ class FoldedBlocks {
  private:
   [[nodiscard]] std::uint16_t group_of(Rank first, Rank count) {
     const auto begin = folding_.core.begin() + first;
-    return builder_.add_group(Group::ordered(size_, {begin, begin + count}, builder_.stride(level_.group)));
+    return builder_.add_part(level_.group, {begin, begin + count});
   }
   /// First block of position `position` of the core: the first ones have two each.
   [[nodiscard]] Rank start(Rank position) const {

@@ -126,8 +126,7 @@ class Hierarchy {
 
   void require_alltoall() const {
     if (levels_.size() > 2) bad_input("hierarchical", "alltoall over {} levels; there are two at most", levels_.size());
-    const std::vector<std::uint64_t>& counts = counts_;
-    if (std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) != counts.end()) {
+    if (std::adjacent_find(counts_.begin(), counts_.end(), std::not_equal_to<>()) != counts_.end()) {
       bad_input("hierarchical", "alltoall over levels has blocks of one size; here they differ: use pairwise");
     }
   }

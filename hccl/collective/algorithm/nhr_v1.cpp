@@ -83,7 +83,7 @@ void add_rings(Builder& builder, const Level& level, const std::string& name, Ph
     if (rings.size() < 2 || rings.lanes.front().empty()) continue;
     std::vector<std::uint16_t> groups;
     for (const std::vector<Rank>& lane : rings.lanes) {
-      groups.push_back(builder.add_group(Group::ordered(builder.size(level.group), lane, builder.stride(level.group))));
+      groups.push_back(builder.add_part(level.group, lane));
     }
     for (Rank lane = 0; lane < rings.size(); ++lane) {
       strands.push_back(
@@ -189,7 +189,7 @@ void add_chain(Builder& builder, const Level& level, const std::string& name,
   const std::int32_t written = ready + 1;
   std::vector<std::uint16_t> groups;
   for (const std::vector<Rank>& lane : lanes) {
-    groups.push_back(builder.add_group(Group::ordered(builder.size(level.group), lane, builder.stride(level.group))));
+    groups.push_back(builder.add_part(level.group, lane));
   }
   std::vector<Strand> strands;
   for (Rank lane = 0; lane < groups.size(); ++lane) {
