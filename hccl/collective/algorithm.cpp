@@ -80,8 +80,9 @@ Schedule in_all_rings(const Operation& operation, const AlgorithmSetting& settin
   return in_rings(operation, setting.rings, setting.inline_reduce, {loops...});
 }
 
-Schedule in_rooted_rings(const Operation& operation, const AlgorithmSetting& setting) {
-  return multi_ring_rooted(operation, setting.rings, setting.inline_reduce);
+template <Schedule (*build)(const Operation&, const RingOrders&, bool inline_reduce)>
+Schedule in_orders(const Operation& operation, const AlgorithmSetting& setting) {
+  return build(operation, setting.rings, setting.inline_reduce);
 }
 
 template <Algorithm algorithm, AlltoallStrands strands>
@@ -98,8 +99,9 @@ Schedule in_levels(const Operation& operation, const AlgorithmSetting& setting) 
   return build(operation, setting.levels);
 }
 
+template <Schedule (*build)(const Operation&, const UnevenGroups&)>
 Schedule in_groups(const Operation& operation, const AlgorithmSetting& setting) {
-  return ahc(operation, setting.groups);
+  return build(operation, setting.groups);
 }
 
 constexpr std::array rows{
@@ -111,36 +113,36 @@ constexpr std::array rows{
     Row{Collective::allreduce, Algorithm::halving_doubling, as_level<Algorithm::halving_doubling>},
     Row{Collective::allreduce, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::allreduce, Algorithm::pipeline, in_levels<pipeline>},
-    Row{Collective::allreduce, Algorithm::ahc, in_groups},
+    Row{Collective::allreduce, Algorithm::ahc, in_groups<ahc>},
     Row{Collective::reduce_scatter, Algorithm::ring, in_one_ring<ring_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::multi_ring, in_all_rings<ring_reduce_scatter>},
     Row{Collective::reduce_scatter, Algorithm::mesh, as_level<Algorithm::mesh>},
     Row{Collective::reduce_scatter, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::reduce_scatter, Algorithm::pipeline, in_levels<pipeline>},
-    Row{Collective::reduce_scatter, Algorithm::ahc, in_groups},
+    Row{Collective::reduce_scatter, Algorithm::ahc, in_groups<ahc>},
     Row{Collective::allgather, Algorithm::ring, in_one_ring<ring_all_gather>},
     Row{Collective::allgather, Algorithm::multi_ring, in_all_rings<ring_all_gather>},
     Row{Collective::allgather, Algorithm::mesh, as_level<Algorithm::mesh>},
     Row{Collective::allgather, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::allgather, Algorithm::pipeline, in_levels<pipeline>},
-    Row{Collective::allgather, Algorithm::ahc, in_groups},
+    Row{Collective::allgather, Algorithm::ahc, in_groups<ahc>},
     Row{Collective::broadcast, Algorithm::ring, in_stages<Algorithm::ring, ring_broadcast>},
-    Row{Collective::broadcast, Algorithm::multi_ring, in_rooted_rings},
+    Row{Collective::broadcast, Algorithm::multi_ring, in_orders<multi_ring_rooted>},
     Row{Collective::broadcast, Algorithm::mesh, in_stages<Algorithm::mesh, mesh_broadcast>},
     Row{Collective::broadcast, Algorithm::star, in_stages<Algorithm::star, star_broadcast>},
     Row{Collective::broadcast, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::reduce, Algorithm::ring, in_stages<Algorithm::ring, ring_reduce>},
-    Row{Collective::reduce, Algorithm::multi_ring, in_rooted_rings},
+    Row{Collective::reduce, Algorithm::multi_ring, in_orders<multi_ring_rooted>},
     Row{Collective::reduce, Algorithm::mesh, in_stages<Algorithm::mesh, mesh_reduce>},
     Row{Collective::reduce, Algorithm::star, in_stages<Algorithm::star, star_reduce>},
     Row{Collective::reduce, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::scatter, Algorithm::ring, in_stages<Algorithm::ring, ring_scatter>},
-    Row{Collective::scatter, Algorithm::multi_ring, in_rooted_rings},
+    Row{Collective::scatter, Algorithm::multi_ring, in_orders<multi_ring_rooted>},
     Row{Collective::scatter, Algorithm::mesh, in_stages<Algorithm::mesh, star_scatter>},
     Row{Collective::scatter, Algorithm::star, in_stages<Algorithm::star, star_scatter>},
     Row{Collective::scatter, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::gather, Algorithm::ring, in_stages<Algorithm::ring, ring_gather>},
-    Row{Collective::gather, Algorithm::multi_ring, in_rooted_rings},
+    Row{Collective::gather, Algorithm::multi_ring, in_orders<multi_ring_rooted>},
     Row{Collective::gather, Algorithm::mesh, in_stages<Algorithm::mesh, star_gather>},
     Row{Collective::gather, Algorithm::star, in_stages<Algorithm::star, star_gather>},
     Row{Collective::gather, Algorithm::hierarchical, in_levels<hierarchical>},
