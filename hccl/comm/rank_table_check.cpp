@@ -58,7 +58,7 @@ class TableReader {
       read_servers(root);
     }
     read_super_pods(root);
-    if (json_.complete()) check_rules(table_, entries_, checked_.problems, table_.notes);
+    if (json_.complete()) check_rules(table_, entries_, json_, table_.notes);
     for (RankTableEntry& entry : entries_) {
       table_.servers[entry.server].devices.push_back({entry.device.value_or(0), entry.rank.value_or(0),
                                                       entry.device_ip.value_or(""), entry.super_device,

@@ -64,14 +64,8 @@ class Memory {
 /// The bits of a floating-point number as an integer; integers as they are.
 DataType bits_of(DataType type) {
   if (!is_float(type)) return type;
-  switch (size_of(type)) {
-    case 2:
-      return DataType::uint16;
-    case 4:
-      return DataType::uint32;
-    default:
-      return DataType::uint64;
-  }
+  const Bytes width = size_of(type);
+  return width == 2 ? DataType::uint16 : width == 4 ? DataType::uint32 : DataType::uint64;
 }
 
 /// Numbers of the type as doubles, or as integers widened with their sign.
@@ -104,30 +98,17 @@ void load(DataType type, const std::byte* in, std::span<std::uint64_t> out) {
 
 /// Sums and products modulo 2^64; the type's own result is their lower bits.
 std::uint64_t combine(DataType type, ReduceOp op, std::uint64_t a, std::uint64_t b) {
-  switch (op) {
-    case ReduceOp::sum:
-      return a + b;
-    case ReduceOp::prod:
-      return a * b;
-    default:
-      break;
-  }
+  if (op == ReduceOp::sum) return a + b;
+  if (op == ReduceOp::prod) return a * b;
   const bool less = has_sign(type) ? static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b) : a < b;
   return less == (op == ReduceOp::min) ? a : b;
 }
 
 /// A maximum or minimum is a NaN if either number is.
 double combine(DataType /*type*/, ReduceOp op, double a, double b) {
-  switch (op) {
-    case ReduceOp::sum:
-      return a + b;
-    case ReduceOp::prod:
-      return a * b;
-    case ReduceOp::max:
-      return a >= b || std::isnan(a) ? a : b;
-    default:
-      return a <= b || std::isnan(a) ? a : b;
-  }
+  if (op == ReduceOp::sum) return a + b;
+  if (op == ReduceOp::prod) return a * b;
+  return (op == ReduceOp::max ? a >= b : a <= b) || std::isnan(a) ? a : b;
 }
 
 std::string text_of(DataType type, std::uint64_t value) {

@@ -34,7 +34,6 @@ class Builder {
   std::uint16_t add_part(std::uint16_t whole, std::vector<Rank> places);
   [[nodiscard]] const Group& group(std::uint16_t number) const { return schedule_.groups[number]; }
   [[nodiscard]] Rank size(std::uint16_t group) const { return schedule_.groups[group].size(); }
-  [[nodiscard]] Rank stride(std::uint16_t group) const { return schedule_.groups[group].stride(); }
 
   /// The payload has a block for every rank.
   [[nodiscard]] bool has_blocks() const { return schedule_.blocks() > 1; }

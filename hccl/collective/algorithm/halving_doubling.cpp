@@ -146,7 +146,7 @@ class Rows {
  public:
   Rows(Builder& builder, const Level& level, std::int32_t bit)
       : level_(level), size_(builder.size(level.group)), bit_(bit) {
-    const Rank stride = builder.stride(level.group) << bit;
+    const Rank stride = builder.group(level.group).stride() << bit;
     half_ = builder.add_group(Group::block(2, stride));
     pair_ = builder.add_group(Group::block(size_ >> (bit + 1), 2 * stride));
   }

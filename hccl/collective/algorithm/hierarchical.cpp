@@ -44,9 +44,11 @@ class Hierarchy {
     }
     if (stride != operation.ranks) internal_error("levels of {} ranks for {}", stride, operation.ranks);
     if (operation.blocks() > 1) {
-      set_parents_of_blocks();
+      // Each level has the blocks of the ranks that share the digits of the levels outside of it.
+      for (std::size_t l = levels_.size(); l-- > 1;) levels_[l - 1].level.parent = own_share(levels_[l]);
     } else {
-      set_parents_of_slices();
+      // Each level has the slice that the levels inside of it leave to the rank.
+      for (std::size_t l = 1; l < levels_.size(); ++l) levels_[l].level.parent = own_share(levels_[l - 1]);
     }
   }
 
@@ -212,15 +214,6 @@ class Hierarchy {
   /// The share of the rank's own position.
   [[nodiscard]] std::vector<Cut> own_share(const LevelStages& stages) const {
     return builder_.share(stages.level, {0, 1, 0, 0});
-  }
-
-  /// Each level has the slice that the levels inside of it leave to the rank.
-  void set_parents_of_slices() {
-    for (std::size_t l = 1; l < levels_.size(); ++l) levels_[l].level.parent = own_share(levels_[l - 1]);
-  }
-  /// Each level has the blocks of the ranks that share the digits of the levels outside of it.
-  void set_parents_of_blocks() {
-    for (std::size_t l = levels_.size(); l-- > 1;) levels_[l - 1].level.parent = own_share(levels_[l]);
   }
 
   Builder builder_;

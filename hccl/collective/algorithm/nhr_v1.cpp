@@ -20,12 +20,6 @@ struct GridRings {
   [[nodiscard]] Rank size() const { return static_cast<Rank>(lanes.size()); }
 };
 
-/// Notify slots of a phase: a position has the same neighbours in all of its rounds.
-struct Slots {
-  std::int32_t ready = 0;
-  std::int32_t written = 0;
-};
-
 enum class Phase : std::uint8_t { reduce_scatter, all_gather };
 
 /// Whose share lane i sends in a round, if it sends one.
@@ -38,9 +32,10 @@ std::optional<Rank> sent_in(const GridRings& rings, Phase phase, Rank lane, Rank
   return owner;
 }
 
-/// The rounds of one lane; `groups` are those of all lanes.
-std::vector<Loop> rounds_of(Builder& builder, const Level& level, const GridRings& rings, Phase phase, Slots slots,
-                            const std::vector<std::uint16_t>& groups, Rank lane) {
+/// The rounds of one lane; `groups` are those of all lanes. A position has the same neighbours in all of them, so two
+/// notify slots are enough: `ready` and the next one.
+std::vector<Loop> rounds_of(Builder& builder, const Level& level, const GridRings& rings, Phase phase,
+                            std::int32_t ready, const std::vector<std::uint16_t>& groups, Rank lane) {
   const Rank size = rings.size();
   const Rank before = (lane + size - 1) % size;
   const Rank after = (lane + 1) % size;
@@ -52,17 +47,17 @@ std::vector<Loop> rounds_of(Builder& builder, const Level& level, const GridRing
     const std::optional<Rank> sends = sent_in(rings, phase, lane, round);
     const std::optional<Rank> gets = sent_in(rings, phase, before, round);
     Loop loop;
-    if (gets) loop.tasks.push_back(post(left, {slots.ready}));
+    if (gets) loop.tasks.push_back(post(left, {ready}));
     if (sends) {
       const std::vector<Cut> cuts = *rings.share(*sends, groups[lane]);
       const bool in_place = !adds(after) || level.inline_reduce;
-      loop.tasks.push_back(wait({slots.ready}));
+      loop.tasks.push_back(wait({ready}));
       loop.tasks.push_back(transfer(adds(after) && in_place ? TaskKind::write_reduce : TaskKind::write, right,
                                     output(cuts), in_place ? output(cuts) : scratch(cuts, {}, 0)));
-      loop.tasks.push_back(post(right, {slots.written}));
+      loop.tasks.push_back(post(right, {ready + 1}));
     }
     if (gets) {
-      loop.tasks.push_back(wait({slots.written}));
+      loop.tasks.push_back(wait({ready + 1}));
       if (adds(lane) && !level.inline_reduce) {
         const std::vector<Cut> cuts = *rings.share(*gets, groups[lane]);
         builder.reserve_scratch(1, {});
@@ -77,7 +72,7 @@ std::vector<Loop> rounds_of(Builder& builder, const Level& level, const GridRing
 /// A stage of all rings at the same time; none without a ring of two.
 void add_rings(Builder& builder, const Level& level, const std::string& name, Phase phase,
                const std::vector<GridRings>& all) {
-  const std::int32_t first = builder.reserve_notifies(2);
+  const std::int32_t ready = builder.reserve_notifies(2);
   std::vector<Strand> strands;
   for (const GridRings& rings : all) {
     if (rings.size() < 2 || rings.lanes.front().empty()) continue;
@@ -86,8 +81,7 @@ void add_rings(Builder& builder, const Level& level, const std::string& name, Ph
       groups.push_back(builder.add_part(level.group, lane));
     }
     for (Rank lane = 0; lane < rings.size(); ++lane) {
-      strands.push_back(
-          {.group = groups[lane], .loops = rounds_of(builder, level, rings, phase, {first, first + 1}, groups, lane)});
+      strands.push_back({.group = groups[lane], .loops = rounds_of(builder, level, rings, phase, ready, groups, lane)});
     }
   }
   if (!strands.empty()) builder.add_stage(name).strands = std::move(strands);

@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/collective/selection/between_servers.hpp"
-#include "hccl/collective/selection/between_super_pods.hpp"
 #include "hccl/collective/staging.hpp"
 
 namespace hcclsim::hccl {
