@@ -20,14 +20,15 @@
 /// `Trees` is Contributions, or RotatingTrees for a program of which the first ranks are unrolled and stand for all.
 namespace hcclsim::hccl {
 
-/// Observes a run and tracks the contents of the memory of the unrolled ranks. What derives from it performs the tasks,
-/// and has these functions for the result of the run:
+/// Observes a run and tracks the contents of the memory of the unrolled ranks. `Search` derives from it and has these
+/// functions for the tasks, and for the result of the run:
 ///
+///     void perform(const TaskId& id, const ProgramTask& task, const Movement& movement);
 ///     // What a rank holds in a range of `output`, equal neighbours in one piece.
 ///     std::vector<Piece> output(Rank rank, Bytes offset, Bytes length);
 ///     // What is wrong with a tree that is not of the ranks of `holding`. This is slow: it counts contributions.
 ///     std::string wrong_ranks(Tree tree, const Holding& holding) const;
-template <typename Trees>
+template <typename Search, typename Trees>
 class ContentsSearch {
  public:
   using Tree = typename Trees::Tree;
@@ -59,6 +60,12 @@ class ContentsSearch {
 
   void enter(Rank /*rank*/, const ProgramPart* /*begin*/, const ProgramPart* /*end*/) {}
   void leave(Rank /*rank*/) {}
+  void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task) {
+    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
+    for (const Movement& movement : program_.movements_of(task)) {
+      static_cast<Search&>(*this).perform(program_.task_id(chain, number), task, movement);
+    }
+  }
 
   Trees& trees() { return trees_; }
 

@@ -10,27 +10,11 @@
 namespace hcclsim::hccl {
 namespace {
 
-class MeaningSearch : public ContentsSearch<Contributions> {
+class MeaningSearch : public ContentsSearch<MeaningSearch, Contributions> {
  public:
   using ContentsSearch::ContentsSearch;
+  using ContentsSearch::perform;
 
-  void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task) {
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
-    for (const Movement& movement : program_.movements_of(task)) {
-      perform(program_.task_id(chain, number), task, movement);
-    }
-  }
-
-  std::vector<Piece> output(Rank rank, Bytes offset, Bytes length) {
-    take(rank, {Buffer::output, offset, length});
-    return taken_;
-  }
-
-  std::string wrong_ranks(Tree tree, const Holding& holding) {
-    return wrong_multiplicities(trees().multiplicities(tree), holding);
-  }
-
- private:
   void perform(const TaskId& id, const ProgramTask& task, const Movement& movement) {
     const Rank from = source_rank(task, id.rank);
     const Rank to = destination_rank(task, id.rank);
@@ -50,6 +34,16 @@ class MeaningSearch : public ContentsSearch<Contributions> {
     }
   }
 
+  std::vector<Piece> output(Rank rank, Bytes offset, Bytes length) {
+    take(rank, {Buffer::output, offset, length});
+    return taken_;
+  }
+
+  std::string wrong_ranks(Tree tree, const Holding& holding) {
+    return wrong_multiplicities(trees().multiplicities(tree), holding);
+  }
+
+ private:
   /// Puts the pieces of a range into taken_, equal neighbours in one.
   void take(Rank rank, const ByteRange& range) {
     taken_.clear();

@@ -97,17 +97,6 @@ void visit_tasks(const TaskProgram& program, const Visit& visit) {
   }
 }
 
-/// Calls visit(task, source, destination, bytes) for every transfer between ranks that carries bytes.
-template <typename Visit>
-void visit_transfers(const TaskProgram& program, const Visit& visit) {
-  visit_tasks(program, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
-    if (!is_transfer(task.kind)) return;
-    Bytes bytes = 0;
-    for (const Movement& movement : program.movements_of(task)) bytes += movement.source.length;
-    if (bytes > 0) visit(task, source_rank(task, id.rank), destination_rank(task, id.rank), bytes);
-  });
-}
-
 /// Unrolls a schedule. Closed forms without meaning (a position outside the group, a slice of a range cut into no
 /// parts, a strand hidden by another) become findings of level L0; the program can be used only if there are none.
 /// With a period only the first so many ranks are unrolled, for a schedule in which they stand for all.

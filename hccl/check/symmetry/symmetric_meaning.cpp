@@ -13,44 +13,13 @@ namespace hcclsim::hccl {
 namespace {
 
 /// Observes the lockstep of all ranks.
-class RotatingMeaning : public ContentsSearch<RotatingTrees> {
+class RotatingMeaning : public ContentsSearch<RotatingMeaning, RotatingTrees> {
  public:
   RotatingMeaning(const TaskProgram& program, const Rotation& rotation, const Contract& contract, Findings& findings)
       : ContentsSearch(program, borders_of_accesses(program, rotation), contract, RotatingTrees(rotation), findings),
         rotation_(rotation) {}
 
-  void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task) {
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
-    for (const Movement& movement : program_.movements_of(task)) {
-      perform(program_.task_id(chain, number), task, movement);
-    }
-  }
-
-  std::vector<Piece> output(Rank rank, Bytes offset, Bytes length) {
-    std::vector<ByteRange> images;
-    const Rank turns = rotation_.turn_of(rank);
-    rotation_.turn({Buffer::output, offset, length}, rotation_.back(turns), images);
-    std::vector<Piece> joined;
-    Bytes begin = offset;
-    for (const ByteRange& image : images) {
-      take(rotation_.representative(rank), image, turns, begin);
-      for (const Piece& piece : taken_) append_joined(joined, piece);
-      begin += image.length;
-    }
-    return joined;
-  }
-
-  std::string wrong_ranks(Tree tree, const Holding& holding) {
-    // A few contributions, doubled again and again, cannot be counted one by one.
-    if (trees().size(tree) > std::uint64_t{4} * program_.ranks) {
-      return fmt::format("hold {} contributions", trees().size(tree));
-    }
-    std::vector<std::uint64_t> counts(program_.ranks, 0);
-    for (const Rank rank : trees().ranks_in(tree)) ++counts[rank];
-    return wrong_multiplicities(counts, holding);
-  }
-
- private:
+  using ContentsSearch::perform;
   /// All images of a rank do the task. One of them changes the memory of a representative, with bytes from the memory
   /// of a rank `by` turns further. These are the image of what the representative of that rank holds at the image of
   /// the source.
@@ -79,6 +48,31 @@ class RotatingMeaning : public ContentsSearch<RotatingTrees> {
     }
   }
 
+  std::vector<Piece> output(Rank rank, Bytes offset, Bytes length) {
+    std::vector<ByteRange> images;
+    const Rank turns = rotation_.turn_of(rank);
+    rotation_.turn({Buffer::output, offset, length}, rotation_.back(turns), images);
+    std::vector<Piece> joined;
+    Bytes begin = offset;
+    for (const ByteRange& image : images) {
+      take(rotation_.representative(rank), image, turns, begin);
+      for (const Piece& piece : taken_) append_joined(joined, piece);
+      begin += image.length;
+    }
+    return joined;
+  }
+
+  std::string wrong_ranks(Tree tree, const Holding& holding) {
+    // A few contributions, doubled again and again, cannot be counted one by one.
+    if (trees().size(tree) > std::uint64_t{4} * program_.ranks) {
+      return fmt::format("hold {} contributions", trees().size(tree));
+    }
+    std::vector<std::uint64_t> counts(program_.ranks, 0);
+    for (const Rank rank : trees().ranks_in(tree)) ++counts[rank];
+    return wrong_multiplicities(counts, holding);
+  }
+
+ private:
   void move(const RankBytes& from, const RankBytes& to, Rank by, const TaskId& id, bool reducing) {
     take(from.rank, from.range, by, to.range.offset);
     for (const Piece& piece : taken_) {
