@@ -10,8 +10,7 @@
 #include "hccl/check/matching.hpp"
 #include "hccl/check/meaning.hpp"
 #include "hccl/check/races.hpp"
-#include "hccl/check/symmetry/symmetric_meaning.hpp"
-#include "hccl/check/symmetry/symmetric_races.hpp"
+#include "hccl/check/symmetry/symmetric_checks.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
 
 namespace hcclsim::hccl {
@@ -92,7 +91,7 @@ CheckReport check(const Schedule& schedule, const CheckOptions& options) {
   if (schedule.ranks >= options.rotation_from) rotation = Rotation::of(schedule);
   if (rotation && !races_fit_by_rotation(schedule, *rotation)) rotation.reset();
   const Rotation* const alike = rotation ? &*rotation : nullptr;
-  const TaskProgram program = rotation ? unroll_first(schedule, rotation->period(), form) : unroll(schedule, form);
+  const TaskProgram program = unroll(schedule, form, rotation ? std::optional(rotation->period()) : std::nullopt);
   check_levels(program, alike, options, form, report);
   return with_verdict(std::move(report), alike, options);
 }

@@ -53,24 +53,12 @@ std::vector<Holding> Contract::initial(Rank rank) const {
   return {held};
 }
 
-std::vector<Holding> Contract::gathered(Rank rank) const {
+std::vector<Holding> Contract::from_all(Rank rank, bool exchanged) const {
   std::vector<Holding> all;
   for (Rank source = 0; source < operation_.ranks; ++source) {
-    Holding held = block(Buffer::output, rank, source);
-    held.place = place_of(source);
+    Holding& held = all.emplace_back(block(Buffer::output, rank, source));
+    held.place = exchanged ? block(start(), source, rank).offset : place_of(source);
     held.only = source;
-    all.push_back(held);
-  }
-  return all;
-}
-
-std::vector<Holding> Contract::exchanged(Rank rank) const {
-  std::vector<Holding> all;
-  for (Rank source = 0; source < operation_.ranks; ++source) {
-    Holding held = block(Buffer::output, rank, source);
-    held.place = block(start(), source, rank).offset;
-    held.only = source;
-    all.push_back(held);
   }
   return all;
 }
@@ -96,19 +84,19 @@ std::vector<Holding> Contract::required(Rank rank) const {
       if (operation_.collective == Collective::scatter) all.front().only = operation_.root;
       break;
     case Collective::allgather:
-      all = gathered(rank);
+      all = from_all(rank, false);
       break;
     case Collective::gather:
-      if (at_root) all = gathered(rank);
+      if (at_root) all = from_all(rank, false);
       break;
     case Collective::alltoall:
-      all = exchanged(rank);
+      all = from_all(rank, true);
       break;
     case Collective::send_recv:
       if (operation_.counts.empty()) {
         all = {{.length = whole, .only = (rank + operation_.ranks - 1) % operation_.ranks}};
       } else {
-        all = exchanged(rank);
+        all = from_all(rank, true);
       }
       break;
     case Collective::barrier:

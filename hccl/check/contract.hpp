@@ -74,9 +74,8 @@ class Contract {
   [[nodiscard]] Bytes bytes(std::uint64_t elements) const { return elements * size_of(operation_.type); }
   /// Offset of a block among all blocks.
   [[nodiscard]] Bytes place_of(Rank block) const;
-  /// Blocks from all ranks.
-  [[nodiscard]] std::vector<Holding> gathered(Rank rank) const;
-  [[nodiscard]] std::vector<Holding> exchanged(Rank rank) const;
+  /// Blocks from all ranks: their own ones, or those that they had for `rank`.
+  [[nodiscard]] std::vector<Holding> from_all(Rank rank, bool exchanged) const;
   /// Block `block` in a buffer of `rank`, which holds all blocks or only the rank's own; `place` and `only` are not
   /// filled in.
   [[nodiscard]] Holding block(Buffer buffer, Rank rank, Rank block) const;

@@ -83,8 +83,11 @@ void add_pairs(const Operation& operation, const Groups& group, std::vector<Grou
 /// Bytes that transfers of the program carry, by source and destination.
 std::map<std::pair<Rank, Rank>, Bytes> carried(const TaskProgram& program) {
   std::map<std::pair<Rank, Rank>, Bytes> bytes;
-  visit_transfers(program, [&](const ProgramTask& /*task*/, Rank from, Rank to, Bytes length) {
-    bytes[{from, to}] += length;
+  visit_tasks(program, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
+    if (!is_transfer(task.kind)) return;
+    Bytes length = 0;
+    for (const Movement& movement : program.movements_of(task)) length += movement.source.length;
+    if (length > 0) bytes[{source_rank(task, id.rank), destination_rank(task, id.rank)}] += length;
   });
   return bytes;
 }

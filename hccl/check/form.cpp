@@ -19,23 +19,14 @@ class FormCheck {
   FormCheck(const TaskProgram& program, Findings& findings) : program_(program), findings_(findings) {}
 
   void check_tasks() {
-    for (Rank rank = 0; rank < program_.unrolled(); ++rank) {
-      for (std::size_t i = program_.first_part[rank]; i < program_.first_part[rank + 1]; ++i) {
-        const ProgramPart& part = program_.parts[i];
-        for (std::uint32_t k = 0; k < part.count; ++k) check(rank, part, k);
-      }
-    }
+    visit_tasks(program_, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
+      const Problem problem = problem_of(task, id.rank);
+      if (problem.kind == nullptr || !findings_.wanted()) return;
+      findings_.keep({problem.kind, fmt::format("{}: {}", program_.describe(id), problem.message), {id.rank}, {id}});
+    });
   }
 
  private:
-  void check(Rank rank, const ProgramPart& part, std::uint32_t k) {
-    const ProgramTask& task = program_.tasks[part.first + k];
-    const Problem problem = problem_of(task, rank);
-    if (problem.kind == nullptr || !findings_.wanted()) return;
-    const TaskId id{rank, part.queue, part.number + k};
-    findings_.keep({problem.kind, fmt::format("{}: {}", program_.describe(id), problem.message), {rank}, {id}});
-  }
-
   [[nodiscard]] Problem problem_of(const ProgramTask& task, Rank rank) const {
     if (task.kind == TaskKind::post || is_transfer(task.kind)) {
       if (task.peer >= program_.ranks) return {"peer", fmt::format("there are {} ranks", program_.ranks)};
@@ -91,22 +82,14 @@ class FormCheck {
 }  // namespace
 
 void check_form(const TaskProgram& program, const CheckOptions& options, Findings& findings) {
-  if (options.streams != 0 && program.queues > options.streams && findings.wanted()) {
-    findings.keep({"streams", fmt::format("the schedule needs {} streams of every rank; there are {}", program.queues,
-                                          options.streams)});
-  }
-  if (options.ccl && program.ccl > *options.ccl && findings.wanted()) {
-    findings.keep({"ccl", fmt::format("the schedule needs {} bytes of the communicator's buffer; there are {}",
-                                      program.ccl, *options.ccl)});
-  }
-  if (options.notifies != 0 && program.notifies > options.notifies && findings.wanted()) {
-    findings.keep({"notifies", fmt::format("the schedule needs {} notifies of every rank; there are {}",
-                                           program.notifies, options.notifies)});
-  }
-  if (options.scratch && program.scratch > *options.scratch && findings.wanted()) {
-    findings.keep({"scratch", fmt::format("the schedule needs {} bytes of scratch memory of every rank; there are {}",
-                                          program.scratch, *options.scratch)});
-  }
+  const auto check = [&](const char* kind, const char* what, std::uint64_t needed, std::uint64_t available) {
+    if (needed <= available || !findings.wanted()) return;
+    findings.keep({kind, fmt::format("the schedule needs {} {}; there are {}", needed, what, available)});
+  };
+  if (options.streams != 0) check("streams", "streams of every rank", program.queues, options.streams);
+  if (options.ccl) check("ccl", "bytes of the communicator's buffer", program.ccl, *options.ccl);
+  if (options.notifies != 0) check("notifies", "notifies of every rank", program.notifies, options.notifies);
+  if (options.scratch) check("scratch", "bytes of scratch memory of every rank", program.scratch, *options.scratch);
   FormCheck(program, findings).check_tasks();
 }
 

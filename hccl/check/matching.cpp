@@ -14,20 +14,12 @@ namespace {
 
 constexpr std::uint32_t none = TaskRun<NoObserver>::none;
 
-/// Calls visit(id, task) for every post and wait, rank by rank in the order of each rank's parts.
+/// Calls visit(id, stage, task) for every post and wait.
 template <typename Visit>
 void visit_notifies(const TaskProgram& program, const Visit& visit) {
-  for (Rank rank = 0; rank < program.unrolled(); ++rank) {
-    for (std::size_t i = program.first_part[rank]; i < program.first_part[rank + 1]; ++i) {
-      const ProgramPart& part = program.parts[i];
-      for (std::uint32_t k = 0; k < part.count; ++k) {
-        const ProgramTask& task = program.tasks[part.first + k];
-        if (task.kind == TaskKind::post || task.kind == TaskKind::wait) {
-          visit(TaskId{rank, part.queue, part.number + k}, part.stage, task);
-        }
-      }
-    }
-  }
+  visit_tasks(program, [&](const TaskId& id, const ProgramPart& part, const ProgramTask& task) {
+    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) visit(id, part.stage, task);
+  });
 }
 
 std::size_t slot_of(const TaskProgram& program, const TaskId& id, const ProgramTask& task) {

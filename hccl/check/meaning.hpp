@@ -16,11 +16,16 @@ namespace hcclsim::hccl {
 ///
 /// L4: every byte of the result holds what the collective asks for (contract.hpp), and no task reads bytes that were
 /// never written or reduces bytes from different places of the payload. Kinds of findings: "undefined", "offset",
-/// "contribution"; of a barrier, "barrier" (program/barrier.hpp).
+/// "contribution"; of a barrier, "barrier".
 ///
 /// L5: the shape of the trees. Kinds of findings: "ranks-differ", "order-changed". Empty if L4 has findings.
 [[nodiscard]] std::optional<ReductionOrder> check_meaning(const TaskProgram& program, const CheckOptions& options,
                                                           Findings& meaning, Findings& order);
+
+/// Level L4 of a barrier, which moves no bytes, for a program that completes: no rank ends before every rank has begun.
+/// So the beginning of every rank must happen before the end of every other rank; whether it does is the same in every
+/// run.
+void check_barrier(const TaskProgram& program, Findings& findings);
 
 /// What bytes hold in place of `holding`, for messages. wrong_multiplicities: "hold the contribution of rank 3 not at
 /// all, …", from the number of contributions of every rank. The other one: "hold bytes 0+64 of the reduction, not

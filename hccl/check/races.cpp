@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "hccl/check/access_history.hpp"
 #include "hccl/check/program/clocks.hpp"
-#include "hccl/check/program/interval_map.hpp"
 #include "hccl/check/program/task_run.hpp"
 
 namespace hcclsim::hccl {
@@ -19,6 +19,9 @@ constexpr std::uint32_t no_chain = std::numeric_limits<std::uint32_t>::max();
 struct Event {
   std::uint32_t chain = no_chain;
   Clocks::Time time = 0;
+
+  [[nodiscard]] bool exists() const { return chain != no_chain; }
+  [[nodiscard]] bool same_queue(const Event& other) const { return chain == other.chain; }
   friend bool operator==(const Event&, const Event&) = default;
 };
 
@@ -30,35 +33,24 @@ struct Suspect {
   RankBytes bytes;  // what both touch
 };
 
-/// Who touched an interval: the last change and all reads since.
-struct History {
-  Event written;
-  Event read;
-  std::vector<Event> more_reads;
-};
-
 /// Observes a run and collects suspects.
-class RaceSearch {
+class RaceSearch : AccessHistory<RaceSearch, Event> {
  public:
   RaceSearch(const TaskProgram& program, const std::vector<std::vector<Bytes>>& borders,
              const std::vector<std::uint32_t>& followed_by_all)
-      : program_(program),
+      : AccessHistory(borders,
+                      [&](Rank rank) {
+                        return Event{program.chain(rank, 0), Clocks::start};
+                      }),
+        program_(program),
         clocks_(program, followed_by_all),
-        waited_(std::size_t{program.ranks} * program.notifies),
-        ended_(program.ranks, false) {
-    memories_.reserve(borders.size());
-    for (std::size_t memory = 0; memory < borders.size(); ++memory) {
-      const auto rank = static_cast<Rank>(memory / buffer_kinds);
-      memories_.emplace_back(borders[memory], History{{program.chain(rank, 0), Clocks::start}, {}, {}});
-    }
-  }
+        waited_(std::size_t{program.ranks} * program.notifies) {}
 
   void enter(Rank rank, const ProgramPart* begin, const ProgramPart* end) { clocks_.enter(rank, begin, end); }
 
   void leave(Rank rank) {
     clocks_.leave(rank);
-    ended_[rank] = true;
-    for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch, Buffer::ccl}) check_end(rank, buffer);
+    end(rank);
   }
 
   void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task) {
@@ -72,9 +64,7 @@ class RaceSearch {
     } else if (task.kind == TaskKind::post) {
       const std::size_t slot = std::size_t{task.peer} * program_.notifies + task.value;
       const Event& before = waited_[slot];
-      if (before.chain != no_chain && !clocks_.ordered(before.chain, before.time, chain)) {
-        suspect({before, event, true, {task.peer, {}}});
-      }
+      if (before.exists() && !ordered(before, event)) add({before, event, true, {task.peer, {}}});
       clocks_.post(chain, slot);
     } else {
       for (const Movement& movement : program_.movements_of(task)) {
@@ -87,60 +77,16 @@ class RaceSearch {
   [[nodiscard]] const std::vector<Suspect>& suspects() const { return suspects_; }
 
  private:
-  void access(const Event& event, Rank owner, const ByteRange& range, bool changes) {
-    IntervalMap<History>& memory = memories_[memory_of(owner, range.buffer)];
-    const Bytes end = range.offset + range.length;
-    for (std::size_t i = memory.cut(range.offset); i < memory.count() && memory.begin(i) < end; ++i) {
-      History& history = memory.state(i);
-      const RankBytes bytes{owner, {range.buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
-      if (ended_[owner]) suspect({event, {}, false, bytes});
-      check_order(history.written, event, bytes);
-      if (changes) {
-        if (history.read.chain != no_chain) check_order(history.read, event, bytes);
-        for (const Event& read : history.more_reads) check_order(read, event, bytes);
-        history.written = event;
-        history.read = {};
-        history.more_reads.clear();
-      } else {
-        add_read(history, event);
-      }
-    }
-  }
+  friend AccessHistory;
 
-  static void add_read(History& history, const Event& event) {
-    if (history.read.chain == no_chain || history.read.chain == event.chain) {
-      history.read = event;
-      return;
-    }
-    for (Event& read : history.more_reads) {
-      if (read.chain != event.chain) continue;
-      read = event;
-      return;
-    }
-    history.more_reads.push_back(event);
+  [[nodiscard]] bool ordered(const Event& first, const Event& second) const {
+    return clocks_.ordered(first.chain, first.time, second.chain);
   }
-
-  void check_order(const Event& first, const Event& second, const RankBytes& bytes) {
-    if (!clocks_.ordered(first.chain, first.time, second.chain)) suspect({first, second, false, bytes});
-  }
-
-  /// All accesses to the memory of a rank that has done everything happen before its end.
-  void check_end(Rank rank, Buffer buffer) {
-    const IntervalMap<History>& memory = memories_[memory_of(rank, buffer)];
-    for (std::size_t i = 0; i < memory.count(); ++i) {
-      const RankBytes bytes{rank, {buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
-      const History& history = memory.state(i);
-      const auto check = [&](const Event& event) {
-        if (event.chain != no_chain && !clocks_.before_end(event.chain, event.time)) suspect({event, {}, false, bytes});
-      };
-      check(history.written);
-      check(history.read);
-      for (const Event& read : history.more_reads) check(read);
-    }
-  }
+  [[nodiscard]] bool before_end(const Event& event) const { return clocks_.before_end(event.chain, event.time); }
+  void suspect(const Event& first, const Event& second, const RankBytes& bytes) { add({first, second, false, bytes}); }
 
   /// Adds a suspect, or its bytes to the one before if they continue it.
-  void suspect(const Suspect& made) {
+  void add(const Suspect& made) {
     if (!suspects_.empty() && made.bytes.range.length > 0) {
       Suspect& last = suspects_.back();
       ByteRange& range = last.bytes.range;
@@ -157,9 +103,7 @@ class RaceSearch {
 
   const TaskProgram& program_;
   Clocks clocks_;
-  std::vector<IntervalMap<History>> memories_;
   std::vector<Event> waited_;  // last wait for each notify slot
-  std::vector<char> ended_;    // by rank
   std::vector<Suspect> suspects_;
 };
 
@@ -170,41 +114,26 @@ class Reporter {
   void report(const Suspect& suspect, Findings& findings) const {
     if (!findings.wanted()) return;
     const RankBytes& bytes = suspect.bytes;
-    const std::string where = fmt::format("{} {}+{} of rank {}", name_of(bytes.range.buffer), bytes.range.offset,
-                                          bytes.range.length, bytes.rank);
-    const bool from_start = suspect.first.time == Clocks::start;
-    const bool to_end = suspect.second.chain == no_chain;
-    Finding finding{"race", {}, {bytes.rank}, {}, {bytes}};
-    if (!from_start) finding.tasks.push_back(id_of(suspect.first));
-    if (!to_end) finding.tasks.push_back(id_of(suspect.second));
+    const std::optional<TaskId> first = id_of(suspect.first);
+    const std::optional<TaskId> second = id_of(suspect.second);
     if (suspect.notify) {
-      finding.kind = "notify-overwritten";
-      finding.bytes.clear();
-      finding.message = fmt::format("{} may come before {} has taken the post before it", text_of(suspect.second),
-                                    text_of(suspect.first));
-    } else if (from_start) {
-      finding.kind = "before-start";
-      finding.message = fmt::format("{} touches {}, which may not have arrived yet", text_of(suspect.second), where);
-    } else if (to_end) {
-      finding.kind = "after-end";
-      finding.message = fmt::format("{} touches {}, which may have finished already", text_of(suspect.first), where);
-    } else {
-      if (reduces_into(suspect.first, bytes) && reduces_into(suspect.second, bytes)) finding.kind = "reduction-order";
-      finding.message =
-          fmt::format("{} and {} touch {} in no fixed order", text_of(suspect.first), text_of(suspect.second), where);
+      findings.keep(overwritten_finding(program_, *first, *second, bytes.rank));
+      return;
     }
-    findings.keep(std::move(finding));
+    const bool both_reduce = first && second && reduces_into(*first, bytes) && reduces_into(*second, bytes);
+    findings.keep(race_finding(program_, first, second, bytes, both_reduce));
   }
 
  private:
-  [[nodiscard]] TaskId id_of(const Event& event) const {
+  /// Nothing for the start and the end of a rank.
+  [[nodiscard]] std::optional<TaskId> id_of(const Event& event) const {
+    if (!event.exists() || event.time == Clocks::start) return {};
     return program_.task_id(event.chain, event.time - Clocks::time_of(0));
   }
-  [[nodiscard]] std::string text_of(const Event& event) const { return program_.describe(id_of(event)); }
   /// The task reduces into these bytes and does not read them as its source.
-  [[nodiscard]] bool reduces_into(const Event& event, const RankBytes& bytes) const {
-    const ProgramTask& task = program_.task(id_of(event));
-    if (!reduces(task.kind) || destination_rank(task, program_.rank_of(event.chain)) != bytes.rank) return false;
+  [[nodiscard]] bool reduces_into(const TaskId& id, const RankBytes& bytes) const {
+    const ProgramTask& task = program_.task(id);
+    if (!reduces(task.kind) || destination_rank(task, id.rank) != bytes.rank) return false;
     const std::span<const Movement> moved = program_.movements_of(task);
     return std::any_of(moved.begin(), moved.end(), [&](const Movement& movement) {
       const ByteRange& range = movement.destination;
@@ -217,6 +146,35 @@ class Reporter {
 };
 
 }  // namespace
+
+Finding race_finding(const TaskProgram& program, const std::optional<TaskId>& first,
+                     const std::optional<TaskId>& second, const RankBytes& bytes, bool both_reduce) {
+  const std::string where = fmt::format("{} {}+{} of rank {}", name_of(bytes.range.buffer), bytes.range.offset,
+                                        bytes.range.length, bytes.rank);
+  Finding finding{both_reduce ? "reduction-order" : "race", {}, {bytes.rank}, {}, {bytes}};
+  for (const std::optional<TaskId>& task : {first, second}) {
+    if (task) finding.tasks.push_back(*task);
+  }
+  if (!first) {
+    finding.kind = "before-start";
+    finding.message = fmt::format("{} touches {}, which may not have arrived yet", program.describe(*second), where);
+  } else if (!second) {
+    finding.kind = "after-end";
+    finding.message = fmt::format("{} touches {}, which may have finished already", program.describe(*first), where);
+  } else {
+    finding.message =
+        fmt::format("{} and {} touch {} in no fixed order", program.describe(*first), program.describe(*second), where);
+  }
+  return finding;
+}
+
+Finding overwritten_finding(const TaskProgram& program, const TaskId& wait, const TaskId& post, Rank owner) {
+  return {
+      "notify-overwritten",
+      fmt::format("{} may come before {} has taken the post before it", program.describe(post), program.describe(wait)),
+      {owner},
+      {wait, post}};
+}
 
 void check_races(const TaskProgram& program, Findings& matching, Findings& races) {
   const std::vector<std::vector<Bytes>> borders = access_borders(program);

@@ -13,9 +13,7 @@ namespace {
 /// Whether the result depends on the order: true for sums and products of floating-point numbers. Integers wrap around,
 /// which is exact; in a maximum only the sign of a zero and the payload of a NaN depend on the order.
 bool rounds(const Operation& operation) {
-  const bool floating = operation.type == DataType::fp16 || operation.type == DataType::bf16 ||
-                        operation.type == DataType::fp32 || operation.type == DataType::fp64;
-  return floating && operation.op != ReduceOp::max && operation.op != ReduceOp::min;
+  return is_float(operation.type) && operation.op != ReduceOp::max && operation.op != ReduceOp::min;
 }
 
 double error_bound(const Operation& operation, std::uint32_t additions) {

@@ -13,17 +13,15 @@
 #include "hccl/collective/algorithm/ahc.hpp"
 #include "hccl/collective/algorithm/barrier.hpp"
 #include "hccl/collective/algorithm/direct.hpp"
-#include "hccl/collective/algorithm/halving_doubling.hpp"
 #include "hccl/collective/algorithm/hierarchical.hpp"
 #include "hccl/collective/algorithm/level_stages.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
-#include "hccl/collective/algorithm/nb.hpp"
-#include "hccl/collective/algorithm/nhr.hpp"
 #include "hccl/collective/algorithm/nhr_v1.hpp"
 #include "hccl/collective/algorithm/pairwise.hpp"
 #include "hccl/collective/algorithm/pipeline.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/collective/algorithm/ring_rooted.hpp"
+#include "hccl/collective/algorithm/rooted.hpp"
 #include "hccl/collective/algorithm/star.hpp"
 
 namespace hcclsim::hccl {
@@ -53,14 +51,47 @@ Schedule flat(const Operation& operation, const AlgorithmSetting& /*setting*/) {
   return build(operation);
 }
 
-template <Schedule (*build)(const Operation&, const std::vector<std::vector<Rank>>&, bool inline_reduce)>
-Schedule in_rings(const Operation& operation, const AlgorithmSetting& setting) {
+/// Among all ranks as on a level of a hierarchy.
+template <Algorithm algorithm>
+Schedule as_level(const Operation& operation, const AlgorithmSetting& setting) {
+  Builder builder(operation, std::string(name_of(algorithm)));
+  const Level level{builder.add_group(Group::block(operation.ranks)), {}, setting.inline_reduce};
+  add_level(builder, operation.collective, {.algorithm = algorithm, .level = level, .root = operation.root});
+  return std::move(builder).finish();
+}
+
+/// Stages among all ranks, counted from the root if there is one.
+template <Algorithm algorithm, void (*... add)(Builder&, const Level&)>
+Schedule in_stages(const Operation& operation, const AlgorithmSetting& setting) {
+  Builder builder(operation, std::string(name_of(algorithm)));
+  const Rank root = is_rooted(operation.collective) ? operation.root : 0;
+  const Level level{builder.add_group(rooted_at(root, operation.ranks)), {}, setting.inline_reduce};
+  (add(builder, level), ...);
+  return std::move(builder).finish();
+}
+
+template <RingLoop... loops>
+Schedule in_one_ring(const Operation& operation, const AlgorithmSetting& setting) {
+  return in_rings(operation, {}, setting.inline_reduce, {loops...});
+}
+
+template <RingLoop... loops>
+Schedule in_all_rings(const Operation& operation, const AlgorithmSetting& setting) {
+  return in_rings(operation, setting.rings, setting.inline_reduce, {loops...});
+}
+
+template <Schedule (*build)(const Operation&, const RingOrders&, bool inline_reduce)>
+Schedule in_orders(const Operation& operation, const AlgorithmSetting& setting) {
   return build(operation, setting.rings, setting.inline_reduce);
 }
 
-template <Schedule (*build)(const Operation&, const std::vector<std::vector<Rank>>&)>
-Schedule in_rings(const Operation& operation, const AlgorithmSetting& setting) {
-  return build(operation, setting.rings);
+template <Algorithm algorithm, AlltoallStrands strands>
+Schedule exchanged(const Operation& operation, const AlgorithmSetting& /*setting*/) {
+  Builder builder(operation, std::string(name_of(algorithm)));
+  const Level level{builder.add_group(Group::block(operation.ranks))};
+  std::vector<Strand> all = strands(builder, level, alltoall_of_blocks(builder, level));
+  builder.add_stage(fmt::format("{} alltoall", name_of(algorithm))).strands = std::move(all);
+  return std::move(builder).finish();
 }
 
 template <Schedule (*build)(const Operation&, const std::vector<HierarchyLevel>&)>
@@ -74,67 +105,68 @@ Schedule in_groups(const Operation& operation, const AlgorithmSetting& setting) 
 }
 
 constexpr std::array rows{
-    Row{Collective::allreduce, Algorithm::ring, flat<ring_allreduce>},
-    Row{Collective::allreduce, Algorithm::multi_ring, in_rings<multi_ring_allreduce>},
+    Row{Collective::allreduce, Algorithm::ring, in_one_ring<ring_reduce_scatter, ring_all_gather>},
+    Row{Collective::allreduce, Algorithm::multi_ring, in_all_rings<ring_reduce_scatter, ring_all_gather>},
     Row{Collective::allreduce, Algorithm::mesh_one_shot, flat<mesh_one_shot_allreduce>},
-    Row{Collective::allreduce, Algorithm::mesh_two_shot, flat<mesh_two_shot_allreduce>},
-    Row{Collective::allreduce, Algorithm::halving_doubling, flat<halving_doubling_allreduce>},
+    Row{Collective::allreduce, Algorithm::mesh_two_shot,
+        in_stages<Algorithm::mesh_two_shot, mesh_reduce_scatter, mesh_all_gather>},
+    Row{Collective::allreduce, Algorithm::halving_doubling, as_level<Algorithm::halving_doubling>},
     Row{Collective::allreduce, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::allreduce, Algorithm::pipeline, in_levels<pipeline>},
-    Row{Collective::allreduce, Algorithm::ahc, in_groups<ahc_allreduce>},
-    Row{Collective::reduce_scatter, Algorithm::ring, flat<ring_reduce_scatter>},
-    Row{Collective::reduce_scatter, Algorithm::multi_ring, in_rings<multi_ring_reduce_scatter>},
-    Row{Collective::reduce_scatter, Algorithm::mesh, flat<mesh_reduce_scatter>},
+    Row{Collective::allreduce, Algorithm::ahc, in_groups<ahc>},
+    Row{Collective::reduce_scatter, Algorithm::ring, in_one_ring<ring_reduce_scatter>},
+    Row{Collective::reduce_scatter, Algorithm::multi_ring, in_all_rings<ring_reduce_scatter>},
+    Row{Collective::reduce_scatter, Algorithm::mesh, as_level<Algorithm::mesh>},
     Row{Collective::reduce_scatter, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::reduce_scatter, Algorithm::pipeline, in_levels<pipeline>},
-    Row{Collective::reduce_scatter, Algorithm::ahc, in_groups<ahc_reduce_scatter>},
-    Row{Collective::allgather, Algorithm::ring, flat<ring_all_gather>},
-    Row{Collective::allgather, Algorithm::multi_ring, in_rings<multi_ring_all_gather>},
-    Row{Collective::allgather, Algorithm::mesh, flat<mesh_all_gather>},
+    Row{Collective::reduce_scatter, Algorithm::ahc, in_groups<ahc>},
+    Row{Collective::allgather, Algorithm::ring, in_one_ring<ring_all_gather>},
+    Row{Collective::allgather, Algorithm::multi_ring, in_all_rings<ring_all_gather>},
+    Row{Collective::allgather, Algorithm::mesh, as_level<Algorithm::mesh>},
     Row{Collective::allgather, Algorithm::hierarchical, in_levels<hierarchical>},
     Row{Collective::allgather, Algorithm::pipeline, in_levels<pipeline>},
-    Row{Collective::allgather, Algorithm::ahc, in_groups<ahc_all_gather>},
-    Row{Collective::broadcast, Algorithm::ring, flat<ring_broadcast>},
-    Row{Collective::broadcast, Algorithm::multi_ring, in_rings<multi_ring_broadcast>},
-    Row{Collective::broadcast, Algorithm::mesh, flat<mesh_broadcast>},
-    Row{Collective::broadcast, Algorithm::star, flat<star_broadcast>},
+    Row{Collective::allgather, Algorithm::ahc, in_groups<ahc>},
+    Row{Collective::broadcast, Algorithm::ring, in_stages<Algorithm::ring, ring_broadcast>},
+    Row{Collective::broadcast, Algorithm::multi_ring, in_orders<multi_ring_rooted>},
+    Row{Collective::broadcast, Algorithm::mesh, in_stages<Algorithm::mesh, mesh_broadcast>},
+    Row{Collective::broadcast, Algorithm::star, in_stages<Algorithm::star, star_broadcast>},
     Row{Collective::broadcast, Algorithm::hierarchical, in_levels<hierarchical>},
-    Row{Collective::reduce, Algorithm::ring, flat<ring_reduce>},
-    Row{Collective::reduce, Algorithm::multi_ring, in_rings<multi_ring_reduce>},
-    Row{Collective::reduce, Algorithm::mesh, flat<mesh_reduce>},
-    Row{Collective::reduce, Algorithm::star, flat<star_reduce>},
+    Row{Collective::reduce, Algorithm::ring, in_stages<Algorithm::ring, ring_reduce>},
+    Row{Collective::reduce, Algorithm::multi_ring, in_orders<multi_ring_rooted>},
+    Row{Collective::reduce, Algorithm::mesh, in_stages<Algorithm::mesh, mesh_reduce>},
+    Row{Collective::reduce, Algorithm::star, in_stages<Algorithm::star, star_reduce>},
     Row{Collective::reduce, Algorithm::hierarchical, in_levels<hierarchical>},
-    Row{Collective::scatter, Algorithm::ring, flat<ring_scatter>},
-    Row{Collective::scatter, Algorithm::multi_ring, in_rings<multi_ring_scatter>},
-    Row{Collective::scatter, Algorithm::mesh, flat<mesh_scatter>},
-    Row{Collective::scatter, Algorithm::star, flat<star_scatter>},
+    Row{Collective::scatter, Algorithm::ring, in_stages<Algorithm::ring, ring_scatter>},
+    Row{Collective::scatter, Algorithm::multi_ring, in_orders<multi_ring_rooted>},
+    Row{Collective::scatter, Algorithm::mesh, in_stages<Algorithm::mesh, star_scatter>},
+    Row{Collective::scatter, Algorithm::star, in_stages<Algorithm::star, star_scatter>},
     Row{Collective::scatter, Algorithm::hierarchical, in_levels<hierarchical>},
-    Row{Collective::gather, Algorithm::ring, flat<ring_gather>},
-    Row{Collective::gather, Algorithm::multi_ring, in_rings<multi_ring_gather>},
-    Row{Collective::gather, Algorithm::mesh, flat<mesh_gather>},
-    Row{Collective::gather, Algorithm::star, flat<star_gather>},
+    Row{Collective::gather, Algorithm::ring, in_stages<Algorithm::ring, ring_gather>},
+    Row{Collective::gather, Algorithm::multi_ring, in_orders<multi_ring_rooted>},
+    Row{Collective::gather, Algorithm::mesh, in_stages<Algorithm::mesh, star_gather>},
+    Row{Collective::gather, Algorithm::star, in_stages<Algorithm::star, star_gather>},
     Row{Collective::gather, Algorithm::hierarchical, in_levels<hierarchical>},
-    Row{Collective::alltoall, Algorithm::mesh, flat<mesh_alltoall>},
-    Row{Collective::alltoall, Algorithm::pairwise, flat<pairwise_alltoall>},
+    Row{Collective::alltoall, Algorithm::mesh, exchanged<Algorithm::mesh, mesh_blocks>},
+    Row{Collective::alltoall, Algorithm::pairwise, exchanged<Algorithm::pairwise, pairwise_blocks>},
     Row{Collective::alltoall, Algorithm::hierarchical, in_levels<hierarchical>},
-    Row{Collective::allreduce, Algorithm::nhr, flat<nhr_allreduce>},
-    Row{Collective::allreduce, Algorithm::nhr_v1, flat<nhr_v1_allreduce>},
-    Row{Collective::allreduce, Algorithm::nb, flat<nb_allreduce>},
-    Row{Collective::reduce_scatter, Algorithm::halving_doubling, flat<halving_doubling_reduce_scatter>},
-    Row{Collective::reduce_scatter, Algorithm::nhr, flat<nhr_reduce_scatter>},
-    Row{Collective::reduce_scatter, Algorithm::nhr_v1, flat<nhr_v1_reduce_scatter>},
-    Row{Collective::reduce_scatter, Algorithm::nb, flat<nb_reduce_scatter>},
-    Row{Collective::allgather, Algorithm::halving_doubling, flat<halving_doubling_all_gather>},
-    Row{Collective::allgather, Algorithm::nhr, flat<nhr_all_gather>},
-    Row{Collective::allgather, Algorithm::nhr_v1, flat<nhr_v1_all_gather>},
-    Row{Collective::allgather, Algorithm::nb, flat<nb_all_gather>},
-    Row{Collective::broadcast, Algorithm::halving_doubling, flat<halving_doubling_broadcast>},
-    Row{Collective::broadcast, Algorithm::nhr, flat<nhr_broadcast>},
+    Row{Collective::allreduce, Algorithm::nhr, as_level<Algorithm::nhr>},
+    Row{Collective::allreduce, Algorithm::nhr_v1, as_level<Algorithm::nhr_v1>},
+    Row{Collective::allreduce, Algorithm::nb, as_level<Algorithm::nb>},
+    Row{Collective::reduce_scatter, Algorithm::halving_doubling, as_level<Algorithm::halving_doubling>},
+    Row{Collective::reduce_scatter, Algorithm::nhr, as_level<Algorithm::nhr>},
+    Row{Collective::reduce_scatter, Algorithm::nhr_v1, as_level<Algorithm::nhr_v1>},
+    Row{Collective::reduce_scatter, Algorithm::nb, as_level<Algorithm::nb>},
+    Row{Collective::allgather, Algorithm::halving_doubling, as_level<Algorithm::halving_doubling>},
+    Row{Collective::allgather, Algorithm::nhr, as_level<Algorithm::nhr>},
+    Row{Collective::allgather, Algorithm::nhr_v1, as_level<Algorithm::nhr_v1>},
+    Row{Collective::allgather, Algorithm::nb, as_level<Algorithm::nb>},
+    Row{Collective::broadcast, Algorithm::halving_doubling, as_level<Algorithm::halving_doubling>},
+    Row{Collective::broadcast, Algorithm::nhr, as_level<Algorithm::nhr>},
     Row{Collective::broadcast, Algorithm::nhr_v1, flat<nhr_v1_broadcast>},
-    Row{Collective::broadcast, Algorithm::nb, flat<nb_broadcast>},
-    Row{Collective::reduce, Algorithm::halving_doubling, flat<halving_doubling_reduce>},
-    Row{Collective::scatter, Algorithm::nhr, flat<nhr_scatter>},
-    Row{Collective::scatter, Algorithm::nb, flat<nb_scatter>},
+    Row{Collective::broadcast, Algorithm::nb, as_level<Algorithm::nb>},
+    Row{Collective::reduce, Algorithm::halving_doubling, as_level<Algorithm::halving_doubling>},
+    Row{Collective::scatter, Algorithm::nhr, as_level<Algorithm::nhr>},
+    Row{Collective::scatter, Algorithm::nb, as_level<Algorithm::nb>},
     Row{Collective::send_recv, Algorithm::direct, flat<direct_send_recv>},
     Row{Collective::barrier, Algorithm::direct, flat<direct_barrier>},
 };

@@ -298,7 +298,7 @@ std::optional<Formula> formula_of(std::string_view algorithm, const Operation& o
   const auto terms =
       formula_terms(algorithm, operation.collective, topology.ranks, static_cast<double>(operation.payload()), rings);
   if (!terms.has_value()) return std::nullopt;
-  return Formula{{topology.extent(), *terms}};
+  return Formula{{topology.extent_of(topology.ranks), *terms}};
 }
 
 std::optional<FormulaPasses> formula_of_windows(const Schedule& schedule, const Topology& topology,

@@ -1,6 +1,7 @@
 #include "hccl/collective/staging.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,28 +23,17 @@ struct Copies {
 
 Copies copies_of(Collective collective) {
   using enum Copying;
-  switch (collective) {
-    case Collective::allreduce:
-      return {.in = all, .out = all};
-    case Collective::reduce_scatter:
-      return {.in = all, .out = own_block};
-    case Collective::allgather:
-      return {.in = own_block, .out = all};
-    case Collective::broadcast:
-      return {.in = all, .out = all, .in_at_root = true};
-    case Collective::reduce:
-      return {.in = all, .out = all, .out_at_root = true};
-    case Collective::scatter:
-      return {.in = all, .out = own_block, .in_at_root = true};
-    case Collective::gather:
-      return {.in = own_block, .out = all, .out_at_root = true};
-    case Collective::alltoall:
-    case Collective::send_recv:
-      return {.in = all};
-    case Collective::barrier:
-      return {};
-  }
-  internal_error("unknown collective {}", static_cast<int>(collective));
+  constexpr std::array<Copies, 10> copies{{{.in = all, .out = all},
+                                           {.in = all, .out = own_block},
+                                           {.in = own_block, .out = all},
+                                           {.in = all, .out = all, .in_at_root = true},
+                                           {.in = all, .out = all, .out_at_root = true},
+                                           {.in = all, .out = own_block, .in_at_root = true},
+                                           {.in = own_block, .out = all, .out_at_root = true},
+                                           {.in = all},
+                                           {.in = all},
+                                           {}}};  // by Collective, as in the table of staging.hpp
+  return copies[static_cast<std::size_t>(collective)];
 }
 
 /// Adds the stages that copy to a schedule under construction.

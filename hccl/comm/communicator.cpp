@@ -1,12 +1,12 @@
 #include "hccl/comm/communicator.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "base/error.hpp"
 #include "device/soc.hpp"
 
 namespace hcclsim::hccl {
@@ -44,21 +44,8 @@ Extent Topology::extent_of(std::uint64_t span) const {
   return in_pod ? Extent::super_pod : Extent::cluster;
 }
 
-Extent Topology::extent() const {
-  if (servers == 1) return Extent::server;
-  return super_pods.empty() ? Extent::super_pod : Extent::cluster;
-}
-
 sim::Transport Topology::transport_over(Extent extent) const {
-  switch (extent) {
-    case Extent::server:
-      return inside;
-    case Extent::super_pod:
-      return between;
-    case Extent::cluster:
-      return between_pods;
-  }
-  internal_error("unknown extent {}", static_cast<int>(extent));
+  return std::array{inside, between, between_pods}[static_cast<std::size_t>(extent)];
 }
 
 namespace {

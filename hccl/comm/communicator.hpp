@@ -53,8 +53,6 @@ struct Topology {
   [[nodiscard]] Rank servers_per_pod() const;
   /// How far apart ranks are within blocks of `span` consecutive ranks.
   [[nodiscard]] Extent extent_of(std::uint64_t span) const;
-  /// How far apart the farthest ranks are.
-  [[nodiscard]] Extent extent() const;
   [[nodiscard]] sim::Transport transport_over(Extent extent) const;
 };
 

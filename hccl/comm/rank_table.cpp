@@ -2,21 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "base/error.hpp"
 #include "base/json.hpp"
 
 namespace hcclsim::hccl {
 
 std::string_view name_of(RankTableVersion version) {
-  switch (version) {
-    case RankTableVersion::group_list:
-      return "group_list";
-    case RankTableVersion::v1_0:
-      return "1.0";
-    case RankTableVersion::v1_2:
-      return "1.2";
-  }
-  internal_error("unknown version {} of a rank table", static_cast<int>(version));
+  constexpr std::array<std::string_view, 3> names{"group_list", "1.0", "1.2"};
+  return names[static_cast<std::size_t>(version)];
 }
 
 Rank RankTable::ranks() const {

@@ -20,18 +20,15 @@ constexpr std::uint32_t last_reserved_port = 1023;
 constexpr std::uint64_t last_port = 65535;
 
 /// Keys that are used by HCCL or by the tools that write its tables; none of them is a misspelling of another.
-std::span<const std::string> known_keys() {
-  // clang-format off
-  static const std::array<std::string, 37> keys{
-      "status", "version", "server_count", "server_list", "server_id", "server_ip", "host_ip", "container_ip",
-      "hardware_type", "device", "device_id", "device_logical_id", "device_ip", "device_port", "backup_device_ip",
-      "backup_device_port", "host_port", "rank_id", "super_device_id", "super_pod_list", "super_pod_id",
-      "group_count", "group_list", "group_name", "instance_count", "device_count", "device_num", "server_num",
-      "instance_list", "pod_name", "devices", "para_plane_nic_location", "para_plane_nic_name", "para_plane_nic_num",
-      "board_id", "chip_info", "deploy_mode"};
-  // clang-format on
-  return keys;
-}
+// clang-format off
+constexpr std::array<std::string_view, 37> known_keys{
+    "status", "version", "server_count", "server_list", "server_id", "server_ip", "host_ip", "container_ip",
+    "hardware_type", "device", "device_id", "device_logical_id", "device_ip", "device_port", "backup_device_ip",
+    "backup_device_port", "host_port", "rank_id", "super_device_id", "super_pod_list", "super_pod_id",
+    "group_count", "group_list", "group_name", "instance_count", "device_count", "device_num", "server_num",
+    "instance_list", "pod_name", "devices", "para_plane_nic_location", "para_plane_nic_name", "para_plane_nic_num",
+    "board_id", "chip_info", "deploy_mode"};
+// clang-format on
 
 /// The address in network order, 4 bytes or 16; empty if it is none.
 std::string parse_address(const std::string& text, bool only_v4) {
@@ -47,7 +44,7 @@ bool is_control(char letter) { return static_cast<unsigned char>(letter) < ' ' |
 class TableReader {
  public:
   explicit TableReader(CheckedRankTable& checked)
-      : checked_(checked), table_(checked.table), json_(checked.problems, table_.notes, known_keys()) {}
+      : checked_(checked), table_(checked.table), json_(checked.problems, table_.notes, known_keys) {}
 
   void read(const JsonObject& root) {
     read_status(root);
@@ -58,7 +55,7 @@ class TableReader {
       read_servers(root);
     }
     read_super_pods(root);
-    if (json_.complete()) check_rules(table_, entries_, checked_.problems, table_.notes);
+    if (json_.complete()) check_rules(table_, entries_, json_, table_.notes);
     for (RankTableEntry& entry : entries_) {
       table_.servers[entry.server].devices.push_back({entry.device.value_or(0), entry.rank.value_or(0),
                                                       entry.device_ip.value_or(""), entry.super_device,

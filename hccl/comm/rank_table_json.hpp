@@ -47,7 +47,7 @@ class JsonReader {
  public:
   /// `known` are the keys that have a meaning somewhere in the file.
   JsonReader(std::vector<RankTableProblem>& problems, std::vector<std::string>& notes,
-             std::span<const std::string> known)
+             std::span<const std::string_view> known)
       : problems_(problems), notes_(notes), known_(known) {}
 
   template <typename... Args>
@@ -71,7 +71,7 @@ class JsonReader {
 
   std::vector<RankTableProblem>& problems_;
   std::vector<std::string>& notes_;
-  std::span<const std::string> known_;
+  std::span<const std::string_view> known_;
   bool complete_ = true;
 };
 

@@ -7,16 +7,14 @@
 #include <tuple>
 #include <utility>
 
-#include "hccl/comm/rank_table_json.hpp"
-
 namespace hcclsim::hccl {
 namespace {
 
 class Rules {
  public:
-  Rules(const RankTable& table, std::span<const RankTableEntry> entries, std::vector<RankTableProblem>& problems,
+  Rules(const RankTable& table, std::span<const RankTableEntry> entries, JsonReader& json,
         std::vector<std::string>& notes)
-      : table_(table), entries_(entries), problems_(problems), notes_(notes), pod_of_(table.servers.size()) {
+      : table_(table), entries_(entries), json_(json), notes_(notes), pod_of_(table.servers.size()) {
     for (std::uint32_t pod = 0; pod < table_.super_pods.size(); ++pod) {
       for (const std::uint32_t server : table_.super_pods[pod].servers) pod_of_[server] = pod;
     }
@@ -33,11 +31,6 @@ class Rules {
   }
 
  private:
-  template <typename... Args>
-  void problem(std::string path, fmt::format_string<Args...> format, Args&&... args) {
-    problems_.push_back({std::move(path), fmt::format(format, std::forward<Args>(args)...)});
-  }
-
   /// Ranks are 0 … n − 1 for n devices, each once.
   void check_ranks() {
     std::vector<const RankTableEntry*> of_rank(entries_.size(), nullptr);
@@ -51,10 +44,11 @@ class Rules {
     for (const RankTableEntry& entry : entries_) {
       if (!entry.rank.has_value()) continue;
       if (*entry.rank >= of_rank.size()) {
-        problem(entry.rank_path, "\"{}\" is not accepted: {} device{} the ranks 0 to {}{}", *entry.rank, of_rank.size(),
-                of_rank.size() == 1 ? " takes" : "s take", of_rank.size() - 1, missing);
+        json_.problem(entry.rank_path, "\"{}\" is not accepted: {} device{} the ranks 0 to {}{}", *entry.rank,
+                      of_rank.size(), of_rank.size() == 1 ? " takes" : "s take", of_rank.size() - 1, missing);
       } else if (of_rank[*entry.rank] != &entry) {
-        problem(entry.rank_path, "\"{}\" is the rank of {} too{}", *entry.rank, of_rank[*entry.rank]->path, missing);
+        json_.problem(entry.rank_path, "\"{}\" is the rank of {} too{}", *entry.rank, of_rank[*entry.rank]->path,
+                      missing);
       }
     }
   }
@@ -81,7 +75,8 @@ class Rules {
           fmt::format("the server has {} ranks between {} and {}, among them ranks of other servers", ranks.count,
                       ranks.lowest, ranks.highest);
       if (table_.version == RankTableVersion::v1_2) {
-        problem(table_.servers[server].path, "{}; accepted: ranks that follow each other in every server", message);
+        json_.problem(table_.servers[server].path, "{}; accepted: ranks that follow each other in every server",
+                      message);
       } else {
         notes_.push_back(
             fmt::format("{}: {}; HCCL advises ranks that follow each other", table_.servers[server].path, message));
@@ -97,16 +92,17 @@ class Rules {
       if (entry.device.has_value()) {
         const auto [first, added] = devices.try_emplace({entry.server, *entry.device}, &entry);
         if (!added) {
-          problem(path_of(entry.path, "device_id"), "\"{}\" is the device of {} too; a server has every device once",
-                  *entry.device, first->second->path);
+          json_.problem(path_of(entry.path, "device_id"),
+                        "\"{}\" is the device of {} too; a server has every device once", *entry.device,
+                        first->second->path);
         }
       }
       if (entry.host_port.has_value()) {
         const auto [first, added] = host_ports.try_emplace({entry.server, *entry.host_port}, &entry);
         if (!added) {
-          problem(path_of(entry.path, "host_port"),
-                  "\"{}\" is the port of {} too; every device of a server needs its own", *entry.host_port,
-                  first->second->path);
+          json_.problem(path_of(entry.path, "host_port"),
+                        "\"{}\" is the port of {} too; every device of a server needs its own", *entry.host_port,
+                        first->second->path);
         }
       }
     }
@@ -133,14 +129,14 @@ class Rules {
       if (entry.address.empty()) {
         // A wrong one has been reported.
         if (!need.empty() && !entry.device_ip.has_value()) {
-          problem(path_of(entry.path, "device_ip"), "the key is missing: {}", need);
+          json_.problem(path_of(entry.path, "device_ip"), "the key is missing: {}", need);
         }
         continue;
       }
       const auto [first, added] = addresses.try_emplace(entry.address, &entry);
       if (!added) {
-        problem(path_of(entry.path, "device_ip"), "{} is the address of {} too; every device needs its own",
-                in_quotes(*entry.device_ip), first->second->path);
+        json_.problem(path_of(entry.path, "device_ip"), "{} is the address of {} too; every device needs its own",
+                      in_quotes(*entry.device_ip), first->second->path);
       }
     }
   }
@@ -157,13 +153,13 @@ class Rules {
       if (partner == devices.end() || partner->second->address.empty()) continue;
       const RankTableEntry& other = *partner->second;
       if (entry.backup_address != other.address) {
-        problem(path_of(entry.path, "backup_device_ip"),
-                "not the address of the other die of its NPU, device {}; accepted: {}", *other.device,
-                in_quotes(*other.device_ip));
+        json_.problem(path_of(entry.path, "backup_device_ip"),
+                      "not the address of the other die of its NPU, device {}; accepted: {}", *other.device,
+                      in_quotes(*other.device_ip));
       } else if (entry.backup_port.has_value() && entry.backup_port == other.device_port) {
-        problem(path_of(entry.path, "backup_device_port"),
-                "\"{}\" is the device_port of {} too; as backup the address needs another port", *entry.backup_port,
-                other.path);
+        json_.problem(path_of(entry.path, "backup_device_port"),
+                      "\"{}\" is the device_port of {} too; as backup the address needs another port",
+                      *entry.backup_port, other.path);
       }
     }
   }
@@ -176,16 +172,17 @@ class Rules {
     for (const RankTableEntry& entry : entries_) {
       if (!entry.super_device.has_value()) {
         if (with > 0) {
-          problem(path_of(entry.path, "super_device_id"),
-                  "the key is missing or wrong, but other devices have it: all of a table or none");
+          json_.problem(path_of(entry.path, "super_device_id"),
+                        "the key is missing or wrong, but other devices have it: all of a table or none");
         }
         continue;
       }
       if (!pod_of_[entry.server].has_value()) continue;
       const auto [first, added] = numbers.try_emplace({*pod_of_[entry.server], *entry.super_device}, &entry);
       if (!added) {
-        problem(path_of(entry.path, "super_device_id"), "\"{}\" is that of {} too; a super-pod has every number once",
-                *entry.super_device, first->second->path);
+        json_.problem(path_of(entry.path, "super_device_id"),
+                      "\"{}\" is that of {} too; a super-pod has every number once", *entry.super_device,
+                      first->second->path);
       }
     }
   }
@@ -195,24 +192,25 @@ class Rules {
     for (std::size_t pod = 0; pod < table_.super_pods.size(); ++pod) {
       const std::vector<std::uint32_t>& servers = table_.super_pods[pod].servers;  // ascending
       if (servers.empty() || servers.back() - servers.front() + 1 == servers.size()) continue;
-      problem(path_of("super_pod_list", pod),
-              "servers of other super-pods stand between its own in server_list; accepted: one super-pod after the "
-              "other");
+      json_.problem(
+          path_of("super_pod_list", pod),
+          "servers of other super-pods stand between its own in server_list; accepted: one super-pod after the "
+          "other");
     }
   }
 
   const RankTable& table_;
   std::span<const RankTableEntry> entries_;
-  std::vector<RankTableProblem>& problems_;
+  JsonReader& json_;
   std::vector<std::string>& notes_;
   std::vector<std::optional<std::uint32_t>> pod_of_;  // of each server
 };
 
 }  // namespace
 
-void check_rules(const RankTable& table, std::span<const RankTableEntry> entries,
-                 std::vector<RankTableProblem>& problems, std::vector<std::string>& notes) {
-  Rules(table, entries, problems, notes).check();
+void check_rules(const RankTable& table, std::span<const RankTableEntry> entries, JsonReader& json,
+                 std::vector<std::string>& notes) {
+  Rules(table, entries, json, notes).check();
 }
 
 }  // namespace hcclsim::hccl

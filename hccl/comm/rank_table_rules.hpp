@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hccl/comm/rank_table.hpp"
+#include "hccl/comm/rank_table_json.hpp"
 
 /// Contradictions between the devices of a rank table: ranks given twice, addresses shared, …
 namespace hcclsim::hccl {
@@ -24,8 +25,8 @@ struct RankTableEntry {
   std::string address, backup_address;   ///< of device_ip and backup_device_ip in network order; empty: none
 };
 
-/// Appends problems and notes about the entries of a table whose servers and super-pods are known.
-void check_rules(const RankTable& table, std::span<const RankTableEntry> entries,
-                 std::vector<RankTableProblem>& problems, std::vector<std::string>& notes);
+/// Adds problems and notes about the entries of a table whose servers and super-pods are known.
+void check_rules(const RankTable& table, std::span<const RankTableEntry> entries, JsonReader& json,
+                 std::vector<std::string>& notes);
 
 }  // namespace hcclsim::hccl

@@ -86,8 +86,9 @@ Determinism determinism_of(const Settings& settings, Generation generation, std:
   return Determinism::strict;
 }
 
-/// Both switches; HCCL does not let one alone be 0.
-IntraLink intra_link_of(const Settings& settings) {
+/// HCCL_INTRA_PCIE_ENABLE and HCCL_INTRA_ROCE_ENABLE, which do not affect the simulation; HCCL does not let one alone
+/// be 0.
+void check_intra_links(const Settings& settings) {
   constexpr WholeRange zero_or_one{0, 1};
   const auto pcie = settings.whole("HCCL_INTRA_PCIE_ENABLE", zero_or_one);
   const auto roce = settings.whole("HCCL_INTRA_ROCE_ENABLE", zero_or_one);
@@ -101,7 +102,6 @@ IntraLink intra_link_of(const Settings& settings) {
   if (roce == 0 && !pcie.has_value()) {
     refuse(*settings.find("HCCL_INTRA_ROCE_ENABLE"), "1, or 0 together with HCCL_INTRA_PCIE_ENABLE");
   }
-  return roce == 1 ? IntraLink::roce : IntraLink::pcie;
 }
 
 struct ExpansionMode {
@@ -189,19 +189,10 @@ HcclConfig read_hccl_config(std::span<const HcclSetting> given, Generation gener
     config.buffer_bytes = *megabytes << 20U;
   }
   config.determinism = determinism_of(settings, generation, notes);
-  config.intra_link = intra_link_of(settings);
+  check_intra_links(settings);
   config.op_expansion = expansion_of(settings, generation, notes);
   config.exec_timeout = exec_timeout_of(settings, generation, config.op_expansion);
-  if (const auto seconds = settings.whole("HCCL_CONNECT_TIMEOUT", {120, 7200, 1, "seconds"})) {
-    config.connect_timeout = static_cast<Seconds>(*seconds);
-  }
   config.inter_hccs_disabled = switch_of(settings, "HCCL_INTER_HCCS_DISABLE");
-  if (const auto qps = settings.whole("HCCL_RDMA_QPS_PER_CONNECTION", {1, 32})) {
-    config.rdma_qps = static_cast<std::uint32_t>(*qps);
-  }
-  if (const auto kilobytes = settings.whole("HCCL_MULTI_QP_THRESHOLD", {1, 8192, 1, "KB"})) {
-    config.multi_qp_threshold = *kilobytes << 10U;
-  }
   for (const HcclSetting& setting : given) {
     if (is_blank(setting.value)) continue;
     if (const std::string accepted = refused_by(setting.variable, setting.value, generation); !accepted.empty()) {

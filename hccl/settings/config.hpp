@@ -30,21 +30,14 @@ enum class Determinism : std::uint8_t { off, on, strict };
 /// HCCL_OP_EXPANSION_MODE: where a collective is expanded into tasks, which are then given to the device.
 enum class OpExpansion : std::uint8_t { host, host_ts, ai_cpu, ai_cpu_without_cache, aiv };
 
-/// HCCL_INTRA_PCIE_ENABLE and HCCL_INTRA_ROCE_ENABLE: links between the NPUs of a server that has no HCCS.
-enum class IntraLink : std::uint8_t { pcie, roce };
-
 /// The defaults are those of 910A and A2.
 struct HcclConfig {
   AlgoSetting algo;                              ///< HCCL_ALGO
   Bytes buffer_bytes = Bytes{200} << 20U;        ///< HCCL_BUFFSIZE, of each of a communicator's two buffers
   Determinism determinism = Determinism::off;    ///< HCCL_DETERMINISTIC
-  IntraLink intra_link = IntraLink::pcie;        ///< HCCL_INTRA_PCIE_ENABLE, HCCL_INTRA_ROCE_ENABLE
   Seconds exec_timeout = 1836;                   ///< HCCL_EXEC_TIMEOUT: longest wait for a notify; infinite: none
-  Seconds connect_timeout = 120;                 ///< HCCL_CONNECT_TIMEOUT
   OpExpansion op_expansion = OpExpansion::host;  ///< HCCL_OP_EXPANSION_MODE
   bool inter_hccs_disabled = false;              ///< HCCL_INTER_HCCS_DISABLE: RoCE between the servers of a super-pod
-  std::uint32_t rdma_qps = 1;                    ///< HCCL_RDMA_QPS_PER_CONNECTION: queue pairs between two ranks
-  Bytes multi_qp_threshold = 512 * 1024;         ///< HCCL_MULTI_QP_THRESHOLD: least that one of several carries
 
   /// Device memory that a communicator takes for itself: one buffer to send, one to receive.
   [[nodiscard]] Bytes communicator_bytes() const { return 2 * buffer_bytes; }

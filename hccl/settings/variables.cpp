@@ -8,7 +8,6 @@
 #include <cctype>
 #include <vector>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace hcclsim::hccl {
@@ -18,7 +17,7 @@ struct NumberVariable {
   std::string_view name;
   WholeRange range;
 };
-constexpr std::array<NumberVariable, 8> numbers{{
+constexpr std::array<NumberVariable, 11> numbers{{
     {"HCCL_WHITELIST_DISABLE", {0, 1}},
     {"HCCL_DIAGNOSE_ENABLE", {0, 1}},
     {"HCCL_ENTRY_LOG_ENABLE", {0, 1}},
@@ -27,6 +26,9 @@ constexpr std::array<NumberVariable, 8> numbers{{
     {"HCCL_RDMA_SL", {0, 7}},
     {"HCCL_RDMA_RETRY_CNT", {1, 7}},
     {"HCCL_IF_BASE_PORT", {1024, 65520}},
+    {"HCCL_CONNECT_TIMEOUT", {120, 7200, 1, "seconds"}},
+    {"HCCL_RDMA_QPS_PER_CONNECTION", {1, 32}},
+    {"HCCL_MULTI_QP_THRESHOLD", {1, 8192, 1, "KB"}},
 }};
 /// Exponent of the shortest time after which RDMA sends again: 4.096 us · 2^value.
 constexpr WholeRange rdma_timeout_a1{5, 24};
@@ -70,15 +72,8 @@ std::string upper_case(std::string_view text) {
 }
 
 std::string_view product_of(device::Generation generation) {
-  switch (generation) {
-    case device::Generation::a1:
-      return "910A";
-    case device::Generation::a2:
-      return "A2";
-    case device::Generation::a3:
-      return "A3";
-  }
-  internal_error("unknown generation {}", static_cast<int>(generation));
+  constexpr std::array<std::string_view, 3> names{"910A", "A2", "A3"};
+  return names[static_cast<std::size_t>(generation)];
 }
 
 std::string refused_by(std::string_view variable, std::string_view value, device::Generation generation) {

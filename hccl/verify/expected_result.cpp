@@ -1,5 +1,6 @@
 #include "hccl/verify/expected_result.hpp"
 
+#include <numeric>
 #include <utility>
 
 namespace hcclsim::hccl {
@@ -42,10 +43,9 @@ class Pieces {
         add_pairs();
         break;
       case Collective::send_recv:
-        if (operation.counts.empty()) {
-          add_neighbours();
-        } else {
-          add_pairs();
+        if (!operation.counts.empty()) add_pairs();
+        for (Rank from = 0; operation.counts.empty() && from < operation.ranks; ++from) {
+          list_.push_back({operation.elements, {{from, 0}}, {{(from + 1) % operation.ranks, 0}}});
         }
         break;
       case Collective::barrier:
@@ -59,7 +59,7 @@ class Pieces {
  private:
   [[nodiscard]] std::vector<Rank> all() const {
     std::vector<Rank> ranks(operation_.ranks);
-    for (Rank rank = 0; rank < operation_.ranks; ++rank) ranks[rank] = rank;
+    std::iota(ranks.begin(), ranks.end(), Rank{0});
     return ranks;
   }
   [[nodiscard]] std::vector<Rank> root() const { return {operation_.root}; }
@@ -86,12 +86,6 @@ class Pieces {
         list_.push_back(
             {sent.elements, {{from, sent.offset}}, {{to, operation_.block(Buffer::output, to, from).offset}}});
       }
-    }
-  }
-
-  void add_neighbours() {
-    for (Rank from = 0; from < operation_.ranks; ++from) {
-      list_.push_back({operation_.elements, {{from, 0}}, {{(from + 1) % operation_.ranks, 0}}});
     }
   }
 

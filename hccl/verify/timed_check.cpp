@@ -23,35 +23,28 @@ struct Sent {
   double on_links = 0;
 };
 
-/// Calls visit(task, source, destination, bytes) for every transfer that carries bytes. They are added up piece by
-/// piece, while the simulation asks for the length of a range.
-template <typename Visit>
-void visit_transfers(const Schedule& schedule, const Visit& visit) {
+/// By source and destination only if that is wanted. Bytes are added up piece by piece, while the simulation asks for
+/// the length of a range.
+Sent sent_by(const Schedule& schedule, sim::Cluster& cluster, bool by_pair) {
+  Sent sent;
   Movements movements;
   for (Rank rank = 0; rank < schedule.ranks; ++rank) {
     for_each_task(schedule, rank, [&](std::uint32_t /*stage*/, const QueueWalk& walk) {
-      const Task& task = *walk.task();
-      if (!is_transfer(task.kind)) return;
+      if (!is_transfer(walk.task()->kind)) return;
       Bytes bytes = 0;
       walk.movements(schedule, rank, movements);
       for (const Movement& movement : movements) bytes += movement.source.length;
-      const Rank peer = walk.peer(schedule, rank);
-      if (bytes > 0) visit(task, reads(task.kind) ? peer : rank, reads(task.kind) ? rank : peer, bytes);
+      if (bytes == 0) return;
+      const Rank source = walk.source_viewer(schedule, rank).owner;
+      const Rank destination = walk.destination_viewer(schedule, rank).owner;
+      const sim::Route& route = cluster.route(source, destination);
+      const double factor = reads(walk.task()->kind) ? route.read_factor : route.write_factor;
+      if (by_pair) sent.bytes[{source, destination}] += bytes;
+      ++sent.transfers;
+      sent.total += bytes;
+      sent.on_links += static_cast<double>(bytes) * factor * static_cast<double>(route.links.size());
     });
   }
-}
-
-/// By source and destination only if that is wanted.
-Sent sent_by(const Schedule& schedule, sim::Cluster& cluster, bool by_pair) {
-  Sent sent;
-  visit_transfers(schedule, [&](const Task& task, Rank source, Rank destination, Bytes bytes) {
-    const sim::Route& route = cluster.route(source, destination);
-    const double factor = reads(task.kind) ? route.read_factor : route.write_factor;
-    if (by_pair) sent.bytes[{source, destination}] += bytes;
-    ++sent.transfers;
-    sent.total += bytes;
-    sent.on_links += static_cast<double>(bytes) * factor * static_cast<double>(route.links.size());
-  });
   return sent;
 }
 

@@ -64,14 +64,8 @@ class Memory {
 /// The bits of a floating-point number as an integer; integers as they are.
 DataType bits_of(DataType type) {
   if (!is_float(type)) return type;
-  switch (size_of(type)) {
-    case 2:
-      return DataType::uint16;
-    case 4:
-      return DataType::uint32;
-    default:
-      return DataType::uint64;
-  }
+  const Bytes width = size_of(type);
+  return width == 2 ? DataType::uint16 : width == 4 ? DataType::uint32 : DataType::uint64;
 }
 
 /// Numbers of the type as doubles, or as integers widened with their sign.
@@ -89,65 +83,32 @@ void load(DataType type, const std::byte* in, std::span<double> out) {
   std::copy(values.begin(), values.end(), out.begin());
 }
 
-template <typename T>
-void load_as(const std::byte* in, std::span<std::uint64_t> out) {
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    T value = 0;
-    std::memcpy(&value, in + i * sizeof(T), sizeof(T));
-    // With its sign, if it has one.
-    out[i] = static_cast<std::uint64_t>(static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, T>>(value));
-  }
-}
+bool has_sign(DataType type) { return name_of(type).starts_with("int"); }
 
 void load(DataType type, const std::byte* in, std::span<std::uint64_t> out) {
-  switch (type) {
-    case DataType::int8:
-      return load_as<std::int8_t>(in, out);
-    case DataType::int16:
-      return load_as<std::int16_t>(in, out);
-    case DataType::int32:
-      return load_as<std::int32_t>(in, out);
-    case DataType::int64:
-      return load_as<std::int64_t>(in, out);
-    case DataType::uint8:
-      return load_as<std::uint8_t>(in, out);
-    case DataType::uint16:
-      return load_as<std::uint16_t>(in, out);
-    case DataType::uint32:
-      return load_as<std::uint32_t>(in, out);
-    default:
-      return load_as<std::uint64_t>(in, out);
+  const Bytes width = size_of(type);
+  const auto above = static_cast<unsigned>(64 - 8 * width);  // bits of a word that the type does not have
+  const bool sign = has_sign(type);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, in + i * width, width);
+    out[i] = sign ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value << above) >> above) : value;
   }
 }
-
-bool has_sign(DataType type) { return name_of(type).starts_with("int"); }
 
 /// Sums and products modulo 2^64; the type's own result is their lower bits.
 std::uint64_t combine(DataType type, ReduceOp op, std::uint64_t a, std::uint64_t b) {
-  switch (op) {
-    case ReduceOp::sum:
-      return a + b;
-    case ReduceOp::prod:
-      return a * b;
-    default:
-      break;
-  }
+  if (op == ReduceOp::sum) return a + b;
+  if (op == ReduceOp::prod) return a * b;
   const bool less = has_sign(type) ? static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b) : a < b;
   return less == (op == ReduceOp::min) ? a : b;
 }
 
 /// A maximum or minimum is a NaN if either number is.
 double combine(DataType /*type*/, ReduceOp op, double a, double b) {
-  switch (op) {
-    case ReduceOp::sum:
-      return a + b;
-    case ReduceOp::prod:
-      return a * b;
-    case ReduceOp::max:
-      return a >= b || std::isnan(a) ? a : b;
-    default:
-      return a <= b || std::isnan(a) ? a : b;
-  }
+  if (op == ReduceOp::sum) return a + b;
+  if (op == ReduceOp::prod) return a * b;
+  return (op == ReduceOp::max ? a >= b : a <= b) || std::isnan(a) ? a : b;
 }
 
 std::string text_of(DataType type, std::uint64_t value) {

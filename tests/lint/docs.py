@@ -133,8 +133,9 @@ def excerpt(paragraphs):
 
 
 def table_rows(text):
-    """(collective, algorithm, builder) of the table of builders."""
-    return re.findall(r"\bRow{Collective::(\w+), Algorithm::(\w+), \w+<(\w+)>}", text)
+    """(collective, algorithm, functions) of the table of builders; the functions are those that the row names."""
+    rows = re.findall(r"\bRow{Collective::(\w+),\s*Algorithm::(\w+),\s*\w+<([^>]*)>}", text)
+    return [(collective, algorithm, re.findall(r"(?<![\w:])\w+(?![\w:])", names)) for collective, algorithm, names in rows]
 
 
 def level_rows(text):
@@ -161,17 +162,24 @@ def algorithms_page(root, paths):
     rows, on_levels, short = table_rows(code), level_rows(read(f"{COLLECTIVE}algorithm/level_stages.cpp")), short_names(code)
     headers = {path: read(path) for path in paths if path.startswith(f"{COLLECTIVE}algorithm/") and path.endswith(".hpp")}
 
-    def header_of(builder):
-        found = [path for path, text in headers.items() if re.search(rf"\bSchedule {builder}\(", text)]
+    def header_of(algorithm, functions):
+        """That of a function with the algorithm's name, else the algorithm's own, else that of any function."""
+        named_alike = [function for function in functions if function.split("_")[0] == algorithm.split("_")[0]]
+        own = f"{COLLECTIVE}algorithm/{algorithm}.hpp"
+        if own in headers and not named_alike:
+            return own
+        function = (named_alike or functions or [algorithm])[0]
+        declared = re.compile(rf"^(\[\[nodiscard\]\] )?[\w:<>]+ {function}\(", re.MULTILINE)
+        found = [path for path, text in headers.items() if declared.search(text)]
         if len(found) != 1:
-            raise Breach(f"{COLLECTIVE}algorithm.cpp: {builder} is declared in {len(found)} headers of algorithm/")
+            raise Breach(f"{COLLECTIVE}algorithm.cpp: {function} is declared in {len(found)} headers of algorithm/")
         return found[0]
 
     files = {}  # by algorithm
     algorithms_of_file = {}
     done = set()
-    for collective, algorithm, builder in rows:
-        path = header_of(builder)
+    for collective, algorithm, functions in rows:
+        path = header_of(algorithm, functions)
         files.setdefault(algorithm, []).append(path)
         algorithms_of_file.setdefault(path, []).append(algorithm)
         done.add((collective, algorithm))

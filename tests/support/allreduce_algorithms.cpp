@@ -1,8 +1,9 @@
 #include "tests/support/allreduce_algorithms.hpp"
+#include "tests/support/built.hpp"
 
 #include <fmt/format.h>
 
-#include "hccl/collective/algorithm/halving_doubling.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/hierarchical.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
@@ -18,13 +19,21 @@ std::map<std::string, AllReduce> allreduce_algorithms() {
     const std::string suffix = inlined ? "" : ", reduced by a core";
     all["ring" + suffix] = {[=](const Operation& spec) { return ring_allreduce(spec, inlined); }, any};
     all["one-shot" + suffix] = {[=](const Operation& spec) { return mesh_one_shot_allreduce(spec, inlined); }, any};
-    all["two-shot" + suffix] = {[=](const Operation& spec) { return mesh_two_shot_allreduce(spec, inlined); }, any};
-    all["halving" + suffix] = {[=](const Operation& spec) { return halving_doubling_allreduce(spec, inlined); }, any};
-    all["double ring" + suffix] = {
-        [=](const Operation& spec) { return multi_ring_allreduce(spec, double_ring(spec.ranks), inlined); }, any};
-    all["four rings" + suffix] = {
-        [=](const Operation& spec) { return multi_ring_allreduce(spec, four_rings_of_910a(), inlined); },
-        [](Rank ranks) { return ranks == 8; }};
+    all["two-shot" + suffix] = {[=](const Operation& spec) { return built<Algorithm::mesh_two_shot>(spec, inlined); },
+                                any};
+    all["halving" + suffix] = {[=](const Operation& spec) { return built<Algorithm::halving_doubling>(spec, inlined); },
+                               any};
+    all["double ring" + suffix] = {[=](const Operation& spec) {
+                                     return build_algorithm(
+                                         Algorithm::multi_ring, spec,
+                                         {.inline_reduce = inlined, .rings = double_ring(spec.ranks)});
+                                   },
+                                   any};
+    all["four rings" + suffix] = {[=](const Operation& spec) {
+                                    return build_algorithm(Algorithm::multi_ring, spec,
+                                                           {.inline_reduce = inlined, .rings = four_rings_of_910a()});
+                                  },
+                                  [](Rank ranks) { return ranks == 8; }};
     for (const Rank servers : {1U, 2U, 3U, 4U}) {
       for (const auto inner : {Algorithm::ring, Algorithm::multi_ring, Algorithm::mesh}) {
         for (const auto outer : {Algorithm::ring, Algorithm::halving_doubling}) {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -20,14 +19,6 @@ std::vector<Rank> sizes_for(Rank ranks, const std::vector<Rank>& sizes) {
   return servers;
 }
 
-struct Build {
-  hccl::Collective collective;
-  hccl::Schedule (*build)(const hccl::Operation&, const hccl::UnevenGroups&);
-};
-constexpr std::array builds{Build{hccl::Collective::allreduce, hccl::ahc_allreduce},
-                            Build{hccl::Collective::reduce_scatter, hccl::ahc_reduce_scatter},
-                            Build{hccl::Collective::allgather, hccl::ahc_all_gather}};
-
 }  // namespace
 
 std::vector<CollectiveAlgorithm> ahc_algorithms() {
@@ -36,11 +27,11 @@ std::vector<CollectiveAlgorithm> ahc_algorithms() {
   const auto add = [&](const std::vector<Rank>& sizes, bool inlined) {
     const std::string name =
         fmt::format("ahc of groups of {}{}", fmt::join(sizes, ", "), inlined ? "" : ", reduced by a core");
-    for (const auto& [collective, build] : builds) {
+    for (const Collective collective : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather}) {
       if (collective == Collective::allgather && !inlined) continue;
       all.push_back({collective, name,
-                     [=, build = build](const hccl::Operation& operation) {
-                       return build(operation, {sizes_for(operation.ranks, sizes), inlined, inlined});
+                     [=](const hccl::Operation& operation) {
+                       return hccl::ahc(operation, {sizes_for(operation.ranks, sizes), inlined, inlined});
                      },
                      [](Rank) { return true; }});
     }

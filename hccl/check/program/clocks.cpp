@@ -68,29 +68,17 @@ class Followers {
 
   void find_waiters() {
     std::vector<Chains> of_slot(std::size_t{program_.ranks} * program_.notifies);
-    visit([&](std::uint32_t chain, const ProgramTask& task) {
-      const std::size_t slot = std::size_t{program_.rank_of(chain)} * program_.notifies + task.value;
-      if (task.kind == TaskKind::wait) add(of_slot[slot], chain);
+    visit_tasks(program_, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
+      if (task.kind != TaskKind::wait) return;
+      add(of_slot[std::size_t{id.rank} * program_.notifies + task.value], program_.chain(id.rank, id.queue));
     });
-    visit([&](std::uint32_t chain, const ProgramTask& task) {
+    visit_tasks(program_, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
       if (task.kind != TaskKind::post) return;
       for (const std::uint32_t waiter : of_slot[std::size_t{task.peer} * program_.notifies + task.value]) {
-        add(waiters_[chain], waiter);
+        add(waiters_[program_.chain(id.rank, id.queue)], waiter);
       }
     });
     for (Chains& chains : waiters_) sort_out(chains);
-  }
-
-  template <typename Visit>
-  void visit(const Visit& visit_task) const {
-    for (Rank rank = 0; rank < program_.ranks; ++rank) {
-      for (std::size_t i = program_.first_part[rank]; i < program_.first_part[rank + 1]; ++i) {
-        const ProgramPart& part = program_.parts[i];
-        for (std::uint32_t k = 0; k < part.count; ++k) {
-          visit_task(program_.chain(rank, part.queue), program_.tasks[part.first + k]);
-        }
-      }
-    }
   }
 
   const TaskProgram& program_;

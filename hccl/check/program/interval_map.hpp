@@ -88,18 +88,10 @@ void finish_borders(const TaskProgram& program, std::vector<std::vector<Bytes>>&
 /// Calls visit(chain, task, movement) for every movement of the program.
 template <typename Visit>
 void visit_movements(const TaskProgram& program, const Visit& visit) {
-  for (Rank rank = 0; rank < program.unrolled(); ++rank) {
-    for (std::size_t i = program.first_part[rank]; i < program.first_part[rank + 1]; ++i) {
-      const ProgramPart& part = program.parts[i];
-      for (std::uint32_t k = 0; k < part.count; ++k) {
-        const ProgramTask& task = program.tasks[part.first + k];
-        if (task.kind == TaskKind::post || task.kind == TaskKind::wait) continue;
-        for (const Movement& movement : program.movements_of(task)) {
-          visit(program.chain(rank, part.queue), task, movement);
-        }
-      }
-    }
-  }
+  visit_tasks(program, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
+    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
+    for (const Movement& movement : program.movements_of(task)) visit(program.chain(id.rank, id.queue), task, movement);
+  });
 }
 
 }  // namespace hcclsim::hccl

@@ -24,7 +24,6 @@ class Unroller {
 
   TaskProgram unroll() {
     static_cast<Operation&>(program_) = static_cast<const Operation&>(schedule_);
-    program_.algorithm = schedule_.algorithm;
     program_.scratch = schedule_.scratch;
     program_.ccl = schedule_.ccl;
     program_.queues = schedule_.queues;
@@ -265,12 +264,8 @@ std::string TaskProgram::describe(const TaskId& id) const {
                      stages[part.stage]);
 }
 
-TaskProgram unroll(const Schedule& schedule, Findings& findings) {
-  return Unroller(schedule, schedule.ranks, findings).unroll();
-}
-
-TaskProgram unroll_first(const Schedule& schedule, Rank period, Findings& findings) {
-  return Unroller(schedule, period, findings).unroll();
+TaskProgram unroll(const Schedule& schedule, Findings& findings, std::optional<Rank> period) {
+  return Unroller(schedule, period.value_or(schedule.ranks), findings).unroll();
 }
 
 }  // namespace hcclsim::hccl

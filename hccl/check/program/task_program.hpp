@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,7 +36,6 @@ struct ProgramPart {
 };
 
 struct TaskProgram : Operation {
-  std::string algorithm;
   Bytes scratch = 0;
   Bytes ccl = 0;
   std::uint32_t queues = 1;
@@ -84,18 +84,14 @@ struct TaskProgram : Operation {
   return is_transfer(task.kind) && !reads(task.kind) ? task.peer : rank;
 }
 
-/// Calls visit(task, source, destination, bytes) for every transfer between ranks that carries bytes.
+/// Calls visit(id, part, task) for every task, rank by rank in the order of each rank's parts.
 template <typename Visit>
-void visit_transfers(const TaskProgram& program, const Visit& visit) {
+void visit_tasks(const TaskProgram& program, const Visit& visit) {
   for (Rank rank = 0; rank < program.unrolled(); ++rank) {
     for (std::size_t i = program.first_part[rank]; i < program.first_part[rank + 1]; ++i) {
       const ProgramPart& part = program.parts[i];
       for (std::uint32_t k = 0; k < part.count; ++k) {
-        const ProgramTask& task = program.tasks[part.first + k];
-        if (!is_transfer(task.kind)) continue;
-        Bytes bytes = 0;
-        for (const Movement& movement : program.movements_of(task)) bytes += movement.source.length;
-        if (bytes > 0) visit(task, source_rank(task, rank), destination_rank(task, rank), bytes);
+        visit(TaskId{rank, part.queue, part.number + k}, part, program.tasks[part.first + k]);
       }
     }
   }
@@ -103,8 +99,7 @@ void visit_transfers(const TaskProgram& program, const Visit& visit) {
 
 /// Unrolls a schedule. Closed forms without meaning (a position outside the group, a slice of a range cut into no
 /// parts, a strand hidden by another) become findings of level L0; the program can be used only if there are none.
-[[nodiscard]] TaskProgram unroll(const Schedule& schedule, Findings& findings);
-/// Unrolls only the first `period` ranks, for a schedule in which they stand for all.
-[[nodiscard]] TaskProgram unroll_first(const Schedule& schedule, Rank period, Findings& findings);
+/// With a period only the first so many ranks are unrolled, for a schedule in which they stand for all.
+[[nodiscard]] TaskProgram unroll(const Schedule& schedule, Findings& findings, std::optional<Rank> period = {});
 
 }  // namespace hcclsim::hccl

@@ -50,7 +50,7 @@ RotatingTrees::Shape RotatingTrees::shape_of(const Key& key, Rank period) {
 }
 
 RotatingTrees::Tree RotatingTrees::reduce(Tree a, Tree b) {
-  if (a.shape < rank_0 || b.shape < rank_0) return {mixed, 0};
+  if (a.shape < rank_0 || b.shape < rank_0) return mixed;
   if (a.shape == b.shape) return reduce_alike(a, b);
   return a.shape < b.shape ? reduce_different(a, b) : reduce_different(b, a);
 }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/check/contributions.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
 
 namespace hcclsim::hccl {
@@ -29,15 +28,15 @@ namespace hcclsim::hccl {
 class RotatingTrees {
  public:
   using Shape = std::uint32_t;
-  static constexpr Shape undefined = Contributions::undefined;
-  static constexpr Shape mixed = Contributions::mixed;
   static constexpr Shape rank_0 = 2;  ///< the contribution of rank 0; those of the others that stand for all follow
 
   struct Tree {
-    Shape shape = undefined;
-    Rank turn = 0;
+    Shape shape;
+    Rank turn;
     friend bool operator==(const Tree&, const Tree&) = default;
   };
+  static constexpr Tree undefined{0, 0};
+  static constexpr Tree mixed{1, 0};
 
   explicit RotatingTrees(const Rotation& rotation);
 
@@ -57,16 +56,16 @@ class RotatingTrees {
 
  private:
   struct Node {
-    Shape first = undefined;
-    Shape second = undefined;
+    Shape first = 0;
+    Shape second = 0;
     Rank by = 0;  // the second side is turned by so much more
     Rank period = 1;
     std::uint32_t depth = 0;
     std::uint64_t size = 0;
   };
   struct Key {
-    Shape first = undefined;
-    Shape second = undefined;
+    Shape first = 0;
+    Shape second = 0;
     Rank by = 0;
     friend bool operator==(const Key&, const Key&) = default;
   };

@@ -11,16 +11,10 @@ std::vector<std::vector<Bytes>> borders_of_accesses(const TaskProgram& program, 
     of_memory.push_back(piece.offset);
     of_memory.push_back(piece.offset + piece.length);
   };
-  for (Rank rank = 0; rank < program.period; ++rank) {
-    for (std::size_t i = program.first_part[rank]; i < program.first_part[rank + 1]; ++i) {
-      const ProgramPart& part = program.parts[i];
-      for (std::uint32_t k = 0; k < part.count; ++k) {
-        const ProgramTask& task = program.tasks[part.first + k];
-        if (task.kind == TaskKind::post || task.kind == TaskKind::wait) continue;
-        visit_accesses(program, rotation, rank, task, add);
-      }
-    }
-  }
+  visit_tasks(program, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
+    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
+    visit_accesses(program, rotation, id.rank, task, add);
+  });
   finish_borders(program, borders);
   return borders;
 }

@@ -1,16 +1,12 @@
-#include "hccl/check/symmetry/symmetric_races.hpp"
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "hccl/check/program/interval_map.hpp"
+#include "hccl/check/access_history.hpp"
 #include "hccl/check/program/task_run.hpp"
 #include "hccl/check/symmetry/symmetric_accesses.hpp"
+#include "hccl/check/symmetry/symmetric_checks.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -25,7 +21,13 @@ struct RotatingEvent {
   std::uint32_t queue = no_queue;
   Time time = 0;
 
-  [[nodiscard]] TaskId task() const { return {rank, queue, time - 2}; }
+  [[nodiscard]] bool exists() const { return queue != no_queue; }
+  [[nodiscard]] bool same_queue(const RotatingEvent& other) const { return rank == other.rank && queue == other.queue; }
+  /// Nothing for the start and the end of a rank.
+  [[nodiscard]] std::optional<TaskId> task() const {
+    if (!exists() || time == start) return {};
+    return TaskId{rank, queue, time - 2};
+  }
   friend bool operator==(const RotatingEvent&, const RotatingEvent&) = default;
 };
 
@@ -112,37 +114,26 @@ class RotatingClocks {
   std::vector<Clock> spare_;
 };
 
-/// Who touched an interval of the memory of one of the first ranks: the last change and all reads since.
-struct RotatingHistory {
-  RotatingEvent written;
-  std::vector<RotatingEvent> reads;
-};
-
 /// Observes the lockstep of all ranks; looks at all accesses to the memory of the first ranks.
-class RotatingRaces {
+class RotatingRaces : AccessHistory<RotatingRaces, RotatingEvent> {
  public:
   RotatingRaces(const TaskProgram& program, const Rotation& rotation, Findings& matching, Findings& races)
-      : program_(program),
+      : AccessHistory(borders_of_accesses(program, rotation),
+                      [](Rank rank) {
+                        return RotatingEvent{rank, 0, start};
+                      }),
+        program_(program),
         rotation_(rotation),
         matching_(matching),
         races_(races),
         clocks_(program),
-        waited_(std::size_t{program.period} * program.notifies),
-        ended_(program.period, false) {
-    const std::vector<std::vector<Bytes>> borders = borders_of_accesses(program, rotation);
-    memories_.reserve(borders.size());
-    for (std::size_t memory = 0; memory < borders.size(); ++memory) {
-      memories_.emplace_back(borders[memory],
-                             RotatingHistory{{static_cast<Rank>(memory / buffer_kinds), 0, start}, {}});
-    }
-  }
+        waited_(std::size_t{program.period} * program.notifies) {}
 
   void enter(Rank rank, const ProgramPart* begin, const ProgramPart* end) { clocks_.enter(rank, begin, end); }
 
   void leave(Rank rank) {
     clocks_.leave(rank);
-    ended_[rank] = true;
-    for (std::uint32_t number = 0; number < buffer_kinds; ++number) check_end(rank, static_cast<Buffer>(number));
+    end(rank);
   }
 
   void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task) {
@@ -159,107 +150,41 @@ class RotatingRaces {
       const Rank turns = rotation_.turn_of(task.peer);
       const RotatingEvent event{rotation_.image(id.rank, rotation_.back(turns)), id.queue, time};
       const RotatingEvent& before = waited_[slot];
-      if (before.queue != no_queue && !ordered(before, event)) report_notify(owner, before, event);
+      if (before.exists() && !ordered(before, event) && matching_.wanted()) {
+        matching_.keep(overwritten_finding(program_, *before.task(), *event.task(), owner));
+      }
       clocks_.post(chain, slot, turns * rotation_.period());
     } else {
       visit_accesses(program_, rotation_, id.rank, task,
                      [&](Rank rank, Rank owner, const ByteRange& piece, bool changes) {
-                       access({rank, id.queue, time}, {owner, piece}, changes);
+                       access({rank, id.queue, time}, owner, piece, changes);
                      });
     }
   }
 
  private:
+  friend AccessHistory;
+
   /// `first` happens before `second`, which happens now: the clock is that of the representative, turned back as far.
   [[nodiscard]] bool ordered(const RotatingEvent& first, const RotatingEvent& second) const {
-    if (first.rank == second.rank && first.queue == second.queue) return true;
+    if (first.same_queue(second)) return true;
     const std::uint32_t chain = program_.chain(rotation_.representative(second.rank), second.queue);
     const Rank rank = rotation_.image(first.rank, rotation_.back(rotation_.turn_of(second.rank)));
     return clocks_.seen(chain, rank, first.queue) >= first.time;
   }
 
-  void access(const RotatingEvent& event, const RankBytes& accessed, bool changes) {
-    const ByteRange& range = accessed.range;
-    IntervalMap<RotatingHistory>& memory = memories_[memory_of(accessed.rank, range.buffer)];
-    const Bytes end = range.offset + range.length;
-    for (std::size_t i = memory.cut(range.offset); i < memory.count() && memory.begin(i) < end; ++i) {
-      RotatingHistory& history = memory.state(i);
-      const RankBytes bytes{accessed.rank, {range.buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
-      if (ended_[accessed.rank]) report_race(event, {}, bytes);
-      check_order(history.written, event, bytes);
-      if (changes) {
-        for (const RotatingEvent& read : history.reads) check_order(read, event, bytes);
-        history = {event, {}};
-      } else {
-        add_read(history, event);
-      }
-    }
+  [[nodiscard]] bool before_end(const RotatingEvent& event) const {
+    return clocks_.seen_in_the_end(event.rank, event.queue) >= event.time;
   }
-
-  static void add_read(RotatingHistory& history, const RotatingEvent& event) {
-    for (RotatingEvent& read : history.reads) {
-      if (read.rank != event.rank || read.queue != event.queue) continue;
-      read = event;
-      return;
-    }
-    history.reads.push_back(event);
-  }
-
-  void check_order(const RotatingEvent& first, const RotatingEvent& second, const RankBytes& bytes) {
-    if (!ordered(first, second)) report_race(first, second, bytes);
-  }
-
-  /// All accesses to the memory of a rank that has done everything happen before its end.
-  void check_end(Rank rank, Buffer buffer) {
-    const IntervalMap<RotatingHistory>& memory = memories_[memory_of(rank, buffer)];
-    for (std::size_t i = 0; i < memory.count(); ++i) {
-      const RankBytes bytes{rank, {buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
-      const auto check = [&](const RotatingEvent& event) {
-        if (clocks_.seen_in_the_end(event.rank, event.queue) < event.time) report_race(event, {}, bytes);
-      };
-      check(memory.state(i).written);
-      for (const RotatingEvent& read : memory.state(i).reads) check(read);
-    }
-  }
-
-  void report_notify(Rank owner, const RotatingEvent& before, const RotatingEvent& event) {
-    if (!matching_.wanted()) return;
-    matching_.keep({"notify-overwritten",
-                    fmt::format("{} may come before {} has taken the post before it", program_.describe(event.task()),
-                                program_.describe(before.task())),
-                    {owner},
-                    {before.task(), event.task()}});
-  }
-
-  /// `second` without a queue: the end of the rank that owns the bytes.
-  void report_race(const RotatingEvent& first, const RotatingEvent& second, const RankBytes& bytes) {
+  void suspect(const RotatingEvent& first, const RotatingEvent& second, const RankBytes& bytes) {
     if (!races_.wanted()) return;
-    const std::string where = fmt::format("{} {}+{} of rank {}", name_of(bytes.range.buffer), bytes.range.offset,
-                                          bytes.range.length, bytes.rank);
-    Finding finding{"race", {}, {bytes.rank}, {}, {bytes}};
-    const bool from_start = first.time == start;
-    const bool to_end = second.queue == no_queue;
-    if (!from_start) finding.tasks.push_back(first.task());
-    if (!to_end) finding.tasks.push_back(second.task());
-    if (from_start) {
-      finding.kind = "before-start";
-      finding.message =
-          fmt::format("{} touches {}, which may not have arrived yet", program_.describe(second.task()), where);
-    } else if (to_end) {
-      finding.kind = "after-end";
-      finding.message =
-          fmt::format("{} touches {}, which may have finished already", program_.describe(first.task()), where);
-    } else {
-      if (reduces_into(first, bytes) && reduces_into(second, bytes)) finding.kind = "reduction-order";
-      finding.message = fmt::format("{} and {} touch {} in no fixed order", program_.describe(first.task()),
-                                    program_.describe(second.task()), where);
-    }
-    races_.keep(std::move(finding));
+    const bool both_reduce = first.task() && second.task() && reduces_into(first, bytes) && reduces_into(second, bytes);
+    races_.keep(race_finding(program_, first.task(), second.task(), bytes, both_reduce));
   }
 
   /// The task reduces into these bytes and does not read them as its source.
   [[nodiscard]] bool reduces_into(const RotatingEvent& event, const RankBytes& bytes) const {
-    const ProgramTask& task = program_.task(event.task());
+    const ProgramTask& task = program_.task(*event.task());
     const Bytes at = bytes.range.offset;
     bool found = false;
     visit_accesses(program_, rotation_, rotation_.representative(event.rank), task,
@@ -276,9 +201,7 @@ class RotatingRaces {
   Findings& matching_;
   Findings& races_;
   RotatingClocks clocks_;
-  std::vector<IntervalMap<RotatingHistory>> memories_;  // by memory_of
-  std::vector<RotatingEvent> waited_;                   // last wait for each notify slot
-  std::vector<char> ended_;                             // by rank
+  std::vector<RotatingEvent> waited_;  // last wait for each notify slot
 };
 
 }  // namespace

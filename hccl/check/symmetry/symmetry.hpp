@@ -65,7 +65,7 @@
 ///   L3  R keeps happens-before, so whether event e of rank x is before event f of rank y depends only on e, f and
 ///       y − x. Two accesses to memory of rank y are ordered if their images, turned by −y, are, and these touch
 ///       memory of rank 0. So it is enough to look at all accesses to the memory of rank 0, by all ranks, which are p
-///       images of the tasks of rank 0, with clocks that have an entry for every distance (symmetric_races.hpp).
+///       images of the tasks of rank 0, with clocks that have an entry for every distance (symmetric_checks.hpp).
 ///   L4  Without races all runs give the same result, so the lockstep decides. In it the memory of rank y always holds
 ///       the image of what the memory of rank 0 holds: this is true in the beginning, and every task keeps it. So it
 ///       is enough to follow the contents of rank 0, and the contract of rank y is the image of that of rank 0.

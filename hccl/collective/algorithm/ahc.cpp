@@ -284,16 +284,11 @@ class Ahc {
 
 }  // namespace
 
-Schedule ahc_allreduce(const Operation& operation, const UnevenGroups& groups) {
-  return Ahc(operation, groups).allreduce();
-}
-
-Schedule ahc_reduce_scatter(const Operation& operation, const UnevenGroups& groups) {
-  return Ahc(operation, groups).reduce_scatter();
-}
-
-Schedule ahc_all_gather(const Operation& operation, const UnevenGroups& groups) {
-  return Ahc(operation, groups).all_gather();
+Schedule ahc(const Operation& operation, const UnevenGroups& groups) {
+  Ahc ahc(operation, groups);
+  if (operation.collective == Collective::reduce_scatter) return std::move(ahc).reduce_scatter();
+  if (operation.collective == Collective::allgather) return std::move(ahc).all_gather();
+  return std::move(ahc).allreduce();
 }
 
 }  // namespace hcclsim::hccl

@@ -42,10 +42,8 @@
 /// owners in a step of all-gather or reduce-scatter wait for slower ones.
 namespace hcclsim::hccl {
 
-/// These throw Error(bad_input, "algorithm") if the groups need more than 2^24 slices, or if groups of different sizes
-/// need more transfers between them than a schedule should have.
-[[nodiscard]] Schedule ahc_allreduce(const Operation& operation, const UnevenGroups& groups);
-[[nodiscard]] Schedule ahc_reduce_scatter(const Operation& operation, const UnevenGroups& groups);
-[[nodiscard]] Schedule ahc_all_gather(const Operation& operation, const UnevenGroups& groups);
+/// For an allreduce, a reduce-scatter or an allgather. Throws Error(bad_input, "algorithm") if the groups need more
+/// than 2^24 slices, or if groups of different sizes need more transfers between them than a schedule should have.
+[[nodiscard]] Schedule ahc(const Operation& operation, const UnevenGroups& groups);
 
 }  // namespace hcclsim::hccl

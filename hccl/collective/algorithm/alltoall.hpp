@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "hccl/collective/algorithm/builder.hpp"
@@ -24,8 +23,5 @@ struct Alltoall {
 
 /// How an algorithm does an alltoall: the strands of one stage.
 using AlltoallStrands = std::vector<Strand> (*)(Builder&, const Level&, const Alltoall&);
-
-/// The schedule of an alltoall among all ranks with these strands.
-[[nodiscard]] Schedule alltoall(const Operation& operation, const std::string& algorithm, AlltoallStrands strands);
 
 }  // namespace hcclsim::hccl

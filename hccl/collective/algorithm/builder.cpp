@@ -21,6 +21,11 @@ std::uint16_t Builder::add_group(Group group) {
   return static_cast<std::uint16_t>(schedule_.groups.size() - 1);
 }
 
+std::uint16_t Builder::add_part(std::uint16_t whole, std::vector<Rank> places) {
+  const Group& group = schedule_.groups[whole];
+  return add_group(Group::ordered(group.span(), std::move(places), group.stride()));
+}
+
 std::int32_t Builder::reserve_notifies(std::uint32_t count) {
   const std::int32_t first = next_notify_;
   next_notify_ += static_cast<std::int32_t>(count);
@@ -117,6 +122,10 @@ Task copy(Range source, Range destination) {
 
 Task reduce(Range source, Range destination, bool by_core) {
   return {TaskKind::reduce, {}, {}, std::move(source), std::move(destination), by_core};
+}
+
+std::vector<Task> step(Peer from, Peer to, Linear ready, Linear done, Task move) {
+  return {post(from, ready), wait(ready), std::move(move), post(to, done), wait(done)};
 }
 
 }  // namespace hcclsim::hccl

@@ -30,9 +30,10 @@ class Builder {
   Builder(const Operation& operation, std::string algorithm);
 
   std::uint16_t add_group(Group group);
+  /// Some places (0 … span−1) of the blocks of a group, in this order.
+  std::uint16_t add_part(std::uint16_t whole, std::vector<Rank> places);
   [[nodiscard]] const Group& group(std::uint16_t number) const { return schedule_.groups[number]; }
   [[nodiscard]] Rank size(std::uint16_t group) const { return schedule_.groups[group].size(); }
-  [[nodiscard]] Rank stride(std::uint16_t group) const { return schedule_.groups[group].stride(); }
 
   /// The payload has a block for every rank.
   [[nodiscard]] bool has_blocks() const { return schedule_.blocks() > 1; }
@@ -82,5 +83,7 @@ class Builder {
 [[nodiscard]] Task transfer(TaskKind kind, Peer peer, Range source, Range destination);
 [[nodiscard]] Task copy(Range source, Range destination);
 [[nodiscard]] Task reduce(Range source, Range destination, bool by_core);
+/// A step in which every rank lets `from` begin, does `move` when `to` lets it, and waits until `from` has ended.
+[[nodiscard]] std::vector<Task> step(Peer from, Peer to, Linear ready, Linear done, Task move);
 
 }  // namespace hcclsim::hccl

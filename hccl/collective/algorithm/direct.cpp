@@ -16,12 +16,9 @@ Schedule to_the_next(const Operation& operation) {
     strand.loops = {{.tasks = {copy(input({}), output({}))}}};
   } else {
     const std::int32_t ready = builder.reserve_notifies(2);
-    const std::int32_t have_read = ready + 1;
     const Peer before = peer_at(group, {-1});
-    const Peer next = peer_at(group, {1});
-    strand.loops = {
-        {.tasks = {post(next, {ready}), wait({ready}), transfer(TaskKind::read, before, input({}), output({})),
-                   post(before, {have_read}), wait({have_read})}}};
+    const Task read = transfer(TaskKind::read, before, input({}), output({}));
+    strand.loops = {{.tasks = step(peer_at(group, {1}), before, {ready}, {ready + 1}, read)}};
   }
   builder.add_stage("send to the next rank").strands = {std::move(strand)};
   return std::move(builder).finish();

@@ -14,8 +14,7 @@ namespace {
 std::vector<Task> exchange(std::uint16_t group, Linear bit, Linear ready, Linear written, TaskKind kind,
                            const Range& source, const Range& destination) {
   const Peer peer{Peer::Kind::flip, group, bit};
-  return {post(peer, ready), wait(ready), transfer(kind, peer, source, destination), post(peer, written),
-          wait(written)};
+  return step(peer, peer, ready, written, transfer(kind, peer, source, destination));
 }
 
 std::int32_t bits_of(Rank size) { return static_cast<std::int32_t>(std::bit_width(size)) - 1; }
@@ -91,16 +90,12 @@ struct FoldedGroups {
 
 FoldedGroups add_groups(Builder& builder, const Level& level, const Folding& folding) {
   if (folding.pairs.from.empty()) return {.core = level.group};
-  const Rank size = builder.size(level.group);
-  const Rank stride = builder.stride(level.group);
-  FoldedGroups groups;
-  groups.givers = builder.add_group(Group::ordered(size, folding.pairs.from, stride));
-  groups.takers = builder.add_group(Group::ordered(size, folding.pairs.to, stride));
-  groups.core = builder.add_group(Group::ordered(size, folding.core, stride));
-  return groups;
+  return {.givers = builder.add_part(level.group, folding.pairs.from),
+          .takers = builder.add_part(level.group, folding.pairs.to),
+          .core = builder.add_part(level.group, folding.core)};
 }
 
-Peer pair_in(std::uint16_t group) { return {Peer::Kind::offset, group, {0, 0, 0, 0}}; }
+Peer pair_in(std::uint16_t group) { return peer_at(group, {}); }
 
 /// Givers write their payload to takers, where it is reduced.
 void fold(Builder& builder, const Level& level, std::uint16_t from, std::uint16_t to) {
@@ -151,7 +146,7 @@ class Rows {
  public:
   Rows(Builder& builder, const Level& level, std::int32_t bit)
       : level_(level), size_(builder.size(level.group)), bit_(bit) {
-    const Rank stride = builder.stride(level.group) << bit;
+    const Rank stride = builder.group(level.group).stride() << bit;
     half_ = builder.add_group(Group::block(2, stride));
     pair_ = builder.add_group(Group::block(size_ >> (bit + 1), 2 * stride));
   }
@@ -208,9 +203,8 @@ class FoldedBlocks {
       const Peer peer = pair_in(members[row ^ 1U]);
       const std::vector<Cut> own = blocks(members[row], row * length, length);
       const std::vector<Cut> sent = reduces ? blocks(members[row], (row ^ 1U) * length, length) : own;
-      Loop loop{.tasks = {post(peer, {ready}), wait({ready}),
-                          transfer(kind, peer, output(sent), by_core ? scratch(sent, {}, 0) : output(sent)),
-                          post(peer, {ready + 1}), wait({ready + 1})}};
+      const Range landing = by_core ? scratch(sent, {}, 0) : output(sent);
+      Loop loop{.tasks = step(peer, peer, {ready}, {ready + 1}, transfer(kind, peer, output(sent), landing))};
       if (by_core) loop.tasks.push_back(reduce(scratch(own, {}, 0), output(own), true));
       strands.push_back({.group = members[row], .loops = {std::move(loop)}});
     }
@@ -228,7 +222,7 @@ class FoldedBlocks {
  private:
   [[nodiscard]] std::uint16_t group_of(Rank first, Rank count) {
     const auto begin = folding_.core.begin() + first;
-    return builder_.add_group(Group::ordered(size_, {begin, begin + count}, builder_.stride(level_.group)));
+    return builder_.add_part(level_.group, {begin, begin + count});
   }
   /// First block of position `position` of the core: the first ones have two each.
   [[nodiscard]] Rank start(Rank position) const {
@@ -340,30 +334,6 @@ void halving_doubling_all_gather_stages(Builder& builder, const Level& level) {
     loops.push_back({.tasks = exchange(level.group, {bit}, {ready}, {ready + 1}, TaskKind::write, own, own)});
   }
   add_loops(builder, level, "doubling", std::move(loops));
-}
-
-Schedule halving_doubling_allreduce(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "halving-doubling", inline_reduce, halving_doubling_stages);
-}
-
-Schedule halving_doubling_reduce(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "halving-doubling", inline_reduce, [&](Builder& builder, const Level& level) {
-    halving_doubling_reduce_stages(builder, level, operation.root);
-  });
-}
-
-Schedule halving_doubling_broadcast(const Operation& operation) {
-  return among_all(operation, "halving-doubling", true, [&](Builder& builder, const Level& level) {
-    halving_doubling_broadcast_stages(builder, level, operation.root);
-  });
-}
-
-Schedule halving_doubling_reduce_scatter(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "halving-doubling", inline_reduce, halving_doubling_reduce_scatter_stages);
-}
-
-Schedule halving_doubling_all_gather(const Operation& operation) {
-  return among_all(operation, "halving-doubling", true, halving_doubling_all_gather_stages);
 }
 
 }  // namespace hcclsim::hccl

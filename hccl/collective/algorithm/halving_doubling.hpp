@@ -48,10 +48,4 @@ void halving_doubling_broadcast_stages(Builder& builder, const Level& level, Ran
 void halving_doubling_reduce_scatter_stages(Builder& builder, const Level& level);
 void halving_doubling_all_gather_stages(Builder& builder, const Level& level);
 
-[[nodiscard]] Schedule halving_doubling_allreduce(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule halving_doubling_reduce(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule halving_doubling_broadcast(const Operation& operation);
-[[nodiscard]] Schedule halving_doubling_reduce_scatter(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule halving_doubling_all_gather(const Operation& operation);
-
 }  // namespace hcclsim::hccl

@@ -44,56 +44,65 @@ class Hierarchy {
     }
     if (stride != operation.ranks) internal_error("levels of {} ranks for {}", stride, operation.ranks);
     if (operation.blocks() > 1) {
-      set_parents_of_blocks();
+      // Each level has the blocks of the ranks that share the digits of the levels outside of it.
+      for (std::size_t l = levels_.size(); l-- > 1;) levels_[l - 1].level.parent = own_share(levels_[l]);
     } else {
-      set_parents_of_slices();
+      // Each level has the slice that the levels inside of it leave to the rank.
+      for (std::size_t l = 1; l < levels_.size(); ++l) levels_[l].level.parent = own_share(levels_[l - 1]);
     }
   }
 
-  Schedule allreduce() && {
-    if (!levels_.empty()) {
-      for (std::size_t l = 0; l + 1 < levels_.size(); ++l) add(Collective::reduce_scatter, levels_[l]);
-      add(Collective::allreduce, levels_.back());
-      for (std::size_t l = levels_.size() - 1; l-- > 0;) add(Collective::allgather, levels_[l]);
-    }
-    return std::move(builder_).finish();
-  }
-
-  Schedule reduce_scatter() && {
-    for (std::size_t l = levels_.size(); l-- > 0;) add(Collective::reduce_scatter, levels_[l]);
-    return std::move(builder_).finish();
-  }
-
-  Schedule all_gather() && {
-    for (const LevelStages& level : levels_) add(Collective::allgather, level);
-    return std::move(builder_).finish();
-  }
-
-  Schedule broadcast() && {
-    if (!levels_.empty()) {
-      for (std::size_t l = 0; l + 1 < levels_.size(); ++l) add_at_root_outside(Collective::scatter, levels_[l]);
-      add(Collective::broadcast, levels_.back());
-      for (std::size_t l = levels_.size() - 1; l-- > 0;) add(Collective::allgather, levels_[l]);
-    }
-    return std::move(builder_).finish();
-  }
-
-  Schedule reduce() && {
-    if (!levels_.empty()) {
-      for (std::size_t l = 0; l + 1 < levels_.size(); ++l) add(Collective::reduce_scatter, levels_[l]);
-      add(Collective::reduce, levels_.back());
-      for (std::size_t l = levels_.size() - 1; l-- > 0;) add_at_root_outside(Collective::gather, levels_[l]);
+  Schedule build(Collective collective) && {
+    using enum Collective;
+    switch (collective) {
+      case allreduce:
+        up_and_down(reduce_scatter, collective, allgather);
+        break;
+      case broadcast:
+        up_and_down(scatter, collective, allgather);
+        break;
+      case reduce:
+        up_and_down(reduce_scatter, collective, gather);
+        break;
+      case reduce_scatter:
+        for (std::size_t l = levels_.size(); l-- > 0;) add(collective, levels_[l]);
+        break;
+      case scatter:
+        for (std::size_t l = levels_.size(); l-- > 0;) add_at_root_inside(collective, levels_[l]);
+        break;
+      case allgather:
+        for (const LevelStages& level : levels_) add(collective, level);
+        break;
+      case gather:
+        for (const LevelStages& level : levels_) add_at_root_inside(collective, level);
+        break;
+      case Collective::alltoall:
+        this->alltoall();
+        break;
+      default:
+        bad_input("hierarchical", "there is no {} over several levels", name_of(collective));
     }
     return std::move(builder_).finish();
   }
 
-  Schedule scatter() && {
-    for (std::size_t l = levels_.size(); l-- > 0;) add_at_root_inside(Collective::scatter, levels_[l]);
-    return std::move(builder_).finish();
+ private:
+  /// One part on each level but the outermost, `top` there, and the other part on the way back.
+  void up_and_down(Collective up, Collective top, Collective down) {
+    if (levels_.empty()) return;
+    const auto add_part = [&](Collective part, const LevelStages& level) {
+      if (part == Collective::scatter || part == Collective::gather) {
+        add_at_root_outside(part, level);
+      } else {
+        add(part, level);
+      }
+    };
+    for (std::size_t l = 0; l + 1 < levels_.size(); ++l) add_part(up, levels_[l]);
+    add(top, levels_.back());
+    for (std::size_t l = levels_.size() - 1; l-- > 0;) add_part(down, levels_[l]);
   }
 
   /// A block goes first to the rank in the receiver's place, then to the receiver's server.
-  Schedule alltoall() && {
+  void alltoall() {
     require_alltoall();
     if (levels_.empty()) {
       builder_.add_stage("copy").strands = {
@@ -115,19 +124,11 @@ class Hierarchy {
       add(Collective::alltoall, inner);
       add(Collective::alltoall, outer);
     }
-    return std::move(builder_).finish();
   }
 
-  Schedule gather() && {
-    for (const LevelStages& level : levels_) add_at_root_inside(Collective::gather, level);
-    return std::move(builder_).finish();
-  }
-
- private:
   void require_alltoall() const {
     if (levels_.size() > 2) bad_input("hierarchical", "alltoall over {} levels; there are two at most", levels_.size());
-    const std::vector<std::uint64_t>& counts = counts_;
-    if (std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) != counts.end()) {
+    if (std::adjacent_find(counts_.begin(), counts_.end(), std::not_equal_to<>()) != counts_.end()) {
       bad_input("hierarchical", "alltoall over levels has blocks of one size; here they differ: use pairwise");
     }
   }
@@ -215,15 +216,6 @@ class Hierarchy {
     return builder_.share(stages.level, {0, 1, 0, 0});
   }
 
-  /// Each level has the slice that the levels inside of it leave to the rank.
-  void set_parents_of_slices() {
-    for (std::size_t l = 1; l < levels_.size(); ++l) levels_[l].level.parent = own_share(levels_[l - 1]);
-  }
-  /// Each level has the blocks of the ranks that share the digits of the levels outside of it.
-  void set_parents_of_blocks() {
-    for (std::size_t l = levels_.size(); l-- > 1;) levels_[l - 1].level.parent = own_share(levels_[l]);
-  }
-
   Builder builder_;
   Rank ranks_;
   Rank root_;
@@ -234,27 +226,7 @@ class Hierarchy {
 }  // namespace
 
 Schedule hierarchical(const Operation& operation, const std::vector<HierarchyLevel>& levels) {
-  Hierarchy hierarchy(operation, levels);
-  switch (operation.collective) {
-    case Collective::allreduce:
-      return std::move(hierarchy).allreduce();
-    case Collective::reduce_scatter:
-      return std::move(hierarchy).reduce_scatter();
-    case Collective::allgather:
-      return std::move(hierarchy).all_gather();
-    case Collective::broadcast:
-      return std::move(hierarchy).broadcast();
-    case Collective::reduce:
-      return std::move(hierarchy).reduce();
-    case Collective::scatter:
-      return std::move(hierarchy).scatter();
-    case Collective::gather:
-      return std::move(hierarchy).gather();
-    case Collective::alltoall:
-      return std::move(hierarchy).alltoall();
-    default:
-      bad_input("hierarchical", "there is no {} over several levels", name_of(operation.collective));
-  }
+  return Hierarchy(operation, levels).build(operation.collective);
 }
 
 }  // namespace hcclsim::hccl

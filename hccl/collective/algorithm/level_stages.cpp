@@ -130,7 +130,8 @@ bool works_on_level(Algorithm algorithm, Collective collective) { return find(al
 
 void add_level(Builder& builder, Collective collective, const LevelStages& stages) {
   const Row* const row = find(stages.algorithm, collective);
-  const auto possible = [&](const Row& each) { return !each.blocks_only || builder.has_blocks(); };
+  const bool takes_all = builder.has_blocks() || builder.size(stages.level.group) == 1;
+  const auto possible = [&](const Row& each) { return !each.blocks_only || takes_all; };
   if (row == nullptr || !possible(*row)) {
     std::string others;
     for (const Row& other : rows) {

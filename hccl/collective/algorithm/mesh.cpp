@@ -80,22 +80,6 @@ void mesh_reduce(Builder& builder, const Level& level) {
   star_gather(builder, level);
 }
 
-namespace {
-
-using Stages = void (*)(Builder&, const Level&);
-
-/// The stages one after the other, among all ranks; positions count from the root if there is one.
-Schedule build(const Operation& operation, const char* algorithm, bool inline_reduce,
-               const std::vector<Stages>& all_stages) {
-  Builder builder(operation, algorithm);
-  const Rank root = is_rooted(operation.collective) ? operation.root : 0;
-  const Level level{builder.add_group(rooted_at(root, operation.ranks)), {}, inline_reduce};
-  for (const Stages stages : all_stages) stages(builder, level);
-  return std::move(builder).finish();
-}
-
-}  // namespace
-
 Schedule mesh_one_shot_allreduce(const Operation& operation, bool inline_reduce) {
   Builder builder(operation, "mesh-one-shot");
   const std::uint16_t group = builder.add_group(Group::block(operation.ranks));
@@ -119,26 +103,6 @@ Schedule mesh_one_shot_allreduce(const Operation& operation, bool inline_reduce)
   return std::move(builder).finish();
 }
 
-Schedule mesh_two_shot_allreduce(const Operation& operation, bool inline_reduce) {
-  return build(operation, "mesh-two-shot", inline_reduce, {mesh_reduce_scatter, mesh_all_gather});
-}
-
-Schedule mesh_reduce_scatter(const Operation& operation, bool inline_reduce) {
-  return build(operation, "mesh", inline_reduce, {mesh_reduce_scatter});
-}
-
-Schedule mesh_all_gather(const Operation& operation) { return build(operation, "mesh", true, {mesh_all_gather}); }
-
-Schedule mesh_broadcast(const Operation& operation) { return build(operation, "mesh", true, {mesh_broadcast}); }
-
-Schedule mesh_reduce(const Operation& operation, bool inline_reduce) {
-  return build(operation, "mesh", inline_reduce, {mesh_reduce});
-}
-
-Schedule mesh_scatter(const Operation& operation) { return build(operation, "mesh", true, {star_scatter}); }
-
-Schedule mesh_gather(const Operation& operation) { return build(operation, "mesh", true, {star_gather}); }
-
 std::vector<Strand> mesh_blocks(Builder& builder, const Level& level, const Alltoall& blocks) {
   const Rank size = builder.size(level.group);
   std::vector<Strand> strands;
@@ -149,7 +113,5 @@ std::vector<Strand> mesh_blocks(Builder& builder, const Level& level, const Allt
   strands.push_back({.group = level.group, .first_queue = size - 1, .loops = {{.tasks = {blocks.own_copy()}}}});
   return strands;
 }
-
-Schedule mesh_alltoall(const Operation& operation) { return alltoall(operation, "mesh", mesh_blocks); }
 
 }  // namespace hcclsim::hccl

@@ -38,18 +38,9 @@ void mesh_all_gather(Builder& builder, const Level& level);
 void mesh_broadcast(Builder& builder, const Level& level);
 void mesh_reduce(Builder& builder, const Level& level);
 
-/// The strands of an alltoall among the members of a level, to be run at the same time.
+/// The strands of an alltoall among the members of a level, to be run at the same time. Blocks may differ.
 [[nodiscard]] std::vector<Strand> mesh_blocks(Builder& builder, const Level& level, const Alltoall& blocks);
 
 [[nodiscard]] Schedule mesh_one_shot_allreduce(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule mesh_two_shot_allreduce(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule mesh_reduce_scatter(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule mesh_all_gather(const Operation& operation);
-[[nodiscard]] Schedule mesh_broadcast(const Operation& operation);
-[[nodiscard]] Schedule mesh_reduce(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule mesh_scatter(const Operation& operation);
-[[nodiscard]] Schedule mesh_gather(const Operation& operation);
-/// From `input` to `output`; blocks may differ.
-[[nodiscard]] Schedule mesh_alltoall(const Operation& operation);
 
 }  // namespace hcclsim::hccl

@@ -5,7 +5,6 @@
 #include "hccl/collective/algorithm/steps.hpp"
 
 namespace hcclsim::hccl {
-namespace {}  // namespace
 
 std::vector<Loop> nb_reduce_scatter_loops(Builder& builder, const Level& level) {
   const Rank size = builder.size(level.group);
@@ -62,29 +61,6 @@ void nb_scatter_stages(Builder& builder, const Level& level, Rank root) {
 void nb_broadcast_stages(Builder& builder, const Level& level, Rank root) {
   nb_scatter_stages(builder, level, root);
   nb_all_gather_stages(builder, level);
-}
-
-Schedule nb_reduce_scatter(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "nb", inline_reduce, nb_reduce_scatter_stages);
-}
-
-Schedule nb_all_gather(const Operation& operation) { return among_all(operation, "nb", true, nb_all_gather_stages); }
-
-Schedule nb_allreduce(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "nb", inline_reduce, [](Builder& builder, const Level& level) {
-    nb_reduce_scatter_stages(builder, level);
-    nb_all_gather_stages(builder, level);
-  });
-}
-
-Schedule nb_scatter(const Operation& operation) {
-  return among_all(operation, "nb", true,
-                   [&](Builder& builder, const Level& level) { nb_scatter_stages(builder, level, operation.root); });
-}
-
-Schedule nb_broadcast(const Operation& operation) {
-  return among_all(operation, "nb", true,
-                   [&](Builder& builder, const Level& level) { nb_broadcast_stages(builder, level, operation.root); });
 }
 
 }  // namespace hcclsim::hccl

@@ -34,10 +34,4 @@ void nb_all_gather_stages(Builder& builder, const Level& level);
 void nb_scatter_stages(Builder& builder, const Level& level, Rank root);
 void nb_broadcast_stages(Builder& builder, const Level& level, Rank root);
 
-[[nodiscard]] Schedule nb_reduce_scatter(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule nb_all_gather(const Operation& operation);
-[[nodiscard]] Schedule nb_allreduce(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule nb_scatter(const Operation& operation);
-[[nodiscard]] Schedule nb_broadcast(const Operation& operation);
-
 }  // namespace hcclsim::hccl

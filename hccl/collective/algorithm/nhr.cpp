@@ -64,27 +64,4 @@ void nhr_broadcast_stages(Builder& builder, const Level& level, Rank root) {
   nhr_all_gather_stages(builder, level);
 }
 
-Schedule nhr_reduce_scatter(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "nhr", inline_reduce, nhr_reduce_scatter_stages);
-}
-
-Schedule nhr_all_gather(const Operation& operation) { return among_all(operation, "nhr", true, nhr_all_gather_stages); }
-
-Schedule nhr_allreduce(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "nhr", inline_reduce, [](Builder& builder, const Level& level) {
-    nhr_reduce_scatter_stages(builder, level);
-    nhr_all_gather_stages(builder, level);
-  });
-}
-
-Schedule nhr_scatter(const Operation& operation) {
-  return among_all(operation, "nhr", true,
-                   [&](Builder& builder, const Level& level) { nhr_scatter_stages(builder, level, operation.root); });
-}
-
-Schedule nhr_broadcast(const Operation& operation) {
-  return among_all(operation, "nhr", true,
-                   [&](Builder& builder, const Level& level) { nhr_broadcast_stages(builder, level, operation.root); });
-}
-
 }  // namespace hcclsim::hccl

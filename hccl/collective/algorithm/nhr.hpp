@@ -32,10 +32,4 @@ void nhr_all_gather_stages(Builder& builder, const Level& level);
 void nhr_scatter_stages(Builder& builder, const Level& level, Rank root);
 void nhr_broadcast_stages(Builder& builder, const Level& level, Rank root);
 
-[[nodiscard]] Schedule nhr_reduce_scatter(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule nhr_all_gather(const Operation& operation);
-[[nodiscard]] Schedule nhr_allreduce(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule nhr_scatter(const Operation& operation);
-[[nodiscard]] Schedule nhr_broadcast(const Operation& operation);
-
 }  // namespace hcclsim::hccl

@@ -4,8 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
-
-#include "hccl/collective/algorithm/steps.hpp"
+#include <utility>
 
 namespace hcclsim::hccl {
 namespace {
@@ -21,12 +20,6 @@ struct GridRings {
   [[nodiscard]] Rank size() const { return static_cast<Rank>(lanes.size()); }
 };
 
-/// Notify slots of a phase: a position has the same neighbours in all of its rounds.
-struct Slots {
-  std::int32_t ready = 0;
-  std::int32_t written = 0;
-};
-
 enum class Phase : std::uint8_t { reduce_scatter, all_gather };
 
 /// Whose share lane i sends in a round, if it sends one.
@@ -39,31 +32,32 @@ std::optional<Rank> sent_in(const GridRings& rings, Phase phase, Rank lane, Rank
   return owner;
 }
 
-/// The rounds of one lane; `groups` are those of all lanes.
-std::vector<Loop> rounds_of(Builder& builder, const Level& level, const GridRings& rings, Phase phase, Slots slots,
-                            const std::vector<std::uint16_t>& groups, Rank lane) {
+/// The rounds of one lane; `groups` are those of all lanes. A position has the same neighbours in all of them, so two
+/// notify slots are enough: `ready` and the next one.
+std::vector<Loop> rounds_of(Builder& builder, const Level& level, const GridRings& rings, Phase phase,
+                            std::int32_t ready, const std::vector<std::uint16_t>& groups, Rank lane) {
   const Rank size = rings.size();
   const Rank before = (lane + size - 1) % size;
   const Rank after = (lane + 1) % size;
-  const Peer left{Peer::Kind::offset, groups[before], {}};
-  const Peer right{Peer::Kind::offset, groups[after], {}};
+  const Peer left = peer_at(groups[before], {});
+  const Peer right = peer_at(groups[after], {});
   const auto adds = [&](Rank receiver) { return phase == Phase::reduce_scatter && rings.spent != receiver; };
   std::vector<Loop> loops;
   for (Rank round = 0; round + 1 < size; ++round) {
     const std::optional<Rank> sends = sent_in(rings, phase, lane, round);
     const std::optional<Rank> gets = sent_in(rings, phase, before, round);
     Loop loop;
-    if (gets) loop.tasks.push_back(post(left, {slots.ready}));
+    if (gets) loop.tasks.push_back(post(left, {ready}));
     if (sends) {
       const std::vector<Cut> cuts = *rings.share(*sends, groups[lane]);
       const bool in_place = !adds(after) || level.inline_reduce;
-      loop.tasks.push_back(wait({slots.ready}));
+      loop.tasks.push_back(wait({ready}));
       loop.tasks.push_back(transfer(adds(after) && in_place ? TaskKind::write_reduce : TaskKind::write, right,
                                     output(cuts), in_place ? output(cuts) : scratch(cuts, {}, 0)));
-      loop.tasks.push_back(post(right, {slots.written}));
+      loop.tasks.push_back(post(right, {ready + 1}));
     }
     if (gets) {
-      loop.tasks.push_back(wait({slots.written}));
+      loop.tasks.push_back(wait({ready + 1}));
       if (adds(lane) && !level.inline_reduce) {
         const std::vector<Cut> cuts = *rings.share(*gets, groups[lane]);
         builder.reserve_scratch(1, {});
@@ -78,17 +72,16 @@ std::vector<Loop> rounds_of(Builder& builder, const Level& level, const GridRing
 /// A stage of all rings at the same time; none without a ring of two.
 void add_rings(Builder& builder, const Level& level, const std::string& name, Phase phase,
                const std::vector<GridRings>& all) {
-  const std::int32_t first = builder.reserve_notifies(2);
+  const std::int32_t ready = builder.reserve_notifies(2);
   std::vector<Strand> strands;
   for (const GridRings& rings : all) {
     if (rings.size() < 2 || rings.lanes.front().empty()) continue;
     std::vector<std::uint16_t> groups;
     for (const std::vector<Rank>& lane : rings.lanes) {
-      groups.push_back(builder.add_group(Group::ordered(builder.size(level.group), lane, builder.stride(level.group))));
+      groups.push_back(builder.add_part(level.group, lane));
     }
     for (Rank lane = 0; lane < rings.size(); ++lane) {
-      strands.push_back(
-          {.group = groups[lane], .loops = rounds_of(builder, level, rings, phase, {first, first + 1}, groups, lane)});
+      strands.push_back({.group = groups[lane], .loops = rounds_of(builder, level, rings, phase, ready, groups, lane)});
     }
   }
   if (!strands.empty()) builder.add_stage(name).strands = std::move(strands);
@@ -190,14 +183,14 @@ void add_chain(Builder& builder, const Level& level, const std::string& name,
   const std::int32_t written = ready + 1;
   std::vector<std::uint16_t> groups;
   for (const std::vector<Rank>& lane : lanes) {
-    groups.push_back(builder.add_group(Group::ordered(builder.size(level.group), lane, builder.stride(level.group))));
+    groups.push_back(builder.add_part(level.group, lane));
   }
   std::vector<Strand> strands;
   for (Rank lane = 0; lane < groups.size(); ++lane) {
     Loop loop;
     const auto gets = std::count_if(items.begin(), items.end(), [&](const Item& item) { return item.last >= lane; });
     // The next item may come while this one is passed on.
-    const auto make_ready = [&] { loop.tasks.push_back(post({Peer::Kind::offset, groups[lane - 1], {}}, {ready})); };
+    const auto make_ready = [&] { loop.tasks.push_back(post(peer_at(groups[lane - 1], {}), {ready})); };
     auto to_come = lane > 0 ? gets : 0;
     if (to_come > 0) make_ready();
     for (const Item& item : items) {
@@ -206,7 +199,7 @@ void add_chain(Builder& builder, const Level& level, const std::string& name,
         if (--to_come > 0) make_ready();
       }
       if (item.last > lane) {
-        const Peer next{Peer::Kind::offset, groups[lane + 1], {}};
+        const Peer next = peer_at(groups[lane + 1], {});
         const Range range = output(item.cuts(groups[lane]));
         loop.tasks.push_back(wait({ready}));
         loop.tasks.push_back(transfer(TaskKind::write, next, range, range));
@@ -298,31 +291,16 @@ void nhr_v1_all_gather_stages(Builder& builder, const Level& level) {
   add_rings(builder, level, "all-gather in columns", Phase::all_gather, block_columns(level, grid, ranks));
 }
 
-void nhr_v1_broadcast_stages(Builder& builder, const Level& level, Rank root) {
-  const RingGrid grid(builder.size(level.group));
+Schedule nhr_v1_broadcast(const Operation& operation) {
+  Builder builder(operation, "nhr-v1");
+  const Level level{builder.add_group(Group::block(operation.ranks)), {}, true};
+  const RingGrid grid(operation.ranks);
   Rank row = 0;
-  while (grid.start(row) + grid.length(row) <= root) ++row;
-  scatter_in_row(builder, level, grid, row, root - grid.start(row));
+  while (grid.start(row) + grid.length(row) <= operation.root) ++row;
+  scatter_in_row(builder, level, grid, row, operation.root - grid.start(row));
   broadcast_in_columns(builder, level, grid, row);
   add_rings(builder, level, "all-gather in rows", Phase::all_gather, slice_rows(level, grid));
-}
-
-Schedule nhr_v1_allreduce(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "nhr-v1", inline_reduce, nhr_v1_allreduce_stages);
-}
-
-Schedule nhr_v1_reduce_scatter(const Operation& operation, bool inline_reduce) {
-  return among_all(operation, "nhr-v1", inline_reduce, nhr_v1_reduce_scatter_stages);
-}
-
-Schedule nhr_v1_all_gather(const Operation& operation) {
-  return among_all(operation, "nhr-v1", true, nhr_v1_all_gather_stages);
-}
-
-Schedule nhr_v1_broadcast(const Operation& operation) {
-  return among_all(operation, "nhr-v1", true, [&](Builder& builder, const Level& level) {
-    nhr_v1_broadcast_stages(builder, level, operation.root);
-  });
+  return std::move(builder).finish();
 }
 
 }  // namespace hcclsim::hccl

@@ -45,14 +45,10 @@ struct RingGrid {
 
 /// Stages among the members of a level, whose group must have the identity as its order.
 void nhr_v1_allreduce_stages(Builder& builder, const Level& level);
-void nhr_v1_broadcast_stages(Builder& builder, const Level& level, Rank root);
 /// The same of collectives with a block for every rank; afterwards position x holds block x complete, or all of them.
 void nhr_v1_reduce_scatter_stages(Builder& builder, const Level& level);
 void nhr_v1_all_gather_stages(Builder& builder, const Level& level);
 
-[[nodiscard]] Schedule nhr_v1_allreduce(const Operation& operation, bool inline_reduce);
 [[nodiscard]] Schedule nhr_v1_broadcast(const Operation& operation);
-[[nodiscard]] Schedule nhr_v1_reduce_scatter(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule nhr_v1_all_gather(const Operation& operation);
 
 }  // namespace hcclsim::hccl

@@ -21,6 +21,4 @@ namespace hcclsim::hccl {
 /// The strands of an alltoall among the members of a level, to be run at the same time.
 [[nodiscard]] std::vector<Strand> pairwise_blocks(Builder& builder, const Level& level, const Alltoall& blocks);
 
-[[nodiscard]] Schedule pairwise_alltoall(const Operation& operation);
-
 }  // namespace hcclsim::hccl

@@ -73,14 +73,10 @@ class Pipeline {
 
   /// One step between servers, on queue 0.
   [[nodiscard]] Strand ring(TaskKind kind, const Range& source, const Range& destination) const {
-    const std::int32_t ready = first_ring_notify_;
-    const std::int32_t written = ready + 1;
-    const Peer before = peer_at(outer_.group, {-1});
     const Peer next = peer_at(outer_.group, {1});
-    Loop loop;
-    loop.tasks = {post(before, {ready}), wait({ready}), transfer(kind, next, source, destination),
-                  post(next, {written}), wait({written})};
-    return {.group = outer_.group, .loops = {loop}};
+    Loop loop{.tasks = step(peer_at(outer_.group, {-1}), next, {first_ring_notify_}, {first_ring_notify_ + 1},
+                            transfer(kind, next, source, destination))};
+    return {.group = outer_.group, .loops = {std::move(loop)}};
   }
 
   /// Queue q = 1 … m−1 of place x reads `source` of place x+q, whose queue m−q reads from x.

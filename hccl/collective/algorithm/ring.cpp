@@ -1,6 +1,8 @@
 #include "hccl/collective/algorithm/ring.hpp"
 
+#include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace hcclsim::hccl {
 namespace {
@@ -9,9 +11,8 @@ namespace {
 std::vector<Task> round(Builder& builder, std::uint16_t group, TaskKind kind, const Range& source,
                         const Range& destination) {
   const std::int32_t ready = builder.reserve_notifies(2);
-  const std::int32_t written = ready + 1;
-  return {post(peer_at(group, {-1}), {ready}), wait({ready}), transfer(kind, peer_at(group, {1}), source, destination),
-          post(peer_at(group, {1}), {written}), wait({written})};
+  const Peer right = peer_at(group, {1});
+  return step(peer_at(group, {-1}), right, {ready}, {ready + 1}, transfer(kind, right, source, destination));
 }
 
 }  // namespace
@@ -47,48 +48,25 @@ Loop ring_all_gather(Builder& builder, const Level& level, std::uint32_t ring, s
   return {.rounds = {rounds}, .tasks = round(builder, level.group, TaskKind::write, output(sent), output(sent))};
 }
 
-namespace {
-
-/// The loops, one after the other, on one ring of several.
-Strand ring_strand(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings,
-                   const std::vector<RingLoop>& loops) {
-  Strand strand{.group = level.group, .first_queue = ring};
-  for (const RingLoop loop : loops) strand.loops.push_back(loop(builder, level, ring, rings));
-  return strand;
-}
-
-Schedule one_ring(const Operation& operation, bool inline_reduce, const std::vector<RingLoop>& loops) {
-  Builder builder(operation, "ring");
-  const Level level{builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
-  Strand strand = ring_strand(builder, level, 0, 1, loops);
-  builder.add_stage("ring").strands.push_back(std::move(strand));
-  return std::move(builder).finish();
-}
-
-Schedule all_rings(const Operation& operation, const std::vector<std::vector<Rank>>& orders, bool inline_reduce,
-                   const std::vector<RingLoop>& loops) {
-  Builder builder(operation, "multi-ring");
-  const auto rings = static_cast<std::uint32_t>(orders.size());
+Schedule in_rings(const Operation& operation, const std::vector<std::vector<Rank>>& orders, bool inline_reduce,
+                  const std::vector<RingLoop>& loops) {
+  Builder builder(operation, orders.empty() ? "ring" : "multi-ring");
+  const auto rings = std::max<std::uint32_t>(static_cast<std::uint32_t>(orders.size()), 1);
   std::vector<Strand> strands;
   for (std::uint32_t ring = 0; ring < rings; ++ring) {
-    const Level level{builder.add_group(Group::ordered(operation.ranks, orders[ring])), {}, inline_reduce};
-    strands.push_back(ring_strand(builder, level, ring, rings, loops));
+    Group group = orders.empty() ? Group::block(operation.ranks) : Group::ordered(operation.ranks, orders[ring]);
+    const Level level{builder.add_group(std::move(group)), {}, inline_reduce};
+    Strand strand{.group = level.group, .first_queue = ring};
+    for (const RingLoop loop : loops) strand.loops.push_back(loop(builder, level, ring, rings));
+    strands.push_back(std::move(strand));
   }
-  builder.add_stage("rings").strands = std::move(strands);
+  builder.add_stage(orders.empty() ? "ring" : "rings").strands = std::move(strands);
   return std::move(builder).finish();
 }
 
-}  // namespace
-
 Schedule ring_allreduce(const Operation& operation, bool inline_reduce) {
-  return one_ring(operation, inline_reduce, {ring_reduce_scatter, ring_all_gather});
+  return in_rings(operation, {}, inline_reduce, {ring_reduce_scatter, ring_all_gather});
 }
-
-Schedule ring_reduce_scatter(const Operation& operation, bool inline_reduce) {
-  return one_ring(operation, inline_reduce, {ring_reduce_scatter});
-}
-
-Schedule ring_all_gather(const Operation& operation) { return one_ring(operation, true, {ring_all_gather}); }
 
 const std::vector<std::vector<Rank>>& four_rings_of_910a() {
   static const std::vector<std::vector<Rank>> orders{
@@ -100,20 +78,6 @@ std::vector<std::vector<Rank>> double_ring(Rank ranks) {
   std::vector<Rank> up(ranks);
   std::iota(up.begin(), up.end(), Rank{0});
   return {up, {up.rbegin(), up.rend()}};
-}
-
-Schedule multi_ring_allreduce(const Operation& operation, const std::vector<std::vector<Rank>>& orders,
-                              bool inline_reduce) {
-  return all_rings(operation, orders, inline_reduce, {ring_reduce_scatter, ring_all_gather});
-}
-
-Schedule multi_ring_reduce_scatter(const Operation& operation, const std::vector<std::vector<Rank>>& orders,
-                                   bool inline_reduce) {
-  return all_rings(operation, orders, inline_reduce, {ring_reduce_scatter});
-}
-
-Schedule multi_ring_all_gather(const Operation& operation, const std::vector<std::vector<Rank>>& orders) {
-  return all_rings(operation, orders, true, {ring_all_gather});
 }
 
 }  // namespace hcclsim::hccl

@@ -24,9 +24,6 @@
 /// A3.
 namespace hcclsim::hccl {
 
-/// The rings of one level: groups with the same members in different orders.
-using Rings = std::vector<std::uint16_t>;
-
 /// The part of the share `index` (Builder::share) that ring number `ring` of `rings` carries.
 [[nodiscard]] std::vector<Cut> ring_share(const Builder& builder, const Level& level, Linear index, std::uint32_t ring,
                                           std::uint32_t rings);
@@ -36,21 +33,16 @@ using Rings = std::vector<std::uint16_t>;
 [[nodiscard]] Loop ring_all_gather(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings);
 using RingLoop = Loop (*)(Builder&, const Level&, std::uint32_t ring, std::uint32_t rings);
 
+/// A schedule in which all ranks run the loops, one after the other, on rings in the given orders at the same time;
+/// without orders, on one ring in the order of the ranks.
+[[nodiscard]] Schedule in_rings(const Operation& operation, const std::vector<std::vector<Rank>>& orders,
+                                bool inline_reduce, const std::vector<RingLoop>& loops);
 [[nodiscard]] Schedule ring_allreduce(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule ring_reduce_scatter(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule ring_all_gather(const Operation& operation);
 
 /// Orders of the four rings of an 8-NPU 910A server, as device numbers: together they use every link of the two full
 /// meshes of four and of the pairs i, i+4 once in each direction (HCCL's ring table).
 [[nodiscard]] const std::vector<std::vector<Rank>>& four_rings_of_910a();
 /// Both directions around the dies of an A3 node (HCCL's double ring).
 [[nodiscard]] std::vector<std::vector<Rank>> double_ring(Rank ranks);
-
-/// Rings in the given orders at the same time; operation.ranks = size of each order.
-[[nodiscard]] Schedule multi_ring_allreduce(const Operation& operation, const std::vector<std::vector<Rank>>& orders,
-                                            bool inline_reduce);
-[[nodiscard]] Schedule multi_ring_reduce_scatter(const Operation& operation,
-                                                 const std::vector<std::vector<Rank>>& orders, bool inline_reduce);
-[[nodiscard]] Schedule multi_ring_all_gather(const Operation& operation, const std::vector<std::vector<Rank>>& orders);
 
 }  // namespace hcclsim::hccl

@@ -111,7 +111,6 @@ std::vector<Strand> ring_gather(Builder& builder, const Level& level, std::uint3
 
 namespace {
 
-using Stages = void (*)(Builder&, const Level&);
 using RingStrands = std::vector<Strand> (*)(Builder&, const Level&, std::uint32_t ring, std::uint32_t rings);
 
 /// Adds a stage in which all rings work at the same time; none for a single rank.
@@ -129,12 +128,6 @@ void add_stage(Builder& builder, const std::string& name, const std::vector<Leve
 template <RingLoop loop>
 std::vector<Strand> everybody(Builder& builder, const Level& level, std::uint32_t ring, std::uint32_t rings) {
   return {{.group = level.group, .first_queue = ring, .loops = {loop(builder, level, ring, rings)}}};
-}
-
-Schedule build_rooted(const Operation& operation, bool inline_reduce, Stages stages) {
-  Builder builder(operation, "ring");
-  stages(builder, {builder.add_group(rooted_at(operation.root, operation.ranks)), {}, inline_reduce});
-  return std::move(builder).finish();
 }
 
 /// Every order from the root on.
@@ -158,38 +151,21 @@ void ring_gather(Builder& builder, const Level& level) {
   add_stage(builder, "gather along the ring", {level}, ring_gather);
 }
 
-Schedule ring_broadcast(const Operation& operation) { return build_rooted(operation, true, ring_broadcast); }
-Schedule ring_reduce(const Operation& operation, bool inline_reduce) {
-  return build_rooted(operation, inline_reduce, ring_reduce);
-}
-Schedule ring_scatter(const Operation& operation) { return build_rooted(operation, true, ring_scatter); }
-Schedule ring_gather(const Operation& operation) { return build_rooted(operation, true, ring_gather); }
-
-Schedule multi_ring_broadcast(const Operation& operation, const RingOrders& orders) {
-  Builder builder(operation, "multi-ring");
-  const std::vector<Level> rings = rooted_rings(builder, operation, orders, true);
-  add_stage(builder, "scatter along the rings", rings, ring_scatter);
-  add_stage(builder, "all-gather along the rings", rings, everybody<ring_all_gather>);
-  return std::move(builder).finish();
-}
-
-Schedule multi_ring_reduce(const Operation& operation, const RingOrders& orders, bool inline_reduce) {
+Schedule multi_ring_rooted(const Operation& operation, const RingOrders& orders, bool inline_reduce) {
+  using enum Collective;
+  const Collective collective = operation.collective;
   Builder builder(operation, "multi-ring");
   const std::vector<Level> rings = rooted_rings(builder, operation, orders, inline_reduce);
-  add_stage(builder, "reduce-scatter along the rings", rings, everybody<ring_reduce_scatter>);
-  add_stage(builder, "gather along the rings", rings, ring_gather);
-  return std::move(builder).finish();
-}
-
-Schedule multi_ring_scatter(const Operation& operation, const RingOrders& orders) {
-  Builder builder(operation, "multi-ring");
-  add_stage(builder, "scatter along the rings", rooted_rings(builder, operation, orders, true), ring_scatter);
-  return std::move(builder).finish();
-}
-
-Schedule multi_ring_gather(const Operation& operation, const RingOrders& orders) {
-  Builder builder(operation, "multi-ring");
-  add_stage(builder, "gather along the rings", rooted_rings(builder, operation, orders, true), ring_gather);
+  if (collective == broadcast || collective == scatter) {
+    add_stage(builder, "scatter along the rings", rings, ring_scatter);
+  }
+  if (collective == broadcast) add_stage(builder, "all-gather along the rings", rings, everybody<ring_all_gather>);
+  if (collective == Collective::reduce) {
+    add_stage(builder, "reduce-scatter along the rings", rings, everybody<ring_reduce_scatter>);
+  }
+  if (collective == Collective::reduce || collective == gather) {
+    add_stage(builder, "gather along the rings", rings, ring_gather);
+  }
   return std::move(builder).finish();
 }
 

@@ -46,16 +46,9 @@ void ring_gather(Builder& builder, const Level& level);
 [[nodiscard]] std::vector<Strand> ring_gather(Builder& builder, const Level& level, std::uint32_t ring,
                                               std::uint32_t rings);
 
-[[nodiscard]] Schedule ring_broadcast(const Operation& operation);
-[[nodiscard]] Schedule ring_reduce(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule ring_scatter(const Operation& operation);
-[[nodiscard]] Schedule ring_gather(const Operation& operation);
-
-/// Rings in the given orders at the same time; operation.ranks = size of each order.
+/// A broadcast, reduce, scatter or gather on rings in the given orders at the same time; operation.ranks = size of
+/// each.
 using RingOrders = std::vector<std::vector<Rank>>;
-[[nodiscard]] Schedule multi_ring_broadcast(const Operation& operation, const RingOrders& orders);
-[[nodiscard]] Schedule multi_ring_reduce(const Operation& operation, const RingOrders& orders, bool inline_reduce);
-[[nodiscard]] Schedule multi_ring_scatter(const Operation& operation, const RingOrders& orders);
-[[nodiscard]] Schedule multi_ring_gather(const Operation& operation, const RingOrders& orders);
+[[nodiscard]] Schedule multi_ring_rooted(const Operation& operation, const RingOrders& orders, bool inline_reduce);
 
 }  // namespace hcclsim::hccl

@@ -10,7 +10,7 @@ std::uint16_t part_of(Builder& builder, std::uint16_t whole, Rank first, Rank la
   const Group& group = builder.group(whole);
   std::vector<Rank> order;
   for (Rank position = first; position < last; ++position) order.push_back(group.place_of(position));
-  return builder.add_group(Group::ordered(group.span(), std::move(order), group.stride()));
+  return builder.add_part(whole, std::move(order));
 }
 
 }  // namespace

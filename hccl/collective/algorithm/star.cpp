@@ -91,23 +91,4 @@ void star_reduce(Builder& builder, const Level& level) {
   builder.add_stage("reduce at the root").strands = {{.group = root, .loops = {loop}}};
 }
 
-namespace {
-
-using Stages = void (*)(Builder&, const Level&);
-
-Schedule build_star(const Operation& operation, bool inline_reduce, Stages stages) {
-  Builder builder(operation, "star");
-  stages(builder, {builder.add_group(rooted_at(operation.root, operation.ranks)), {}, inline_reduce});
-  return std::move(builder).finish();
-}
-
-}  // namespace
-
-Schedule star_broadcast(const Operation& operation) { return build_star(operation, true, star_broadcast); }
-Schedule star_reduce(const Operation& operation, bool inline_reduce) {
-  return build_star(operation, inline_reduce, star_reduce);
-}
-Schedule star_scatter(const Operation& operation) { return build_star(operation, true, star_scatter); }
-Schedule star_gather(const Operation& operation) { return build_star(operation, true, star_gather); }
-
 }  // namespace hcclsim::hccl

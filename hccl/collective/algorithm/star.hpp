@@ -27,9 +27,4 @@ void star_reduce(Builder& builder, const Level& level);
 void star_scatter(Builder& builder, const Level& level);
 void star_gather(Builder& builder, const Level& level);
 
-[[nodiscard]] Schedule star_broadcast(const Operation& operation);
-[[nodiscard]] Schedule star_reduce(const Operation& operation, bool inline_reduce);
-[[nodiscard]] Schedule star_scatter(const Operation& operation);
-[[nodiscard]] Schedule star_gather(const Operation& operation);
-
 }  // namespace hcclsim::hccl

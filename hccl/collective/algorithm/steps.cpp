@@ -9,11 +9,8 @@ namespace {
 std::vector<Task> shift_tasks(Builder& builder, std::uint16_t group, std::int32_t offset, TaskKind kind,
                               const Range& source, const Range& destination) {
   const std::int32_t ready = builder.reserve_notifies(2);
-  const std::int32_t written = ready + 1;
-  const Peer writer{Peer::Kind::offset, group, {-offset, 0, 0, 0}};
-  const Peer reader{Peer::Kind::offset, group, {offset, 0, 0, 0}};
-  return {post(writer, {ready}), wait({ready}), transfer(kind, reader, source, destination), post(reader, {written}),
-          wait({written})};
+  const Peer reader = peer_at(group, {offset});
+  return step(peer_at(group, {-offset}), reader, {ready}, {ready + 1}, transfer(kind, reader, source, destination));
 }
 
 }  // namespace
@@ -42,16 +39,14 @@ void add_loops(Builder& builder, const Level& level, const std::string& name, st
 }
 
 void add_writes(Builder& builder, const Level& level, const std::string& name, const std::vector<PairWrite>& writes) {
-  const Rank size = builder.size(level.group);
-  const Rank stride = builder.stride(level.group);
   const std::int32_t ready = builder.reserve_notifies(2);
   const std::int32_t written = ready + 1;
   std::vector<Strand> strands;
   for (const PairWrite& write : writes) {
-    const std::uint16_t from = builder.add_group(Group::ordered(size, write.pairs.from, stride));
-    const std::uint16_t to = builder.add_group(Group::ordered(size, write.pairs.to, stride));
-    const Peer sender{Peer::Kind::offset, from, {}};
-    const Peer receiver{Peer::Kind::offset, to, {}};
+    const std::uint16_t from = builder.add_part(level.group, write.pairs.from);
+    const std::uint16_t to = builder.add_part(level.group, write.pairs.to);
+    const Peer sender = peer_at(from, {});
+    const Peer receiver = peer_at(to, {});
     const Range range = output(write.cuts);
     const Loop sends{
         .tasks = {wait({ready}), transfer(TaskKind::write, receiver, range, range), post(receiver, {written})}};
@@ -65,9 +60,7 @@ void add_writes(Builder& builder, const Level& level, const std::string& name, c
 void add_scatter(Builder& builder, const Level& level, const std::string& name, const std::vector<Rank>& order,
                  const std::vector<std::vector<TreeWrite>>& stages) {
   if (stages.empty()) return;
-  const auto size = static_cast<Rank>(order.size());
-  const Level from_root{builder.add_group(Group::ordered(size, order, builder.stride(level.group))), level.parent,
-                        level.inline_reduce};
+  const Level from_root{builder.add_part(level.group, order), level.parent, level.inline_reduce};
   for (const std::vector<TreeWrite>& stage : stages) {
     std::vector<PairWrite> writes;
     for (const TreeWrite& tree : stage) {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "hccl/collective/algorithm/builder.hpp"
@@ -13,17 +12,6 @@
 ///     alpha of a step   post "my memory is free" to the writer, wait for the reader's post, write, post "written",
 ///                       wait
 namespace hcclsim::hccl {
-
-/// A schedule with a single level of all ranks: what `add` does to a builder and that level, under the algorithm's
-/// name.
-template <typename Add>
-[[nodiscard]] Schedule among_all(const Operation& operation, std::string algorithm, bool inline_reduce,
-                                 const Add& add) {
-  Builder builder(operation, std::move(algorithm));
-  const Level level{builder.add_group(Group::block(operation.ranks)), {}, inline_reduce};
-  add(builder, level);
-  return std::move(builder).finish();
-}
 
 /// ceil(log2 size): the number of steps after which every position can have heard from every other.
 [[nodiscard]] std::int32_t steps_to_all(Rank size);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -13,19 +12,6 @@
 
 namespace hcclsim::hccl {
 namespace {
-
-struct NamedLevel {
-  LevelAlgorithm setting;
-  Algorithm algorithm;
-};
-constexpr std::array<NamedLevel, 8> named_levels{{{LevelAlgorithm::ring, Algorithm::ring},
-                                                  {LevelAlgorithm::halving_doubling, Algorithm::halving_doubling},
-                                                  {LevelAlgorithm::nhr, Algorithm::nhr},
-                                                  {LevelAlgorithm::nhr_v1, Algorithm::nhr_v1},
-                                                  {LevelAlgorithm::nb, Algorithm::nb},
-                                                  {LevelAlgorithm::ahc, Algorithm::ahc},
-                                                  {LevelAlgorithm::pipeline, Algorithm::pipeline},
-                                                  {LevelAlgorithm::pairwise, Algorithm::pairwise}}};
 
 bool is_simulated(Collective collective, const NamedLevel& named, int level) {
   if (spans_levels(named.algorithm)) return level == 1 && has_algorithm(collective, named.algorithm);
@@ -41,24 +27,10 @@ bool spans_levels(Algorithm algorithm) {
 }
 
 std::optional<AlgoOperator> algo_operator_of(Collective collective) {
-  switch (collective) {
-    case Collective::allreduce:
-      return AlgoOperator::allreduce;
-    case Collective::reduce_scatter:
-      return AlgoOperator::reduce_scatter;
-    case Collective::allgather:
-      return AlgoOperator::allgather;
-    case Collective::broadcast:
-      return AlgoOperator::broadcast;
-    case Collective::reduce:
-      return AlgoOperator::reduce;
-    case Collective::scatter:
-      return AlgoOperator::scatter;
-    case Collective::alltoall:
-      return AlgoOperator::alltoall;
-    default:
-      return std::nullopt;
-  }
+  using enum AlgoOperator;
+  constexpr std::array<std::optional<AlgoOperator>, 10> operators{
+      allreduce, reduce_scatter, allgather, broadcast, reduce, scatter, std::nullopt, alltoall};  // by Collective
+  return operators[static_cast<std::size_t>(collective)];
 }
 
 AlgoLevels asked_levels(Collective collective, const HcclConfig& config) {

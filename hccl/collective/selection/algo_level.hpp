@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -17,6 +18,21 @@ struct LevelChoice {
   Algorithm algorithm = Algorithm::ring;
   std::string rule{};
 };
+
+/// The algorithms of a level and their names in HCCL_ALGO.
+struct NamedLevel {
+  LevelAlgorithm setting;
+  Algorithm algorithm;
+};
+inline constexpr std::array<NamedLevel, 8> named_levels{
+    {{LevelAlgorithm::ring, Algorithm::ring},
+     {LevelAlgorithm::halving_doubling, Algorithm::halving_doubling},
+     {LevelAlgorithm::nhr, Algorithm::nhr},
+     {LevelAlgorithm::nhr_v1, Algorithm::nhr_v1},
+     {LevelAlgorithm::nb, Algorithm::nb},
+     {LevelAlgorithm::ahc, Algorithm::ahc},
+     {LevelAlgorithm::pipeline, Algorithm::pipeline},
+     {LevelAlgorithm::pairwise, Algorithm::pairwise}}};
 
 /// The algorithm works on all levels at once.
 [[nodiscard]] bool spans_levels(Algorithm algorithm);

@@ -14,14 +14,6 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Algorithms between servers or super-pods, and their names in HCCL_ALGO.
-constexpr std::array<std::pair<Algorithm, LevelAlgorithm>, 5> outers{
-    {{Algorithm::ring, LevelAlgorithm::ring},
-     {Algorithm::halving_doubling, LevelAlgorithm::halving_doubling},
-     {Algorithm::nhr, LevelAlgorithm::nhr},
-     {Algorithm::nhr_v1, LevelAlgorithm::nhr_v1},
-     {Algorithm::nb, LevelAlgorithm::nb}}};
-
 /// Without what spans all levels.
 LevelAlgorithm without_super_pods(LevelAlgorithm algorithm) {
   const bool spans = algorithm == LevelAlgorithm::ahc || algorithm == LevelAlgorithm::pipeline;
@@ -47,7 +39,7 @@ std::vector<CollectiveRequest> requests_of_all(const CollectiveRequest& request,
     }
     // If super-pods are the outermost level, what was asked for between servers stays.
     const bool pods = !topology.super_pods.empty();
-    for (const auto& [outer, setting] : outers) {
+    for (const auto& [setting, outer] : named_levels) {
       if (!has_outer(collective, outer) || (pods && !has_between_pods(collective, setting))) continue;
       for (AlgoLevels& levels : other.config.algo.operators) {
         levels = pods ? AlgoLevels{.between_servers = without_super_pods(levels.between_servers),

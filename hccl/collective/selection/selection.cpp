@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/collective/selection/between_servers.hpp"
-#include "hccl/collective/selection/between_super_pods.hpp"
 #include "hccl/collective/staging.hpp"
 
 namespace hcclsim::hccl {
@@ -38,31 +37,19 @@ bool asks_for_ahc(Collective collective, const HcclConfig& config) {
 }
 
 /// HCCL's algorithm in a server, without regard to the size.
-Algorithm in_server(const Topology& topology, Rank ranks, const device::Soc& soc) {
+LevelChoice in_server(const Topology& topology, Rank ranks, const device::Soc& soc) {
   switch (soc.generation) {
     case device::Generation::a1:
-      if (has_four_rings(topology, soc)) return Algorithm::multi_ring;
-      return ranks == 4 ? Algorithm::mesh : Algorithm::ring;
-    case device::Generation::a2:
-      return Algorithm::mesh;
-    case device::Generation::a3:
-      return ranks > 2 ? Algorithm::multi_ring : Algorithm::ring;
-  }
-  internal_error("unknown generation {}", static_cast<int>(soc.generation));
-}
-
-std::string rule_in_server(Algorithm algorithm, Rank ranks, const device::Soc& soc) {
-  switch (soc.generation) {
-    case device::Generation::a1:
-      if (algorithm == Algorithm::multi_ring) {
-        return "HCCL's four rings use all links of a whole server of eight 910A";
+      if (has_four_rings(topology, soc)) {
+        return {Algorithm::multi_ring, "HCCL's four rings use all links of a whole server of eight 910A"};
       }
-      if (ranks == 4) return "HCCL takes the mesh for four 910A";
-      return fmt::format("HCCL takes one ring for {} 910A of a server", ranks);
+      if (ranks == 4) return {Algorithm::mesh, "HCCL takes the mesh for four 910A"};
+      return {Algorithm::ring, fmt::format("HCCL takes one ring for {} 910A of a server", ranks)};
     case device::Generation::a2:
-      return "HCCL takes the mesh in an A2 server";
+      return {Algorithm::mesh, "HCCL takes the mesh in an A2 server"};
     case device::Generation::a3:
-      return ranks > 2 ? "HCCL takes the double ring on A3" : "two dies are a ring";
+      if (ranks > 2) return {Algorithm::multi_ring, "HCCL takes the double ring on A3"};
+      return {Algorithm::ring, "two dies are a ring"};
   }
   internal_error("unknown generation {}", static_cast<int>(soc.generation));
 }
@@ -88,9 +75,9 @@ Selection allreduce_in_server(const CollectiveRequest& request, const Topology& 
             .rule = fmt::format("beyond {} bytes HCCL on A2 takes the mesh in two shots in {} mode", limit,
                                 name_of(request.launch))};
   }
-  const Algorithm algorithm = in_server(topology, ranks, soc);
-  return {.algorithm = algorithm == Algorithm::mesh ? Algorithm::mesh_two_shot : algorithm,
-          .rule = rule_in_server(algorithm, ranks, soc)};
+  LevelChoice choice = in_server(topology, ranks, soc);
+  return {.algorithm = choice.algorithm == Algorithm::mesh ? Algorithm::mesh_two_shot : choice.algorithm,
+          .rule = std::move(choice.rule)};
 }
 
 /// HCCL's two levels, and the algorithms in each.
@@ -130,13 +117,13 @@ Selection alltoall_of(const CollectiveRequest& request, const Topology& topology
 
 Selection choose_in_server(const CollectiveRequest& request, const Topology& topology, const device::Soc& soc) {
   if (request.operation.collective == Collective::allreduce) return allreduce_in_server(request, topology, soc);
-  const Algorithm algorithm = in_server(topology, topology.ranks, soc);
+  auto [algorithm, rule] = in_server(topology, topology.ranks, soc);
   if (!has_algorithm(request.operation.collective, algorithm)) {
     return {
         .algorithm = Algorithm::ring,
         .rule = fmt::format("{} is not simulated for {}", name_of(algorithm), name_of(request.operation.collective))};
   }
-  return {.algorithm = algorithm, .rule = rule_in_server(algorithm, topology.ranks, soc)};
+  return {.algorithm = algorithm, .rule = std::move(rule)};
 }
 
 /// Of an error message: "1 server", "2 servers".
@@ -174,7 +161,7 @@ Selection choose_in_levels(const CollectiveRequest& request, const Topology& top
   const bool has_between_servers =
       topology.super_pods.empty() || topology.servers_per_pod() > 1 || asks_for_ahc(collective, request.config);
   std::vector<HierarchyLevel> levels{
-      {.size = topology.ranks_per_server, .algorithm = in_server(topology, topology.ranks_per_server, soc)}};
+      {.size = topology.ranks_per_server, .algorithm = in_server(topology, topology.ranks_per_server, soc).algorithm}};
   std::string rule;
   if (has_between_servers) {
     LevelChoice between_servers = choose_between_servers(request.operation, request.launch, request.config, topology,

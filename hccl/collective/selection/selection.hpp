@@ -31,7 +31,7 @@
 ///                     alltoall on 910A and A2: in the servers, then between them; on A3 and where blocks differ: one
 ///                     partner at a time over all ranks
 ///                     other numbers of ranks on each server: one ring over all ranks
-///     several super-pods (A3)     the above in each of them, and between_super_pods.hpp between them; super-pods that
+///     several super-pods (A3)     the above in each of them, and between_servers.hpp between them; super-pods that
 ///                     differ in their numbers of servers as groups of their greatest common divisor
 ///
 /// HCCL_ALGO's level 1 decides between servers, level 2 between super-pods; AHC takes super-pods as its groups, or

@@ -15,8 +15,8 @@ namespace {
 namespace format = schedule_format;
 
 /// The file's names are those of the project, with '_' for '-'.
-template <typename Enum>
-Enum named(std::string_view name, bool (*parse)(const std::string&, Enum*)) {
+template <typename Enum, typename Parse>
+Enum named(std::string_view name, const Parse& parse) {
   std::string text(name);
   std::replace(text.begin(), text.end(), '-', '_');
   Enum value{};
@@ -24,10 +24,7 @@ Enum named(std::string_view name, bool (*parse)(const std::string&, Enum*)) {
   return value;
 }
 
-format::TaskKind format_of(TaskKind kind) {
-  return named<format::TaskKind>(
-      name_of(kind), [](const std::string& text, format::TaskKind* value) { return TaskKind_Parse(text, value); });
-}
+format::TaskKind format_of(TaskKind kind) { return named<format::TaskKind>(name_of(kind), format::TaskKind_Parse); }
 
 /// One name would be taken twice: protobuf's enumerators share a scope.
 std::string format_name(Collective collective) {
@@ -255,18 +252,12 @@ class Converter {
 schedule_format::Schedule message_of(const Schedule& schedule) {
   format::Schedule message;
   message.set_version(schedule_version);
-  message.set_collective(named<format::Collective>(
-      format_name(schedule.collective),
-      [](const std::string& text, format::Collective* value) { return Collective_Parse(text, value); }));
+  message.set_collective(named<format::Collective>(format_name(schedule.collective), format::Collective_Parse));
   message.set_algorithm(schedule.algorithm);
   message.set_ranks(schedule.ranks);
   message.set_elements(schedule.elements);
-  message.set_type(named<format::DataType>(
-      name_of(schedule.type),
-      [](const std::string& text, format::DataType* value) { return DataType_Parse(text, value); }));
-  message.set_op(named<format::ReduceOp>(name_of(schedule.op), [](const std::string& text, format::ReduceOp* value) {
-    return ReduceOp_Parse(text, value);
-  }));
+  message.set_type(named<format::DataType>(name_of(schedule.type), format::DataType_Parse));
+  message.set_op(named<format::ReduceOp>(name_of(schedule.op), format::ReduceOp_Parse));
   if (schedule.alignment != Schedule{}.alignment) message.set_alignment(schedule.alignment);
   message.set_root(schedule.root);
   message.set_out_of_place(!schedule.in_place);

@@ -2,15 +2,17 @@
 #include <gtest/gtest.h>
 
 #include "hccl/check/check.hpp"
-#include "hccl/collective/algorithm/mesh.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/collective/staging.hpp"
+#include "tests/support/built.hpp"
 #include "tests/support/check_text.hpp"
 
 /// What a rank has is less than a schedule needs; and how far the checker goes.
 namespace hcclsim::hccl {
 namespace {
 
+using test::built;
 using test::text_of;
 
 /// Only finding of the first level that is not ok.
@@ -22,7 +24,7 @@ void expect_refused(const CheckReport& report, const std::string& level, const s
 }
 
 TEST(CheckerLimits, StreamsNotifiesAndScratch) {
-  const Schedule mesh = mesh_two_shot_allreduce({4, 128}, true);
+  const Schedule mesh = built<Algorithm::mesh_two_shot>({4, 128}, true);
   EXPECT_TRUE(check(mesh, {.notifies = mesh.notifies, .streams = mesh.queues, .scratch = mesh.scratch}).ok);
   expect_refused(check(mesh, {.streams = mesh.queues - 1}), "L0", "streams");
   expect_refused(check(mesh, {.notifies = mesh.notifies - 1}), "L0", "notifies");

@@ -2,16 +2,18 @@
 #include <gtest/gtest.h>
 
 #include "hccl/check/check.hpp"
-#include "hccl/collective/algorithm/halving_doubling.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "tests/support/allreduce_algorithms.hpp"
+#include "tests/support/built.hpp"
 #include "tests/support/check_text.hpp"
 
 /// Every algorithm passes every level of the checker, for any number of ranks and any size.
 namespace hcclsim::hccl {
 namespace {
 
+using test::built;
 using test::text_of;
 
 void expect_all_correct(const std::vector<Rank>& rank_counts, const std::vector<std::uint64_t>& sizes) {
@@ -116,17 +118,18 @@ TEST(Checker, StepsAndBytesBesideTheLeastPossible) {
     EXPECT_EQ(report.distances->least_reduced, 7 * n / 8);
   };
   expect(ring_allreduce(spec, true), {.steps = 14, .least_steps = 3, .sent = 14 * n / 8, .reduced = 7 * n / 8});
-  expect(halving_doubling_allreduce(spec, true),
+  expect(built<Algorithm::halving_doubling>(spec, true),
          {.steps = 6, .least_steps = 3, .sent = 14 * n / 8, .reduced = 7 * n / 8});
   // Seven queues at once.
-  expect(mesh_two_shot_allreduce(spec, true), {.steps = 2, .least_steps = 1, .sent = 14 * n / 8, .reduced = 7 * n / 8});
+  expect(built<Algorithm::mesh_two_shot>(spec, true),
+         {.steps = 2, .least_steps = 1, .sent = 14 * n / 8, .reduced = 7 * n / 8});
   expect(mesh_one_shot_allreduce(spec, true), {.steps = 1, .least_steps = 1, .sent = 7 * n, .reduced = 7 * n});
 }
 
 TEST(Checker, OrderOfReductionAndItsErrorBound) {
   const Operation spec{8, 1000};
   const CheckReport ring = check(ring_allreduce(spec, true));
-  const CheckReport halving = check(halving_doubling_allreduce(spec, true));
+  const CheckReport halving = check(built<Algorithm::halving_doubling>(spec, true));
   ASSERT_TRUE(ring.order && halving.order);
   EXPECT_EQ(ring.order->additions, 7U);
   EXPECT_EQ(halving.order->additions, 3U);
@@ -171,7 +174,7 @@ TEST(Checker, RanksMayReduceInDifferentOrdersWhereNoBitDependsOnIt) {
 
 TEST(Checker, LimitsOfTheRankThatSuffice) {
   // A queue of the mesh has 5 tasks in its first stage, and all queues must be under way before one of them ends.
-  const Schedule mesh = mesh_two_shot_allreduce({4, 128}, true);
+  const Schedule mesh = built<Algorithm::mesh_two_shot>({4, 128}, true);
   const CheckOptions enough{.notifies = mesh.notifies, .scratch = mesh.scratch, .queue_depth = 5};
   EXPECT_TRUE(check(mesh, enough).ok) << text_of(check(mesh, enough));
   EXPECT_TRUE(check(ring_allreduce({8, 1000}, true), {.queue_depth = 1}).ok);

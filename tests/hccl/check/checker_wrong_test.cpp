@@ -9,9 +9,10 @@
 
 #include "base/error.hpp"
 #include "hccl/check/check.hpp"
-#include "hccl/collective/algorithm/halving_doubling.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
+#include "tests/support/built.hpp"
 #include "tests/support/refused.hpp"
 
 /// WrongSchedule schedules, written by hand with one defect each: each is refused at the right level, with the right
@@ -24,8 +25,8 @@ namespace {
 constexpr std::uint64_t elements = 128;
 Schedule ring() { return ring_allreduce({4, elements}, true); }
 Schedule ring_by_core() { return ring_allreduce({4, elements}, false); }
-Schedule mesh() { return mesh_two_shot_allreduce({4, elements}, true); }
-Schedule halving() { return halving_doubling_allreduce({4, elements}, true); }
+Schedule mesh() { return test::built<Algorithm::mesh_two_shot>({4, elements}, true); }
+Schedule halving() { return test::built<Algorithm::halving_doubling>({4, elements}, true); }
 
 Strand& strand_of(Schedule& schedule, std::size_t stage = 0) { return schedule.stages.at(stage).strands.at(0); }
 Task& task_of(Schedule& schedule, std::size_t loop, std::size_t task) {

@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "hccl/collective/algorithm/halving_doubling.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
-#include "hccl/collective/algorithm/nb.hpp"
-#include "hccl/collective/algorithm/nhr.hpp"
 #include "hccl/collective/algorithm/nhr_v1.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/collective/formula.hpp"
+#include "tests/support/built.hpp"
 #include "tests/support/formula_platform.hpp"
 #include "tests/support/formula_time.hpp"
 #include "tests/support/rig.hpp"
@@ -26,6 +25,7 @@ namespace {
 
 using test::alpha;
 using test::beta;
+using test::built;
 using test::formula_platform;
 using test::gamma_cost;
 
@@ -74,7 +74,6 @@ double halving_time(double p, double n, bool reduces, double gamma) {
 const std::vector<Published>& formulas() {
   constexpr auto reduce_scatter = Collective::reduce_scatter;
   constexpr auto allgather = Collective::allgather;
-  const auto moving = [](auto build) { return [=](const Operation& operation, bool) { return build(operation); }; };
   static const std::vector<Published> all{
       {"ring", ring_allreduce,
        [](double p, double n, double g) {
@@ -82,20 +81,20 @@ const std::vector<Published>& formulas() {
        }},
       {"mesh_one_shot", mesh_one_shot_allreduce,
        [](double p, double n, double g) { return alpha + n * beta + (p - 1) * n * g; }},
-      {"mesh_two_shot", mesh_two_shot_allreduce,
+      {"mesh_two_shot", built<Algorithm::mesh_two_shot>,
        [](double p, double n, double g) { return 2 * alpha + 2 * n / p * beta + (p - 1) / p * n * g; }},
-      {"halving_doubling", halving_doubling_allreduce, halving_doubling_time},
-      {"halving_doubling_reduce", halving_doubling_reduce, halving_doubling_reduce_time, Collective::reduce},
-      {"halving_doubling_reduce_scatter", halving_doubling_reduce_scatter,
+      {"halving_doubling", built<Algorithm::halving_doubling>, halving_doubling_time},
+      {"halving_doubling_reduce", built<Algorithm::halving_doubling>, halving_doubling_reduce_time, Collective::reduce},
+      {"halving_doubling_reduce_scatter", built<Algorithm::halving_doubling>,
        [](double p, double n, double g) { return halving_time(p, n, true, g); }, reduce_scatter, 1},
-      {"halving_doubling_all_gather", moving(halving_doubling_all_gather),
+      {"halving_doubling_all_gather", built<Algorithm::halving_doubling>,
        [](double p, double n, double g) { return halving_time(p, n, false, g); }, allgather},
-      {"nhr", nhr_allreduce, allreduce_time},
-      {"nhr_reduce_scatter", nhr_reduce_scatter, reduce_scatter_time, reduce_scatter},
-      {"nhr_all_gather", moving(nhr_all_gather), all_gather_time, allgather},
-      {"nb", nb_allreduce, allreduce_time},
-      {"nb_reduce_scatter", nb_reduce_scatter, reduce_scatter_time, reduce_scatter},
-      {"nb_all_gather", moving(nb_all_gather), all_gather_time, allgather}};
+      {"nhr", built<Algorithm::nhr>, allreduce_time},
+      {"nhr_reduce_scatter", built<Algorithm::nhr>, reduce_scatter_time, reduce_scatter},
+      {"nhr_all_gather", built<Algorithm::nhr>, all_gather_time, allgather},
+      {"nb", built<Algorithm::nb>, allreduce_time},
+      {"nb_reduce_scatter", built<Algorithm::nb>, reduce_scatter_time, reduce_scatter},
+      {"nb_all_gather", built<Algorithm::nb>, all_gather_time, allgather}};
   return all;
 }
 
@@ -152,14 +151,14 @@ TEST(FormulaOfTrees, TreesTakeLessByThePostsThatAreNotWaitedFor) {
     const double early = (steps - 1) * test::record;
     const Operation scatter{.ranks = ranks, .elements = 1024, .collective = Collective::scatter, .root = ranks / 2};
     const double scattering = logarithmic_time(1, ranks, bytes) - early;
-    EXPECT_NEAR(time_of(path, nhr_scatter(scatter)) / scattering, 1, 1e-9) << ranks;
-    EXPECT_NEAR(time_of(path, nb_scatter(scatter)) / scattering, 1, 1e-9) << ranks;
+    EXPECT_NEAR(time_of(path, built<Algorithm::nhr>(scatter)) / scattering, 1, 1e-9) << ranks;
+    EXPECT_NEAR(time_of(path, built<Algorithm::nb>(scatter)) / scattering, 1, 1e-9) << ranks;
     const Operation broadcast{
         .ranks = ranks, .elements = 1024 * ranks, .collective = Collective::broadcast, .root = ranks / 2};
-    EXPECT_NEAR(time_of(path, halving_doubling_broadcast(broadcast)) / (steps * (alpha + bytes * beta) - early), 1,
-                1e-9)
+    EXPECT_NEAR(time_of(path, built<Algorithm::halving_doubling>(broadcast)) / (steps * (alpha + bytes * beta) - early),
+                1, 1e-9)
         << ranks;
-    for (const Schedule& schedule : {nhr_broadcast(broadcast), nb_broadcast(broadcast)}) {
+    for (const Schedule& schedule : {built<Algorithm::nhr>(broadcast), built<Algorithm::nb>(broadcast)}) {
       const double time = time_of(path, schedule);
       const double formula = logarithmic_time(2, ranks, bytes);
       EXPECT_LE(time, formula * (1 + 1e-9)) << schedule.algorithm << ", " << ranks;
@@ -176,13 +175,14 @@ TEST(FormulaOfGrids, NhrV1TakesTheSumOfItsSteps) {
     const double bytes = 4096.0 * ranks;
     const double phase = (grid.rows + grid.columns - 2) * alpha + (bytes - 4096) * beta;
     const Operation gather{.ranks = ranks, .elements = 1024, .collective = Collective::allgather};
-    EXPECT_NEAR(time_of(path, nhr_v1_all_gather(gather)) / phase, 1, 1e-9) << ranks;
+    EXPECT_NEAR(time_of(path, built<Algorithm::nhr_v1>(gather)) / phase, 1, 1e-9) << ranks;
     for (const bool inlined : {true, false}) {
       const double reducing = inlined ? 0 : (bytes - 4096) * gamma_cost;
       const Operation scatter{.ranks = ranks, .elements = 1024, .collective = Collective::reduce_scatter};
-      EXPECT_NEAR(time_of(path, nhr_v1_reduce_scatter(scatter, inlined)) / (phase + reducing), 1, 1e-9) << ranks;
+      EXPECT_NEAR(time_of(path, built<Algorithm::nhr_v1>(scatter, inlined)) / (phase + reducing), 1, 1e-9) << ranks;
       const Operation allreduce{.ranks = ranks, .elements = 1024 * ranks};
-      EXPECT_NEAR(time_of(path, nhr_v1_allreduce(allreduce, inlined)) / (2 * phase + reducing), 1, 1e-9) << ranks;
+      EXPECT_NEAR(time_of(path, built<Algorithm::nhr_v1>(allreduce, inlined)) / (2 * phase + reducing), 1, 1e-9)
+          << ranks;
     }
   }
 }

@@ -5,13 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/direct.hpp"
-#include "hccl/collective/algorithm/mesh.hpp"
-#include "hccl/collective/algorithm/pairwise.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
-#include "hccl/collective/algorithm/ring_rooted.hpp"
-#include "hccl/collective/algorithm/star.hpp"
 #include "hccl/collective/formula.hpp"
+#include "tests/support/built.hpp"
 #include "tests/support/case_name.hpp"
 #include "tests/support/collective_algorithms.hpp"
 #include "tests/support/formula_platform.hpp"
@@ -24,6 +22,7 @@ namespace {
 
 using test::alpha;
 using test::beta;
+using test::built;
 
 struct Expected {
   Collective collective;
@@ -139,7 +138,7 @@ TEST(Pairwise, BlocksThatDifferFromStepToStep) {
                             .collective = Collective::alltoall,
                             .in_place = false,
                             .counts = BlockCounts::of_pairs(ranks, counts)};
-  const auto schedule = std::make_shared<const Schedule>(pairwise_alltoall(operation));
+  const auto schedule = std::make_shared<const Schedule>(built<Algorithm::pairwise>(operation));
   const std::string path = test::write_platform(test::formula_platform(ranks));
   const Seconds time = time_of(schedule, path, sim::NetworkKind::fluid);
   const double flows = (4096.0 + 128 + 100'000) * 4 * beta;

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "hccl/collective/algorithm/halving_doubling.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
+#include "tests/support/built.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
 
@@ -139,7 +140,8 @@ TEST_P(Smpi, TakesTheSameTime) {
       const double rab = smpi_time(file, placement, "rab", elements);
       for (const auto kind : {sim::NetworkKind::simgrid, sim::NetworkKind::fluid}) {
         EXPECT_NEAR(our_time(file, ring_allreduce(spec, true), kind) / lr, 1, 1e-9) << elements;
-        EXPECT_NEAR(our_time(file, halving_doubling_allreduce(spec, true), kind) / rab, 1, 1e-9) << elements;
+        EXPECT_NEAR(our_time(file, test::built<Algorithm::halving_doubling>(spec, true), kind) / rab, 1, 1e-9)
+            << elements;
       }
     }
   }

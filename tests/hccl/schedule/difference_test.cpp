@@ -8,10 +8,11 @@
 #include <string>
 
 #include "base/counter_random.hpp"
-#include "hccl/collective/algorithm/halving_doubling.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/schedule/alignment.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
+#include "tests/support/built.hpp"
 
 /// Differences of schedules: what is found after one change in the text of a ring on four ranks, and the alignment
 /// below it against a search for the longest common subsequence.
@@ -206,7 +207,7 @@ TEST(Difference, MoreRanksAreAdded) {
 // Whatever two schedules are, everything is in one of the four kinds or in both.
 TEST(Difference, AddsUp) {
   const Schedule first = ring_of_four();
-  const Schedule second = halving_doubling_allreduce(among_four, true);
+  const Schedule second = test::built<Algorithm::halving_doubling>(among_four, true);
   const ScheduleDifference found = difference(first, second);
   const ScheduleDifference back = difference(second, first);
   ASSERT_EQ(found.stages.size(), 1U);

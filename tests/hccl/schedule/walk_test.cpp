@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/builder.hpp"
-#include "hccl/collective/algorithm/halving_doubling.hpp"
 #include "hccl/collective/algorithm/hierarchical.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
+#include "tests/support/built.hpp"
 
 /// Properties of the closed forms: cuts divide a payload without gap or overlap, and every notify that is posted is
 /// waited for.
@@ -201,9 +202,10 @@ TEST(Walk, TheLengthOfARangeIsThatOfAllItsPieces) {
 TEST(Walk, EveryPostHasItsWait) {
   for (const Rank ranks : {2U, 3U, 6U, 8U, 12U, 24U}) {
     const Operation spec{ranks, 1000};
-    std::vector<Schedule> schedules{ring_allreduce(spec, false), mesh_one_shot_allreduce(spec, false),
-                                    mesh_two_shot_allreduce(spec, true), halving_doubling_allreduce(spec, false),
-                                    multi_ring_allreduce(spec, double_ring(ranks), true)};
+    std::vector<Schedule> schedules{
+        ring_allreduce(spec, false), mesh_one_shot_allreduce(spec, false),
+        test::built<Algorithm::mesh_two_shot>(spec, true), test::built<Algorithm::halving_doubling>(spec, false),
+        build_algorithm(Algorithm::multi_ring, spec, {.inline_reduce = true, .rings = double_ring(ranks)})};
     for (const Rank servers : {2U, 3U}) {
       if (ranks % servers != 0) continue;
       for (const auto outer : {Algorithm::ring, Algorithm::halving_doubling}) {

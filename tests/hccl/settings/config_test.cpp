@@ -62,13 +62,9 @@ TEST(HcclConfig, Defaults) {
     EXPECT_EQ(config.buffer_bytes, 209715200U);
     EXPECT_EQ(config.communicator_bytes(), 419430400U);
     EXPECT_EQ(config.determinism, Determinism::off);
-    EXPECT_EQ(config.intra_link, IntraLink::pcie);
     EXPECT_EQ(config.exec_timeout, 1836);
-    EXPECT_EQ(config.connect_timeout, 120);
     EXPECT_EQ(config.op_expansion, generation == Generation::a3 ? OpExpansion::ai_cpu : OpExpansion::host);
     EXPECT_FALSE(config.inter_hccs_disabled);
-    EXPECT_EQ(config.rdma_qps, 1U);
-    EXPECT_EQ(config.multi_qp_threshold, 524288U);
   }
 }
 
@@ -81,11 +77,11 @@ TEST(HcclConfig, BlankIsAsIfItWereNotSet) {
 TEST(HcclConfig, NumbersWithinTheirRanges) {
   EXPECT_EQ(config_of("HCCL_BUFFSIZE", "1").buffer_bytes, 1048576U);
   EXPECT_EQ(config_of("HCCL_BUFFSIZE", "4294967295").buffer_bytes, 4294967295U * Bytes{1048576});
-  EXPECT_EQ(config_of("HCCL_CONNECT_TIMEOUT", "120").connect_timeout, 120);
-  EXPECT_EQ(config_of("HCCL_CONNECT_TIMEOUT", "7200").connect_timeout, 7200);
-  EXPECT_EQ(config_of("HCCL_RDMA_QPS_PER_CONNECTION", "32").rdma_qps, 32U);
-  EXPECT_EQ(config_of("HCCL_MULTI_QP_THRESHOLD", "1").multi_qp_threshold, 1024U);
-  EXPECT_EQ(config_of("HCCL_MULTI_QP_THRESHOLD", "8192").multi_qp_threshold, 8388608U);
+  EXPECT_NO_THROW(config_of("HCCL_CONNECT_TIMEOUT", "120"));
+  EXPECT_NO_THROW(config_of("HCCL_CONNECT_TIMEOUT", "7200"));
+  EXPECT_NO_THROW(config_of("HCCL_RDMA_QPS_PER_CONNECTION", "32"));
+  EXPECT_NO_THROW(config_of("HCCL_MULTI_QP_THRESHOLD", "1"));
+  EXPECT_NO_THROW(config_of("HCCL_MULTI_QP_THRESHOLD", "8192"));
 }
 
 TEST(HcclConfig, WordsInAnyCaseWhereHcclTakesThem) {
@@ -102,14 +98,15 @@ TEST(HcclConfig, WordsInAnyCaseWhereHcclTakesThem) {
 }
 
 TEST(HcclConfig, LinksInsideAServer) {
-  const auto link = [](const Variables& variables) { return read(variables).config.intra_link; };
   const std::string pcie = "HCCL_INTRA_PCIE_ENABLE";
   const std::string roce = "HCCL_INTRA_ROCE_ENABLE";
-  EXPECT_EQ(link({{pcie, "1"}}), IntraLink::pcie);
-  EXPECT_EQ(link({{roce, "1"}}), IntraLink::roce);
-  EXPECT_EQ(link({{pcie, "1"}, {roce, "0"}}), IntraLink::pcie);
-  EXPECT_EQ(link({{pcie, "0"}, {roce, "1"}}), IntraLink::roce);
-  EXPECT_EQ(link({{pcie, "0"}, {roce, "0"}}), IntraLink::pcie);
+  for (const Variables& variables : std::vector<Variables>{{{pcie, "1"}},
+                                                           {{roce, "1"}},
+                                                           {{pcie, "1"}, {roce, "0"}},
+                                                           {{pcie, "0"}, {roce, "1"}},
+                                                           {{pcie, "0"}, {roce, "0"}}}) {
+    EXPECT_NO_THROW(read(variables));
+  }
 }
 
 TEST(HcclConfig, ExecTimeoutByGenerationAndMode) {

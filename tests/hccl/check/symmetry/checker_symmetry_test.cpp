@@ -9,12 +9,12 @@
 
 #include "hccl/check/check.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
-#include "hccl/collective/algorithm/halving_doubling.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/hierarchical.hpp"
-#include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/collective/staging.hpp"
 #include "hccl/schedule/difference.hpp"
+#include "tests/support/built.hpp"
 #include "tests/support/check_text.hpp"
 #include "tests/support/collective_algorithms.hpp"
 #include "tests/support/mutation.hpp"
@@ -23,6 +23,7 @@
 namespace hcclsim::hccl {
 namespace {
 
+using test::built;
 using test::text_of;
 
 constexpr CheckOptions by_rotation{.rotation_from = 2};
@@ -237,7 +238,7 @@ TEST(CheckerSymmetry, ALargeRingWrittenOtherwiseIsTheSame) {
   EXPECT_EQ(same.compared_ranks, 1U);
   // Another payload is turned in other steps.
   EXPECT_FALSE(rotate_alike(ring, ring_allreduce({16384, 16384 * 32}, true)));
-  EXPECT_FALSE(rotate_alike(ring, halving_doubling_allreduce({16384, 16384 * 64}, true)));
+  EXPECT_FALSE(rotate_alike(ring, built<Algorithm::halving_doubling>({16384, 16384 * 64}, true)));
 }
 
 TEST(CheckerSymmetry, HierarchyOn16384Ranks) {

@@ -25,9 +25,9 @@ struct Build {
   Collective collective;
   Schedule (*build)(const Operation&, const UnevenGroups&);
 };
-constexpr Build allreduce{Collective::allreduce, ahc_allreduce};
-constexpr Build reduce_scatter{Collective::reduce_scatter, ahc_reduce_scatter};
-constexpr Build allgather{Collective::allgather, ahc_all_gather};
+constexpr Build allreduce{Collective::allreduce, ahc};
+constexpr Build reduce_scatter{Collective::reduce_scatter, ahc};
+constexpr Build allgather{Collective::allgather, ahc};
 
 // A step of test::two_level_platform.
 constexpr double inner = 2e-6 + 0.6e-6 + 0.3e-6;
@@ -124,8 +124,8 @@ TEST(Ahc, BytesBetweenServersDoNotDependOnTheirSizes) {
     for (std::size_t s = 0; s < sizes.size(); ++s) server.insert(server.end(), sizes[s], static_cast<std::uint32_t>(s));
     const std::uint64_t elements = 32U * 24U * 6U;  // whole slices of 128 bytes, and whole parts of them
     Findings none(1);
-    const TaskProgram program = unroll(
-        ahc_allreduce({.ranks = static_cast<Rank>(server.size()), .elements = elements}, {sizes, true, true}), none);
+    const TaskProgram program =
+        unroll(ahc({.ranks = static_cast<Rank>(server.size()), .elements = elements}, {sizes, true, true}), none);
     const Bytes expected = elements * 4 * 2 * (sizes.size() - 1) / sizes.size();
     for (const GroupBytes& bytes : crossing(program, server)) {
       EXPECT_EQ(bytes.out, expected);
@@ -135,7 +135,7 @@ TEST(Ahc, BytesBetweenServersDoNotDependOnTheirSizes) {
 }
 
 TEST(Ahc, RunsOfARankAreOnQueuesOfTheirOwn) {
-  const Schedule schedule = ahc_allreduce({.ranks = 5, .elements = 600}, {{3, 2}, true, true});
+  const Schedule schedule = ahc({.ranks = 5, .elements = 600}, {{3, 2}, true, true});
   ASSERT_EQ(schedule.stages.size(), 3U);
   std::vector<std::vector<Rank>> owners;
   std::vector<std::uint32_t> queues;
@@ -151,7 +151,7 @@ TEST(Ahc, RunsOfARankAreOnQueuesOfTheirOwn) {
 TEST(Ahc, ManyGroupsTakeFewNotifiesAndLittleMemory) {
   std::vector<Rank> sizes;
   for (int i = 0; i < 64; ++i) sizes.insert(sizes.end(), {64, 32});
-  const Schedule schedule = ahc_allreduce({.ranks = 6144, .elements = 1U << 20U}, {sizes, true, true});
+  const Schedule schedule = ahc({.ranks = 6144, .elements = 1U << 20U}, {sizes, true, true});
   EXPECT_EQ(schedule.queues, 2U);
   // Six steps in a group, seven between 128, each with two.
   EXPECT_EQ(schedule.notifies, 2U * 6 + 2U * (2U * 7 + 2U * 7) + 2U * 6);
@@ -172,18 +172,18 @@ std::string refusal(Schedule (*build)(const Operation&, const UnevenGroups&), Co
 }
 
 TEST(Ahc, TooManySlicesAreRefused) {
-  EXPECT_EQ(refusal(ahc_allreduce, Collective::allreduce, {97, 101, 103, 107}),
+  EXPECT_EQ(refusal(ahc, Collective::allreduce, {97, 101, 103, 107}),
             "ahc needs more than 16777216 slices for groups of 97, 101, 103, 107 NPUs; use ring");
 }
 
 TEST(Ahc, TooManyTransfersAreRefused) {
   std::vector<Rank> sizes(60, 2);
   sizes.front() = 1;
-  EXPECT_EQ(refusal(ahc_reduce_scatter, Collective::reduce_scatter, sizes), "");
+  EXPECT_EQ(refusal(ahc, Collective::reduce_scatter, sizes), "");
   sizes.resize(300, 2);
-  EXPECT_EQ(refusal(ahc_reduce_scatter, Collective::reduce_scatter, sizes),
+  EXPECT_EQ(refusal(ahc, Collective::reduce_scatter, sizes),
             "ahc: 179400 transfers between 300 groups of different sizes; up to 131072 are simulated; use ring");
-  EXPECT_EQ(refusal(ahc_allreduce, Collective::allreduce, sizes), "");
+  EXPECT_EQ(refusal(ahc, Collective::allreduce, sizes), "");
 }
 
 }  // namespace

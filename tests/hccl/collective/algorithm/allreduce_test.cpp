@@ -4,10 +4,11 @@
 #include <map>
 #include <random>
 
-#include "hccl/collective/algorithm/halving_doubling.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "tests/support/allreduce_algorithms.hpp"
+#include "tests/support/built.hpp"
 #include "tests/support/interpreter.hpp"
 
 /// Every allreduce schedule is executed on integers and must leave the reduction of all payloads everywhere, for any
@@ -70,7 +71,8 @@ TEST(AllReduce, FourRingsOf910aUseEveryLinkOnce) {
   const Operation spec{8, 1003};
   std::mt19937_64 random(1);
   const auto input = random_input(spec, random);
-  const test::Execution run = test::execute(multi_ring_allreduce(spec, four_rings_of_910a(), true), input, 3);
+  const test::Execution run = test::execute(
+      build_algorithm(Algorithm::multi_ring, spec, {.inline_reduce = true, .rings = four_rings_of_910a()}), input, 3);
   for (Rank rank = 0; rank < 8; ++rank) EXPECT_EQ(run.output[rank], reduction(spec, input)) << "rank " << rank;
 }
 
@@ -81,8 +83,8 @@ TEST(AllReduce, BytesPerRankAreTheFormulas) {
   const auto bytes = [&](const Schedule& schedule) { return test::execute(schedule, input, 1).bytes_written; };
   const std::vector<Bytes> optimal(8, 2 * 7 * n / 8);
   EXPECT_EQ(bytes(ring_allreduce(spec, true)), optimal);
-  EXPECT_EQ(bytes(mesh_two_shot_allreduce(spec, true)), optimal);
-  EXPECT_EQ(bytes(halving_doubling_allreduce(spec, true)), optimal);
+  EXPECT_EQ(bytes(test::built<Algorithm::mesh_two_shot>(spec, true)), optimal);
+  EXPECT_EQ(bytes(test::built<Algorithm::halving_doubling>(spec, true)), optimal);
   EXPECT_EQ(bytes(mesh_one_shot_allreduce(spec, true)), std::vector<Bytes>(8, 7 * n));
 }
 

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "hccl/collective/algorithm/halving_doubling.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/hierarchical.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
+#include "tests/support/built.hpp"
 #include "tests/support/interpreter.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
@@ -23,9 +24,10 @@ namespace {
 std::vector<Schedule> all_algorithms(Rank servers, Rank inside) {
   const Operation spec{servers * inside, 9973};
   std::vector<Schedule> all{ring_allreduce(spec, false), ring_allreduce(spec, true),
-                            mesh_one_shot_allreduce(spec, true), mesh_two_shot_allreduce(spec, false),
-                            halving_doubling_allreduce(spec, false)};
-  all.push_back(multi_ring_allreduce(spec, double_ring(spec.ranks), true));
+                            mesh_one_shot_allreduce(spec, true), test::built<Algorithm::mesh_two_shot>(spec, false),
+                            test::built<Algorithm::halving_doubling>(spec, false)};
+  all.push_back(
+      build_algorithm(Algorithm::multi_ring, spec, {.inline_reduce = true, .rings = double_ring(spec.ranks)}));
   for (const auto inner : {Algorithm::multi_ring, Algorithm::mesh}) {
     for (const auto outer : {Algorithm::ring, Algorithm::halving_doubling}) {
       all.push_back(

@@ -7,9 +7,9 @@
 
 #include "hccl/check/check.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
-#include "hccl/collective/algorithm/nb.hpp"
-#include "hccl/collective/algorithm/nhr.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/nhr_v1.hpp"
+#include "tests/support/built.hpp"
 #include "tests/support/check_text.hpp"
 
 /// Algorithms with logarithmically many steps, or with as many as the root of the ranks: steps and bytes are those that
@@ -18,6 +18,7 @@
 namespace hcclsim::hccl {
 namespace {
 
+using test::built;
 using test::text_of;
 
 struct Counted {
@@ -29,18 +30,16 @@ struct Counted {
 
 TEST(Logarithmic, StepsAndBytesAreThoseOfTheFormula) {
   const std::vector<Counted> all{
-      {"nhr reduce-scatter", [](const Operation& o) { return nhr_reduce_scatter(o, true); }, Collective::reduce_scatter,
-       1},
-      {"nhr allgather", nhr_all_gather, Collective::allgather, 1},
-      {"nhr allreduce", [](const Operation& o) { return nhr_allreduce(o, true); }, Collective::allreduce, 2},
-      {"nhr scatter", nhr_scatter, Collective::scatter, 1},
-      {"nhr broadcast", nhr_broadcast, Collective::broadcast, 2},
-      {"nb reduce-scatter", [](const Operation& o) { return nb_reduce_scatter(o, true); }, Collective::reduce_scatter,
-       1},
-      {"nb allgather", nb_all_gather, Collective::allgather, 1},
-      {"nb allreduce", [](const Operation& o) { return nb_allreduce(o, true); }, Collective::allreduce, 2},
-      {"nb scatter", nb_scatter, Collective::scatter, 1},
-      {"nb broadcast", nb_broadcast, Collective::broadcast, 2},
+      {"nhr reduce-scatter", built<Algorithm::nhr>, Collective::reduce_scatter, 1},
+      {"nhr allgather", built<Algorithm::nhr>, Collective::allgather, 1},
+      {"nhr allreduce", built<Algorithm::nhr>, Collective::allreduce, 2},
+      {"nhr scatter", built<Algorithm::nhr>, Collective::scatter, 1},
+      {"nhr broadcast", built<Algorithm::nhr>, Collective::broadcast, 2},
+      {"nb reduce-scatter", built<Algorithm::nb>, Collective::reduce_scatter, 1},
+      {"nb allgather", built<Algorithm::nb>, Collective::allgather, 1},
+      {"nb allreduce", built<Algorithm::nb>, Collective::allreduce, 2},
+      {"nb scatter", built<Algorithm::nb>, Collective::scatter, 1},
+      {"nb broadcast", built<Algorithm::nb>, Collective::broadcast, 2},
   };
   for (const Counted& counted : all) {
     for (const Rank ranks : {2U, 3U, 5U, 6U, 7U, 8U, 12U, 16U, 21U, 32U, 33U}) {
@@ -60,7 +59,8 @@ TEST(Logarithmic, StepsAndBytesAreThoseOfTheFormula) {
 }
 
 TEST(Logarithmic, ReducedByACoreOneRankStandsForAll) {
-  for (const Schedule& schedule : {nhr_allreduce({4096, 4096 * 64}, false), nb_allreduce({4096, 4096 * 64}, false)}) {
+  for (const Schedule& schedule :
+       {built<Algorithm::nhr>({4096, 4096 * 64}, false), built<Algorithm::nb>({4096, 4096 * 64}, false)}) {
     EXPECT_TRUE(Rotation::of(schedule)) << schedule.algorithm;
     const CheckReport report = check(schedule);
     EXPECT_TRUE(report.ok) << text_of(report);
@@ -102,14 +102,14 @@ TEST(RingGrid, StepsAndBytesOfARectangle) {
       return report.distances.value();
     };
     const Distances gather =
-        distances(nhr_v1_all_gather({.ranks = ranks, .elements = 96, .collective = Collective::allgather}));
+        distances(built<Algorithm::nhr_v1>({.ranks = ranks, .elements = 96, .collective = Collective::allgather}));
     EXPECT_EQ(gather.steps, steps) << ranks;
     EXPECT_EQ(gather.sent, (ranks - 1) * share) << ranks;
     const Distances scatter = distances(
-        nhr_v1_reduce_scatter({.ranks = ranks, .elements = 96, .collective = Collective::reduce_scatter}, true));
+        built<Algorithm::nhr_v1>({.ranks = ranks, .elements = 96, .collective = Collective::reduce_scatter}, true));
     EXPECT_EQ(scatter.steps, steps) << ranks;
     EXPECT_EQ(scatter.reduced, (ranks - 1) * share) << ranks;
-    const Distances both = distances(nhr_v1_allreduce({.ranks = ranks, .elements = ranks * 96}, true));
+    const Distances both = distances(built<Algorithm::nhr_v1>({.ranks = ranks, .elements = ranks * 96}, true));
     EXPECT_EQ(both.steps, 2 * steps) << ranks;
     EXPECT_EQ(both.sent, 2 * (ranks - 1) * share) << ranks;
     const Distances broadcast = distances(nhr_v1_broadcast(

@@ -158,8 +158,8 @@ TEST(SuperPods, OfAGeneratedPlatformAreLevelsAndGroups) {
   EXPECT_EQ(found.sizes, (Numbers{8, 4}));
   const Operation operation{.ranks = 12, .elements = 12 * 128};
   // The bus reduces on the way, RoCE does not.
-  EXPECT_TRUE(makes("level1:AHC", ahc_allreduce(operation, {{8, 4}, true, false})));
-  EXPECT_FALSE(makes("level1:AHC", ahc_allreduce(operation, {{4, 4, 4}, true, false})));
+  EXPECT_TRUE(makes("level1:AHC", ahc(operation, {{8, 4}, true, false})));
+  EXPECT_FALSE(makes("level1:AHC", ahc(operation, {{4, 4, 4}, true, false})));
   // Super-pods of different sizes are groups of one server: three of them between super-pods.
   const HierarchyLevel inside{.size = 4, .algorithm = Algorithm::multi_ring, .rings = double_ring(4)};
   for (const auto& [algo, outer] : {std::pair("level2:NHR", Algorithm::nhr), std::pair("level2:NB", Algorithm::nb)}) {

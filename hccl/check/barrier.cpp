@@ -1,5 +1,3 @@
-#include "hccl/check/program/barrier.hpp"
-
 #include <fmt/format.h>
 
 #include <bit>
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "hccl/check/meaning.hpp"
 #include "hccl/check/program/task_run.hpp"
 
 namespace hcclsim::hccl {

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "hccl/check/findings.hpp"
+#include "hccl/check/program/interval_map.hpp"
+
+/// Who touched which bytes, for level L3.
+namespace hcclsim::hccl {
+
+/// The accesses to the memory of the unrolled ranks, in the order of a run. An Event is a task, or the start of the
+/// rank that owns the memory; a default one is nothing:
+///
+///     bool exists() const;
+///     bool same_queue(const Event& other) const;
+///
+/// What derives from it decides, and takes what is not in order (`second` is nothing: the end of the rank that owns the
+/// bytes):
+///
+///     // Both happen now: what an event is before, and the end of the rank that has left last.
+///     bool ordered(const Event& first, const Event& second) const;
+///     bool before_end(const Event& event) const;
+///     void suspect(const Event& first, const Event& second, const RankBytes& bytes);
+template <typename Search, typename Event>
+class AccessHistory {
+ protected:
+  /// `start_of(rank)`: the event at which the rank's buffers have been filled.
+  template <typename StartOf>
+  AccessHistory(const std::vector<std::vector<Bytes>>& borders, const StartOf& start_of)
+      : ended_(borders.size() / buffer_kinds, false) {
+    memories_.reserve(borders.size());
+    for (std::size_t memory = 0; memory < borders.size(); ++memory) {
+      memories_.emplace_back(borders[memory], History{start_of(static_cast<Rank>(memory / buffer_kinds)), {}, {}});
+    }
+  }
+
+  void access(const Event& event, Rank owner, const ByteRange& range, bool changes) {
+    IntervalMap<History>& memory = memories_[memory_of(owner, range.buffer)];
+    const Bytes end = range.offset + range.length;
+    for (std::size_t i = memory.cut(range.offset); i < memory.count() && memory.begin(i) < end; ++i) {
+      History& history = memory.state(i);
+      const RankBytes bytes{owner, {range.buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
+      if (ended_[owner]) search().suspect(event, {}, bytes);
+      check_order(history.written, event, bytes);
+      if (changes) {
+        if (history.read.exists()) check_order(history.read, event, bytes);
+        for (const Event& read : history.more_reads) check_order(read, event, bytes);
+        history = {event, {}, {}};
+      } else {
+        add_read(history, event);
+      }
+    }
+  }
+
+  /// A rank has done everything; all accesses to its memory happen before its end.
+  void end(Rank rank) {
+    ended_[rank] = true;
+    for (std::uint32_t buffer = 0; buffer < buffer_kinds; ++buffer) check_end(rank, static_cast<Buffer>(buffer));
+  }
+
+ private:
+  /// Who touched an interval: the last change and all reads since.
+  struct History {
+    Event written;
+    Event read;
+    std::vector<Event> more_reads;
+  };
+
+  Search& search() { return static_cast<Search&>(*this); }
+
+  static void add_read(History& history, const Event& event) {
+    if (!history.read.exists() || history.read.same_queue(event)) {
+      history.read = event;
+      return;
+    }
+    for (Event& read : history.more_reads) {
+      if (!read.same_queue(event)) continue;
+      read = event;
+      return;
+    }
+    history.more_reads.push_back(event);
+  }
+
+  void check_order(const Event& first, const Event& second, const RankBytes& bytes) {
+    if (!search().ordered(first, second)) search().suspect(first, second, bytes);
+  }
+
+  void check_end(Rank rank, Buffer buffer) {
+    const IntervalMap<History>& memory = memories_[memory_of(rank, buffer)];
+    for (std::size_t i = 0; i < memory.count(); ++i) {
+      const History& history = memory.state(i);
+      const auto check = [&](const Event& event) {
+        if (!event.exists() || search().before_end(event)) return;
+        search().suspect(event, {}, {rank, {buffer, memory.begin(i), memory.end(i) - memory.begin(i)}});
+      };
+      check(history.written);
+      check(history.read);
+      for (const Event& read : history.more_reads) check(read);
+    }
+  }
+
+  std::vector<IntervalMap<History>> memories_;  // by memory_of
+  std::vector<char> ended_;                     // by rank
+};
+
+/// The finding that nothing orders two tasks: without a first one the start, without a second one the end of the rank
+/// that owns the bytes. `both_reduce` into them, and read no other bytes.
+[[nodiscard]] Finding race_finding(const TaskProgram& program, const std::optional<TaskId>& first,
+                                   const std::optional<TaskId>& second, const RankBytes& bytes, bool both_reduce);
+/// The finding that a post may come before a wait has taken the post before it.
+[[nodiscard]] Finding overwritten_finding(const TaskProgram& program, const TaskId& wait, const TaskId& post,
+                                          Rank owner);
+
+}  // namespace hcclsim::hccl
