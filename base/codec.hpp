@@ -51,8 +51,7 @@ template <typename Struct>
 constexpr auto members_of(Struct& s) {
   constexpr std::size_t count = member_count<std::remove_const_t<Struct>>();
   // clang-format off
-  if constexpr (requires { Struct::members(s); }) { return Struct::members(s); }
-  else if constexpr (count == 0) { return std::tie(); }
+  if constexpr (count == 0) { return std::tie(); }
   else if constexpr (count == 1) { auto& [a] = s; return std::tie(a); }
   else if constexpr (count == 2) { auto& [a, b] = s; return std::tie(a, b); }
   else if constexpr (count == 3) { auto& [a, b, c] = s; return std::tie(a, b, c); }

@@ -4,7 +4,7 @@
 
 /// Random numbers by counter ("ctrgen v1"): every number is a function of (seed, stream, index), so it can be computed
 /// when it is needed, in any order and on any thread. Different uses have different streams: from 0 on for weights,
-/// from 1000000 on for synthetic data (models/data/synthetic.hpp); every further use begins at its own multiple of
+/// from 1000000 on for synthetic data (models/data/synthetic.cpp); every further use begins at its own multiple of
 /// 2^48.
 namespace hcclsim {
 

@@ -124,11 +124,6 @@ void Json::push_back(Json value) {
   list().push_back(std::move(value));
 }
 
-void Json::erase_at(std::size_t index) {
-  static_cast<void>(at(index));
-  list().erase(list().begin() + static_cast<std::ptrdiff_t>(index));
-}
-
 const Json::Object& Json::items() const {
   if (is_null()) return no_members;
   if (!is_object()) internal_error("JSON: {} is no object", dump());
@@ -165,11 +160,6 @@ Json& Json::append(std::string key, Json value) {
 Json Json::value(std::string_view key, const Json& otherwise) const {
   const Json* const value = find(key);
   return value == nullptr ? otherwise : *value;
-}
-
-void Json::erase(std::string_view key) {
-  static_cast<void>(items());
-  std::erase_if(std::get<Object>(value_), [&](const Member& member) { return member.key == key; });
 }
 
 void Json::update(const Json& other) {

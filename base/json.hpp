@@ -113,10 +113,6 @@ class Json {
       return elements;
     }
   }
-  template <typename Type>
-  void get_to(Type& value) const {
-    value = get<Type>();
-  }
   /// The text of a string, without a copy.
   [[nodiscard]] const std::string& text() const;
 
@@ -135,7 +131,6 @@ class Json {
   [[nodiscard]] Json& operator[](std::size_t index) { return const_cast<Json&>(at(index)); }  // NOLINT: of this one
   /// Null becomes a list.
   void push_back(Json value);
-  void erase_at(std::size_t index);
 
   /// The members of an object; null has none.
   [[nodiscard]] const Object& items() const;
@@ -157,7 +152,6 @@ class Json {
   }
   /// The value of a key, or `otherwise` if there is no such key.
   [[nodiscard]] Json value(std::string_view key, const Json& otherwise) const;
-  void erase(std::string_view key);
   /// Takes over the members of another object, in place of members with the same key.
   void update(const Json& other);
   /// Orders the members of this object, and of all that it holds, by key.

@@ -38,6 +38,13 @@ template <typename Number>
   return number;
 }
 
+/// The same for a whole number of at least 1.
+template <typename Count>
+[[nodiscard]] std::optional<Count> parse_count(std::string_view text) {
+  const std::optional<Count> count = parse_number<Count>(text);
+  return count == Count{0} ? std::nullopt : count;
+}
+
 /// `text` as one word for a shell, quoted where it must be.
 [[nodiscard]] std::string shell_word(std::string_view text);
 

@@ -1,8 +1,11 @@
 #include "base/units.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <ranges>
 #include <span>
 
 #include "base/error.hpp"
@@ -45,13 +48,9 @@ double parse_in_units(std::string_view what, std::string_view text, std::span<co
       if (unit.suffix == quantity->unit) return quantity->number * unit.factor;
     }
   }
-  std::string accepted;
-  for (const Unit& unit : units) {
-    if (unit.suffix.empty()) continue;
-    accepted += accepted.empty() ? "" : ", ";
-    accepted += unit.suffix;
-  }
-  bad_input("unit", "'{}' is not a {}: a number followed by one of {}", text, what, accepted);
+  const auto named = units.subspan(units.front().suffix.empty() ? 1 : 0);  // a number alone
+  bad_input("unit", "'{}' is not a {}: a number followed by one of {}", text, what,
+            fmt::join(std::views::transform(named, &Unit::suffix), ", "));
 }
 
 constexpr std::array<Unit, 18> bandwidth_units{{
@@ -101,13 +100,11 @@ std::string_view name_of(DataType type) { return data_types[static_cast<std::siz
 std::string_view name_of(ReduceOp op) { return reduce_ops[static_cast<std::size_t>(op)]; }
 
 DataType parse_data_type(std::string_view name) {
-  std::string accepted;
   for (const DataTypeRow& row : data_types) {
     if (row.name == name) return row.type;
-    accepted += accepted.empty() ? "" : ", ";
-    accepted += row.name;
   }
-  bad_input("dtype", "unknown data type '{}'; accepted: {}", name, accepted);
+  bad_input("dtype", "unknown data type '{}'; accepted: {}", name,
+            fmt::join(std::views::transform(data_types, &DataTypeRow::name), ", "));
 }
 
 ReduceOp parse_reduce_op(std::string_view name) {

@@ -39,8 +39,6 @@ Seconds vector_time(const models::Kernel& kernel, const Soc& soc) {
 
 }  // namespace
 
-Seconds KernelTime::total() const { return launch + std::max({cube, vector, hbm}); }
-
 KernelTime kernel_parts(const models::Kernel& kernel, const Soc& soc) {
   return {.launch = soc.t0,
           .cube = kernel.cube.m > 0 ? cube_time(kernel, soc) : 0,

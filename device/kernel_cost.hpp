@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "base/units.hpp"
 #include "device/soc.hpp"
 #include "models/lowering/kernel.hpp"
@@ -22,7 +24,7 @@ struct KernelTime {
   Seconds cube = 0;
   Seconds vector = 0;
   Seconds hbm = 0;
-  [[nodiscard]] Seconds total() const;
+  [[nodiscard]] Seconds total() const { return launch + std::max({cube, vector, hbm}); }
 };
 
 /// Throws Error(bad_input, "dtype") if the SoC's cube cannot compute in the kernel's type.

@@ -1,36 +1,15 @@
 #include "device/soc.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <ranges>
 
 #include "base/error.hpp"
 #include "sim/platform/catalog.hpp"
 
 namespace hcclsim::device {
 namespace {
-
-// Cores, clock, L2 and memory size: the vendor's platform_config/*.ini of CANN 8.1, which also give the cube of
-// 16×16×16 multiply-adds per cycle for all of them.
-
-constexpr Bytes mebibyte = Bytes{1} << 20;
-constexpr Bytes gibibyte = Bytes{1} << 30;
-constexpr double tebi = 0x1p40;
-
-struct SocRow {
-  std::string_view name;
-  Generation generation;
-  std::uint32_t cube_cores;
-  std::uint32_t vector_cores;
-  double clock_ghz;
-  double fp32_rate;
-  Bytes hbm_bytes;
-  BytesPerSecond hbm_bandwidth;
-  Bytes l2_bytes;
-};
-
-// 910A generation: the platform files give 32 bytes per cycle and core at the memory side; 32 cores at 1.0 GHz make
-// 1.024 TB/s. (1.2 TB/s is often quoted, but not by the vendor.)
-constexpr BytesPerSecond a1_bandwidth(double cores, double clock_ghz) { return 32 * cores * clock_ghz * giga; }
 
 // The cube of the 910A generation has no fp32. The graph engine then casts the inputs of convolutions and matrix
 // products to fp16 (its precision mode allow_fp32_to_fp16), so the cube runs at the fp16 rate while memory carries
@@ -43,35 +22,25 @@ constexpr double b2_fp32 = 99.5 / 353.9;
 constexpr double b3_fp32 = 83.0 / 294.9;
 constexpr double b4_fp32 = 75.0 / 245.8;
 
-// A2: 1.6 TiB/s, the bin of 32 GiB 0.8 TiB/s (the same tool). A3: 3.2 TB/s per package of two dies (the paper on
-// CloudMatrix384, arXiv 2506.12708); its bin of 32 GiB has no published figure and takes that of the A2 bin.
-constexpr BytesPerSecond a2_bandwidth = 1.6 * tebi;
-constexpr BytesPerSecond bin32_bandwidth = 0.8 * tebi;
-constexpr BytesPerSecond a3_bandwidth = 1.6e12;
+double fp32_rate(const sim::SocEntry& entry, Generation generation) {
+  constexpr std::uint32_t b2_cores = 24;
+  constexpr double b4_clock_ghz = 1.5;
+  if (generation == Generation::a1) return a1_fp32;
+  if (entry.cube_cores == b2_cores) return b2_fp32;
+  return entry.clock_ghz == b4_clock_ghz ? b4_fp32 : b3_fp32;
+}
 
-using enum Generation;
-// Memory of the 910A generation: 32 GB of HBM2 (MLPerf v1.0 system descriptions of Ascend 910 and 910 ProA); for
-// PremiumA and the 30-core bins no figure is published and the same is assumed. "old-910B" is the bin of 30 cores that
-// was sold as Ascend910B before the A2 generation took the name.
-constexpr std::array<SocRow, 17> soc_table{{
-    {"Ascend910A", a1, 32, 32, 1.00, a1_fp32, 32 * gibibyte, a1_bandwidth(32, 1.00), 32 * mebibyte},
-    {"Ascend910ProA", a1, 32, 32, 1.10, a1_fp32, 32 * gibibyte, a1_bandwidth(32, 1.10), 32 * mebibyte},
-    {"Ascend910PremiumA", a1, 32, 32, 1.22, a1_fp32, 32 * gibibyte, a1_bandwidth(32, 1.22), 32 * mebibyte},
-    {"old-910B", a1, 30, 30, 0.90, a1_fp32, 32 * gibibyte, a1_bandwidth(30, 0.90), 32 * mebibyte},
-    {"Ascend910ProB", a1, 30, 30, 1.15, a1_fp32, 32 * gibibyte, a1_bandwidth(30, 1.15), 32 * mebibyte},
-    {"Ascend910B1", a2, 24, 48, 1.85, b2_fp32, 64 * gibibyte, a2_bandwidth, 192 * mebibyte},
-    {"Ascend910B2", a2, 24, 48, 1.80, b2_fp32, 64 * gibibyte, a2_bandwidth, 192 * mebibyte},
-    {"Ascend910B2C", a2, 24, 48, 1.80, b2_fp32, 64 * gibibyte, a2_bandwidth, 192 * mebibyte},
-    {"Ascend910B3", a2, 20, 40, 1.80, b3_fp32, 64 * gibibyte, a2_bandwidth, 192 * mebibyte},
-    {"Ascend910B4", a2, 20, 40, 1.50, b4_fp32, 32 * gibibyte, bin32_bandwidth, 96 * mebibyte},
-    {"Ascend910B4-1", a2, 20, 40, 1.50, b4_fp32, 32 * gibibyte, bin32_bandwidth, 168 * mebibyte},
-    {"Ascend910_9391", a3, 24, 48, 1.85, b2_fp32, 64 * gibibyte, a3_bandwidth, 192 * mebibyte},
-    {"Ascend910_9392", a3, 24, 48, 1.85, b2_fp32, 64 * gibibyte, a3_bandwidth, 192 * mebibyte},
-    {"Ascend910_9381", a3, 24, 48, 1.80, b2_fp32, 64 * gibibyte, a3_bandwidth, 192 * mebibyte},
-    {"Ascend910_9382", a3, 24, 48, 1.80, b2_fp32, 64 * gibibyte, a3_bandwidth, 192 * mebibyte},
-    {"Ascend910_9372", a3, 20, 40, 1.80, b3_fp32, 64 * gibibyte, a3_bandwidth, 192 * mebibyte},
-    {"Ascend910_9362", a3, 20, 40, 1.50, b4_fp32, 32 * gibibyte, bin32_bandwidth, 168 * mebibyte},
-}};
+Generation generation_of(const sim::SocEntry& entry) {
+  switch (entry.server->topology) {
+    case sim::ServerTopology::hccs_groups:
+      return Generation::a1;
+    case sim::ServerTopology::hccs_mesh:
+      return Generation::a2;
+    case sim::ServerTopology::ub_plane:
+      return Generation::a3;
+  }
+  internal_error("{} has no generation", entry.name);
+}
 
 constexpr std::uint16_t bit(DataType type) { return static_cast<std::uint16_t>(1U << static_cast<unsigned>(type)); }
 constexpr std::uint8_t bit(ReduceOp op) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(op)); }
@@ -87,9 +56,6 @@ struct GenerationRow {
   double bf16_rate;
   double efficiency_matmul;
   std::string_view matmul_source;
-  std::uint32_t streams;
-  std::uint32_t events;
-  std::uint32_t notifies;
   InlineReduce inline_reduce;
 };
 
@@ -103,37 +69,39 @@ constexpr double efficiency_matmul_910a = 0.3261;
 // Large square bf16 products on 910B (CANN 8.0): 328 TFLOPS measured, 353.9 TFLOPS peak.
 constexpr double efficiency_matmul_910b = 328.0 / 353.9;
 
-// Streams, events and notifies: the runtime's development guide. Inline reductions: HCCL's own conditions; the 910A
-// generation needs 128-byte alignment, for the later ones no condition is given.
+// Inline reductions: HCCL's own conditions; the 910A generation needs 128-byte alignment, for the later ones no
+// condition is given.
 constexpr std::uint16_t a2_types =
     bits({DataType::fp32, DataType::fp16, DataType::int8, DataType::int16, DataType::int32, DataType::bf16});
 constexpr std::uint8_t a2_ops = bit(ReduceOp::sum) | bit(ReduceOp::max) | bit(ReduceOp::min);
 constexpr std::array<GenerationRow, 3> generation_table{{
-    {0, efficiency_matmul_910a, "Ascend910A", 2048, 65535, 1024, {bit(DataType::fp32), bit(ReduceOp::sum), 128}},
-    {1, efficiency_matmul_910b, "Ascend910B2", 1984, 65536, 8192, {a2_types, a2_ops, 1}},
-    {1, efficiency_matmul_910b, "Ascend910B2", 1984, 65536, 8192, {a2_types, a2_ops, 1}},
+    {0, efficiency_matmul_910a, "Ascend910A", {bit(DataType::fp32), bit(ReduceOp::sum), 128}},
+    {1, efficiency_matmul_910b, "Ascend910B2", {a2_types, a2_ops, 1}},
+    {1, efficiency_matmul_910b, "Ascend910B2", {a2_types, a2_ops, 1}},
 }};
 
-Soc make_soc(const SocRow& row) {
-  const GenerationRow& generation = generation_table[static_cast<std::size_t>(row.generation)];
-  return {.name = std::string(row.name),
-          .generation = row.generation,
-          .cube_cores = row.cube_cores,
-          .vector_cores = row.vector_cores,
-          .clock_ghz = row.clock_ghz,
-          .cube = {.int8 = 2, .bf16 = generation.bf16_rate, .fp32 = row.fp32_rate},
-          .hbm_bytes = row.hbm_bytes,
-          .hbm_bandwidth = row.hbm_bandwidth,
-          .l2_bytes = row.l2_bytes,
+Soc make_soc(const sim::SocEntry& entry) {
+  const Generation generation = generation_of(entry);
+  const GenerationRow& row = generation_table[static_cast<std::size_t>(generation)];
+  const sim::RuntimeLimits limits = runtime_limits(entry);
+  return {.name = std::string(entry.name),
+          .generation = generation,
+          .cube_cores = entry.cube_cores,
+          .vector_cores = entry.vector_cores,
+          .clock_ghz = entry.clock_ghz,
+          .cube = {.int8 = 2, .bf16 = row.bf16_rate, .fp32 = fp32_rate(entry, generation)},
+          .hbm_bytes = entry.hbm_gib << 30U,
+          .hbm_bandwidth = parse_bandwidth(entry.hbm_bandwidth),
+          .l2_bytes = entry.l2_mib << 20U,
           .t0 = t0_910a,
           .efficiency_conv = efficiency_conv_910a,
-          .efficiency_matmul = generation.efficiency_matmul,
+          .efficiency_matmul = row.efficiency_matmul,
           .conv_source = "Ascend910A",
-          .matmul_source = std::string(generation.matmul_source),
-          .streams = generation.streams,
-          .events = generation.events,
-          .notifies = generation.notifies,
-          .inline_reduce = generation.inline_reduce};
+          .matmul_source = std::string(row.matmul_source),
+          .streams = limits.streams,
+          .events = limits.events,
+          .notifies = limits.notifies,
+          .inline_reduce = row.inline_reduce};
 }
 
 void add_once(std::vector<std::string>& notes, std::string note) {
@@ -142,11 +110,9 @@ void add_once(std::vector<std::string>& notes, std::string note) {
 
 Soc look_up(std::string_view name, std::vector<std::string>& notes) {
   if (std::string note = sim::ambiguous_soc(name); !note.empty()) add_once(notes, std::move(note));
-  const sim::SocEntry* const entry = sim::soc_of_property(name);
-  for (const SocRow& row : soc_table) {
-    if (entry != nullptr && row.name == entry->name) return make_soc(row);
-  }
-  bad_input("soc", "unknown SoC '{}'; known: {}", name, fmt::join(soc_names(), ", "));
+  if (const sim::SocEntry* const entry = sim::soc_of_property(name); entry != nullptr) return make_soc(*entry);
+  bad_input("soc", "unknown SoC '{}'; known: {}", name,
+            fmt::join(std::views::transform(sim::soc_entries(), &sim::SocEntry::name), ", "));
 }
 
 void note_calibration(const Soc& soc, std::vector<std::string>& notes) {
@@ -161,13 +127,6 @@ void note_calibration(const Soc& soc, std::vector<std::string>& notes) {
 }
 
 }  // namespace
-
-std::vector<std::string> soc_names() {
-  std::vector<std::string> names;
-  names.reserve(soc_table.size());
-  for (const SocRow& row : soc_table) names.emplace_back(row.name);
-  return names;
-}
 
 Soc find_soc(std::string_view name, std::vector<std::string>& notes) {
   Soc soc = look_up(name, notes);

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +9,10 @@
 #include "device/property.hpp"
 #include "sim/cluster.hpp"
 
-/// What the cost model knows of a chip. Every figure comes from a table of SoCs (soc.cpp gives the source of each); a
-/// property of the host or of the outermost zone in the platform file replaces it. Notes that the caller prints say
-/// what was taken from the table, and what was calibrated on another chip than the one asked for.
+/// What the cost model knows of a chip. Every figure comes from the catalogue of SoCs (sim/platform/catalog.cpp) or
+/// from what their generation has (soc.cpp), which give the source of each; a property of the host or of the outermost
+/// zone in the platform file replaces it. Notes that the caller prints say what was taken from the table, and what was
+/// calibrated on another chip than the one asked for.
 namespace hcclsim::device {
 
 /// Reductions that the SDMA engine does on the way to the destination, at no extra cost.
@@ -59,9 +58,6 @@ struct Soc {
 /// what the user should know about the choice: "Ascend910B" names two different chips, and efficiencies may have been
 /// calibrated on another SoC. Throws Error(bad_input, "soc") that lists the known names.
 [[nodiscard]] Soc find_soc(std::string_view name, std::vector<std::string>& notes);
-
-/// Names of all SoCs of the table.
-[[nodiscard]] std::vector<std::string> soc_names();
 
 /// The SoC of an NPU: the table's entry for its property `npu`, with figures replaced by these properties of the host:
 /// cube_cores, vector_cores, streams, events, notifies (positive integers), clock_ghz, t0_us, efficiency_conv,

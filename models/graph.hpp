@@ -140,13 +140,11 @@ struct Graph {
   /// Whether back-propagation goes through each operator: it or one before it has parameters, or receives a tensor
   /// whose gradient its sender wants.
   [[nodiscard]] std::vector<bool> needs_gradient() const;
-  /// Whether the last operator is the loss; not so in a stage of a pipeline before the last.
   /// The values are numbered through, operator by operator: the number of the first output of each operator, and last
   /// the number of all values.
   [[nodiscard]] std::vector<std::uint32_t> first_values() const;
   /// Number of operators that read each value.
   [[nodiscard]] std::vector<std::uint32_t> consumer_counts() const;
-  [[nodiscard]] bool has_loss() const { return operators.back().kind == OperatorKind::loss; }
 };
 
 /// Weights behind one output element of a convolution or linear operator: input channels per group · window.

@@ -130,14 +130,6 @@ OperatorId GraphBuilder::batch_norm(std::string name, Value from, double initial
   return id;
 }
 
-OperatorId GraphBuilder::relu(std::string name, Value from) {
-  return append(std::move(name), OperatorKind::relu, {from}, shape(from));
-}
-
-OperatorId GraphBuilder::relu6(std::string name, Value from) {
-  return append(std::move(name), OperatorKind::relu6, {from}, shape(from));
-}
-
 OperatorId GraphBuilder::max_pool(std::string name, Value from, const Window& window) {
   const Shape output = slide(name, from, window, shape(from).channels());
   const OperatorId id = append(std::move(name), OperatorKind::max_pool, {from}, output);
@@ -184,10 +176,6 @@ OperatorId GraphBuilder::dropout(std::string name, Value from, float rate) {
   const OperatorId id = append(std::move(name), OperatorKind::dropout, {from}, shape(from));
   graph_.operators[id].drop_rate = rate;
   return id;
-}
-
-OperatorId GraphBuilder::gelu(std::string name, Value from) {
-  return append(std::move(name), OperatorKind::gelu, {from}, shape(from));
 }
 
 OperatorId GraphBuilder::layer_norm(std::string name, Value from) {
@@ -285,53 +273,39 @@ OperatorId GraphBuilder::concat(std::string name, const std::vector<Value>& part
 }
 
 OperatorId GraphBuilder::append_collective(std::string name, OperatorKind kind, Value from, const Group& group,
-                                           Shape output) {
+                                           Shape output, std::uint32_t axis) {
   if (group.ranks == 0 || group.root >= group.ranks) {
     bad_input("model", "{}: no root {} in a group of {} ranks", name, group.root, group.ranks);
   }
   const OperatorId id = append(std::move(name), kind, {from}, std::move(output));
   graph_.operators[id].group = group;
+  graph_.operators[id].axis = axis;
   return id;
 }
 
 OperatorId GraphBuilder::slice(std::string name, Value from, const Group& group, std::uint32_t axis) {
   const Shape part = cut(name, shape(from), axis, group.ranks);
-  const OperatorId id = append_collective(std::move(name), OperatorKind::slice, from, group, part);
-  graph_.operators[id].axis = axis;
-  return id;
-}
-
-OperatorId GraphBuilder::all_reduce(std::string name, Value from, const Group& group) {
-  return append_collective(std::move(name), OperatorKind::all_reduce, from, group, shape(from));
+  return append_collective(std::move(name), OperatorKind::slice, from, group, part, axis);
 }
 
 OperatorId GraphBuilder::all_gather(std::string name, Value from, const Group& group, std::uint32_t axis) {
   Shape whole = cut(name, shape(from), axis, 1);
   whole.resize(axis, whole.size(axis) * group.ranks);
-  const OperatorId id = append_collective(std::move(name), OperatorKind::all_gather, from, group, whole);
-  graph_.operators[id].axis = axis;
-  return id;
+  return append_collective(std::move(name), OperatorKind::all_gather, from, group, whole, axis);
 }
 
 OperatorId GraphBuilder::reduce_scatter(std::string name, Value from, const Group& group, std::uint32_t axis) {
   const Shape part = cut(name, shape(from), axis, group.ranks);
-  const OperatorId id = append_collective(std::move(name), OperatorKind::reduce_scatter, from, group, part);
-  graph_.operators[id].axis = axis;
-  return id;
+  return append_collective(std::move(name), OperatorKind::reduce_scatter, from, group, part, axis);
 }
 
 OperatorId GraphBuilder::all_to_all(std::string name, Value from, const Group& group, std::uint32_t cut_axis,
                                     std::uint32_t joined_axis) {
   Shape output = cut(name, cut(name, shape(from), cut_axis, group.ranks), joined_axis, 1);
   output.resize(joined_axis, output.size(joined_axis) * group.ranks);
-  const OperatorId id = append_collective(std::move(name), OperatorKind::all_to_all, from, group, output);
-  graph_.operators[id].axis = cut_axis;
+  const OperatorId id = append_collective(std::move(name), OperatorKind::all_to_all, from, group, output, cut_axis);
   graph_.operators[id].joined_axis = joined_axis;
   return id;
-}
-
-OperatorId GraphBuilder::broadcast(std::string name, Value from, const Group& group) {
-  return append_collective(std::move(name), OperatorKind::broadcast, from, group, shape(from));
 }
 
 void GraphBuilder::send(std::string name, Value from, const Peer& to) {

@@ -40,8 +40,12 @@ class GraphBuilder {
   OperatorId convolution(std::string name, Value from, const ConvolutionOptions& options);
   /// The scales start at `initial_scale` times their usual values.
   OperatorId batch_norm(std::string name, Value from, double initial_scale = 1);
-  OperatorId relu(std::string name, Value from);
-  OperatorId relu6(std::string name, Value from);
+  OperatorId relu(std::string name, Value from) {
+    return append(std::move(name), OperatorKind::relu, {from}, shape(from));
+  }
+  OperatorId relu6(std::string name, Value from) {
+    return append(std::move(name), OperatorKind::relu6, {from}, shape(from));
+  }
   OperatorId max_pool(std::string name, Value from, const Window& window);
   /// Average pooling of any image to `size` x `size` pixels.
   OperatorId average_pool(std::string name, Value from, std::uint32_t size);
@@ -51,7 +55,9 @@ class GraphBuilder {
   OperatorId linear(std::string name, Value from, std::uint32_t features, bool bias);
   /// Sets the fraction `rate` of the elements to zero, 0 ≤ rate < 1, and scales the others by 1 / (1 − rate).
   OperatorId dropout(std::string name, Value from, float rate = 0.5F);
-  OperatorId gelu(std::string name, Value from);
+  OperatorId gelu(std::string name, Value from) {
+    return append(std::move(name), OperatorKind::gelu, {from}, shape(from));
+  }
   /// `from` must be flat.
   OperatorId layer_norm(std::string name, Value from);
   /// One row of `features` per token of the input: a matrix of sequences × length rows.
@@ -68,12 +74,16 @@ class GraphBuilder {
   OperatorId slice(std::string name, Value from, const Group& group, std::uint32_t axis);
 
   // Communication, within a group or with one peer. What is cut must be a multiple of the group's ranks.
-  OperatorId all_reduce(std::string name, Value from, const Group& group);
+  OperatorId all_reduce(std::string name, Value from, const Group& group) {
+    return append_collective(std::move(name), OperatorKind::all_reduce, from, group, shape(from));
+  }
   OperatorId all_gather(std::string name, Value from, const Group& group, std::uint32_t axis);
   OperatorId reduce_scatter(std::string name, Value from, const Group& group, std::uint32_t axis);
   OperatorId all_to_all(std::string name, Value from, const Group& group, std::uint32_t cut_axis,
                         std::uint32_t joined_axis);
-  OperatorId broadcast(std::string name, Value from, const Group& group);
+  OperatorId broadcast(std::string name, Value from, const Group& group) {
+    return append_collective(std::move(name), OperatorKind::broadcast, from, group, shape(from));
+  }
   void send(std::string name, Value from, const Peer& to);
   OperatorId receive(std::string name, const Tensor& what, const Peer& from);
 
@@ -87,7 +97,8 @@ class GraphBuilder {
   [[nodiscard]] std::uint32_t sequence_of(std::string_view name, Value from) const;
   /// `output` by value: it may be the shape of an operator that moves when one is appended.
   OperatorId append(std::string name, OperatorKind kind, std::vector<Value> inputs, Shape output);
-  OperatorId append_collective(std::string name, OperatorKind kind, Value from, const Group& group, Shape output);
+  OperatorId append_collective(std::string name, OperatorKind kind, Value from, const Group& group, Shape output,
+                               std::uint32_t axis = 0);
   /// The shape of `from` with an axis cut into equal parts.
   [[nodiscard]] Shape cut(std::string_view name, const Shape& whole, std::uint32_t axis, std::uint32_t parts) const;
   void add_parameter(OperatorId owner, std::string_view suffix, std::vector<std::uint32_t> shape);

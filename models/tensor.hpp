@@ -1,7 +1,11 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -22,7 +26,9 @@ class Shape {
   /// 1 for an axis that the tensor does not have.
   [[nodiscard]] std::uint32_t size(std::size_t axis) const { return axis < sizes_.size() ? sizes_[axis] : 1; }
   void resize(std::size_t axis, std::uint32_t size) { sizes_.at(axis) = size; }
-  [[nodiscard]] std::uint64_t elements() const;
+  [[nodiscard]] std::uint64_t elements() const {
+    return std::accumulate(sizes_.begin(), sizes_.end(), std::uint64_t{1}, std::multiplies<>());
+  }
 
   // The axes of images and of features.
   [[nodiscard]] std::uint32_t batch() const { return size(0); }
@@ -39,7 +45,15 @@ class Shape {
 };
 
 /// "32x64x112x112"; where all axes behind the second have the size 1, they are left out: "32x1000".
-[[nodiscard]] std::string to_string(const Shape& shape);
+[[nodiscard]] inline std::string to_string(const Shape& shape) {
+  const std::size_t rank =
+      shape.rank() > 2 && shape.elements() == std::uint64_t{shape.batch()} * shape.channels() ? 2 : shape.rank();
+  std::string text;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    text += fmt::format("{}{}", axis == 0 ? "" : "x", shape.size(axis));
+  }
+  return text;
+}
 
 struct Tensor {
   Shape shape;

@@ -26,6 +26,10 @@ constexpr std::uint64_t port_bit = std::uint64_t{1} << 63U;
 
 std::uint64_t pair_key(Rank source, Rank destination) { return std::uint64_t{source} << 32 | destination; }
 
+constexpr const char* port_property = "roce";
+
+std::string port_host_of(const std::string& npu) { return npu + " RoCE"; }
+
 }  // namespace
 
 std::string_view name_of(LinkKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
@@ -64,17 +68,13 @@ void Cluster::renumber(std::span<const Rank> first) {
   for (Rank npu = 0; npu < size(); ++npu) {
     if (!named[npu]) order.push_back(npu);
   }
-  std::vector<Npu> npus;
-  std::vector<simgrid::s4u::Host*> hosts;
-  std::vector<simgrid::s4u::Host*> port_hosts;
-  for (const Rank npu : order) {
-    npus.push_back(std::move(npus_[npu]));
-    hosts.push_back(hosts_[npu]);
-    port_hosts.push_back(port_hosts_[npu]);
-  }
-  npus_ = std::move(npus);
-  hosts_ = std::move(hosts);
-  port_hosts_ = std::move(port_hosts);
+  const auto reorder = [&order](auto& items) {
+    auto before = std::exchange(items, {});
+    for (const Rank npu : order) items.push_back(std::move(before[npu]));
+  };
+  reorder(npus_);
+  reorder(hosts_);
+  reorder(port_hosts_);
 }
 
 std::optional<std::string> Cluster::property(std::string_view key) const {
@@ -209,6 +209,48 @@ void Cluster::declare_bypass(const Route& route) {
   for (const LinkId link : *way) links.emplace_back(simgrid_links_[link]);
   zone->add_bypass_route(from.get_netpoint(), to.get_netpoint(), nullptr, nullptr, links);
   declared_.insert(key, 1);
+}
+
+// RoCE between servers that the file connects in another way. SimGrid has one route between two hosts, and connects
+// directly only hosts of one zone. So every NPU with a RoCE port has a second host; all these hosts are in one zone,
+// and transfers over RoCE go between them.
+
+void Cluster::make_port_hosts() {
+  simgrid::s4u::NetZone* ports = nullptr;
+  for (const simgrid::s4u::Host* const host : engine().get_all_hosts()) {
+    if (host->get_property(port_property) == nullptr) continue;
+    if (ports == nullptr) {
+      ports = simgrid::s4u::create_empty_zone("RoCE ports");
+      ports->set_parent(engine().get_netzone_root());
+    }
+    ports->create_host(port_host_of(host->get_name()), 1);  // transfers alone use it: any speed will do
+  }
+}
+
+void Cluster::find_port_hosts() {
+  for (const Npu& npu : npus_) port_hosts_.push_back(engine().host_by_name_or_null(port_host_of(npu.name)));
+}
+
+void Cluster::use_roce_between_servers() {
+  if (!routes_.empty()) internal_error("{}: RoCE is chosen after routes were asked for", path_);
+  roce_between_servers_ = true;
+}
+
+std::vector<LinkId> Cluster::way_between_ports(Rank source, Rank destination) const {
+  const auto port = [&](Rank rank, const char* direction) {
+    const auto name = npus_[rank].properties.find(port_property);
+    if (port_hosts_[rank] == nullptr || name == npus_[rank].properties.end()) {
+      bad_input(
+          "platform",
+          "{}: NPU '{}' has no property {}, the link that is its RoCE port, so that it cannot reach other servers "
+          "over RoCE; 'hcclsim platform generate' writes it for servers that the unified bus joins",
+          path_, npus_[rank].name, port_property);
+    }
+    const std::optional<LinkId> link = id_of(engine().link_by_name_or_null(name->second + direction));
+    if (!link) internal_error("{}: port '{}' passed the check of the platform", path_, name->second);
+    return *link;
+  };
+  return {port(source, "_UP"), port(destination, "_DOWN")};
 }
 
 }  // namespace hcclsim::sim

@@ -198,11 +198,9 @@ std::optional<std::vector<LinkId>> Cluster::bypass(Rank source, Rank destination
     if (text == nullptr) return std::nullopt;
   }
   std::vector<LinkId> way;
-  const std::string_view list = text;
-  for (std::size_t end = 0, start = list.find_first_not_of(' '); start != std::string_view::npos;
-       start = list.find_first_not_of(' ', end)) {
-    end = std::min(list.find(' ', start), list.size());
-    std::string name(list.substr(start, end - start));
+  for (const std::string_view part : split(text, ' ')) {
+    if (part.empty()) continue;
+    std::string name(part);
     // "hccs-0-1:UP" is SimGrid's link hccs-0-1_UP; the way back uses the other direction.
     if (const bool up = name.ends_with(":UP"); up || name.ends_with(":DOWN")) {
       name = name.substr(0, name.rfind(':')) + (up != reverse ? "_UP" : "_DOWN");

@@ -1,10 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
-#include <memory>
+#include <vector>
 
 #include "base/units.hpp"
+#include "sim/event_queue.hpp"
+
+namespace simgrid::kernel::timer {
+class Timer;
+}
 
 /// The simulated clock. Everything that happens at a date — a kernel that ends, a transfer whose alpha is over, a flow
 /// that is drained — is an event here. Events of one date fire in the order (rank, stream, insertion), whatever the
@@ -15,44 +21,27 @@
 /// one date in one bucket, because thousands of NPUs in lockstep have thousands of events at the same date.
 namespace hcclsim::sim {
 
-/// Where an event belongs, for ordering among events of one date.
-struct EventOrder {
-  Rank rank = 0;
-  std::uint32_t stream = 0;
-};
-
-/// Receives events without an allocation for each; `tag` is what was passed when the event was made.
-class EventHandler {
- public:
-  virtual void on_event(std::uint64_t tag) = 0;
-  virtual ~EventHandler() = default;
-};
-
-/// Names an event that has not fired yet, to cancel it.
-struct EventId {
-  std::uint32_t bucket = 0;
-  std::uint32_t index = 0;
-};
-
 /// There is one loop at a time, because SimGrid has one clock. Each loop begins at date 0: if SimGrid's clock is
 /// already past a date, because another loop has run in this process, the date is handled at once, with its own value.
-class EventLoop {
+class EventLoop final : private EventHandler {
  public:
   EventLoop();
-  ~EventLoop();
+  ~EventLoop() override;
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
   /// The date of the event that is being handled; 0 before the first.
-  [[nodiscard]] Seconds now() const;
+  [[nodiscard]] Seconds now() const { return now_; }
 
   /// Calls handler.on_event(tag) at `date`, which must not lie before now() and must be finite, else Error(internal).
-  EventId at(Seconds date, EventOrder order, EventHandler& handler, std::uint64_t tag);
+  EventId at(Seconds date, EventOrder order, EventHandler& handler, std::uint64_t tag) {
+    return at(date, {&handler, tag, order});
+  }
   /// The same for a function; for rare events.
   void at(Seconds date, EventOrder order, std::function<void()> function);
 
   /// Forgets an event that has not fired. A date that has no other event is never reached.
-  void cancel(EventId event);
+  void cancel(EventId event) { queue_.cancel(event); }
 
   /// Calls handler.on_event(tag) once after the events of the date being handled, for work that is done once per date.
   /// The handler may add events for the same date; they are handled too. To be called only while events are handled.
@@ -63,11 +52,29 @@ class EventLoop {
   void run();
 
   /// Events handled since the start.
-  [[nodiscard]] std::uint64_t events() const;
+  [[nodiscard]] std::uint64_t events() const { return events_; }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  EventId at(Seconds date, const QueuedEvent& event);
+  void arm();
+  void disarm();
+  void handle_first_date();
+  void handle(EventQueue::Bucket bucket);
+  void end_date();
+  void on_event(std::uint64_t slot) override;
+
+  EventQueue queue_;
+  Seconds now_ = 0;
+  std::uint64_t events_ = 0;
+  bool running_ = false;
+  bool handling_ = false;
+  std::exception_ptr failure_;
+  simgrid::kernel::timer::Timer* timer_ = nullptr;
+  Seconds timer_date_ = 0;
+  std::vector<QueuedEvent> ending_;  // to be called at the end of the date
+  std::vector<QueuedEvent> ended_;   // being called
+  std::vector<std::function<void()>> functions_;
+  std::vector<std::uint64_t> free_functions_;
 };
 
 }  // namespace hcclsim::sim

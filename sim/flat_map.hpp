@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/counter_random.hpp"
+
 /// A hash map from 64-bit keys to 32-bit values in one array (linear probing, erasure by shifting back). It is what
 /// finds the bucket of a date and the route of a pair of NPUs, millions of times, without a memory block per entry.
 namespace hcclsim::sim {
@@ -49,12 +51,8 @@ class FlatMap {
     std::uint32_t value = none;
   };
 
-  /// Finalizer of splitmix64: dates and pairs of ranks differ in few bits.
-  [[nodiscard]] std::size_t home(std::uint64_t key) const {
-    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    key = (key ^ (key >> 27)) * 0x94d049bb133111ebULL;
-    return (key ^ (key >> 31)) & (slots_.size() - 1);
-  }
+  /// Mixed, as dates and pairs of ranks differ in few bits.
+  [[nodiscard]] std::size_t home(std::uint64_t key) const { return mix_bits(key) & (slots_.size() - 1); }
 
   /// Where `key` is, or the free slot where it would go.
   [[nodiscard]] std::size_t probe(std::uint64_t key) const {

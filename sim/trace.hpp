@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/units.hpp"
@@ -56,13 +57,21 @@ struct Span {
 class Trace {
  public:
   /// Traces these ranks, from before the simulation starts; `tasks` also records the single tasks inside collectives.
-  void select(const std::vector<Rank>& ranks, Rank world_size, bool tasks);
+  void select(const std::vector<Rank>& ranks, Rank world_size, bool tasks) {
+    selected_.assign(world_size, false);
+    for (const Rank rank : ranks) selected_.at(rank) = true;
+    tasks_ = tasks;
+  }
 
   [[nodiscard]] bool selected(Rank rank) const { return rank < selected_.size() && selected_[rank]; }
   [[nodiscard]] bool selected_tasks(Rank rank) const { return tasks_ && selected(rank); }
 
   /// Number of a name; equal names share one.
-  std::uint32_t intern(const std::string& name);
+  std::uint32_t intern(const std::string& name) {
+    const auto [place, is_new] = numbers_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+    if (is_new) names_.push_back(name);
+    return place->second;
+  }
   void add(const Span& span) { spans_.push_back(span); }
 
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
@@ -73,7 +82,7 @@ class Trace {
   bool tasks_ = false;
   std::vector<Span> spans_;
   std::vector<std::string> names_;
-  std::vector<std::pair<std::string, std::uint32_t>> index_;  // sorted by name
+  std::unordered_map<std::string, std::uint32_t> numbers_;  // of names
 };
 
 }  // namespace hcclsim::sim

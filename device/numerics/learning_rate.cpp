@@ -9,7 +9,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "device/numerics/option_fields.hpp"
 
 namespace hcclsim::device {
 namespace {
@@ -24,7 +23,7 @@ using Kind = LearningRateSchedule::Kind;
 }
 
 std::uint64_t parse_iterations(std::string_view text, std::string_view field) {
-  const std::optional<std::uint64_t> iterations = parse_count(field);
+  const std::optional<std::uint64_t> iterations = parse_count<std::uint64_t>(field);
   if (!iterations) refuse_schedule(text, fmt::format("'{}' is not a number of iterations (1 or more)", field));
   return *iterations;
 }

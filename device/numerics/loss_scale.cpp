@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "device/numerics/option_fields.hpp"
 
 namespace hcclsim::device {
 namespace {
@@ -37,7 +36,8 @@ LossScaler LossScaler::parse(std::string_view text) {
   if (fields.front() == "static" && fields.size() == 2) return {Kind::fixed, parse_scale(text, fields[1]), 0};
   if (fields.front() == "dynamic" && fields.size() <= 3) {
     const float initial = fields.size() > 1 ? parse_scale(text, fields[1]) : default_initial;
-    const std::optional<std::uint64_t> window = fields.size() > 2 ? parse_count(fields[2]) : default_window;
+    const std::optional<std::uint64_t> window =
+        fields.size() > 2 ? parse_count<std::uint64_t>(fields[2]) : default_window;
     if (!window) refuse_loss_scale(text, fmt::format("'{}' is not a number of steps (1 or more)", fields[2]));
     return {Kind::dynamic, initial, *window};
   }

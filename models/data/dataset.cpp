@@ -1,13 +1,13 @@
 #include "models/data/dataset.hpp"
 
+#include <array>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "models/data/cifar10.hpp"
-#include "models/data/image_folder.hpp"
-#include "models/data/mnist.hpp"
-#include "models/data/synthetic.hpp"
+#include "models/data/sources.hpp"
 
 namespace hcclsim::models {
 
@@ -27,6 +27,22 @@ std::uint64_t parse_samples(std::string_view source, std::string_view text) {
 }
 
 }  // namespace
+
+InputFile open_data_file(const std::string& path) {
+  InputFile file(path, "data");
+  if (file.size() == 0) file.fail("the file is empty");
+  std::array<std::byte, 2> begin{};
+  const bool gzip = file.read_some(0, begin).size() == 2 && begin[0] == std::byte{0x1f} && begin[1] == std::byte{0x8b};
+  if (gzip) file.fail("the file is compressed with gzip; unpack it first (gunzip, tar xzf)");
+  return file;
+}
+
+void require_folder(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return;
+  const bool exists = std::filesystem::exists(path, ignored);
+  bad_input("data", "{} {}", exists ? "not a folder:" : "there is no folder", path);
+}
 
 SampleForm sample_form(const Graph& graph) {
   SampleForm form;
@@ -62,8 +78,8 @@ std::unique_ptr<Dataset> open_dataset(std::string_view source, const Graph& grap
   const std::string_view name = source.substr(0, colon);
   const std::string_view rest = colon == std::string_view::npos ? "" : source.substr(colon + 1);
   if (name == "synthetic" || name == "synthetic-classes") {
-    const auto rule = name == "synthetic" ? Synthetic::Rule::random_labels : Synthetic::Rule::learnable;
-    return std::make_unique<Synthetic>(form, rule, parse_samples(source, rest), seed);
+    const auto rule = name == "synthetic" ? SyntheticRule::random_labels : SyntheticRule::learnable;
+    return make_synthetic(form, rule, parse_samples(source, rest), seed);
   }
   const bool files = name == "cifar10" || name == "mnist" || name == "images";
   if (!files) bad_input("data", "data source '{}' is unknown; accepted: {}", source, accepted);
@@ -73,9 +89,9 @@ std::unique_ptr<Dataset> open_dataset(std::string_view source, const Graph& grap
               source, graph.title);
   }
   const std::string path(rest);
-  if (name == "cifar10") return std::make_unique<Cifar10>(form, path);
-  if (name == "mnist") return std::make_unique<Mnist>(form, path);
-  return std::make_unique<ImageFolder>(form, path);
+  if (name == "cifar10") return open_cifar10(form, path);
+  if (name == "mnist") return open_mnist(form, path);
+  return open_image_folder(form, path);
 }
 
 void fill(Batch& batch, const Dataset& dataset, std::span<const std::uint64_t> samples) {

@@ -1,13 +1,16 @@
-#include "models/data/mnist.hpp"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <system_error>
 
 #include "base/error.hpp"
-#include "models/data/data_file.hpp"
+#include "models/data/picture.hpp"
+#include "models/data/sources.hpp"
 
+/// MNIST and what is stored like it: a folder with train-images-idx3-ubyte and train-labels-idx1-ubyte (or, if these
+/// are not there, the same of t10k-). Numbers in the headers are of 4 bytes, the highest first: magic 2051, images,
+/// rows, columns, then a byte per pixel; magic 2049, labels, then a byte per label. Labels are read at once, images
+/// when they are asked for.
 namespace hcclsim::models {
 
 namespace fs = std::filesystem;
@@ -60,50 +63,65 @@ void require_size(const InputFile& file, std::uint64_t expected) {
             file.size() < expected ? "cut short" : "damaged");
 }
 
+class Mnist final : public Dataset {
+ public:
+  /// `set`: "train" or "t10k".
+  Mnist(const SampleForm& form, const std::string& folder, std::string_view set)
+      : Dataset(form), images_(open_data_file(path_of(folder, set, images_suffix))) {
+    read_images_header();
+    read_labels(open_data_file(path_of(folder, set, labels_suffix)));
+  }
+
+  [[nodiscard]] std::uint64_t size() const override { return labels_.size(); }
+  [[nodiscard]] bool shuffles() const override { return true; }
+
+  void read(std::uint64_t sample, Batch& batch, std::uint32_t slot) const override {
+    std::vector<std::uint8_t> bytes(picture_size_.elements());
+    images_.read(images_header_bytes + sample * bytes.size(), std::as_writable_bytes(std::span(bytes)));
+    fit(picture_of(picture_size_, bytes), form(), inputs_at(batch, slot));
+    labels_at(batch, slot).front() = labels_[sample];
+  }
+
+  [[nodiscard]] std::string describe() const override {
+    return fmt::format("MNIST, {} images of {} in {}", size(), models::describe(picture_size_, form()), images_.path());
+  }
+
+ private:
+  void read_images_header() {
+    require_magic(images_, images_magic);
+    count_ = header_number(images_, 1);
+    picture_size_ = {1, header_number(images_, 2), header_number(images_, 3)};
+    const auto [smaller, larger] = std::minmax(picture_size_.height, picture_size_.width);
+    if (count_ == 0 || smaller == 0 || larger > max_side) {
+      images_.fail("has {} images of {}x{} pixels; accepted: at least one image of 1 to {} pixels per side", count_,
+                   picture_size_.height, picture_size_.width, max_side);
+    }
+    require_size(images_, images_header_bytes + count_ * picture_size_.pixels());
+    require_fit(images_.path(), picture_size_, form());
+  }
+
+  void read_labels(const InputFile& file) {
+    require_magic(file, labels_magic);
+    const std::uint32_t labels = header_number(file, 1);
+    if (labels != count_) file.fail("has {} labels for the {} images of {}", labels, count_, images_.path());
+    require_size(file, labels_header_bytes + labels);
+    labels_.resize(labels);
+    file.read(labels_header_bytes, std::as_writable_bytes(std::span(labels_)));
+    for (std::size_t record = 0; record < labels_.size(); ++record) {
+      require_class(fmt::format("{}: record {}", file.path(), record), labels_[record]);
+    }
+  }
+
+  InputFile images_;
+  std::uint32_t count_ = 0;  ///< of images
+  PictureSize picture_size_;
+  std::vector<std::uint8_t> labels_;
+};
+
 }  // namespace
 
-Mnist::Mnist(const SampleForm& form, const std::string& folder) : Mnist(form, folder, set_of(folder)) {}
-
-Mnist::Mnist(const SampleForm& form, const std::string& folder, std::string_view set)
-    : Dataset(form), images_(open_data_file(path_of(folder, set, images_suffix))) {
-  read_images_header();
-  read_labels(open_data_file(path_of(folder, set, labels_suffix)));
-}
-
-void Mnist::read_images_header() {
-  require_magic(images_, images_magic);
-  count_ = header_number(images_, 1);
-  picture_size_ = {1, header_number(images_, 2), header_number(images_, 3)};
-  const auto [smaller, larger] = std::minmax(picture_size_.height, picture_size_.width);
-  if (count_ == 0 || smaller == 0 || larger > max_side) {
-    images_.fail("has {} images of {}x{} pixels; accepted: at least one image of 1 to {} pixels per side", count_,
-                 picture_size_.height, picture_size_.width, max_side);
-  }
-  require_size(images_, images_header_bytes + count_ * picture_size_.pixels());
-  require_fit(images_.path(), picture_size_, form());
-}
-
-void Mnist::read_labels(const InputFile& file) {
-  require_magic(file, labels_magic);
-  const std::uint32_t labels = header_number(file, 1);
-  if (labels != count_) file.fail("has {} labels for the {} images of {}", labels, count_, images_.path());
-  require_size(file, labels_header_bytes + labels);
-  labels_.resize(labels);
-  file.read(labels_header_bytes, std::as_writable_bytes(std::span(labels_)));
-  for (std::size_t record = 0; record < labels_.size(); ++record) {
-    require_class(fmt::format("{}: record {}", file.path(), record), labels_[record]);
-  }
-}
-
-void Mnist::read(std::uint64_t sample, Batch& batch, std::uint32_t slot) const {
-  std::vector<std::uint8_t> bytes(picture_size_.elements());
-  images_.read(images_header_bytes + sample * bytes.size(), std::as_writable_bytes(std::span(bytes)));
-  fit(picture_of(picture_size_, bytes), form(), inputs_at(batch, slot));
-  labels_at(batch, slot).front() = labels_[sample];
-}
-
-std::string Mnist::describe() const {
-  return fmt::format("MNIST, {} images of {} in {}", size(), models::describe(picture_size_, form()), images_.path());
+std::unique_ptr<Dataset> open_mnist(const SampleForm& form, const std::string& folder) {
+  return std::make_unique<Mnist>(form, folder, set_of(folder));
 }
 
 }  // namespace hcclsim::models

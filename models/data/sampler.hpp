@@ -22,8 +22,6 @@ class Sampler {
 
   /// The rank's samples in an iteration (from 0).
   [[nodiscard]] std::vector<std::uint64_t> batch_of(std::uint64_t iteration) const;
-  /// At least 1; of unbounded samples `unbounded`.
-  [[nodiscard]] std::uint64_t iterations_per_epoch() const { return iterations_per_epoch_; }
 
  private:
   std::uint64_t samples_;
@@ -32,7 +30,7 @@ class Sampler {
   Rank ranks_;
   std::uint64_t seed_;
   bool shuffle_;
-  std::uint64_t iterations_per_epoch_;
+  std::uint64_t iterations_per_epoch_;  ///< at least 1; of unbounded samples `unbounded`
 };
 
 /// Entry `position` of a random order of 0 … size − 1 (1 ≤ size ≤ 2^62), one order for every `key`.

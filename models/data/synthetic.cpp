@@ -1,12 +1,25 @@
-#include "models/data/synthetic.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "base/counter_random.hpp"
+#include "models/data/sources.hpp"
 
+/// Made data: every number follows from the seed and the sample's number (base/counter_random.hpp), so that the same
+/// samples come out on every computer. u(stream, i) below is uniform in [−1, 1).
+///
+/// SyntheticRule::random_labels ("synthetic"), for checking gradients against other programs. Sample n of a network of
+///  - features or images smaller than 32 x 32: element i is u(1000000 + n, i);
+///  - images from 32 x 32 on: u(3000000 + n, 16·channel + 4·row + column of a 4 x 4 grid) + u(1000000 + n, i) / 4, a
+///    coarse pattern with noise, with which the gradients of deep networks are well conditioned;
+///  - tokens: token t is bits(4000000 + n, t) / 2^33 modulo the classes, its label token t + 1.
+/// Labels are bits(2000000, n) / 2^33 modulo the classes: they can be learned by heart only.
+///
+/// SyntheticRule::learnable ("synthetic-classes"), for training to an accuracy that holds for unseen samples too: the
+/// label is drawn as above, and the sample is the pattern of its class (one per class, on a grid of 4 x 4 or what the
+/// image has) plus u(1000000 + n, i) / 2. Of tokens, each is followed by its successor in one fixed random cyclic order
+/// of all tokens, but in one of eight cases by any token.
 namespace hcclsim::models {
 
 namespace {
@@ -42,68 +55,87 @@ std::vector<std::int32_t> draw_cycle(std::uint64_t seed, std::uint32_t tokens) {
   return successor;
 }
 
-}  // namespace
-
-Synthetic::Synthetic(const SampleForm& form, Rule rule, std::uint64_t samples, std::uint64_t seed)
-    : Dataset(form), rule_(rule), samples_(samples), seed_(seed) {
-  if (rule == Rule::learnable && form.kind == InputKind::tokens) successor_ = draw_cycle(seed, form.classes);
-}
-
-void Synthetic::read(std::uint64_t sample, Batch& batch, std::uint32_t slot) const {
-  const std::span<std::int32_t> labels = labels_at(batch, slot);
-  if (form().kind == InputKind::tokens) {
-    make_tokens(sample, tokens_at(batch, slot), labels);
-    return;
+class Synthetic final : public Dataset {
+ public:
+  Synthetic(const SampleForm& form, SyntheticRule rule, std::uint64_t samples, std::uint64_t seed)
+      : Dataset(form), rule_(rule), samples_(samples), seed_(seed) {
+    if (rule == SyntheticRule::learnable && form.kind == InputKind::tokens) successor_ = draw_cycle(seed, form.classes);
   }
-  std::ranges::fill(labels, label(sample));
-  const std::span<float> inputs = inputs_at(batch, slot);
-  const Shape& shape = form().shape;
-  if (rule_ == Rule::learnable) {
-    make_pattern(class_stream + static_cast<std::uint64_t>(labels.front()), sample, class_noise, inputs);
-  } else if (std::min(shape.height(), shape.width()) >= coarse_from_pixels) {
-    make_pattern(pattern_stream + sample, sample, recipe_noise, inputs);
-  } else {
-    const std::uint64_t stream = noise_stream + sample;
-    for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = static_cast<float>(counter_uniform(seed_, stream, i));
+
+  [[nodiscard]] std::uint64_t size() const override { return samples_; }
+  [[nodiscard]] bool shuffles() const override { return rule_ == SyntheticRule::learnable; }
+
+  void read(std::uint64_t sample, Batch& batch, std::uint32_t slot) const override {
+    const std::span<std::int32_t> labels = labels_at(batch, slot);
+    if (form().kind == InputKind::tokens) {
+      make_tokens(sample, tokens_at(batch, slot), labels);
+      return;
+    }
+    std::ranges::fill(labels, label(sample));
+    const std::span<float> inputs = inputs_at(batch, slot);
+    const Shape& shape = form().shape;
+    if (rule_ == SyntheticRule::learnable) {
+      make_pattern(class_stream + static_cast<std::uint64_t>(labels.front()), sample, class_noise, inputs);
+    } else if (std::min(shape.height(), shape.width()) >= coarse_from_pixels) {
+      make_pattern(pattern_stream + sample, sample, recipe_noise, inputs);
+    } else {
+      const std::uint64_t stream = noise_stream + sample;
+      for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = static_cast<float>(counter_uniform(seed_, stream, i));
+    }
   }
-}
 
-std::int32_t Synthetic::label(std::uint64_t sample) const { return draw(seed_, label_stream, sample, form().classes); }
-
-void Synthetic::make_tokens(std::uint64_t sample, std::span<std::int32_t> tokens,
-                            std::span<std::int32_t> labels) const {
-  std::int32_t token = draw(seed_, token_stream + sample, 0, form().classes);
-  for (std::size_t t = 0; t < tokens.size(); ++t) {
-    tokens[t] = token;
-    const bool follows =
-        rule_ == Rule::learnable && draw(seed_, deviation_stream + sample, t + 1, deviation_one_in) != 0;
-    token = follows ? successor_[static_cast<std::size_t>(token)]
-                    : draw(seed_, token_stream + sample, t + 1, form().classes);
-    labels[t] = token;
+  [[nodiscard]] std::string describe() const override {
+    const std::string_view name = rule_ == SyntheticRule::learnable ? "synthetic classes" : "synthetic data";
+    if (samples_ == unbounded) return fmt::format("{}, never the same sample twice", name);
+    return fmt::format("{}, {} samples", name, samples_);
   }
-}
 
-void Synthetic::make_pattern(std::uint64_t stream, std::uint64_t sample, double noise, std::span<float> out) const {
-  const Shape& shape = form().shape;
-  const std::uint64_t rows = std::min(grid, shape.height());
-  const std::uint64_t columns = std::min(grid, shape.width());
-  std::size_t i = 0;
-  for (std::uint64_t channel = 0; channel < shape.channels(); ++channel) {
-    for (std::uint64_t y = 0; y < shape.height(); ++y) {
-      for (std::uint64_t x = 0; x < shape.width(); ++x, ++i) {
-        const std::uint64_t field =
-            (channel * rows + y * rows / shape.height()) * columns + x * columns / shape.width();
-        out[i] = static_cast<float>(counter_uniform(seed_, stream, field) +
-                                    noise * counter_uniform(seed_, noise_stream + sample, i));
+ private:
+  [[nodiscard]] std::int32_t label(std::uint64_t sample) const {
+    return draw(seed_, label_stream, sample, form().classes);
+  }
+
+  void make_tokens(std::uint64_t sample, std::span<std::int32_t> tokens, std::span<std::int32_t> labels) const {
+    std::int32_t token = draw(seed_, token_stream + sample, 0, form().classes);
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      tokens[t] = token;
+      const bool follows =
+          rule_ == SyntheticRule::learnable && draw(seed_, deviation_stream + sample, t + 1, deviation_one_in) != 0;
+      token = follows ? successor_[static_cast<std::size_t>(token)]
+                      : draw(seed_, token_stream + sample, t + 1, form().classes);
+      labels[t] = token;
+    }
+  }
+
+  /// Adds noise to a pattern of at most 4 x 4 fields per channel, drawn from `stream`.
+  void make_pattern(std::uint64_t stream, std::uint64_t sample, double noise, std::span<float> out) const {
+    const Shape& shape = form().shape;
+    const std::uint64_t rows = std::min(grid, shape.height());
+    const std::uint64_t columns = std::min(grid, shape.width());
+    std::size_t i = 0;
+    for (std::uint64_t channel = 0; channel < shape.channels(); ++channel) {
+      for (std::uint64_t y = 0; y < shape.height(); ++y) {
+        for (std::uint64_t x = 0; x < shape.width(); ++x, ++i) {
+          const std::uint64_t field =
+              (channel * rows + y * rows / shape.height()) * columns + x * columns / shape.width();
+          out[i] = static_cast<float>(counter_uniform(seed_, stream, field) +
+                                      noise * counter_uniform(seed_, noise_stream + sample, i));
+        }
       }
     }
   }
-}
 
-std::string Synthetic::describe() const {
-  const std::string_view name = rule_ == Rule::learnable ? "synthetic classes" : "synthetic data";
-  if (samples_ == unbounded) return fmt::format("{}, never the same sample twice", name);
-  return fmt::format("{}, {} samples", name, samples_);
+  SyntheticRule rule_;
+  std::uint64_t samples_;
+  std::uint64_t seed_;
+  std::vector<std::int32_t> successor_;  ///< per token; learnable tokens only
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> make_synthetic(const SampleForm& form, SyntheticRule rule, std::uint64_t samples,
+                                        std::uint64_t seed) {
+  return std::make_unique<Synthetic>(form, rule, samples, seed);
 }
 
 }  // namespace hcclsim::models

@@ -60,4 +60,18 @@ struct Kernel {
   CommunicationWork communication{};
 };
 
+/// A kernel of the vector unit that belongs to a gradient, not to an operator of the graph.
+[[nodiscard]] inline Kernel vector_kernel(std::string_view name, Phase phase, DataType type, std::uint64_t operations,
+                                          Bytes read, Bytes written) {
+  return {.name = std::string(name),
+          .phase = phase,
+          .kind = KernelClass::vector,
+          .dtype = type,
+          .cube = {},
+          .flops = static_cast<Flops>(operations),
+          .vector_elements = operations,
+          .read = read,
+          .written = written};
+}
+
 }  // namespace hcclsim::models

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <span>
+#include <ranges>
 
 #include "base/error.hpp"
 
@@ -48,13 +48,11 @@ const Rule& rule_of(Optimizer optimizer) { return rules[static_cast<std::size_t>
 std::string_view name_of(Optimizer optimizer) { return rule_of(optimizer).name; }
 
 Optimizer parse_optimizer(std::string_view name) {
-  std::string known;
   for (const Rule& rule : rules) {
     if (rule.name == name) return rule.optimizer;
-    known += known.empty() ? "" : ", ";
-    known += rule.name;
   }
-  bad_input("option", "unknown optimizer '{}'; use one of {}", name, known);
+  bad_input("option", "unknown optimizer '{}'; use one of {}", name,
+            fmt::join(std::views::transform(rules, &Rule::name), ", "));
 }
 
 Bytes state_bytes_per_element(Optimizer optimizer, Amp amp) {
@@ -65,15 +63,7 @@ std::vector<Kernel> update_kernels(std::uint64_t elements, Optimizer optimizer, 
   const DataType master = master_type(amp);
   std::vector<Kernel> kernels;
   const auto launch = [&](std::string_view name, std::uint64_t operations, Bytes read, Bytes written) {
-    kernels.push_back({.name = std::string(name),
-                       .phase = Phase::update,
-                       .kind = KernelClass::vector,
-                       .dtype = master,
-                       .cube = {},
-                       .flops = static_cast<Flops>(operations),
-                       .vector_elements = operations,
-                       .read = read,
-                       .written = written});
+    kernels.push_back(vector_kernel(name, Phase::update, master, operations, read, written));
   };
   const Bytes tensor = elements * size_of(master);
   if (communication != master) launch("cast", elements, elements * size_of(communication), tensor);

@@ -3,6 +3,24 @@
 namespace hcclsim::models {
 namespace {
 
+/// The flag of the overflow check and every partial sum are one number of 4 bytes.
+constexpr Bytes scalar_bytes = 4;
+
+Kernel check_kernel(std::string_view name, DataType type, std::uint64_t operations, Bytes read) {
+  return vector_kernel(name, Phase::check, type, operations, read, scalar_bytes);
+}
+
+/// The kernels that read a reduced gradient, each of them once: the overflow check (one comparison per element, raises
+/// a flag), then the norm (multiplies and adds in fp32, leaves a partial sum).
+std::vector<Kernel> check_kernels(const Gradient& gradient, const GradientChecks& checks) {
+  const std::uint64_t elements = gradient.elements;
+  const Bytes tensor = elements * size_of(gradient.dtype);
+  std::vector<Kernel> kernels;
+  if (checks.overflow) kernels.push_back(check_kernel("overflow_check", gradient.dtype, elements, tensor));
+  if (checks.global_norm) kernels.push_back(check_kernel("norm", DataType::fp32, 2 * elements, tensor));
+  return kernels;
+}
+
 /// Adds kernels for one gradient.
 void append(Program& program, std::uint32_t gradient, std::vector<Kernel> kernels) {
   for (Kernel& kernel : kernels) {
@@ -18,16 +36,18 @@ void add_updates(Program& program, const UpdateOptions& options) {
   const auto count = static_cast<std::uint32_t>(program.gradients.size());
   program.overflow_flag = options.checks.overflow;
   for (std::uint32_t g = 0; g < count; ++g) {
-    const Gradient& gradient = program.gradients[g];
-    append(program, g, check_kernels(gradient.elements, options.checks, gradient.dtype));
+    append(program, g, check_kernels(program.gradients[g], options.checks));
   }
-  if (options.checks.global_norm) program.kernels.push_back(clip_factor_kernel(count));
+  if (options.checks.global_norm) {  // the factor of the clip, from the partial sums
+    program.kernels.push_back(check_kernel("clip_factor", DataType::fp32, count, count * scalar_bytes));
+    program.gradient_bytes += (count + 1) * scalar_bytes;
+  }
+  if (options.checks.overflow) program.gradient_bytes += scalar_bytes;
   for (std::uint32_t g = 0; g < count; ++g) {
     const Gradient& gradient = program.gradients[g];
     append(program, g, update_kernels(gradient.elements, options.optimizer, options.amp, gradient.dtype));
     program.optimizer_state += gradient.elements * state_bytes_per_element(options.optimizer, options.amp);
   }
-  program.gradient_bytes += check_bytes(count, options.checks);
 }
 
 }  // namespace hcclsim::models

@@ -1,7 +1,11 @@
-#include "sim/network/fluid.hpp"
-
 #include <algorithm>
+#include <vector>
 
+#include "sim/network/max_min.hpp"
+#include "sim/network/network.hpp"
+
+/// The network `fluid`: bytes flow at the rates of MaxMin, which are updated once per date at which flows start or end.
+/// A flow whose rate never changes ends at start + n / rate, without any accumulation.
 namespace hcclsim::sim {
 namespace {
 
@@ -10,64 +14,91 @@ enum class What : std::uint8_t { start, end, update_rates, empty_arrives };
 
 std::uint64_t tag_of(What what, FlowId flow) { return std::uint64_t{flow} << 2 | static_cast<std::uint64_t>(what); }
 
+class FluidNetwork final : public Network, private EventHandler {
+ public:
+  /// Takes the links' capacities under the cluster's values in use.
+  FluidNetwork(const Cluster& cluster, EventLoop& loop) : loop_(loop), rates_(cluster) {}
+
+  void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
+                std::uint64_t tag) override {
+    ++started_;
+    const FlowId flow = rates_.add(bytes == 0 ? std::span<const LinkId>{} : route.links);
+    if (flow >= transfers_.size()) transfers_.resize(flow + 1);
+    const double factor = access == Access::write ? route.write_factor : route.read_factor;
+    transfers_[flow] = {static_cast<double>(bytes) * factor, 0, 0, {}, order, &handler, tag};
+    loop_.at(date + route.latency, order, *this, tag_of(bytes == 0 ? What::empty_arrives : What::start, flow));
+  }
+
+ private:
+  /// What is known of a flow besides its rate.
+  struct Transfer {
+    double left = 0;    // bytes at the date `since`
+    Seconds since = 0;  // when it got its rate
+    double rate = 0;    // 0 before it has one
+    EventId end;        // valid once it has a rate
+    EventOrder order;
+    EventHandler* handler = nullptr;
+    std::uint64_t tag = 0;
+  };
+
+  void on_event(std::uint64_t tag) override {
+    const auto flow = static_cast<FlowId>(tag >> 2);
+    switch (static_cast<What>(tag & 3)) {
+      case What::start:
+        rates_.start(flow);
+        request_update();
+        break;
+      case What::end:
+        request_update();
+        end(flow);
+        break;
+      case What::empty_arrives:
+        end(flow);
+        break;
+      case What::update_rates:
+        update_rates();
+        break;
+    }
+  }
+
+  void end(FlowId flow) {
+    const Transfer transfer = transfers_[flow];
+    rates_.remove(flow);
+    ++completed_;
+    transfer.handler->on_event(transfer.tag);
+  }
+
+  void update_rates() {
+    update_requested_ = false;
+    const Seconds now = loop_.now();
+    for (const FlowId flow : rates_.solve()) {
+      Transfer& transfer = transfers_[flow];
+      if (transfer.rate > 0) {
+        transfer.left = std::max(0.0, transfer.left - transfer.rate * (now - transfer.since));
+        loop_.cancel(transfer.end);
+      }
+      transfer.since = now;
+      transfer.rate = rates_.rate(flow);
+      transfer.end = loop_.at(now + transfer.left / transfer.rate, transfer.order, *this, tag_of(What::end, flow));
+    }
+  }
+
+  void request_update() {
+    if (update_requested_) return;
+    update_requested_ = true;
+    loop_.at_end_of_date(*this, tag_of(What::update_rates, 0));
+  }
+
+  EventLoop& loop_;
+  MaxMin rates_;
+  std::vector<Transfer> transfers_;  // by flow
+  bool update_requested_ = false;
+};
+
 }  // namespace
 
-void FluidNetwork::transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order,
-                            EventHandler& handler, std::uint64_t tag) {
-  ++started_;
-  const FlowId flow = rates_.add(bytes == 0 ? std::span<const LinkId>{} : route.links);
-  if (flow >= transfers_.size()) transfers_.resize(flow + 1);
-  const double factor = access == Access::write ? route.write_factor : route.read_factor;
-  transfers_[flow] = {static_cast<double>(bytes) * factor, 0, 0, {}, order, &handler, tag};
-  loop_.at(date + route.latency, order, *this, tag_of(bytes == 0 ? What::empty_arrives : What::start, flow));
-}
-
-void FluidNetwork::on_event(std::uint64_t tag) {
-  const auto flow = static_cast<FlowId>(tag >> 2);
-  switch (static_cast<What>(tag & 3)) {
-    case What::start:
-      rates_.start(flow);
-      request_update();
-      break;
-    case What::end:
-      request_update();
-      end(flow);
-      break;
-    case What::empty_arrives:
-      end(flow);
-      break;
-    case What::update_rates:
-      update_rates();
-      break;
-  }
-}
-
-void FluidNetwork::end(FlowId flow) {
-  const Transfer transfer = transfers_[flow];
-  rates_.remove(flow);
-  ++completed_;
-  transfer.handler->on_event(transfer.tag);
-}
-
-void FluidNetwork::request_update() {
-  if (update_requested_) return;
-  update_requested_ = true;
-  loop_.at_end_of_date(*this, tag_of(What::update_rates, 0));
-}
-
-void FluidNetwork::update_rates() {
-  update_requested_ = false;
-  const Seconds now = loop_.now();
-  for (const FlowId flow : rates_.solve()) {
-    Transfer& transfer = transfers_[flow];
-    if (transfer.rate > 0) {
-      transfer.left = std::max(0.0, transfer.left - transfer.rate * (now - transfer.since));
-      loop_.cancel(transfer.end);
-    }
-    transfer.since = now;
-    transfer.rate = rates_.rate(flow);
-    transfer.end = loop_.at(now + transfer.left / transfer.rate, transfer.order, *this, tag_of(What::end, flow));
-  }
+std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop) {
+  return std::make_unique<FluidNetwork>(cluster, loop);
 }
 
 }  // namespace hcclsim::sim

@@ -1,8 +1,5 @@
 #include "sim/network/network.hpp"
 
-#include "sim/network/fluid.hpp"
-#include "sim/network/simgrid.hpp"
-
 namespace hcclsim::sim {
 
 std::string_view name_of(NetworkKind kind) { return kind == NetworkKind::simgrid ? "simgrid" : "fluid"; }
@@ -16,8 +13,7 @@ NetworkKind automatic_network(Rank npus, std::uint64_t transfers_at_once) {
 }
 
 std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop) {
-  if (kind == NetworkKind::simgrid) return std::make_unique<SimgridNetwork>(cluster, loop);
-  return std::make_unique<FluidNetwork>(cluster, loop);
+  return kind == NetworkKind::simgrid ? make_simgrid_network(cluster, loop) : make_fluid_network(cluster, loop);
 }
 
 }  // namespace hcclsim::sim

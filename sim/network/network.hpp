@@ -27,8 +27,12 @@ class Network {
                         EventHandler& handler, std::uint64_t tag) = 0;
 
   /// Numbers of transfers that were started and that have ended, so that a result can state that all of them completed.
-  [[nodiscard]] virtual std::uint64_t started() const = 0;
-  [[nodiscard]] virtual std::uint64_t completed() const = 0;
+  [[nodiscard]] std::uint64_t started() const { return started_; }
+  [[nodiscard]] std::uint64_t completed() const { return completed_; }
+
+ protected:
+  std::uint64_t started_ = 0;
+  std::uint64_t completed_ = 0;
 };
 
 /// The kind for a simulation of `npus` NPUs with at most `transfers_at_once` transfers under way at the same time:
@@ -37,5 +41,7 @@ class Network {
 
 /// With `simgrid`, only before anything else has been simulated in this process.
 [[nodiscard]] std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop);
+[[nodiscard]] std::unique_ptr<Network> make_simgrid_network(const Cluster& cluster, EventLoop& loop);
+[[nodiscard]] std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop);
 
 }  // namespace hcclsim::sim

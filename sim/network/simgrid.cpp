@@ -1,15 +1,20 @@
-#include "sim/network/simgrid.hpp"
-
+#include <simgrid/s4u/Comm.hpp>
 #include <simgrid/s4u/Engine.hpp>
 #include <simgrid/s4u/Host.hpp>
 #include <simgrid/s4u/Link.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
+#include "sim/network/network.hpp"
 
+/// The network `simgrid`: every transfer is a Comm of SimGrid on SimGrid's own network model. Only the latency is paid
+/// by us, before the Comm starts: SimGrid's sharing is max-min fair when no link has a latency.
 namespace hcclsim::sim {
 namespace {
 
@@ -17,82 +22,107 @@ namespace {
 /// this, which leaves times as they are and the rounding below 1e-12 of a transfer of 2 kB.
 constexpr double payload_scale = 1 << 28;
 
-/// The network that SimGrid's callback, which cannot be disconnected, reports to.
-SimgridNetwork* receiver = nullptr;
+class SimgridNetwork final : public Network, private EventHandler {
+ public:
+  /// Sets the capacities of SimGrid's links; only one such network can be made per process.
+  SimgridNetwork(const Cluster& cluster, EventLoop& loop) : cluster_(cluster), loop_(loop) {
+    if (std::exchange(receiver_, this) != nullptr) internal_error("a second network `simgrid` at the same time");
+    if (simgrid::s4u::Engine::get_clock() > 0) internal_error("network `simgrid` after another simulation");
+    static const bool connected = [] {
+      simgrid::s4u::Activity::on_completion_cb([](const simgrid::s4u::Activity& activity) {
+        if (receiver_ != nullptr) receiver_->on_completion(activity);
+      });
+      return true;
+    }();
+    static_cast<void>(connected);
+    for (LinkId link = 0; link < cluster.links().size(); ++link) {
+      cluster.simgrid_link(link).set_bandwidth(cluster.capacity(link) * payload_scale);
+    }
+  }
+
+  ~SimgridNetwork() override { receiver_ = nullptr; }
+
+  void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
+                std::uint64_t tag) override {
+    const double factor = access == Access::write ? route.write_factor : route.read_factor;
+    const double payload = static_cast<double>(bytes) * factor * payload_scale;
+    if (payload >= 0x1p63) {
+      bad_input("network", "a transfer of {} bytes is too large for the network simgrid (about 3e10); use fluid",
+                bytes);
+    }
+    ++started_;
+    auto slot = static_cast<std::uint32_t>(transfers_.size());
+    if (free_.empty()) {
+      transfers_.emplace_back();
+    } else {
+      slot = free_.back();
+      free_.pop_back();
+    }
+    transfers_[slot] = {&cluster_.simgrid_source(route),
+                        &cluster_.simgrid_destination(route),
+                        static_cast<std::uint64_t>(std::llround(payload)),
+                        order,
+                        &handler,
+                        tag,
+                        nullptr};
+    loop_.at(date + route.latency, order, *this, slot);
+  }
+
+ private:
+  struct Transfer {
+    simgrid::s4u::Host* source = nullptr;
+    simgrid::s4u::Host* destination = nullptr;
+    std::uint64_t payload = 0;  // scaled bytes; 0 once they have arrived
+    EventOrder order;
+    EventHandler* handler = nullptr;
+    std::uint64_t tag = 0;
+    simgrid::s4u::CommPtr comm;  // dropped a round after its end: SimGrid still needs it in its own callback
+  };
+
+  void on_event(std::uint64_t slot) override {
+    if (transfers_[slot].payload > 0) {
+      start(static_cast<std::uint32_t>(slot));
+      return;
+    }
+    const Transfer ended = std::exchange(transfers_[slot], {});
+    free_.push_back(static_cast<std::uint32_t>(slot));
+    ++completed_;
+    ended.handler->on_event(ended.tag);
+  }
+
+  void start(std::uint32_t slot) {
+    Transfer& transfer = transfers_[slot];
+    transfer.comm = simgrid::s4u::Comm::sendto_init();
+    under_way_.emplace(transfer.comm.get(), slot);
+    // The payload comes first: the Comm starts as soon as both ends are set.
+    transfer.comm->set_payload_size(transfer.payload)->set_source(transfer.source);
+    transfer.comm->set_destination(transfer.destination);
+  }
+
+  void on_completion(const simgrid::s4u::Activity& activity) {
+    const auto found = under_way_.find(&activity);
+    if (found == under_way_.end()) return;  // somebody else's activity, or reported a second time
+    const std::uint32_t slot = found->second;
+    under_way_.erase(found);
+    Transfer& transfer = transfers_[slot];
+    transfer.payload = 0;
+    // As an event, so that completions of one date come in order.
+    loop_.at(std::max(loop_.now(), simgrid::s4u::Engine::get_clock()), transfer.order, *this, slot);
+  }
+
+  /// The network that SimGrid's callback, which cannot be disconnected, reports to.
+  static inline SimgridNetwork* receiver_ = nullptr;
+  const Cluster& cluster_;
+  EventLoop& loop_;
+  std::vector<Transfer> transfers_;
+  std::vector<std::uint32_t> free_;
+  std::unordered_map<const simgrid::s4u::Activity*, std::uint32_t> under_way_;
+};
 
 }  // namespace
 
-SimgridNetwork::SimgridNetwork(const Cluster& cluster, EventLoop& loop) : cluster_(cluster), loop_(loop) {
-  if (std::exchange(receiver, this) != nullptr) internal_error("a second network `simgrid` at the same time");
-  if (simgrid::s4u::Engine::get_clock() > 0) internal_error("network `simgrid` after another simulation");
-  static const bool connected = [] {
-    simgrid::s4u::Activity::on_completion_cb([](const simgrid::s4u::Activity& activity) {
-      if (receiver != nullptr) receiver->on_completion(activity);
-    });
-    return true;
-  }();
-  static_cast<void>(connected);
-  for (LinkId link = 0; link < cluster.links().size(); ++link) {
-    cluster.simgrid_link(link).set_bandwidth(cluster.capacity(link) * payload_scale);
-  }
-}
-
-SimgridNetwork::~SimgridNetwork() { receiver = nullptr; }
-
-void SimgridNetwork::transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order,
-                              EventHandler& handler, std::uint64_t tag) {
-  const double factor = access == Access::write ? route.write_factor : route.read_factor;
-  const double payload = static_cast<double>(bytes) * factor * payload_scale;
-  if (payload >= 0x1p63) {
-    bad_input("network", "a transfer of {} bytes is too large for the network simgrid (about 3e10); use fluid", bytes);
-  }
-  ++started_;
-  auto slot = static_cast<std::uint32_t>(transfers_.size());
-  if (free_.empty()) {
-    transfers_.emplace_back();
-  } else {
-    slot = free_.back();
-    free_.pop_back();
-  }
-  transfers_[slot] = {&cluster_.simgrid_source(route),
-                      &cluster_.simgrid_destination(route),
-                      static_cast<std::uint64_t>(std::llround(payload)),
-                      order,
-                      &handler,
-                      tag,
-                      nullptr};
-  loop_.at(date + route.latency, order, *this, slot);
-}
-
-void SimgridNetwork::on_event(std::uint64_t slot) {
-  if (transfers_[slot].payload > 0) {
-    start(static_cast<std::uint32_t>(slot));
-    return;
-  }
-  const Transfer ended = std::exchange(transfers_[slot], {});
-  free_.push_back(static_cast<std::uint32_t>(slot));
-  ++completed_;
-  ended.handler->on_event(ended.tag);
-}
-
-void SimgridNetwork::start(std::uint32_t slot) {
-  Transfer& transfer = transfers_[slot];
-  transfer.comm = simgrid::s4u::Comm::sendto_init();
-  under_way_.emplace(transfer.comm.get(), slot);
-  // The payload comes first: the Comm starts as soon as both ends are set.
-  transfer.comm->set_payload_size(transfer.payload)->set_source(transfer.source);
-  transfer.comm->set_destination(transfer.destination);
-}
-
-void SimgridNetwork::on_completion(const simgrid::s4u::Activity& activity) {
-  const auto found = under_way_.find(&activity);
-  if (found == under_way_.end()) return;  // somebody else's activity, or reported a second time
-  const std::uint32_t slot = found->second;
-  under_way_.erase(found);
-  Transfer& transfer = transfers_[slot];
-  transfer.payload = 0;
-  // As an event, so that completions of one date come in order.
-  loop_.at(std::max(loop_.now(), simgrid::s4u::Engine::get_clock()), transfer.order, *this, slot);
+std::unique_ptr<Network> make_simgrid_network(const Cluster& cluster, EventLoop& loop) {
+  return std::make_unique<SimgridNetwork>(cluster, loop);
 }
 
 }  // namespace hcclsim::sim

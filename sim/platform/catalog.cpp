@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <ranges>
 
 #include "base/error.hpp"
 
@@ -49,6 +50,17 @@ constexpr ServerModel atlas_900_a3{"Atlas 900 A3",
                                    {"ub", 143.2, 196, 104.5, 196, 143.2, 119.7, hixl},
                                    1.0};
 
+// Cores, clock, L2 and memory size: the vendor's platform_config/*.ini of CANN 8.1, which also give the cube of
+// 16×16×16 multiply-adds per cycle for all of them.
+//
+// Memory of the 910A generation: 32 GB of HBM2 (MLPerf v1.0 system descriptions of Ascend 910 and 910 ProA); for
+// PremiumA and the 30-core bins no figure is published and the same is assumed. Its speed: the platform files give 32
+// bytes per cycle and core at the memory side; 32 cores at 1.0 GHz make 1.024 TB/s. (1.2 TB/s is often quoted, but not
+// by the vendor.) A2: 1.6 TiB/s, the bin of 32 GiB 0.8 TiB/s (device profiles in the vendor's modelling tool). A3: 3.2
+// TB/s per package of two dies (the paper on CloudMatrix384, arXiv 2506.12708); its bin of 32 GiB has no published
+// figure and takes that of the A2 bin.
+//
+// "old-910B" is the bin of 30 cores that was sold as Ascend910B before the A2 generation took the name.
 constexpr std::array<SocEntry, 17> socs{{
     {"Ascend910A", &atlas_800_9000, 32, 32, 1.00, 32, "1.024TBps", 32},
     {"Ascend910ProA", &atlas_800_9000, 32, 32, 1.10, 32, "1.1264TBps", 32},
@@ -121,17 +133,13 @@ std::string bare_name(std::string_view name) {
   return bare.starts_with(prefix) ? bare.substr(prefix.size()) : bare;
 }
 
-/// Limits of the runtime per device: its development guide.
-struct RuntimeLimits {
-  std::uint32_t streams, events, notifies;
-};
+}  // namespace
 
+// The runtime's development guide.
 RuntimeLimits runtime_limits(const SocEntry& soc) {
   if (soc.server == &atlas_800_9000) return {2048, 65535, 1024};
   return {1984, 65536, 8192};
 }
-
-}  // namespace
 
 const LinkSpeed& ServerModel::speed(std::string_view kind) const {
   for (const LinkSpeed& speed : speeds) {
@@ -170,11 +178,8 @@ std::string ambiguous_soc(std::string_view value) {
 }
 
 const SocEntry& find_soc_entry(std::string_view name) {
-  std::string accepted;
   for (const SocEntry& soc : socs) {
     if (short_name(soc.name) == short_name(name)) return soc;
-    accepted += accepted.empty() ? "" : ", ";
-    accepted += soc.name;
   }
   std::string_view hint;
   if (short_name(name) == "910B") {
@@ -182,7 +187,8 @@ const SocEntry& find_soc_entry(std::string_view name) {
   } else if (short_name(name) == "A3" || short_name(name) == "910C") {
     hint = "; state the die, such as 910_9391";
   }
-  bad_input("soc", "--soc: unknown NPU type '{}'; accepted, with or without 'Ascend': {}{}", name, accepted, hint);
+  bad_input("soc", "--soc: unknown NPU type '{}'; accepted, with or without 'Ascend': {}{}", name,
+            fmt::join(std::views::transform(socs, &SocEntry::name), ", "), hint);
 }
 
 std::span<const TaskCost> task_costs() { return costs; }

@@ -47,8 +47,7 @@ struct ServerModel {
   [[nodiscard]] const LinkSpeed& speed(std::string_view kind) const;
 };
 
-/// An NPU type as the vendor's platform configuration files name it. The cost model has the same figures with their
-/// sources (device/soc.cpp); a test holds the two together.
+/// An NPU type as the vendor's platform configuration files name it.
 struct SocEntry {
   std::string_view name;  ///< "Ascend910A"
   const ServerModel* server = nullptr;
@@ -59,6 +58,12 @@ struct SocEntry {
   std::string_view hbm_bandwidth;  ///< as in a platform file
   std::uint64_t l2_mib = 0;
 };
+
+/// Limits of the runtime per device.
+struct RuntimeLimits {
+  std::uint32_t streams, events, notifies;
+};
+[[nodiscard]] RuntimeLimits runtime_limits(const SocEntry& soc);
 
 /// A property that describes an NPU: KEY of a host, or npu.KEY of the outermost zone for all hosts without it.
 struct NpuProperty {

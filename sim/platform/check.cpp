@@ -8,11 +8,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "sim/platform/names.hpp"
-#include "sim/platform/problems.hpp"
-#include "sim/platform/properties.hpp"
-#include "sim/platform/routes.hpp"
-#include "sim/platform/schema.hpp"
+#include "sim/platform/passes.hpp"
 
 namespace hcclsim::sim {
 namespace {

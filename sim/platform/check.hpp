@@ -7,8 +7,8 @@
 /// Checks a platform file before SimGrid reads it: SimGrid 3.32 aborts on some mistakes (an unknown routing, a
 /// duplicate link, a bandwidth of zero), crashes on others (no root element) and accepts a few silently (a negative
 /// bandwidth, a fat tree of the wrong size). Every problem found here has its line. The check knows SimGrid's tags and
-/// attributes (schema.hpp), their values (values.hpp), names (names.hpp) and routes (routes.hpp), and what hcclsim adds
-/// to them: the properties of docs/formats.md (properties.hpp). Its cost is linear in the size of the file.
+/// attributes (schema.cpp), their values (values.hpp), names (names.hpp) and routes (routes.cpp), and what hcclsim adds
+/// to them: the properties of docs/formats.md (properties.cpp). Its cost is linear in the size of the file.
 namespace hcclsim::sim {
 
 struct PlatformProblem {

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <pugixml.hpp>
 #include <sstream>
@@ -21,6 +22,7 @@
 #include "base/units.hpp"
 #include "sim/platform/catalog.hpp"
 #include "sim/platform/check.hpp"
+#include "sim/platform/names.hpp"
 #include "sim/platform/values.hpp"
 
 namespace hcclsim::sim {
@@ -86,11 +88,9 @@ Target parse_target(std::string_view text) {
   return target;
 }
 
-bool is_npu(const pugi::xml_node& element) { return !element.find_child_by_attribute("prop", "id", "npu").empty(); }
-
 bool may_be_meant(const pugi::xml_node& element, const Target& target) {
   const std::string_view tag = element.name();
-  if (target.element == "npu") return (tag == "host" || tag == "cluster") && is_npu(element);
+  if (target.element == "npu") return (tag == "host" || tag == "cluster") && property(element, "npu");
   return tag == target.element;
 }
 
@@ -119,11 +119,8 @@ void set_property(pugi::xml_node element, const std::string& key, const std::str
 
 /// A property of a link: its own, else that of its kind in the outermost zone; empty if neither is there.
 std::string link_property(const pugi::xml_node& link, const pugi::xml_node& outermost, const char* key) {
-  const pugi::xml_node own = link.find_child_by_attribute("prop", "id", key);
-  if (!own.empty()) return own.attribute("value").value();
-  const char* const kind = link.find_child_by_attribute("prop", "id", "kind").attribute("value").value();
-  const std::string of_kind = fmt::format("link.{}.{}", kind, key);
-  return outermost.find_child_by_attribute("prop", "id", of_kind.c_str()).attribute("value").value();
+  if (const pugi::xml_attribute own = property(link, key)) return own.value();
+  return property(outermost, fmt::format("link.{}.{}", property(link, "kind").value(), key).c_str()).value();
 }
 
 /// The other speeds keep their ratio to the bandwidth.
@@ -188,15 +185,6 @@ void make_file_names_absolute(const pugi::xml_node& parent, const fs::path& fold
   }
 }
 
-void write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(file, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) internal_error("cannot hold an edited platform in memory: {}", std::strerror(errno));
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 /// The file's text after the edits.
 std::string edited_text(const std::string& path, std::span<const PlatformEdit> edits) {
   pugi::xml_document document;
@@ -231,8 +219,8 @@ PlatformEdit parse_platform_edit(std::string_view text) {
 void check_edit_target(std::string_view target) { static_cast<void>(parse_target(target)); }
 
 EditedPlatform::EditedPlatform(const std::string& text) : file_(::memfd_create("platform", MFD_CLOEXEC)) {
-  if (file_ < 0) internal_error("cannot hold an edited platform in memory: {}", std::strerror(errno));
-  write_all(file_, text);
+  const bool held = file_ >= 0 && (std::ofstream(path()) << text).flush();
+  if (!held) internal_error("cannot hold an edited platform in memory: {}", std::strerror(errno));
 }
 
 // Once the other constructor has ended, the destructor closes the file whatever is thrown here.

@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "sim/platform/schema.hpp"
 #include "sim/platform/values.hpp"
 
 namespace hcclsim::sim {

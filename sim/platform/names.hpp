@@ -13,6 +13,14 @@
 /// <cluster> makes are listed one by one. Collecting the names finds duplicates and clusters of the wrong size.
 namespace hcclsim::sim {
 
+/// Byte offset of an element's name in the file.
+[[nodiscard]] inline std::ptrdiff_t place(const pugi::xml_node& node) { return node.offset_debug(); }
+
+/// The value of a property that the element has itself; an empty attribute if it has not.
+[[nodiscard]] inline pugi::xml_attribute property(const pugi::xml_node& element, const char* id) {
+  return element.find_child_by_attribute("prop", "id", id).attribute("value");
+}
+
 inline constexpr std::uint32_t no_number = ~std::uint32_t{0};
 
 struct PlatformPoint {

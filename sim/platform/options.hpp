@@ -5,11 +5,36 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/platform/fabric.hpp"
-
 /// What a generated platform is to have, as the user says it, and which servers there can be: a 910A server is cut into
 /// 1, 2, 4 or 8 NPUs, an A3 node into pairs of dies, and only A3 nodes are joined to super-pods, of limited size.
 namespace hcclsim::sim {
+
+/// Which NPUs share a leaf switch of a fat tree.
+enum class LeafOrder : std::uint8_t {
+  server,  ///< all NPUs of a server
+  rail,    ///< the NPUs of one device number of several servers
+};
+
+/// The network between the servers: a switch that does not block (star), or a fat tree.
+struct FabricOptions {
+  bool fat_tree = false;               ///< false: star
+  std::uint32_t levels = 2;            ///< of switches, 2 or 3
+  std::uint32_t oversubscription = 1;  ///< down-links per up-link of a leaf; the levels above do not block
+  LeafOrder leaf = LeafOrder::server;
+  std::uint32_t leaf_size = 0;  ///< NPUs per leaf; 0: a server (leaf = server), or the largest divisor of the number of
+                                ///< servers up to 32 (leaf = rail)
+};
+
+/// Parses "star" or "fat-tree" with settings: "fat-tree:levels=3,oversubscription=2,leaf=rail,leaf-size=16". Throws
+/// Error(bad_input, "fabric").
+[[nodiscard]] FabricOptions parse_fabric(std::string_view text);
+
+/// Chooses the leaf size of a fat tree if it was left open. Throws Error(bad_input, "fabric") unless the NPUs fill at
+/// least two leaves exactly and the oversubscription divides a leaf.
+void complete_fat_tree(FabricOptions& fabric, std::uint32_t servers, std::uint32_t npus_per_server);
+
+/// The complete tree in SimGrid's form: levels; children per level; parents per level; parallel links per level.
+[[nodiscard]] std::string tree_parameters(const FabricOptions& fabric, std::uint64_t npus);
 
 struct PlatformOptions {
   std::string soc;  ///< as find_soc_entry accepts it

@@ -1,4 +1,4 @@
-#include "sim/platform/properties.hpp"
+#include "sim/platform/passes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <type_traits>
 #include <unordered_map>
 
@@ -13,7 +14,6 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "sim/platform/catalog.hpp"
-#include "sim/platform/schema.hpp"
 #include "sim/platform/values.hpp"
 
 namespace hcclsim::sim {
@@ -119,9 +119,8 @@ class PropertyCheck {
       if (known != nullptr) {
         report(prop, npu_fault(*known, value));
       } else {
-        std::vector<std::string_view> keys;
-        for (const NpuProperty& each : npu_properties()) keys.push_back(each.key);
-        problems_.fatal(place(prop), "property '{}' must be npu.KEY with KEY one of {}", id, fmt::join(keys, " "));
+        problems_.fatal(place(prop), "property '{}' must be npu.KEY with KEY one of {}", id,
+                        fmt::join(std::views::transform(npu_properties(), &NpuProperty::key), " "));
       }
     } else if (id == "npus_per_server") {
       const std::string fault = count_fault(value);
@@ -184,9 +183,8 @@ class PropertyCheck {
 
   /// A speed of a link: its own property, else that of its kind in the outermost zone; empty if neither is there.
   std::string_view link_value(const pugi::xml_node& link, std::string_view what) {
-    const pugi::xml_node own = link.find_child_by_attribute("prop", "id", what.data());
-    if (!own.empty()) return own.attribute("value").value();
-    const std::string_view kind = link.find_child_by_attribute("prop", "id", "kind").attribute("value").value();
+    if (const pugi::xml_attribute own = property(link, what.data())) return own.value();
+    const std::string_view kind = property(link, "kind").value();
     for (const KindValue& value : kind_values_) {
       if (value.kind == kind && value.what == what) return value.text;
     }
@@ -260,11 +258,10 @@ class PropertyCheck {
       first_kind_ = std::move(kind);
     } else if (kind.soc != nullptr && first_kind_.soc != nullptr && kind != first_kind_ &&
                !std::exchange(mixed_, true)) {
-      const pugi::xml_node first_soc = first_npu_->element.find_child_by_attribute("prop", "id", "npu");
       const bool types_differ = kind.soc != first_kind_.soc;
       problems_.warn(place(types_differ ? soc : point.element),
                      "{} ({}) and {} ({}, line {}) differ{}; NPUs that train together must be of one kind", point.name,
-                     soc.attribute("value").value(), first_npu_->name, first_soc.attribute("value").value(),
+                     soc.attribute("value").value(), first_npu_->name, property(first_npu_->element, "npu").value(),
                      problems_.line(place(first_npu_->element)), types_differ ? "" : " in their properties");
     }
   }
@@ -294,9 +291,7 @@ class PropertyCheck {
     std::string fault = names_.link_fault(name, "UP", PTRDIFF_MAX);
     if (!fault.empty()) return fault;
     const PlatformLink* const link = names_.find_link(std::string(name));
-    const bool roce =
-        link != nullptr && link->element.find_child_by_attribute("prop", "id", "kind").attribute("value").value() ==
-                               std::string_view("roce");
+    const bool roce = link != nullptr && property(link->element, "kind").value() == std::string_view("roce");
     return roce ? std::string() : fmt::format("link '{}' is not of kind roce", name);
   }
 
@@ -306,9 +301,8 @@ class PropertyCheck {
     const SocEntry* const found = soc_of_property(value);
     if (std::exchange(last_soc_, value) == value) return found;
     if (found == nullptr) {
-      std::vector<std::string_view> names;
-      for (const SocEntry& soc : soc_entries()) names.push_back(soc.name);
-      problems_.fatal(place(prop), "unknown NPU type '{}'; known: {}", value, fmt::join(names, ", "));
+      problems_.fatal(place(prop), "unknown NPU type '{}'; known: {}", value,
+                      fmt::join(std::views::transform(soc_entries(), &SocEntry::name), ", "));
     } else if (const std::string note = ambiguous_soc(value); !note.empty()) {
       problems_.warn(place(prop), "{}", note);
     }

@@ -1,11 +1,10 @@
-#include "sim/platform/routes.hpp"
+#include "sim/platform/passes.hpp"
 
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/text.hpp"
-#include "sim/platform/schema.hpp"
 #include "sim/platform/values.hpp"
 
 namespace hcclsim::sim {
@@ -54,7 +53,7 @@ class RouteCheck {
       if (point.inner != no_number) point_of_zone.emplace(point.inner, names_.number(point));
     }
     for (const PlatformPoint& point : names_.points()) {
-      if (!point.host || !point.element.find_child_by_attribute("prop", "id", "npu")) continue;
+      if (!point.host || !property(point.element, "npu")) continue;
       has_npu_[names_.number(point)] = true;
       for (std::uint32_t zone = point.zone; zone != no_number; zone = names_.zones()[zone].parent) {
         const auto around = point_of_zone.find(zone);

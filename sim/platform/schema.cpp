@@ -1,9 +1,9 @@
-#include "sim/platform/schema.hpp"
+#include "sim/platform/passes.hpp"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "base/suggest.hpp"
@@ -15,94 +15,39 @@ namespace {
 
 enum class Type : std::uint8_t { text, bandwidth, latency, optional_bandwidth, speeds, count, number, file, choice };
 
+/// The type of attributes, whatever the tag they stand in.
 struct AttributeRule {
-  std::string_view name;
+  std::string_view names;  ///< separated by blanks
   Type type = Type::text;
-  bool required = false;
-  std::string_view choices = {};  ///< separated by blanks
+  std::string_view choices = {};  ///< likewise
 };
 
+constexpr std::array<AttributeRule, 14> attribute_rules{{
+    {"id value src dst", Type::text},
+    {"bandwidth bw bw_in bw_out read_bw write_bw", Type::bandwidth},
+    {"bb_bw limiter_link loopback_bw", Type::optional_bandwidth},
+    {"latency lat bb_lat loopback_lat", Type::latency},
+    {"speed", Type::speeds},
+    {"core", Type::count},
+    {"version", Type::number},
+    {"speed_file state_file availability_file bandwidth_file latency_file", Type::file},
+    // What SimGrid's routing attribute accepts and hcclsim has a use for.
+    {"routing", Type::choice, "Full Floyd Dijkstra DijkstraCache Cluster Vivaldi None"},
+    {"sharing_policy", Type::choice, "SHARED SPLITDUPLEX FULLDUPLEX FATPIPE"},
+    {"bb_sharing_policy", Type::choice, "SHARED FATPIPE"},
+    {"topology", Type::choice, "FLAT TORUS FAT_TREE DRAGONFLY"},
+    {"symmetrical", Type::choice, "YES NO yes no"},
+    {"direction", Type::choice, "UP DOWN NONE"},
+}};
+
+/// All lists are separated by blanks.
 struct TagRule {
   std::string_view name;
-  std::string_view children;  ///< separated by blanks
-  std::span<const AttributeRule> attributes;
-  std::string_view refusal = {};  ///< why the tag cannot be used
+  std::string_view children;
+  std::string_view needed;         ///< attributes
+  std::string_view optional = {};  ///< further ones
+  std::string_view refusal = {};   ///< why the tag cannot be used
 };
-
-constexpr std::string_view yes_no = "YES NO yes no";
-// What SimGrid's routing attribute accepts and hcclsim has a use for.
-constexpr std::string_view routings = "Full Floyd Dijkstra DijkstraCache Cluster Vivaldi None";
-
-constexpr std::array platform_attributes{AttributeRule{"version", Type::number, true}};
-constexpr std::array zone_attributes{AttributeRule{"id", Type::text, true},
-                                     AttributeRule{"routing", Type::choice, true, routings}};
-constexpr std::array prop_attributes{AttributeRule{"id", Type::text, true}, AttributeRule{"value", Type::text, true}};
-constexpr std::array host_attributes{AttributeRule{"id", Type::text, true},
-                                     AttributeRule{"speed", Type::speeds, true},
-                                     AttributeRule{"core", Type::count},
-                                     AttributeRule{"speed_file", Type::file},
-                                     AttributeRule{"state_file", Type::file},
-                                     AttributeRule{"availability_file", Type::file},
-                                     AttributeRule{"coordinates"},
-                                     AttributeRule{"pstate"}};
-constexpr std::array disk_attributes{AttributeRule{"id"}, AttributeRule{"read_bw", Type::bandwidth, true},
-                                     AttributeRule{"write_bw", Type::bandwidth, true}};
-constexpr std::array link_attributes{
-    AttributeRule{"id", Type::text, true},
-    AttributeRule{"bandwidth", Type::bandwidth, true},
-    AttributeRule{"latency", Type::latency, true},
-    AttributeRule{"bandwidth_file", Type::file},
-    AttributeRule{"latency_file", Type::file},
-    AttributeRule{"state_file", Type::file},
-    AttributeRule{"sharing_policy", Type::choice, false, "SHARED SPLITDUPLEX FULLDUPLEX FATPIPE"}};
-constexpr std::array backbone_attributes{AttributeRule{"id", Type::text, true},
-                                         AttributeRule{"bandwidth", Type::bandwidth, true},
-                                         AttributeRule{"latency", Type::latency, true}};
-constexpr std::array router_attributes{AttributeRule{"id", Type::text, true}, AttributeRule{"coordinates"}};
-constexpr std::array host_link_attributes{AttributeRule{"id", Type::text, true}, AttributeRule{"up", Type::text, true},
-                                          AttributeRule{"down", Type::text, true}};
-constexpr std::array cluster_attributes{
-    AttributeRule{"id", Type::text, true},
-    AttributeRule{"prefix", Type::text, true},
-    AttributeRule{"suffix", Type::text, true},
-    AttributeRule{"radical", Type::text, true},
-    AttributeRule{"speed", Type::speeds, true},
-    AttributeRule{"core", Type::count},
-    AttributeRule{"bw", Type::bandwidth, true},
-    AttributeRule{"lat", Type::latency, true},
-    AttributeRule{"sharing_policy", Type::choice, false, "SHARED SPLITDUPLEX FULLDUPLEX FATPIPE"},
-    AttributeRule{"topology", Type::choice, false, "FLAT TORUS FAT_TREE DRAGONFLY"},
-    AttributeRule{"topo_parameters"},
-    AttributeRule{"bb_bw", Type::optional_bandwidth},
-    AttributeRule{"bb_lat", Type::latency},
-    AttributeRule{"bb_sharing_policy", Type::choice, false, "SHARED FATPIPE"},
-    AttributeRule{"router_id"},
-    AttributeRule{"limiter_link", Type::optional_bandwidth},
-    AttributeRule{"loopback_bw", Type::optional_bandwidth},
-    AttributeRule{"loopback_lat", Type::latency}};
-constexpr std::array cabinet_attributes{
-    AttributeRule{"id", Type::text, true},      AttributeRule{"prefix", Type::text, true},
-    AttributeRule{"suffix", Type::text, true},  AttributeRule{"radical", Type::text, true},
-    AttributeRule{"speed", Type::speeds, true}, AttributeRule{"bw", Type::bandwidth, true},
-    AttributeRule{"lat", Type::latency, true}};
-constexpr std::array peer_attributes{
-    AttributeRule{"id", Type::text, true},         AttributeRule{"speed", Type::speeds, true},
-    AttributeRule{"bw_in", Type::bandwidth, true}, AttributeRule{"bw_out", Type::bandwidth, true},
-    AttributeRule{"lat", Type::latency},           AttributeRule{"coordinates"},
-    AttributeRule{"speed_file", Type::file},       AttributeRule{"availability_file", Type::file},
-    AttributeRule{"state_file", Type::file}};
-constexpr std::array route_attributes{AttributeRule{"src", Type::text, true}, AttributeRule{"dst", Type::text, true},
-                                      AttributeRule{"symmetrical", Type::choice, false, yes_no}};
-constexpr std::array bypass_attributes{AttributeRule{"src", Type::text, true}, AttributeRule{"dst", Type::text, true}};
-constexpr std::array zone_route_attributes{
-    AttributeRule{"src", Type::text, true}, AttributeRule{"dst", Type::text, true},
-    AttributeRule{"gw_src", Type::text, true}, AttributeRule{"gw_dst", Type::text, true},
-    AttributeRule{"symmetrical", Type::choice, false, yes_no}};
-constexpr std::array zone_bypass_attributes{
-    AttributeRule{"src", Type::text, true}, AttributeRule{"dst", Type::text, true},
-    AttributeRule{"gw_src", Type::text, true}, AttributeRule{"gw_dst", Type::text, true}};
-constexpr std::array link_ctn_attributes{AttributeRule{"id", Type::text, true},
-                                         AttributeRule{"direction", Type::choice, false, "UP DOWN NONE"}};
 
 constexpr std::string_view zone_children =
     "prop zone AS cluster cabinet peer host router link backbone host_link route bypassRoute zoneRoute ASroute "
@@ -110,50 +55,47 @@ constexpr std::string_view zone_children =
 constexpr std::string_view no_actors = "a platform file describes hardware; hcclsim starts no actors";
 constexpr std::string_view dropped = "SimGrid 3.32 no longer has it";
 
+constexpr TagRule refused(std::string_view name, std::string_view why) { return {name, "", "", "", why}; }
+
 constexpr std::array tags{
-    TagRule{"platform", "zone AS cluster cabinet peer", platform_attributes},
-    TagRule{"zone", zone_children, zone_attributes},
-    TagRule{"AS", zone_children, zone_attributes},
-    TagRule{"prop", "", prop_attributes},
-    TagRule{"host", "prop disk", host_attributes},
-    TagRule{"disk", "prop", disk_attributes},
-    TagRule{"link", "prop", link_attributes},
-    TagRule{"backbone", "", backbone_attributes},
-    TagRule{"router", "", router_attributes},
-    TagRule{"host_link", "", host_link_attributes},
-    TagRule{"cluster", "prop", cluster_attributes},
-    TagRule{"cabinet", "", cabinet_attributes},
-    TagRule{"peer", "", peer_attributes},
-    TagRule{"route", "link_ctn", route_attributes},
-    TagRule{"bypassRoute", "link_ctn", bypass_attributes},
-    TagRule{"zoneRoute", "link_ctn", zone_route_attributes},
-    TagRule{"ASroute", "link_ctn", zone_route_attributes},
-    TagRule{"bypassZoneRoute", "link_ctn", zone_bypass_attributes},
-    TagRule{"bypassASroute", "link_ctn", zone_bypass_attributes},
-    TagRule{"link_ctn", "", link_ctn_attributes},
-    TagRule{"trace_connect",
-            "",
-            {},
-            "it aborts in SimGrid 3.32; give the profile as an attribute of the link or host, such as bandwidth_file"},
-    TagRule{"trace",
-            "",
-            {},
-            "it is of use with trace_connect only; give the profile as an attribute such as bandwidth_file"},
-    TagRule{"config", "", {}, "hcclsim sets SimGrid's options itself, as its results depend on them; remove it"},
-    TagRule{"process", "", {}, no_actors},
-    TagRule{"actor", "", {}, no_actors},
-    TagRule{"include", "", {}, dropped},
-    TagRule{"storage", "", {}, dropped},
-    TagRule{"storage_type", "", {}, dropped},
-    TagRule{"mount", "", {}, dropped},
-    TagRule{"random", "", {}, dropped},
+    TagRule{"platform", "zone AS cluster cabinet peer", "version"},
+    TagRule{"zone", zone_children, "id routing"},
+    TagRule{"AS", zone_children, "id routing"},
+    TagRule{"prop", "", "id value"},
+    TagRule{"host", "prop disk", "id speed", "core speed_file state_file availability_file coordinates pstate"},
+    TagRule{"disk", "prop", "read_bw write_bw", "id"},
+    TagRule{"link", "prop", "id bandwidth latency", "bandwidth_file latency_file state_file sharing_policy"},
+    TagRule{"backbone", "", "id bandwidth latency"},
+    TagRule{"router", "", "id", "coordinates"},
+    TagRule{"host_link", "", "id up down"},
+    TagRule{"cluster", "prop", "id prefix suffix radical speed bw lat",
+            "core sharing_policy topology topo_parameters bb_bw bb_lat bb_sharing_policy router_id limiter_link "
+            "loopback_bw loopback_lat"},
+    TagRule{"cabinet", "", "id prefix suffix radical speed bw lat"},
+    TagRule{"peer", "", "id speed bw_in bw_out", "lat coordinates speed_file availability_file state_file"},
+    TagRule{"route", "link_ctn", "src dst", "symmetrical"},
+    TagRule{"bypassRoute", "link_ctn", "src dst"},
+    TagRule{"zoneRoute", "link_ctn", "src dst gw_src gw_dst", "symmetrical"},
+    TagRule{"ASroute", "link_ctn", "src dst gw_src gw_dst", "symmetrical"},
+    TagRule{"bypassZoneRoute", "link_ctn", "src dst gw_src gw_dst"},
+    TagRule{"bypassASroute", "link_ctn", "src dst gw_src gw_dst"},
+    TagRule{"link_ctn", "", "id", "direction"},
+    refused("trace_connect",
+            "it aborts in SimGrid 3.32; give the profile as an attribute of the link or host, such as bandwidth_file"),
+    refused("trace", "it is of use with trace_connect only; give the profile as an attribute such as bandwidth_file"),
+    refused("config", "hcclsim sets SimGrid's options itself, as its results depend on them; remove it"),
+    refused("process", no_actors),
+    refused("actor", no_actors),
+    refused("include", dropped),
+    refused("storage", dropped),
+    refused("storage_type", dropped),
+    refused("mount", dropped),
+    refused("random", dropped),
 };
 
 const TagRule* find_tag(std::string_view name) {
-  for (const TagRule& tag : tags) {
-    if (tag.name == name) return &tag;
-  }
-  return nullptr;
+  const auto* const found = std::ranges::find(tags, name, &TagRule::name);
+  return found == tags.end() ? nullptr : found;
 }
 
 bool contains_word(std::string_view words, std::string_view word) {
@@ -201,37 +143,31 @@ class SchemaCheck {
 
  private:
   void check_attributes(const pugi::xml_node& element, const TagRule& rule) {
-    std::uint32_t seen = 0;  // bit i: rule.attributes[i]
+    seen_.clear();
+    const auto is_seen = [&](std::string_view name) { return std::ranges::count(seen_, name) > 0; };
     for (const pugi::xml_attribute& attribute : element.attributes()) {
       const std::string_view name = attribute.name();
-      std::size_t index = 0;
-      while (index < rule.attributes.size() && rule.attributes[index].name != name) ++index;
-      if (index == rule.attributes.size()) {
-        problems_.fatal(place(element), "<{}> has no attribute '{}'{}", rule.name, name,
-                        did_you_mean(name, attribute_names(rule)));
+      const bool needed = contains_word(rule.needed, name);
+      if (!needed && !contains_word(rule.optional, name)) {
+        std::vector<std::string> names;
+        for (const std::string_view list : {rule.needed, rule.optional}) {
+          for (const std::string_view each : split(list, ' ')) names.emplace_back(each);
+        }
+        problems_.fatal(place(element), "<{}> has no attribute '{}'{}", rule.name, name, did_you_mean(name, names));
         continue;
       }
-      if ((seen >> index & 1U) != 0) problems_.fatal(place(element), "<{}> has attribute '{}' twice", rule.name, name);
-      seen |= 1U << index;
-      check_value(element, rule.attributes[index], attribute.value());
+      if (is_seen(name)) problems_.fatal(place(element), "<{}> has attribute '{}' twice", rule.name, name);
+      seen_.push_back(name);
+      check_value(element, name, attribute.value(), needed);
     }
-    for (std::size_t i = 0; i < rule.attributes.size(); ++i) {
-      if (rule.attributes[i].required && (seen >> i & 1U) == 0) {
-        problems_.fatal(place(element), "<{}> lacks the attribute '{}'", rule.name, rule.attributes[i].name);
-      }
+    for (const std::string_view name : split(rule.needed, ' ')) {
+      if (!is_seen(name)) problems_.fatal(place(element), "<{}> lacks the attribute '{}'", rule.name, name);
     }
   }
 
   static std::vector<std::string> tag_names() {
     std::vector<std::string> names;
-    names.reserve(tags.size());
     for (const TagRule& tag : tags) names.emplace_back(tag.name);
-    return names;
-  }
-
-  static std::vector<std::string> attribute_names(const TagRule& rule) {
-    std::vector<std::string> names;
-    for (const AttributeRule& attribute : rule.attributes) names.emplace_back(attribute.name);
     return names;
   }
 
@@ -244,17 +180,19 @@ class SchemaCheck {
                     host.attribute("id").value(), state, speeds);
   }
 
-  void check_value(const pugi::xml_node& element, const AttributeRule& rule, std::string_view value) {
-    const std::string fault = value_fault(rule, value);
+  void check_value(const pugi::xml_node& element, std::string_view name, std::string_view value, bool needed) {
+    const std::string fault = needed && name == "id" && value.empty() ? "is empty" : value_fault(name, value);
     if (fault.empty()) return;
     const std::string_view id = element.attribute("id").value();
-    problems_.fatal(place(element), "{}{}{}: {} {}", element.name(), id.empty() ? "" : " ", id, rule.name, fault);
+    problems_.fatal(place(element), "{}{}{}: {} {}", element.name(), id.empty() ? "" : " ", id, name, fault);
   }
 
-  [[nodiscard]] std::string value_fault(const AttributeRule& rule, std::string_view value) const {
-    switch (rule.type) {
+  [[nodiscard]] std::string value_fault(std::string_view name, std::string_view value) const {
+    const auto* const rule = std::ranges::find_if(
+        attribute_rules, [&](const AttributeRule& each) { return contains_word(each.names, name); });
+    switch (rule == attribute_rules.end() ? Type::text : rule->type) {
       case Type::text:
-        return rule.required && rule.name == "id" && value.empty() ? "is empty" : "";
+        return {};
       case Type::bandwidth:
         return bandwidth_fault(value);
       case Type::optional_bandwidth:
@@ -268,8 +206,8 @@ class SchemaCheck {
       case Type::number:
         return number_fault(value);
       case Type::choice:
-        if (contains_word(rule.choices, value)) return {};
-        return fmt::format("'{}' is not one of: {}", value, rule.choices);
+        if (contains_word(rule->choices, value)) return {};
+        return fmt::format("'{}' is not one of: {}", value, rule->choices);
       case Type::file: {
         namespace fs = std::filesystem;
         std::error_code ignored;
@@ -316,6 +254,7 @@ class SchemaCheck {
 
   const std::string& directory_;
   PlatformProblems& problems_;
+  std::vector<std::string_view> seen_;  ///< attributes of an element
 };
 
 /// What stands outside the root element. SimGrid asks for its document type and takes no other.

@@ -13,11 +13,11 @@ namespace hcclsim::sim {
 namespace {
 
 // SimGrid's units: a prefix of this table and a base unit, or a unit of time.
-struct Prefix {
+struct Factor {
   std::string_view name;
   double factor;
 };
-constexpr std::array<Prefix, 13> bandwidth_prefixes{{{"", 1},
+constexpr std::array<Factor, 13> bandwidth_prefixes{{{"", 1},
                                                      {"k", 1e3},
                                                      {"M", 1e6},
                                                      {"G", 1e9},
@@ -33,19 +33,15 @@ constexpr std::array<Prefix, 13> bandwidth_prefixes{{{"", 1},
 constexpr std::array<std::string_view, 9> flop_prefixes{"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
 constexpr std::array<std::string_view, 9> flop_words{"",     "kilo", "mega",  "giga", "tera",
                                                      "peta", "exa",  "zetta", "yotta"};
-struct TimeUnit {
-  std::string_view name;
-  Seconds seconds;
-};
-constexpr std::array<TimeUnit, 9> times{{{"w", 604800},
-                                         {"d", 86400},
-                                         {"h", 3600},
-                                         {"m", 60},
-                                         {"s", 1},
-                                         {"ms", 1e-3},
-                                         {"us", 1e-6},
-                                         {"ns", 1e-9},
-                                         {"ps", 1e-12}}};
+constexpr std::array<Factor, 9> times{{{"w", 604800},
+                                       {"d", 86400},
+                                       {"h", 3600},
+                                       {"m", 60},
+                                       {"s", 1},
+                                       {"ms", 1e-3},
+                                       {"us", 1e-6},
+                                       {"ns", 1e-9},
+                                       {"ps", 1e-12}}};
 
 bool has_unit(std::string_view unit, std::span<const std::string_view> prefixes, std::string_view base) {
   if (!unit.ends_with(base)) return false;
@@ -63,23 +59,19 @@ double bandwidth_unit(std::string_view unit) {
   return 0;
 }
 
-bool is_bandwidth_unit(std::string_view unit) { return bandwidth_unit(unit) > 0; }
-
 /// Seconds of one of a unit such as "us"; 0 if it is none.
 Seconds time_unit(std::string_view unit) {
-  const auto* const found =
-      std::find_if(times.begin(), times.end(), [&](const TimeUnit& each) { return each.name == unit; });
-  return found == times.end() ? 0 : found->seconds;
+  const auto* const found = std::ranges::find(times, unit, &Factor::name);
+  return found == times.end() ? 0 : found->factor;
 }
-
-bool is_time_unit(std::string_view unit) { return time_unit(unit) > 0; }
 
 bool is_speed_unit(std::string_view unit) {
   return has_unit(unit, flop_prefixes, "f") || has_unit(unit, flop_words, "flops");
 }
 
-/// What is wrong with a quantity: its number, its unit or its sign.
-std::string quantity_fault(std::string_view text, bool (*is_unit)(std::string_view), bool zero_allowed,
+/// What is wrong with a quantity: its number, its unit or its sign. `value_of` is 0 for what is no unit.
+template <typename Value>
+std::string quantity_fault(std::string_view text, Value (*value_of)(std::string_view), bool zero_allowed,
                            std::string_view example) {
   const std::optional<Quantity> quantity = parse_quantity(text);
   if (!quantity) return fmt::format("'{}' is not a number with a unit, such as {}", text, example);
@@ -87,7 +79,7 @@ std::string quantity_fault(std::string_view text, bool (*is_unit)(std::string_vi
   if (quantity->number == 0 && !zero_allowed) return fmt::format("'{}' must be positive", text);
   if (quantity->number == 0 && quantity->unit.empty()) return {};
   if (quantity->unit.empty()) return fmt::format("'{}' has no unit; write for example {}", text, example);
-  if (!is_unit(quantity->unit))
+  if (value_of(quantity->unit) == 0)
     return fmt::format("'{}' has the unknown unit '{}'; write for example {}", text, quantity->unit, example);
   return {};
 }
@@ -95,7 +87,7 @@ std::string quantity_fault(std::string_view text, bool (*is_unit)(std::string_vi
 }  // namespace
 
 std::string bandwidth_fault(std::string_view text) {
-  std::string fault = quantity_fault(text, is_bandwidth_unit, false, "25GBps or 100Gbps");
+  std::string fault = quantity_fault(text, bandwidth_unit, false, "25GBps or 100Gbps");
   if (!fault.empty()) return fault;
   const Quantity quantity = parse_quantity(text).value();
   return plausible_bandwidth_fault(text, quantity.number * bandwidth_unit(quantity.unit));
@@ -110,7 +102,7 @@ std::string plausible_bandwidth_fault(std::string_view text, double bytes_per_se
 
 std::string latency_fault(std::string_view text) {
   constexpr Seconds highest = 1000;
-  std::string fault = quantity_fault(text, is_time_unit, true, "1.5us or 0s");
+  std::string fault = quantity_fault(text, time_unit, true, "1.5us or 0s");
   if (!fault.empty()) return fault;
   const Quantity quantity = parse_quantity(text).value();
   if (quantity.number * time_unit(quantity.unit) <= highest) return {};

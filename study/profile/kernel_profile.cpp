@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "base/csv.hpp"
-#include "study/profile/device_choice.hpp"
-#include "study/profile/device_date.hpp"
+#include "study/profile/device.hpp"
 #include "study/profile/iterations.hpp"
 
 namespace hcclsim::study {
@@ -29,30 +28,19 @@ struct Columns {
 
 /// Versions of CANN and of the frameworks name columns differently, and leave the unit of a date out.
 Columns read_header(const CsvFile& csv, bool kernel_details) {
-  Columns columns{};
-  if (kernel_details) {
-    columns = {.name = csv.column("Name"),
-               .type = csv.any_column({"Type", "OP Type"}),
-               .core = csv.any_column({"Accelerator Core", "Task Type"}),
-               .start = csv.any_column({"Start Time(us)", "Task Start Time(us)", "Start Time"}),
-               .duration = csv.any_column({"Duration(us)", "Task Duration(us)"}),
-               .step = {},
-               .stream = {},
-               .device = {}};
-  } else {
-    columns = {.name = csv.column("Op Name"),
-               .type = csv.any_column({"OP Type", "Op Type", "Type"}),
-               .core = csv.any_column({"Task Type", "Accelerator Core"}),
-               .start = csv.any_column({"Task Start Time(us)", "Task Start Time", "Start Time(us)"}),
-               .duration = csv.any_column({"Task Duration(us)", "Duration(us)"}),
-               .step = {},
-               .stream = {},
-               .device = {}};
-  }
-  columns.step = csv.find_any({"Step Id", "Step ID"});
-  columns.stream = csv.find_any({"Stream ID", "Stream Id"});
-  columns.device = csv.find_any({"Device_id", "Device ID"});
-  return columns;
+  const auto either = [&](std::initializer_list<std::string_view> of_details,
+                          std::initializer_list<std::string_view> of_summary) {
+    return csv.any_column(kernel_details ? of_details : of_summary);
+  };
+  return {.name = csv.column(kernel_details ? "Name" : "Op Name"),
+          .type = either({"Type", "OP Type"}, {"OP Type", "Op Type", "Type"}),
+          .core = either({"Accelerator Core", "Task Type"}, {"Task Type", "Accelerator Core"}),
+          .start = either({"Start Time(us)", "Task Start Time(us)", "Start Time"},
+                          {"Task Start Time(us)", "Task Start Time", "Start Time(us)"}),
+          .duration = either({"Duration(us)", "Task Duration(us)"}, {"Task Duration(us)", "Duration(us)"}),
+          .step = csv.find_any({"Step Id", "Step ID"}),
+          .stream = csv.find_any({"Stream ID", "Stream Id"}),
+          .device = csv.find_any({"Device_id", "Device ID"})};
 }
 
 bool is_communication(const std::string& name, const std::string& core) {
@@ -61,9 +49,7 @@ bool is_communication(const std::string& name, const std::string& core) {
 
 /// Keeps the kernels of one device; `devices` are those of the kernels.
 void keep_first_device(KernelProfile& profile, const std::vector<std::string>& devices) {
-  const DeviceChoice choice = choose_device(devices);
-  profile.device = choice.device;
-  if (choice.others == 0) return;
+  profile.device = first_device(devices, "kernels", profile.file, profile.notes);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (devices[i] != profile.device) continue;
@@ -71,8 +57,6 @@ void keep_first_device(KernelProfile& profile, const std::vector<std::string>& d
     ++kept;
   }
   profile.kernels.resize(kept);
-  profile.notes.push_back(fmt::format("{}: kernels of device {}; those of {} more are left out", profile.file,
-                                      profile.device, choice.others));
 }
 
 }  // namespace

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/csv.hpp"
-#include "study/profile/device_choice.hpp"
-#include "study/profile/device_date.hpp"
+#include "study/profile/device.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -82,9 +82,7 @@ std::vector<StepTrace::Reduce> read_reduces(const CsvFile& csv, const TraceColum
 }
 
 Seconds mean(const std::vector<Seconds>& values) {
-  Seconds sum = 0;
-  for (const Seconds value : values) sum += value;
-  return sum / static_cast<double>(values.size());
+  return std::accumulate(values.begin(), values.end(), Seconds{0}) / static_cast<double>(values.size());
 }
 
 Row read_row(const CsvFile& csv, const TraceColumns& columns, DeviceClock& clock) {
@@ -115,13 +113,8 @@ Row read_row(const CsvFile& csv, const TraceColumns& columns, DeviceClock& clock
 std::vector<Row> chosen(std::vector<Row> rows, StepTrace& trace) {
   std::vector<std::string> devices;
   for (const Row& row : rows) devices.push_back(row.device);
-  const DeviceChoice choice = choose_device(devices);
-  trace.device = choice.device;
-  if (choice.others > 0) {
-    trace.notes.push_back(fmt::format("{}: iterations of device {}; those of {} more are left out", trace.file,
-                                      choice.device, choice.others));
-  }
-  std::erase_if(rows, [&](const Row& row) { return row.device != choice.device; });
+  trace.device = first_device(devices, "iterations", trace.file, trace.notes);
+  std::erase_if(rows, [&](const Row& row) { return row.device != trace.device; });
   std::map<std::string, std::size_t> count;
   for (const Row& row : rows) count[row.model] += row.missing.empty() ? 1 : 0;
   const auto most =

@@ -160,24 +160,14 @@ std::vector<Split> find_best(const SplitProblem& problem, const AnyCost& cost, s
 
 }  // namespace
 
-Split best_split(const SplitProblem& problem, const AffineCost& cost) { return find_best(problem, cost); }
-
-std::vector<Split> best_splits(const SplitProblem& problem, const AffineCost& cost, std::uint32_t most_segments,
-                               Objective objective) {
-  return find_best(problem, cost, most_segments, objective);
-}
-
-Split best_split(const SplitProblem& problem, const Cost& cost) { return find_best(problem, cost); }
-
-std::vector<Split> best_splits(const SplitProblem& problem, const Cost& cost, std::uint32_t most_segments,
-                               Objective objective) {
-  return find_best(problem, cost, most_segments, objective);
+Split best_split(const SplitProblem& problem, const SegmentCost& cost) {
+  return cost.affine.has_value() ? find_best(problem, *cost.affine) : find_best(problem, cost.cost);
 }
 
 std::vector<Split> best_splits(const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments,
                                Objective objective) {
-  return cost.affine.has_value() ? best_splits(problem, *cost.affine, most_segments, objective)
-                                 : best_splits(problem, cost.cost, most_segments, objective);
+  return cost.affine.has_value() ? find_best(problem, *cost.affine, most_segments, objective)
+                                 : find_best(problem, cost.cost, most_segments, objective);
 }
 
 Split brute_force(const SplitProblem& problem, const Cost& cost, std::optional<std::uint32_t> most_segments) {

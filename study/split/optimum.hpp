@@ -30,20 +30,10 @@ enum class Objective : std::uint8_t {
                   ///< that its deadline allows, so that what is ready early is sent early
 };
 
-/// The earliest end with any number of segments; O(n).
-[[nodiscard]] Split best_split(const SplitProblem& problem, const AffineCost& cost);
-/// The earliest ends with at most 1, 2, …, `most_segments` segments; O(n · most_segments), and for `time_segments`
-/// O(n · most_segments²).
-[[nodiscard]] std::vector<Split> best_splits(const SplitProblem& problem, const AffineCost& cost,
-                                             std::uint32_t most_segments,
-                                             Objective objective = Objective::time_segments);
-
-/// The same for any cost: O(n²) and O(n² · most_segments).
-[[nodiscard]] Split best_split(const SplitProblem& problem, const Cost& cost);
-[[nodiscard]] std::vector<Split> best_splits(const SplitProblem& problem, const Cost& cost, std::uint32_t most_segments,
-                                             Objective objective = Objective::time_segments);
-
-/// The same by the faster of the two ways.
+/// The earliest end with any number of segments; O(n) if the cost is affine, otherwise O(n²).
+[[nodiscard]] Split best_split(const SplitProblem& problem, const SegmentCost& cost);
+/// The earliest ends with at most 1, 2, …, `most_segments` segments; O(n · most_segments) if the cost is affine, and
+/// for `time_segments` O(n · most_segments²); otherwise O(n² · most_segments).
 [[nodiscard]] std::vector<Split> best_splits(const SplitProblem& problem, const SegmentCost& cost,
                                              std::uint32_t most_segments,
                                              Objective objective = Objective::time_segments);

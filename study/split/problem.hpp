@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -60,7 +61,12 @@ struct SegmentCost {
   Cost cost;
   std::optional<AffineCost> affine{};  ///< the same cost, or none
 
-  [[nodiscard]] static SegmentCost of(const AffineCost& affine) { return {affine, affine}; }
+  SegmentCost() = default;
+  // NOLINTBEGIN(google-explicit-constructor): any cost is one
+  SegmentCost(Cost any) : cost(std::move(any)) {}
+  SegmentCost(const AffineCost& line) : cost(line), affine(line) {}
+  // NOLINTEND(google-explicit-constructor)
+  [[nodiscard]] static SegmentCost of(const AffineCost& affine) { return affine; }
 };
 
 /// Index of the last gradient of each segment, ascending, the last one size−1: what set_split_strategy_by_idx takes.

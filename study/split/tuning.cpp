@@ -1,5 +1,7 @@
 #include "study/split/tuning.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,12 +18,9 @@ constexpr std::array<std::string_view, 3> stream_names{"1", "2-shared", "2-disjo
 
 template <typename Enum, std::size_t size>
 Enum parse(std::string_view what, std::string_view name, const std::array<std::string_view, size>& names) {
-  std::string accepted;
-  for (std::size_t i = 0; i < size; ++i) {
-    if (names.at(i) == name) return static_cast<Enum>(i);
-    accepted += fmt::format("{}{}", accepted.empty() ? "" : " | ", names.at(i));
-  }
-  bad_input("option", "unknown {} '{}'; accepted: {}", what, name, accepted);
+  const auto* const found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<Enum>(found - names.begin());
+  bad_input("option", "unknown {} '{}'; accepted: {}", what, name, fmt::join(names, " | "));
 }
 
 }  // namespace

@@ -19,8 +19,13 @@ using Clock = std::chrono::steady_clock;
 /// Messages are preceded by their length. An empty one says that the group is loaded, or, to the loader, to end.
 using Length = std::uint64_t;
 
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
+/// Whether the other side is there to read it.
+bool send_message(int file, std::string_view message) {
+  const Length length = message.size();
+  std::string frame(sizeof length, '\0');
+  std::memcpy(frame.data(), &length, sizeof length);
+  frame.append(message);
+  for (std::string_view bytes = frame; !bytes.empty();) {
     const ssize_t written = ::send(file, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return false;
@@ -28,16 +33,6 @@ bool write_all(int file, std::string_view bytes) {
   }
   return true;
 }
-
-/// A message with its length before it.
-std::string frame_of(std::string_view message) {
-  const Length length = message.size();
-  std::string frame(sizeof length, '\0');
-  std::memcpy(frame.data(), &length, sizeof length);
-  return frame.append(message);
-}
-
-bool send_message(int file, std::string_view message) { return write_all(file, frame_of(message)); }
 
 bool read_exactly(int file, char* to, std::size_t size) {
   while (size > 0) {

@@ -19,11 +19,6 @@ namespace {
 
 constexpr std::uint32_t most_shards = 1U << 20U;
 
-std::optional<std::uint32_t> parse_count(std::string_view text) {
-  const std::optional<std::uint32_t> count = parse_number<std::uint32_t>(text);
-  return count == 0U ? std::nullopt : count;
-}
-
 /// The numbers alone, if what follows them is always the same.
 std::optional<std::vector<double>> numbers_of_one_unit(const std::vector<std::string_view>& items) {
   std::vector<double> numbers;
@@ -133,8 +128,9 @@ std::string name_of_point(const Json& inputs, const std::vector<std::string>& ax
 
 Shard parse_shard(std::string_view text) {
   const std::size_t slash = text.find('/');
-  const auto index = parse_count(text.substr(0, slash));
-  const auto count = slash == std::string_view::npos ? std::nullopt : parse_count(text.substr(slash + 1));
+  const auto index = parse_count<std::uint32_t>(text.substr(0, slash));
+  const auto count =
+      slash == std::string_view::npos ? std::nullopt : parse_count<std::uint32_t>(text.substr(slash + 1));
   if (!index || !count || *index > *count || *count > most_shards) {
     bad_input("option", "'{}' is no part; give I/N with I from 1 to N, such as 2/8", text);
   }

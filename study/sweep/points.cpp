@@ -24,23 +24,10 @@ void add_environment(Json& inputs) {
   }
 }
 
-/// Hashes of files, each read once.
-class FileHashes {
- public:
-  const std::string& of(const std::string& path) {
-    const auto [hash, added] = hashes_.try_emplace(path);
-    if (added) hash->second = content_hash_of_file(path);
-    return hash->second;
-  }
-
- private:
-  std::map<std::string, std::string> hashes_;
-};
-
 }  // namespace
 
 std::vector<Point> points_of(const SweepGrid& sweep) {
-  FileHashes hashes;
+  std::map<std::string, std::string> hashes;     // of files, each read once
   std::map<std::string, std::string> platforms;  // as given -> path
   std::vector<Point> points;
   std::set<std::string> ids;
@@ -60,7 +47,11 @@ std::vector<Point> points_of(const SweepGrid& sweep) {
       const bool names_file = name == "RANK_TABLE_FILE" || sweep.files.contains(name);
       if (name != "platform" && names_file && std::filesystem::is_regular_file(text)) point.files[name] = text;
     }
-    for (const auto& [name, path] : point.files) point.hashes[name] = hashes.of(path);
+    for (const auto& [name, path] : point.files) {
+      const auto [hash, unread] = hashes.try_emplace(path);
+      if (unread) hash->second = content_hash_of_file(path);
+      point.hashes[name] = hash->second;
+    }
     point.id = point_id(point);
     if (ids.insert(point.id).second) points.push_back(std::move(point));
   }

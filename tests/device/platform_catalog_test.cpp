@@ -11,17 +11,6 @@
 namespace hcclsim::device {
 namespace {
 
-// The platform files and the cost model take the data of an NPU from two tables: they must agree.
-TEST(PlatformCatalog, ItsNpusAreThoseOfTheSocTable) {
-  for (const sim::SocEntry& entry : sim::soc_entries()) {
-    std::vector<std::string> notes;
-    const Soc soc = find_soc(entry.name, notes);
-    EXPECT_EQ(soc.name, entry.name);
-    EXPECT_EQ(soc.cube_cores, entry.cube_cores) << entry.name;
-    EXPECT_EQ(soc.clock_ghz, entry.clock_ghz) << entry.name;
-  }
-}
-
 /// What the platform files state of their NPUs, read as a run reads it, is what the table has: a run on a shipped file
 /// and one on a file that states nothing are the same. And nothing is missing in the shipped files.
 TEST(PlatformCatalog, WhatThePlatformFilesStateIsWhatTheSocTableHas) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "sim/platform/catalog.hpp"
 
 namespace hcclsim::device {
 namespace {
@@ -46,7 +47,7 @@ TEST(Soc, PeaksAreThoseOfThePlatformFiles) {
       {"Ascend910_9392", 364, 48, 64}, {"Ascend910_9381", 354, 48, 64}, {"Ascend910_9382", 354, 48, 64},
       {"Ascend910_9372", 295, 40, 64}, {"Ascend910_9362", 246, 40, 32},
   };
-  EXPECT_EQ(std::size(table), soc_names().size());
+  EXPECT_EQ(std::size(table), sim::soc_entries().size());
   for (const PublishedPeak& row : table) {
     const Soc found = table_soc(row.name);
     EXPECT_NEAR(peak_flops(found, DataType::fp16) / 1e12, row.fp16_tera, 1.0) << row.name;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <type_traits>
 
 #include "base/error.hpp"
@@ -11,43 +12,27 @@
 namespace hcclsim::device {
 namespace {
 
-// Operators. Integers are added and multiplied without sign and in at least 32 bits, where overflow is defined.
-struct Sum {
+/// A sum or a product. Integers are added and multiplied without sign and in at least 32 bits, where overflow is
+/// defined.
+template <typename Operation>
+struct Arithmetic {
   template <typename T>
   INLINE static T of(T a, T b) {
     if constexpr (std::is_integral_v<T>) {
       using Wide = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
-      return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
+      return static_cast<T>(Operation()(static_cast<Wide>(a), static_cast<Wide>(b)));
     } else {
-      return a + b;
+      return Operation()(a, b);
     }
   }
 };
 
-struct Product {
+/// A maximum or minimum: `a` if it is the better one or a NaN, otherwise `b`, which is then the better one or a NaN.
+template <typename NotWorse>
+struct Better {
   template <typename T>
   INLINE static T of(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      using Wide = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
-      return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
-    } else {
-      return a * b;
-    }
-  }
-};
-
-/// `a` if it is the larger one or a NaN, otherwise `b`, which is then the larger one or a NaN.
-struct Maximum {
-  template <typename T>
-  INLINE static T of(T a, T b) {
-    return a >= b || a != a ? a : b;  // NOLINT(misc-redundant-expression): true for a NaN
-  }
-};
-
-struct Minimum {
-  template <typename T>
-  INLINE static T of(T a, T b) {
-    return a <= b || a != a ? a : b;  // NOLINT(misc-redundant-expression): true for a NaN
+    return NotWorse()(a, b) || a != a ? a : b;  // NOLINT(misc-redundant-expression): true for a NaN
   }
 };
 
@@ -124,39 +109,20 @@ INLINE bool reduce_as(DataType type, Overflow overflow, std::byte* destination, 
   internal_error("unknown data type {}", static_cast<int>(type));
 }
 
-FOR_EVERY_PROCESSOR bool sum(DataType type, Overflow overflow, std::byte* destination, const std::byte* source,
-                             std::size_t elements) {
-  return reduce_as<Sum>(type, overflow, destination, source, elements);
-}
-
-FOR_EVERY_PROCESSOR bool product(DataType type, Overflow overflow, std::byte* destination, const std::byte* source,
-                                 std::size_t elements) {
-  return reduce_as<Product>(type, overflow, destination, source, elements);
-}
-
-FOR_EVERY_PROCESSOR bool maximum(DataType type, Overflow overflow, std::byte* destination, const std::byte* source,
-                                 std::size_t elements) {
-  return reduce_as<Maximum>(type, overflow, destination, source, elements);
-}
-
-FOR_EVERY_PROCESSOR bool minimum(DataType type, Overflow overflow, std::byte* destination, const std::byte* source,
-                                 std::size_t elements) {
-  return reduce_as<Minimum>(type, overflow, destination, source, elements);
-}
-
 }  // namespace
 
+FOR_EVERY_PROCESSOR
 bool reduce(DataType type, ReduceOp op, Overflow overflow, std::byte* destination, const std::byte* source,
             std::size_t elements) {
   switch (op) {
     case ReduceOp::sum:
-      return sum(type, overflow, destination, source, elements);
+      return reduce_as<Arithmetic<std::plus<>>>(type, overflow, destination, source, elements);
     case ReduceOp::prod:
-      return product(type, overflow, destination, source, elements);
+      return reduce_as<Arithmetic<std::multiplies<>>>(type, overflow, destination, source, elements);
     case ReduceOp::max:
-      return maximum(type, overflow, destination, source, elements);
+      return reduce_as<Better<std::greater_equal<>>>(type, overflow, destination, source, elements);
     case ReduceOp::min:
-      return minimum(type, overflow, destination, source, elements);
+      return reduce_as<Better<std::less_equal<>>>(type, overflow, destination, source, elements);
   }
   internal_error("unknown operator {}", static_cast<int>(op));
 }

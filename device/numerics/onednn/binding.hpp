@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "device/numerics/memory_block.hpp"
 #include "device/numerics/onednn/plan.hpp"
 #include "device/numerics/onednn/weight_memory.hpp"
@@ -14,10 +16,45 @@ namespace hcclsim::device::onednn {
 /// replaces those that are weights or gradients.
 class Binding {
  public:
-  explicit Binding(std::shared_ptr<const Plan> plan);
+  explicit Binding(std::shared_ptr<const Plan> plan)
+      : plan_(std::move(plan)), block_(plan_->block_bytes), stream_(plan_->engine) {
+    for (const Tensor& tensor : plan_->tensors) {
+      const Tensor& root = plan_->tensor(tensor.root);
+      tensors_.emplace_back(tensor.layout, plan_->engine, block_.data() + root.offset + tensor.skip);
+    }
+    for (const Storage& storage : plan_->storage) {
+      gradients_.emplace_back(storage.layout, plan_->engine, nullptr);  // bound in every step
+    }
+    for (const Task& task : plan_->tasks) {
+      calls_.push_back({.first = arguments_.size()});
+      if (const auto* primitive = std::get_if<PrimitiveTask>(&task)) bind_task(*primitive);
+    }
+  }
 
   /// `gradients`: null for a forward pass alone.
-  StepOutput run(const WeightMemory& weights, const models::Batch& batch, const StepInput& input, float* gradients);
+  StepOutput run(const WeightMemory& weights, const models::Batch& batch, const StepInput& input, float* gradients) {
+    check(weights, batch);
+    use_one_thread();
+    for (const WeightArgument& argument : weight_arguments_) {
+      arguments_[argument.argument].memory = weights.memory_of(argument.operand);
+    }
+    if (gradients != nullptr) {
+      for (std::size_t i = 0; i < gradients_.size(); ++i) {
+        gradients_[i].set_data_handle(gradients + plan_->slots[i].offset);
+      }
+    }
+    StepOutput output;
+    const StepContext context{.plan = plan_.get(),
+                              .block = block_.data(),
+                              .weights = weights.values().data(),
+                              .gradients = gradients,
+                              .batch = &batch,
+                              .input = input,
+                              .output = &output};
+    const std::size_t tasks = gradients != nullptr ? plan_->tasks.size() : plan_->forward_tasks;
+    for (std::size_t task = 0; task < tasks; ++task) run_task(task, context);
+    return output;
+  }
 
  private:
   /// Arguments of a primitive task; none for a host task.
@@ -31,10 +68,53 @@ class Binding {
     Operand operand;
   };
 
-  void bind_task(const PrimitiveTask& task);
-  [[nodiscard]] dnnl_memory_t memory_of(const Operand& operand) const;
-  void check(const WeightMemory& weights, const models::Batch& batch) const;
-  void run_task(std::size_t task, const StepContext& context);
+  void bind_task(const PrimitiveTask& task) {
+    for (const Argument& argument : task.arguments) {
+      const Operand::Kind kind = argument.operand.kind;
+      if (kind == Operand::Kind::weight || kind == Operand::Kind::prepared) {
+        weight_arguments_.push_back({arguments_.size(), argument.operand});
+      }
+      arguments_.push_back({argument.name, memory_of(argument.operand)});
+      ++calls_.back().count;
+    }
+  }
+
+  [[nodiscard]] dnnl_memory_t memory_of(const Operand& operand) const {
+    switch (operand.kind) {
+      case Operand::Kind::tensor:
+        return tensors_[operand.index].get();
+      case Operand::Kind::gradient:
+        return gradients_[operand.index].get();
+      case Operand::Kind::weight:
+      case Operand::Kind::prepared:
+        return nullptr;  // known when the weights are
+    }
+    return nullptr;
+  }
+
+  void check(const WeightMemory& weights, const models::Batch& batch) const {
+    const models::Graph& graph = plan_->graph;
+    const models::Shape& input = graph.operators.front().shape();
+    const models::Shape& logits = graph.input_of(graph.operators.back());
+    if (&weights.plan() != plan_.get()) internal_error("weights of another computation");
+    if (batch.inputs.size() + batch.tokens.size() != input.elements() || batch.labels.size() != logits.batch()) {
+      internal_error("batch of {} inputs, {} tokens and {} labels for a computation that takes {} and {} labels",
+                     batch.inputs.size(), batch.tokens.size(), batch.labels.size(), input.elements(), logits.batch());
+    }
+  }
+
+  void run_task(std::size_t task, const StepContext& context) {
+    if (const auto* host = std::get_if<HostTask>(&plan_->tasks[task])) {
+      (*host)(context);
+      return;
+    }
+    const auto& primitive = std::get<PrimitiveTask>(plan_->tasks[task]).primitive;
+    const Call& call = calls_[task];
+    const dnnl_status_t status =
+        dnnl_primitive_execute(primitive.get(), stream_.get(), call.count, arguments_.data() + call.first);
+    if (status != dnnl_success)
+      internal_error("oneDNN fails with status {} in task {}", static_cast<int>(status), task);
+  }
 
   std::shared_ptr<const Plan> plan_;
   MemoryBlock block_;

@@ -3,47 +3,58 @@
 
 #include "device/numerics/onednn/layer.hpp"
 
-/// ReLU and ReLU6, addition, flattening.
+/// ReLU, ReLU6 and GELU (in the tanh form), addition, flattening.
 namespace hcclsim::device::onednn {
 namespace {
 
-/// min(max(x, 0), bound). The gradient passes where 0 < output < bound.
-class Relu : public Layer {
+/// Plans the gradient of an element-wise function from `kept`, the values of its argument (DNNL_ARG_SRC) or result
+/// (DNNL_ARG_DST).
+TensorId plan_gradient(Planner& planner, const dnnl::eltwise_forward::primitive_desc& forward,
+                       dnnl::algorithm algorithm, float bound, int argument, TensorId kept) {
+  const TensorId out_slope = planner.output_gradient();
+  const Layout layout = planner.layout(out_slope);
+  const dnnl::eltwise_backward::primitive_desc backward({algorithm, layout, planner.layout(kept), 0, bound},
+                                                        user_scratchpad(), planner.engine(), forward);
+  const TensorId in_slope = planner.may_overwrite_output_gradient() ? out_slope : planner.new_tensor(layout);
+  planner.call(backward, dnnl::eltwise_backward(backward),
+               {{argument, Operand::of(kept)},
+                {DNNL_ARG_DIFF_DST, Operand::of(out_slope)},
+                {DNNL_ARG_DIFF_SRC, Operand::of(in_slope)}});
+  return in_slope;
+}
+
+/// A function of every element, in whatever layout its input has. Its gradient is computed from its result, so that it
+/// may overwrite its input, or else from its argument.
+class Function : public Layer {
  public:
-  explicit Relu(float bound) : bound_(bound) {}
+  Function(dnnl::algorithm forward, dnnl::algorithm backward, float bound, bool from_result)
+      : forward_algorithm_(forward), backward_algorithm_(backward), bound_(bound), from_result_(from_result) {}
 
   void plan_forward(Planner& planner) override {
-    const TensorId input = planner.input();
-    const Layout layout = planner.layout(input);
-    const auto algorithm = std::isinf(bound_) ? dnnl::algorithm::eltwise_relu : dnnl::algorithm::eltwise_clip_v2;
-    forward_ = {{dnnl::prop_kind::forward_training, algorithm, layout, 0, clip()}, user_scratchpad(), planner.engine()};
-    const TensorId output = planner.may_overwrite_input() ? input : planner.new_tensor(layout);
+    const TensorId in = planner.input();
+    const Layout layout = planner.layout(in);
+    forward_ = {{dnnl::prop_kind::forward_training, forward_algorithm_, layout, 0, bound_},
+                user_scratchpad(),
+                planner.engine()};
+    const TensorId out = from_result_ && planner.may_overwrite_input() ? in : planner.new_tensor(layout);
     planner.call(forward_, dnnl::eltwise_forward(forward_),
-                 {{DNNL_ARG_SRC, Operand::of(input)}, {DNNL_ARG_DST, Operand::of(output)}});
-    planner.keep(output);
-    planner.set_output(output);
+                 {{DNNL_ARG_SRC, Operand::of(in)}, {DNNL_ARG_DST, Operand::of(out)}});
+    kept_ = from_result_ ? out : in;
+    planner.keep(kept_);
+    planner.set_output(out);
   }
 
   void plan_backward(Planner& planner) override {
-    const TensorId output_gradient = planner.output_gradient();
-    const Layout layout = planner.layout(output_gradient);
-    const auto algorithm = std::isinf(bound_) ? dnnl::algorithm::eltwise_relu_use_dst_for_bwd
-                                              : dnnl::algorithm::eltwise_clip_v2_use_dst_for_bwd;
-    const dnnl::eltwise_backward::primitive_desc backward({algorithm, layout, layout, 0, clip()}, user_scratchpad(),
-                                                          planner.engine(), forward_);
-    const TensorId gradient = planner.may_overwrite_output_gradient() ? output_gradient : planner.new_tensor(layout);
-    planner.call(backward, dnnl::eltwise_backward(backward),
-                 {{DNNL_ARG_DST, Operand::of(planner.output())},
-                  {DNNL_ARG_DIFF_DST, Operand::of(output_gradient)},
-                  {DNNL_ARG_DIFF_SRC, Operand::of(gradient)}});
-    planner.give_gradient(0, gradient);
+    const int argument = from_result_ ? DNNL_ARG_DST : DNNL_ARG_SRC;
+    planner.give_gradient(0, plan_gradient(planner, forward_, backward_algorithm_, bound_, argument, kept_));
   }
 
  private:
-  [[nodiscard]] float clip() const { return std::isinf(bound_) ? 0 : bound_; }
-
+  dnnl::algorithm forward_algorithm_, backward_algorithm_;
   float bound_;
+  bool from_result_;
   dnnl::eltwise_forward::primitive_desc forward_;
+  TensorId kept_{};
 };
 
 /// Blocked layouts round the channels up.
@@ -82,18 +93,11 @@ class Add : public Layer {
 
  private:
   static TensorId plan_relu(Planner& planner) {
-    const TensorId output_gradient = planner.output_gradient();
-    const Layout layout = planner.layout(output_gradient);
     const dnnl::eltwise_forward::primitive_desc forward(
-        {dnnl::prop_kind::forward_training, dnnl::algorithm::eltwise_relu, layout}, planner.engine());
-    const dnnl::eltwise_backward::primitive_desc backward(
-        {dnnl::algorithm::eltwise_relu_use_dst_for_bwd, layout, layout}, user_scratchpad(), planner.engine(), forward);
-    const TensorId gradient = planner.may_overwrite_output_gradient() ? output_gradient : planner.new_tensor(layout);
-    planner.call(backward, dnnl::eltwise_backward(backward),
-                 {{DNNL_ARG_DST, Operand::of(planner.output())},
-                  {DNNL_ARG_DIFF_DST, Operand::of(output_gradient)},
-                  {DNNL_ARG_DIFF_SRC, Operand::of(gradient)}});
-    return gradient;
+        {dnnl::prop_kind::forward_training, dnnl::algorithm::eltwise_relu, planner.layout(planner.output_gradient())},
+        planner.engine());
+    return plan_gradient(planner, forward, dnnl::algorithm::eltwise_relu_use_dst_for_bwd, 0, DNNL_ARG_DST,
+                         planner.output());
   }
 
   bool has_relu_ = false;
@@ -121,7 +125,20 @@ class Flatten : public Layer {
 
 }  // namespace
 
-std::unique_ptr<Layer> make_relu(float upper_bound) { return std::make_unique<Relu>(upper_bound); }
+std::unique_ptr<Layer> make_relu(float upper_bound) {
+  using dnnl::algorithm;
+  if (std::isinf(upper_bound)) {
+    return std::make_unique<Function>(algorithm::eltwise_relu, algorithm::eltwise_relu_use_dst_for_bwd, 0, true);
+  }
+  return std::make_unique<Function>(algorithm::eltwise_clip_v2, algorithm::eltwise_clip_v2_use_dst_for_bwd, upper_bound,
+                                    true);
+}
+
+std::unique_ptr<Layer> make_gelu() {
+  constexpr auto tanh_form = dnnl::algorithm::eltwise_gelu_tanh;
+  return std::make_unique<Function>(tanh_form, tanh_form, 0, false);
+}
+
 std::unique_ptr<Layer> make_add() { return std::make_unique<Add>(); }
 std::unique_ptr<Layer> make_flatten() { return std::make_unique<Flatten>(); }
 

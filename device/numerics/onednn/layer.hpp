@@ -24,7 +24,7 @@ class Layer {
 /// Layer for an operator. Throws Error(bad_input) of kind "numerics" for one that cannot be computed.
 [[nodiscard]] std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Operator& op);
 
-// One function per file of this folder.
+// By the names of the kinds of operators.
 [[nodiscard]] std::unique_ptr<Layer> make_convolution();
 [[nodiscard]] std::unique_ptr<Layer> make_linear();
 [[nodiscard]] std::unique_ptr<Layer> make_batch_norm();

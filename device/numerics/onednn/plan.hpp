@@ -121,8 +121,16 @@ inline constexpr std::size_t alignment = 64;
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// Gives every root tensor its offset, so that tensors in use at the same time do not overlap: largest first, each at
-/// the lowest place that is free during its tasks. Returns the bytes of the block. Tensors without a task take none.
-std::size_t place_tensors(std::vector<Tensor>& tensors);
+inline const float* StepContext::weight_of(std::uint32_t gradient) const {
+  return weights + plan->slots[gradient].offset;
+}
+
+inline float* StepContext::gradient_of(std::uint32_t gradient) const {
+  return gradients + plan->slots[gradient].offset;
+}
+
+inline std::byte* StepContext::address(TensorId id) const {
+  return block + plan->tensor(plan->tensor(id).root).offset + plan->tensor(id).skip;
+}
 
 }  // namespace hcclsim::device::onednn

@@ -104,42 +104,36 @@ void for_each_pixel(const models::Shape& in, const models::Shape& out, const Vis
 class AdaptivePool : public Layer {
  public:
   void plan_forward(Planner& planner) override {
-    constexpr auto f32 = dnnl::memory::data_type::f32;
-    const models::Shape in = planner.input_shape();
-    const models::Shape out = planner.op().shape();
-    const TensorId source = planner.in_layout(planner.input(), image_layout(in, f32));
-    const TensorId output = planner.new_tensor(image_layout(out, f32));
-    planner.host({source, output}, [=](const StepContext& step) {
-      std::fill_n(step.data(output), out.elements(), 0.0F);
-      for (std::size_t image = 0; image < std::size_t{in.batch()} * in.channels(); ++image) {
-        const float* from = step.data(source) + image * in.image();
-        float* to = step.data(output) + image * out.image();
-        for_each_pixel(in, out, [&](std::size_t out_pixel, std::size_t in_pixel, std::uint32_t area) {
-          to[out_pixel] += from[in_pixel] / static_cast<float>(area);
-        });
-      }
-    });
-    planner.set_output(planner.in_layout(output, image_layout(out, planner.compute_type())));
+    const TensorId output = plan_sums(planner, planner.input(), false);
+    planner.set_output(planner.in_layout(output, image_layout(planner.op().shape(), planner.compute_type())));
   }
 
   void plan_backward(Planner& planner) override {
     if (!planner.input_needs_gradient()) return;
+    planner.give_gradient(0, plan_sums(planner, planner.output_gradient(), true));
+  }
+
+ private:
+  /// Adds shares of the input's pixels up in those of the output, or backward those of the output in the input's.
+  static TensorId plan_sums(Planner& planner, TensorId given, bool backward) {
     constexpr auto f32 = dnnl::memory::data_type::f32;
     const models::Shape in = planner.input_shape();
     const models::Shape out = planner.op().shape();
-    const TensorId output_gradient = planner.in_layout(planner.output_gradient(), image_layout(out, f32));
-    const TensorId gradient = planner.new_tensor(image_layout(in, f32));
-    planner.host({output_gradient, gradient}, [=](const StepContext& step) {
-      std::fill_n(step.data(gradient), in.elements(), 0.0F);
+    const models::Shape read = backward ? out : in;
+    const models::Shape written = backward ? in : out;
+    const TensorId source = planner.in_layout(given, image_layout(read, f32));
+    const TensorId sums = planner.new_tensor(image_layout(written, f32));
+    planner.host({source, sums}, [=](const StepContext& step) {
+      std::fill_n(step.data(sums), written.elements(), 0.0F);
       for (std::size_t image = 0; image < std::size_t{in.batch()} * in.channels(); ++image) {
-        const float* from = step.data(output_gradient) + image * out.image();
-        float* to = step.data(gradient) + image * in.image();
+        const float* from = step.data(source) + image * read.image();
+        float* to = step.data(sums) + image * written.image();
         for_each_pixel(in, out, [&](std::size_t out_pixel, std::size_t in_pixel, std::uint32_t area) {
-          to[in_pixel] += from[out_pixel] / static_cast<float>(area);
+          to[backward ? in_pixel : out_pixel] += from[backward ? out_pixel : in_pixel] / static_cast<float>(area);
         });
       }
     });
-    planner.give_gradient(0, gradient);
+    return sums;
   }
 };
 

@@ -1,7 +1,5 @@
 // Made data against tests/data/oracle/net_oracle.json and against its recipe written out a second time.
 
-#include "models/data/synthetic.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

@@ -1,10 +1,30 @@
-#include "study/profile/device_date.hpp"
+#include "study/profile/device.hpp"
 
 #include <charconv>
 #include <cmath>
-#include <string>
+#include <set>
 
 namespace hcclsim::study {
+namespace {
+
+/// Whole numbers by their value.
+struct IsLower {
+  bool operator()(const std::string& a, const std::string& b) const {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  }
+};
+
+}  // namespace
+
+std::string first_device(std::span<const std::string> devices, std::string_view rows, const std::string& file,
+                         std::vector<std::string>& notes) {
+  const std::set<std::string, IsLower> all(devices.begin(), devices.end());
+  if (all.size() > 1) {
+    notes.push_back(
+        fmt::format("{}: {} of device {}; those of {} more are left out", file, rows, *all.begin(), all.size() - 1));
+  }
+  return *all.begin();
+}
 
 Seconds DeviceClock::date(const CsvFile& csv, std::size_t column) {
   constexpr Seconds longest = 1e6;
