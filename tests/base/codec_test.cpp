@@ -28,17 +28,6 @@ struct CodecOuter {
   friend bool operator==(const CodecOuter&, const CodecOuter&) = default;
 };
 
-/// It names its members itself.
-class CodecClass {
- public:
-  static auto members(auto& self) { return std::tie(self.number_, self.text_); }
-  friend bool operator==(const CodecClass&, const CodecClass&) = default;
-
- private:
-  int number_ = 7;
-  std::string text_ = "seven";
-};
-
 const CodecOuter sample{true,
                         Colour::green,
                         {{std::string("a\0b\n", 4), 0.1}, {"", {}}},
@@ -52,8 +41,6 @@ TEST(Codec, KeepsStructsOfAllThatItTakes) {
   EXPECT_EQ(decoded<std::vector<CodecOuter>>(encoded(std::vector{sample, CodecOuter{}, sample})),
             (std::vector{sample, CodecOuter{}, sample}));
 }
-
-TEST(Codec, TakesAClassThatNamesItsMembers) { EXPECT_EQ(decoded<CodecClass>(encoded(CodecClass())), CodecClass()); }
 
 TEST(Codec, KeepsAllBitsOfNumbers) {
   using Limits = std::numeric_limits<double>;

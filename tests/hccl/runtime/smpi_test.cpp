@@ -31,8 +31,6 @@ class WithHeader final : public sim::Network {
                 sim::EventHandler& handler, std::uint64_t tag) override {
     network_.transfer(route, access, bytes + mpi_header, date, order, handler, tag);
   }
-  [[nodiscard]] std::uint64_t started() const override { return network_.started(); }
-  [[nodiscard]] std::uint64_t completed() const override { return network_.completed(); }
 
  private:
   sim::Network& network_;
