@@ -1,6 +1,8 @@
 #include "study/shipped_platforms.hpp"
 
 #include <fmt/ranges.h>
+#include <fnmatch.h>
+#include <glob.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -53,6 +55,24 @@ std::string find_platform(const std::string& platform) {
   const std::string name = path.extension() == ".xml" ? path.stem().string() : path.filename().string();
   bad_input("platform", "platform '{}' is neither a file nor the name of a shipped one{}; shipped are: {}", platform,
             did_you_mean(name, names), fmt::join(names, ", "));
+}
+
+std::vector<std::string> platforms_like(const std::string& pattern) {
+  std::vector<std::string> found;
+  if (pattern.find_first_of("*?[") == std::string::npos) return {pattern};
+  glob_t paths{};
+  if (::glob(pattern.c_str(), 0, nullptr, &paths) == 0) {
+    for (std::size_t i = 0; i < paths.gl_pathc; ++i) {
+      found.emplace_back(paths.gl_pathv[i]);  // NOLINT(cppcoreguidelines-pro-bounds-pointer-arithmetic): C's list
+    }
+  }
+  ::globfree(&paths);
+  if (!found.empty()) return found;
+  for (const std::string& name : shipped_platforms()) {
+    if (::fnmatch(pattern.c_str(), name.c_str(), 0) == 0) found.push_back(name);
+  }
+  if (found.empty()) bad_input("platform", "--platform {}: no file and no shipped platform has such a name", pattern);
+  return found;
 }
 
 }  // namespace hcclsim::study

@@ -18,4 +18,8 @@ namespace hcclsim::study {
 /// ".xml". Throws Error(bad_input, "platform") that lists the shipped files and names the nearest.
 [[nodiscard]] std::string find_platform(const std::string& platform);
 
+/// Files that a shell's pattern names: paths, else shipped platforms; a name without a pattern as it is. Throws
+/// Error(bad_input, "platform") if there is none.
+[[nodiscard]] std::vector<std::string> platforms_like(const std::string& pattern);
+
 }  // namespace hcclsim::study

@@ -16,7 +16,6 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/run.hpp"
 #include "cli/commands/tune.hpp"
-#include "cli/commands/version.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/print/output.hpp"
 #include "cli/terminal/interruption.hpp"
@@ -67,6 +66,8 @@ int report(ErrorCode code, const std::string& message) {
 }
 
 }  // namespace
+
+std::string_view version() { return HCCLSIM_VERSION; }
 
 int run_command(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the write, not the end of the process

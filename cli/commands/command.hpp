@@ -1,9 +1,14 @@
 #pragma once
 
+#include <string_view>
+
 namespace hcclsim::cli {
 
 /// The command `hcclsim`: parses the arguments, runs a sub-command, prints an error as "hcclsim: error: …" on stderr.
 /// Returns the exit status: 0 or the ErrorCode of the failure.
 int run_command(int argc, char** argv);
+
+/// Version of the program, from the file VERSION.
+[[nodiscard]] std::string_view version();
 
 }  // namespace hcclsim::cli

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "cli/commands/version.hpp"
+#include "cli/commands/command.hpp"
 #include "cli/html/assets.hpp"
 
 namespace hcclsim::cli {

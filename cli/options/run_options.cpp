@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/config_file.hpp"
 #include "base/error.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/parse/config_file.hpp"
 #include "cli/options/parse/origins.hpp"
 #include "cli/options/parse/overwriting.hpp"
 #include "device/numerics/loss_scale.hpp"

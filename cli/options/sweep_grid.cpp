@@ -1,8 +1,6 @@
 #include "cli/options/sweep_grid.hpp"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
-#include <glob.h>
 
 #include <algorithm>
 #include <array>
@@ -10,11 +8,11 @@
 #include <set>
 #include <string_view>
 
+#include "base/config_file.hpp"
 #include "base/error.hpp"
 #include "base/suggest.hpp"
 #include "base/text.hpp"
-#include "cli/commands/version.hpp"
-#include "cli/options/parse/config_file.hpp"
+#include "cli/commands/command.hpp"
 #include "cli/options/point_command.hpp"
 #include "sim/platform/edit.hpp"
 #include "study/shipped_platforms.hpp"
@@ -36,25 +34,6 @@ bool is_of_output(const std::string& name) {
     const Option* const option = point->options().find("--" + name);
     return option != nullptr && option->role() == Role::writes_file;
   });
-}
-
-/// Files that a shell's pattern names: paths, else shipped platforms.
-std::vector<std::string> platforms_like(const std::string& pattern) {
-  std::vector<std::string> found;
-  if (pattern.find_first_of("*?[") == std::string::npos) return {pattern};
-  glob_t paths{};
-  if (::glob(pattern.c_str(), 0, nullptr, &paths) == 0) {
-    for (std::size_t i = 0; i < paths.gl_pathc; ++i) {
-      found.emplace_back(paths.gl_pathv[i]);  // NOLINT(cppcoreguidelines-pro-bounds-pointer-arithmetic): C's list
-    }
-  }
-  ::globfree(&paths);
-  if (!found.empty()) return found;
-  for (const std::string& name : study::shipped_platforms()) {
-    if (::fnmatch(pattern.c_str(), name.c_str(), 0) == 0) found.push_back(name);
-  }
-  if (found.empty()) bad_input("platform", "--platform {}: no file and no shipped platform has such a name", pattern);
-  return found;
 }
 
 /// Collects the axes that one source, the command line or a file, gives.
@@ -105,7 +84,7 @@ class AxisReader {
     if (name == "platform") {
       std::vector<std::string> files;
       for (const std::string& value : values) {
-        const auto found = platforms_like(value);
+        const auto found = study::platforms_like(value);
         files.insert(files.end(), found.begin(), found.end());
       }
       values = std::move(files);
@@ -186,19 +165,6 @@ void read_arguments(const Command& options, const std::vector<std::string>& argu
   }
 }
 
-/// "a=1,2,b=3" as one text per target: "a=1,2" and "b=3".
-std::vector<std::string> split_edits(const std::string& text) {
-  std::vector<std::string> edits;
-  for (const std::string_view item : split(text, ',')) {
-    if (edits.empty() || item.find('=') != std::string_view::npos) {
-      edits.emplace_back(item);
-    } else {
-      edits.back().append(",").append(item);
-    }
-  }
-  return edits;
-}
-
 }  // namespace
 
 study::SweepGrid read_grid(const std::string& command, const std::vector<std::string>& arguments,
@@ -228,7 +194,7 @@ study::SweepGrid read_grid(const std::string& command, const std::vector<std::st
       of_file.option(entry.key, entry.value, place);
       continue;
     }
-    for (const std::string& edit : split_edits(entry.value)) of_file.edits(edit, place);
+    for (const std::string& edit : study::split_edits(entry.value)) of_file.edits(edit, place);
   }
   AxisReader of_command_line(*point, sweep.grid);
   read_arguments(point->options(), arguments, of_command_line);

@@ -11,12 +11,6 @@
 namespace hcclsim::cli {
 namespace {
 
-/// A factor of 0.001 to 1000 that is the whole text.
-std::optional<double> parse_factor(std::string_view text) {
-  const std::optional<double> factor = parse_number<double>(text);
-  return factor >= 1e-3 && factor <= 1e3 ? factor : std::nullopt;
-}
-
 /// Hides what a run writes or computes beside its times; who gives it all the same is told where it belongs.
 void hide_what_run_writes(std::span<const std::unique_ptr<Option>> options_of_run) {
   constexpr std::array<std::string_view, 2> others{"trace-ranks", "advice"};
@@ -49,23 +43,6 @@ void replace_format(Command& command, OutputFormat& format) {
 }
 
 }  // namespace
-
-study::BandwidthRange parse_bandwidth_range(std::string_view text) {
-  for (int kind = 0; kind <= static_cast<int>(sim::LinkKind::other); ++kind) {
-    if (text == name_of(static_cast<sim::LinkKind>(kind))) return {.kind = static_cast<sim::LinkKind>(kind)};
-  }
-  const std::size_t colon = std::min(text.find(':'), text.size());
-  const std::optional<double> low = parse_factor(text.substr(0, colon));
-  const std::optional<double> high = colon < text.size() ? parse_factor(text.substr(colon + 1)) : std::nullopt;
-  if (!low.has_value() || !high.has_value() || *low >= *high) {
-    bad_input(
-        "option",
-        "'{}' is no range: give factors LOW:HIGH from 0.001 to 1000, such as 0.5:2, or a kind of link whose range "
-        "the platform gives: hccs, pcie, sio, ub, roce, other",
-        text);
-  }
-  return {.low = *low, .high = *high};
-}
 
 void add_tune_options(Command& command, TuneOptions& options) {
   const std::size_t before = command.options().size();
@@ -101,7 +78,7 @@ void add_tune_options(Command& command, TuneOptions& options) {
            "by-segments, lb (default: all)")
       .value_name("LIST");
   command
-      .add("--bandwidth-range", parsed(parse_bandwidth_range, options.spec.bandwidth_range),
+      .add("--bandwidth-range", parsed(study::parse_bandwidth_range, options.spec.bandwidth_range),
            "Where the split stays the best: factors on all bandwidths, or a kind of link and its published range")
       .value_name("LOW:HIGH|KIND");
   command.add("--verify", one_of({"brute"}, [&options](const std::string&) { options.spec.verify = true; }),

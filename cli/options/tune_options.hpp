@@ -10,9 +10,6 @@ namespace hcclsim::cli {
 
 class Command;
 
-/// Reads "0.5:2" or "roce"; throws Error(bad_input, "option").
-[[nodiscard]] study::BandwidthRange parse_bandwidth_range(std::string_view text);
-
 struct TuneOptions {
   RunOptions run{};
   study::TuneSpec spec{};  ///< complete after finish_tune_options(), but for the path of the platform

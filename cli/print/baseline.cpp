@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "cli/commands/version.hpp"
+#include "cli/commands/command.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/overwriting.hpp"
 #include "cli/print/junit.hpp"

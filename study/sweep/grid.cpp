@@ -118,6 +118,18 @@ std::string with_rest(const std::string& percentages) {
   return whole - sum > nothing ? fmt::format("{},{:.12g}", percentages, whole - sum) : percentages;
 }
 
+std::vector<std::string> split_edits(const std::string& text) {
+  std::vector<std::string> edits;
+  for (const std::string_view item : split(text, ',')) {
+    if (edits.empty() || item.find('=') != std::string_view::npos) {
+      edits.emplace_back(item);
+    } else {
+      edits.back().append(",").append(item);
+    }
+  }
+  return edits;
+}
+
 void Grid::set(Axis axis) {
   const auto same = std::find_if(axes_.begin(), axes_.end(), [&](const Axis& each) { return each.name == axis.name; });
   if (same == axes_.end()) {

@@ -36,6 +36,9 @@ enum class ValueForm : bool { word, list };
 /// below 100 in sum stays as it is.
 [[nodiscard]] std::string with_rest(const std::string& percentages);
 
+/// Values of platform edits, "a=1,2,b=3", as one text per target: "a=1,2" and "b=3".
+[[nodiscard]] std::vector<std::string> split_edits(const std::string& text);
+
 class Grid {
  public:
   /// Adds an axis behind the others, or replaces the values of the one that has this name.

@@ -5,8 +5,46 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/suggest.hpp"
 
 namespace hcclsim::cli {
+namespace {
+
+std::vector<std::string> keys_of(const Command& command) {
+  std::vector<std::string> keys;
+  for (const auto& option : command.options()) {
+    if (option->is_in_files() && !option->key().empty()) keys.push_back(option->key());
+  }
+  return keys;
+}
+
+Option& option_of(const Command& command, const ConfigEntry& entry) {
+  if (!entry.section.empty() && entry.section != command.name()) {
+    bad_input("config", "{}: key '{}' stands in section [{}]; accepted: [{}] or none", entry.place, entry.key,
+              entry.section, command.name());
+  }
+  Option* const option = command.find("--" + entry.key);
+  if (option == nullptr || !option->is_in_files()) {
+    bad_input("config", "{}: unknown key '{}'{}", entry.place, entry.key, did_you_mean(entry.key, keys_of(command)));
+  }
+  return *option;
+}
+
+/// Gives an option its value, unless the command line set it.
+void apply_entry(const Command& command, const ConfigEntry& entry) {
+  Option& option = option_of(command, entry);
+  if (option.is_flag() && entry.value != "true" && entry.value != "false") {
+    bad_input("config", "{}: {} is '{}', must be true or false", entry.place, entry.key, entry.value);
+  }
+  if (option.given() || (option.is_flag() && entry.value == "false")) return;  // the command line counts
+  try {
+    option.add(entry.value);
+  } catch (const Error& error) {
+    bad_input("config", "{}: {}", entry.place, error.what());
+  }
+}
+
+}  // namespace
 
 void OptionOrigins::apply(const std::vector<ConfigEntry>& entries) {
   std::vector<const ConfigEntry*> meant;
@@ -15,7 +53,7 @@ void OptionOrigins::apply(const std::vector<ConfigEntry>& entries) {
   }
   for (const ConfigEntry* entry : meant) {
     const bool from_command_line = given(entry->key);
-    apply_config_entry(command_, *entry);
+    apply_entry(command_, *entry);
     if (!from_command_line) places_[entry->key] = entry->place;
   }
 }

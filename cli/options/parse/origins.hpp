@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/config_file.hpp"
 #include "cli/options/parse/command.hpp"
-#include "cli/options/parse/config_file.hpp"
 
 /// Where the options of a command come from: the command line, or lines of the file of --config. Messages name an
 /// option by it.
@@ -22,7 +22,8 @@ class OptionOrigins {
   OptionOrigins(const Command& command, std::span<const OptionPair> exclusive)
       : command_(command), exclusive_(exclusive) {}
 
-  /// Takes the options of a file that neither the command line has nor something on the command line excludes.
+  /// Takes the options of a file that neither the command line has nor something on the command line excludes. Refuses
+  /// unknown keys and sections, values that an option does not accept, and flags that are neither true nor false.
   void apply(const std::vector<ConfigEntry>& entries);
 
   [[nodiscard]] const Command& command() const { return command_; }

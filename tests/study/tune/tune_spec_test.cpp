@@ -1,10 +1,10 @@
-#include "cli/options/tune_options.hpp"
+#include "study/tune/spec.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
 
-namespace hcclsim::cli {
+namespace hcclsim::study {
 namespace {
 
 TEST(TuneOptions, BandwidthRanges) {
@@ -18,4 +18,4 @@ TEST(TuneOptions, BandwidthRanges) {
 }
 
 }  // namespace
-}  // namespace hcclsim::cli
+}  // namespace hcclsim::study

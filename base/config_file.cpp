@@ -1,17 +1,14 @@
-#include "cli/options/parse/config_file.hpp"
+#include "base/config_file.hpp"
 
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <optional>
 #include <sstream>
 
 #include "base/error.hpp"
-#include "base/suggest.hpp"
 #include "base/text.hpp"
-#include "cli/options/parse/command.hpp"
 
-namespace hcclsim::cli {
+namespace hcclsim {
 namespace {
 
 /// Reads the part of TOML that options need: sections, comments, and keys with a string, a number, true or false, or a
@@ -132,41 +129,8 @@ class TomlReader {
   std::vector<ConfigEntry> entries_;
 };
 
-std::vector<std::string> keys_of(const Command& command) {
-  std::vector<std::string> keys;
-  for (const auto& option : command.options()) {
-    if (option->is_in_files() && !option->key().empty()) keys.push_back(option->key());
-  }
-  return keys;
-}
-
-Option& option_of(const Command& command, const ConfigEntry& entry) {
-  if (!entry.section.empty() && entry.section != command.name()) {
-    bad_input("config", "{}: key '{}' stands in section [{}]; accepted: [{}] or none", entry.place, entry.key,
-              entry.section, command.name());
-  }
-  Option* const option = command.find("--" + entry.key);
-  if (option == nullptr || !option->is_in_files()) {
-    bad_input("config", "{}: unknown key '{}'{}", entry.place, entry.key, did_you_mean(entry.key, keys_of(command)));
-  }
-  return *option;
-}
-
 }  // namespace
 
 std::vector<ConfigEntry> read_config_file(const std::string& path) { return TomlReader(path).read(); }
 
-void apply_config_entry(const Command& command, const ConfigEntry& entry) {
-  Option& option = option_of(command, entry);
-  if (option.is_flag() && entry.value != "true" && entry.value != "false") {
-    bad_input("config", "{}: {} is '{}', must be true or false", entry.place, entry.key, entry.value);
-  }
-  if (option.given() || (option.is_flag() && entry.value == "false")) return;  // the command line counts
-  try {
-    option.add(entry.value);
-  } catch (const Error& error) {
-    bad_input("config", "{}: {}", entry.place, error.what());
-  }
-}
-
-}  // namespace hcclsim::cli
+}  // namespace hcclsim

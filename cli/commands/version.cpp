@@ -1,7 +1,0 @@
-#include "cli/commands/version.hpp"
-
-namespace hcclsim::cli {
-
-std::string_view version() { return HCCLSIM_VERSION; }
-
-}  // namespace hcclsim::cli
