@@ -129,12 +129,12 @@ inline std::string_view take_bytes(std::string_view& bytes, std::uint64_t count)
 
 template <typename Type>
 struct ItemOf {
-  using type = typename Type::value_type;
+  using Item = typename Type::value_type;
 };
 template <typename Type>
 requires requires { typename Type::mapped_type; }
 struct ItemOf<Type> {
-  using type = std::pair<typename Type::key_type, typename Type::mapped_type>;
+  using Item = std::pair<typename Type::key_type, typename Type::mapped_type>;
 };
 
 template <typename Type>
@@ -149,7 +149,7 @@ void take(std::string_view& bytes, Type& value) {
     std::uint64_t size = 0;
     take(bytes, size);
     for (; size > 0; --size) {
-      typename ItemOf<Type>::type item{};
+      typename ItemOf<Type>::Item item{};
       take(bytes, item);
       value.insert(value.end(), std::move(item));
     }
