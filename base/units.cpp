@@ -5,10 +5,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <ranges>
 #include <span>
 
 #include "base/error.hpp"
+#include "base/names.hpp"
 
 namespace hcclsim {
 namespace {
@@ -49,8 +49,7 @@ double parse_in_units(std::string_view what, std::string_view text, std::span<co
     }
   }
   const auto named = units.subspan(units.front().suffix.empty() ? 1 : 0);  // a number alone
-  bad_input("unit", "'{}' is not a {}: a number followed by one of {}", text, what,
-            fmt::join(std::views::transform(named, &Unit::suffix), ", "));
+  bad_input("unit", "'{}' is not a {}: a number followed by one of {}", text, what, names_in(named, &Unit::suffix));
 }
 
 constexpr std::array<Unit, 18> bandwidth_units{{
@@ -103,8 +102,7 @@ DataType parse_data_type(std::string_view name) {
   for (const DataTypeRow& row : data_types) {
     if (row.name == name) return row.type;
   }
-  bad_input("dtype", "unknown data type '{}'; accepted: {}", name,
-            fmt::join(std::views::transform(data_types, &DataTypeRow::name), ", "));
+  bad_input("dtype", "unknown data type '{}'; accepted: {}", name, names_in(data_types, &DataTypeRow::name));
 }
 
 ReduceOp parse_reduce_op(std::string_view name) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <ranges>
 
 #include "base/error.hpp"
+#include "base/names.hpp"
 #include "sim/platform/catalog.hpp"
 
 namespace hcclsim::device {
@@ -111,8 +111,7 @@ void add_once(std::vector<std::string>& notes, std::string note) {
 Soc look_up(std::string_view name, std::vector<std::string>& notes) {
   if (std::string note = sim::ambiguous_soc(name); !note.empty()) add_once(notes, std::move(note));
   if (const sim::SocEntry* const entry = sim::soc_of_property(name); entry != nullptr) return make_soc(*entry);
-  bad_input("soc", "unknown SoC '{}'; known: {}", name,
-            fmt::join(std::views::transform(sim::soc_entries(), &sim::SocEntry::name), ", "));
+  bad_input("soc", "unknown SoC '{}'; known: {}", name, names_in(sim::soc_entries(), &sim::SocEntry::name));
 }
 
 void note_calibration(const Soc& soc, std::vector<std::string>& notes) {

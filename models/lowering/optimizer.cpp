@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <ranges>
 
 #include "base/error.hpp"
+#include "base/names.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -51,8 +51,7 @@ Optimizer parse_optimizer(std::string_view name) {
   for (const Rule& rule : rules) {
     if (rule.name == name) return rule.optimizer;
   }
-  bad_input("option", "unknown optimizer '{}'; use one of {}", name,
-            fmt::join(std::views::transform(rules, &Rule::name), ", "));
+  bad_input("option", "unknown optimizer '{}'; use one of {}", name, names_in(rules, &Rule::name));
 }
 
 Bytes state_bytes_per_element(Optimizer optimizer, Amp amp) {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <ranges>
 
 #include "base/error.hpp"
+#include "base/names.hpp"
 
 namespace hcclsim::sim {
 namespace {
@@ -188,7 +188,7 @@ const SocEntry& find_soc_entry(std::string_view name) {
     hint = "; state the die, such as 910_9391";
   }
   bad_input("soc", "--soc: unknown NPU type '{}'; accepted, with or without 'Ascend': {}{}", name,
-            fmt::join(std::views::transform(socs, &SocEntry::name), ", "), hint);
+            names_in(socs, &SocEntry::name), hint);
 }
 
 std::span<const TaskCost> task_costs() { return costs; }

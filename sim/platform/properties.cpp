@@ -6,11 +6,11 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <type_traits>
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "sim/platform/catalog.hpp"
@@ -120,7 +120,7 @@ class PropertyCheck {
         report(prop, npu_fault(*known, value));
       } else {
         problems_.fatal(place(prop), "property '{}' must be npu.KEY with KEY one of {}", id,
-                        fmt::join(std::views::transform(npu_properties(), &NpuProperty::key), " "));
+                        names_in(npu_properties(), &NpuProperty::key, " "));
       }
     } else if (id == "npus_per_server") {
       const std::string fault = count_fault(value);
@@ -301,8 +301,7 @@ class PropertyCheck {
     const SocEntry* const found = soc_of_property(value);
     if (std::exchange(last_soc_, value) == value) return found;
     if (found == nullptr) {
-      problems_.fatal(place(prop), "unknown NPU type '{}'; known: {}", value,
-                      fmt::join(std::views::transform(soc_entries(), &SocEntry::name), ", "));
+      problems_.fatal(place(prop), "unknown NPU type '{}'; known: {}", value, names_in(soc_entries(), &SocEntry::name));
     } else if (const std::string note = ambiguous_soc(value); !note.empty()) {
       problems_.warn(place(prop), "{}", note);
     }
