@@ -74,10 +74,16 @@ class TomlReader {
     entries_.push_back(std::move(entry));
   }
 
+  /// Whether a line begins with `key =`, the key without quotes.
+  static bool is_key(std::string_view line) {
+    const std::size_t equals = line.find('=');
+    return equals != std::string_view::npos && line.find_first_of("\"',]") > equals;
+  }
+
   /// The items of a list, joined by commas as the command line has them.
   std::string read_list(std::string text, const ConfigEntry& entry) {
     while (!text.ends_with(']')) {
-      if (!next_line() || line_.find('=') != std::string_view::npos) {
+      if (!next_line() || is_key(line_)) {
         bad_input("config", "{}: the list of key '{}' is not closed by ]", entry.place, entry.key);
       }
       text += line_;

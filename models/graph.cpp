@@ -75,7 +75,9 @@ std::uint64_t Graph::parameter_elements() const {
 std::vector<bool> Graph::needs_gradient() const {
   std::vector<bool> needs(operators.size(), false);
   for (std::size_t i = 0; i < operators.size(); ++i) {
-    needs[i] = !operators[i].parameters.empty() || operators[i].kind == OperatorKind::receive;
+    // Whole numbers have no gradient.
+    const bool received = operators[i].kind == OperatorKind::receive && operators[i].outputs[0].dtype >= DataType::fp16;
+    needs[i] = !operators[i].parameters.empty() || received;
     for (const Value input : operators[i].inputs) needs[i] = needs[i] || needs[input.op];
   }
   return needs;

@@ -323,6 +323,19 @@ OperatorId GraphBuilder::receive(std::string name, const Tensor& what, const Pee
 
 Graph GraphBuilder::finish(Value logits) && {
   append("loss", OperatorKind::loss, {logits}, {1, 1});
+  return std::move(*this).finish();
+}
+
+Graph GraphBuilder::finish() && {
+  std::vector<bool> read(graph_.operators.size(), false);
+  for (const Operator& op : graph_.operators) {
+    for (const Value input : op.inputs) read[input.op] = true;
+  }
+  for (OperatorId id = 0; id < read.size(); ++id) {
+    const Operator& op = graph_.operators[id];
+    const bool ends = op.kind == OperatorKind::loss || op.kind == OperatorKind::send;
+    if (!read[id] && !ends) bad_input("model", "{}: nobody reads what it computes", op.name);
+  }
   return std::move(graph_);
 }
 

@@ -10,7 +10,8 @@
 /// Builds a Graph operator by operator and infers the shapes. What cannot be is refused with Error(bad_input) of kind
 /// "model" that names the operator and the sizes: a batch of 0 or more than 65536, no channels, an image smaller than
 /// a window or than the product of the strides before it, operands of an addition that differ, attention heads that do
-/// not divide the features, a drop rate outside [0, 1), operators of sequences without tokens to read.
+/// not divide the features, a drop rate outside [0, 1), operators of sequences without tokens to read, and
+/// when it is finished, an operator whose outputs nobody reads.
 namespace hcclsim::models {
 
 struct ConvolutionOptions {
@@ -90,7 +91,7 @@ class GraphBuilder {
   /// Adds the softmax cross-entropy of `logits` as the last operator and hands the graph out.
   [[nodiscard]] Graph finish(Value logits) &&;
   /// Hands out a stage that ends without a loss; its results have been sent.
-  [[nodiscard]] Graph finish() && { return std::move(graph_); }
+  [[nodiscard]] Graph finish() &&;
 
  private:
   /// Refuses an operator of sequences whose input does not come from tokens; returns the length of a sequence.

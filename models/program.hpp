@@ -25,9 +25,12 @@ struct Gradient {
 /// A tensor that lives in HBM from the start of its first kernel to the end of its last one: activation, mask, batch
 /// statistics or gradient of an activation. Weights, weight casts and parameter gradients are not among them.
 struct LiveTensor {
+  static constexpr std::uint32_t none = ~0U;
+
   Bytes bytes = 0;
-  std::uint32_t first_kernel = 0;  ///< that produces it; kernel 0 for the input batch, which is there before
+  std::uint32_t first_kernel = 0;  ///< kernel 0 for the input batch, which is there before
   std::uint32_t last_kernel = 0;
+  std::uint32_t writer = none;  ///< the kernel with which it is complete; none: the input batch
 };
 
 /// A kernel reads a tensor.

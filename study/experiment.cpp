@@ -108,6 +108,10 @@ models::Program Experiment::load_program(const RunSpec& spec) {
                                    .gradient_type = spec.communication_type,
                                    .checks = spec.gradient_checks()};
   if (!spec.gradients_file.empty()) {
+    if (!spec.profiles.empty() || spec.numerics.has_value()) {
+      bad_input("option",
+                "measured gradients replace the model: they go neither with profiles nor with real gradients");
+    }
     model = spec.gradients_file;
     models::Program measured = make_program(models::read_gradient_profile(spec.gradients_file), soc, how, notes);
     measured.batch = spec.model.batch;

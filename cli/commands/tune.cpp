@@ -10,7 +10,6 @@
 #include "cli/options/tune_options.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/tune_report.hpp"
-#include "study/shipped_platforms.hpp"
 #include "study/tune/tune.hpp"
 
 namespace hcclsim::cli {
@@ -33,7 +32,7 @@ void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html
   add_tune_options(command, *options);
   command.on_run([&command, options, html] {
     finish_tune_options(command, *options);
-    options->spec.run.platform.file = study::find_platform(options->run.platform);
+    options->spec.run.platform.file = options->run.platform;
     study::on_tuning(options->spec, [&](const auto& tune) {
       std::optional<OutputFile> page;
       if (html != nullptr) page.emplace(html->path);

@@ -45,13 +45,15 @@ struct Boundaries {
       const Kernel& kernel = program.kernels[k];
       if (kernel.kind != KernelClass::communication) continue;
       if (kernel.communication.input != models::no_tensor) {
-        ends_block[program.tensors[kernel.communication.input].first_kernel] = true;
+        const std::uint32_t writer = program.tensors[kernel.communication.input].writer;
+        if (writer != models::LiveTensor::none) ends_block[writer] = true;
       }
     }
     for (const models::TensorRead& read : program.reads) {
-      const std::uint32_t producer = program.tensors[read.tensor].first_kernel;
-      const bool came = producer < read.kernel && program.kernels[producer].kind == KernelClass::communication;
-      if (came) waits_for[read.kernel].push_back(producer);
+      const std::uint32_t writer = program.tensors[read.tensor].writer;
+      const bool came =
+          writer != models::LiveTensor::none && program.kernels[writer].kind == KernelClass::communication;
+      if (came) waits_for[read.kernel].push_back(writer);
     }
   }
 
@@ -171,8 +173,9 @@ class DataParallelBuilder {
     const Kernel& kernel = program_.kernels[k];
     const models::CommunicationWork& work = kernel.communication;
     std::vector<std::uint32_t> after = tasks_of(boundaries.waits_for[k]);
-    const std::uint32_t producer = work.input == models::no_tensor ? k : program_.tensors[work.input].first_kernel;
-    if (producer < k) after.push_back(task_of_[producer].task);
+    const bool sends = work.input != models::no_tensor;
+    const std::uint32_t writer = sends ? program_.tensors[work.input].writer : models::LiveTensor::none;
+    if (writer != models::LiveTensor::none) after.push_back(task_of_[writer].task);
     PlanTask task{.work = HostWork{},
                   .purpose = {.phase = phase_of(kernel.phase)},
                   .stream = communication_stream,
@@ -208,8 +211,12 @@ class DataParallelBuilder {
 
   std::uint32_t add_collective(std::uint32_t family, const Operation& operation, std::string name,
                                std::uint32_t segment = Purpose::none) {
+    if (family >= plan_.families.size()) {
+      bad_input("communicator", "{}: there is no family {} of groups; there are {}", name, family,
+                plan_.families.size());
+    }
     PlannedCollective collective{family, operation, {}, std::move(name), segment};
-    for (const Communicator& group : plan_.families.at(family).groups) {
+    for (const Communicator& group : plan_.families[family].groups) {
       collective.schedules.push_back(make_schedule_(group, operation));
     }
     plan_.collectives.push_back(std::move(collective));

@@ -50,7 +50,7 @@ struct KernelBlock {
 struct CollectiveTask {
   std::uint32_t collective = 0;  ///< index into Plan::collectives
 };
-/// One end of a message. The other end is the rank that lies `offset` ranks behind.
+/// One end of a message. The rank of the other end is that of this one plus `offset`.
 struct SendTask {
   std::uint32_t message = 0;  ///< index into Plan::messages
   std::int64_t offset = 0;

@@ -4,16 +4,24 @@
 #include <utility>
 #include <variant>
 
+#include "base/error.hpp"
+
 namespace hcclsim::hccl {
 
 PlanExecutor::PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew,
                            std::uint32_t iterations, Seconds launch)
     : plan_(plan), runtime_(runtime), trace_(trace), skew_(std::move(skew)), iterations_(iterations), launch_(launch) {
   for (const GroupFamily& family : plan_.families) {
-    std::vector<Membership>& of_ranks = memberships_.emplace_back(plan_.ranks());
+    auto& of_ranks = memberships_.emplace_back(plan_.ranks());
     for (std::uint32_t group = 0; group < family.groups.size(); ++group) {
       const CommunicatorId communicator = runtime_.create_communicator(family.groups[group]);
-      for (const Rank rank : family.groups[group].ranks) of_ranks.at(rank) = {group, communicator};
+      for (const Rank rank : family.groups[group].ranks) {
+        if (rank >= plan_.ranks() || of_ranks[rank].has_value()) {
+          bad_input("communicator", "{}: rank {} {}", family.groups[group].name, rank,
+                    rank >= plan_.ranks() ? "does not take part" : "is in another group of the family too");
+        }
+        of_ranks[rank] = {group, communicator};
+      }
     }
   }
   for (const auto& collective : plan_.collectives) collective_names_.push_back(trace_.intern(collective.name));
@@ -124,7 +132,13 @@ void PlanExecutor::enqueue_kernels(Rank rank, StreamId stream, const KernelBlock
 }
 
 void PlanExecutor::enqueue_communication(Rank rank, StreamId stream, const PlanTask& task, const sim::TaskId& id) {
-  const auto peer = [rank](std::int64_t offset) { return static_cast<Rank>(std::int64_t{rank} + offset); };
+  const auto peer = [&](std::int64_t offset) {
+    const std::int64_t other = std::int64_t{rank} + offset;
+    if (other < 0 || other >= plan_.ranks()) {
+      bad_input("communicator", "rank {} has a message for rank {}; ranks are 0 to {}", rank, other, plan_.ranks() - 1);
+    }
+    return static_cast<Rank>(other);
+  };
   if (const auto* send = std::get_if<SendTask>(&task.work)) {
     runtime_.send(stream, peer(send->offset), send->tag, plan_.messages[send->message].schedule,
                   message_names_[send->message], id);
@@ -134,8 +148,12 @@ void PlanExecutor::enqueue_communication(Rank rank, StreamId stream, const PlanT
   } else {
     const std::uint32_t number = std::get<CollectiveTask>(task.work).collective;
     const PlannedCollective& collective = plan_.collectives[number];
-    const Membership& member = memberships_[collective.family][rank];
-    runtime_.collective(stream, member.communicator, collective.schedules[member.group], collective_names_[number], id);
+    const std::optional<Membership>& member = memberships_[collective.family][rank];
+    if (!member.has_value()) {
+      bad_input("communicator", "{}: rank {} is in no group of its family", collective.name, rank);
+    }
+    runtime_.collective(stream, member->communicator, collective.schedules[member->group], collective_names_[number],
+                        id);
   }
 }
 

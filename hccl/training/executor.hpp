@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/units.hpp"
@@ -16,8 +17,10 @@ namespace hcclsim::hccl {
 
 class PlanExecutor {
  public:
-  /// The plan must outlive the executor.
-  /// `launch`: time that the host needs to issue a collective.
+  /// The plan must outlive the executor. Throws Error(bad_input, "communicator") if a rank of a group does not take
+  /// part or is in two groups of a family; start() and what follows, if a rank calls a collective of a family without a
+  /// group of its, or has a message for a rank that does not take part. `launch`: time that the host needs to issue a
+  /// collective.
   PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew, std::uint32_t iterations,
                Seconds launch = 0);
 
@@ -64,8 +67,8 @@ class PlanExecutor {
     std::uint32_t group = 0;
     CommunicatorId communicator{};
   };
-  std::vector<std::vector<Membership>> memberships_;  // of each family, of each rank
-  std::vector<std::uint32_t> collective_names_;       // in the trace
+  std::vector<std::vector<std::optional<Membership>>> memberships_;  // of each family, of each rank
+  std::vector<std::uint32_t> collective_names_;                      // in the trace
   std::vector<std::uint32_t> message_names_;
   std::vector<RoleState> roles_;
   std::vector<RankState> ranks_;

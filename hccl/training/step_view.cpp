@@ -177,18 +177,21 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
     checks->flag = {span.start - fp_start, span.end - fp_start};
     checks->end = std::max(checks->end, checks->flag.end);
   }
-  add_segments(plan, busy);
+  add_segments(plan, rank, busy);
 }
 
-void StepView::add_segments(const Plan& plan, const std::vector<sim::Interval>& busy) {
+void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& busy) {
   const IterationPoints& points = iterations.back();
+  std::vector<std::uint32_t> reductions;  // collectives of the rank's role
   Bytes total = 0;
-  for (const PlannedCollective& collective : plan.collectives) {
-    if (collective.segment != Purpose::none) total += collective.operation.payload();
+  for (const PlanTask& task : plan.role(rank).tasks) {
+    const auto* work = std::get_if<CollectiveTask>(&task.work);
+    if (work == nullptr || task.purpose.phase != StepPhase::reduction) continue;
+    reductions.push_back(work->collective);
+    total += plan.collectives[work->collective].operation.payload();
   }
-  for (std::uint32_t number = 0; number < plan.collectives.size(); ++number) {
+  for (const std::uint32_t number : reductions) {
     const PlannedCollective& collective = plan.collectives[number];
-    if (collective.segment == Purpose::none) continue;
     const sim::Interval span = points.allreduces.at(collective.segment);
     const Seconds time = span.length();
     const double ranks = collective.operation.ranks;

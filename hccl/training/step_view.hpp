@@ -89,7 +89,7 @@ struct StepView {
  private:
   void add_points(const Plan& plan, const sim::Trace& trace, Rank rank);
   void add_last_iteration(const Plan& plan, const sim::Trace& trace, Rank rank);
-  void add_segments(const Plan& plan, const std::vector<sim::Interval>& computing_periods);
+  void add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& busy);
 };
 
 }  // namespace hcclsim::hccl

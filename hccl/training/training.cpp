@@ -26,6 +26,14 @@ Plan make_plan(sim::Cluster& cluster, std::shared_ptr<const models::Program> pro
       allreduce);
 }
 
+/// Whether a rank is in the group of a collective whose first rank is `first`.
+bool together(const Plan& plan, std::uint32_t collective, Rank first, Rank rank) {
+  const std::vector<Communicator>& groups = plan.families[plan.collectives[collective].family].groups;
+  return std::any_of(groups.begin(), groups.end(), [&](const Communicator& group) {
+    return group.ranks.front() == first && std::find(group.ranks.begin(), group.ranks.end(), rank) != group.ranks.end();
+  });
+}
+
 /// What took most of the time of each collective in its last iteration, for a rank that came to it at its own date.
 std::vector<Bottleneck> bottlenecks_of(const Plan& plan, const Runtime& runtime, const sim::Trace& trace,
                                        const sim::Cluster& cluster, const TrainingOptions& options) {
@@ -43,7 +51,7 @@ std::vector<Bottleneck> bottlenecks_of(const Plan& plan, const Runtime& runtime,
   std::vector<Bottleneck> bottlenecks(plan.collectives.size());
   for (const CollectiveStats& stats : runtime.collectives()) {
     const auto* collective = collective_of(stats.first_rank, stats.id);
-    if (collective != nullptr) {
+    if (collective != nullptr && together(plan, *collective, stats.first_rank, options.rank)) {
       bottlenecks[*collective] = find_bottleneck(stats, cluster, arrivals[*collective]);
     }
   }
@@ -69,6 +77,11 @@ void check_options(const models::Program& program, const sim::Cluster& cluster, 
     }
   }
   if (options.iterations == 0) bad_input("option", "at least one iteration is needed");
+  for (const models::Kernel& kernel : program.micro_batch()) {
+    if (kernel.kind != models::KernelClass::communication) continue;
+    bad_input("unsupported", "{}: a training step of data parallelism has no groups for operators that communicate",
+              kernel.name);
+  }
   if (program.micro_batch_kernels == 0 || program.gradients.empty()) {
     internal_error("a program needs kernels and gradients");
   }

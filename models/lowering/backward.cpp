@@ -231,10 +231,13 @@ class BackwardPass {
       const TensorId dy = state_.gradient_of({id, output});
       if (dy != no_tensor) writer_.read(dy);  // none: nobody uses this output
     }
+    // All are written by this kernel before one of them is added to what is there.
+    std::vector<TensorId> written;
     for (const Value operand : op.inputs) {
-      if (state_.needs_gradient[operand.op]) {
-        state_.contribute_unchanged(operand, writer_.write(state_.bytes_of(operand)));
-      }
+      written.push_back(state_.needs_gradient[operand.op] ? writer_.write(state_.bytes_of(operand)) : no_tensor);
+    }
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      if (written[i] != no_tensor) state_.contribute_unchanged(op.inputs[i], written[i]);
     }
   }
 
@@ -244,8 +247,7 @@ class BackwardPass {
     const bool sends = op.kind == receive;
     if (!sends && !state_.needs_gradient[op.inputs.front().op]) return;
     const Value came = op.kind == send ? op.inputs.front() : Value(id);
-    const std::uint64_t elements = graph_.tensor(came).shape.elements();
-    CommunicationWork& work = state_.launch_communication(op, "gradient", Phase::backward, dual_of(op.kind), elements);
+    CommunicationWork& work = state_.launch_communication(op, "gradient", Phase::backward, dual_of(op.kind), came);
     if (dy != no_tensor) writer_.read(work.input = dy);
     if (sends) return;
     const Value to = op.inputs.front();

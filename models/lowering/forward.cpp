@@ -253,8 +253,7 @@ class ForwardPass {
   void launch_communication(OperatorId id) {
     const Operator& op = graph_.operators[id];
     const Value sent = op.kind == receive ? Value(id) : op.inputs.front();
-    const std::uint64_t elements = graph_.tensor(sent).shape.elements();
-    CommunicationWork& work = state_.launch_communication(op, "forward", Phase::forward, op.kind, elements);
+    CommunicationWork& work = state_.launch_communication(op, "forward", Phase::forward, op.kind, sent);
     if (op.kind != receive) writer_.read(work.input = state_.value_of(sent));
     if (op.kind != send) state_.value_of(id) = work.output = writer_.write(state_.bytes_of(id));
   }

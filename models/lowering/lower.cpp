@@ -56,9 +56,11 @@ void LoweringState::launch_product(const Operator& op, std::string_view what, Ph
 }
 
 CommunicationWork& LoweringState::launch_communication(const Operator& op, std::string_view what, Phase phase,
-                                                       OperatorKind kind, std::uint64_t elements) {
-  Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, activation);
-  kernel.communication = {.kind = kind, .group = op.group, .peer = op.peer, .dtype = activation, .elements = elements};
+                                                       OperatorKind kind, Value v) {
+  const DataType dtype = type_of(v);
+  const std::uint64_t elements = graph.tensor(v).shape.elements();
+  Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, dtype);
+  kernel.communication = {.kind = kind, .group = op.group, .peer = op.peer, .dtype = dtype, .elements = elements};
   return kernel.communication;
 }
 

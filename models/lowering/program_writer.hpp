@@ -37,7 +37,8 @@ class ProgramWriter {
   /// A new tensor that the kernel writes.
   TensorId write(Bytes bytes) {
     kernel().written += bytes;
-    program_.tensors.push_back({.bytes = bytes, .first_kernel = kernel_index(), .last_kernel = kernel_index()});
+    const std::uint32_t kernel_number = kernel_index();
+    program_.tensors.push_back({bytes, kernel_number, kernel_number, kernel_number});
     return static_cast<TensorId>(program_.tensors.size() - 1);
   }
   /// The kernel writes a further part of `tensor`. Its place, parts written later included, is taken with the first.
@@ -46,6 +47,7 @@ class ProgramWriter {
     kernel().written += bytes;
     live.bytes += bytes;
     live.last_kernel = kernel_index();
+    live.writer = kernel_index();
   }
   void read(TensorId tensor) { read_part(tensor, program_.tensors[tensor].bytes); }
   /// The kernel reads only `bytes` of a tensor.

@@ -57,10 +57,11 @@ struct LoweringState {
   [[nodiscard]] bool fuses() const { return options.fusion == Fusion::full; }
   [[nodiscard]] Bytes activation_bytes(const Shape& shape) const { return shape.elements() * size_of(activation); }
   /// Bytes of a value in HBM: those of mixed precision unless it holds whole numbers.
-  [[nodiscard]] Bytes bytes_of(Value v) const {
-    const Tensor& tensor = graph.tensor(v);
-    return tensor.dtype == DataType::fp32 ? activation_bytes(tensor.shape)
-                                          : tensor.shape.elements() * size_of(tensor.dtype);
+  [[nodiscard]] Bytes bytes_of(Value v) const { return graph.tensor(v).shape.elements() * size_of(type_of(v)); }
+  /// Type of a value in HBM and on the wire: that of mixed precision, unless the network says another one than fp32.
+  [[nodiscard]] DataType type_of(Value v) const {
+    const DataType dtype = graph.tensor(v).dtype;
+    return dtype == DataType::fp32 ? activation : dtype;
   }
   [[nodiscard]] const Parameter& weight(const Operator& op) const { return graph.parameters[op.parameters[0]]; }
   /// Bytes of the weight of a convolution or linear operator as the cube reads it.
@@ -73,9 +74,9 @@ struct LoweringState {
   /// Launches one of attention's products.
   void launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work);
 
-  /// Launches communication of `elements` elements; what it reads and writes follows.
+  /// Launches communication of a value, or of its gradient; what it reads and writes follows.
   CommunicationWork& launch_communication(const Operator& op, std::string_view what, Phase phase, OperatorKind kind,
-                                          std::uint64_t elements);
+                                          Value v);
 
   /// Lets the kernel last launched write the gradient of `to`. With fusion it also adds earlier
   /// contributions and, if it is the last one and `to` a ReLU, applies the mask: then the gradient of the ReLU's input

@@ -26,11 +26,11 @@ class SimgridNetwork final : public Network, private EventHandler {
  public:
   /// Sets the capacities of SimGrid's links; only one such network can be made per process.
   SimgridNetwork(const Cluster& cluster, EventLoop& loop) : cluster_(cluster), loop_(loop) {
-    if (std::exchange(receiver_, this) != nullptr) internal_error("a second network `simgrid` at the same time");
+    if (std::exchange(receiver, this) != nullptr) internal_error("a second network `simgrid` at the same time");
     if (simgrid::s4u::Engine::get_clock() > 0) internal_error("network `simgrid` after another simulation");
     static const bool connected = [] {
       simgrid::s4u::Activity::on_completion_cb([](const simgrid::s4u::Activity& activity) {
-        if (receiver_ != nullptr) receiver_->on_completion(activity);
+        if (receiver != nullptr) receiver->on_completion(activity);
       });
       return true;
     }();
@@ -40,7 +40,7 @@ class SimgridNetwork final : public Network, private EventHandler {
     }
   }
 
-  ~SimgridNetwork() override { receiver_ = nullptr; }
+  ~SimgridNetwork() override { receiver = nullptr; }
 
   void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
                 std::uint64_t tag) override {
@@ -111,7 +111,7 @@ class SimgridNetwork final : public Network, private EventHandler {
   }
 
   /// The network that SimGrid's callback, which cannot be disconnected, reports to.
-  static inline SimgridNetwork* receiver_ = nullptr;
+  static inline SimgridNetwork* receiver = nullptr;
   const Cluster& cluster_;
   EventLoop& loop_;
   std::vector<Transfer> transfers_;

@@ -57,6 +57,7 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
   out.memory_limit = memory_limit(numerics);
   out.gradients_mean = numerics.gradients_mean;
   out.optimizer = numerics.optimizer;
+  out.optimizer.rule = spec.optimizer;
   out.learning_rate = numerics.learning_rate;
   out.loss_scale = spec.loss_scale;
   out.clip_norm = spec.clip_norm;

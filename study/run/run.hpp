@@ -43,7 +43,8 @@ struct RunFigures {
   std::vector<std::string> notes{};
 };
 
-/// Simulates a run, in a child: any number of runs may follow each other. Throws Error as the command would report it.
+/// Simulates the times of a run, without real gradients, in a child: any number of runs may follow each other. Throws
+/// Error as the command would report it.
 [[nodiscard]] RunFigures simulate(const RunSpec& spec);
 
 }  // namespace hcclsim::study

@@ -40,8 +40,8 @@ struct NumericsSpec {
   bool shuffle = true;  ///< in every epoch, if the source is to be shuffled at all
 
   // How it is trained
-  device::LearningRate learning_rate{};
-  device::OptimizerSettings optimizer{};
+  device::LearningRate learning_rate{0.01};
+  device::OptimizerSettings optimizer{};  ///< but for its rule, which is that of the run
   double label_smoothing = 0;
   bool gradients_mean = true;
 

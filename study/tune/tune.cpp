@@ -14,6 +14,7 @@
 #include "hccl/parallel/split.hpp"
 #include "study/experiment.hpp"
 #include "study/ready_times.hpp"
+#include "study/shipped_platforms.hpp"
 #include "study/split/percentages.hpp"
 #include "study/tune/robustness.hpp"
 #include "study/tune/simulations.hpp"
@@ -52,7 +53,7 @@ class Tuner {
  public:
   explicit Tuner(const TuneSpec& spec)
       : spec_(spec),
-        cluster_(spec.run.platform.file, spec.run.platform.edits),
+        cluster_(find_platform(spec.run.platform.file), spec.run.platform.edits),
         run_(without_jitter(spec.run), cluster_) {
     if (run_.npus == 1) {
       bad_input("option", "{} NPU has nothing to reduce, so that any split will do; tune needs two or more", run_.npus);

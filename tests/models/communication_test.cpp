@@ -128,5 +128,38 @@ TEST(Communication, PartsThatNobodyUsesHaveNoGradient) {
   EXPECT_EQ(found->written, 8U * 12 * 2);  // that of the whole
 }
 
+TEST(Communication, WholeNumbersKeepTheirTypeAndHaveNoGradient) {
+  GraphBuilder builder = GraphBuilder::of_stage("stage", {{4, 6}, DataType::int32}, {.offset = -1});
+  builder.send("send", 0, {.offset = 1});
+  const Program program = lower(std::move(builder).finish(), {});
+  EXPECT_THAT(communication_of(program), ElementsAre("receive:forward receive 24", "send:forward send 24"));
+  for (const Kernel& kernel : program.kernels) EXPECT_EQ(kernel.communication.dtype, DataType::int32);
+  EXPECT_EQ(program.kernels.front().written, 24U * 4);
+}
+
+TEST(Communication, GradientsOfPartsAreWrittenBeforeOneIsAdded) {
+  // `a` goes into the join and behind it, so its share of the join's gradient is added to what is there already.
+  GraphBuilder builder("test", {2, 4});
+  const Value a = builder.linear("a", 0, 4, false);
+  const Value b = builder.linear("b", 0, 4, false);
+  const Value sum = builder.add("sum", builder.linear("fc", builder.concat("join", {a, b}, 1), 4, false), a);
+  const Program program = lower(std::move(builder).finish(builder.linear("logits", sum, 2, false)), {});
+  const auto join = std::ranges::find(program.kernels, "join:gradient", &Kernel::name);
+  ASSERT_NE(join, program.kernels.end());
+  EXPECT_EQ(join->written, 2U * 8 * 2);  // both parts in fp16
+  const auto accumulation = std::ranges::find(program.kernels, "a:accumulate_gradient", &Kernel::name);
+  ASSERT_NE(accumulation, program.kernels.end());
+  EXPECT_EQ(accumulation->written, 2U * 4 * 2);
+}
+
+TEST(Communication, RefusesWhatNobodyReads) {
+  EXPECT_THAT(model_refusal([] {
+                GraphBuilder builder("test", {8, 12});
+                builder.all_reduce("lost", 0, four);
+                static_cast<void>(std::move(builder).finish(builder.linear("fc", 0, 2, false)));
+              }),
+              HasSubstr("lost: nobody reads"));
+}
+
 }  // namespace
 }  // namespace hcclsim::models

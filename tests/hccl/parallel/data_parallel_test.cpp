@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/error.hpp"
 #include "models/graph_builder.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
@@ -119,6 +120,51 @@ TEST(DataParallelPlan, CommunicationOfTheProgramWaitsForItsInputAndIsWaitedFor) 
   EXPECT_EQ(plan.collectives.front().schedules.size(), 2U);  // one for each pair
   EXPECT_EQ(plan.collectives.front().operation.elements, 24U);
   EXPECT_EQ(plan.collectives.back().family, 1U);
+}
+
+TEST(DataParallelPlan, CommunicationWaitsForTheLastPartOfItsInput) {
+  // The gradient of attention's input is written in three parts.
+  models::GraphBuilder builder = models::GraphBuilder::of_tokens("test", 2, 4);
+  models::Value x = builder.token_embedding("tokens", 0, 16, 8);
+  x = builder.all_reduce("sum", builder.linear("qkv", x, 24, false), {.family = 0, .ranks = 2});
+  x = builder.attention("attention", x, 2, false);
+  models::Program program = models::lower(std::move(builder).finish(builder.linear("fc", x, 3, false)), {});
+  models::add_updates(program, {});
+  const auto shared = std::make_shared<const models::Program>(std::move(program));
+  const auto last = static_cast<std::uint32_t>(shared->gradients.size() - 1);
+  const Plan plan = data_parallel_plan(
+      shared, {.ranks = 2, .segments = {{0, last}}, .families = {{{world_communicator(2)}}}}, no_schedule);
+  const Role& role = plan.roles.front();
+  for (std::uint32_t t = 0; t < role.tasks.size(); ++t) {
+    if (plan.name(role, {t, 0}) != "sum:gradient") continue;
+    const std::uint32_t before = role.tasks[t].after.at(0);
+    EXPECT_EQ(plan.name(role, {before, std::get<KernelBlock>(role.tasks[before].work).count - 1}),
+              "attention:key_gradient");
+    return;
+  }
+  ADD_FAILURE() << "no dual of the sum";
+}
+
+TEST(DataParallelPlan, WhatIsThereBeforeWaitsForNobody) {
+  models::GraphBuilder builder("test", {4, 8});
+  const models::Value all = builder.all_gather("gather", 0, {.family = 0, .ranks = 2}, 1);
+  const models::Value own = builder.linear("own", 0, 3, false);
+  const models::Value sum = builder.add("sum", builder.linear("all", all, 3, false), own);
+  models::Program program = models::lower(std::move(builder).finish(sum), {.amp = models::Amp::o0});
+  models::add_updates(program, {.amp = models::Amp::o0});
+  const auto shared = std::make_shared<const models::Program>(std::move(program));
+  const Plan plan = data_parallel_plan(
+      shared, {.ranks = 2, .segments = {{0, 1}}, .families = {{{world_communicator(2)}}}}, no_schedule);
+  const std::vector<std::string> lines = written(plan);
+  EXPECT_EQ(lines[0], "communication 0: forward gather:forward");
+  EXPECT_EQ(lines[1], "compute 1: forward own:forward");
+  EXPECT_THAT(lines[2],
+              testing::AllOf(testing::StartsWith("compute 2: forward all:forward"), testing::EndsWith("after 0")));
+}
+
+TEST(DataParallelPlan, RefusesAFamilyThatIsNone) {
+  const auto shared = std::make_shared<const models::Program>(row_parallel());
+  EXPECT_THROW(static_cast<void>(data_parallel_plan(shared, {.ranks = 2, .segments = {{0, 1}}}, no_schedule)), Error);
 }
 
 TEST(DataParallelPlan, TensorsBeginAndEndWithTheirKernels) {

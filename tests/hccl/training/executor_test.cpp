@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/error.hpp"
 #include "hccl/collective/algorithm/direct.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/parallel/data_parallel.hpp"
@@ -59,7 +60,7 @@ std::shared_ptr<models::Program> communicating() {
   program->kernels[1].kind = models::KernelClass::communication;
   program->kernels[1].communication = sum_over_pair(0, 1);
   program->micro_batch_kernels = 5;
-  program->tensors = {{100, 0, 1}, {100, 1, 3}};
+  program->tensors = {{100, 0, 1, 0}, {100, 1, 3, 1}};
   program->reads = {{0, 1}, {1, 3}};
   program->gradients = {{.name = "g0", .elements = 5120, .kernel = 4}};
   return program;
@@ -138,6 +139,19 @@ TEST(PlanExecutor, RolesSendAndReceive) {
     EXPECT_NEAR(views[rank].communicating / us, 2 * sent + 70, 1e-9) << "a receive that waits is under way";
   }
   for (const Rank rank : {2U, 3U}) EXPECT_NEAR((views[rank].bp_end - views[rank].fp_end) / us, 40, 1e-9);
+}
+
+TEST(PlanExecutor, RefusesARankWithoutAGroup) {
+  const auto ring = [](const Communicator&, const Operation& operation) {
+    return std::make_shared<const Schedule>(ring_allreduce(operation, true));
+  };
+  const auto run = [&](const GroupFamily& family) {
+    return views_of(data_parallel_plan(communicating(), {.ranks = 4, .segments = {{0, 0}}, .families = {family}}, ring),
+                    4);
+  };
+  EXPECT_THROW(run({{{"one pair", {0, 1}}}}), Error);
+  EXPECT_THROW(run({{{"pair", {0, 1}}, {"another", {1, 2}}}}), Error);
+  EXPECT_THROW(run({{{"pair", {0, 1}}, {"beyond", {2, 4}}}}), Error);
 }
 
 }  // namespace
