@@ -194,6 +194,10 @@ class DataParallelBuilder {
         task.work = ReceiveTask{message, work.peer.offset, work.peer.tag};
       }
     } else {
+      if (work.group.family >= options_.families.size()) {
+        bad_input("communicator", "{}: there is no family {} of groups; there are {}", kernel.name, work.group.family,
+                  options_.families.size());
+      }
       const Collective collective = collective_of(work.kind);
       const std::uint64_t blocks =
           collective == Collective::reduce_scatter || collective == Collective::alltoall ? work.group.ranks : 1;
@@ -211,10 +215,6 @@ class DataParallelBuilder {
 
   std::uint32_t add_collective(std::uint32_t family, const Operation& operation, std::string name,
                                std::uint32_t segment = Purpose::none) {
-    if (family >= plan_.families.size()) {
-      bad_input("communicator", "{}: there is no family {} of groups; there are {}", name, family,
-                plan_.families.size());
-    }
     PlannedCollective collective{family, operation, {}, std::move(name), segment};
     for (const Communicator& group : plan_.families[family].groups) {
       collective.schedules.push_back(make_schedule_(group, operation));
