@@ -25,7 +25,7 @@ struct Difference {
   std::optional<double> relative{};  ///< (after − before) / |before|; none: no numbers, or before is 0
 };
 
-/// What stands and falls together; a test of a CI system.
+/// Figures that are compared as one: a test of a CI system.
 struct ComparedPart {
   std::string name;  ///< "segment 2 [108,160]"
   std::uint32_t figures = 0;

@@ -33,7 +33,7 @@ struct ExplainedCollective {
   std::vector<std::string> levels{};        ///< what α, β and γ are, a line each
 };
 
-/// Beyond so many NPUs a ring over all of them is more than one wants to wait for; formulas are given alone then.
+/// Beyond this number of NPUs simulating a ring over all of them takes too long; formulas are given alone then.
 inline constexpr Rank most_explained_by_simulation = 128;
 
 /// Without simulated times; its algorithms are the alternatives that have a schedule, in their order.

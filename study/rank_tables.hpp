@@ -15,7 +15,7 @@ namespace hcclsim::study {
 [[nodiscard]] std::vector<hccl::RankTableProblem> find_on_platform(const hccl::RankTable& table,
                                                                    const std::string& platform);
 
-/// The text of the table of the first so many NPUs, none: of all. Throws Error(bad_input) for more than there are.
+/// The text of the table of the first `npus` NPUs, none: of all. Throws Error(bad_input) for more than there are.
 [[nodiscard]] std::string rank_table_of_platform(const std::string& platform, std::optional<Rank> npus);
 
 }  // namespace hcclsim::study

@@ -110,7 +110,7 @@ void add_result_options(Command& command, NumericsOptions& options) {
   command.add("--save", written_file(options.spec.save),
               "Checkpoint of weights, optimizer and position, written at the end or on Ctrl-C");
   command.add("--save-every", whole_number(options.spec.save_every, 1, 1'000'000'000),
-              "Also write it every so many iterations");
+              "Write it after this number of iterations each time");
   command.add("--load", read_file(options.spec.load), "Go on from a checkpoint");
   command.add("--loss-plot", written_file(options.loss_plot), "Loss over iterations as an SVG picture");
 }

@@ -15,7 +15,8 @@ namespace {
 /// More iterations than this are not all shown; JSON and CSV have them all.
 constexpr std::size_t most_steps_shown = 40;
 
-/// Every so many iterations are shown: the smallest of 1, 2, 5, 10, 20, … that does not fill more than the rows.
+/// The distance of the iterations that are shown: the smallest of 1, 2, 5, 10, 20, … that does not fill more than the
+/// rows.
 std::size_t row_distance(std::size_t iterations) {
   std::size_t decade = 1;
   while (true) {

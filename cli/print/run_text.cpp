@@ -160,7 +160,7 @@ std::string tail_line(const RunReport& report) {
                      fmt::join(parts, ", "));
 }
 
-/// What stands between the allreduces and the updates.
+/// The checks between the allreduces and the updates.
 std::string checks_lines(const RunReport& report) {
   if (!report.view.checks.has_value()) return {};
   const hccl::GradientCheckTimes& checks = *report.view.checks;

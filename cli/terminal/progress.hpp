@@ -15,7 +15,7 @@ namespace hcclsim::cli {
 /// "iteration 12/100, loss 2.3012, 3.4 iterations/s, 26 s left".
 [[nodiscard]] std::string progress_line(std::uint64_t done, std::uint64_t total, double loss, double seconds);
 
-/// ", 3.4 points/s, 26 s left" for so many of so many done in so many seconds; empty before the first is done.
+/// ", 3.4 points/s, 26 s left" after `seconds`, with `done` of `total`; empty before the first is done.
 [[nodiscard]] std::string rate_text(std::uint64_t done, std::uint64_t total, double seconds, std::string_view unit);
 
 class Progress {
@@ -30,7 +30,7 @@ class Progress {
 
   /// The clock of iterations/s starts.
   void start();
-  /// Shows the line for so many seconds since start(), a few times per second at most.
+  /// Shows the line for the seconds since start(), a few times per second at most.
   void update(const std::function<std::string(double seconds)>& line);
   /// Removes the line; to be called before anything else is printed.
   void erase();

@@ -84,7 +84,7 @@ class Search {
     }
   }
 
-  /// The best split into so many segments; its percentages are empty if there is none.
+  /// The best split into that number of segments; its percentages are empty if there is none.
   Trial best(std::size_t segments) {
     find_cuts(unit_step.at(segments));
     best_.tail = std::numeric_limits<Seconds>::infinity();
@@ -134,7 +134,7 @@ class Search {
     return after;
   }
 
-  /// Tries all ways to cut what is left, from the cut with number `first` on, into so many segments.
+  /// Tries all ways to cut what is left, from the cut with number `first` on, into that number of segments.
   void extend(const Progress& before, std::size_t first, std::size_t segments) {
     if (segments == 1) {
       const Seconds tail = send(before, gradients_.back()).update_end - step_.backward_end;

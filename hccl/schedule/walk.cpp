@@ -53,8 +53,8 @@ class Evaluation {
   [[nodiscard]] bool equal_blocks() const { return schedule_.counts.empty(); }
 
   [[nodiscard]] std::uint32_t picked_blocks() const { return picked_blocks_; }
-  /// So many picked blocks, from the first on, are neighbours in the buffer, and so on. They are one range, unless each
-  /// of them is cut on its own or is at work in a window only.
+  /// This number of picked blocks, from the first on, are neighbours in the buffer, and so on. They are one range,
+  /// unless each of them is cut on its own or is at work in a window only.
   [[nodiscard]] std::uint32_t neighbours() const {
     return schedule_.window > 0 || block_cuts_ < range_.cuts.size() ? 1 : neighbours_;
   }

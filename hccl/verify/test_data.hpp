@@ -29,7 +29,7 @@
 ///     subnormal       subnormal subnormal (prod ±1)  exact       exact           one of them
 ///
 /// A maximum or minimum with a NaN is a NaN (device/numerics/loops/reduce.hpp). Sums in a type that has no exact whole
-/// numbers for so many ranks have no subnormals either.
+/// numbers for that number of ranks have no subnormals either.
 namespace hcclsim::hccl {
 
 enum class Special : std::uint8_t { none, infinity, infinities, not_a_number, minus_zero, zeros, subnormal };

@@ -21,7 +21,7 @@
 namespace hcclsim::study {
 namespace {
 
-/// Up to so many bytes in all buffers of all ranks a result is computed on real data.
+/// A result is computed on real data up to this size of all buffers of all ranks.
 constexpr Bytes most_real_data = Bytes{64} << 20U;
 constexpr std::uint64_t check_seed = 1;
 

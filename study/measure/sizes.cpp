@@ -9,7 +9,7 @@ namespace {
 
 constexpr Bytes coarse_from = Bytes{16} << 20U;
 constexpr Bytes coarse_unit = 512;
-/// An alltoall of at least so many elements for every rank has blocks of multiples of so many.
+/// An alltoall of at least this number of elements for every rank has blocks of multiples of it.
 constexpr std::uint64_t alltoall_unit = 128;
 constexpr std::size_t most_sizes = 10000;
 

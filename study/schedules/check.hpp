@@ -39,7 +39,7 @@ struct ScheduleExecution {
   hccl::ValueCheck check;
 };
 
-/// With so many threads, 0: one per processor. Throws Error(bad_input, "memory") that names the file if the buffers of
+/// `workers`: threads, 0: one per processor. Throws Error(bad_input, "memory") that names the file if the buffers of
 /// all ranks do not fit into this computer.
 [[nodiscard]] ScheduleExecution execute_schedule(const std::string& file, std::uint64_t seed, unsigned workers);
 

@@ -53,7 +53,7 @@ struct AffineCost {
   [[nodiscard]] Seconds operator()(Bytes bytes) const { return alpha + beta * static_cast<double>(bytes); }
 };
 
-/// Seconds that a segment of so many bytes takes.
+/// Seconds that a segment of that size takes.
 using Cost = std::function<Seconds(Bytes)>;
 
 /// A cost by which splits are chosen. Where it is affine, optima take O(n) instead of O(n²).

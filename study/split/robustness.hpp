@@ -8,7 +8,7 @@
 #include "study/split/problem.hpp"
 
 /// How far a split that was chosen for one set of ready times and one bandwidth stays the best for others. A split's
-/// regret is how much later it ends than the best one of up to so many segments.
+/// regret is how much later it ends than the best one of up to that number of segments.
 namespace hcclsim::study {
 
 struct Regret {

@@ -39,7 +39,7 @@ Seconds divided_freely(Bytes bytes, const Ends& free, const Lines& lines) {
   return std::min(least, std::max(together, later(started)));
 }
 
-/// Of the lines the one that is highest at so many bytes.
+/// The line that is highest at that number of bytes.
 AffineCost highest_at(const std::vector<AffineCost>& lines, Bytes bytes) {
   return *std::max_element(lines.begin(), lines.end(),
                            [bytes](const AffineCost& a, const AffineCost& b) { return a(bytes) < b(bytes); });

@@ -88,8 +88,8 @@ struct TuneResult {
     Cuts cuts;
     ConfirmedSplit times;
   };
-  /// Of those of at most so many segments that with the shortest step, if that is shorter than the best one's: updates
-  /// are part of a step, but not of what is optimised.
+  /// The one with the shortest step among those of at most `most_segments`, if that is shorter than the best one's:
+  /// updates are part of a step, but not of what is optimised.
   [[nodiscard]] std::optional<Rival> shorter_step(std::size_t most_segments) const;
   /// Of those that were allowed that which ends first, if it ends clearly before the best one, by a ten-thousandth:
   /// the cost that the optimum is of misjudges the splits.

@@ -16,7 +16,7 @@
 namespace hcclsim::study {
 namespace {
 
-/// So many that a few seconds do for thousands of NPUs.
+/// As many as take a few seconds for thousands of NPUs.
 std::uint32_t draws_for(const Experiment& run) {
   constexpr std::uint64_t most_kernels = 20'000'000;
   const std::uint64_t kernels = std::max<std::uint64_t>(std::uint64_t{run.npus} * run.program->micro_batch_kernels, 1);

@@ -99,7 +99,7 @@ void visit_tasks(const TaskProgram& program, const Visit& visit) {
 
 /// Unrolls a schedule. Closed forms without meaning (a position outside the group, a slice of a range cut into no
 /// parts, a strand hidden by another) become findings of level L0; the program can be used only if there are none.
-/// With a period only the first so many ranks are unrolled, for a schedule in which they stand for all.
+/// With a period only the first `period` ranks are unrolled, for a schedule in which they stand for all.
 [[nodiscard]] TaskProgram unroll(const Schedule& schedule, Findings& findings, std::optional<Rank> period = {});
 
 }  // namespace hcclsim::hccl
