@@ -143,7 +143,8 @@ TEST(Communication, GradientsOfPartsAreWrittenBeforeOneIsAdded) {
   const Value a = builder.linear("a", 0, 4, false);
   const Value b = builder.linear("b", 0, 4, false);
   const Value sum = builder.add("sum", builder.linear("fc", builder.concat("join", {a, b}, 1), 4, false), a);
-  const Program program = lower(std::move(builder).finish(builder.linear("logits", sum, 2, false)), {});
+  const Value logits = builder.linear("logits", sum, 2, false);
+  const Program program = lower(std::move(builder).finish(logits), {});
   const auto join = std::ranges::find(program.kernels, "join:gradient", &Kernel::name);
   ASSERT_NE(join, program.kernels.end());
   EXPECT_EQ(join->written, 2U * 8 * 2);  // both parts in fp16
@@ -156,7 +157,8 @@ TEST(Communication, RefusesWhatNobodyReads) {
   EXPECT_THAT(model_refusal([] {
                 GraphBuilder builder("test", {8, 12});
                 builder.all_reduce("lost", 0, four);
-                static_cast<void>(std::move(builder).finish(builder.linear("fc", 0, 2, false)));
+                const Value logits = builder.linear("fc", 0, 2, false);
+                static_cast<void>(std::move(builder).finish(logits));
               }),
               HasSubstr("lost: nobody reads"));
 }

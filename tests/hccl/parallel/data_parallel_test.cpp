@@ -128,7 +128,8 @@ TEST(DataParallelPlan, CommunicationWaitsForTheLastPartOfItsInput) {
   models::Value x = builder.token_embedding("tokens", 0, 16, 8);
   x = builder.all_reduce("sum", builder.linear("qkv", x, 24, false), {.family = 0, .ranks = 2});
   x = builder.attention("attention", x, 2, false);
-  models::Program program = models::lower(std::move(builder).finish(builder.linear("fc", x, 3, false)), {});
+  const models::Value logits = builder.linear("fc", x, 3, false);
+  models::Program program = models::lower(std::move(builder).finish(logits), {});
   models::add_updates(program, {});
   const auto shared = std::make_shared<const models::Program>(std::move(program));
   const auto last = static_cast<std::uint32_t>(shared->gradients.size() - 1);
