@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/output_file.hpp"
-#include "cli/html/collective_page.hpp"
+#include "cli/html/pages.hpp"
 #include "cli/options/collective_options.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/print/collective_report.hpp"

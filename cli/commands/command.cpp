@@ -14,8 +14,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/commands/run.hpp"
-#include "cli/commands/tune.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/print/output.hpp"
 #include "cli/terminal/interruption.hpp"

@@ -11,11 +11,18 @@ namespace hcclsim::cli {
 
 class Command;
 
+/// `run`: simulates data-parallel training and prints when everything happened.
+void add_run_command(Command& app);
+/// `tune`: the best gradient split of a training step, with its proof, what others would do, and both confirmed by
+/// simulation.
+void add_tune_command(Command& app);
 /// `calibrate`: link speeds of a platform fitted to measured communication times.
 void add_calibrate_command(Command& app);
 /// `collective`: measures a collective as HCCL's test tool hccl_test does, with its options and its table.
 void add_collective_command(Command& app);
-/// Makes a command do what `collective` does, and write its report where `html` says when it is called; null: none.
+// Make a command do what that of the name does, and write its report where `html` says when it is called; null: none.
+void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html);
+void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html);
 void set_up_collective(Command& command, const std::shared_ptr<const HtmlReport>& html);
 /// `models list | show`: the networks, their layers, parameters, gradients in production order and kernels as launched.
 void add_models_command(Command& app);

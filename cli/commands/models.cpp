@@ -6,6 +6,7 @@
 #include <array>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,11 +16,33 @@
 #include "cli/options/parse/common.hpp"
 #include "cli/print/output.hpp"
 #include "models/lowering/lower.hpp"
+#include "models/lowering/updates.hpp"
 #include "models/zoo/zoo.hpp"
-#include "study/lowered_model.hpp"
 
 namespace hcclsim::cli {
 namespace {
+
+/// A network of the zoo with what one training step launches on one NPU.
+struct LoweredModel {
+  models::Graph graph;
+  models::Program program;
+  models::Amp amp;
+  models::Optimizer optimizer;
+
+  [[nodiscard]] std::uint64_t count(models::Phase phase) const {  ///< kernels
+    const auto of_phase = [&](const models::Kernel& kernel) { return kernel.phase == phase; };
+    return static_cast<std::uint64_t>(std::count_if(program.kernels.begin(), program.kernels.end(), of_phase));
+  }
+  [[nodiscard]] Flops flops(models::Phase phase) const {
+    Flops sum = 0;
+    for (const models::Kernel& kernel : program.kernels) sum += kernel.phase == phase ? kernel.flops : 0;
+    return sum;
+  }
+  [[nodiscard]] Bytes gradient_bytes() const {
+    const std::vector<Bytes> sizes = program.gradient_sizes();
+    return std::accumulate(sizes.begin(), sizes.end(), Bytes{0});
+  }
+};
 
 /// A table that is printed as text, JSON objects or CSV. Cells are JSON values, the keys are those of the JSON objects.
 struct Rows {
@@ -89,7 +112,7 @@ Json shape_of(const models::Shape& shape) {
   return {shape.batch(), shape.channels(), shape.height(), shape.width()};
 }
 
-Rows layer_rows(const study::LoweredModel& model) {
+Rows layer_rows(const LoweredModel& model) {
   const models::Graph& graph = model.graph;
   Rows rows{{{"Layer", "name", false},
              {"Operator", "operator", false},
@@ -111,7 +134,7 @@ Rows layer_rows(const study::LoweredModel& model) {
   return rows;
 }
 
-Rows parameter_rows(const study::LoweredModel& model) {
+Rows parameter_rows(const LoweredModel& model) {
   const models::Graph& graph = model.graph;
   Rows rows{{{"Parameter order", "parameter_index"},
              {"Name", "name", false},
@@ -125,7 +148,7 @@ Rows parameter_rows(const study::LoweredModel& model) {
   return rows;
 }
 
-Rows gradient_rows(const study::LoweredModel& model) {
+Rows gradient_rows(const LoweredModel& model) {
   Rows rows{{{"Production order", "production_index"},
              {"Parameter order", "parameter_index"},
              {"Name", "name", false},
@@ -157,7 +180,7 @@ std::string_view name_of(models::KernelClass kind) {
   return kind == models::KernelClass::matmul ? "matmul" : "vector";
 }
 
-Rows kernel_rows(const study::LoweredModel& model) {
+Rows kernel_rows(const LoweredModel& model) {
   Rows rows{{{"#", "kernel"},
              {"Name", "name", false},
              {"Phase", "phase", false},
@@ -182,7 +205,7 @@ Rows kernel_rows(const study::LoweredModel& model) {
 }
 
 /// What describes a network in one screen; also the head of the other views.
-Json summary_json(const study::LoweredModel& model) {
+Json summary_json(const LoweredModel& model) {
   using models::Phase;
   return {{"format_version", 1},
           {"model", model.graph.title},
@@ -201,7 +224,7 @@ Json summary_json(const study::LoweredModel& model) {
           {"activation_peak_bytes", models::peak_live_bytes(model.program)}};
 }
 
-std::string summary_text(const study::LoweredModel& model) {
+std::string summary_text(const LoweredModel& model) {
   using models::Phase;
   const models::Graph& graph = model.graph;
   std::string text =
@@ -236,7 +259,7 @@ struct View {
   const char* option;
   const char* key;
   const char* help;
-  Rows (*rows)(const study::LoweredModel& model);
+  Rows (*rows)(const LoweredModel& model);
 };
 constexpr std::array<View, 4> views{
     {{"--layers", "layers", "Operators with shapes and FLOPs", layer_rows},
@@ -254,8 +277,13 @@ struct ShowModel {
 };
 
 void show_model(const ShowModel& options) {
-  const study::LoweredModel model(options.model, models::parse_amp(options.amp),
-                                  models::parse_optimizer(options.optimizer), models::parse_fusion(options.fusion));
+  const models::Amp amp = models::parse_amp(options.amp);
+  const models::Optimizer optimizer = models::parse_optimizer(options.optimizer);
+  const models::Fusion fusion = models::parse_fusion(options.fusion);
+  models::Graph graph = models::make_model(options.model);
+  models::Program program = models::lower(graph, {.amp = amp, .fusion = fusion});
+  models::add_updates(program, {.amp = amp, .optimizer = optimizer});
+  const LoweredModel model{std::move(graph), std::move(program), amp, optimizer};
   const auto chosen = std::find(options.shown.begin(), options.shown.end(), true) - options.shown.begin();
   const View* const view = chosen == std::ssize(views) ? nullptr : &views.at(static_cast<std::size_t>(chosen));
   if (options.format == "csv") {

@@ -120,7 +120,8 @@ void add_rank_table_command(Command& app) {
     const auto options = std::make_shared<GenerateRankTable>();
     generating.add("--platform", read_file(options->platform), "A platform file, or the name of a shipped one")
         .required();
-    generating.add("--npus", whole_number(options->npus, 1, sim::max_generated_npus), "Number of NPUs, the first ones [all]");
+    generating.add("--npus", whole_number(options->npus, 1, sim::max_generated_npus),
+                   "Number of NPUs, the first ones [all]");
     add_output_option(generating, "-o,--output", options->output);
     generating.on_run([options] { generate(*options); });
   });

@@ -3,10 +3,8 @@
 #include <memory>
 
 #include "base/output_file.hpp"
-#include "cli/commands/run.hpp"
-#include "cli/commands/tune.hpp"
 #include "cli/html/html_report.hpp"
-#include "cli/html/sweep_page.hpp"
+#include "cli/html/pages.hpp"
 #include "cli/options/parse/command.hpp"
 #include "study/sweep/store.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/commands/run.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "base/output_file.hpp"
 #include "cli/draw/svg_chart.hpp"
 #include "cli/draw/timeline.hpp"
-#include "cli/html/run_page.hpp"
+#include "cli/html/pages.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/run_options.hpp"
 #include "cli/print/baseline.hpp"

@@ -1,11 +1,11 @@
-#include "cli/commands/tune.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "base/output_file.hpp"
-#include "cli/html/tune_page.hpp"
+#include "cli/html/pages.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/tune_options.hpp"
 #include "cli/print/output.hpp"

@@ -1,4 +1,4 @@
-#include "cli/html/run_page.hpp"
+#include "cli/html/pages.hpp"
 
 #include <fmt/format.h>
 

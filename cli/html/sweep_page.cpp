@@ -1,4 +1,4 @@
-#include "cli/html/sweep_page.hpp"
+#include "cli/html/pages.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

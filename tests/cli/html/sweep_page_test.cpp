@@ -1,4 +1,4 @@
-#include "cli/html/sweep_page.hpp"
+#include "cli/html/pages.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
