@@ -248,8 +248,9 @@ TEST(Computation, WhatDoesNotFitIsRefused) {
 TEST(Computation, ParametersBesideTheLossAreRefused) {
   models::GraphBuilder builder("test", {2, 4});
   const models::OperatorId used = builder.linear("used", models::GraphBuilder::input(), 3, true);
-  builder.linear("unused", models::GraphBuilder::input(), 3, false);
-  const models::Graph graph = std::move(builder).finish(used);
+  const models::OperatorId unused = builder.linear("unused", used, 3, false);
+  models::Graph graph = std::move(builder).finish(unused);
+  graph.operators.back().inputs = {used};  // what no builder would make
   try {
     const Computation computation(graph, std::vector<std::uint32_t>{1, 0, 2}, {});
     FAIL() << "accepted";
