@@ -17,7 +17,8 @@ SplitProblem problem_of(std::uint32_t gradients) {
     ready.push_back(date);
     bytes.push_back(random() % 1'000'000);
   }
-  return {ready, bytes};
+  const Followers updates{.of_gradients = std::vector<Seconds>(gradients, 5e-6)};
+  return {ready, bytes, updates};
 }
 
 constexpr AffineCost cost{50e-6, 1e-9};
@@ -30,9 +31,15 @@ BENCHMARK(best_affine_split)->Arg(161)->Arg(1'000'000)->Unit(benchmark::kMicrose
 
 void best_eight_segments(benchmark::State& state) {
   const SplitProblem problem = problem_of(static_cast<std::uint32_t>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(best_splits(problem, cost, 8));
+  for (auto _ : state) benchmark::DoNotOptimize(best_splits(problem, cost, 8, Objective::communication));
 }
 BENCHMARK(best_eight_segments)->Arg(161)->Unit(benchmark::kMicrosecond);
+
+void shortest_step(benchmark::State& state) {
+  const SplitProblem problem = problem_of(static_cast<std::uint32_t>(state.range(0)));
+  for (auto _ : state) benchmark::DoNotOptimize(best_split(problem, cost, 8, Objective::step));
+}
+BENCHMARK(shortest_step)->Arg(161)->Arg(100'000)->Unit(benchmark::kMicrosecond);
 
 void best_split_any_cost(benchmark::State& state) {
   const SplitProblem problem = problem_of(static_cast<std::uint32_t>(state.range(0)));

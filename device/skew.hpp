@@ -33,6 +33,7 @@ class Skew {
 
   /// False if all factors on kernels are 1.
   [[nodiscard]] bool jitters() const { return options_.jitter > 0; }
+  void remove_jitter() { options_.jitter = 0; }
 
   /// Date at which a rank starts its first iteration.
   [[nodiscard]] Seconds start(Rank rank) const;

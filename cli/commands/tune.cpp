@@ -10,6 +10,7 @@
 #include "cli/options/tune_options.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/tune_report.hpp"
+#include "cli/terminal/progress.hpp"
 #include "study/tune/tune.hpp"
 
 namespace hcclsim::cli {
@@ -19,7 +20,7 @@ void add_tune_command(Command& app) {
     command.footer(
         "Examples:\n"
         "  hcclsim tune                                       ResNet50 on eight 910A\n"
-        "  hcclsim tune --gradients profile.csv --cost table  a measured profile\n"
+        "  hcclsim tune --gradients profile.csv               a measured profile\n"
         "  hcclsim tune --platform atlas800t-a2-x2 --format json\n"
         "  hcclsim tune --compare default,threshold:16MB,optimal\n"
         "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best");
@@ -33,10 +34,13 @@ void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html
   command.on_run([&command, options, html] {
     finish_tune_options(command, *options);
     options->spec.run.platform.file = options->run.platform;
-    study::on_tuning(options->spec, [&](const auto& tune) {
+    Progress progress;
+    const auto stage = [&](const std::string& what) { progress.update([&](double) { return what; }); };
+    study::on_tuning(options->spec, stage, [&](const auto& tune) {
       std::optional<OutputFile> page;
       if (html != nullptr) page.emplace(html->path);
       const TuneReport report{{tune()}, options->run.explain};
+      progress.erase();
       if (page.has_value()) page->write(tune_page(report, *html));
       print(options->run.format == OutputFormat::json ? tune_json(report) : tune_text(report));
       if (page.has_value()) page->commit();

@@ -6,34 +6,16 @@
 #include "cli/html/page.hpp"
 
 namespace hcclsim::cli {
-namespace {
-
-/// The segments of the best split on the stream.
-Json segments_json(const study::Tuning& tuning) {
-  Json segments = Json::array();
-  for (const study::SegmentTime& segment : tuning.timeline) {
-    segments.push_back({{"first", segment.first},
-                        {"last", segment.last},
-                        {"bytes", segment.bytes},
-                        {"start_s", segment.start},
-                        {"end_s", segment.end},
-                        {"waits_for_gradient", segment.waits_for_gradient}});
-  }
-  return segments;
-}
-
-}  // namespace
-
 std::string tune_page(const TuneReport& report, const HtmlReport& html) {
   Json data =
       page_head("tune", fmt::format("Gradient split of {} on {} × {}", report.model, report.npus, report.npu), html);
   data["result"] = Json::parse(tune_json(report));
-  data["segments"] = segments_json(report.tuning);
   data["set_up"] = {{"Model", report.model},
                     {"NPUs", fmt::format("{} × {}", report.npus, report.npu)},
                     {"Platform", report.platform},
                     {"Gradients", report.gradients},
                     {"hcom_parallel", report.hcom_parallel ? "on" : "off"},
+                    {"Objective", name_of(report.objective)},
                     {"Most segments", report.most_segments},
                     {"Simulated sizes behind the cost", report.cost_points}};
   data["assumptions"] = speed_rows(report.link_sources);

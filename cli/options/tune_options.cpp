@@ -51,21 +51,23 @@ void add_tune_options(Command& command, TuneOptions& options) {
   replace_format(command, options.run.format);
   command.begin_group("Tuning");
   command
-      .add("--max-segments", whole_number(options.spec.most_segments, 1, 1024),
+      .add("--max-segments", whole_number(options.spec.search.aim.most_segments, 1, 1024),
            "Most segments that a split may have; HCCL takes 8")
       .with_default();
   command
+      .add("--objective",
+           one_of({"step", "communication"},
+                  [&options](const std::string& name) {
+                    options.spec.search.aim.objective = study::parse_objective(name);
+                  }),
+           "What is to be least: the step, updates included, or the end of the last allreduce")
+      .with_default("step");
+  command
       .add("--cost",
            one_of({"affine", "table", "simulated"},
-                  [&options](const std::string& name) { options.spec.cost = study::parse_cost_model(name); }),
+                  [&options](const std::string& name) { options.spec.search.cost = study::parse_cost_model(name); }),
            "Cost of an allreduce: fitted line, straight between simulated sizes, every segment simulated")
-      .with_default("affine");
-  command
-      .add("--objective",
-           one_of({"time", "time,segments"},
-                  [&options](const std::string& name) { options.spec.objective = study::parse_objective(name); }),
-           "Of equal ends any split, or that with the fewest segments")
-      .with_default("time,segments");
+      .with_default("table");
   command
       .add("--streams",
            one_of({"1", "2-shared", "2-disjoint"},

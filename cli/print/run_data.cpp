@@ -108,13 +108,16 @@ Json advice_json(const RunReport& report) {
   if (!report.advice.has_value()) return nullptr;
   Json trials = Json::array();
   for (const study::Trial& trial : report.trials) {
-    trials.push_back({{"split_by_size", trial.percentages}, {"step_time_s", trial.step_time}});
+    trials.push_back({{"split_by_size", trial.by_size.empty() ? Json(nullptr) : Json(trial.by_size)},
+                      {"split_by_idx", trial.by_idx},
+                      {"step_time_s", trial.step_time}});
   }
   const auto seconds = [](const std::optional<Seconds>& time) {
     return time.has_value() ? Json(*time) : Json(nullptr);
   };
   return {{"scenario", static_cast<int>(report.advice->scenario)},
           {"sentence", report.advice->sentence},
+          {"try_best", report.advice->try_best},
           {"trials", trials},
           {"one_npu_step_s", seconds(report.one_npu_step)},
           {"low_links_step_s", seconds(report.slowest_step)},

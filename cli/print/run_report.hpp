@@ -41,8 +41,6 @@ struct RunReport : study::RunResult {
 
   /// "[0,107] [108,160]", shortened if there are many.
   [[nodiscard]] std::string segment_list() const;
-  /// The fastest trial that is faster than the run's split with hcom_parallel on, or nullptr.
-  [[nodiscard]] const study::Trial* best_trial() const;
 };
 
 [[nodiscard]] std::string text_report(const RunReport& report);

@@ -178,6 +178,12 @@ std::string checks_lines(const RunReport& report) {
   return text + fmt::format("All updates wait until {:.3f} ms{}\n", ms(checks.end), skipped);
 }
 
+/// As `run` takes it.
+std::string split_option(const study::Trial& trial) {
+  return trial.by_size.empty() ? fmt::format("--split-by-idx {}", fmt::join(trial.by_idx, ","))
+                               : fmt::format("--split-by-size {}", fmt::join(trial.by_size, ","));
+}
+
 std::string advice_line(const RunReport& report) {
   if (!report.advice.has_value()) return {};
   const auto scenario = static_cast<int>(report.advice->scenario);
@@ -185,14 +191,10 @@ std::string advice_line(const RunReport& report) {
   std::string line = scenario == 0 ? fmt::format("No scenario of the split guide{}: ", serial)
                                    : fmt::format("Scenario {}{}: ", scenario, serial);
   line += report.advice->sentence + '.';
-  if (const study::Trial* best = report.best_trial(); best != nullptr) {
-    line += fmt::format(" Try {}--split-by-size {}: {:.3f} ms (simulated, {})",
-                        report.hcom_parallel ? "" : "--hcom-parallel on ", fmt::join(best->percentages, ","),
-                        ms(best->step_time), change(best->step_time, report.step_time()));
-  } else if (!report.trials.empty()) {
-    line += report.trials.size() == 1
-                ? " The split that was simulated is not faster."
-                : fmt::format(" None of the {} splits that were simulated is faster.", report.trials.size());
+  if (report.advice->try_best) {
+    const study::Trial& best = report.trials.front();
+    line += fmt::format(" Try {}{}: {:.3f} ms (simulated, {})", report.hcom_parallel ? "" : "--hcom-parallel on ",
+                        split_option(best), ms(best.step_time), change(best.step_time, report.step_time()));
   }
   return line + '\n';
 }
@@ -239,14 +241,6 @@ std::string RunReport::segment_list() const {
   const std::string last = to_string(std::vector{segments.back()});
   segments.resize(most_rows - 1);
   return to_string(segments) + " .. " + last;
-}
-
-const study::Trial* RunReport::best_trial() const {
-  const auto best = std::min_element(trials.begin(), trials.end(), [](const study::Trial& a, const study::Trial& b) {
-    return a.step_time < b.step_time;
-  });
-  const Seconds own = hcom_parallel ? step_time() : other_hcom_parallel_step.value_or(step_time());
-  return best != trials.end() && best->step_time < own ? &*best : nullptr;
 }
 
 std::string text_report(const RunReport& report) {

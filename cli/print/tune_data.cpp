@@ -11,54 +11,73 @@
 namespace hcclsim::cli {
 namespace {
 
-Json cuts_json(const study::Cuts& cuts) { return cuts.empty() ? Json(nullptr) : Json(cuts); }
+/// Null for a date that is not known.
+Json date_json(Seconds date) { return date < study::never ? Json(date) : Json(nullptr); }
 
 Json premises_json(const TuneReport& report) {
   Json premises{"fixed ready times", "contiguous cuts", "one stream", "costs not below the lower hull of sampled ones"};
+  if (report.objective == study::Objective::step) premises.push_back("updates in a stream of their own");
   if (report.start_skew > 0) premises.push_back("one start date");
   if (report.op_mode) premises.push_back("launched in time");
   return premises;
 }
 
+Json segments_json(const std::vector<study::SegmentTime>& timeline) {
+  Json segments = Json::array();
+  for (const study::SegmentTime& segment : timeline) {
+    segments.push_back({{"first", segment.first},
+                        {"last", segment.last},
+                        {"bytes", segment.bytes},
+                        {"start_s", segment.start},
+                        {"end_s", segment.end},
+                        {"followed_until_s", segment.followed},
+                        {"waits_for", segment.waits_for_gradient ? "gradient" : "stream"}});
+  }
+  return segments;
+}
+
+Json times_json(const TuneReport& report, const study::Split& split,
+                const std::optional<study::ConfirmedSplit>& simulated) {
+  return {{"by_idx", split.cuts.empty() ? Json(nullptr) : Json(split.cuts)},
+          {"finish_s", split.finish},
+          {"exposed_s", split.finish - report.backward_end},
+          {"step_s", date_json(split.step)},
+          {"simulated_finish_s", simulated.has_value() ? Json(simulated->finish) : Json(nullptr)},
+          {"simulated_step_s", simulated.has_value() ? Json(simulated->step) : Json(nullptr)}};
+}
+
 Json best_json(const TuneReport& report) {
   const study::Tuning& tuning = report.tuning;
-  Json chain = Json::array();
-  for (const study::SegmentTime& segment : tuning.chain) {
-    chain.push_back({{"first", segment.first},
-                     {"last", segment.last},
-                     {"start_s", segment.start},
-                     {"end_s", segment.end},
-                     {"waits_for", segment.waits_for_gradient ? "gradient" : "stream"}});
-  }
-  return {{"by_idx", tuning.best.cuts},
-          {"by_size", report.percentages.empty() ? Json(nullptr) : Json(report.percentages)},
-          {"all_reduce_fusion_config", report.mindspore},
-          {"all_reduce_fusion_config_exact", report.mindspore_exact},
-          {"segments", tuning.best.cuts.size()},
-          {"finish_s", tuning.best.finish},
-          {"exposed_s", tuning.best.finish - report.backward_end},
-          {"bound_s", report.certificate.bound.finish},
-          {"gap", report.gap()},
-          {"simulated_gap", report.simulated_gap()},
-          {"witness", report.certificate.bound.gradient},
-          {"critical_chain", chain},
-          {"premises", premises_json(report)},
-          {"brute_force_finish_s", tuning.verified.has_value() ? Json(tuning.verified->finish) : Json(nullptr)},
-          {"simulated_finish_s", report.best.finish},
-          {"simulated_step_s", report.best.step}};
+  Json best = times_json(report, report.chosen, report.best);
+  best.update(
+      {{"by_size", report.percentages.empty() ? Json(nullptr) : Json(report.percentages)},
+       {"all_reduce_fusion_config", report.mindspore},
+       {"all_reduce_fusion_config_exact", report.mindspore_exact},
+       {"segments", report.chosen.cuts.size()},
+       {"bound_s", report.certificate.bound.time},
+       {"gap", report.gap()},
+       {"simulated_gap", report.simulated_gap()},
+       {"witness", report.certificate.bound.gradient},
+       {"critical_chain", segments_json(report.chain.segments)},
+       {"followers_s", report.chain.followers},
+       {"timeline", segments_json(report.timeline)},
+       {"premises", premises_json(report)},
+       {"brute_force_s", tuning.verified.has_value() ? Json(tuning.verified->time(report.objective)) : Json(nullptr)}});
+  return best;
+}
+
+Json best_by_cost_json(const TuneReport& report) {
+  Json by_cost = times_json(report, report.tuning.best, report.best_by_cost);
+  by_cost["preferred"] = report.preferred.has_value() ? Json(*report.preferred) : Json(nullptr);
+  return by_cost;
 }
 
 Json strategies_json(const TuneReport& report) {
   Json strategies = Json::array();
   for (std::size_t i = 0; i < report.tuning.strategies.size(); ++i) {
-    const study::NamedSplit& split = report.tuning.strategies[i];
-    const std::optional<study::ConfirmedSplit>& confirmed = report.strategies[i];
-    strategies.push_back({{"name", split.name},
-                          {"by_idx", cuts_json(split.cuts)},
-                          {"finish_s", split.finish},
-                          {"exposed_s", split.finish - report.backward_end},
-                          {"simulated_finish_s", confirmed.has_value() ? Json(confirmed->finish) : Json(nullptr)},
-                          {"simulated_step_s", confirmed.has_value() ? Json(confirmed->step) : Json(nullptr)}});
+    Json strategy = times_json(report, report.tuning.strategies[i].split, report.strategies[i]);
+    strategy["name"] = report.tuning.strategies[i].name;
+    strategies.push_back(std::move(strategy));
   }
   return strategies;
 }
@@ -66,20 +85,17 @@ Json strategies_json(const TuneReport& report) {
 Json by_segments_json(const TuneReport& report) {
   Json by_segments = Json::array();
   for (std::size_t k = 0; k < report.by_segments.size(); ++k) {
-    const study::Split& split = report.tuning.by_segments[k];
-    by_segments.push_back({{"k", k + 1},
-                           {"by_idx", split.cuts},
-                           {"finish_s", split.finish},
-                           {"simulated_finish_s", report.by_segments[k].finish},
-                           {"simulated_step_s", report.by_segments[k].step}});
+    Json entry = times_json(report, report.tuning.by_segments[k], report.by_segments[k]);
+    entry["k"] = k + 1;
+    by_segments.push_back(std::move(entry));
   }
   return by_segments;
 }
 
 Json regret_json(const study::Regret& regret) {
-  return {{"best_by_idx", regret.best.cuts},
-          {"best_finish_s", regret.best.finish},
-          {"finish_s", regret.finish},
+  return {{"best_by_idx", regret.best},
+          {"best_end_s", regret.best_end},
+          {"end_s", regret.end},
           {"regret_s", regret.time()}};
 }
 
@@ -106,18 +122,6 @@ Json bandwidth_json(const study::BandwidthResult& bandwidth) {
           {"at_highest", regret_json(bandwidth.at_highest)}};
 }
 
-Json shorter_step_json(const TuneReport& report) {
-  const auto shorter = report.shorter_step(report.most_segments);
-  if (!shorter.has_value()) return nullptr;
-  return {{"name", shorter->name}, {"by_idx", shorter->cuts}, {"simulated_step_s", shorter->times.step}};
-}
-
-Json earlier_end_json(const TuneReport& report) {
-  const auto earlier = report.earlier_end();
-  if (!earlier.has_value()) return nullptr;
-  return {{"name", earlier->name}, {"by_idx", earlier->cuts}, {"simulated_finish_s", earlier->times.finish}};
-}
-
 void add_streams(const study::Tuning& tuning, Json& json) {
   if (tuning.two_links.has_value()) {
     json["two_links"] = {{"by_idx", tuning.two_links->cuts},
@@ -137,7 +141,7 @@ void add_streams(const study::Tuning& tuning, Json& json) {
 }  // namespace
 
 std::string tune_json(const TuneReport& report) {
-  Json json{{"format_version", 1},
+  Json json{{"format_version", 2},
             {"model", report.model},
             {"platform", report.platform},
             {"npus", report.npus},
@@ -145,17 +149,18 @@ std::string tune_json(const TuneReport& report) {
             {"bytes", report.bytes},
             {"hcom_parallel", report.hcom_parallel},
             {"backward_end_s", report.backward_end},
+            {"objective", name_of(report.objective)},
             {"cost",
              {{"model", name_of(report.cost_model)},
               {"alpha_s", report.fit.cost.alpha},
               {"beta_s_per_byte", report.fit.cost.beta},
               {"largest_error", report.fit.largest_error},
+              {"simulated_sizes", report.cost_points},
               {"bound_sizes", report.certificate.sizes}}},
             {"best", best_json(report)},
             {"strategies", strategies_json(report)},
             {"by_segments", by_segments_json(report)},
-            {"earlier_end", earlier_end_json(report)},
-            {"shorter_step", shorter_step_json(report)}};
+            {"best_by_cost", best_by_cost_json(report)}};
   add_streams(report.tuning, json);
   if (report.jitter.has_value()) json["jitter"] = jitter_json(*report.jitter);
   if (report.bandwidth.has_value()) json["bandwidth_range"] = bandwidth_json(*report.bandwidth);

@@ -14,7 +14,7 @@ struct TuneReport : study::TuneResult {
 };
 
 [[nodiscard]] std::string tune_text(const TuneReport& report);
-/// One object with format_version 1.
+/// One object with format_version 2.
 [[nodiscard]] std::string tune_json(const TuneReport& report);
 
 }  // namespace hcclsim::cli

@@ -14,30 +14,34 @@
 namespace hcclsim::cli {
 namespace {
 
+using study::Objective;
+
 std::string list(const std::vector<std::uint32_t>& numbers) {
   constexpr std::size_t most = 12;
   if (numbers.size() <= most) return fmt::format("{}", fmt::join(numbers, ","));
   return fmt::format("{},…,{}", fmt::join(numbers.begin(), numbers.begin() + most - 2, ","), numbers.back());
 }
 
-std::string cost_text(const TuneReport& report) {
+std::string line_text(const TuneReport& report) {
   const study::AffineCost& cost = report.fit.cost;
   const std::string speed = cost.beta > 0 ? fmt::format(" + n / {:.3f} GB/s", 1 / cost.beta / giga) : "";
-  std::string text = fmt::format(
-      "Cost of an allreduce of n bytes: {:.2f} us{}, fitted to {} simulated sizes, largest error "
-      "{:.1f} %\n",
-      cost.alpha / microsecond, speed, report.cost_points, report.fit.largest_error * 100);
-  constexpr double far_off = 0.05;
-  if (report.cost_model == study::CostModel::affine && report.fit.largest_error > far_off) {
-    text +=
-        "That line is far off: --cost table takes the simulated sizes themselves, --cost simulated every segment's "
-        "own\n";
+  return fmt::format("{:.2f} us{}", cost.alpha / microsecond, speed);
+}
+
+std::string cost_text(const TuneReport& report) {
+  const double error = report.fit.largest_error * 100;
+  if (report.cost_model == study::CostModel::affine) {
+    constexpr double far_off = 2;  // per cent
+    return fmt::format(
+        "Cost of an allreduce of n bytes: {}, fitted to {} simulated sizes, largest error {:.1f} %\n{}",
+        line_text(report), report.line_points, error,
+        error > far_off ? "That line is far off: --cost table takes the simulated sizes themselves\n" : "");
   }
-  if (report.cost_model == study::CostModel::table)
-    text += "Ends below are those of the simulated sizes, straight between them\n";
-  if (report.cost_model == study::CostModel::simulated)
-    text += "Ends below are those of each segment simulated by itself\n";
-  return text;
+  const std::string how = report.cost_model == study::CostModel::table
+                              ? fmt::format("straight between {} simulated sizes", report.cost_points)
+                              : fmt::format("each of {} sizes simulated by itself", report.cost_points);
+  return fmt::format("Cost of an allreduce of n bytes: {}; roughly {}, with an error of up to {:.1f} %\n", how,
+                     line_text(report), error);
 }
 
 /// All their decimals, of which there are at most six, and no powers of ten: they are copied.
@@ -51,11 +55,25 @@ std::string percentages_text(const std::vector<double>& percentages) {
   return fmt::format("{}", fmt::join(texts, ","));
 }
 
-/// The segments of the critical chain behind its first one.
-std::string followers(std::size_t segments) {
-  if (segments == 0) return "no segment follows it";
-  return segments == 1 ? "one segment follows it without a gap"
-                       : fmt::format("{} segments follow it without a gap", segments);
+/// The segments of the critical chain behind its first one, and what follows them.
+std::string chain_text(const study::CriticalChain& chain) {
+  const study::SegmentTime& first = chain.segments.front();
+  const std::size_t more = chain.segments.size() - 1;
+  std::string text = fmt::format(
+      "Critical: segment [{},{}] begins at {} ms, when {}; ", first.first, first.last, milliseconds(first.start),
+      first.waits_for_gradient ? fmt::format("gradient {} is ready", first.last) : "the stream is free");
+  if (more == 0) {
+    text += "no segment follows it";
+  } else if (more == 1) {
+    text += "one segment follows it without a gap";
+  } else {
+    text += fmt::format("{} segments follow it without a gap", more);
+  }
+  if (chain.followers > 0) {
+    text += fmt::format("; then {} ms for what gradients from {} on leave to do", milliseconds(chain.followers),
+                        chain.segments.back().first);
+  }
+  return text + ".\n";
 }
 
 /// What cuts cost where they hide nothing, by the simulated split of the most segments.
@@ -63,17 +81,16 @@ std::string serial_text(const TuneReport& report) {
   std::string text =
       "hcom_parallel is off: allreduces begin when the backward pass has ended and follow each other, so that no cut "
       "hides anything; ";
-  const std::size_t best_segments = report.tuning.best.cuts.size();
-  text += best_segments == 1 ? "one segment is optimal."
-                             : "the cost has a step above which several segments are cheaper than one.";
+  const std::size_t best_segments = report.chosen.cuts.size();
+  text += best_segments == 1 ? "one segment is best." : "several segments together cost less than one.";
   std::size_t most = best_segments;
   std::string name;
   Seconds more = 0;
   for (std::size_t i = 0; i < report.strategies.size(); ++i) {
-    const study::NamedSplit& split = report.tuning.strategies[i];
-    if (!report.strategies[i].has_value() || split.cuts.size() <= most) continue;
-    most = split.cuts.size();
-    name = split.name;
+    const study::NamedSplit& strategy = report.tuning.strategies[i];
+    if (!report.strategies[i].has_value() || strategy.split.cuts.size() <= most) continue;
+    most = strategy.split.cuts.size();
+    name = strategy.name;
     more = report.strategies[i]->finish - report.best.finish;
   }
   if (name.empty()) return text + '\n';
@@ -82,35 +99,58 @@ std::string serial_text(const TuneReport& report) {
                             std::abs(more) / microsecond / static_cast<double>(most - best_segments));
 }
 
-std::string certificate(const TuneReport& report) {
-  const study::Tuning& tuning = report.tuning;
-  std::string text = fmt::format(
-      "The last allreduce ends at {} ms, {} ms behind the backward pass; simulated, at {} ms. No split ends before {} "
-      "ms, as gradients from {} on cannot begin earlier: gap {:.2f} %, simulated {:.2f} %.\n",
-      milliseconds(tuning.best.finish), milliseconds(tuning.best.finish - report.backward_end),
-      milliseconds(report.best.finish), milliseconds(report.certificate.bound.finish),
-      report.certificate.bound.gradient, report.gap() * 100, report.simulated_gap() * 100);
-  const study::SegmentTime& first = tuning.chain.front();
-  text += fmt::format("Critical: segment [{},{}] begins at {} ms, when {}; {}.\n", first.first, first.last,
-                      milliseconds(first.start),
-                      first.waits_for_gradient ? fmt::format("gradient {} is ready", first.last) : "the stream is free",
-                      followers(tuning.chain.size() - 1));
-  text += fmt::format(
+std::string premises_text(const TuneReport& report) {
+  std::string text =
       "Premises: fixed ready times, the same for every split; contiguous cuts, runs of gradients in production order; "
-      "one stream; for the bound, costs not below the lower hull of those of {} sizes{}{}{}.\n",
-      report.certificate.sizes,
-      report.cost_model == study::CostModel::affine ? "; for the optimum, those of the line" : "",
-      report.start_skew > 0
-          ? fmt::format(
-                "; NPUs that start at one date, while simulated ones start within {:g} us and wait for the last",
-                report.start_skew / microsecond)
-          : "",
-      report.op_mode ? "; allreduces that their hosts have launched by the time their gradients are ready" : "");
-  if (!report.hcom_parallel) text += serial_text(report);
-  if (tuning.verified.has_value()) {
-    const bool agrees = tuning.verified->finish >= tuning.best.finish * (1 - 1e-12);
+      "one stream";
+  if (report.objective == Objective::step) {
+    text += report.hcom_parallel
+                ? "; updates or checks in a stream of their own, each when its gradient is reduced, and after them a "
+                  "rest of the same length"
+                : "; after the last allreduce a rest of the same length";
+  }
+  text += fmt::format("; for the bound, costs not below the lower hull of those of {} sizes", report.certificate.sizes);
+  if (report.cost_model != study::CostModel::simulated) {
+    text += fmt::format("; for the optimum, those of the {}",
+                        report.cost_model == study::CostModel::affine ? "line" : "table");
+  }
+  if (report.start_skew > 0) {
     text +=
-        fmt::format("All splits tried: {}.\n", agrees ? "none ends earlier" : "ONE ENDS EARLIER, please report this");
+        fmt::format("; NPUs that start at one date, while simulated ones start within {:g} us and wait for the last",
+                    report.start_skew / microsecond);
+  }
+  if (report.op_mode) text += "; allreduces that their hosts have launched by the time their gradients are ready";
+  return text + ".\n";
+}
+
+/// What is reached, and what cannot be.
+std::string proof_text(const TuneReport& report) {
+  const study::Split& chosen = report.chosen;
+  const std::string end = fmt::format("{} ms, {} ms behind the backward pass", milliseconds(chosen.finish),
+                                      milliseconds(chosen.finish - report.backward_end));
+  std::string text =
+      report.objective == Objective::step
+          ? fmt::format(
+                "The step takes {} ms, simulated {} ms; its last allreduce ends at {}, simulated {} ms. No split "
+                "has a step below {} ms, as gradients from {} on cannot begin earlier",
+                milliseconds(chosen.step), milliseconds(report.best.step), end, milliseconds(report.best.finish),
+                milliseconds(report.certificate.bound.time), report.certificate.bound.gradient)
+          : fmt::format(
+                "The last allreduce ends at {}; simulated, at {} ms. No split ends before {} ms, as gradients "
+                "from {} on cannot begin earlier",
+                end, milliseconds(report.best.finish), milliseconds(report.certificate.bound.time),
+                report.certificate.bound.gradient);
+  return text + fmt::format(": gap {:.2f} %, simulated {:.2f} %.\n", report.gap() * 100, report.simulated_gap() * 100);
+}
+
+std::string certificate(const TuneReport& report) {
+  std::string text = proof_text(report) + chain_text(report.chain) + premises_text(report);
+  if (!report.hcom_parallel) text += serial_text(report);
+  if (report.tuning.verified.has_value()) {
+    const bool agrees =
+        report.tuning.verified->time(report.objective) >= report.tuning.best.time(report.objective) * (1 - 1e-12);
+    text += fmt::format("All splits tried: {}.\n",
+                        agrees ? "none is better by the cost" : "ONE IS BETTER, please report this");
   }
   return text;
 }
@@ -120,29 +160,31 @@ std::string comparison(const TuneReport& report) {
                {"segments"},
                {"ends ms"},
                {"exposed ms"},
-               {"simulated ends ms"},
                {"step ms"},
+               {"simulated ends ms"},
+               {"simulated step ms"},
                {"last indices", Table::Align::left}});
-  const auto add = [&](const std::string& name, const study::Cuts& cuts, Seconds finish,
+  const auto time = [](Seconds seconds) { return seconds < study::never ? milliseconds(seconds) : "-"; };
+  const auto add = [&](const std::string& name, const study::Split& split,
                        const std::optional<study::ConfirmedSplit>& confirmed) {
-    table.add_row({name, cuts.empty() ? "-" : std::to_string(cuts.size()), milliseconds(finish),
-                   milliseconds(finish - report.backward_end),
+    table.add_row({name, split.cuts.empty() ? "-" : std::to_string(split.cuts.size()), time(split.finish),
+                   time(split.finish - report.backward_end), time(split.step),
                    confirmed.has_value() ? milliseconds(confirmed->finish) : "-",
-                   confirmed.has_value() ? milliseconds(confirmed->step) : "-", list(cuts)});
+                   confirmed.has_value() ? milliseconds(confirmed->step) : "-", list(split.cuts)});
   };
   for (std::size_t i = 0; i < report.tuning.strategies.size(); ++i) {
-    const study::NamedSplit& split = report.tuning.strategies[i];
-    add(split.name, split.cuts, split.finish, report.strategies[i]);
+    add(report.tuning.strategies[i].name, report.tuning.strategies[i].split, report.strategies[i]);
   }
   for (std::size_t k = 0; k < report.by_segments.size(); ++k) {
-    const study::Split& split = report.tuning.by_segments[k];
-    add(fmt::format("best of {}", k + 1), split.cuts, split.finish, report.by_segments[k]);
+    add(fmt::format("best of {}", k + 1), report.tuning.by_segments[k], report.by_segments[k]);
   }
   if (holds(report.compare, study::Strategy::Kind::bound)) {
-    add("no split before", {}, report.certificate.bound.finish, {});
+    const Seconds bound = report.certificate.bound.time;
+    const bool of_step = report.objective == Objective::step;
+    add("no split before", {{}, of_step ? study::never : bound, of_step ? bound : study::never}, {});
   }
   std::string text = table.to_string();
-  const auto is_dear = [](const study::NamedSplit& split) { return split.cuts.empty(); };
+  const auto is_dear = [](const study::NamedSplit& strategy) { return strategy.split.cuts.empty(); };
   if (std::any_of(report.tuning.strategies.begin(), report.tuning.strategies.end(), is_dear)) {
     text +=
         "DeAR is no split: its reduce-scatters and all-gathers, each at half the line's cost, have another bound, and "
@@ -151,7 +193,7 @@ std::string comparison(const TuneReport& report) {
   return text;
 }
 
-/// The largest distance of an end that the cost predicts to the simulated one.
+/// The largest distance of what the cost predicts to what is simulated.
 std::string prediction_text(const TuneReport& report) {
   double largest = 0;
   std::string name;
@@ -160,59 +202,65 @@ std::string prediction_text(const TuneReport& report) {
     if (name.empty() || difference > largest) name = split;
     largest = std::max(largest, difference);
   };
+  const Objective objective = report.objective;
   for (std::size_t i = 0; i < report.strategies.size(); ++i) {
-    const study::NamedSplit& split = report.tuning.strategies[i];
-    if (report.strategies[i].has_value()) consider(split.name, split.finish, report.strategies[i]->finish);
+    if (!report.strategies[i].has_value()) continue;
+    const study::NamedSplit& strategy = report.tuning.strategies[i];
+    consider(strategy.name, strategy.split.time(objective), report.strategies[i]->time(objective));
   }
   for (std::size_t k = 0; k < report.by_segments.size(); ++k) {
-    consider(fmt::format("best of {}", k + 1), report.tuning.by_segments[k].finish, report.by_segments[k].finish);
+    consider(fmt::format("best of {}", k + 1), report.tuning.by_segments[k].time(objective),
+             report.by_segments[k].time(objective));
   }
   if (name.empty()) return {};
-  return fmt::format("Predicted ends are within {:.2f} % of the simulated ones ('{}').\n",
-                     std::max(std::ceil(largest * 1e4 - 1e-6), 0.0) / 100, name);
+  return fmt::format("Predicted {} are within {:.2f} % of the simulated ones ('{}').\n",
+                     objective == Objective::step ? "steps" : "ends",
+                     std::max(0.0, std::ceil(largest * 1e4 - 1e-6)) / 100, name);
 }
 
-/// Says that the cost misjudges splits, where a simulated one ends first.
-std::string earlier_end(const TuneReport& report) {
-  const auto earlier = report.earlier_end();
-  if (!earlier.has_value()) return {};
-  return fmt::format("Simulated, '{}' ends earlier than the best by the cost: [{}], at {} ms, {:.2f} % less{}.\n",
-                     earlier->name, fmt::join(earlier->cuts, ","), milliseconds(earlier->times.finish),
-                     (1 - earlier->times.finish / report.best.finish) * 100,
-                     report.cost_model == study::CostModel::simulated
-                         ? "; allreduces take another time in the step than by themselves"
-                         : "; --cost simulated takes every segment's own cost");
+/// "has a shorter step" or "ends earlier".
+std::string_view is_better(Objective objective) {
+  return objective == Objective::step ? "has a shorter step" : "ends earlier";
 }
 
-/// What the update of the parameters adds is not part of the problem.
-std::string shorter_steps(const TuneReport& report) {
-  const auto describe = [&](const TuneReport::Rival& shorter) {
-    return fmt::format(
-        "'{}', {} segment{}{}: {} ms, {:.2f} % less", shorter.name, shorter.cuts.size(),
-        shorter.cuts.size() == 1 ? "" : "s",
-        shorter.cuts.size() <= report.most_segments ? fmt::format(" [{}]", fmt::join(shorter.cuts, ",")) : "",
-        milliseconds(shorter.times.step), (1 - shorter.times.step / report.best.step) * 100);
-  };
-  const auto shortest = report.shorter_step(report.gradients);
-  if (!shortest.has_value()) return {};
-  std::string text = fmt::format(
-      "The optimum is that of communication. Counting the updates, each of which follows its allreduce, the shortest "
-      "step of these is that of {}",
-      describe(*shortest));
-  if (shortest->cuts.size() > report.most_segments) {
-    const auto allowed = report.shorter_step(report.most_segments);
-    text +=
-        fmt::format("; with at most {}, {}", report.most_segments,
-                    allowed.has_value() ? "that of " + describe(*allowed) : "none is shorter than the best split's");
-  }
-  return text + ".\n";
+/// Says that the cost misjudges splits, where simulation preferred another.
+std::string preferred_text(const TuneReport& report) {
+  if (!report.preferred.has_value()) return {};
+  const Seconds best = report.best.time(report.objective);
+  const Seconds by_cost = report.best_by_cost.time(report.objective);
+  return fmt::format(
+      "Simulated, '{}' {} than the best by the cost, [{}]: {} instead of {} ms, {:.2f} % less; so it is "
+      "what stands above.\n",
+      *report.preferred, is_better(report.objective), list(report.tuning.best.cuts), milliseconds(best),
+      milliseconds(by_cost), (1 - best / by_cost) * 100);
 }
 
-/// "ends 0.012 ms (0.1 %) later than …" or that nothing ends earlier.
+std::string with_more_segments(const TuneReport& report) {
+  const Seconds best = report.best.time(report.objective);
+  const auto rival = report.better_than(best, report.gradients);
+  if (!rival.has_value()) return {};
+  const Seconds time = rival->times.time(report.objective);
+  return fmt::format("With more than {} segment{}, '{}' {}: {} segments, {} ms, {:.2f} % less.\n", report.most_segments,
+                     report.most_segments == 1 ? "" : "s", rival->name, is_better(report.objective), rival->cuts.size(),
+                     milliseconds(time), (1 - time / best) * 100);
+}
+
+/// What gives the shorter step of those simulated, where the objective was another.
+std::string step_text(const TuneReport& report) {
+  if (report.objective == Objective::step) return {};
+  const auto shorter = report.shortest_step();
+  if (!shorter.has_value()) return {};
+  return fmt::format(
+      "The objective is the end of communication; '{}' has a shorter step, {} ms instead of {} ms: "
+      "--objective step looks for the shortest.\n",
+      shorter->name, milliseconds(shorter->times.step), milliseconds(report.best.step));
+}
+
+/// "ends 0.012 ms (0.1 %) later than …" or that nothing is better.
 std::string regret_text(const study::Regret& regret) {
   if (regret.none()) return "stays the best";
   return fmt::format("ends {} ms ({:.2f} %) later than the best, [{}]", milliseconds(regret.time()),
-                     regret.fraction() * 100, list(regret.best.cuts));
+                     regret.fraction() * 100, list(regret.best));
 }
 
 std::string jitter_text(const study::JitterResult& jitter) {
@@ -262,7 +310,7 @@ std::string two_streams(const study::Tuning& tuning) {
   if (tuning.two_links.has_value()) {
     const study::TwoLinkSplit& split = *tuning.two_links;
     return fmt::format(
-        "Two streams on links of their own: {}, last indices {}, streams {}\n"
+        "Two streams on links of their own, communication ends: {}, last indices {}, streams {}\n"
         "Premises: the same ready times, runs of gradients; each link costs what one costs alone; not simulated.\n",
         split.exact ? fmt::format("{} ms (exact)", milliseconds(split.finish))
                     : fmt::format("between {} ms (bound) and {} ms (best found)", milliseconds(split.bound),
@@ -272,7 +320,7 @@ std::string two_streams(const study::Tuning& tuning) {
   if (tuning.shared_link.has_value()) {
     const study::Bracket& bracket = *tuning.shared_link;
     return fmt::format(
-        "Two streams on one link: between {} ms (bound) and {} ms (best {}), last indices {}\n"
+        "Two streams on one link, communication ends: between {} ms (bound) and {} ms (best {}), last indices {}\n"
         "Premises: the same ready times, runs of gradients; start-ups pass without the link, the rest shares it; not "
         "simulated.\n",
         milliseconds(bracket.bound), milliseconds(bracket.best_found.finish), bracket.exact ? "of all splits" : "found",
@@ -281,12 +329,16 @@ std::string two_streams(const study::Tuning& tuning) {
   return {};
 }
 
-std::string timeline_text(const study::Tuning& tuning) {
-  Table table(
-      {{"segment", Table::Align::left}, {"bytes"}, {"starts ms"}, {"ends ms"}, {"waits for", Table::Align::left}});
-  for (const study::SegmentTime& segment : tuning.timeline) {
+std::string timeline_text(const TuneReport& report) {
+  Table table({{"segment", Table::Align::left},
+               {"bytes"},
+               {"starts ms"},
+               {"ends ms"},
+               {"followed until ms"},
+               {"waits for", Table::Align::left}});
+  for (const study::SegmentTime& segment : report.timeline) {
     table.add_row({fmt::format("[{},{}]", segment.first, segment.last), with_thousands(segment.bytes),
-                   milliseconds(segment.start), milliseconds(segment.end),
+                   milliseconds(segment.start), milliseconds(segment.end), milliseconds(segment.followed),
                    segment.waits_for_gradient ? fmt::format("gradient {}", segment.last) : "the stream"});
   }
   return table.to_string();
@@ -299,15 +351,15 @@ std::string tune_text(const TuneReport& report) {
   text += fmt::format("{}: {} gradients, {} bytes; {} x {}, {}\n", report.model, report.gradients,
                       with_thousands(report.bytes), report.npus, report.npu, report.platform);
   text += cost_text(report) + '\n';
-  text += fmt::format("  set_split_strategy_by_idx([{}])\n", fmt::join(report.tuning.best.cuts, ","));
+  text += fmt::format("  set_split_strategy_by_idx([{}])\n", fmt::join(report.chosen.cuts, ","));
   if (!report.percentages.empty()) {
     text += fmt::format("  set_split_strategy_by_size([{}])\n", percentages_text(report.percentages));
   }
   text += fmt::format("  all_reduce_fusion_config=[{}]{}\n\n", fmt::join(report.mindspore, ","),
                       report.mindspore_exact ? "" : "  # nearest: some segments are no runs in parameter order");
   text += certificate(report) + two_streams(report.tuning) + '\n' + comparison(report) + prediction_text(report) +
-          earlier_end(report) + shorter_steps(report) + robustness(report);
-  if (report.explain) text += '\n' + timeline_text(report.tuning);
+          preferred_text(report) + with_more_segments(report) + step_text(report) + robustness(report);
+  if (report.explain) text += '\n' + timeline_text(report);
   text += unmodelled_line(report.unmodelled);
   for (const std::string& note : report.notes) text += fmt::format("note: {}\n", note);
   return text;

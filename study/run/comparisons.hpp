@@ -6,9 +6,10 @@
 #include "base/child_process.hpp"
 #include "study/experiment.hpp"
 #include "study/run/result.hpp"
+#include "study/run/trial_search.hpp"
 
-/// What a run is compared with: the ends of the link ranges, one NPU alone, hcom_parallel turned, and the
-/// splits that the split guide's scenarios suggest. Each is a simulation in a child of the process that has loaded the
+/// What a run is compared with: the ends of the link ranges, one NPU alone, hcom_parallel turned, and the best splits
+/// that are found. Each is a simulation in a child of the process that has loaded the
 /// platform; none is a formula. The children work while this process simulates the run itself.
 namespace hcclsim::study {
 
@@ -21,20 +22,11 @@ class Comparisons {
   [[nodiscard]] Comparison finish();
 
  private:
-  struct TrialRun {
-    std::vector<double> percentages;
-    ChildOf<Seconds> child;
-  };
-  void start_trials();
-
-  Experiment& experiment_;
   std::optional<ChildOf<Seconds>> slowest_;
   std::optional<ChildOf<Seconds>> fastest_;
   std::optional<ChildOf<Seconds>> one_npu_;
   std::optional<ChildOf<Seconds>> serial_;
-  std::optional<hccl::SplitAdvice> advice_;
-  Seconds parallel_step_ = 0;
-  std::vector<TrialRun> trials_;
+  std::optional<TrialSearch> search_;
 };
 
 }  // namespace hcclsim::study

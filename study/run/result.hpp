@@ -8,7 +8,6 @@
 
 #include "base/units.hpp"
 #include "device/hbm.hpp"
-#include "hccl/parallel/advice.hpp"
 #include "hccl/training/step_view.hpp"
 #include "hccl/training/training.hpp"
 #include "models/program.hpp"
@@ -16,15 +15,10 @@
 #include "study/link_sources.hpp"
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
+#include "study/run/advice.hpp"
 
 /// What a run gives. Dates are seconds since fp_start of the last iteration on the rank whose figures were asked for.
 namespace hcclsim::study {
-
-/// A split that was tried in a simulation of its own.
-struct Trial {
-  std::vector<double> percentages;
-  Seconds step_time = 0;
-};
 
 /// How busy links were in the last iteration. Loads are those of sim/network/link_utilisation.hpp, one per interval.
 struct LinkReport {
@@ -54,8 +48,8 @@ struct Comparison {
   std::optional<Seconds> slowest_step;  ///< with the low values
   std::optional<Seconds> one_npu_step;
   std::optional<Seconds> other_hcom_parallel_step;  ///< with hcom_parallel turned
-  std::optional<hccl::SplitAdvice> advice;
-  std::vector<Trial> trials;  ///< of the advice; run with hcom_parallel on
+  std::optional<SplitAdvice> advice;
+  std::vector<Trial> trials;  ///< other splits, the best first; run with hcom_parallel on
 };
 
 /// --- Real numbers, beside the timed run. Figures that depend on this computer (wall time, memory) stand apart, so

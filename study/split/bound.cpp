@@ -1,6 +1,7 @@
 #include "study/split/bound.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -26,20 +27,31 @@ AffineCost line_through(const CostPoint& a, const CostPoint& b) {
 
 }  // namespace
 
-LowerBound lower_bound(const SplitProblem& problem, const AffineCost& cost) {
+LowerBound lower_bound(const SplitProblem& problem, const AffineCost& cost, Objective objective) {
+  const std::uint32_t n = problem.size();
   LowerBound bound;
-  for (std::uint32_t i = 0; i < problem.size(); ++i) {
-    const Seconds finish = problem.ready(i + 1) + cost(problem.bytes(i, problem.size()));
-    if (finish > bound.finish) bound = {finish, i};
+  if (objective == Objective::communication) {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const Seconds finish = problem.ready(i + 1) + cost(problem.bytes(i, n));
+      if (finish > bound.time) bound = {finish, i};
+    }
+    return bound;
+  }
+  std::uint32_t first = 0;  // the i with the latest reduction of i … j
+  for (std::uint32_t j = 0; j < n; ++j) {
+    const auto reduced = [&](std::uint32_t i) { return problem.ready(i + 1) + cost(problem.bytes(i, j + 1)); };
+    if (reduced(j) > reduced(first)) first = j;
+    const Seconds step = reduced(first) + problem.followers_from(j) + problem.rest();
+    if (step > bound.time) bound = {step, first};
   }
   return bound;
 }
 
-LowerBound lower_bound(const SplitProblem& problem, std::span<const AffineCost> minorants) {
+LowerBound lower_bound(const SplitProblem& problem, std::span<const AffineCost> minorants, Objective objective) {
   LowerBound best;
   for (const AffineCost& minorant : minorants) {
-    const LowerBound bound = lower_bound(problem, minorant);
-    if (bound.finish > best.finish) best = bound;
+    const LowerBound bound = lower_bound(problem, minorant, objective);
+    if (bound.time > best.time) best = bound;
   }
   return best;
 }
@@ -72,20 +84,48 @@ std::vector<AffineCost> affine_minorants(std::span<const CostPoint> points) {
   return lines;
 }
 
-Cost interpolated(std::vector<CostPoint> points) {
+SegmentCost interpolated(std::span<const CostPoint> points, double tolerance) {
   require_curve(points, 2);
-  return [points = std::move(points)](Bytes bytes) {
-    const auto behind = std::upper_bound(points.begin() + 1, points.end() - 1, bytes,
-                                         [](Bytes size, const CostPoint& point) { return size < point.bytes; });
-    return std::max(line_through(*(behind - 1), *behind)(bytes), 0.0);
-  };
+  std::vector<CostPart> parts;
+  for (std::size_t begin = 0, end = 0; begin + 1 < points.size(); begin = end) {
+    AffineCost line{points[begin].time, 0};  // of a drop
+    end = begin + 1;
+    for (std::size_t next = end; next < points.size() && points[next].time >= points[next - 1].time; ++next) {
+      const AffineCost longer = line_through(points[begin], points[next]);
+      const bool meets_all = std::all_of(
+          points.begin() + begin + 1, points.begin() + next,
+          [&](const CostPoint& point) { return std::abs(longer(point.bytes) - point.time) <= tolerance * point.time; });
+      if (!meets_all) break;
+      line = longer;
+      end = next;
+    }
+    parts.push_back({begin == 0 ? 0 : points[begin].bytes, line});
+  }
+  const CostPoint& last = points.back();
+  if (last.time < points[points.size() - 2].time) parts.push_back({last.bytes, {last.time, 0}});
+  const AffineCost first = parts.front().line;
+  if (first.alpha < 0) {  // it goes on below 0
+    constexpr AffineCost nothing{};
+    parts.front().from = static_cast<Bytes>(std::ceil(-first.alpha / first.beta));
+    parts.insert(parts.begin(), {0, nothing});
+  }
+  return SegmentCost(std::move(parts));
 }
 
-std::vector<SegmentTime> critical_chain(const std::vector<SegmentTime>& timeline) {
-  auto first = timeline.end();
-  while (first != timeline.begin() && !(--first)->waits_for_gradient) {
+CriticalChain critical_chain(const SplitProblem& problem, const std::vector<SegmentTime>& timeline,
+                             Objective objective) {
+  auto last = timeline.end() - 1;
+  CriticalChain chain;
+  if (objective == Objective::step) {
+    const auto step = [&](const SegmentTime& segment) { return segment.end + problem.followers_from(segment.first); };
+    last = std::max_element(timeline.begin(), timeline.end(),
+                            [&](const SegmentTime& a, const SegmentTime& b) { return step(a) < step(b); });
+    chain.followers = problem.followers_from(last->first);
   }
-  return {first, timeline.end()};
+  auto first = last;
+  while (first != timeline.begin() && !first->waits_for_gradient) --first;
+  chain.segments.assign(first, last + 1);
+  return chain;
 }
 
 }  // namespace hcclsim::study

@@ -47,8 +47,7 @@ std::string threshold_name(Bytes threshold) {
 std::optional<NamedSplit> contestant(const Contest& contest, const Strategy& strategy) {
   const SplitProblem& problem = contest.problem;
   const auto split = [&](std::string name, Cuts cuts) {
-    const Seconds finish = timeline(problem, contest.cost, cuts).back().end;
-    return NamedSplit{std::move(name), std::move(cuts), finish};
+    return NamedSplit{std::move(name), timed(problem, contest.cost, std::move(cuts))};
   };
   switch (strategy.kind) {
     case Kind::given:
@@ -67,9 +66,10 @@ std::optional<NamedSplit> contestant(const Contest& contest, const Strategy& str
       return split("ASC-WFBP", asc_wfbp(problem, contest.affine));
     case Kind::dear:
       if (contest.forward.empty()) return std::nullopt;
-      return NamedSplit{"DeAR", {}, problem.backward_end() + dear(problem, contest.affine, contest.forward).exposed};
+      return NamedSplit{"DeAR",
+                        {{}, problem.backward_end() + dear(problem, contest.affine, contest.forward).exposed, never}};
     case Kind::optimal:
-      return NamedSplit{"best", contest.optimal.cuts, contest.optimal.finish};
+      return NamedSplit{"best", contest.optimal};
     case Kind::by_segments:
     case Kind::bound:
       return std::nullopt;

@@ -54,8 +54,7 @@ struct Strategy {
 /// A split that somebody would choose.
 struct NamedSplit {
   std::string name;
-  Cuts cuts;           ///< empty: it is no list of segments, such as DeAR's two phases
-  Seconds finish = 0;  ///< of the last segment
+  Split split;  ///< without cuts it is no list of segments, such as DeAR's two phases; its step is not known
 };
 
 /// What the strategies work on.

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <map>
+#include <optional>
 
 #include "base/error.hpp"
+#include "study/split/bound.hpp"
+#include "study/split/earliest_ends.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -12,173 +15,191 @@ namespace {
 /// Relative error that sums of thousands of terms may have.
 constexpr double rounding = 1e-12;
 
-constexpr std::uint32_t as_before = std::numeric_limits<std::uint32_t>::max();
+/// A little later, so that sums in another order are not taken for longer.
+Seconds allowing_for_rounding(Seconds time) { return time * (1 + rounding / 2); }
 
-/// Earliest ends of the first b gradients, b = 0 … n, and the predecessor that gives each; as_before: the row before
-/// has the same end with fewer segments.
-struct Row {
-  std::vector<Seconds> end;
-  std::vector<std::uint32_t> from;
+/// Costs of straight parts where they begin and end, of sizes that segments can have.
+std::vector<CostPoint> corners(const SplitProblem& problem, const SegmentCost& cost) {
+  Bytes smallest = problem.total();
+  for (std::uint32_t i = 0; i < problem.size(); ++i) smallest = std::min(smallest, problem.bytes(i, i + 1));
+  std::map<Bytes, Seconds> least;
+  const auto add = [&least](Bytes bytes, Seconds time) {
+    const auto [found, is_new] = least.try_emplace(bytes, time);
+    if (!is_new) found->second = std::min(found->second, time);
+  };
+  for (std::size_t i = 0; i < cost.parts.size(); ++i) {
+    const CostPart& part = cost.parts[i];
+    const Bytes from = std::max(part.from, smallest);
+    const Bytes to = i + 1 < cost.parts.size() ? std::min(cost.parts[i + 1].from, problem.total()) : problem.total();
+    if (from > to) continue;
+    add(from, part.line(from));
+    add(to, part.line(to));
+  }
+  std::vector<CostPoint> points;
+  for (const auto& [bytes, time] : least) points.push_back({bytes, time});
+  return points;
+}
 
-  explicit Row(std::uint32_t gradients) : end(gradients + 1, never), from(gradients + 1, as_before) { end[0] = 0; }
+/// What is known of the shortest step, without rest: that it is longer than `below`, and no longer than that of
+/// `found`.
+struct Range {
+  Seconds below = 0;
+  Split found;
 };
 
-/// Candidates a behind p(b), with ascending F[a] − β·S_a.
-class Candidates {
- public:
-  explicit Candidates(std::uint32_t most) : items_(most) {}
+/// Narrows the range until rounding is left of it. `try_limit(limit)` learns whether there is a step of at most
+/// `limit`, and lowers what was found or raises what the range is above.
+template <typename TryLimit>
+void narrow(const Range& range, const SplitProblem& problem, const SearchProgress& progress,
+            const TryLimit& try_limit) {
+  const double close =
+      rounding * std::max(problem.size(), std::uint32_t{16});  // the error of a sum grows with its terms
+  const auto found = [&] { return range.found.step - problem.rest(); };
+  // Bounds are good: the shortest step is sought close to what none can beat, then further and further off.
+  double off = 1e-5;
+  while (found() - range.below > close * found()) {
+    const Seconds middle = (range.below + found()) / 2;
+    const Seconds limit = std::min(middle, range.below * (1 + off));
+    if (progress) progress(range.below + problem.rest(), range.found.step);
+    off = try_limit(limit) ? 1 : 8 * off;
+  }
+}
 
-  void push(std::uint32_t a, double value) {
-    while (last_ > first_ && items_[last_ - 1].value > value) --last_;
-    items_[last_++] = {a, value};
+/// The best splits for each number of segments up to the most.
+class BestSplits {
+ public:
+  BestSplits(const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments, Objective objective,
+             const SearchProgress& progress)
+      : problem_(problem), cost_(cost), ends_(problem, cost), objective_(objective), progress_(progress) {
+    if (most_segments == 0) bad_input("split", "at least one segment is needed");
+    if (objective == Objective::communication) return;
+    const Range any = of_any_number();
+    const Rows rows = ends_.rows(most_segments);
+    for (std::uint32_t k = 1; k <= most_segments; ++k) {
+      ranges_.push_back({std::max(soonest(rows[k].end.back()), any.below), ends_.split_of(rows, k)});
+    }
+    try_limit(allowing_for_rounding(without_rest(any.found)), most_segments);
   }
-  void drop_up_to(std::uint32_t a) {
-    while (first_ < last_ && items_[first_].a <= a) ++first_;
+
+  /// With at most k segments.
+  Split best(std::uint32_t k) {
+    if (objective_ == Objective::communication) {
+      const Rows rows = ends_.rows(k);
+      const Seconds finish = allowing_for_rounding(rows[k].end.back());
+      std::uint32_t fewest = 1;
+      while (rows[fewest].end.back() > finish) ++fewest;
+      return with_time_to_spare(rows, fewest, never);
+    }
+    narrow(ranges_[k - 1], problem_, progress_, [&](Seconds limit) { return try_limit(limit, k); });
+    const Seconds limit = allowing_for_rounding(without_rest(ranges_[k - 1].found));
+    const Rows rows = ends_.rows_until_kept(k, limit);
+    return with_time_to_spare(rows, static_cast<std::uint32_t>(rows.size()) - 1, limit);
   }
-  [[nodiscard]] bool empty() const { return first_ == last_; }
-  [[nodiscard]] std::uint32_t best() const { return items_[first_].a; }
 
  private:
-  struct Item {
-    std::uint32_t a = 0;
-    double value = 0;
-  };
-  std::vector<Item> items_;  // every a is pushed once, so the positions never run out
-  std::size_t first_ = 0;
-  std::size_t last_ = 0;
+  [[nodiscard]] Seconds without_rest(const Split& split) const { return split.step - problem_.rest(); }
+
+  /// Less than any step whose communication ends then at the earliest: what follows the last gradient comes after it.
+  [[nodiscard]] Seconds soonest(Seconds finish) const {
+    return (finish + problem_.followers_from(problem_.size() - 1)) * (1 - rounding);
+  }
+
+  /// Of the splits of so many segments that end as early as the rows say and keep the limit one whose segments, but the
+  /// last, may take longer and it still does: by the longest time of those that are tried, parts of its end.
+  [[nodiscard]] Split with_time_to_spare(const Rows& rows, std::uint32_t segments, Seconds limit) const {
+    const Seconds finish = rows[segments].end.back();
+    constexpr double least_part = 1e-5;
+    for (double part = 1.0 / 16; segments > 1 && part > least_part; part /= 2) {
+      const SegmentCost slow = cost_.plus(finish * part);
+      const Rows spared = EarliestEnds(problem_, slow).rows_with_last(segments, limit, ends_);
+      if (spared.back().end.back() <= finish) return ends_.slackest_split(spared, segments, limit);
+    }
+    return ends_.slackest_split(rows, segments, limit);
+  }
+
+  /// Of splits of any number of segments, which take a row instead of k.
+  [[nodiscard]] Range of_any_number() const {
+    Range range{0, *ends_.any_number(never)};
+    range.below = soonest(range.found.finish);
+    if (!cost_.parts.empty()) {
+      const LowerBound bound = lower_bound(problem_, affine_minorants(corners(problem_, cost_)), Objective::step);
+      range.below = std::max(range.below, (bound.time - problem_.rest()) * (1 - rounding));
+    }
+    narrow(range, problem_, progress_, [&](Seconds limit) {
+      std::optional<Split> split = ends_.any_number(limit);
+      if (split.has_value()) {
+        range.found = *std::move(split);
+      } else {
+        range.below = limit;
+      }
+      return range.below < limit;
+    });
+    return range;
+  }
+
+  /// Learns from the rows for a limit; returns whether it can be kept with at most k segments.
+  bool try_limit(Seconds limit, std::uint32_t k) {
+    const Rows rows = ends_.rows_until_kept(k, limit);
+    const std::size_t segments = rows.size() - 1;
+    const bool kept = rows.back().end.back() < never;
+    // The last row tells of its number of segments and more, those before that they are too few.
+    for (std::size_t j = 1; j < segments + (kept ? 0 : 1); ++j) {
+      ranges_[j - 1].below = std::max(ranges_[j - 1].below, limit);
+    }
+    if (!kept) return false;
+    const Split split = ends_.split_of(rows, segments);
+    for (std::size_t j = segments; j <= ranges_.size(); ++j) {
+      if (split.step < ranges_[j - 1].found.step) ranges_[j - 1].found = split;
+    }
+    return true;
+  }
+
+  const SplitProblem& problem_;
+  const SegmentCost& cost_;
+  EarliestEnds ends_;
+  Objective objective_;
+  const SearchProgress& progress_;
+  std::vector<Range> ranges_;  // for the step
 };
 
-/// Betters the ends of `to` by splits whose last segment follows a split of `source`; they may be the same row. The
-/// ends of `source` ascend.
-void extend(const SplitProblem& problem, const AffineCost& cost, const Row& source, Row& to) {
-  const std::uint32_t n = problem.size();
-  Candidates candidates(n);
-  std::uint32_t waiting = 0;  // p(b): the last a whose end is not behind r_b
-  const auto consider = [&](std::uint32_t a, std::uint32_t b) {
-    const Seconds end = std::max(source.end[a], problem.ready(b)) + cost(problem.bytes(a, b));
-    if (end < to.end[b]) {
-      to.end[b] = end;
-      to.from[b] = a;
-    }
-  };
-  for (std::uint32_t b = 1; b <= n; ++b) {
-    const std::uint32_t newest = b - 1;
-    if (source.end[newest] < never) {
-      candidates.push(newest, source.end[newest] - cost.beta * static_cast<double>(problem.bytes_before(newest)));
-    }
-    while (waiting + 1 < b && source.end[waiting + 1] <= problem.ready(b)) ++waiting;
-    candidates.drop_up_to(waiting);
-    consider(waiting, b);
-    if (!candidates.empty()) consider(candidates.best(), b);
-  }
+}  // namespace
+
+Split best_split(const SplitProblem& problem, const SegmentCost& cost) {
+  return *EarliestEnds(problem, cost).any_number(never);
 }
 
-void extend(const SplitProblem& problem, const Cost& cost, const Row& source, Row& to) {
-  for (std::uint32_t b = 1; b <= problem.size(); ++b) {
-    for (std::uint32_t a = 0; a < b; ++a) {
-      if (source.end[a] == never) continue;
-      const Seconds end = std::max(source.end[a], problem.ready(b)) + cost(problem.bytes(a, b));
-      if (end < to.end[b]) {
-        to.end[b] = end;
-        to.from[b] = a;
-      }
-    }
-  }
+Split best_split(const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments, Objective objective,
+                 const SearchProgress& progress) {
+  return BestSplits(problem, cost, most_segments, objective, progress).best(most_segments);
 }
 
-/// Cuts of the split that gives the last end of a row that was extended from itself.
-Cuts trace_back(const Row& row) {
-  Cuts cuts;
-  for (auto b = static_cast<std::uint32_t>(row.end.size() - 1); b > 0; b = row.from[b]) cuts.push_back(b - 1);
-  std::reverse(cuts.begin(), cuts.end());
-  return cuts;
-}
-
-/// The same for row number `row` of rows that were each extended from the one before.
-Cuts trace_back(const std::vector<Row>& rows, std::size_t row) {
-  Cuts cuts;
-  for (auto b = static_cast<std::uint32_t>(rows[row].end.size() - 1); b > 0; --row) {
-    while (rows[row].from[b] == as_before) --row;
-    cuts.push_back(b - 1);
-    b = rows[row].from[b];
-  }
-  std::reverse(cuts.begin(), cuts.end());
-  return cuts;
-}
-
-/// Of the splits that end when row number `row` says, that of Objective::time_segments.
-template <typename AnyCost>
-Cuts latest_cuts(const SplitProblem& problem, const AnyCost& cost, const std::vector<Row>& rows, std::size_t row) {
-  const Seconds finish = rows[row].end.back();
-  std::size_t segments = 1;
-  while (!same_time(rows[segments].end.back(), finish)) ++segments;
-  // Sums in another order may differ in their last digits.
-  Seconds deadline = finish * (1 + rounding / 2);
-  Cuts cuts;
-  for (std::uint32_t b = problem.size(); b > 0; --segments) {
-    cuts.push_back(b - 1);
-    const Row& before = rows[segments - 1];
-    std::uint32_t a = 0;
-    while (a < b && std::max(before.end[a], problem.ready(b)) + cost(problem.bytes(a, b)) > deadline) ++a;
-    if (a == b) internal_error("no split ends at {} s", finish);
-    deadline -= cost(problem.bytes(a, b));
-    b = a;
-  }
-  std::reverse(cuts.begin(), cuts.end());
-  return cuts;
-}
-
-template <typename AnyCost>
-Split find_best(const SplitProblem& problem, const AnyCost& cost) {
-  Row row(problem.size());
-  extend(problem, cost, row, row);
-  return timed(problem, cost, trace_back(row));
-}
-
-template <typename AnyCost>
-std::vector<Split> find_best(const SplitProblem& problem, const AnyCost& cost, std::uint32_t most_segments,
-                             Objective objective) {
-  std::vector<Row> rows;
-  rows.reserve(most_segments + 1);
-  rows.emplace_back(problem.size());
-  std::vector<Split> splits;
-  for (std::uint32_t k = 1; k <= most_segments; ++k) {
-    Row next = rows.back();
-    std::fill(next.from.begin(), next.from.end(), as_before);
-    extend(problem, cost, rows.back(), next);
-    rows.push_back(std::move(next));
-    if (objective == Objective::time) {
-      splits.push_back(timed(problem, cost, trace_back(rows, k)));
-    } else if (k > 1 && same_time(rows[k].end.back(), rows[k - 1].end.back())) {
-      splits.push_back(splits.back());
-    } else {
-      splits.push_back(timed(problem, cost, latest_cuts(problem, cost, rows, k)));
+std::vector<Split> best_splits(const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments,
+                               Objective objective, const SearchProgress& progress) {
+  BestSplits search(problem, cost, most_segments, objective, progress);
+  std::vector<Split> splits(most_segments);
+  for (std::uint32_t k = most_segments; k > 0; --k) {
+    splits[k - 1] = search.best(k);
+    // The same for all numbers from its own on.
+    while (k > 1 && splits[k - 1].cuts.size() < k) {
+      splits[k - 2] = splits[k - 1];
+      --k;
     }
   }
   return splits;
 }
 
-}  // namespace
-
-Split best_split(const SplitProblem& problem, const SegmentCost& cost) {
-  return cost.affine.has_value() ? find_best(problem, *cost.affine) : find_best(problem, cost.cost);
-}
-
-std::vector<Split> best_splits(const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments,
-                               Objective objective) {
-  return cost.affine.has_value() ? find_best(problem, *cost.affine, most_segments, objective)
-                                 : find_best(problem, cost.cost, most_segments, objective);
-}
-
-Split brute_force(const SplitProblem& problem, const Cost& cost, std::optional<std::uint32_t> most_segments) {
+Split brute_force(const SplitProblem& problem, const Cost& cost, Objective objective,
+                  std::optional<std::uint32_t> most_segments) {
   constexpr std::uint32_t most_gradients = 24;
   const std::uint32_t n = problem.size();
   if (n > most_gradients) bad_input("split", "{} gradients; all splits can be tried of up to {}", n, most_gradients);
-  Split best{{}, never};
+  Split best{{}, never, never};
   for_all_splits(n, most_segments, [&](Cuts cuts) {
     Split split = timed(problem, cost, std::move(cuts));
-    const bool same = !best.cuts.empty() && same_time(split.finish, best.finish);
-    if (same ? split.cuts.size() < best.cuts.size() : split.finish < best.finish) best = std::move(split);
+    const Seconds time = split.time(objective);
+    const Seconds least = best.time(objective);
+    const bool same = !best.cuts.empty() && same_time(time, least);
+    if (same ? split.cuts.size() < best.cuts.size() : time < least) best = std::move(split);
   });
   return best;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -16,11 +17,24 @@ AffineCost between(const AffineCost& a, const AffineCost& b, double weight) {
   return {std::lerp(a.alpha, b.alpha, weight), std::lerp(a.beta, b.beta, weight)};
 }
 
+/// Straight where both are.
+std::vector<CostPart> between(const std::vector<CostPart>& a, const std::vector<CostPart>& b, double weight) {
+  std::vector<CostPart> parts;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    parts.push_back({std::max(a[i].from, b[j].from), between(a[i].line, b[j].line, weight)});
+    const Bytes next_a = i + 1 < a.size() ? a[i + 1].from : std::numeric_limits<Bytes>::max();
+    const Bytes next_b = j + 1 < b.size() ? b[j + 1].from : std::numeric_limits<Bytes>::max();
+    i += next_a <= next_b ? 1 : 0;
+    j += next_b <= next_a ? 1 : 0;
+  }
+  return parts;
+}
+
 /// Finds the intervals of one problem.
 class BandwidthSearch {
  public:
-  BandwidthSearch(const SplitProblem& problem, const CostOverBandwidth& costs, std::uint32_t most_segments)
-      : problem_(problem), costs_(costs), most_segments_(most_segments) {}
+  BandwidthSearch(const SplitProblem& problem, const CostOverBandwidth& costs, const Aim& aim)
+      : problem_(problem), costs_(costs), aim_(aim) {}
 
   /// Intervals from `from` to `to`, which may be lower, in the order in which they are passed; the first one is that of
   /// `first` if it is the best at `from`.
@@ -63,13 +77,13 @@ class BandwidthSearch {
 
   const std::vector<Split>& optima(double factor) {
     const auto [found, is_new] = optima_.try_emplace(factor);
-    if (is_new) found->second = best_splits(problem_, costs_.at(factor), most_segments_);
+    if (is_new) found->second = best_splits(problem_, costs_.at(factor), aim_.most_segments, aim_.objective);
     return found->second;
   }
 
   bool is_best(const Cuts& cuts, double factor) {
-    const Seconds finish = timeline(problem_, costs_.at(factor).cost, cuts).back().end;
-    return same_time(finish, optima(factor).back().finish);
+    const Split split = timed(problem_, costs_.at(factor).cost, cuts);
+    return same_time(split.time(aim_.objective), optima(factor).back().time(aim_.objective));
   }
 
   /// Splits that are the best there, with each number of segments, and what is the best further on.
@@ -119,25 +133,25 @@ class BandwidthSearch {
 
   const SplitProblem& problem_;
   const CostOverBandwidth& costs_;
-  std::uint32_t most_segments_;
+  Aim aim_;
   std::vector<double> steps_;
   std::map<double, std::vector<Split>> optima_;
 };
 
 }  // namespace
 
-bool Regret::none() const { return same_time(finish, best.finish); }
+bool Regret::none() const { return same_time(end, best_end); }
 
-Regret regret_of(const Cuts& cuts, const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments) {
-  return {timeline(problem, cost.cost, cuts).back().end, best_splits(problem, cost, most_segments).back()};
+Regret regret_of(const Cuts& cuts, const SplitProblem& problem, const SegmentCost& cost, const Aim& aim) {
+  const Split best = best_split(problem, cost, aim.most_segments, aim.objective);
+  return {timed(problem, cost.cost, cuts).time(aim.objective), best.time(aim.objective), best.cuts};
 }
 
-JitterOutcome under_jitter(const Cuts& cuts, std::span<const Bytes> bytes, const SegmentCost& cost,
-                           std::uint32_t most_segments, std::uint32_t draws,
-                           const std::function<std::vector<Seconds>(std::uint32_t)>& ready) {
+JitterOutcome under_jitter(const Cuts& cuts, const SegmentCost& cost, const Aim& aim, std::uint32_t draws,
+                           const std::function<SplitProblem(std::uint32_t)>& problem) {
   JitterOutcome outcome{.draws = draws};
   for (std::uint32_t draw = 0; draw < draws; ++draw) {
-    const Regret regret = regret_of(cuts, SplitProblem(ready(draw), bytes), cost, most_segments);
+    const Regret regret = regret_of(cuts, problem(draw), cost, aim);
     if (regret.none()) {
       ++outcome.optimal;
       continue;
@@ -155,8 +169,8 @@ CostOverBandwidth::CostOverBandwidth(std::vector<Point> points) : points_(std::m
     const double before = i == 0 ? 0 : points_[i - 1].factor;
     if (!(points_[i].factor > before))
       bad_input("split", "bandwidth factors must ascend from above 0; {} follows {}", points_[i].factor, before);
-    if (points_[i].cost.affine.has_value() == points_[0].cost.affine.has_value()) continue;
-    bad_input("split", "costs over the bandwidth must be affine at all factors or at none");
+    if (points_[i].cost.parts.empty() == points_[0].cost.parts.empty()) continue;
+    bad_input("split", "costs over the bandwidth must all be of straight parts, or none");
   }
 }
 
@@ -168,13 +182,13 @@ SegmentCost CostOverBandwidth::at(double factor) const {
   if (factor == a.factor) return a.cost;
   if (factor == b.factor) return b.cost;
   const double weight = (1 / factor - 1 / a.factor) / (1 / b.factor - 1 / a.factor);
-  if (a.cost.affine.has_value()) return SegmentCost::of(between(*a.cost.affine, *b.cost.affine, weight));
+  if (!a.cost.parts.empty()) return SegmentCost(between(a.cost.parts, b.cost.parts, weight));
   return {[&a, &b, weight](Bytes bytes) { return std::lerp(a.cost.cost(bytes), b.cost.cost(bytes), weight); }};
 }
 
 std::vector<BandwidthInterval> best_over_bandwidth(const SplitProblem& problem, const CostOverBandwidth& costs,
-                                                   std::uint32_t most_segments, const Cuts& chosen, double at) {
-  BandwidthSearch search(problem, costs, most_segments);
+                                                   const Aim& aim, const Cuts& chosen, double at) {
+  BandwidthSearch search(problem, costs, aim);
   std::vector<BandwidthInterval> all = search.cover(at, costs.lowest(), chosen);
   std::vector<BandwidthInterval> up = search.cover(at, costs.highest(), chosen);
   std::reverse(all.begin(), all.end());

@@ -2,28 +2,33 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "study/split/problem.hpp"
 
 /// How far a split that was chosen for one set of ready times and one bandwidth stays the best for others. A split's
-/// regret is how much later it ends than the best one of up to that number of segments.
+/// regret is how much later it ends, by the objective, than the best one of up to that number of segments.
 namespace hcclsim::study {
 
-struct Regret {
-  Seconds finish = 0;  ///< of the split
-  Split best;          ///< under the same circumstances
+/// Among which splits the best is sought, and what is to be least.
+struct Aim {
+  std::uint32_t most_segments = 8;
+  Objective objective = Objective::step;
+};
 
-  [[nodiscard]] Seconds time() const { return finish - best.finish; }
+struct Regret {
+  Seconds end = 0;       ///< of the split, by the objective
+  Seconds best_end = 0;  ///< of the best one under the same circumstances
+  Cuts best;
+
+  [[nodiscard]] Seconds time() const { return end - best_end; }
   /// As a fraction of the best end.
-  [[nodiscard]] double fraction() const { return best.finish > 0 ? time() / best.finish : 0; }
+  [[nodiscard]] double fraction() const { return best_end > 0 ? time() / best_end : 0; }
   /// No split ends earlier, up to rounding.
   [[nodiscard]] bool none() const;
 };
 
-[[nodiscard]] Regret regret_of(const Cuts& cuts, const SplitProblem& problem, const SegmentCost& cost,
-                               std::uint32_t most_segments);
+[[nodiscard]] Regret regret_of(const Cuts& cuts, const SplitProblem& problem, const SegmentCost& cost, const Aim& aim);
 
 /// What becomes of a split in steps whose gradients are ready at other dates.
 struct JitterOutcome {
@@ -34,10 +39,9 @@ struct JitterOutcome {
   double worst_fraction = 0;  ///< of the best end, in the draw where that is largest
 };
 
-/// `ready(draw)`: dates of the gradients in that draw, production order.
-[[nodiscard]] JitterOutcome under_jitter(const Cuts& cuts, std::span<const Bytes> bytes, const SegmentCost& cost,
-                                         std::uint32_t most_segments, std::uint32_t draws,
-                                         const std::function<std::vector<Seconds>(std::uint32_t)>& ready);
+/// `problem(draw)`: with the dates of the gradients in that draw.
+[[nodiscard]] JitterOutcome under_jitter(const Cuts& cuts, const SegmentCost& cost, const Aim& aim, std::uint32_t draws,
+                                         const std::function<SplitProblem(std::uint32_t)>& problem);
 
 /// The cost of a segment as a function of the bandwidth, given at some factors on it. Between two of them it is
 /// straight in 1 / factor: exact where the bytes of a segment pass links that all have the factor, since a time is then
@@ -48,10 +52,11 @@ class CostOverBandwidth {
     double factor = 1;
     SegmentCost cost;
   };
-  /// At least two factors above 0, ascending; costs all affine or none. Throws Error(bad_input, "split") otherwise.
+  /// At least two factors above 0, ascending; costs all of straight parts or none. Throws Error(bad_input, "split")
+  /// otherwise.
   explicit CostOverBandwidth(std::vector<Point> points);
 
-  /// `factor` lies between the first and the last one. The cost refers to this object.
+  /// `factor` lies between the first and the last one. The cost may refer to this object.
   [[nodiscard]] SegmentCost at(double factor) const;
   [[nodiscard]] double lowest() const { return points_.front().factor; }
   [[nodiscard]] double highest() const { return points_.back().factor; }
@@ -72,8 +77,7 @@ struct BandwidthInterval {
 /// searched in steps of a hundredth of its logarithm; where a split stops being the best is found by bisection to 1e-9.
 /// What is the best for less than a step may be missed.
 [[nodiscard]] std::vector<BandwidthInterval> best_over_bandwidth(const SplitProblem& problem,
-                                                                 const CostOverBandwidth& costs,
-                                                                 std::uint32_t most_segments, const Cuts& chosen,
-                                                                 double at);
+                                                                 const CostOverBandwidth& costs, const Aim& aim,
+                                                                 const Cuts& chosen, double at);
 
 }  // namespace hcclsim::study

@@ -148,9 +148,9 @@ Seconds finish_on_shared_link(const SplitProblem& problem, const SharedCost& cos
 
 SharedCost SharedCost::of(const SampledCost& alone) {
   SharedCost shared;
-  if (alone.cost.affine.has_value()) {
-    shared.start_up = alone.cost.affine->alpha;
-    shared.flow.cost = SegmentCost::of({0, alone.cost.affine->beta});
+  if (alone.cost.affine() != nullptr) {
+    shared.start_up = alone.cost.affine()->alpha;
+    shared.flow.cost = SegmentCost::of({0, alone.cost.affine()->beta});
   } else {
     shared.start_up = std::min_element(alone.points.begin(), alone.points.end(), [](const auto& a, const auto& b) {
                         return a.time < b.time;
@@ -171,10 +171,10 @@ Bracket bracket_on_shared_link(const SplitProblem& problem, const SampledCost& a
   // The first of the segments that a bound counts has its start-up before any of them flows.
   std::vector<AffineCost> minorants = affine_minorants(cost.flow.points);
   for (AffineCost& minorant : minorants) minorant.alpha += cost.start_up;
-  const Seconds bound = lower_bound(problem, minorants).finish;
+  const Seconds bound = lower_bound(problem, minorants, Objective::communication).time;
   if (problem.size() <= most_tried) return {bound, try_all_on_shared_link(problem, cost, most_segments), true};
   Split best{{}, never};
-  for (const Split& start : best_splits(problem, alone.cost, most_segments)) {
+  for (const Split& start : best_splits(problem, alone.cost, most_segments, Objective::communication)) {
     Split split = climb(problem, cost, timed_on_shared_link(problem, cost, start.cuts), most_segments);
     if (split.finish < best.finish) best = std::move(split);
   }

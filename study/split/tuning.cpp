@@ -13,7 +13,7 @@ namespace hcclsim::study {
 namespace {
 
 constexpr std::array<std::string_view, 3> cost_names{"affine", "table", "simulated"};
-constexpr std::array<std::string_view, 2> objective_names{"time", "time,segments"};
+constexpr std::array<std::string_view, 2> objective_names{"step", "communication"};
 constexpr std::array<std::string_view, 3> stream_names{"1", "2-shared", "2-disjoint"};
 
 template <typename Enum, std::size_t size>
@@ -100,13 +100,11 @@ SampledCost sampled_cost(const TuningInput& input) {
 }  // namespace
 
 Tuning tune(const TuningInput& input, const TuningOptions& options) {
-  if (options.most_segments == 0) bad_input("split", "at least one segment is needed");
   const SplitProblem& problem = input.problem;
+  const Aim& aim = options.aim;
   Tuning tuning;
-  tuning.by_segments = best_splits(problem, input.cost, options.most_segments, options.objective);
-  tuning.best = tuning.by_segments.back();
-  tuning.timeline = timeline(problem, input.cost.cost, tuning.best.cuts);
-  tuning.chain = critical_chain(tuning.timeline);
+  tuning.best = input.best.back();
+  if (holds(options.compare, Strategy::Kind::by_segments)) tuning.by_segments = input.best;
   tuning.strategies = contestants({.problem = problem,
                                    .cost = input.cost.cost,
                                    .affine = input.affine,
@@ -117,21 +115,21 @@ Tuning tune(const TuningInput& input, const TuningOptions& options) {
                                   options.compare);
   if (options.streams == Streams::two_disjoint) {
     const SampledCost cost = sampled_cost(input);
-    tuning.two_links = best_split_on_two_links(problem, cost, cost, options.most_segments);
+    tuning.two_links = best_split_on_two_links(problem, cost, cost, aim.most_segments);
   } else if (options.streams == Streams::two_shared) {
-    tuning.shared_link = bracket_on_shared_link(problem, sampled_cost(input), options.most_segments);
+    tuning.shared_link = bracket_on_shared_link(problem, sampled_cost(input), aim.most_segments);
   }
-  if (options.verify) tuning.verified = brute_force(problem, input.cost.cost, options.most_segments);
+  if (options.verify) tuning.verified = brute_force(problem, input.cost.cost, aim.objective, aim.most_segments);
   return tuning;
 }
 
-Certificate certify(const TuningInput& input, std::span<const CostPoint> simulated) {
+Certificate certify(const TuningInput& input, std::span<const CostPoint> simulated, Objective objective) {
   LeastTimes least;
   for (const CostPoint& point : input.sampled) least.add(point.bytes, point.time);
   for (const CostPoint& point : simulated) least.add(point.bytes, point.time);
   for (const CostPoint& point : least.points()) least.add(point.bytes, input.cost.cost(point.bytes));
   const std::vector<CostPoint> points = least.points();
-  return {lower_bound(input.problem, affine_minorants(points)), points.size()};
+  return {lower_bound(input.problem, affine_minorants(points), objective), points.size()};
 }
 
 }  // namespace hcclsim::study

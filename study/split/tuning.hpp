@@ -11,6 +11,7 @@
 #include "study/split/comparison.hpp"
 #include "study/split/optimum.hpp"
 #include "study/split/problem.hpp"
+#include "study/split/robustness.hpp"
 #include "study/split/shared_link.hpp"
 #include "study/split/two_links.hpp"
 
@@ -29,7 +30,7 @@ enum class Streams : std::uint8_t { one, two_shared, two_disjoint };
 [[nodiscard]] std::string_view name_of(CostModel model);
 [[nodiscard]] std::string_view name_of(Objective objective);
 [[nodiscard]] std::string_view name_of(Streams streams);
-/// Inverses of name_of ("affine", …; "time", "time,segments"; "1", "2-shared", "2-disjoint"); throw Error(bad_input,
+/// Inverses of name_of ("affine", …; "step", "communication"; "1", "2-shared", "2-disjoint"); throw Error(bad_input,
 /// "option") that lists the names.
 [[nodiscard]] CostModel parse_cost_model(std::string_view name);
 [[nodiscard]] Objective parse_objective(std::string_view name);
@@ -48,14 +49,14 @@ struct TuningInput {
   std::vector<Seconds> forward;    ///< forward pass of what each gradient belongs to; empty: no DeAR
   AffineCost affine;               ///< of MG-WFBP and its like
   SegmentCost cost;                ///< by which all ends are computed
+  std::vector<Split> best;         ///< by the cost with at most 1, 2, … segments, or only with the most
   std::vector<CostPoint> sampled;  ///< simulated allreduces that `cost` was made of, ascending sizes
   Cuts given;                      ///< the user's split
   Cuts vendor_default;
 };
 
 struct TuningOptions {
-  std::uint32_t most_segments = 8;
-  Objective objective = Objective::time_segments;
+  Aim aim;
   Streams streams = Streams::one;
   bool verify = false;  ///< try all splits, n ≤ 24
   std::vector<Strategy> compare = all_strategies();
@@ -63,15 +64,14 @@ struct TuningOptions {
 
 struct Tuning {
   Split best;
-  std::vector<SegmentTime> timeline;   ///< of the best
-  std::vector<SegmentTime> chain;      ///< its critical chain
   std::vector<NamedSplit> strategies;  ///< those of the options that are splits
-  std::vector<Split> by_segments;      ///< with at most 1, 2, …, most_segments segments
+  std::vector<Split> by_segments;      ///< with at most 1, 2, … segments; empty: not asked for
   std::optional<TwoLinkSplit> two_links;
   std::optional<Bracket> shared_link;
   std::optional<Split> verified;  ///< by brute force
 };
 
+/// Puts the best splits beside the others.
 [[nodiscard]] Tuning tune(const TuningInput& input, const TuningOptions& options);
 
 /// What no split beats, neither by the cost nor simulated.
@@ -84,6 +84,6 @@ struct Certificate {
 /// least time counts, that of the cost too; the bound is that of the affine costs below all. So the simulated steps
 /// cannot end earlier, whatever else their allreduces met, nor the best split by the cost; other splits cannot where
 /// their segments do not cost less than this lower hull.
-[[nodiscard]] Certificate certify(const TuningInput& input, std::span<const CostPoint> simulated);
+[[nodiscard]] Certificate certify(const TuningInput& input, std::span<const CostPoint> simulated, Objective objective);
 
 }  // namespace hcclsim::study

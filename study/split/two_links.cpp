@@ -46,10 +46,11 @@ AffineCost highest_at(const std::vector<AffineCost>& lines, Bytes bytes) {
 }
 
 /// Follows states of one more segment at a time.
-class Search {
+class StateSearch {
  public:
   /// Looks for an end by `limit`, following `most_states` states after each number of gradients and segments.
-  Search(const SplitProblem& problem, std::array<const SampledCost*, 2> costs, Seconds limit, std::size_t most_states)
+  StateSearch(const SplitProblem& problem, std::array<const SampledCost*, 2> costs, Seconds limit,
+              std::size_t most_states)
       : problem_(problem), costs_(costs), limit_(limit), most_states_(most_states), earliest_(problem.size() + 1) {
     std::array<std::vector<AffineCost>, 2> lines;
     for (std::size_t link = 0; link < 2; ++link) lines.at(link) = affine_minorants(costs.at(link)->points);
@@ -178,8 +179,8 @@ class Search {
 /// The best split on the better one of the two.
 TwoLinkSplit on_one_of_them(const SplitProblem& problem, const SampledCost& first, const SampledCost& second,
                             std::uint32_t most_segments) {
-  Split on_first = best_splits(problem, first.cost, most_segments).back();
-  Split on_second = best_splits(problem, second.cost, most_segments).back();
+  Split on_first = best_split(problem, first.cost, most_segments, Objective::communication);
+  Split on_second = best_split(problem, second.cost, most_segments, Objective::communication);
   const std::uint8_t stream = on_first.finish <= on_second.finish ? 0 : 1;
   Split& split = stream == 0 ? on_first : on_second;
   std::vector<std::uint8_t> streams(split.cuts.size(), stream);
@@ -212,7 +213,7 @@ TwoLinkSplit best_split_on_two_links(const SplitProblem& problem, const SampledC
   constexpr std::array<std::size_t, 2> most_states{16, 128};
   TwoLinkSplit best = on_one_of_them(problem, first, second, most_segments);
   for (const std::size_t states : most_states) {
-    Search search(problem, {&first, &second}, best.finish, states);
+    StateSearch search(problem, {&first, &second}, best.finish, states);
     std::optional<TwoLinkSplit> found = search.run(most_segments);
     best.exact = !search.left_some_out();
     // Not later than the one before; of equal ends a search that left nothing out has found the fewest segments.

@@ -9,17 +9,12 @@
 #include "sim/cluster.hpp"
 #include "study/link_sources.hpp"
 #include "study/profile/back_test.hpp"
+#include "study/search/split_search.hpp"
 #include "study/split/robustness.hpp"
 #include "study/split/tuning.hpp"
 
 /// What a search for the best split gives. Dates are seconds since fp_start.
 namespace hcclsim::study {
-
-/// What a simulation of the whole step says of a split.
-struct ConfirmedSplit {
-  Seconds finish = 0;  ///< end of the last allreduce
-  Seconds step = 0;    ///< step time
-};
 
 /// How the best split fares in steps with jitter.
 struct JitterResult {
@@ -55,18 +50,27 @@ struct TuneResult {
   Seconds start_skew = 0;  ///< within which simulated NPUs start
   bool op_mode = false;    ///< hosts launch each allreduce by itself
 
-  CostModel cost_model = CostModel::affine;
+  Objective objective = Objective::step;
+  CostModel cost_model = CostModel::table;
   AffineFit fit;
-  std::size_t cost_points = 0;  ///< simulated allreduces behind the line
+  std::size_t line_points = 0;  ///< simulated allreduces behind the line
+  std::size_t cost_points = 0;  ///< those behind the cost
   std::uint32_t most_segments = 8;
   std::vector<Strategy> compare;  ///< what the table holds
 
-  Tuning tuning;
+  Tuning tuning;  ///< its best split is that of the cost
   Certificate certificate;
-  std::vector<double> percentages;       ///< of the best split; empty: HCCL's rule makes none
-  std::vector<std::uint32_t> mindspore;  ///< all_reduce_fusion_config of the best split
-  bool mindspore_exact = false;          ///< its segments hold the same gradients
-  ConfirmedSplit best;
+  /// The split that is recommended: of the allowed ones that were simulated that with the least time by the objective,
+  /// that of the cost if nothing is clearly better. Its times by the cost.
+  Split chosen;
+  std::optional<std::string> preferred;  ///< its name, where simulation preferred it to the best by the cost
+  std::vector<SegmentTime> timeline;     ///< of the chosen split, by the cost
+  CriticalChain chain;
+  std::vector<double> percentages;                        ///< of the chosen split; empty: HCCL's rule makes none
+  std::vector<std::uint32_t> mindspore;                   ///< all_reduce_fusion_config of the chosen split
+  bool mindspore_exact = false;                           ///< its segments hold the same gradients
+  ConfirmedSplit best;                                    ///< the chosen split, simulated
+  ConfirmedSplit best_by_cost;                            ///< tuning.best, simulated
   std::vector<std::optional<ConfirmedSplit>> strategies;  ///< as tuning.strategies
   std::vector<ConfirmedSplit> by_segments;                ///< as tuning.by_segments; empty: the table has none
 
@@ -79,26 +83,24 @@ struct TuneResult {
   std::vector<std::string> unmodelled;   ///< settings of HCCL that have no effect, as they were given
   std::vector<std::string> notes;
 
-  /// How far the best split's end lies behind the bound, as a fraction: the predicted and the simulated one.
-  [[nodiscard]] double gap() const { return gap_of(tuning.best.finish); }
-  [[nodiscard]] double simulated_gap() const { return gap_of(best.finish); }
+  /// How far the chosen split lies behind the bound, as a fraction: as predicted and as simulated.
+  [[nodiscard]] double gap() const { return gap_of(chosen.time(objective)); }
+  [[nodiscard]] double simulated_gap() const { return gap_of(best.time(objective)); }
   /// One of the splits that were simulated, beside the best one.
   struct Rival {
     std::string name;
     Cuts cuts;
     ConfirmedSplit times;
   };
-  /// The one with the shortest step among those of at most `most_segments`, if that is shorter than the best one's:
-  /// updates are part of a step, but not of what is optimised.
-  [[nodiscard]] std::optional<Rival> shorter_step(std::size_t most_segments) const;
-  /// Of those that were allowed that which ends first, if it ends clearly before the best one, by a ten-thousandth:
-  /// the cost that the optimum is of misjudges the splits.
-  [[nodiscard]] std::optional<Rival> earlier_end() const;
+  /// The one with the least time by the objective among those of at most `segments`, if that is clearly less than
+  /// `time`.
+  [[nodiscard]] std::optional<Rival> better_than(Seconds time, std::size_t segments) const;
+  /// The one with the shortest step among the allowed ones, if that is clearly shorter than the best split's.
+  [[nodiscard]] std::optional<Rival> shortest_step() const;
 
  private:
-  [[nodiscard]] double gap_of(Seconds finish) const;
-  [[nodiscard]] std::optional<Rival> least_of(Seconds ConfirmedSplit::*time, Seconds below,
-                                              std::size_t most_segments) const;
+  [[nodiscard]] double gap_of(Seconds time) const;
+  [[nodiscard]] std::optional<Rival> least(Objective of, Seconds below, std::size_t segments) const;
 };
 
 }  // namespace hcclsim::study

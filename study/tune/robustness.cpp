@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "device/skew.hpp"
 #include "study/ready_times.hpp"
-#include "study/tune/simulations.hpp"
+#include "study/search/simulations.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -71,35 +71,35 @@ std::vector<double> simulated_factors(const BandwidthRange& range) {
 JitterResult under_jitter(const TuneSpec& spec, const Experiment& run, const Choice& choice) {
   const device::Skew skew(spec.run.skew, run.npus);
   const bool overlapped = run.training.hcom_parallel;
-  const auto ready = [&](std::uint32_t draw) {
+  const auto problem = [&](std::uint32_t draw) {
     std::vector<Seconds> dates = jittered_ready(*run.program, skew, run.npus, draw);
     if (!overlapped) std::fill(dates.begin(), dates.end(), dates.back());
-    return dates;
+    return choice.problem.with_ready(dates);
   };
   return {spec.run.skew.jitter, spec.run.skew.seed,
-          under_jitter(choice.cuts, run.gradient_sizes, choice.cost, spec.most_segments, draws_for(run), ready)};
+          under_jitter(choice.cuts, choice.cost, spec.search.aim, draws_for(run), problem)};
 }
 
 BandwidthResult over_bandwidth(const TuneSpec& spec, const BandwidthRange& range, Experiment& run,
                                const Choice& choice) {
   const BandwidthRange factors = range.kind.has_value() ? published_range(*range.kind, run.cluster) : range;
-  const std::vector<Bytes> sizes = cost_sizes(spec.cost, choice.problem);
+  const std::vector<Bytes> sizes = cost_sizes(spec.search.cost, choice.problem);
   std::vector<std::pair<double, ChildOf<std::vector<CostPoint>>>> children;
   for (const double factor : simulated_factors(factors)) {
     children.emplace_back(factor, start_costs(run, sizes, {factor, factors.kind}));
   }
   std::vector<CostOverBandwidth::Point> points;
   for (auto& [factor, child] : children) {
-    points.push_back({factor, segment_cost(spec.cost, child.result())});
+    points.push_back({factor, segment_cost(spec.search.cost, child.result())});
   }
   const CostOverBandwidth costs(std::move(points));
   const auto regret_at = [&](double factor) {
-    return regret_of(choice.cuts, choice.problem, costs.at(factor), spec.most_segments);
+    return regret_of(choice.cuts, choice.problem, costs.at(factor), spec.search.aim);
   };
   const double chosen_at = std::clamp(1.0, factors.low, factors.high);
   return {.kind = factors.kind,
           .simulated = static_cast<std::uint32_t>(children.size()),
-          .intervals = best_over_bandwidth(choice.problem, costs, spec.most_segments, choice.cuts, chosen_at),
+          .intervals = best_over_bandwidth(choice.problem, costs, spec.search.aim, choice.cuts, chosen_at),
           .at_lowest = regret_at(factors.low),
           .at_highest = regret_at(factors.high)};
 }
@@ -114,8 +114,8 @@ std::vector<Sensitivity> under_proportions(const TuneSpec& spec, const Experimen
     if (is_profile) weights.front() = 0;
     const std::vector<Seconds> ready = ready_in_proportion(weights, begin, choice.problem.backward_end());
     if (ready.empty()) return;
-    all.push_back({std::move(quantity),
-                   regret_of(choice.cuts, SplitProblem(ready, run.gradient_sizes), choice.cost, spec.most_segments)});
+    all.push_back(
+        {std::move(quantity), regret_of(choice.cuts, choice.problem.with_ready(ready), choice.cost, spec.search.aim)});
   };
   add("FLOPs", backward_flops(*run.program));
   add("bytes", {run.gradient_sizes.begin(), run.gradient_sizes.end()});

@@ -7,6 +7,7 @@
 
 #include "sim/cluster.hpp"
 #include "study/run/spec.hpp"
+#include "study/search/split_search.hpp"
 #include "study/split/tuning.hpp"
 
 /// A search for the best gradient split of a run.
@@ -25,9 +26,7 @@ struct BandwidthRange {
 
 struct TuneSpec {
   RunSpec run{.hcom_parallel = true};
-  std::uint32_t most_segments = 8;
-  CostModel cost = CostModel::affine;
-  Objective objective = Objective::time_segments;
+  SearchSpec search{};
   Streams streams = Streams::one;
   std::optional<std::vector<Strategy>> compare{};  ///< none: all that differ
   bool verify = false;

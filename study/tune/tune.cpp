@@ -14,30 +14,18 @@
 #include "hccl/parallel/split.hpp"
 #include "study/experiment.hpp"
 #include "study/ready_times.hpp"
+#include "study/search/simulations.hpp"
 #include "study/shipped_platforms.hpp"
 #include "study/split/percentages.hpp"
 #include "study/tune/robustness.hpp"
-#include "study/tune/simulations.hpp"
 
 namespace hcclsim::study {
 namespace {
 
-Cuts cuts_of(const std::vector<hccl::Segment>& segments) {
-  Cuts cuts;
-  for (const hccl::Segment& segment : segments) cuts.push_back(segment.last);
-  return cuts;
-}
-
-/// The run without jitter, which is not part of the problem: it is what the split is tried under.
-RunSpec without_jitter(RunSpec spec) {
-  spec.skew.jitter = 0;
-  return spec;
-}
-
 /// Last indices in parameter order of the segments from the last one back, and whether they hold the same gradients.
 void add_mindspore(TuneResult& report, const models::Program& program) {
   const std::uint32_t n = report.gradients;
-  const Cuts& cuts = report.tuning.best.cuts;
+  const Cuts& cuts = report.chosen.cuts;
   report.mindspore_exact = true;
   for (std::size_t i = cuts.size(); i-- > 0;) {
     const std::uint32_t begin = i == 0 ? 0 : cuts[i - 1] + 1;
@@ -51,10 +39,12 @@ void add_mindspore(TuneResult& report, const models::Program& program) {
 
 class Tuner {
  public:
-  explicit Tuner(const TuneSpec& spec)
+  Tuner(const TuneSpec& spec, const Stage& stage)
       : spec_(spec),
+        stage_(stage),
         cluster_(find_platform(spec.run.platform.file), spec.run.platform.edits),
-        run_(without_jitter(spec.run), cluster_) {
+        run_(spec.run, cluster_),
+        base_(base_of_search(run_, run_.training)) {
     if (run_.npus == 1) {
       bad_input("option", "{} NPU has nothing to reduce, so that any split will do; tune needs two or more", run_.npus);
     }
@@ -65,14 +55,16 @@ class Tuner {
     const TuningInput input = input_for(report);
     report.backward_end = input.problem.backward_end();
     report.tuning = study::tune(input, tuning_options(input));
-    report.percentages = percentages_of(report.tuning.best.cuts, run_.gradient_sizes).value_or(std::vector<double>{});
+    const std::vector<CostPoint> simulated = confirm(report, input.problem);
+    choose(report, input);
+    report.percentages = percentages_of(report.chosen.cuts, run_.gradient_sizes).value_or(std::vector<double>{});
     if (report.percentages.empty()) {
       report.notes.emplace_back("HCCL's percent rule makes no such cuts; use the indices");
     }
     add_mindspore(report, *run_.program);
-    const std::vector<CostPoint> simulated = confirm(report, input.problem);
-    report.certificate = certify(input, simulated);
-    add_robustness(report, {input.problem, input.cost, report.tuning.best.cuts});
+    report.certificate = certify(input, simulated, spec_.search.aim.objective);
+    stage_("trying how far the split stays the best");
+    add_robustness(report, {input.problem, input.cost, report.chosen.cuts});
     report.unmodelled = run_.unmodelled;
     report.notes.insert(report.notes.end(), run_.notes.begin(), run_.notes.end());
     return report;
@@ -89,61 +81,41 @@ class Tuner {
     report.hcom_parallel = run_.training.hcom_parallel;
     report.gradients = static_cast<std::uint32_t>(run_.gradient_sizes.size());
     report.bytes = std::accumulate(run_.gradient_sizes.begin(), run_.gradient_sizes.end(), Bytes{0});
-    report.cost_model = spec_.cost;
+    report.objective = spec_.search.aim.objective;
+    report.cost_model = spec_.search.cost;
     report.start_skew = spec_.run.skew.start_skew;
     report.op_mode = run_.training.launch == hccl::LaunchMode::op;
-    report.most_segments = spec_.most_segments;
+    report.most_segments = spec_.search.aim.most_segments;
     report.compare = spec_.compare.value_or(all_strategies());
     return report;
   }
 
-  /// The rank whose gradients are ready last.
-  [[nodiscard]] Rank slowest_rank() const {
-    const device::Skew& skew = run_.training.skew;
-    Rank slowest = run_.training.rank;
-    for (Rank rank = 0; rank < run_.npus; ++rank) {
-      if (skew.speed(rank) < skew.speed(slowest)) slowest = rank;
-    }
-    return slowest;
-  }
-
   /// Simulates the step as it is given and what allreduces cost.
   TuningInput input_for(TuneResult& report) {
-    hccl::TrainingOptions base = run_.training;
-    base.rank = slowest_rank();
-    if (base.rank != run_.training.rank) {
+    if (base_.rank != run_.training.rank) {
       report.notes.push_back(fmt::format(
           "NPUs differ in speed: gradients are ready when those of rank {0}, the slowest, are, and simulated "
           "ends are its own; `hcclsim run --rank {0}` tells the same",
-          base.rank));
+          base_.rank));
     }
-    auto step = start_step(run_, base);
-    // The fitted line is that of the curve under each cost model.
-    const SplitProblem sizes_only(std::vector<Seconds>(run_.gradient_sizes.size(), 0), run_.gradient_sizes);
-    const std::vector<Bytes> sizes = cost_sizes(CostModel::affine, sizes_only);
-    auto costs = start_costs(run_, sizes);
-    const SimulatedStep simulated = step.result();
-    if (run_.profile.has_value()) report.profile.emplace(back_test(base, simulated.phases));
-    const std::vector<CostPoint> curve = costs.result();
-    report.fit = fit_affine(curve);
-    report.cost_points = curve.size();
-
-    std::vector<Seconds> ready = simulated.ready;
-    if (!report.hcom_parallel) std::fill(ready.begin(), ready.end(), simulated.backward_end);
-    TuningInput input{.problem = SplitProblem(ready, run_.gradient_sizes),
-                      .forward = forward_times(report, simulated.ready),
-                      .affine = report.fit.cost,
-                      .cost = {},
-                      .sampled = curve,
-                      .given = cuts_of(run_.training.segments),
-                      .vendor_default = vendor_default()};
-    if (spec_.cost == CostModel::simulated) {
-      const std::vector<Bytes> all_sizes = cost_sizes(spec_.cost, input.problem);
-      auto all_costs = start_costs(run_, all_sizes);
-      input.sampled = all_costs.result();
-    }
-    input.cost = segment_cost(spec_.cost, input.sampled);
-    return input;
+    stage_("simulating the step");
+    const SimulatedStep simulated = start_step(run_, base_).result();
+    if (run_.profile.has_value()) report.profile.emplace(back_test(base_, simulated.phases));
+    SplitProblem problem = split_problem(run_, base_, simulated);
+    SearchSpec search = spec_.search;
+    search.by_segments = holds(report.compare, Strategy::Kind::by_segments);
+    SearchedCost searched = searched_cost(run_, problem, search, stage_);
+    report.fit = searched.line;
+    report.line_points = searched.line_points;
+    report.cost_points = searched.points.size();
+    return {.problem = std::move(problem),
+            .forward = forward_times(report, simulated.ready),
+            .affine = searched.line.cost,
+            .cost = std::move(searched.cost),
+            .best = std::move(searched.best),
+            .sampled = std::move(searched.points),
+            .given = cuts_of(run_.training.segments),
+            .vendor_default = vendor_default()};
   }
 
   /// Of the step as it was measured, which need not overlap as the one does that is tuned, of these phases.
@@ -187,8 +159,7 @@ class Tuner {
 
   /// Without a list, the table does not hold the given split where that is the default one.
   [[nodiscard]] TuningOptions tuning_options(const TuningInput& input) const {
-    TuningOptions tuning{.most_segments = spec_.most_segments,
-                         .objective = spec_.objective,
+    TuningOptions tuning{.aim = spec_.search.aim,
                          .streams = spec_.streams,
                          .verify = spec_.verify,
                          .compare = spec_.compare.value_or(all_strategies())};
@@ -200,45 +171,45 @@ class Tuner {
 
   /// Simulates every split that `run` can express, each once. Returns what each allreduce took of the stream.
   std::vector<CostPoint> confirm(TuneResult& report, const SplitProblem& problem) {
-    std::map<Cuts, ChildOf<SimulatedStep>> children;
-    const auto start = [&](const Cuts& cuts) {
-      if (cuts.empty() || children.contains(cuts)) return;
-      hccl::TrainingOptions training = run_.training;
-      training.rank = slowest_rank();
-      training.segments = hccl::segments_from_last_indices(cuts);
-      children.emplace(cuts, start_step(run_, std::move(training)));
-    };
-    const bool by_segments = holds(report.compare, Strategy::Kind::by_segments);
-    start(report.tuning.best.cuts);
-    for (const NamedSplit& split : report.tuning.strategies) start(split.cuts);
-    if (by_segments) {
-      for (const Split& split : report.tuning.by_segments) start(split.cuts);
-    }
+    SplitTrials trials(run_, base_);
+    trials.start(report.tuning.best.cuts);
+    for (const NamedSplit& strategy : report.tuning.strategies) trials.start(strategy.split.cuts);
+    for (const Split& split : report.tuning.by_segments) trials.start(split.cuts);
+    stage_("simulating splits");
     std::map<Cuts, ConfirmedSplit> confirmed;
     std::vector<CostPoint> allreduces;
-    for (auto& [cuts, child] : children) {
-      const SimulatedStep step = child.result();
-      confirmed[cuts] = {step.ends.back(), step.step};
+    for (const auto& [cuts, step] : trials.results()) {
+      confirmed[cuts] = {step.segments.back().end, step.step};
       Seconds free = 0;
       std::uint32_t begin = 0;
       for (std::size_t i = 0; i < cuts.size(); ++i) {
         const std::uint32_t end = cuts[i] + 1;
-        allreduces.push_back({problem.bytes(begin, end), step.ends[i] - std::max(free, problem.ready(end))});
-        free = step.ends[i];
+        const Seconds done = step.segments[i].end;
+        allreduces.push_back({problem.bytes(begin, end), done - std::max(free, problem.ready(end))});
+        free = done;
         begin = end;
       }
     }
-    report.best = confirmed.at(report.tuning.best.cuts);
-    for (const NamedSplit& split : report.tuning.strategies) {
-      const auto found = confirmed.find(split.cuts);
+    report.best_by_cost = confirmed.at(report.tuning.best.cuts);
+    for (const NamedSplit& strategy : report.tuning.strategies) {
+      const auto found = confirmed.find(strategy.split.cuts);
       report.strategies.push_back(found == confirmed.end() ? std::nullopt : std::optional(found->second));
     }
-    if (by_segments) {
-      for (const Split& split : report.tuning.by_segments) {
-        report.by_segments.push_back(confirmed.at(split.cuts));
-      }
-    }
+    for (const Split& split : report.tuning.by_segments) report.by_segments.push_back(confirmed.at(split.cuts));
     return allreduces;
+  }
+
+  /// The split that is recommended.
+  void choose(TuneResult& report, const TuningInput& input) const {
+    report.chosen = report.tuning.best;
+    report.best = report.best_by_cost;
+    if (const auto rival = report.better_than(report.best.time(report.objective), report.most_segments)) {
+      report.preferred = rival->name;
+      report.chosen = timed(input.problem, input.cost.cost, rival->cuts);
+      report.best = rival->times;
+    }
+    report.timeline = timeline(input.problem, input.cost.cost, report.chosen.cuts);
+    report.chain = critical_chain(input.problem, report.timeline, report.objective);
   }
 
   void add_robustness(TuneResult& report, const Choice& choice) {
@@ -250,12 +221,14 @@ class Tuner {
   }
 
   const TuneSpec& spec_;
+  const Stage& stage_;
   sim::Cluster cluster_;
   Experiment run_;
+  hccl::TrainingOptions base_;
 };
 
 }  // namespace
 
-TuneResult tune(const TuneSpec& spec) { return Tuner(spec).tune(); }
+TuneResult tune(const TuneSpec& spec, const Stage& stage) { return Tuner(spec, stage).tune(); }
 
 }  // namespace hcclsim::study

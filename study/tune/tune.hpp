@@ -1,19 +1,24 @@
 #pragma once
 
+#include <string>
+
 #include "study/on_platform.hpp"
+#include "study/search/split_search.hpp"
 #include "study/tune/result.hpp"
 #include "study/tune/spec.hpp"
 
 namespace hcclsim::study {
 
 /// Simulates the step and its allreduces, finds the best split, and simulates it and what it is compared with. To be
-/// called in a child, since it loads the platform. Throws Error(bad_input) for what is wrong with spec and files.
-[[nodiscard]] TuneResult tune(const TuneSpec& spec);
+/// called in a child, since it loads the platform. `stage` is told what is being done, several times per second while
+/// that takes long. Throws Error(bad_input) for what is wrong with spec and files.
+[[nodiscard]] TuneResult tune(
+    const TuneSpec& spec, const Stage& stage = [](const std::string& /*what*/) {});
 
 /// Does `work` in a child. It gets a function without arguments that returns the TuneResult.
 template <typename Work>
-auto on_tuning(const TuneSpec& spec, const Work& work) {
-  return in_own_process([&] { return work([&] { return tune(spec); }); });
+auto on_tuning(const TuneSpec& spec, const Stage& stage, const Work& work) {
+  return in_own_process([&] { return work([&] { return tune(spec, stage); }); });
 }
 
 }  // namespace hcclsim::study

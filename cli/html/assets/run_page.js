@@ -137,7 +137,7 @@ function comparisonSection(data) {
   const add = (name, time) => { if (time) entries.push([name, time]); };
   add(`hcom_parallel ${advice.other_hcom_parallel}`, advice.other_hcom_parallel_step_s);
   for (const trial of advice.trials) {
-    add(`${data.parallel ? "" : "hcom_parallel on, "}split by size ${trial.split_by_size.join(",")}`, trial.step_time_s);
+    add(`${data.parallel ? "" : "hcom_parallel on, "}split after ${gradientList(trial.split_by_idx)}`, trial.step_time_s);
   }
   add("all links at the high end of their range", advice.high_links_step_s);
   add("all links at the low end", advice.low_links_step_s);

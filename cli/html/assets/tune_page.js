@@ -1,8 +1,9 @@
 // The page of a gradient split (tune_page.cpp tells what the data hold).
 
 function tuneTimeline(data) {
-  const { result, segments } = data;
-  const end = Math.max(result.backward_end_s, result.best.finish_s);
+  const { result } = data;
+  const segments = result.best.timeline;
+  const end = Math.max(result.backward_end_s, result.best.step_s);
   const nanoseconds = (seconds) => Math.round(seconds * 1e9);
   const span = (group, name, spans) => ({
     group, name, tasks: false,
@@ -17,7 +18,8 @@ function tuneTimeline(data) {
     span("Step", "Computing", [{ start: 0, end: result.backward_end_s, kind: "backward", text: "Forward and backward", more: [] }]),
     span("Step", "Allreduces", segments.map((one, i) => ({
       start: one.start_s, end: one.end_s, kind: "allreduce", text: `AR${i + 1} [${one.first},${one.last}]`,
-      more: [["bytes", byteWords(one.bytes)], ["begins when", one.waits_for_gradient ? `gradient ${one.last} is ready` : "the stream is free"]],
+      more: [["bytes", byteWords(one.bytes)], ["begins when", one.waits_for === "gradient" ? `gradient ${one.last} is ready` : "the stream is free"],
+             ["what follows its gradients ends", `${milliseconds(one.followed_until_s)} ms`]],
     }))),
   ];
   const view = new TimelineView(lanes, [["fp_start", 0], ["bp_end", nanoseconds(result.backward_end_s)], ["end", nanoseconds(end)]],
@@ -25,47 +27,50 @@ function tuneTimeline(data) {
   return timelineTools(view, [], [["backward", "computing"], ["allreduce", "allreduce"]], false);
 }
 
-// Last gradients of segments, shortened if there are many.
-function gradientList(cuts) {
-  return cuts ? `${cuts.slice(0, 10).join(", ")}${cuts.length > 10 ? ", …" : ""}` : "–";
-}
+// The figures of the objective: of the step, or of the end of communication.
+const tuneObjectives = {
+  step: { time: "step_s", simulated: "simulated_step_s", title: "Step", none: "No step below", axis: "step, ms" },
+  communication: { time: "finish_s", simulated: "simulated_finish_s", title: "Last allreduce ends",
+                   none: "No split before", axis: "ms since fp_start" },
+};
 
 function tuneCards(result) {
   const { best } = result;
-  return [
+  const objective = tuneObjectives[result.objective];
+  const cards = [
     card("Best split", String(best.segments), best.segments === 1 ? "segment" : "segments", `last gradients ${gradientList(best.by_idx)}`),
+    card("Step", milliseconds(best.step_s), "ms", `simulated ${milliseconds(best.simulated_step_s)} ms`),
     card("Last allreduce ends", milliseconds(best.finish_s), "ms", `${milliseconds(best.exposed_s)} ms behind the backward pass`),
-    card("No split before", milliseconds(best.bound_s), "ms", `gap ${percentWords(best.gap, 2)}`),
-    card("Gradients", String(result.gradients), "", byteWords(result.bytes)),
+    card(objective.none, milliseconds(best.bound_s), "ms", `gap ${percentWords(best.gap, 2)}`),
   ];
+  return [...cards, card("Gradients", String(result.gradients), "", byteWords(result.bytes))];
 }
 
 function tuneStrategies(result) {
+  const objective = tuneObjectives[result.objective];
   const columns = [{ title: "Split" }, { title: "Segments", number: true }, { title: "Ends ms", number: true },
-                   { title: "Exposed ms", number: true }, { title: "Simulated end ms", number: true },
-                   { title: "Simulated step ms", number: true }, { title: "Last gradients" }];
-  const all = [...result.strategies, ...result.by_segments.map((one) => ({
-    ...one, name: `best of at most ${one.k}`, exposed_s: one.finish_s - result.backward_end_s }))];
+                   { title: "Exposed ms", number: true }, { title: "Step ms", number: true },
+                   { title: "Simulated end ms", number: true }, { title: "Simulated step ms", number: true },
+                   { title: "Last gradients" }];
+  const all = [...result.strategies, ...result.by_segments.map((one) => ({ ...one, name: `best of at most ${one.k}` }))];
   const time = (seconds) => (seconds === null ? "–" : milliseconds(seconds));
-  const earlier = result.earlier_end ? element("p", { class: "notice" },
-    `Simulated, "${result.earlier_end.name}" ends earlier than the best by the cost, at ` +
-    `${milliseconds(result.earlier_end.simulated_finish_s)} ms.`) : null;
-  const shorter = result.shorter_step ? element("p", { class: "notice" },
-    `Counting the updates, which each follow their allreduce, the shortest simulated step is that of "${result.shorter_step.name}": ` +
-    `${milliseconds(result.shorter_step.simulated_step_s)} ms.`) : null;
-  const least = Math.min(...all.map((one) => one.finish_s));
+  const preferred = result.best_by_cost.preferred ? element("p", { class: "notice" },
+    `Simulated, "${result.best_by_cost.preferred}" is better than the best by the cost, ` +
+    `${milliseconds(result.best[objective.simulated])} instead of ${milliseconds(result.best_by_cost[objective.simulated])} ms; ` +
+    "so it is the best split here.") : null;
+  const least = Math.min(...all.filter((one) => one[objective.time] !== null).map((one) => one[objective.time]));
   const millis = (key) => result.strategies.map((one) => (one[key] === null ? null : one[key] * 1e3));
   return section("strategies", "What others would choose",
     barChart("End of communication and step time of every strategy", result.strategies.map((one) => one.name),
-             [{ name: "end of the last allreduce, by the cost", values: millis("finish_s"), colour: "forward" },
-              { name: "the same, simulated", values: millis("simulated_finish_s"), colour: "allreduce" },
+             [{ name: "end of the last allreduce, simulated", values: millis("simulated_finish_s"), colour: "allreduce" },
+              { name: "step, by the cost", values: millis("step_s"), colour: "forward" },
               { name: "step, simulated", values: millis("simulated_step_s"), colour: "backward" }],
              axis("ms since fp_start", short), (ms) => `${fixed(ms, 3)} ms`),
-    table(`No allreduces on one link end before ${milliseconds(result.best.bound_s)} ms`, columns, all.map((one) => ({
-      class: one.finish_s === least ? "best" : null,
-      cells: [one.name, one.by_idx ? String(one.by_idx.length) : "–", time(one.finish_s), time(one.exposed_s),
+    table(`${objective.none} ${milliseconds(result.best.bound_s)} ms`, columns, all.map((one) => ({
+      class: one[objective.time] === least ? "best" : null,
+      cells: [one.name, one.by_idx ? String(one.by_idx.length) : "–", time(one.finish_s), time(one.exposed_s), time(one.step_s),
               time(one.simulated_finish_s), time(one.simulated_step_s), gradientList(one.by_idx)] }))),
-    earlier, shorter);
+    preferred);
 }
 
 // How far the best split stays the best: under jitter, at other bandwidths, with other ready times.
@@ -73,7 +78,7 @@ function tuneRobustness(result) {
   const { jitter, bandwidth_range: bandwidth, sensitivity } = result;
   const parts = [];
   if (jitter) {
-    parts.push(element("p", {}, `With a jitter of ${percentWords(jitter.jitter)} no split ends earlier in ` +
+    parts.push(element("p", {}, `With a jitter of ${percentWords(jitter.jitter)} no split is better in ` +
       `${jitter.optimal} of ${jitter.draws} draws; it ends ${timeWords(jitter.mean_regret_s)} later than the best one on ` +
       `average, ${timeWords(jitter.worst_regret_s)} at worst.`));
   }
@@ -96,15 +101,15 @@ function tuneRobustness(result) {
 
 function tuneBySegments(result) {
   if (result.by_segments.length === 0) return null;
-  const points = (key) => result.by_segments.filter((one) => one[key] !== null).map((one) => [one.k, one[key] * 1e3]);
+  const objective = tuneObjectives[result.objective];
+  const points = (key) => result.by_segments.map((one) => [one.k, one[key] * 1e3]);
   const most = result.by_segments.length;
   const bound = [[1, result.best.bound_s * 1e3], [most, result.best.bound_s * 1e3]];
-  return section("segments", "How many segments", lineChart("End of communication over the number of segments",
-    [{ name: "end of the last allreduce, by the cost", points: points("finish_s"), colour: "forward" },
-     { name: "the same, simulated", points: points("simulated_finish_s"), colour: "allreduce" },
-     { name: "step, simulated", points: points("simulated_step_s"), colour: "backward" },
-     { name: "no split before", points: bound, dashed: true, colour: "post" }],
-    axis("segments at most", short, { ticks: { stepSize: 1 } }), axis("ms since fp_start", short),
+  return section("segments", "How many segments", lineChart(`${objective.title} over the number of segments`,
+    [{ name: "by the cost", points: points(objective.time), colour: "forward" },
+     { name: "simulated", points: points(objective.simulated), colour: "backward" },
+     { name: "no split below", points: bound, dashed: true, colour: "post" }],
+    axis("segments at most", short, { ticks: { stepSize: 1 } }), axis(objective.axis, short),
     { x: (k) => `at most ${k}`, y: (ms) => `${fixed(ms, 3)} ms` }, { mode: "index" }));
 }
 
@@ -116,12 +121,12 @@ function tuneSections(data) {
   lines.push(`all_reduce_fusion_config=[${best.all_reduce_fusion_config.join(",")}]`);
   const speed = cost.beta_s_per_byte > 0 ? ` + n / ${rateWords(1 / cost.beta_s_per_byte)}` : "";
   return {
-    lead: `The split whose last allreduce ends first, on ${result.platform}`,
+    lead: `${result.objective === "step" ? "The split with the shortest step" : "The split whose last allreduce ends first"}, on ${result.platform}`,
     cards: tuneCards(result),
     sections: [
       backTestSection(result.profile),
       section("best", "The best split", ...lines.map(copied), ...tuneTimeline(data),
-        element("p", {}, `An allreduce of n bytes costs ${timeWords(cost.alpha_s)}${speed}, with an error of at most ${percentWords(cost.largest_error)}. Premises: ready times do not depend on the split; segments are runs of gradients in production order; one stream; allreduces cost what is said here.`)),
+        element("p", {}, `An allreduce of n bytes costs roughly ${timeWords(cost.alpha_s)}${speed}, with an error of up to ${percentWords(cost.largest_error)}${cost.model === "affine" ? "" : `; splits are chosen by ${cost.simulated_sizes} simulated sizes`}. Premises: ${best.premises.join("; ")}.`)),
       tuneStrategies(result), tuneBySegments(result), tuneRobustness(result), setUpSection(data), notesSection(data)],
   };
 }

@@ -76,3 +76,8 @@ function changeWords(value, reference) {
   const change = value / reference - 1;
   return `${change > 0 ? "+" : ""}${percentWords(change)}`;
 }
+
+// Last gradients of segments, shortened if there are many.
+function gradientList(cuts) {
+  return cuts ? `${cuts.slice(0, 10).join(", ")}${cuts.length > 10 ? ", …" : ""}` : "–";
+}

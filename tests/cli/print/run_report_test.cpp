@@ -18,8 +18,8 @@ using testing::Not;
 
 TEST(TextReport, SampleRun) {
   RunReport report = sample_run();
-  report.advice = hccl::SplitAdvice{hccl::SplitScenario::cut_later, "AR1 ends early", {{80, 20}}};
-  report.trials = {{{80, 20}, 7.5e-3}, {{60, 30, 10}, 7.75e-3}};
+  report.advice = study::SplitAdvice{study::SplitScenario::cut_later, "AR1 ends early", true};
+  report.trials = {{{1, 2}, {80, 20}, 7.5e-3}, {{0, 1, 2}, {60, 30, 10}, 7.75e-3}};
   report.notes = {"split by size 60,40 is ignored"};
   EXPECT_EQ(text_report(report),
             R"(Tiny, 8 x Ascend910A (atlas800-9000.xml), batch 32 per NPU (256 global), O2, gradients fp32
@@ -85,12 +85,14 @@ TEST(TextReport, OneNpuHasNoAllreduces) {
   EXPECT_THAT(text, Not(HasSubstr("Tail")));
 }
 
-TEST(TextReport, SaysWhenNoTrialIsFaster) {
+TEST(TextReport, ATrialWithoutPercentagesIsGivenByIndices) {
   RunReport report = sample_run();
-  report.advice = hccl::SplitAdvice{hccl::SplitScenario::cut_later, "AR1 ends early", {{80, 20}}};
-  report.trials = {{{80, 20}, 11e-3}};
-  EXPECT_EQ(report.best_trial(), nullptr);
-  EXPECT_THAT(text_report(report), HasSubstr("The split that was simulated is not faster."));
+  report.hcom_parallel = true;
+  report.advice = study::SplitAdvice{study::SplitScenario::cut_later, "AR1 ends early", true};
+  report.trials = {{{0, 2}, {}, 7.5e-3}};
+  EXPECT_THAT(text_report(report), HasSubstr("Scenario 1: AR1 ends early. Try --split-by-idx 0,2: 7.500 ms"));
+  report.advice->try_best = false;
+  EXPECT_THAT(text_report(report), Not(HasSubstr("Try")));
 }
 
 TEST(TextReport, ManySegmentsFitOnAPage) {
@@ -111,8 +113,8 @@ TEST(TextReport, ManySegmentsFitOnAPage) {
 
 TEST(JsonReport, Keys) {
   RunReport report = sample_run();
-  report.advice = hccl::SplitAdvice{hccl::SplitScenario::cut_later, "AR1 ends early", {{80, 20}}};
-  report.trials = {{{80, 20}, 7.5e-3}};
+  report.advice = study::SplitAdvice{study::SplitScenario::cut_later, "AR1 ends early", true};
+  report.trials = {{{1, 2}, {80, 20}, 7.5e-3}, {{0, 2}, {}, 7.6e-3}};
   const auto json = Json::parse(json_report(report));
   std::vector<std::string> keys;
   for (const auto& item : json.items()) keys.push_back(item.key);
@@ -153,7 +155,10 @@ TEST(JsonReport, Keys) {
   EXPECT_EQ(json["advice"]["high_links_step_s"], 9 * 1e-3);
   EXPECT_EQ(json["advice"]["other_hcom_parallel"], "on");
   EXPECT_EQ(json["advice"]["other_hcom_parallel_step_s"], 8 * 1e-3);
+  EXPECT_EQ(json["advice"]["try_best"], true);
   EXPECT_EQ(json["advice"]["trials"][0]["split_by_size"], Json::parse("[80.0,20.0]"));
+  EXPECT_EQ(json["advice"]["trials"][0]["split_by_idx"], Json::parse("[1,2]"));
+  EXPECT_TRUE(json["advice"]["trials"][1]["split_by_size"].is_null());
 }
 
 TEST(JsonReport, ChecksOfGradients) {

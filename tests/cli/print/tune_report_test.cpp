@@ -23,14 +23,15 @@ study::TuneSpec lenet_spec() {
   study::TuneSpec spec;
   spec.run.platform.file = study::find_platform("atlas800-9000");
   spec.run.model.name = "lenet";
-  spec.cost = study::CostModel::simulated;
+  spec.search.cost = study::CostModel::simulated;
   return spec;
 }
 
 TEST(TuneJson, HoldsWhatProgramsReadByTheseKeys) {
   const Json report = tuned_json(lenet_spec());
   const Json& best = report["best"];
-  for (const char* const key : {"finish_s", "exposed_s", "bound_s", "gap", "simulated_finish_s", "simulated_step_s"}) {
+  for (const char* const key :
+       {"finish_s", "exposed_s", "step_s", "bound_s", "gap", "simulated_finish_s", "simulated_step_s", "followers_s"}) {
     EXPECT_TRUE(best[key].is_number()) << key;
   }
   EXPECT_TRUE(best["segments"].is_number_unsigned());
@@ -38,7 +39,9 @@ TEST(TuneJson, HoldsWhatProgramsReadByTheseKeys) {
   EXPECT_EQ(best["by_size"].size(), best["segments"]);
   EXPECT_EQ(best["all_reduce_fusion_config"].size(), best["segments"]);
   EXPECT_TRUE(best["all_reduce_fusion_config_exact"].is_boolean());
-  EXPECT_DOUBLE_EQ(best["gap"].get<double>(), best["finish_s"].get<double>() / best["bound_s"].get<double>() - 1);
+  EXPECT_DOUBLE_EQ(best["gap"].get<double>(), best["step_s"].get<double>() / best["bound_s"].get<double>() - 1);
+  EXPECT_EQ(report["objective"], "step");
+  EXPECT_EQ(best["timeline"].size(), best["segments"]);
   EXPECT_DOUBLE_EQ(best["exposed_s"].get<double>(),
                    best["finish_s"].get<double>() - report["backward_end_s"].get<double>());
   std::set<std::string> not_simulated;

@@ -137,7 +137,7 @@ TEST(SplitStrategies, ResNet50Table) {
     const Cuts merged = mg_wfbp(problem, cost);
     EXPECT_NEAR(exposed_by(merged), row.mg_wfbp, half_a_digit);
     EXPECT_EQ(merged.size(), row.mg_wfbp_segments);
-    const std::vector<Split> best = best_splits(problem, cost, 8);
+    const std::vector<Split> best = best_splits(problem, cost, 8, Objective::communication);
     const auto best_of_at_most = [&](std::size_t segments) { return best.at(segments - 1); };
     const Split two = best_of_at_most(2);
     EXPECT_NEAR(exposed(two.finish), row.best_two, half_a_digit);
@@ -147,13 +147,14 @@ TEST(SplitStrategies, ResNet50Table) {
     const Split eight = best_of_at_most(8);
     EXPECT_NEAR(exposed(eight.finish), row.best_eight, half_a_digit);
     EXPECT_EQ(eight.cuts.size(), row.segments_of_eight);
-    EXPECT_NEAR(exposed(lower_bound(problem, cost).finish), row.bound, half_a_digit);
+    EXPECT_NEAR(exposed(lower_bound(problem, cost, Objective::communication).time), row.bound, half_a_digit);
   }
 }
 
 TEST(SplitStrategies, CriticalChainBeginsWhereTheStreamWaited) {
   const SplitProblem problem(std::vector<Seconds>{0, 10, 11}, std::vector<Bytes>{1, 4, 4});
-  const auto chain = critical_chain(timeline(problem, AffineCost{1, 1}, {0, 1, 2}));
+  const auto chain =
+      critical_chain(problem, timeline(problem, AffineCost{1, 1}, {0, 1, 2}), Objective::communication).segments;
   ASSERT_EQ(chain.size(), 2U);
   EXPECT_DOUBLE_EQ(chain[0].start, 10);
   EXPECT_DOUBLE_EQ(chain[1].start, 15);

@@ -9,34 +9,41 @@ namespace {
 
 using testing::ElementsAre;
 
+constexpr Aim aim{3, Objective::communication};
+
 TuningInput input() {
   const std::vector<Seconds> ready{0, 2, 5};
   const std::vector<Bytes> bytes{2, 1, 1};
   const AffineCost cost{3, 1};
-  return {.problem = SplitProblem(ready, bytes),
+  const SplitProblem problem(ready, bytes, {.of_gradients = {4, 1, 1}, .rest = 2});
+  return {.problem = problem,
           .forward = {1, 1, 1},
           .affine = cost,
           .cost = SegmentCost::of(cost),
+          .best = best_splits(problem, cost, aim.most_segments, aim.objective),
           .sampled = {{1, cost(1)}, {4, cost(4)}},
           .given = {0, 1, 2},
           .vendor_default = {1, 2}};
 }
 
 TEST(SplitTuning, ComparesWhatOthersDo) {
-  const Tuning tuning = tune(input(), {.most_segments = 3, .verify = true});
+  const Tuning tuning = tune(input(), {.aim = aim, .verify = true});
   EXPECT_THAT(tuning.best.cuts, ElementsAre(0, 2));
   EXPECT_DOUBLE_EQ(tuning.best.finish, 10);
+  EXPECT_DOUBLE_EQ(tuning.best.step, 14);  // from 5 on 4 + 1 + 1, from 10 on 1 + 1, then 2
   EXPECT_DOUBLE_EQ(tuning.verified->finish, 10);
   // From r_1 = 0: 3 + 4; from r_2 = 2: 3 + 2; from r_3 = 5: 3 + 1.
-  const Certificate certificate = certify(input(), {});
-  EXPECT_DOUBLE_EQ(certificate.bound.finish, 9);
+  const Certificate certificate = certify(input(), {}, Objective::communication);
+  EXPECT_DOUBLE_EQ(certificate.bound.time, 9);
   EXPECT_EQ(certificate.bound.gradient, 2U);
   EXPECT_EQ(certificate.sizes, 2U);
+  // Of the step from r_1 = 0: 3 + 2, then 6, and 3 + 4, then 1; from r_3: 9, then 1. With 2 at the end.
+  EXPECT_DOUBLE_EQ(certify(input(), {}, Objective::step).bound.time, 13);
   ASSERT_EQ(tuning.by_segments.size(), 3U);
   EXPECT_DOUBLE_EQ(tuning.by_segments[0].finish, 12);
   const auto finish_of = [&](const std::string& name) {
     for (const NamedSplit& split : tuning.strategies) {
-      if (split.name == name) return split.finish;
+      if (split.name == name) return split.split.finish;
     }
     return -1.0;
   };
@@ -54,15 +61,15 @@ TEST(SplitTuning, TheBoundIsBelowWhatWasSimulatedAndWhatIsPredicted) {
   // through both is 1/3 + 5/3 n. From r_3 = 5 on 1 byte is left, from r_2 = 2 on 2: 7 is the most of these and those
   // of the flat cost of 2, and of 7/4 n, from r_1 = 0 on.
   const std::vector<CostPoint> simulated{{4, 8}, {1, 2}, {1, 3}};
-  const Certificate certificate = certify(input(), simulated);
-  EXPECT_DOUBLE_EQ(certificate.bound.finish, 7);
+  const Certificate certificate = certify(input(), simulated, Objective::communication);
+  EXPECT_DOUBLE_EQ(certificate.bound.time, 7);
   EXPECT_EQ(certificate.sizes, 2U);
 }
 
 TEST(SplitTuning, TheTableHoldsWhatIsAskedFor) {
   const auto names = [](const std::string& list) {
     std::string text;
-    for (const NamedSplit& split : tune(input(), {.compare = parse_strategies(list)}).strategies) {
+    for (const NamedSplit& split : tune(input(), {.aim = aim, .compare = parse_strategies(list)}).strategies) {
       text += split.name + ';';
     }
     return text;
@@ -73,7 +80,7 @@ TEST(SplitTuning, TheTableHoldsWhatIsAskedFor) {
   EXPECT_FALSE(holds(parse_strategies("lb"), Strategy::Kind::by_segments));
   TuningInput blind = input();
   blind.forward.clear();
-  EXPECT_TRUE(tune(blind, {.compare = parse_strategies("dear")}).strategies.empty());
+  EXPECT_TRUE(tune(blind, {.aim = aim, .compare = parse_strategies("dear")}).strategies.empty());
   const auto message = [](const std::string& list) {
     try {
       static_cast<void>(parse_strategies(list));
@@ -91,16 +98,6 @@ TEST(SplitTuning, TheTableHoldsWhatIsAskedFor) {
   EXPECT_THAT(message("threshold:0B"), testing::HasSubstr("must be more than 0"));
   EXPECT_THAT(message("threshold:many"), testing::HasSubstr("many"));
   EXPECT_EQ(message("lb,optimal,lb"), "'lb' is listed twice");
-}
-
-TEST(SplitTuning, FewestSegmentsIsASecondObjective) {
-  // Everything is ready at once: more segments never help, but without alpha they do not hurt.
-  const std::vector<Bytes> bytes{1, 1, 1};
-  TuningInput free = input();
-  free.problem = SplitProblem(std::vector<Seconds>{4, 4, 4}, bytes);
-  free.affine = {0, 1};
-  free.cost = SegmentCost::of(free.affine);
-  EXPECT_EQ(tune(free, {.objective = Objective::time_segments}).best.cuts.size(), 1U);
 }
 
 TEST(SplitTuning, AnAffineCostIsFoundAgain) {
@@ -125,7 +122,10 @@ TEST(SplitTuning, NamesOfOptions) {
   for (const auto streams : {Streams::one, Streams::two_shared, Streams::two_disjoint}) {
     EXPECT_EQ(parse_streams(name_of(streams)), streams) << name_of(streams);
   }
-  EXPECT_EQ(parse_objective("time,segments"), Objective::time_segments);
+  for (const auto objective : {Objective::step, Objective::communication}) {
+    EXPECT_EQ(parse_objective(name_of(objective)), objective) << name_of(objective);
+  }
+  EXPECT_THROW(static_cast<void>(parse_objective("time")), Error);
   EXPECT_THROW(static_cast<void>(parse_cost_model("cubic")), Error);
 }
 

@@ -1,4 +1,4 @@
-#include "study/tune/simulations.hpp"
+#include "study/search/simulations.hpp"
 
 #include <algorithm>
 #include <map>
@@ -45,7 +45,10 @@ ChildOf<SimulatedStep> start_step(Experiment& run, hccl::TrainingOptions trainin
     const auto view = hccl::StepView::of(step.plan, step.trace, training.rank);
     const Seconds step_time = step.step_times[training.rank];
     SimulatedStep simulated{view.gradient_ready, view.bp_end, {}, step_time, simulated_phases(view, step_time)};
-    for (const hccl::SegmentFigures& segment : view.segments) simulated.ends.push_back(segment.end);
+    for (const hccl::SegmentFigures& segment : view.segments) {
+      const bool waited = step.bottlenecks[segment.collective].kind == hccl::BottleneckKind::late_rank;
+      simulated.segments.push_back({segment.start, segment.end, waited});
+    }
     return simulated;
   });
 }
@@ -73,7 +76,7 @@ SegmentCost segment_cost(CostModel model, const std::vector<CostPoint>& points) 
     case CostModel::affine:
       return SegmentCost::of(fit_affine(points).cost);
     case CostModel::table:
-      return {interpolated(points)};
+      return interpolated(points, table_tolerance);
     case CostModel::simulated:
       return {looked_up(points)};
   }

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "study/search/simulations.hpp"
+#include "study/split/problem.hpp"
+
+/// Which of the scenarios of the vendor's split guide ("Adjusting the Gradient Splitting Strategy") a step shows. The
+/// guide wants the first allreduce to end within forward and backward, and the last one to be short.
+namespace hcclsim::study {
+
+enum class SplitScenario : std::uint8_t {
+  none = 0,           ///< nothing that is much shorter was found, or none of the scenarios is what is wrong
+  cut_later = 1,      ///< AR1 is hidden and the last allreduce is long: move the cut backward, shorten the last one
+  cut_earlier = 2,    ///< AR1 ends after the backward pass: move the cut forward, hide AR1
+  more_segments = 3,  ///< no cut hides AR1, or there is none: more segments within forward and backward
+};
+
+/// A split that was tried in a simulation of its own.
+struct Trial {
+  Cuts by_idx;
+  std::vector<double> by_size{};  ///< percentages; empty: HCCL's rule makes none
+  Seconds step_time = 0;
+};
+
+struct SplitAdvice {
+  SplitScenario scenario = SplitScenario::none;
+  std::string sentence;
+  bool try_best = false;  ///< the best trial is worth it
+};
+
+/// A trial must shorten the step by this part to be worth it.
+inline constexpr double worthwhile = 0.005;
+
+/// A step with hcom_parallel on, as it ran.
+struct OwnStep {
+  const SimulatedStep& step;
+  const Cuts& cuts;
+};
+
+/// Scenario and sentence. `problem`, `cost`: of the search that found `best`, the best trial, by which is told whether
+/// a cut hides AR1. `late_rank`: "rank 3, the slowest" or "a rank that is late".
+[[nodiscard]] SplitAdvice advise_split(const OwnStep& own, const SplitProblem& problem, const Cost& cost,
+                                       const std::optional<Trial>& best, const std::string& late_rank);
+
+}  // namespace hcclsim::study

@@ -1,0 +1,72 @@
+#include "study/run/trial_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "hccl/parallel/split.hpp"
+#include "study/split/percentages.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+hccl::TrainingOptions overlapped(hccl::TrainingOptions options) {
+  options.hcom_parallel = true;
+  return options;
+}
+
+SplitProblem problem_of(Experiment& run, const hccl::TrainingOptions& base, bool is_own, const SimulatedStep& own) {
+  return split_problem(run, base, is_own ? own : start_step(run, base).result());
+}
+
+}  // namespace
+
+TrialSearch::TrialSearch(Experiment& run)
+    : run_(run),
+      options_(overlapped(run.training)),
+      base_(base_of_search(run, options_)),
+      is_base_(base_.rank == options_.rank && !options_.skew.jitters()),
+      own_(start_step(run, options_).result()),
+      problem_(problem_of(run, base_, is_base_, own_)),
+      searched_(searched_cost(run, problem_, {.exact = false})),
+      under_options_(run, options_),
+      under_base_(run, base_) {
+  const auto start = [&](const Cuts& cuts) {
+    under_options_.start(cuts);
+    if (!is_base_) under_base_.start(cuts);
+  };
+  start(cuts_of(hccl::SplitStrategies(0, run.npus).resolve(hccl::world_group, run.gradient_sizes)));
+  for (const Split& split : searched_.best) start(split.cuts);
+}
+
+std::vector<Trial> TrialSearch::trials() {
+  const std::map<Cuts, SimulatedStep> simulated = under_options_.results();
+  const std::map<Cuts, SimulatedStep> compared = is_base_ ? simulated : under_base_.results();
+  const Cuts& by_cost = searched_.best.back().cuts;
+  std::vector<Trial> trials;
+  for (const auto& [cuts, step] : simulated) {
+    if (cuts != cuts_of(options_.segments)) {
+      trials.push_back({cuts, percentages_of(cuts, run_.gradient_sizes).value_or(std::vector<double>{}), step.step});
+    }
+  }
+  const auto time = [&](const Trial& trial) {
+    return compared.at(trial.by_idx).step * (trial.by_idx == by_cost ? 1 - clearly : 1);
+  };
+  std::sort(trials.begin(), trials.end(), [&](const Trial& a, const Trial& b) { return time(a) < time(b); });
+  return trials;
+}
+
+SplitAdvice TrialSearch::advice(const std::vector<Trial>& trials) const {
+  return advise_split({own_, cuts_of(options_.segments)}, problem_, searched_.cost.cost,
+                      trials.empty() ? std::nullopt : std::optional(trials.front()), late_rank());
+}
+
+std::string TrialSearch::late_rank() const {
+  const double nominal = options_.skew.speed(options_.rank);
+  return options_.skew.speed(base_.rank) < nominal ? fmt::format("rank {}, the slowest", base_.rank)
+                                                   : "a rank that is late";
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,132 @@
+#include "study/run/advice.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "study/split/optimum.hpp"
+
+/// Hand-computed steps of a network with ten gradients of 1 MB, ready at 1, 2, … 10 ms.
+namespace hcclsim::study {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr Seconds ms = 1e-3;
+
+struct Network {
+  AffineCost cost;  ///< of bytes
+  std::vector<Seconds> updates = std::vector<Seconds>(10, 0);
+
+  [[nodiscard]] SplitProblem problem() const {
+    std::vector<Seconds> ready;
+    for (int i = 1; i <= 10; ++i) ready.push_back(i * ms);
+    return {ready, std::vector<Bytes>(10, 1'000'000), {.of_gradients = updates}};
+  }
+
+  [[nodiscard]] SimulatedStep step(const Cuts& cuts) const {
+    SimulatedStep step{.ready = {}, .backward_end = 10 * ms, .segments = {}, .step = 0, .phases = {}};
+    for (const SegmentTime& segment : timeline(problem(), cost, cuts)) {
+      step.segments.push_back({segment.start, segment.end, false});
+    }
+    step.step = timed(problem(), cost, cuts).step;
+    return step;
+  }
+
+  /// Advice for a split whose best rival is what the search finds.
+  [[nodiscard]] SplitAdvice advice(const Cuts& cuts, const std::string& late_rank = "a rank that is late",
+                                   bool waited = false) const {
+    const Split best = best_split(problem(), cost, 8, Objective::step);
+    SimulatedStep own = step(cuts);
+    own.segments.front().waited = waited;
+    const Trial trial{best.cuts, {}, best.step};
+    return advise_split({own, cuts}, problem(), cost, trial, late_rank);
+  }
+};
+
+/// Each MB takes so many milliseconds, each allreduce `start_up` before.
+Network network(double per_megabyte, double start_up = 0.1) { return {{start_up * ms, per_megabyte * ms / 1e6}}; }
+
+TEST(SplitAdvice, Scenario1WhereTheTrialMovesTheCutBackward) {
+  // AR1 of 5 MB: 5 to 6.1 ms. AR2 of 5 MB: 10 to 11.1 ms. The last gradient alone would end at 10.3.
+  const SplitAdvice advice = network(0.2).advice({4, 9});
+  EXPECT_EQ(advice.scenario, SplitScenario::cut_later);
+  EXPECT_EQ(advice.sentence,
+            "AR1 ends within FP/BP and AR2 is long (1.100 ms after bp_end): move the cut backward and "
+            "use 3 segments");
+  EXPECT_TRUE(advice.try_best);
+}
+
+TEST(SplitAdvice, NotScenario1WhereUpdatesWantTheCutForward) {
+  // AR1 of 9 MB: 9 to 9.19 ms, AR2 10 to 10.11. Updates of 0.5 ms each: 9.19 + 5 = 14.19; earlier segments can begin
+  // their updates earlier.
+  Network slow_updates = network(0.01);
+  slow_updates.updates.assign(10, 0.5 * ms);
+  const SplitAdvice advice = slow_updates.advice({8, 9});
+  EXPECT_EQ(advice.scenario, SplitScenario::none);
+  EXPECT_THAT(advice.sentence, HasSubstr("AR1 ends within FP/BP; what is long is behind them, AR2 or updates"));
+  EXPECT_THAT(advice.sentence, Not(HasSubstr("backward")));
+  EXPECT_TRUE(advice.try_best);
+}
+
+TEST(SplitAdvice, Scenario2WhereACutHidesTheFirst) {
+  // AR1 of 9 MB: 9 to 13.6 ms. Of 6 MB: 6 to 9.1 ms.
+  const SplitAdvice advice = network(0.5).advice({8, 9});
+  EXPECT_EQ(advice.scenario, SplitScenario::cut_earlier);
+  EXPECT_THAT(advice.sentence,
+              HasSubstr("AR1 ends 3.600 ms after bp_end: move the cut forward to hide AR1 within FP/BP"));
+  EXPECT_TRUE(advice.try_best);
+  // One segment is a cut at the end.
+  const SplitAdvice one = network(0.5).advice({9});
+  EXPECT_EQ(one.scenario, SplitScenario::cut_earlier);
+  EXPECT_EQ(one.sentence, "one allreduce of all gradients ends 5.100 ms after bp_end: cut it to hide AR1 within FP/BP");
+}
+
+TEST(SplitAdvice, Scenario3OnlyWhereNoCutHidesTheFirst) {
+  // 1 MB takes 9.6 ms: the first gradient is ready at 1 ms and reduced at 10.6.
+  const SplitAdvice advice = network(9.5).advice({8, 9});
+  EXPECT_EQ(advice.scenario, SplitScenario::more_segments);
+  EXPECT_THAT(advice.sentence, HasSubstr("and no single cut hides AR1: use"));
+  EXPECT_EQ(network(9.5).advice({9}).scenario, SplitScenario::more_segments);
+  // A little faster, the first gradient alone is hidden: no longer.
+  EXPECT_NE(network(8.8).advice({8, 9}).scenario, SplitScenario::more_segments);
+}
+
+TEST(SplitAdvice, SaysWhatItTakesForWorthIt) {
+  // With three segments the last gradient is alone: 10 ms + 0.1 + 0.2.
+  const Network slow = network(0.2);
+  const Split best = best_split(slow.problem(), slow.cost, 8, Objective::step);
+  const SplitAdvice own = slow.advice(best.cuts);
+  EXPECT_EQ(own.scenario, SplitScenario::none);
+  EXPECT_FALSE(own.try_best);
+  EXPECT_THAT(own.sentence,
+              HasSubstr("and no split of up to 8 segments was found whose step is shorter by 0.5 % or more"));
+  EXPECT_THAT(own.sentence, Not(HasSubstr("the best takes")));
+  // A split that is 0.4 % longer is told what the best takes.
+  SimulatedStep longer = slow.step(best.cuts);
+  longer.step = best.step * 1.004;
+  const SplitAdvice close = advise_split({longer, best.cuts}, slow.problem(), slow.cost,
+                                         Trial{best.cuts, {}, best.step}, "a rank that is late");
+  EXPECT_FALSE(close.try_best);
+  EXPECT_THAT(close.sentence, HasSubstr("; the best takes 10.300 ms"));
+}
+
+TEST(SplitAdvice, ALateRankIsTheCauseWithoutATry) {
+  const SplitAdvice advice = network(0.5).advice({8, 9}, "rank 3, the slowest", true);
+  EXPECT_EQ(advice.scenario, SplitScenario::none);
+  EXPECT_FALSE(advice.try_best);
+  EXPECT_EQ(advice.sentence,
+            "AR1 mostly waits for rank 3, the slowest: that is the cause, and no cut mends it; what cuts can do beside "
+            "it, `hcclsim tune` tells");
+}
+
+TEST(SplitAdvice, WithoutAnyTrial) {
+  const Network fast = network(0.2);
+  const SimulatedStep own = fast.step({9});
+  const SplitAdvice advice = advise_split({own, {9}}, fast.problem(), fast.cost, std::nullopt, "a rank");
+  EXPECT_EQ(advice.scenario, SplitScenario::none);
+  EXPECT_FALSE(advice.try_best);
+}
+
+}  // namespace
+}  // namespace hcclsim::study
