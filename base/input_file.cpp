@@ -4,40 +4,93 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 namespace hcclsim {
 
+namespace {
+
+constexpr const char* standard_input = "standard input";
+
+/// What of a file there is no reading of; empty: it can be read.
+std::string unreadable(const struct stat& status, int file) {
+  if (S_ISDIR(status.st_mode)) return "it is a folder";
+  if (S_ISSOCK(status.st_mode)) return "it is a socket";
+  if (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode) || ::isatty(file) == 1) return "";
+  return "it is a device";
+}
+
+}  // namespace
+
 // O_NONBLOCK: a pipe without a writer is refused, not waited for.
 InputFile::InputFile(std::string path, std::string kind)
-    : path_(std::move(path)), kind_(std::move(kind)), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    : path_(std::move(path)),
+      kind_(std::move(kind)),
+      file_(path_ == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                         : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (path_ == "-") path_ = standard_input;
   if (file_ < 0) bad_input(kind_, "cannot read {}: {}", path_.empty() ? "''" : path_, std::strerror(errno));
   struct stat status {};
-  const bool regular = ::fstat(file_, &status) == 0 && S_ISREG(status.st_mode);
-  if (!regular) {
+  const bool known = ::fstat(file_, &status) == 0;
+  std::string problem = known ? unreadable(status, file_) : std::strerror(errno);
+  if (!problem.empty()) {
     ::close(std::exchange(file_, -1));
-    bad_input(kind_, "cannot read {}: {}", path_, S_ISDIR(status.st_mode) ? "it is a folder" : "not a regular file");
+    bad_input(kind_, "cannot read {}: {}", path_, problem);
   }
-  size_ = static_cast<std::uint64_t>(status.st_size);
+  if (S_ISREG(status.st_mode)) {
+    size_ = static_cast<std::uint64_t>(status.st_size);
+  } else {
+    read_pipe();
+  }
+}
+
+void InputFile::read_pipe() {
+  constexpr std::size_t most = std::size_t{256} << 20U;
+  constexpr std::size_t piece = std::size_t{64} << 10U;
+  ::fcntl(file_, F_SETFL, ::fcntl(file_, F_GETFL) & ~O_NONBLOCK);
+  ssize_t got = 1;
+  while (got > 0) {
+    const std::size_t before = contents_.size();
+    if (before > most) fail("more than {} MiB come out of this pipe; give a file", most >> 20U);
+    contents_.resize(before + piece);
+    got = ::read(file_, contents_.data() + before, piece);
+    contents_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (!succeeded(got)) got = 1;
+  }
+  ::close(std::exchange(file_, -1));
+  size_ = contents_.size();
+}
+
+bool InputFile::succeeded(ssize_t got) const {
+  if (got >= 0) return true;
+  if (errno == EINTR) return false;
+  bad_input(kind_, "cannot read {}: {}", path_, std::strerror(errno));
 }
 
 InputFile::InputFile(InputFile&& other) noexcept
     : path_(std::move(other.path_)),
       kind_(std::move(other.kind_)),
       size_(other.size_),
-      file_(std::exchange(other.file_, -1)) {}
+      file_(std::exchange(other.file_, -1)),
+      contents_(std::move(other.contents_)) {}
 
 InputFile::~InputFile() {
   if (file_ >= 0) ::close(file_);
 }
 
 std::span<std::byte> InputFile::read_some(std::uint64_t offset, std::span<std::byte> to) const {
+  if (file_ < 0) {
+    const std::size_t begin = std::min<std::uint64_t>(offset, contents_.size());
+    const std::size_t count = std::min(to.size(), contents_.size() - begin);
+    std::copy_n(contents_.begin() + static_cast<std::ptrdiff_t>(begin), count, to.begin());
+    return to.first(count);
+  }
   std::size_t filled = 0;
   while (filled < to.size()) {
     const ssize_t got = ::pread(file_, to.data() + filled, to.size() - filled, static_cast<off_t>(offset + filled));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) bad_input(kind_, "cannot read {}: {}", path_, std::strerror(errno));
+    if (!succeeded(got)) continue;
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
   }

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -14,7 +17,8 @@ namespace hcclsim {
 
 class InputFile {
  public:
-  /// Opens a regular file for reading; throws if there is none or it cannot be read.
+  /// Opens a file for reading; throws if there is none or it cannot be read. "-" is standard input. A pipe (process
+  /// substitution, `… | hcclsim … -`) is read at once, up to 256 MiB; devices, sockets and folders are refused.
   InputFile(std::string path, std::string kind);
   InputFile(InputFile&& other) noexcept;
   InputFile(const InputFile&) = delete;
@@ -22,6 +26,7 @@ class InputFile {
   InputFile& operator=(InputFile&&) = delete;
   ~InputFile();
 
+  /// As given, or "standard input".
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Bytes of the file when it was opened.
   [[nodiscard]] std::uint64_t size() const { return size_; }
@@ -38,13 +43,18 @@ class InputFile {
   }
 
  private:
+  void read_pipe();
+  /// The result of a call of read; throws if it failed, false: again.
+  [[nodiscard]] bool succeeded(ssize_t got) const;
+
   std::string path_;
   std::string kind_;
   std::uint64_t size_ = 0;
-  int file_ = -1;
+  int file_ = -1;                    // none: the contents are
+  std::vector<std::byte> contents_;  // of a pipe
 };
 
-/// The whole of a regular file that people wrote; throws Error(bad_input) of `kind` if it cannot be read or is larger
+/// The whole of a file that people wrote; throws Error(bad_input) of `kind` if it cannot be read or is larger
 /// than a GiB.
 [[nodiscard]] std::string read_text_file(const std::string& path, const std::string& kind);
 

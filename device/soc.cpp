@@ -192,8 +192,8 @@ Flops peak_flops(const Soc& soc, DataType type) {
 
 bool inline_reduce(const Soc& soc, DataType type, ReduceOp op, Bytes alignment, sim::Transport transport) {
   const InlineReduce& can = soc.inline_reduce;
-  return transport == sim::Transport::sdma && (can.types & bit(type)) != 0 && (can.ops & bit(op)) != 0 &&
-         alignment % can.alignment == 0;
+  return (transport == sim::Transport::sdma || can.over_rdma) && (can.types & bit(type)) != 0 &&
+         (can.ops & bit(op)) != 0 && alignment % can.alignment == 0;
 }
 
 }  // namespace hcclsim::device

@@ -20,6 +20,7 @@ struct InlineReduce {
   std::uint16_t types = 0;  ///< bit 1 << DataType
   std::uint8_t ops = 0;     ///< bit 1 << ReduceOp
   Bytes alignment = 1;      ///< address and size must be multiples of it
+  bool over_rdma = false;   ///< RDMA does it too; that of no chip does, as far as is known
 };
 
 /// Work of the cube unit per cycle and core, relative to fp16 (16×16×16 multiply-adds); 0: the type is not supported.

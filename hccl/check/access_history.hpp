@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -8,6 +9,15 @@
 
 /// Who touched which bytes, for level L3.
 namespace hcclsim::hccl {
+
+/// How an event touches bytes. Reductions whose result does not depend on their order (integers wrap around, which is
+/// exact) need none among themselves.
+enum class Access : std::uint8_t { read, change, free_reduction };
+
+/// How a task touches the bytes that it changes.
+[[nodiscard]] inline Access access_to_change(TaskKind kind, DataType type) {
+  return reduces(kind) && !is_float(type) ? Access::free_reduction : Access::change;
+}
 
 /// The accesses to the memory of the unrolled ranks, in the order of a run. An Event is a task, or the start of the
 /// rank that owns the memory; a default one is nothing:
@@ -22,6 +32,8 @@ namespace hcclsim::hccl {
 ///     bool ordered(const Event& first, const Event& second) const;
 ///     bool before_end(const Event& event) const;
 ///     void suspect(const Event& first, const Event& second, const RankBytes& bytes);
+///     // Both are free reductions.
+///     void suspect_free(const Event& first, const Event& second);
 template <typename Search, typename Event>
 class AccessHistory {
  protected:
@@ -35,7 +47,7 @@ class AccessHistory {
     }
   }
 
-  void access(const Event& event, Rank owner, const ByteRange& range, bool changes) {
+  void access(const Event& event, Rank owner, const ByteRange& range, Access how) {
     IntervalMap<History>& memory = memories_[memory_of(owner, range.buffer)];
     const Bytes end = range.offset + range.length;
     for (std::size_t i = memory.cut(range.offset); i < memory.count() && memory.begin(i) < end; ++i) {
@@ -43,12 +55,23 @@ class AccessHistory {
       const RankBytes bytes{owner, {range.buffer, memory.begin(i), memory.end(i) - memory.begin(i)}};
       if (ended_[owner]) search().suspect(event, {}, bytes);
       check_order(history.written, event, bytes);
-      if (changes) {
-        if (history.read.exists()) check_order(history.read, event, bytes);
-        for (const Event& read : history.more_reads) check_order(read, event, bytes);
-        history = {event, {}, {}};
-      } else {
-        add_read(history, event);
+      if (how != Access::read) history.read.for_each([&](const Event& read) { check_order(read, event, bytes); });
+      if (how != Access::free_reduction) {
+        history.reduced.for_each([&](const Event& reduction) { check_order(reduction, event, bytes); });
+      }
+      switch (how) {
+        case Access::read:
+          history.read.add(event);
+          break;
+        case Access::change:
+          history = {event, {}, {}};
+          break;
+        case Access::free_reduction:
+          history.reduced.for_each([&](const Event& reduction) {
+            if (!search().ordered(reduction, event)) search().suspect_free(reduction, event);
+          });
+          history.reduced.add(event);
+          break;
       }
     }
   }
@@ -60,27 +83,40 @@ class AccessHistory {
   }
 
  private:
-  /// Who touched an interval: the last change and all reads since.
+  /// Events of different queues; of each queue the last.
+  class LastOfQueues {
+   public:
+    void add(const Event& event) {
+      if (!first_.exists() || first_.same_queue(event)) {
+        first_ = event;
+        return;
+      }
+      for (Event& other : more_) {
+        if (!other.same_queue(event)) continue;
+        other = event;
+        return;
+      }
+      more_.push_back(event);
+    }
+    template <typename Visit>
+    void for_each(const Visit& visit) const {
+      if (first_.exists()) visit(first_);
+      for (const Event& event : more_) visit(event);
+    }
+
+   private:
+    Event first_;
+    std::vector<Event> more_;
+  };
+
+  /// Who touched an interval: the last change, and all reads and free reductions since.
   struct History {
     Event written;
-    Event read;
-    std::vector<Event> more_reads;
+    LastOfQueues read;
+    LastOfQueues reduced;
   };
 
   Search& search() { return static_cast<Search&>(*this); }
-
-  static void add_read(History& history, const Event& event) {
-    if (!history.read.exists() || history.read.same_queue(event)) {
-      history.read = event;
-      return;
-    }
-    for (Event& read : history.more_reads) {
-      if (!read.same_queue(event)) continue;
-      read = event;
-      return;
-    }
-    history.more_reads.push_back(event);
-  }
 
   void check_order(const Event& first, const Event& second, const RankBytes& bytes) {
     if (!search().ordered(first, second)) search().suspect(first, second, bytes);
@@ -95,8 +131,8 @@ class AccessHistory {
         search().suspect(event, {}, {rank, {buffer, memory.begin(i), memory.end(i) - memory.begin(i)}});
       };
       check(history.written);
-      check(history.read);
-      for (const Event& read : history.more_reads) check(read);
+      history.read.for_each(check);
+      history.reduced.for_each(check);
     }
   }
 

@@ -26,7 +26,7 @@ bool add_findings(CheckReport& report, std::string level, const Findings& findin
 /// ranks that stand for all.
 void check_levels(const TaskProgram& program, const Rotation* rotation, const CheckOptions& options, Findings& form,
                   CheckReport& report) {
-  if (form.empty()) check_form(program, options, form);
+  if (program.first_part.size() > program.unrolled()) check_form(program, options, form);  // it was unrolled
   if (!add_findings(report, "L0", form)) return;
 
   if (options.last_level == 0) return;
@@ -37,8 +37,11 @@ void check_levels(const TaskProgram& program, const Rotation* rotation, const Ch
   check_matching(program, matching);
   if (matching.empty()) check_progress(program, options, matching, deadlock);
   const bool completes = matching.empty() && deadlock.empty();
-  if (completes && rotation != nullptr) check_races_by_rotation(program, *rotation, matching, races);
-  if (completes && rotation == nullptr) check_races(program, matching, races);
+  bool order_is_free = false;
+  if (completes) {
+    order_is_free = rotation != nullptr ? check_races_by_rotation(program, *rotation, matching, races)
+                                        : check_races(program, matching, races);
+  }
   if (!add_findings(report, "L1", matching) || options.last_level == 1) return;
   if (!add_findings(report, "L2", deadlock) || options.last_level == 2) return;
   const bool ordered = add_findings(report, "L3", races);
@@ -52,15 +55,16 @@ void check_levels(const TaskProgram& program, const Rotation* rotation, const Ch
                           : check_meaning(program, options, meaning, order);
   if (!add_findings(report, "L4", meaning) || !ordered || options.last_level == 4) return;
   report.order = found;
+  if (report.order) report.order->free = order_is_free;
+  if (order_is_free && options.recorded_order && order.empty() && order.wanted()) {
+    order.keep(
+        {"order-changed", fmt::format("the order of reduction is free, recorded is {:016x}", *options.recorded_order)});
+  }
   add_findings(report, "L5", order);
   if (options.last_level < 7) return;
   report.distances = distances_of(program);
   add_cuts(program, options, *report.distances);
   report.levels.push_back({"L7"});
-}
-
-std::string verdict_against(const LevelReport& level) {
-  return fmt::format("wrong: {} finds {}", level.level, level.findings.front().kind);
 }
 
 CheckReport with_verdict(CheckReport report, const Rotation* rotation, const CheckOptions& options) {
@@ -75,6 +79,9 @@ CheckReport with_verdict(CheckReport report, const Rotation* rotation, const Che
     return report;
   }
   report.verdict = "correct in every interleaving: each wait takes the same post in all of them";
+  if (report.order && report.order->free) {
+    report.verdict += "; order free: reductions of integers come out the same in any";
+  }
   if (rotation != nullptr) {
     const std::string shown = rotation->period() == 1 ? "one rank" : fmt::format("{} ranks", rotation->period());
     report.verdict += fmt::format("; shown for {}, of all others by rotation symmetry", shown);
@@ -101,6 +108,10 @@ CheckReport check(const TaskProgram& program, const CheckOptions& options) {
   Findings form(options.most_findings);
   check_levels(program, nullptr, options, form, report);
   return with_verdict(std::move(report), nullptr, options);
+}
+
+std::string verdict_against(const LevelReport& level) {
+  return fmt::format("wrong: {} finds {}", level.level, level.findings.front().kind);
 }
 
 void add_level(CheckReport& report, LevelReport level) {

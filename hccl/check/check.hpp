@@ -15,6 +15,9 @@ namespace hcclsim::hccl {
 /// The same for a program that was unrolled and may have been changed since.
 [[nodiscard]] CheckReport check(const TaskProgram& program, const CheckOptions& options = {});
 
+/// The verdict of a report in which this level has findings.
+[[nodiscard]] std::string verdict_against(const LevelReport& level);
+
 /// Inserts a level that was checked elsewhere; the verdict then covers all levels.
 void add_level(CheckReport& report, LevelReport level);
 

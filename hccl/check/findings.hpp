@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -71,6 +72,12 @@ struct CheckOptions {
   /// Bytes of a rank's two communicator buffers: `ccl`, and scratch memory.
   std::optional<Bytes> ccl{};
   std::optional<Bytes> scratch{};
+  /// Why a transfer between two ranks cannot reduce the payload on its way; empty: it can. None: nothing is known.
+  std::function<std::string(Rank from, Rank to)> no_reduction{};
+  /// What the addresses of reductions on the way must be multiples of.
+  Bytes reduction_alignment = 1;
+  /// Memory of an NPU, for all buffers of a rank; 0: any.
+  Bytes hbm = 0;
   /// Number of tasks that a queue accepts before the first of them is done; 0: any number. The host issues the tasks of
   /// a rank stage by stage and queue by queue, and stops while the next queue is full.
   std::uint32_t queue_depth = 0;
@@ -99,6 +106,7 @@ struct LevelReport {
 
 /// L5: in which order the contributions of a byte are reduced.
 struct ReductionOrder {
+  bool free = false;  ///< reductions of integers happen in no fixed order; the rest is that of one run
   bool same_on_all_ranks = false;
   std::uint32_t additions = 0;  ///< most reductions that a contribution passes
   /// Bound of the relative error of a sum of numbers of one sign: γ_k = k·u/(1 − k·u), k = additions. 0 for integers

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+#include <utility>
+
 namespace hcclsim::hccl {
 namespace {
 
@@ -16,7 +20,8 @@ bool overlap(const ByteRange& a, const ByteRange& b) {
 
 class FormCheck {
  public:
-  FormCheck(const TaskProgram& program, Findings& findings) : program_(program), findings_(findings) {}
+  FormCheck(const TaskProgram& program, const CheckOptions& options, Findings& findings)
+      : program_(program), options_(options), findings_(findings) {}
 
   void check_tasks() {
     visit_tasks(program_, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
@@ -40,7 +45,27 @@ class FormCheck {
       Problem problem = problem_of(movement, source_rank(task, rank), destination_rank(task, rank));
       if (problem.kind != nullptr) return problem;
     }
+    return is_transfer(task.kind) && reduces(task.kind) ? reduction_problem(task, rank) : Problem{};
+  }
+
+  /// What keeps a transfer from reducing on its way.
+  [[nodiscard]] Problem reduction_problem(const ProgramTask& task, Rank rank) const {
+    if (!options_.no_reduction || !moves_bytes(task)) return {};
+    std::string reason = options_.no_reduction(source_rank(task, rank), destination_rank(task, rank));
+    if (!reason.empty()) return {"in-transit", std::move(reason)};
+    for (const auto& [source, destination] : program_.movements_of(task)) {
+      for (const ByteRange& range : {source, destination}) {
+        if (range.offset % options_.reduction_alignment == 0) continue;
+        return {"in-transit", fmt::format("byte {} of the {}: reductions on the way begin at multiples of {}",
+                                          range.offset, name_of(range.buffer), options_.reduction_alignment)};
+      }
+    }
     return {};
+  }
+
+  [[nodiscard]] bool moves_bytes(const ProgramTask& task) const {
+    const std::span<const Movement> moved = program_.movements_of(task);
+    return std::any_of(moved.begin(), moved.end(), [](const Movement& movement) { return movement.source.length > 0; });
   }
 
   [[nodiscard]] Problem problem_of(const Movement& movement, Rank from, Rank to) const {
@@ -76,6 +101,7 @@ class FormCheck {
   }
 
   const TaskProgram& program_;
+  const CheckOptions& options_;
   Findings& findings_;
 };
 
@@ -90,7 +116,18 @@ void check_form(const TaskProgram& program, const CheckOptions& options, Finding
   if (options.ccl) check("ccl", "bytes of the communicator's buffer", program.ccl, *options.ccl);
   if (options.notifies != 0) check("notifies", "notifies of every rank", program.notifies, options.notifies);
   if (options.scratch) check("scratch", "bytes of scratch memory of every rank", program.scratch, *options.scratch);
-  FormCheck(program, findings).check_tasks();
+  if (options.hbm != 0) {
+    Bytes most = 0;
+    for (Rank rank = 0; rank < program.unrolled(); ++rank) {
+      Bytes all = 0;
+      for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch, Buffer::ccl}) {
+        all += program.size_of_buffer(buffer, rank);
+      }
+      most = std::max(most, all);
+    }
+    check("hbm", "bytes of memory of an NPU", most, options.hbm);
+  }
+  FormCheck(program, options, findings).check_tasks();
 }
 
 }  // namespace hcclsim::hccl

@@ -68,13 +68,15 @@ class RaceSearch : AccessHistory<RaceSearch, Event> {
       clocks_.post(chain, slot);
     } else {
       for (const Movement& movement : program_.movements_of(task)) {
-        access(event, source_rank(task, rank), movement.source, false);
-        access(event, destination_rank(task, rank), movement.destination, true);
+        access(event, source_rank(task, rank), movement.source, Access::read);
+        access(event, destination_rank(task, rank), movement.destination, access_to_change(task.kind, program_.type));
       }
     }
   }
 
   [[nodiscard]] const std::vector<Suspect>& suspects() const { return suspects_; }
+  /// Pairs of reductions that need no order.
+  [[nodiscard]] const std::vector<Suspect>& free_suspects() const { return free_suspects_; }
 
  private:
   friend AccessHistory;
@@ -84,6 +86,11 @@ class RaceSearch : AccessHistory<RaceSearch, Event> {
   }
   [[nodiscard]] bool before_end(const Event& event) const { return clocks_.before_end(event.chain, event.time); }
   void suspect(const Event& first, const Event& second, const RankBytes& bytes) { add({first, second, false, bytes}); }
+
+  void suspect_free(const Event& first, const Event& second) {
+    constexpr std::size_t some = 1024;  // one that is confirmed is enough
+    if (free_suspects_.size() < some) free_suspects_.push_back({first, second, false, {}});
+  }
 
   /// Adds a suspect, or its bytes to the one before if they continue it.
   void add(const Suspect& made) {
@@ -105,6 +112,7 @@ class RaceSearch : AccessHistory<RaceSearch, Event> {
   Clocks clocks_;
   std::vector<Event> waited_;  // last wait for each notify slot
   std::vector<Suspect> suspects_;
+  std::vector<Suspect> free_suspects_;
 };
 
 class Reporter {
@@ -176,10 +184,11 @@ Finding overwritten_finding(const TaskProgram& program, const TaskId& wait, cons
       {wait, post}};
 }
 
-void check_races(const TaskProgram& program, Findings& matching, Findings& races) {
+bool check_races(const TaskProgram& program, Findings& matching, Findings& races) {
   const std::vector<std::vector<Bytes>> borders = access_borders(program);
   const Reporter reporter(program);
   std::vector<std::uint32_t> followed;
+  bool order_is_free = false;
   // A suspect whose first chain is followed by all chains is a race. Other suspects may be ordered through chains that
   // the clocks do not follow. So the search is repeated with some of their chains followed by all, until there is a
   // race or no suspect. Every round follows at least one more chain, so the search ends.
@@ -189,19 +198,26 @@ void check_races(const TaskProgram& program, Findings& matching, Findings& races
     TaskRun<RaceSearch>(program, search).run();
     decided = true;
     std::vector<std::uint32_t> more;
-    for (const Suspect& suspect : search.suspects()) {
+    const auto is_confirmed = [&](const Suspect& suspect) {
       const std::uint32_t chain = suspect.first.chain;
-      if (suspect.second.chain == chain || std::binary_search(followed.begin(), followed.end(), chain)) {
-        reporter.report(suspect, suspect.notify ? matching : races);
-      } else if (std::find(more.begin(), more.end(), chain) == more.end() && more.size() < chains_per_round) {
+      if (suspect.second.chain == chain || std::binary_search(followed.begin(), followed.end(), chain)) return true;
+      if (std::find(more.begin(), more.end(), chain) == more.end() && more.size() < chains_per_round) {
         more.push_back(chain);
       }
+      return false;
+    };
+    for (const Suspect& suspect : search.suspects()) {
+      if (is_confirmed(suspect)) reporter.report(suspect, suspect.notify ? matching : races);
+    }
+    for (const Suspect& suspect : search.free_suspects()) {
+      order_is_free = order_is_free || is_confirmed(suspect);
     }
     if (more.empty() || !races.empty() || !matching.empty()) continue;
     decided = false;
     followed.insert(followed.end(), more.begin(), more.end());
     std::sort(followed.begin(), followed.end());
   }
+  return order_is_free;
 }
 
 }  // namespace hcclsim::hccl

@@ -11,11 +11,14 @@ namespace hcclsim::hccl {
 /// rank may touch the buffer before its owner has arrived or after it may have finished. This also covers the next use
 /// of the same buffers.
 ///
+/// Reductions of integers into the same bytes need no order among themselves, since integers wrap around; true is
+/// returned if some have none.
+///
 /// Kinds of findings: "race"; "reduction-order" if both tasks reduce, so that only the order of the reduction is
 /// undetermined; "before-start" and "after-end" for accesses outside the time of the rank that owns the memory.
 ///
 /// The last condition of L1 is checked here, too; its findings go to `matching`: every post of a notify happens after
 /// the wait for the post before it, in every interleaving ("notify-overwritten").
-void check_races(const TaskProgram& program, Findings& matching, Findings& races);
+[[nodiscard]] bool check_races(const TaskProgram& program, Findings& matching, Findings& races);
 
 }  // namespace hcclsim::hccl

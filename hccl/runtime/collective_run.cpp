@@ -203,20 +203,28 @@ void CollectiveRun::on_event(std::uint64_t tag) {
   Queue& queue = queue_of(rank, number);
   queue.date = machine_.loop.now();
   const Task& task = *queue.walk.task();
-  if (machine_.flows != nullptr) log_flow(members_[rank], queue, queue.walk.bytes(*schedule_, rank));
+  const Bytes bytes = queue.walk.bytes(*schedule_, rank);
+  if (machine_.flows != nullptr) log_flow(members_[rank], queue, bytes);
+  const bool by_core = reduces(task.kind) && !reduces_on_the_way(queue.route->transport);
   if (members_[rank].traced) {
     record(rank, number,
-           {.kind = reduces(task.kind) ? sim::SpanKind::reduce : sim::SpanKind::copy,
+           {.kind = reduces(task.kind) && !by_core ? sim::SpanKind::reduce : sim::SpanKind::copy,
             .start = queue.task_start,
-            .bytes = queue.walk.bytes(*schedule_, rank),
+            .bytes = bytes,
             .peer = communicator_.ranks[queue.walk.peer(*schedule_, rank)],
             .reads = reads(task.kind),
             .transport = queue.route->transport,
             .link = machine_.cluster.links()[queue.route->slowest].kind});
   }
+  if (by_core) reduce_by_core(rank, number, bytes);  // from scratch memory, at the destination
   queue.walk.next();
   woken_.push_back({rank, number});
   drain();
+}
+
+bool CollectiveRun::reduces_on_the_way(sim::Transport transport) const {
+  return device::inline_reduce(machine_.soc, schedule_->type, schedule_->op, alignment_of_blocks(*schedule_),
+                               transport);
 }
 
 /// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for.
@@ -237,16 +245,23 @@ void CollectiveRun::reduce_or_copy(Rank rank, std::uint32_t number) {
   if (task.kind == TaskKind::copy) {
     // Every byte is read from and written to HBM.
     queue.date += machine_.costs.transfer_setup(sim::Transport::sdma, bytes) +
-                  2 * static_cast<double>(bytes) / machine_.hbm_bandwidth;
+                  2 * static_cast<double>(bytes) / machine_.soc.hbm_bandwidth;
     members_[rank].copying += queue.date - start;
+    if (queue.date > start && members_[rank].traced) {
+      record(rank, number, {.kind = sim::SpanKind::copy, .start = start, .bytes = bytes});
+    }
   } else if (task.by_core) {
-    queue.date += machine_.costs.local_reduce(bytes);
-    members_[rank].reducing += queue.date - start;
+    reduce_by_core(rank, number, bytes);
   }
+}
+
+void CollectiveRun::reduce_by_core(Rank rank, std::uint32_t number, Bytes bytes) {
+  Queue& queue = queue_of(rank, number);
+  const Seconds start = queue.date;
+  queue.date += machine_.costs.local_reduce(bytes);
+  members_[rank].reducing += queue.date - start;
   if (queue.date > start && members_[rank].traced) {
-    const bool copies = task.kind == TaskKind::copy;
-    record(rank, number,
-           {.kind = copies ? sim::SpanKind::copy : sim::SpanKind::local_reduce, .start = start, .bytes = bytes});
+    record(rank, number, {.kind = sim::SpanKind::local_reduce, .start = start, .bytes = bytes});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/schedule/walk.hpp"
@@ -31,7 +32,7 @@ struct Machine {
   sim::Network& network;
   sim::Cluster& cluster;
   const device::TaskCosts& costs;
-  BytesPerSecond hbm_bandwidth;  ///< of an NPU, for copies within it
+  const device::Soc& soc;  ///< of every NPU: copies within it, and what its transfers can reduce
   sim::Trace& trace;
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< longest wait for a notify (HCCL_EXEC_TIMEOUT)
   sim::FlowLog* flows = nullptr;                                    ///< null: nobody asks for them
@@ -128,6 +129,9 @@ class CollectiveRun final : public sim::EventHandler {
   void start_transfer(Rank rank, std::uint32_t number, Bytes bytes);
   void log_flow(const Member& member, const Queue& queue, Bytes bytes) const;
   void reduce_or_copy(Rank rank, std::uint32_t number);
+  void reduce_by_core(Rank rank, std::uint32_t number, Bytes bytes);
+  /// Whether the NPUs' transfers can do the reduction of the schedule.
+  [[nodiscard]] bool reduces_on_the_way(sim::Transport transport) const;
   void record(Rank rank, std::uint32_t queue, sim::Span span);
   /// Number of a post for the trace, unique among the collectives of the communicator.
   [[nodiscard]] std::uint64_t flow_of(std::uint32_t post) const { return (sequence_ << 32) + post; }

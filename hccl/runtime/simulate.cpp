@@ -255,7 +255,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
                         .network = *network,
                         .cluster = cluster,
                         .costs = on_device,
-                        .hbm_bandwidth = soc.hbm_bandwidth,
+                        .soc = soc,
                         .trace = result.trace,
                         .exec_timeout = options.exec_timeout,
                         .period = folding.period()};

@@ -154,4 +154,14 @@ void require_possible(const Operation& operation) {
   if (pairs && operation.in_place) bad_input("operation", "{}: different counts work out of place only", name);
 }
 
+Bytes alignment_of_blocks(const Operation& operation) {
+  Bytes bits = operation.alignment;
+  if (operation.counts.empty()) {
+    if (operation.blocks() > 1) bits |= operation.elements * size_of(operation.type);
+  } else {
+    for (const std::uint64_t count : operation.counts.counts()) bits |= count * size_of(operation.type);
+  }
+  return bits & (~bits + 1);
+}
+
 }  // namespace hcclsim::hccl

@@ -144,4 +144,7 @@ struct Operation {
 /// send-recv in place.
 void require_possible(const Operation& operation);
 
+/// Largest power of two that divides the addresses of all blocks, at most the alignment of slices.
+[[nodiscard]] Bytes alignment_of_blocks(const Operation& operation);
+
 }  // namespace hcclsim::hccl

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "hccl/schedule/byte_ranges.hpp"
 #include "hccl/schedule/walk.hpp"
 
 namespace hcclsim::hccl {
@@ -23,8 +24,6 @@ constexpr std::int64_t most_rounds = std::int64_t{1} << 24U;
 constexpr std::uint64_t most_stages = std::uint64_t{1} << 24U;
 /// Places at which a form is evaluated one by one.
 constexpr std::uint64_t most_places = std::uint64_t{1} << 22U;
-/// Tasks whose byte ranges are computed.
-constexpr std::uint64_t most_tasks_walked = std::uint64_t{1} << 19U;
 
 struct Extremes {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
@@ -80,20 +79,14 @@ class Validator {
  public:
   explicit Validator(const Schedule& schedule) : schedule_(schedule) {}
 
-  void run() {
-    check_sizes();
-    check_groups();
-    for (std::size_t s = 0; s < schedule_.stages.size(); ++s) {
-      const Inside stage(*this, "stage", s);
-      const std::vector<Strand>& strands = schedule_.stages[s].strands;
-      for (std::size_t i = 0; i < strands.size(); ++i) {
-        const Inside strand(*this, "strand", i);
-        check_strand(strands[i]);
-      }
-      check_overlaps(strands);
-    }
-    check_queues();
-    check_ranges();
+  void run() { check_closed_forms(); }
+
+  /// Goes on behind what is wrong, as far as the rest can still be looked at.
+  std::vector<ScheduleError> collect() {
+    std::vector<ScheduleError> defects;
+    defects_ = &defects;
+    check_closed_forms();
+    return defects;
   }
 
  private:
@@ -111,6 +104,36 @@ class Validator {
     Validator& validator_;
   };
 
+  void check_closed_forms() {
+    check_sizes();
+    if (found_some()) return;
+    check_groups();
+    if (found_some()) return;
+    for (std::size_t s = 0; s < schedule_.stages.size(); ++s) {
+      const Inside stage(*this, "stage", s);
+      const std::vector<Strand>& strands = schedule_.stages[s].strands;
+      for (std::size_t i = 0; i < strands.size(); ++i) {
+        const Inside strand(*this, "strand", i);
+        attempt([&] { check_strand(strands[i]); });
+      }
+      if (!found_some()) check_overlaps(strands);
+    }
+    attempt([&] { check_queues(); });
+  }
+
+  [[nodiscard]] bool found_some() const { return defects_ != nullptr && !defects_->empty(); }
+
+  /// Checks something by itself: what is wrong with it is thrown, or collected.
+  template <typename Check>
+  void attempt(const Check& check) {
+    if (defects_ == nullptr) return check();
+    try {
+      check();
+    } catch (const ScheduleError& defect) {
+      defects_->push_back(defect);
+    }
+  }
+
   template <typename... Args>
   [[noreturn]] void fail(const std::string& field, fmt::format_string<Args...> format, Args&&... args) const {
     FieldPlace place = place_;
@@ -123,30 +146,42 @@ class Validator {
     if (value < least || value > most) fail(field, "{} given; accepted: {} to {}", value, least, most);
   }
 
-  void check_sizes() const {
-    require<Rank>("ranks", schedule_.ranks, 1, most_ranks);
-    require<std::uint64_t>("elements", schedule_.elements, 0, most_bytes / size_of(schedule_.type) / schedule_.ranks);
-    require<Bytes>("alignment", schedule_.alignment, 1, Bytes{1} << 30U);
-    if (schedule_.alignment % size_of(schedule_.type) != 0) {
-      fail("alignment", "{} bytes are not a multiple of the {} bytes of an element of {}", schedule_.alignment,
-           size_of(schedule_.type), name_of(schedule_.type));
-    }
+  void check_sizes() {
+    attempt([&] { require<Rank>("ranks", schedule_.ranks, 1, most_ranks); });
+    if (found_some()) return;  // what follows divides by them
+    const Bytes element = size_of(schedule_.type);
+    const std::uint64_t ranks = schedule_.ranks;
+    attempt([&] { require<std::uint64_t>("elements", schedule_.elements, 0, most_bytes / element / ranks); });
+    attempt([&] { check_alignment(); });
     for (const std::uint64_t count : schedule_.counts.counts()) {
-      require<std::uint64_t>("counts", count, 0, most_bytes / size_of(schedule_.type) / schedule_.ranks);
+      attempt([&] { require<std::uint64_t>("counts", count, 0, most_bytes / element / ranks); });
     }
+    attempt([&] { check_collective(); });
+    attempt([&] { require<Bytes>("scratch", schedule_.scratch, 0, most_bytes); });
+    attempt([&] { require<Bytes>("ccl", schedule_.ccl, 0, most_bytes); });
+    if (found_some()) return;  // windows divide what is to be checked before
+    attempt([&] { check_window(); });
+    attempt([&] { require<std::uint64_t>("notifies", schedule_.notifies, 0, most_notifies_in_all / ranks); });
+    attempt([&] {
+      constexpr std::size_t most = std::numeric_limits<std::uint16_t>::max();
+      if (schedule_.groups.size() > most) {
+        fail("group", "{} groups; accepted are up to {}", schedule_.groups.size(), most);
+      }
+    });
+  }
+
+  void check_alignment() const {
+    require<Bytes>("alignment", schedule_.alignment, 1, Bytes{1} << 30U);
+    if (schedule_.alignment % size_of(schedule_.type) == 0) return;
+    fail("alignment", "{} bytes are not a multiple of the {} bytes of an element of {}", schedule_.alignment,
+         size_of(schedule_.type), name_of(schedule_.type));
+  }
+
+  void check_collective() const {
     try {
       require_possible(schedule_);
     } catch (const Error& error) {
       fail("collective", "{}", error.what());
-    }
-    require<Bytes>("scratch", schedule_.scratch, 0, most_bytes);
-    require<Bytes>("ccl", schedule_.ccl, 0, most_bytes);
-    check_window();
-    const std::uint64_t ranks = schedule_.ranks;
-    require<std::uint64_t>("notifies", schedule_.notifies, 0, most_notifies_in_all / ranks);
-    if (schedule_.groups.size() > std::numeric_limits<std::uint16_t>::max()) {
-      fail("group", "{} groups; accepted are up to {}", schedule_.groups.size(),
-           std::numeric_limits<std::uint16_t>::max());
     }
   }
 
@@ -172,8 +207,10 @@ class Validator {
       const Inside group(*this, "group", i);
       const std::uint64_t block = std::uint64_t{schedule_.groups[i].span()} * schedule_.groups[i].stride();
       if (block <= schedule_.ranks && schedule_.ranks % block == 0) continue;
-      fail("span", "blocks of {} ranks {} apart do not divide the {} ranks", schedule_.groups[i].span(),
-           schedule_.groups[i].stride(), schedule_.ranks);
+      attempt([&] {
+        fail("span", "blocks of {} ranks {} apart do not divide the {} ranks", schedule_.groups[i].span(),
+             schedule_.groups[i].stride(), schedule_.ranks);
+      });
     }
   }
 
@@ -189,18 +226,21 @@ class Validator {
     require<std::uint64_t>("queues", strand.queues, 1, queues - strand.first_queue);
     for (std::size_t i = 0; i < strand.loops.size(); ++i) {
       const Inside inside(*this, "loop", i);
-      const Loop& loop = strand.loops[i];
-      const Domain domain{group.size(), strand.first_queue, strand.queues, loop.rounds, loop.most_rounds};
-      const std::uint64_t edges = std::uint64_t{domain.positions} * (loop.rounds.queue != 0 ? strand.queues : 1);
-      if (edges > most_places) fail("rounds", "depends on the queue at {} places; accepted: {}", edges, most_places);
-      std::int64_t most = 0;
-      domain.for_each_edge([&](const Place&, std::int64_t number) { most = std::max(most, number); });
-      if (most > hccl::most_rounds) fail("rounds", "{} rounds; accepted are up to {}", most, hccl::most_rounds);
-      if (most == 0) continue;
-      for (std::size_t t = 0; t < loop.tasks.size(); ++t) {
-        const Inside task(*this, "task", t);
-        check_task(loop.tasks[t], strand, domain, most);
-      }
+      attempt([&] { check_loop(strand.loops[i], strand, group); });
+    }
+  }
+
+  void check_loop(const Loop& loop, const Strand& strand, const Group& group) {
+    const Domain domain{group.size(), strand.first_queue, strand.queues, loop.rounds, loop.most_rounds};
+    const std::uint64_t edges = std::uint64_t{domain.positions} * (loop.rounds.queue != 0 ? strand.queues : 1);
+    if (edges > most_places) fail("rounds", "depends on the queue at {} places; accepted: {}", edges, most_places);
+    std::int64_t most = 0;
+    domain.for_each_edge([&](const Place&, std::int64_t number) { most = std::max(most, number); });
+    if (most > hccl::most_rounds) fail("rounds", "{} rounds; accepted are up to {}", most, hccl::most_rounds);
+    if (most == 0) return;
+    for (std::size_t t = 0; t < loop.tasks.size(); ++t) {
+      const Inside task(*this, "task", t);
+      attempt([&] { check_task(loop.tasks[t], strand, domain, most); });
     }
   }
 
@@ -354,7 +394,7 @@ class Validator {
         const std::optional<Rank> rank = common_member(strands[a].group, strands[b].group);
         if (!rank.has_value()) continue;
         const Inside strand(*this, "strand", b);
-        fail("", "queue {} of rank {} already follows strand[{}] of this stage", queue, *rank, a);
+        attempt([&] { fail("", "queue {} of rank {} already follows strand[{}] of this stage", queue, *rank, a); });
       }
     }
   }
@@ -369,105 +409,9 @@ class Validator {
     return entry->second;
   }
 
-  /// Byte ranges and peers of single tasks, rank by rank as far as the number of tasks allows. Ranks are taken in the
-  /// order 0, last, and then evenly spaced ever more closely.
-  void check_ranges() {
-    std::uint64_t tasks_left = most_tasks_walked;
-    const Rank last = schedule_.ranks - 1;
-    if (!check_rank(0, tasks_left) || (last > 0 && !check_rank(last, tasks_left))) return;
-    for (Rank step = std::bit_floor(std::max<Rank>(last, 1)); step > 0; step /= 2) {
-      for (Rank rank = step; rank < last; rank += 2 * step) {
-        if (!check_rank(rank, tasks_left)) return;
-      }
-    }
-  }
-
-  /// False if the tasks left did not suffice.
-  bool check_rank(Rank rank, std::uint64_t& tasks_left) {
-    QueueWalk walk;
-    for (std::uint32_t stage = 0; stage < schedule_.stage_count(); ++stage) {
-      for (std::uint32_t queue = 0; queue < schedule_.queues; ++queue) {
-        if (tasks_left-- == 0) return false;
-        for (walk.enter(schedule_, stage, rank, queue); walk.task() != nullptr; walk.next()) {
-          if (tasks_left-- == 0) return false;
-          check_bytes(walk, stage, rank);
-        }
-      }
-    }
-    return true;
-  }
-
-  void check_bytes(const QueueWalk& walk, std::uint32_t stage, Rank rank) {
-    const Task& task = *walk.task();
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
-    const Rank from = reads(task.kind) ? walk.peer(schedule_, rank) : rank;
-    const Rank to = walk.destination_viewer(schedule_, rank).owner;
-    if (is_transfer(task.kind) && from == to && walk.bytes(schedule_, rank) > 0) {
-      fail_at(walk, stage, rank, "peer", "the rank is its own peer");
-    }
-    walk.movements(schedule_, rank, movements_);
-    for (const Movement& movement : movements_) check_movement(movement, walk, stage, rank, from, to);
-  }
-
-  void check_movement(const Movement& movement, const QueueWalk& walk, std::uint32_t stage, Rank rank, Rank from,
-                      Rank to) {
-    const auto& [source, destination] = movement;
-    if (destination.buffer == Buffer::input) {
-      fail_at(walk, stage, rank, "destination", "an input is written");
-    }
-    check_bounds("source", source, walk, stage, rank, from);
-    check_bounds("destination", destination, walk, stage, rank, to);
-    if (source.length != destination.length) {
-      fail_at(walk, stage, rank, "destination", "{} bytes into a range of {}", source.length, destination.length);
-    }
-    if (from == to && source.buffer == destination.buffer && source.offset < destination.offset + destination.length &&
-        destination.offset < source.offset + source.length) {
-      fail_at(walk, stage, rank, "destination", "source {}+{} and destination {}+{} overlap", source.offset,
-              source.length, destination.offset, destination.length);
-    }
-  }
-
-  void check_bounds(const std::string& field, const ByteRange& range, const QueueWalk& walk, std::uint32_t stage,
-                    Rank rank, Rank owner) {
-    const Bytes size = schedule_.size(range.buffer, owner);
-    if (range.length > size || range.offset > size - range.length) {
-      fail_at(walk, stage, rank, field, "bytes {}+{} leave the {} memory of {} bytes", range.offset, range.length,
-              name_of(range.buffer), size);
-    }
-    const Bytes element = size_of(schedule_.type);
-    if (range.offset % element != 0 || range.length % element != 0) {
-      fail_at(walk, stage, rank, field, "bytes {}+{} cut an element of {} bytes in two", range.offset, range.length,
-              element);
-    }
-  }
-
-  template <typename... Args>
-  [[noreturn]] void fail_at(const QueueWalk& walk, std::uint32_t stage, Rank rank, const std::string& field,
-                            fmt::format_string<Args...> format, Args&&... args) {
-    const std::size_t number = stage % schedule_.stages.size();
-    const std::vector<Strand>& strands = schedule_.stages[number].strands;
-    for (std::size_t s = 0; s < strands.size(); ++s) {
-      for (std::size_t l = 0; l < strands[s].loops.size(); ++l) {
-        const std::vector<Task>& tasks = strands[s].loops[l].tasks;
-        for (std::size_t t = 0; t < tasks.size(); ++t) {
-          if (&tasks[t] == walk.task()) place_ = place_of(number, s, l, t);
-        }
-      }
-    }
-    fail(field, "rank {}, queue {}, round {}: {}", rank, walk.place().queue, walk.place().round,
-         fmt::format(format, std::forward<Args>(args)...));
-  }
-
-  static FieldPlace place_of(std::size_t stage, std::size_t strand, std::size_t loop, std::size_t task) {
-    return {{"stage", static_cast<int>(stage)},
-            {"strand", static_cast<int>(strand)},
-            {"loop", static_cast<int>(loop)},
-            {"task", static_cast<int>(task)}};
-  }
-
   const Schedule& schedule_;
   FieldPlace place_;
-  Movements movements_;
+  std::vector<ScheduleError>* defects_ = nullptr;  // none: the first is thrown
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::optional<Rank>> stranger_;
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::optional<Rank>> common_;
 };
@@ -492,6 +436,11 @@ ScheduleError::ScheduleError(FieldPlace place, std::string problem)
       place_(std::move(place)),
       problem_(std::move(problem)) {}
 
-void validate(const Schedule& schedule) { Validator(schedule).run(); }
+void validate(const Schedule& schedule) {
+  Validator(schedule).run();
+  check_byte_ranges(schedule);
+}
+
+std::vector<ScheduleError> defects_of(const Schedule& schedule) { return Validator(schedule).collect(); }
 
 }  // namespace hcclsim::hccl

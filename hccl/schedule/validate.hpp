@@ -40,5 +40,8 @@ class ScheduleError : public Error {
 
 /// Throws ScheduleError for the first thing that is wrong.
 void validate(const Schedule& schedule);
+/// All that is wrong with the closed forms, or with the sizes and groups if they are: without byte ranges, which the
+/// checker looks at task by task once the closed forms are right.
+[[nodiscard]] std::vector<ScheduleError> defects_of(const Schedule& schedule);
 
 }  // namespace hcclsim::hccl

@@ -116,7 +116,7 @@ TimedStep simulate_training(sim::Cluster& cluster, std::shared_ptr<const models:
                         *network,
                         cluster,
                         costs,
-                        soc.hbm_bandwidth,
+                        soc,
                         step.trace,
                         options.config.exec_timeout,
                         options.record_flows ? &log : nullptr};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <string_view>
@@ -48,18 +49,46 @@ hccl::LevelReport values_level(const std::string& file, const hccl::Schedule& sc
   return level;
 }
 
-void take_limits(const device::Soc& soc, hccl::CheckOptions& options) {
+/// What the chip has, and what its transfers can reduce; on a platform over its routes.
+void take_limits(const device::Soc& soc, const hccl::Schedule& schedule, sim::Cluster* cluster,
+                 hccl::CheckOptions& options) {
+  // Beside the caller's own stream HCCL makes that many for calls by themselves.
+  constexpr std::uint32_t slave_streams = 40;
   options.notifies = soc.notifies;
-  options.streams = soc.streams;
+  options.streams = schedule.ccl > 0 ? std::min(soc.streams, slave_streams + 1) : soc.streams;
+  options.hbm = soc.hbm_bytes;
+  options.reduction_alignment = soc.inline_reduce.alignment;
+  const Bytes aligned = soc.inline_reduce.alignment;  // addresses are looked at task by task
+  const bool can = device::inline_reduce(soc, schedule.type, schedule.op, aligned, sim::Transport::sdma);
+  options.no_reduction = [cluster, can,
+                          reason = fmt::format("transfers of {} reduce no {} of {} on the way", soc.name,
+                                               name_of(schedule.op), name_of(schedule.type))](Rank from,
+                                                                                              Rank to) -> std::string {
+    if (cluster != nullptr && from != to && cluster->route(from, to).transport == sim::Transport::rdma) {
+      return "RDMA reduces nothing on the way";
+    }
+    return can ? "" : reason;
+  };
 }
 
 /// The communicator's buffers, one for the payload and one for scratch memory. Schedules that do not go through them
 /// have their scratch memory from the graph.
-void take_buffers(const CheckSpec& spec, const hccl::Schedule& schedule, const hccl::HcclConfig& config,
-                  hccl::CheckOptions& options) {
-  if (find_setting(spec.platform.hccl_settings, buffer_size) == nullptr || schedule.ccl == 0) return;
+void take_buffers(const hccl::Schedule& schedule, const hccl::HcclConfig& config, hccl::CheckOptions& options) {
+  if (schedule.ccl == 0) return;
   options.ccl = config.buffer_bytes;
   options.scratch = config.buffer_bytes;
+}
+
+/// Level L0 of a schedule whose closed forms name what is not there: nothing else can be looked at.
+hccl::CheckReport refused_form(const std::vector<hccl::Defect>& defects, std::size_t most) {
+  hccl::LevelReport level{"L0", false, defects.size(), {}};
+  for (const hccl::Defect& defect : defects) {
+    if (level.findings.size() < most) level.findings.push_back({defect.kind, defect.message});
+  }
+  hccl::CheckReport report;
+  report.verdict = hccl::verdict_against(level);
+  report.levels.push_back(std::move(level));
+  return report;
 }
 
 /// The levels up to L7, and L6 if it is asked for.
@@ -74,8 +103,8 @@ ScheduleCheck check_on(LoadedPlatform& platform, const CheckSpec& spec,
                        const std::shared_ptr<const hccl::Schedule>& schedule, hccl::CheckOptions options) {
   platform.require_ranks(spec.file, schedule->ranks);
   ScheduleCheck result{.report = {}, .on = platform.facts()};
-  take_limits(platform.soc, options);
-  take_buffers(spec, *schedule, platform.config, options);
+  take_limits(platform.soc, *schedule, &platform.cluster, options);
+  take_buffers(*schedule, platform.config, options);
   const bool to_the_end = options.last_level >= 7;
   if (to_the_end) {
     constexpr Rank most_ranks = 1024;
@@ -115,12 +144,12 @@ ScheduleCheck check_alone(const CheckSpec& spec, const hccl::Schedule& schedule,
   if (!spec.soc.empty()) {
     std::vector<std::string> of_kernels;
     const device::Soc soc = device::find_soc(spec.soc, of_kernels);
-    take_limits(soc, options);
+    take_limits(soc, schedule, nullptr, options);
     generation = soc.generation;
   } else {
     std::erase_if(settings, [](const hccl::HcclSetting& setting) { return setting.variable != buffer_size; });
   }
-  take_buffers(spec, schedule, read_hccl_config(settings, generation, result.on.notes), options);
+  take_buffers(schedule, read_hccl_config(settings, generation, result.on.notes), options);
   result.report = check_with(spec, schedule, options);
   return result;
 }
@@ -128,9 +157,11 @@ ScheduleCheck check_alone(const CheckSpec& spec, const hccl::Schedule& schedule,
 }  // namespace
 
 ScheduleCheck check_schedule(const CheckSpec& spec) {
-  const auto schedule = std::make_shared<const hccl::Schedule>(hccl::read_schedule(spec.file).schedule);
+  std::vector<hccl::Defect> defects;
+  const auto schedule = std::make_shared<const hccl::Schedule>(hccl::read_schedule(spec.file, &defects).schedule);
   const hccl::CheckOptions options{
       .queue_depth = spec.queue_depth, .recorded_order = spec.recorded_order, .last_level = spec.last_level};
+  if (!defects.empty()) return {.report = refused_form(defects, options.most_findings)};
   if (spec.platform.file.empty()) return check_alone(spec, *schedule, options);
   constexpr std::array<std::string_view, 2> obeyed{buffer_size, "HCCL_INTER_HCCS_DISABLE"};
   return on_platform(spec.platform, obeyed,

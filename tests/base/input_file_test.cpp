@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <string>
+#include <thread>
 
 namespace hcclsim {
 namespace {
@@ -61,8 +63,23 @@ TEST_F(InputFileTest, RefusesWhatCannotBeRead) {
   EXPECT_EQ(opening(path("missing")), "cannot read " + path("missing") + ": No such file or directory");
   EXPECT_EQ(opening(""), "cannot read '': No such file or directory");
   EXPECT_EQ(opening(path("")), "cannot read " + path("") + ": it is a folder");
+  EXPECT_EQ(opening("/dev/zero"), "cannot read /dev/zero: it is a device");
+}
+
+TEST_F(InputFileTest, ReadsAPipeAtOnce) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
-  EXPECT_EQ(opening(path("pipe")), "cannot read " + path("pipe") + ": not a regular file");
+  EXPECT_EQ(InputFile(path("pipe"), "thing").size(), 0U);  // nobody writes
+  std::string sent(300'000, 'x');
+  sent += "end";
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  std::thread writer([&] {
+    EXPECT_EQ(::write(ends[1], sent.data(), sent.size()), static_cast<ssize_t>(sent.size()));
+    ::close(ends[1]);
+  });
+  EXPECT_EQ(read_text_file("/dev/fd/" + std::to_string(ends[0]), "thing"), sent);
+  writer.join();
+  ::close(ends[0]);
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ class Rig {
   std::unique_ptr<sim::Network> network;
   device::TaskCosts costs;
   sim::Trace trace;
-  hccl::Machine machine{loop, *network, cluster, costs, 1e12, trace};
+  device::Soc soc = soc_that_reduces_anything();
+  hccl::Machine machine{loop, *network, cluster, costs, soc, trace};
   hccl::Runtime runtime{machine};
 
   /// Date at which the slowest of all ranks has ended one run of the schedule, called by all at date 0.
@@ -33,6 +34,13 @@ class Rig {
   }
 
  private:
+  /// On the way, so that times are those of links.
+  static device::Soc soc_that_reduces_anything() {
+    device::Soc soc;
+    soc.hbm_bandwidth = 1e12;
+    soc.inline_reduce = {.types = 0xFFFF, .ops = 0xFF, .alignment = 1, .over_rdma = true};
+    return soc;
+  }
   static device::TaskCosts read_costs(const sim::Cluster& cluster) {
     std::vector<std::string> notes;
     return device::read_task_costs(cluster, notes);

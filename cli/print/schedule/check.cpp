@@ -30,10 +30,11 @@ Json json_of(const hccl::Finding& finding) {
 }
 
 Json json_of(const hccl::ReductionOrder& order) {
-  return {{"same_on_all_ranks", order.same_on_all_ranks},
+  return {{"free", order.free},
+          {"same_on_all_ranks", order.same_on_all_ranks && !order.free},
           {"reductions", order.additions},
           {"error_bound", order.error_bound},
-          {"signature", fmt::format("{:016x}", order.signature)}};
+          {"signature", order.free ? Json(nullptr) : Json(fmt::format("{:016x}", order.signature))}};
 }
 
 Json json_of(const hccl::Distances& distances) {
@@ -56,6 +57,7 @@ Json json_of(const hccl::Distances& distances) {
 }
 
 std::string text_of(const hccl::ReductionOrder& order) {
+  if (order.free) return "    free: reductions of integers come out the same in any order\n";
   return fmt::format("    signature {:016x}; at most {} reduction{} in a row, relative error up to {:.3g}\n",
                      order.signature, order.additions, order.additions == 1 ? "" : "s", order.error_bound);
 }

@@ -18,7 +18,8 @@ namespace hcclsim::hccl {
 [[nodiscard]] bool races_fit_by_rotation(const Schedule& schedule, const Rotation& rotation);
 
 /// check_races (races.hpp): the same findings, about the memory and the notifies of the first ranks.
-void check_races_by_rotation(const TaskProgram& program, const Rotation& rotation, Findings& matching, Findings& races);
+[[nodiscard]] bool check_races_by_rotation(const TaskProgram& program, const Rotation& rotation, Findings& matching,
+                                           Findings& races);
 
 /// check_meaning (meaning.hpp) for a program without races of which the first ranks are unrolled and stand for all. It
 /// gives the same findings, about these ranks, and the same order of reduction. The lockstep of symmetry.hpp tracks

@@ -129,6 +129,9 @@ class RotatingRaces : AccessHistory<RotatingRaces, RotatingEvent> {
         clocks_(program),
         waited_(std::size_t{program.period} * program.notifies) {}
 
+  /// Some reductions that need no order have none.
+  [[nodiscard]] bool order_is_free() const { return order_is_free_; }
+
   void enter(Rank rank, const ProgramPart* begin, const ProgramPart* end) { clocks_.enter(rank, begin, end); }
 
   void leave(Rank rank) {
@@ -157,7 +160,8 @@ class RotatingRaces : AccessHistory<RotatingRaces, RotatingEvent> {
     } else {
       visit_accesses(program_, rotation_, id.rank, task,
                      [&](Rank rank, Rank owner, const ByteRange& piece, bool changes) {
-                       access({rank, id.queue, time}, owner, piece, changes);
+                       access({rank, id.queue, time}, owner, piece,
+                              changes ? access_to_change(task.kind, program_.type) : Access::read);
                      });
     }
   }
@@ -176,6 +180,7 @@ class RotatingRaces : AccessHistory<RotatingRaces, RotatingEvent> {
   [[nodiscard]] bool before_end(const RotatingEvent& event) const {
     return clocks_.seen_in_the_end(event.rank, event.queue) >= event.time;
   }
+  void suspect_free(const RotatingEvent& /*first*/, const RotatingEvent& /*second*/) { order_is_free_ = true; }
   void suspect(const RotatingEvent& first, const RotatingEvent& second, const RankBytes& bytes) {
     if (!races_.wanted()) return;
     const bool both_reduce = first.task() && second.task() && reduces_into(first, bytes) && reduces_into(second, bytes);
@@ -202,6 +207,7 @@ class RotatingRaces : AccessHistory<RotatingRaces, RotatingEvent> {
   Findings& races_;
   RotatingClocks clocks_;
   std::vector<RotatingEvent> waited_;  // last wait for each notify slot
+  bool order_is_free_ = false;
 };
 
 }  // namespace
@@ -211,10 +217,11 @@ bool races_fit_by_rotation(const Schedule& schedule, const Rotation& rotation) {
   return std::uint64_t{schedule.queues} * schedule.queues <= most_times / schedule.ranks / rotation.period();
 }
 
-void check_races_by_rotation(const TaskProgram& program, const Rotation& rotation, Findings& matching,
+bool check_races_by_rotation(const TaskProgram& program, const Rotation& rotation, Findings& matching,
                              Findings& races) {
   RotatingRaces search(program, rotation, matching, races);
   TaskRun<RotatingRaces>(program, search).run();
+  return search.order_is_free();
 }
 
 }  // namespace hcclsim::hccl

@@ -222,17 +222,6 @@ std::vector<std::vector<Rank>> rings_of_all(const Topology& topology, const devi
             can_be_hierarchical(topology) ? "ring or hierarchical" : "ring");
 }
 
-/// Largest power of two that divides the addresses of all blocks, at most the alignment of slices.
-Bytes alignment_of_blocks(const Operation& operation) {
-  Bytes bits = operation.alignment;
-  if (operation.counts.empty()) {
-    if (operation.blocks() > 1) bits |= operation.elements * size_of(operation.type);
-  } else {
-    for (const std::uint64_t count : operation.counts.counts()) bits |= count * size_of(operation.type);
-  }
-  return bits & (~bits + 1);
-}
-
 /// Levels with rings, and inline reduction by the links that each of them uses.
 template <typename Inlined>
 std::vector<HierarchyLevel> filled_in(std::vector<HierarchyLevel> levels, const Topology& topology,

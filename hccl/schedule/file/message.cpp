@@ -281,10 +281,6 @@ schedule_format::Schedule message_of(const Schedule& schedule) {
   return message;
 }
 
-Schedule schedule_of(const schedule_format::Schedule& message) {
-  Schedule schedule = Converter().convert(message);
-  validate(schedule);
-  return schedule;
-}
+Schedule schedule_of(const schedule_format::Schedule& message) { return Converter().convert(message); }
 
 }  // namespace hcclsim::hccl

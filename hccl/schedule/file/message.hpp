@@ -12,7 +12,7 @@ inline constexpr std::uint32_t schedule_version = 1;
 /// The message of a schedule; fields with their default value are left out.
 [[nodiscard]] schedule_format::Schedule message_of(const Schedule& schedule);
 
-/// The schedule of a message, accepted by validate(); throws ScheduleError.
+/// The schedule of a message, which validate() may still refuse. Throws ScheduleError for what no schedule can hold.
 [[nodiscard]] Schedule schedule_of(const schedule_format::Schedule& message);
 
 }  // namespace hcclsim::hccl

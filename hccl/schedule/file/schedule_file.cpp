@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/input_file.hpp"
+#include "hccl/schedule/file/checked.hpp"
 #include "hccl/schedule/file/message.hpp"
 #include "hccl/schedule/validate.hpp"
 
@@ -69,7 +70,7 @@ std::string binary_of(const Schedule& schedule) {
   return std::string(reinterpret_cast<const char*>(&preamble), sizeof preamble) + message;
 }
 
-Schedule parse_schedule_binary(std::string_view bytes, const std::string& name) {
+Schedule parse_schedule_binary(std::string_view bytes, const std::string& name, std::vector<Defect>* defects) {
   Preamble preamble;
   if (bytes.size() < sizeof preamble) {
     bad_input("schedule", "{}: has only {} bytes: cut short, or not a schedule", name, bytes.size());
@@ -103,25 +104,23 @@ Schedule parse_schedule_binary(std::string_view bytes, const std::string& name) 
     bad_input("schedule", "{}: {} is none of a schedule of version {}: written by another program or version", name,
               field, schedule_version);
   }
-  try {
-    return schedule_of(message);
-  } catch (const ScheduleError& problem) {
-    bad_input("schedule", "{}: {}", name, problem.what());
-  }
+  return checked_schedule(
+      message, name, [](const FieldPlace& /*place*/) { return std::string(" "); }, defects);
 }
 
 std::string contents_of(const Schedule& schedule, ScheduleForm form) {
   return form == ScheduleForm::binary ? binary_of(schedule) : text_of(schedule);
 }
 
-ScheduleFile read_schedule(const std::string& path) {
+ScheduleFile read_schedule(const std::string& path, std::vector<Defect>* defects) {
   const InputFile file(path, "schedule");
   if (file.size() == 0) file.fail("is empty, not a schedule");
   if (file.size() > most_bytes) file.fail("has {} bytes; a schedule has at most {}", file.size(), most_bytes);
   std::string contents(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(contents)));
-  if (contents.front() == magic.front()) return {parse_schedule_binary(contents, path), ScheduleForm::binary};
-  return {parse_schedule_text(contents, path), ScheduleForm::text};
+  if (contents.front() == magic.front())
+    return {parse_schedule_binary(contents, file.path(), defects), ScheduleForm::binary};
+  return {parse_schedule_text(contents, file.path(), defects), ScheduleForm::text};
 }
 
 }  // namespace hcclsim::hccl

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <regex>
 
+#include "hccl/schedule/file/checked.hpp"
 #include "hccl/schedule/file/message.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
 #include "hccl/schedule/validate.hpp"
@@ -164,7 +165,7 @@ std::uint64_t version_named(const std::string& text) {
 
 std::string text_of(const Schedule& schedule) { return TextWriter().write(message_of(schedule)); }
 
-Schedule parse_schedule_text(std::string_view text, const std::string& name) {
+Schedule parse_schedule_text(std::string_view text, const std::string& name, std::vector<Defect>* defects) {
   TextFormat::Parser parser;
   TextFormat::ParseInfoTree places;
   FirstError error;
@@ -179,11 +180,8 @@ Schedule parse_schedule_text(std::string_view text, const std::string& name) {
     bad_input("schedule", "{}:{}", name, error.text());
   }
   require_version(message.version(), name);
-  try {
-    return schedule_of(message);
-  } catch (const ScheduleError& problem) {
-    bad_input("schedule", "{}:{}{}", name, position_of(problem.place(), places), problem.what());
-  }
+  return checked_schedule(
+      message, name, [&](const FieldPlace& place) { return position_of(place, places); }, defects);
 }
 
 }  // namespace hcclsim::hccl

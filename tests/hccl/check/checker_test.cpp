@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "hccl/check/check.hpp"
@@ -102,6 +103,74 @@ TEST(Checker, OrderThatComesByADetourIsNoRace) {
   const CheckReport report = check(schedule);
   EXPECT_FALSE(level_3(report).ok);
   EXPECT_EQ(level_3(report).findings.at(0).kind, "reduction-order") << text_of(report);
+}
+
+/// Ranks 1 and 2 reduce into rank 0, in no fixed order.
+Schedule free_star(DataType type, bool reads_between) {
+  Builder builder({3, 32, type}, "star");
+  for (Rank rank = 0; rank < 3; ++rank) builder.add_group(Group::ordered(3, {rank}));
+  builder.reserve_notifies(3);
+  const auto peer = [](Rank rank) { return Peer{Peer::Kind::offset, static_cast<std::uint16_t>(rank), {}}; };
+  const Task reduce_there = transfer(TaskKind::write_reduce, peer(0), output({}), output({}));
+  const std::vector<std::vector<Task>> tasks{{post(peer(1), {2}), post(peer(2), {2}), wait({0}), wait({1})},
+                                             {wait({2}), reduce_there, post(peer(0), {0})},
+                                             {wait({2}), reduce_there, post(peer(0), {1})}};
+  Stage& stage = builder.add_stage("star");
+  for (Rank rank = 0; rank < 3; ++rank) {
+    stage.strands.push_back({.group = static_cast<std::uint16_t>(rank), .loops = {{.tasks = tasks[rank]}}});
+  }
+  if (reads_between) {  // between the two waits, when the second reduction may be under way
+    std::vector<Task>& first = stage.strands[0].loops[0].tasks;
+    first.insert(first.end() - 1, transfer(TaskKind::write, peer(1), output({}), output({})));
+  }
+  Schedule schedule = std::move(builder).finish();
+  schedule.collective = Collective::reduce;
+  return schedule;
+}
+
+TEST(Checker, IntegersAreReducedInAnyOrder) {
+  for (const DataType type : {DataType::int8, DataType::uint16, DataType::int32, DataType::int64}) {
+    const CheckReport report = check(free_star(type, false));
+    EXPECT_TRUE(report.ok) << text_of(report);
+    ASSERT_TRUE(report.order.has_value());
+    EXPECT_TRUE(report.order->free);
+    EXPECT_EQ(report.verdict,
+              "correct in every interleaving: each wait takes the same post in all of them; order free: reductions of "
+              "integers come out the same in any");
+    CheckOptions recorded;
+    recorded.recorded_order = report.order->signature;
+    const CheckReport bound = check(free_star(type, false), recorded);
+    EXPECT_EQ(bound.verdict, "wrong: L5 finds order-changed");
+  }
+  for (const DataType type : {DataType::fp32, DataType::bf16}) {
+    const CheckReport report = check(free_star(type, false));
+    EXPECT_EQ(report.verdict, "wrong: L3 finds reduction-order") << name_of(type);
+  }
+  // Whoever reads must come before or behind all of them.
+  const CheckReport read = check(free_star(DataType::int32, true));
+  EXPECT_EQ(read.verdict, "wrong: L3 finds race") << text_of(read);
+  EXPECT_FALSE(check(ring_allreduce({8, 1000, DataType::int32}, true)).order->free);
+}
+
+TEST(Checker, ReductionsOnTheWayAreThoseOfTheChip) {
+  const Schedule ring = ring_allreduce({4, 256}, true);  // slices of 256 bytes
+  CheckOptions options;
+  options.no_reduction = [](Rank from, Rank to) { return from == 1 && to == 2 ? "not from 1 to 2" : ""; };
+  const CheckReport report = check(ring, options);
+  EXPECT_EQ(report.verdict, "wrong: L0 finds in-transit");
+  EXPECT_EQ(report.levels.front().count, 3U);  // rounds of the first half
+  EXPECT_THAT(report.levels.front().findings.front().message, testing::HasSubstr("not from 1 to 2"));
+  options = {};
+  options.no_reduction = [](Rank /*from*/, Rank /*to*/) { return ""; };
+  options.reduction_alignment = 256;
+  EXPECT_TRUE(check(ring, options).ok);
+  options.reduction_alignment = 512;
+  EXPECT_EQ(check(ring, options).verdict, "wrong: L0 finds in-transit");
+  options = {};
+  options.hbm = ring.payload() - 1;
+  EXPECT_EQ(check(ring, options).verdict, "wrong: L0 finds hbm");
+  options.hbm = ring.payload();
+  EXPECT_TRUE(check(ring, options).ok);
 }
 
 TEST(Checker, StepsAndBytesBesideTheLeastPossible) {

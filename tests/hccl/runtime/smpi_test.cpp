@@ -102,7 +102,7 @@ double our_time(const std::string& platform_file, const Schedule& schedule, sim:
   return test::in_child([&] {
     test::Rig rig(platform_file, kind);
     WithHeader network(*rig.network);
-    const Machine machine{rig.loop, network, rig.cluster, rig.costs, 1e12, rig.trace};
+    const Machine machine{rig.loop, network, rig.cluster, rig.costs, rig.soc, rig.trace};
     Runtime runtime(machine);
     const CommunicatorId world = runtime.create_communicator(world_communicator(schedule.ranks));
     const auto shared = std::make_shared<const Schedule>(schedule);

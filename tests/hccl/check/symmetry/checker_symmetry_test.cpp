@@ -26,8 +26,8 @@ namespace {
 using test::built;
 using test::text_of;
 
-constexpr CheckOptions by_rotation{.rotation_from = 2};
-constexpr CheckOptions rank_by_rank{.rotation_from = ~Rank{0}};
+const CheckOptions by_rotation{.rotation_from = 2};
+const CheckOptions rank_by_rank{.rotation_from = ~Rank{0}};
 
 /// What both reports say, but for the words; with races, the levels up to L3.
 std::string essence(const CheckReport& report) {
