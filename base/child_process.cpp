@@ -11,9 +11,11 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/path_error.hpp"
 
 namespace hcclsim {
 namespace {
@@ -52,6 +54,9 @@ void end_with_parent(pid_t parent) {
     write_all(result_pipe, std::string(1, result_tag) + result);
   } catch (const Error& error) {
     write_all(result_pipe, error_tag + encoded(SentError{error.code(), error.kind(), error.what()}));
+  } catch (const std::filesystem::filesystem_error& error) {
+    const Error wrong = path_error(error);
+    write_all(result_pipe, error_tag + encoded(SentError{wrong.code(), wrong.kind(), wrong.what()}));
   } catch (const std::exception& error) {
     write_all(STDERR_FILENO, fmt::format("{}\n", error.what()));
     status = 1;

@@ -1,11 +1,11 @@
 #include "base/config_file.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/text.hpp"
 
 namespace hcclsim {
@@ -16,11 +16,7 @@ namespace {
 class TomlReader {
  public:
   explicit TomlReader(std::string path) : path_(std::move(path)) {
-    std::stringstream text;
-    std::ifstream file(path_);
-    const bool empty = file.peek() == std::ifstream::traits_type::eof() && file.eof();
-    if (!empty && !(text << file.rdbuf())) bad_input("config", "--config: cannot read {}", path_);
-    lines_ = std::move(text);
+    lines_ = std::stringstream(read_text_file(path_, "config"));
   }
 
   std::vector<ConfigEntry> read() {

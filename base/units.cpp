@@ -102,7 +102,10 @@ DataType parse_data_type(std::string_view name) {
   for (const DataTypeRow& row : data_types) {
     if (row.name == name) return row.type;
   }
-  bad_input("dtype", "unknown data type '{}'; accepted: {}", name, names_in(data_types, &DataTypeRow::name));
+  if (name == "bfp16") return DataType::bf16;  // HCCL's word
+  if (name == "int128") bad_input("dtype", "int128 is not simulated: the wire has elements of up to 8 bytes");
+  bad_input("dtype", "unknown data type '{}'; accepted: {}, bfp16 for bf16", name,
+            names_in(data_types, &DataTypeRow::name));
 }
 
 ReduceOp parse_reduce_op(std::string_view name) {

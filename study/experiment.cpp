@@ -64,15 +64,6 @@ Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
 constexpr std::array<std::string_view, 5> variables_of_a_run{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
                                                              "HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
 
-/// What HCCL has against the NPUs that take part; empty if nothing.
-std::string group_note(const sim::Cluster& cluster, const device::Soc& soc, Rank npus) {
-  const hccl::Communicator world = hccl::world_communicator(npus);
-  const auto refused = hccl::refused_server(world.ranks, cluster, soc.generation);
-  if (!refused.has_value()) return {};
-  return fmt::format("HCCL does not accept the {} NPUs of server {} on {}: {}; simulated all the same", refused->npus,
-                     refused->server, soc.name, hccl::group_rule_910a);
-}
-
 }  // namespace
 
 Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
@@ -133,7 +124,7 @@ void Experiment::add_split_notes(const RunSpec& spec, const hccl::SplitStrategie
                     "gradient",
                     spec.split_by_size->size(), training.segments.size()));
   }
-  if (std::string note = group_note(cluster, soc, npus); !note.empty()) notes.push_back(std::move(note));
+  note_group(hccl::world_communicator(npus).ranks);
   if (spec.split_by_size.has_value() && spec.split_by_idx.has_value()) {
     notes.emplace_back("--split-by-idx has no effect: a split by size counts before one by index");
   }

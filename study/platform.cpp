@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "hccl/collective/selection/algo_notes.hpp"
+#include "hccl/comm/groups.hpp"
 #include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
 
@@ -94,6 +95,13 @@ void LoadedPlatform::note_algorithm(std::span<const hccl::HcclSetting> settings,
   for (std::string& note : algo_notes(settings, request, topology, soc.generation)) {
     if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
   }
+}
+
+void LoadedPlatform::note_group(std::span<const Rank> ranks) {
+  const auto refused = hccl::refused_server(ranks, cluster, soc.generation);
+  if (!refused.has_value()) return;
+  notes.push_back(fmt::format("HCCL does not accept the {} NPUs of server {} on {}: {}; simulated all the same",
+                              refused->npus, refused->server, soc.name, hccl::group_rule_910a));
 }
 
 void LoadedPlatform::require_ranks(const std::string& what, Rank ranks) const {

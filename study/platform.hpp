@@ -61,6 +61,8 @@ struct LoadedPlatform {
   /// Adds to the notes, once, what HCCL_ALGO among the settings does not do to the collective.
   void note_algorithm(std::span<const hccl::HcclSetting> settings, const hccl::CollectiveRequest& request,
                       const hccl::Topology& topology);
+  /// Adds to the notes what HCCL has against these NPUs as a group, if anything.
+  void note_group(std::span<const Rank> ranks);
   /// Throws Error(bad_input, "option") if `what`, such as a schedule's file, is for more ranks than there are.
   void require_ranks(const std::string& what, Rank ranks) const;
 

@@ -3,12 +3,17 @@
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 #include <glob.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/suggest.hpp"
 
 namespace hcclsim::study {
@@ -41,15 +46,49 @@ std::vector<std::string> shipped_platforms() {
   return names;
 }
 
+namespace {
+
+/// The shipped file of that name, with or without ".xml"; empty if there is none.
+std::string shipped_file(const fs::path& name) {
+  std::error_code ignored;
+  const fs::path shipped = fs::path(platform_folder()) / name;
+  for (const fs::path& candidate : {fs::path(shipped.string() + ".xml"), shipped}) {
+    if (candidate.extension() == ".xml" && fs::is_regular_file(candidate, ignored)) return candidate;
+  }
+  return {};
+}
+
+/// SimGrid reads a platform from a path, more than once: what comes out of a pipe is kept in memory under one.
+std::string kept_in_memory(const std::string& pipe) {
+  const std::string text = read_text_file(pipe, "platform");
+  const int file = ::memfd_create("platform", 0);
+  if (file < 0) bad_input("platform", "{}: cannot be kept in memory: {}", pipe, std::strerror(errno));
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t count = ::write(file, text.data() + done, text.size() - done);
+    if (count < 0) bad_input("platform", "{}: cannot be kept in memory: {}", pipe, std::strerror(errno));
+    done += static_cast<std::size_t>(count);
+  }
+  return fmt::format("/proc/self/fd/{}", file);
+}
+
+}  // namespace
+
 std::string find_platform(const std::string& platform) {
   std::error_code ignored;
-  if (fs::exists(platform, ignored)) return platform;
   const fs::path path(platform);
+  const bool plain_name = !path.has_parent_path() && path.extension() != ".xml";
+  if (plain_name && platform != "-") {
+    if (std::string shipped = shipped_file(path); !shipped.empty()) return shipped;
+  }
+  const fs::file_status status = platform == "-" ? fs::file_status(fs::file_type::fifo) : fs::status(path, ignored);
+  if (fs::is_regular_file(status)) return platform;
+  if (fs::is_fifo(status)) return kept_in_memory(platform);
+  if (fs::exists(status)) {
+    bad_input("platform", "platform '{}' is no file but a {}", platform,
+              fs::is_directory(status) ? "folder" : "device or socket");
+  }
   if (!path.has_parent_path()) {
-    const fs::path shipped = fs::path(platform_folder()) / path;
-    for (const fs::path& candidate : {shipped, fs::path(shipped.string() + ".xml")}) {
-      if (fs::is_regular_file(candidate, ignored)) return candidate;
-    }
+    if (std::string shipped = shipped_file(path); !shipped.empty()) return shipped;
   }
   const std::vector<std::string> names = shipped_platforms();
   const std::string name = path.extension() == ".xml" ? path.stem().string() : path.filename().string();

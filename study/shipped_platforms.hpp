@@ -14,8 +14,10 @@ namespace hcclsim::study {
 /// Names of the shipped files without ".xml", sorted.
 [[nodiscard]] std::vector<std::string> shipped_platforms();
 
-/// The file that `platform` means: the path itself if it exists, else the shipped file of that name, with or without
-/// ".xml". Throws Error(bad_input, "platform") that lists the shipped files and names the nearest.
+/// The file that `platform` means: the shipped one of that name, which a file or folder of that name in the working
+/// directory does not hide; else the path itself; with ".xml" the file before the shipped one. A pipe, or "-" for
+/// standard input, is read once and kept in memory. Throws Error(bad_input, "platform") that lists the shipped files
+/// and names the nearest, and for folders, devices and sockets.
 [[nodiscard]] std::string find_platform(const std::string& platform);
 
 /// Files that a shell's pattern names: paths, else shipped platforms; a name without a pattern as it is. Throws

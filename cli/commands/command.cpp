@@ -8,10 +8,12 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/path_error.hpp"
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/parse/command.hpp"
@@ -68,7 +70,7 @@ int report(ErrorCode code, const std::string& message) {
 std::string_view version() { return HCCLSIM_VERSION; }
 
 int run_command(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the write, not the end of the process
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is found by the write, behind files that are finished
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
   fill_closed_streams();
   try {
@@ -93,7 +95,11 @@ int run_command(int argc, char** argv) {
   } catch (const Interrupted& interruption) {
     return interruption.exit_status();
   } catch (const Error& error) {
+    if (error.kind() == "pipe") return 128 + SIGPIPE;  // as if the signal had ended it
     return report(error.code(), error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    const Error wrong = path_error(error);
+    return report(wrong.code(), wrong.what());
   } catch (const std::exception& error) {
     return report(ErrorCode::internal, error.what());
   }

@@ -37,8 +37,7 @@ void add_test_options(Command& command, CollectiveOptions& options) {
   constexpr double largest_factor = 1e6;
   command.add("-f,--stepfactor", number(sizes.factor, 0, largest_factor), "From size to size, in place of a step")
       .value_name("FLOAT");
-  command.add("-d,--datatype", parsed(study::parse_test_type, operation.type), "Type of the elements")
-      .with_default("fp32");
+  command.add("-d,--datatype", parsed(parse_data_type, operation.type), "Type of the elements").with_default("fp32");
   command.add("-o,--op", parsed(parse_reduce_op, operation.op), "sum, prod, max or min").with_default("sum");
   command.add("-r,--root", whole_number(operation.root, 0, (1U << 20U) - 1), "Of broadcast, reduce, scatter, gather")
       .value_name("UINT")

@@ -100,7 +100,7 @@ void add_communication_options(Command& command, RunOptions& options) {
       .with_default("tf");
   command
       .add("--comm-dtype",
-           one_of({"fp32", "fp16", "bf16"},
+           one_of({"fp32", "fp16", "bf16", "bfp16"},
                   [&options](const std::string& word) { options.spec.communication_type = parse_data_type(word); }),
            "Type in which gradients are communicated")
       .with_default("fp32");

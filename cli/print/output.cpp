@@ -24,6 +24,7 @@ std::size_t width(std::string_view text) {
 
 void print(std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written && errno == EPIPE) bad_input("pipe", "nobody reads what is printed");
   if (!written) bad_input("output", "cannot write to standard output: {}", std::strerror(errno));
 }
 

@@ -12,7 +12,8 @@
 /// What all commands print with. Numbers are formatted by fmt, which does not look at the locale.
 namespace hcclsim::cli {
 
-/// Writes to standard output; throws Error(bad_input) of kind "output" if it is closed, a broken pipe or a full disk.
+/// Writes to standard output; throws Error(bad_input) of kind "output" if it is closed or the disk is full, "pipe" for
+/// a pipe that nobody reads any more: the command then ends quietly.
 void print(std::string_view text);
 /// To a file, whole or not at all, or to standard output if it is "-".
 void write_output(const std::string& file, std::string_view text);

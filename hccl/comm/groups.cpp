@@ -1,16 +1,9 @@
 #include "hccl/comm/groups.hpp"
 
-#include <map>
-#include <set>
-
 namespace hcclsim::hccl {
 
-std::optional<RefusedServer> refused_server(std::span<const Rank> ranks, const sim::Cluster& cluster,
-                                            device::Generation generation) {
-  if (generation != device::Generation::a1) return std::nullopt;
+std::optional<RefusedServer> refused_server(const DevicesOfServers& devices) {
   constexpr std::uint32_t mesh = 4;
-  std::map<std::uint32_t, std::set<std::uint32_t>> devices;  // by server
-  for (const Rank rank : ranks) devices[cluster.npu(rank).server].insert(cluster.npu(rank).device);
   for (const auto& [server, used] : devices) {
     const std::size_t count = used.size();
     const bool known = count == 1 || count == 2 || count == 4 || count == 8;
@@ -18,6 +11,14 @@ std::optional<RefusedServer> refused_server(std::span<const Rank> ranks, const s
     if (!known || !together || count != devices.begin()->second.size()) return RefusedServer{server, count};
   }
   return std::nullopt;
+}
+
+std::optional<RefusedServer> refused_server(std::span<const Rank> ranks, const sim::Cluster& cluster,
+                                            device::Generation generation) {
+  if (generation != device::Generation::a1) return std::nullopt;
+  DevicesOfServers devices;
+  for (const Rank rank : ranks) devices[cluster.npu(rank).server].insert(cluster.npu(rank).device);
+  return refused_server(devices);
 }
 
 }  // namespace hcclsim::hccl

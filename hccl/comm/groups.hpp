@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 
@@ -22,7 +24,12 @@ struct RefusedServer {
   std::size_t npus = 0;
 };
 
-/// The first server that breaks group_rule_910a; none on other generations.
+/// Numbers of the devices that are used, by server.
+using DevicesOfServers = std::map<std::uint32_t, std::set<std::uint32_t>>;
+
+/// The first server that breaks group_rule_910a.
+[[nodiscard]] std::optional<RefusedServer> refused_server(const DevicesOfServers& devices);
+/// The same of ranks; none on other generations.
 [[nodiscard]] std::optional<RefusedServer> refused_server(std::span<const Rank> ranks, const sim::Cluster& cluster,
                                                           device::Generation generation);
 

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "hccl/comm/groups.hpp"
+
 namespace hcclsim::hccl {
 namespace {
 
@@ -24,6 +26,7 @@ class Rules {
     check_ranks();
     check_interleaving();
     check_devices();
+    note_groups_of_910a();
     check_addresses();
     check_backups();
     check_super_devices();
@@ -83,6 +86,19 @@ class Rules {
         return;
       }
     }
+  }
+
+  /// A table does not tell the chip; version 1.2 is that of A3, to which the rule does not apply.
+  void note_groups_of_910a() {
+    if (table_.version == RankTableVersion::v1_2) return;
+    DevicesOfServers devices;
+    for (const RankTableEntry& entry : entries_) {
+      if (entry.device.has_value()) devices[static_cast<std::uint32_t>(entry.server)].insert(*entry.device);
+    }
+    const std::optional<RefusedServer> refused = refused_server(devices);
+    if (!refused.has_value()) return;
+    notes_.push_back(fmt::format("{}: {} devices; of servers of the 910A HCCL accepts {}",
+                                 table_.servers[refused->server].path, refused->npus, group_rule_910a));
   }
 
   void check_devices() {

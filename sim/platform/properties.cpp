@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/names.hpp"
+#include "base/suggest.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "sim/platform/catalog.hpp"
@@ -138,7 +139,35 @@ class PropertyCheck {
       if (fault.empty() && parse_number<double>(value) > highest_us)
         fault = fmt::format("'{}' is more than {}", value, highest_us);
       if (!fault.empty()) problems_.fatal(place(prop), "property '{}', in microseconds: {}", id, fault);
+    } else {
+      const bool is_cluster = outermost_.name() == std::string_view("cluster");  // its properties are those of hosts
+      check_spelling(prop, is_cluster ? host_names_ : zone_names_);
     }
+  }
+
+  /// Properties of people's own are left alone, unless one looks like a known one.
+  void check_spelling(const pugi::xml_node& prop, const std::vector<std::string>& known) {
+    const std::string_view id = prop.attribute("id").value();
+    if (contains(known, id)) return;
+    const std::string meant = did_you_mean(id, known);
+    if (!meant.empty()) problems_.fatal(place(prop), "unknown property '{}'{}", id, meant);
+  }
+
+  static std::vector<std::string> zone_properties() {
+    std::vector<std::string> names{"fabric.kind", "npus_per_server", "reduce.bandwidth", "sdma.large_bytes",
+                                   "name",        "description",     "generated_by"};
+    for (const TaskCost& cost : task_costs()) names.emplace_back(cost.property);
+    return names;
+  }
+  static std::vector<std::string> host_properties() {
+    std::vector<std::string> names{"npu", "cpu", "server", "device", "roce", "super_pod"};
+    for (const NpuProperty& known : npu_properties()) names.emplace_back(known.key);
+    return names;
+  }
+  static std::vector<std::string> link_properties() {
+    std::vector<std::string> names{"kind"};
+    names.insert(names.end(), speeds.begin(), speeds.end());
+    return names;
   }
 
   /// Links, and properties that are given twice, in all zones.
@@ -169,6 +198,7 @@ class PropertyCheck {
       const std::string_view id = prop.attribute("id").value();
       if (id == "kind") check_kind(prop);
       if (contains(speeds, id)) check_value(prop, parse_bandwidth);
+      check_spelling(prop, link_names_);
     }
     const std::string_view bandwidth = link.attribute("bandwidth").value();
     const std::string_view low = link_value(link, "low");
@@ -179,6 +209,16 @@ class PropertyCheck {
     };
     if (speed(bandwidth) < speed(low)) warn("below", "low", low);
     if (speed(high) > 0 && speed(bandwidth) > speed(high)) warn("above", "high", high);
+    if (speed(high) > 0 && speed(low) > speed(high)) {
+      problems_.fatal(place(link), "link {}: its low speed {} is above its high one, {}", link.attribute("id").value(),
+                      low, high);
+    }
+    for (const std::string_view task : {"read", "write"}) {
+      const std::string_view reached = link_value(link, task);
+      if (speed(bandwidth) <= 0 || speed(reached) <= speed(bandwidth) * (1 + 1e-9)) continue;
+      problems_.fatal(place(link), "link {}: its {} speed {} is above its bandwidth {}, which no task can exceed",
+                      link.attribute("id").value(), task, reached, bandwidth);
+    }
   }
 
   /// A speed of a link: its own property, else that of its kind in the outermost zone; empty if neither is there.
@@ -248,6 +288,7 @@ class PropertyCheck {
       const std::string_view key = prop.attribute("id").value();
       const std::string_view value = prop.attribute("value").value();
       if (key == "roce") report(prop, port_fault(value));
+      check_spelling(prop, host_names_);
       const NpuProperty* const known = find_npu_property(key);
       if (known == nullptr) continue;
       report(prop, npu_fault(*known, value));
@@ -352,6 +393,9 @@ class PropertyCheck {
     std::string_view text;
   };
 
+  const std::vector<std::string> zone_names_ = zone_properties();
+  const std::vector<std::string> link_names_ = link_properties();
+  const std::vector<std::string> host_names_ = host_properties();
   pugi::xml_node outermost_;
   const PlatformNames& names_;
   PlatformProblems& problems_;

@@ -47,7 +47,7 @@ MeasuredLog read_log(const CalibrateSpec& spec, const std::string& prefix, const
   measured.request.operation.collective = parse_collective_name(op).collective;
   measured.request.operation.in_place = measured.request.operation.collective == hccl::Collective::broadcast;
   const std::string type = !spec.type.empty() ? spec.type : log.type.empty() ? "fp32" : log.type;
-  measured.request.operation.type = parse_test_type(type);
+  measured.request.operation.type = parse_data_type(type);
   if (colon < prefix.size()) {
     const auto ranks = parse_number<Rank>(prefix.substr(colon + 1));
     if (!ranks.has_value() || *ranks == 0) bad_input("option", "{}={}: give OP:RANKS=FILE", prefix, file);

@@ -185,6 +185,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                           .explanation = {},
                           .link_sources = link_sources(cluster, communicator.ranks)};
   platform.note_algorithm(spec.platform.hccl_settings, request, topology);
+  platform.note_group(communicator.ranks);
   measurement.on = platform.facts();
   std::vector<Bytes> sizes = sizes_of(spec.sizes, request.operation.collective, topology.ranks);
   if (sizes.front() == 0) {

@@ -60,8 +60,6 @@ NamedCollective parse_collective_name(std::string_view name) { return parse(name
 
 NamedCollective parse_collective_with_payload(std::string_view name) { return parse(name, false); }
 
-DataType parse_test_type(std::string_view name) { return name == "bfp16" ? DataType::bf16 : parse_data_type(name); }
-
 Bytes parse_size(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);

@@ -21,9 +21,6 @@ struct NamedCollective {
 /// The same of one with a payload: all but the barrier.
 [[nodiscard]] NamedCollective parse_collective_with_payload(std::string_view name);
 
-/// The type of elements as hccl_test has it, which calls bf16 bfp16; throws as parse_data_type does.
-[[nodiscard]] DataType parse_test_type(std::string_view name);
-
 /// A size of hccl_test in bytes: "8K", "64M", "1.5G", powers of two, or a number; throws Error(bad_input, "option").
 [[nodiscard]] Bytes parse_size(std::string_view text);
 

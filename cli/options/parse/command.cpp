@@ -79,9 +79,26 @@ std::vector<std::string> long_names(const CLI::App& app) {
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
+    if (!command->get_name().empty()) names.push_back(command->get_name());  // alternatives have none
   }
   return names;
+}
+
+/// An option without its value, or with too many: CLI11 says "--batch: 1 required :1..65536 missing" and "--batch: At
+/// Most 1 required but received 2".
+std::string mismatch_message(const std::string& what) {
+  const std::string name = what.substr(0, what.find(": "));
+  constexpr std::string_view received = "but received ";
+  if (const std::size_t at = what.find(received); at != std::string::npos) {
+    return fmt::format("{} is given {} times; give it once", name, what.substr(at + received.size()));
+  }
+  constexpr std::string_view required = " required ";
+  const std::size_t begin = what.find(required);
+  const std::size_t end = what.rfind(" missing");
+  if (begin == std::string::npos || end == std::string::npos) return what;
+  std::string accepted = what.substr(begin + required.size(), end - begin - required.size());
+  if (accepted.starts_with(':')) accepted.erase(0, 1);
+  return fmt::format("{} needs a value: {}", name, accepted);
 }
 
 /// Says what an argument that nobody took may have meant.
@@ -106,6 +123,8 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
     message = unexpected_argument(command, unexpected.front());
   } else if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     message = fmt::format("a command is required; commands: {}", fmt::join(commands, ", "));
+  } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    message = mismatch_message(message);
   }
   return fmt::format("{}\nSee '{} --help'.", message, full_name(command));
 }
