@@ -1,8 +1,16 @@
 #include "base/config_file.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 1
+#include <toml++/toml.h>
+
 #include <algorithm>
 #include <map>
-#include <sstream>
+#include <string_view>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
@@ -11,128 +19,85 @@
 namespace hcclsim {
 namespace {
 
-/// Reads the part of TOML that options need: sections, comments, and keys with a string, a number, true or false, or a
-/// list of these, which may span lines.
-class TomlReader {
+class ConfigReader {
  public:
-  explicit TomlReader(std::string path) : path_(std::move(path)) {
-    lines_ = std::stringstream(read_text_file(path_, "config"));
+  explicit ConfigReader(const std::string& path) : file_(path == "-" ? "standard input" : path) {
+    const std::string text = read_text_file(path, "config");
+    try {
+      add_table(toml::parse(text), {});
+    } catch (const toml::parse_error& error) {
+      constexpr std::string_view introduction = "Error while parsing ";
+      std::string_view what = error.description();
+      if (what.starts_with(introduction)) what.remove_prefix(introduction.size());
+      bad_input("config", "{}: {}", place(error.source()), printable(std::string(what)));
+    }
   }
 
-  std::vector<ConfigEntry> read() {
-    std::string section;
-    while (next_line()) {
-      if (line_.starts_with('[')) {
-        if (!line_.ends_with(']')) fail("section '{}' is not closed by ]", line_);
-        section = trimmed(line_.substr(1, line_.size() - 2));
-      } else if (!line_.empty()) {
-        read_key(section);
+  /// In the order of the file.
+  std::vector<ConfigEntry> entries() {
+    std::sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
+      return std::tie(a.at.line, a.at.column) < std::tie(b.at.line, b.at.column);
+    });
+    std::map<std::string, std::string> places;
+    std::vector<ConfigEntry> entries;
+    for (Found& found : found_) {
+      const auto [first, is_new] = places.try_emplace(found.entry.key, found.entry.place);
+      if (!is_new) {
+        bad_input("config", "{}: key '{}' was given before, in {}", found.entry.place, found.entry.key, first->second);
       }
+      entries.push_back(std::move(found.entry));
     }
-    return std::move(entries_);
+    return entries;
   }
 
  private:
-  template <typename... Args>
-  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    bad_input("config", "{}: {}", place(), fmt::format(format, std::forward<Args>(args)...));
+  struct Found {
+    toml::source_position at;
+    ConfigEntry entry;
+  };
+
+  [[nodiscard]] std::string place(const toml::source_region& region) const {
+    return fmt::format("{}:{}", file_, region.begin.line);
   }
 
-  [[nodiscard]] std::string place() const { return fmt::format("{}:{}", path_, number_); }
-
-  /// Moves to the next line, which stands in line_ without comment and blanks at its ends.
-  bool next_line() {
-    if (!std::getline(lines_, buffer_)) return false;
-    ++number_;
-    char quote = 0;
-    std::size_t end = 0;
-    for (; end < buffer_.size() && (quote != 0 || buffer_[end] != '#'); ++end) {
-      const char c = buffer_[end];
-      if (quote != 0 ? c == quote : c == '"' || c == '\'') quote = quote != 0 ? '\0' : c;
-    }
-    if (quote != 0) fail("a string is not closed by {}", quote);
-    line_ = trimmed(std::string_view(buffer_).substr(0, end));
-    return true;
-  }
-
-  void read_key(const std::string& section) {
-    const std::size_t equals = line_.find('=');
-    const std::string key = unquoted(trimmed(line_.substr(0, equals)));
-    if (equals == std::string_view::npos || key.empty()) fail("'{}' is not of the form key = value", line_);
-    ConfigEntry entry{section, key, {}, place()};
-    const auto same =
-        std::find_if(entries_.begin(), entries_.end(), [&](const ConfigEntry& e) { return e.key == key; });
-    if (same != entries_.end()) fail("key '{}' was given before, in {}", key, same->place);
-    const std::string_view value = trimmed(line_.substr(equals + 1));
-    if (value.empty()) fail("key '{}' has no value", key);
-    refuse_nested(value.substr(value.starts_with('[') ? 1 : 0), entry);
-    entry.value = value.starts_with('[') ? read_list(std::string(value), entry) : unquoted(value);
-    entries_.push_back(std::move(entry));
-  }
-
-  /// Whether a line begins with `key =`, the key without quotes.
-  static bool is_key(std::string_view line) {
-    const std::size_t equals = line.find('=');
-    return equals != std::string_view::npos && line.find_first_of("\"',]") > equals;
-  }
-
-  /// The items of a list, joined by commas as the command line has them.
-  std::string read_list(std::string text, const ConfigEntry& entry) {
-    while (!text.ends_with(']')) {
-      if (!next_line() || is_key(line_)) {
-        bad_input("config", "{}: the list of key '{}' is not closed by ]", entry.place, entry.key);
+  void add_table(const toml::table& table, const std::string& section) {
+    for (const auto& [key, node] : table) {
+      const std::string name(key.str());
+      if (section.empty() && node.is_table() && !node.as_table()->is_inline()) {
+        add_table(*node.as_table(), name);
+        continue;
       }
-      text += line_;
+      const std::string where = place(key.source());
+      const std::string full = section.empty() ? name : section + '.' + name;
+      found_.push_back({key.source().begin, {section, name, value_of(node, where, full), where}});
     }
-    std::string joined;
-    std::string_view rest = trimmed(std::string_view(text).substr(1, text.size() - 2));
-    while (!rest.empty()) {
-      const std::size_t comma = end_of_item(rest);
-      const std::string_view item = trimmed(rest.substr(0, comma));
-      refuse_nested(item, entry);
-      joined += (joined.empty() ? "" : ",") + unquoted(item);
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-    }
-    return joined;
   }
 
-  /// A value must be a string, a number, true or false.
-  static void refuse_nested(std::string_view value, const ConfigEntry& entry) {
-    value = trimmed(value);
-    if (!value.starts_with('{') && !value.starts_with('[')) return;
-    bad_input("config", "{}: key '{}{}{}' holds a {}; give a string, a number, true or false, or a list of these",
-              entry.place, entry.section, entry.section.empty() ? "" : ".", entry.key,
-              value.starts_with('{') ? "table" : "list in a list");
+  /// As the command line would have it.
+  static std::string value_of(const toml::node& node, const std::string& where, const std::string& key) {
+    const toml::array* const list = node.as_array();
+    if (list == nullptr) return scalar(node, where, key);
+    std::vector<std::string> items;
+    for (const toml::node& item : *list) items.push_back(scalar(item, where, key));
+    return fmt::format("{}", fmt::join(items, ","));
   }
 
-  /// The place of the first comma outside a string; the text's size if there is none.
-  static std::size_t end_of_item(std::string_view text) {
-    char quote = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const char c = text[i];
-      if (c == ',' && quote == 0) return i;
-      if (quote != 0 ? c == quote : c == '"' || c == '\'') quote = quote != 0 ? '\0' : c;
-    }
-    return text.size();
+  static std::string scalar(const toml::node& node, const std::string& where, const std::string& key) {
+    if (const auto* text = node.as_string()) return text->get();
+    if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
+    if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
+    if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
+    const std::string_view what = node.is_table() ? "table" : node.is_array() ? "list in a list" : "date or time";
+    bad_input("config", "{}: key '{}' holds a {}; give a string, a number, true or false, or a list of these", where,
+              key, what);
   }
 
-  [[nodiscard]] std::string unquoted(std::string_view text) const {
-    const bool quoted = text.starts_with('"') || text.starts_with('\'');
-    if (!quoted) return std::string(text);
-    if (text.size() < 2 || text.find(text.front(), 1) != text.size() - 1) fail("'{}' follows a string", text);
-    return std::string(text.substr(1, text.size() - 2));
-  }
-
-  std::string path_;
-  std::stringstream lines_;
-  std::string buffer_;
-  std::string_view line_;
-  int number_ = 0;
-  std::vector<ConfigEntry> entries_;
+  std::string file_;
+  std::vector<Found> found_;
 };
 
 }  // namespace
 
-std::vector<ConfigEntry> read_config_file(const std::string& path) { return TomlReader(path).read(); }
+std::vector<ConfigEntry> read_config_file(const std::string& path) { return ConfigReader(path).entries(); }
 
 }  // namespace hcclsim

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-/// A TOML file of options: one `key = value` per option, the key being the option's name without dashes, at the top or
-/// in a section named as the command. Values are strings, numbers, true or false, or lists, which may span lines. All
-/// errors are Error(bad_input) of kind "config" that name file and line.
+/// A TOML file (1.0) of options: one `key = value` per option, the key being the option's name without dashes, at the
+/// top or in a section named as the command. Values are strings, numbers, true or false, or lists of these. All errors
+/// are Error(bad_input) of kind "config" that name file and line.
 namespace hcclsim {
 
 struct ConfigEntry {
@@ -15,7 +15,8 @@ struct ConfigEntry {
   std::string place;  ///< "FILE:LINE"
 };
 
-/// Reads a file; refuses what is not of this form: strings and lists that are not closed, a key given twice.
+/// Reads a file, in the order of its keys; refuses what is no TOML, tables and lists as values in lists, dates, and a key
+/// that is given twice, in sections of any name.
 [[nodiscard]] std::vector<ConfigEntry> read_config_file(const std::string& path);
 
 }  // namespace hcclsim

@@ -48,6 +48,8 @@ class Option {
   [[nodiscard]] const std::string& group() const;
   [[nodiscard]] const std::string& value_name() const { return value_name_; }
   [[nodiscard]] Role role() const { return role_; }
+  /// Words or values, as help shows them; empty: any.
+  [[nodiscard]] const std::string& accepted() const { return accepted_; }
   [[nodiscard]] bool is_flag() const;
   [[nodiscard]] bool is_in_files() const;
   [[nodiscard]] bool is_hidden() const { return group().empty(); }

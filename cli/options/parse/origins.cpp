@@ -37,8 +37,10 @@ void apply_entry(const Command& command, const ConfigEntry& entry) {
     bad_input("config", "{}: {} is '{}', must be true or false", entry.place, entry.key, entry.value);
   }
   if (option.given() || (option.is_flag() && entry.value == "false")) return;  // the command line counts
+  const bool is_switch = option.accepted() == "on|off";
+  const bool is_truth = entry.value == "true" || entry.value == "false";
   try {
-    option.add(entry.value);
+    option.add(is_switch && is_truth ? (entry.value == "true" ? "on" : "off") : entry.value);
   } catch (const Error& error) {
     bad_input("config", "{}: {}", entry.place, error.what());
   }

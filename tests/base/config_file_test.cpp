@@ -1,0 +1,69 @@
+#include "base/config_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.hpp"
+
+namespace hcclsim {
+namespace {
+
+class ConfigFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string folder = testing::TempDir() + "/config_XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  /// "section.key=value line" of every entry, in order.
+  std::string entries(const std::string& text) {
+    const std::string path = folder_ + "/a.toml";
+    std::ofstream(path, std::ios::binary) << text;
+    std::string all;
+    for (const ConfigEntry& entry : read_config_file(path)) {
+      all += entry.section + '.' + entry.key + '=' + entry.value + ' ' + entry.place.substr(path.size()) + ';';
+    }
+    return all;
+  }
+  std::string error(const std::string& text) {
+    try {
+      return "none: " + entries(text);
+    } catch (const Error& error) {
+      return std::string(error.what()).substr((folder_ + "/a.toml").size());
+    }
+  }
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(ConfigFileTest, ReadsTomlAsTheStandardHasIt) {
+  EXPECT_EQ(entries("\xef\xbb\xbf"
+                    "z = 1_000\r\na = 0xFF # comment\r\n"),
+            ".z=1000 :1;.a=255 :2;");
+  EXPECT_EQ(entries("a = 0.1\nb = 1e-3\nc = -2\nd = inf\n"), ".a=0.1 :1;.b=0.001 :2;.c=-2 :3;.d=inf :4;");
+  EXPECT_EQ(entries("a = true\nb = false\n"), ".a=true :1;.b=false :2;");
+  EXPECT_EQ(entries("a = \"tab\\t\\u00e4\"\nb = 'C:\\x'\n"), ".a=tab\t\xc3\xa4 :1;.b=C:\\x :2;");
+  EXPECT_EQ(entries("a = \"\"\"50,\\\n   50\"\"\"\nb = 1\n"), ".a=50,50 :1;.b=1 :3;");
+  EXPECT_EQ(entries("a = [1, 2.5, 'x',\n # why\n true,]\n"), ".a=1,2.5,x,true :1;");
+  EXPECT_EQ(entries("[run]\nb = 2\n[tune]\na = 1\n"), "run.b=2 :2;tune.a=1 :4;");
+  EXPECT_EQ(entries("run.b = 2\n\"quoted key\" = 3\n"), "run.b=2 :1;.quoted key=3 :2;");
+  EXPECT_EQ(entries(""), "");
+}
+
+TEST_F(ConfigFileTest, NamesTheLineOfWhatIsWrong) {
+  EXPECT_EQ(error("a = 1\nb = lenet\n"), ":2: value: could not determine value type");
+  EXPECT_EQ(error("a = 1\na = 2\n"), ":2: key-value pair: cannot redefine existing integer 'a'");
+  EXPECT_TRUE(error("a = 1\n[run]\na = 2\n").starts_with(":3: key 'a' was given before, in "));
+  EXPECT_TRUE(error("a = 1979-05-27\n").starts_with(":1: key 'a' holds a date or time; give a string"));
+  EXPECT_TRUE(error("[run]\na = {b = 1}\n").starts_with(":2: key 'run.a' holds a table;"));
+  EXPECT_TRUE(error("a = [[1], [2]]\n").starts_with(":1: key 'a' holds a list in a list;"));
+  EXPECT_TRUE(error("[run.more]\na = 1\n").starts_with(":1: key 'run.more' holds a table;"));
+}
+
+}  // namespace
+}  // namespace hcclsim
