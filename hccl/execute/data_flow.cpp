@@ -252,11 +252,12 @@ bool execute(const DataFlow& flow, std::span<std::byte* const> output, device::O
   return execute(flow, {}, output, overflow, workers);
 }
 
-double reduction_bound(DataType type, std::uint32_t roundings, std::uint32_t contributions, double sum_of_magnitudes) {
+ReductionBound::ReductionBound(DataType type, std::uint32_t roundings, std::uint32_t contributions) {
   const double lost = roundings * device::unit_roundoff(type);
-  if (lost >= 1) return std::numeric_limits<double>::infinity();
-  const double gamma = lost / (1 - lost);
-  return gamma * sum_of_magnitudes + (1 + gamma) * contributions * device::smallest_subnormal(type) / 2;
+  infinite_ = lost >= 1;
+  if (infinite_) return;
+  relative_ = lost / (1 - lost);
+  below_normal_ = (1 + relative_) * contributions * device::smallest_subnormal(type) / 2;
 }
 
 }  // namespace hcclsim::hccl

@@ -113,7 +113,19 @@ bool execute(const DataFlow& flow, std::span<std::byte* const> output, device::O
 /// is multiplied by 1/N in `type` (M is then multiplied by 1/N as well). The second term is what is lost below the
 /// normal range when contributions are rounded; sums themselves lose nothing there. The bound is infinite if k·u ≥ 1,
 /// and holds as long as nothing overflows.
-[[nodiscard]] double reduction_bound(DataType type, std::uint32_t roundings, std::uint32_t contributions,
-                                     double sum_of_magnitudes);
+class ReductionBound {
+ public:
+  ReductionBound(DataType type, std::uint32_t roundings, std::uint32_t contributions);
+
+  /// Of an element with that sum of magnitudes.
+  [[nodiscard]] double operator()(double sum_of_magnitudes) const {
+    return infinite_ ? std::numeric_limits<double>::infinity() : relative_ * sum_of_magnitudes + below_normal_;
+  }
+
+ private:
+  bool infinite_ = false;
+  double relative_ = 0;
+  double below_normal_ = 0;
+};
 
 }  // namespace hcclsim::hccl

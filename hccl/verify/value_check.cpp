@@ -191,8 +191,8 @@ class Comparison {
       };
       return std::abs(expected) * (relative(operation_.type) + 2 * relative(DataType::fp64));
     }
-    return reduction_bound(operation_.type, additions_, contributions, magnitudes) +
-           reduction_bound(DataType::fp64, contributions - 1, contributions, magnitudes);
+    return ReductionBound(operation_.type, additions_, contributions)(magnitudes) +
+           ReductionBound(DataType::fp64, contributions - 1, contributions)(magnitudes);
   }
 
   static bool right(std::uint64_t expected, std::uint64_t found, double /*bound*/, bool /*special*/,

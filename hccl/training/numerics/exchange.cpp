@@ -163,16 +163,19 @@ void GradientExchange::add_up(std::span<float* const> gradients, std::uint64_t f
 void GradientExchange::compare(const float* reduced, std::uint64_t count, std::size_t sums_at, float scale,
                                std::uint32_t roundings, Workbench& workbench) const {
   workbench.check.elements += count;
+  const ReductionBound reduction_bound(wire_, roundings, ranks_);
+  const double roundoff = device::unit_roundoff(DataType::fp32);
+  const double below_normal = 0.5 * device::smallest_subnormal(DataType::fp32);
+  const double largest = device::largest_finite(wire_);
   for (std::uint64_t i = 0; i < count; ++i) {
     const double exact = workbench.sums[sums_at + i] * scale;
     const double difference = std::abs(static_cast<double>(reduced[i] * scale) - exact);
     // The product with the scale is rounded too.
     const double magnitudes = workbench.magnitudes[sums_at + i];
-    const double rounding = reduction_bound(wire_, roundings, ranks_, magnitudes);
-    const double bound = rounding * scale + device::unit_roundoff(DataType::fp32) * std::abs(reduced[i] * scale) +
-                         0.5 * device::smallest_subnormal(DataType::fp32);
+    const double rounding = reduction_bound(magnitudes);
+    const double bound = rounding * scale + roundoff * std::abs(reduced[i] * scale) + below_normal;
     // No contribution and no partial sum is larger than the sum of the magnitudes and its rounding.
-    const bool within_range = magnitudes + rounding <= device::largest_finite(wire_);
+    const bool within_range = magnitudes + rounding <= largest;
     if (within_range || (std::isfinite(difference) && difference <= bound)) {
       note(workbench.check, difference, bound);
     } else {

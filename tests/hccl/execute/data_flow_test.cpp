@@ -201,8 +201,8 @@ TEST(DataFlow, SumsOfFloatsStayWithinTheBound) {
       const std::uint32_t roundings = DataFlow(schedule).additions() + (narrowed ? 1 : 0);
       for (std::size_t i = 0; i < sums.size(); ++i) {
         // The fp64 sum that it is compared with has an error of its own.
-        const double bound = reduction_bound(type, roundings, ranks, magnitudes[i]) +
-                             reduction_bound(DataType::fp64, ranks - 1, ranks, magnitudes[i]);
+        const double bound = ReductionBound(type, roundings, ranks)(magnitudes[i]) +
+                             ReductionBound(DataType::fp64, ranks - 1, ranks)(magnitudes[i]);
         ASSERT_LE(std::abs(sums[i] - exact[i]), bound) << name_of(type) << " element " << i;
         worst = std::max(worst, std::abs(sums[i] - exact[i]) / bound);
       }
@@ -402,9 +402,9 @@ TEST(DataFlow, SaysWhatIsWrongWithASchedule) {
 }
 
 TEST(DataFlow, BoundIsHighams) {
-  EXPECT_DOUBLE_EQ(reduction_bound(DataType::fp32, 7, 8, 3.0), 3.0 * 7 * 0x1p-24 / (1 - 7 * 0x1p-24));
-  EXPECT_DOUBLE_EQ(reduction_bound(DataType::fp16, 1, 4, 0.0), 4 * 0x1p-25 * (1 + 0x1p-11 / (1 - 0x1p-11)));
-  EXPECT_EQ(reduction_bound(DataType::bf16, 256, 257, 1.0), INFINITY);
+  EXPECT_DOUBLE_EQ(ReductionBound(DataType::fp32, 7, 8)(3.0), 3.0 * 7 * 0x1p-24 / (1 - 7 * 0x1p-24));
+  EXPECT_DOUBLE_EQ(ReductionBound(DataType::fp16, 1, 4)(0.0), 4 * 0x1p-25 * (1 + 0x1p-11 / (1 - 0x1p-11)));
+  EXPECT_EQ(ReductionBound(DataType::bf16, 256, 257)(1.0), INFINITY);
 }
 
 }  // namespace
