@@ -17,6 +17,9 @@
 /// figure that only the baseline has is a difference.
 namespace hcclsim::study {
 
+/// Relative difference of figures that rounding alone makes: sums in another order.
+inline constexpr double rounding_tolerance = 1e-12;
+
 struct Difference {
   std::string place;   ///< "segment 2 [108,160] on rank 0"
   std::string figure;  ///< its key, such as "end_s"

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/error.hpp"
 #include "cli/commands/command.hpp"
@@ -41,8 +43,9 @@ std::string sentence(const Difference& difference) {
 
 /// "12 of 340 figures differ by more than 1 %".
 std::string verdict(const BaselineComparison& comparison) {
-  const std::string limit =
-      comparison.tolerance > 0 ? fmt::format(" by more than {:g} %", comparison.tolerance * 100) : std::string();
+  const std::string limit = comparison.tolerance > study::rounding_tolerance
+                                ? fmt::format(" by more than {:g} %", comparison.tolerance * 100)
+                                : std::string();
   if (comparison.differences() == 0) return fmt::format("none of {} figures differs{}", comparison.figures(), limit);
   return fmt::format("{} of {} figures differ{}", comparison.differences(), comparison.figures(), limit);
 }
@@ -166,19 +169,26 @@ std::string baseline_text(const BaselineReport& baseline) {
   constexpr std::size_t most_rows = 20;
   const BaselineComparison& comparison = baseline.comparison;
   std::string text = fmt::format("Baseline {}: {}.\n", baseline.file, verdict(comparison));
-  const std::size_t differences = comparison.differences();
-  if (differences == 0) return text;
-  Table table({{"where", Table::Align::left}, {"figure", Table::Align::left}, {"baseline"}, {"now"}, {"change"}});
-  std::size_t rows = 0;
+  std::vector<const Difference*> differences;
   for (const ComparedPart& part : comparison.parts) {
-    for (const Difference& difference : part.differences) {
-      if (rows++ == most_rows)
-        return text + table.to_string("  ") + fmt::format("  … and {} more\n", differences - most_rows);
-      table.add_row(
-          {difference.place, difference.figure, text_of(difference.before), now_of(difference), change_of(difference)});
-    }
+    for (const Difference& difference : part.differences) differences.push_back(&difference);
   }
-  return text + table.to_string("  ");
+  if (differences.empty()) return text;
+  // What has no size, such as a name, comes first, then the largest.
+  const auto size = [](const Difference* difference) {
+    return difference->relative.has_value() ? std::abs(*difference->relative) : std::numeric_limits<double>::infinity();
+  };
+  std::stable_sort(differences.begin(), differences.end(),
+                   [&](const Difference* a, const Difference* b) { return size(a) > size(b); });
+  Table table({{"where", Table::Align::left}, {"figure", Table::Align::left}, {"baseline"}, {"now"}, {"change"}});
+  for (std::size_t i = 0; i < std::min(differences.size(), most_rows); ++i) {
+    const Difference& difference = *differences[i];
+    table.add_row(
+        {difference.place, difference.figure, text_of(difference.before), now_of(difference), change_of(difference)});
+  }
+  text += table.to_string("  ");
+  if (differences.size() > most_rows) text += fmt::format("  … and {} more\n", differences.size() - most_rows);
+  return text;
 }
 
 Json baseline_json(const BaselineReport& baseline) {

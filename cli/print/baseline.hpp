@@ -15,9 +15,9 @@ namespace hcclsim::cli {
 class Command;
 
 struct BaselineOptions {
-  std::string file;      ///< empty: none
-  double tolerance = 0;  ///< relative
-  std::string junit;     ///< file; empty: none
+  std::string file;                              ///< empty: none
+  double tolerance = study::rounding_tolerance;  ///< relative
+  std::string junit;                             ///< file; empty: none
 };
 
 /// Adds the options.
