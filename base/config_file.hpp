@@ -15,8 +15,8 @@ struct ConfigEntry {
   std::string place;  ///< "FILE:LINE"
 };
 
-/// Reads a file, in the order of its keys; refuses what is no TOML, tables and lists as values in lists, dates, and a key
-/// that is given twice, in sections of any name.
+/// Reads a file, in the order of its keys; refuses what is no TOML, tables and lists as values in lists, dates, and a
+/// key that is given twice, in sections of any name.
 [[nodiscard]] std::vector<ConfigEntry> read_config_file(const std::string& path);
 
 }  // namespace hcclsim

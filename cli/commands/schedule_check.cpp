@@ -1,11 +1,15 @@
 #include "cli/commands/commands.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "cli/options/parse/common.hpp"
@@ -19,6 +23,7 @@ namespace {
 struct CheckCommand : PlatformChoice {
   std::string format = "text";
   std::string levels = "L7";
+  std::vector<std::string> files;
   study::CheckSpec spec{};
 };
 
@@ -32,12 +37,31 @@ std::uint64_t parse_signature(std::string_view text) {
 }
 
 void check(const CheckCommand& command) {
-  study::CheckSpec spec = command.spec;
-  spec.last_level = static_cast<std::uint32_t>(command.levels.back() - '0');
-  spec.platform = {command.platform, command.rank_table, command.hccl_settings, {}};
-  const study::ScheduleCheck result = study::check_schedule(spec);
-  print(command.format == "json" ? check_json(result) : check_text(result));
-  if (!result.report.ok) throw Error(ErrorCode::check_failed, "schedule", spec.file + " is refused");
+  std::vector<std::string> refused;
+  std::string text;
+  const bool several = command.files.size() > 1;
+  for (const std::string& file : command.files) {
+    study::CheckSpec spec = command.spec;
+    spec.file = file;
+    spec.last_level = static_cast<std::uint32_t>(command.levels.back() - '0');
+    spec.platform = {command.platform, command.rank_table, command.hccl_settings, {}};
+    const study::ScheduleCheck result = study::check_schedule(spec);
+    if (!result.report.ok) refused.push_back(file);
+    if (command.format == "json") {
+      text += several ? (text.empty() ? "[\n" : ",\n") : "";
+      text += check_json(result, several ? file : "");
+    } else {
+      if (several) text += fmt::format("{}{}\n", text.empty() ? "" : "\n", file);
+      text += check_text(result);
+    }
+  }
+  if (several && command.format == "json") text += "]\n";
+  print(text);
+  if (refused.empty()) return;
+  throw Error(ErrorCode::check_failed, "schedule",
+              several ? fmt::format("{} of {} schedules are refused: {}", refused.size(), command.files.size(),
+                                    fmt::join(refused, ", "))
+                      : refused.front() + " is refused");
 }
 
 }  // namespace
@@ -45,7 +69,7 @@ void check(const CheckCommand& command) {
 void add_schedule_check(Command& schedule) {
   Command& command = schedule.add_command("check", "Prove a schedule, or say what is wrong: docs/checker.md");
   const auto options = std::make_shared<CheckCommand>();
-  command.add("FILE", read_file(options->spec.file), "A schedule in either form").value_name("TEXT").required();
+  command.add("FILE", read_files(options->files), "Schedules in either form; - is standard input").required();
   Option& soc =
       command.add("--soc", text(options->spec.soc), "Chip whose streams and notifies a rank has, such as 910B2");
   add_platform_options(command,
@@ -70,7 +94,8 @@ void add_schedule_check(Command& schedule) {
   command.footer(
       "Examples:\n"
       "  hcclsim schedule check ring.txt --run\n"
-      "  hcclsim schedule check ring.txt --platform atlas800-9000 --format json");
+      "  hcclsim schedule check ring.txt --platform atlas800-9000 --format json\n"
+      "  hcclsim schedule generate --bytes 4M | hcclsim schedule check - --soc 910A");
   command.on_run([&command, options] {
     finish_platform_options(OptionOrigins(command, {}), {}, *options);
     check(*options);

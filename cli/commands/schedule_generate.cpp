@@ -73,10 +73,11 @@ void generate(const OptionOrigins& origins, GenerateSchedule& options) {
 void add_schedule_generate(Command& schedule) {
   Command& command = schedule.add_command("generate", "Write the schedule of a collective");
   const auto options = std::make_shared<GenerateSchedule>();
-  command
-      .add("--collective", parsed(study::parse_collective_name, options->collective),
-           "allreduce, reduce-scatter, alltoallv, …")
-      .with_default();
+  Option& operation = command.add("OP", parsed(study::parse_collective_name, options->collective),
+                                  "allreduce (if left out), reduce-scatter, alltoallv, …");
+  operation.value_name("TEXT");
+  command.add("--collective", parsed(study::parse_collective_name, options->collective), "The same as an option")
+      .excludes(operation);
   add_collective_choice(command, "graph", *options);
   command
       .add("--elements", whole_number(options->elements, 0, std::uint64_t{1} << 40U),
@@ -103,7 +104,7 @@ void add_schedule_generate(Command& schedule) {
   command.footer(
       "Examples:\n"
       "  hcclsim schedule generate --algorithm ring --bytes 4M -o ring.txt\n"
-      "  hcclsim schedule generate --collective alltoall --platform atlas800t-a2-x2 --bytes 1M --binary -o a2a.bin");
+      "  hcclsim schedule generate alltoall --platform atlas800t-a2-x2 --bytes 1M --binary -o a2a.bin");
   command.on_run([&command, options] { generate(OptionOrigins(command, {}), *options); });
 }
 

@@ -105,7 +105,7 @@ std::string time_text(const hccl::TimedCheck& timing) {
 
 }  // namespace
 
-std::string check_json(const study::ScheduleCheck& result) {
+std::string check_json(const study::ScheduleCheck& result, const std::string& file) {
   const hccl::CheckReport& report = result.report;
   Json levels = Json::array();
   for (const hccl::LevelReport& level : report.levels) {
@@ -115,6 +115,7 @@ std::string check_json(const study::ScheduleCheck& result) {
         {{"level", level.level}, {"ok", level.ok}, {"count", level.count}, {"findings", std::move(findings)}});
   }
   Json json{{"format_version", 1}, {"ok", report.ok}, {"verdict", report.verdict}, {"levels", std::move(levels)}};
+  if (!file.empty()) json["file"] = file;
   if (report.order) json["order"] = json_of(*report.order);
   if (report.distances) json["distances"] = json_of(*report.distances);
   if (result.timing) json["timing"] = json_of(*result.timing);

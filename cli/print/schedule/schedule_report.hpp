@@ -11,7 +11,7 @@
 namespace hcclsim::cli {
 
 [[nodiscard]] std::string check_text(const study::ScheduleCheck& result);
-[[nodiscard]] std::string check_json(const study::ScheduleCheck& result);
+[[nodiscard]] std::string check_json(const study::ScheduleCheck& result, const std::string& file);
 
 [[nodiscard]] std::string times_text(const study::ScheduleTimes& times, const study::TimeSpec& spec);
 [[nodiscard]] std::string times_json(const study::ScheduleTimes& times, const study::TimeSpec& spec);
