@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <new>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -54,6 +55,8 @@ void end_with_parent(pid_t parent) {
     write_all(result_pipe, std::string(1, result_tag) + result);
   } catch (const Error& error) {
     write_all(result_pipe, error_tag + encoded(SentError{error.code(), error.kind(), error.what()}));
+  } catch (const std::bad_alloc&) {
+    write_all(result_pipe, error_tag + encoded(SentError{ErrorCode::bad_input, "memory", out_of_memory}));
   } catch (const std::filesystem::filesystem_error& error) {
     const Error wrong = path_error(error);
     write_all(result_pipe, error_tag + encoded(SentError{wrong.code(), wrong.kind(), wrong.what()}));

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -97,6 +98,8 @@ int run_command(int argc, char** argv) {
   } catch (const Error& error) {
     if (error.kind() == "pipe") return 128 + SIGPIPE;  // as if the signal had ended it
     return report(error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return report(ErrorCode::bad_input, out_of_memory);
   } catch (const std::filesystem::filesystem_error& error) {
     const Error wrong = path_error(error);
     return report(wrong.code(), wrong.what());

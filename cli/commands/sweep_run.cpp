@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/suggest.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/point_command.hpp"
@@ -77,7 +78,14 @@ void run(SweepRunCommand command) {
 }  // namespace
 
 std::vector<study::Point> GridArguments::points() const {
-  return study::points_of(read_grid(command, parsed->rest(), config));
+  // An option that this command does not know ends what it takes; the words behind it are then no command.
+  const std::vector<std::string> rest = parsed->rest();
+  const bool is_command = command == "run" || command == "collective";
+  if (!is_command && !rest.empty() && rest.front().starts_with('-')) {
+    const std::string name = rest.front().substr(0, rest.front().find('='));
+    bad_input("option", "unknown option {}{}", name, did_you_mean(name, parsed->option_names()));
+  }
+  return study::points_of(read_grid(command, rest, config));
 }
 
 void print_report(const study::SweepReport& report) {
