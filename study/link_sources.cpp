@@ -1,11 +1,14 @@
 #include "study/link_sources.hpp"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
 
 namespace hcclsim::study {
@@ -17,6 +20,22 @@ std::string speed_of(const sim::Link& link) {
   if (link.read == link.write) return fmt::format("{} {:g} GB/s {}", title_of(link.kind), link.bandwidth / giga, range);
   return fmt::format("{} read {:g} write {:g} GB/s {}", title_of(link.kind), link.read / giga, link.write / giga,
                      range);
+}
+
+/// Whether --set changed something that the file says of the link or of its kind.
+bool is_edited(const sim::Link& link, std::span<const sim::PlatformEdit> edits) {
+  std::string id = link.name;
+  for (const std::string_view direction : {"_UP", "_DOWN"}) {
+    if (id.ends_with(direction)) id.resize(id.size() - direction.size());
+  }
+  constexpr std::string_view of_links = "link[";
+  return std::any_of(edits.begin(), edits.end(), [&](const sim::PlatformEdit& edit) {
+    if (edit.target.starts_with(fmt::format("platform.link.{}.", name_of(link.kind)))) return true;
+    if (!edit.target.starts_with(of_links)) return false;
+    const std::size_t end = edit.target.rfind(']');
+    const std::string pattern = edit.target.substr(of_links.size(), end - of_links.size());
+    return ::fnmatch(pattern.c_str(), id.c_str(), 0) == 0;
+  });
 }
 
 }  // namespace
@@ -39,7 +58,8 @@ std::vector<LinkSource> link_sources(sim::Cluster& cluster, std::span<const Rank
       const sim::Link& link = cluster.links()[id];
       if (link.kind == sim::LinkKind::other || kinds.contains(link.kind)) continue;
       const auto source = cluster.property(fmt::format("link.{}.source", name_of(link.kind)));
-      kinds[link.kind] = {speed_of(link), source.value_or("platform file")};
+      kinds[link.kind] = {speed_of(link),
+                          is_edited(link, cluster.edits()) ? set_by_user : source.value_or("platform file")};
     }
   }
   std::vector<LinkSource> sources;

@@ -11,11 +11,14 @@
 /// Where the speeds of the links that a simulation uses come from, for whoever reads its figures.
 namespace hcclsim::study {
 
+/// Source of speeds that --set changed.
+inline constexpr const char* set_by_user = "--set";
+
 /// The speed of a kind of link and where it comes from.
 struct LinkSource {
   std::string speed;   ///< "HCCS 14 GB/s (10..19.3)": used, low and high
   std::string source;  ///< "vendor tool"; begins with "measured" if the vendor measured the speed, with
-                       ///< "calibrated" if it was fitted to the user's measurements
+                       ///< "calibrated" if it was fitted to the user's measurements; set_by_user
 };
 
 /// Names of the kinds of links as the vendor writes them: "HCCS".

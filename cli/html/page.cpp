@@ -55,7 +55,10 @@ Json speed_rows(const std::vector<study::LinkSource>& sources) {
   Json rows = Json::array();
   for (const study::LinkSource& link : sources) {
     const bool measured = link.source.starts_with("measured") || link.source.starts_with("calibrated");
-    rows.push_back({link.speed, link.source, measured ? "measured" : "assumed"});
+    rows.push_back({link.speed, link.source,
+                    link.source == study::set_by_user ? "set"
+                    : measured                        ? "measured"
+                                                      : "assumed"});
   }
   return rows;
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include <filesystem>
 #include <utility>
 
@@ -47,6 +49,22 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
   return settings;
 }
 
+/// Those of the options that the first lines do not tell.
+std::vector<std::pair<std::string, std::string>> changed_settings_of(const RunOptions& options) {
+  auto settings = settings_of(options);
+  const auto usual = settings_of(RunOptions{});
+  std::erase_if(settings, [&](const auto& setting) {
+    return setting.first == "comm-dtype" || setting.first == "profile" ||
+           std::find(usual.begin(), usual.end(), setting) != usual.end();
+  });
+  const study::RunSpec defaults;
+  if (options.spec.rank != defaults.rank) settings.emplace_back("rank", fmt::to_string(options.spec.rank));
+  if (options.spec.iterations != defaults.iterations) {
+    settings.emplace_back("iterations", fmt::to_string(options.spec.iterations));
+  }
+  return settings;
+}
+
 }  // namespace
 
 RunReport::RunReport(study::RunResult result, const RunOptions& options)
@@ -58,6 +76,7 @@ RunReport::RunReport(study::RunResult result, const RunOptions& options)
       split(split_name(options)),
       loss_scale(options.loss_scale),
       clip_norm(options.spec.clip_norm),
-      settings(settings_of(options)) {}
+      settings(settings_of(options)),
+      changed_settings(changed_settings_of(options)) {}
 
 }  // namespace hcclsim::cli

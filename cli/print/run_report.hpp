@@ -36,8 +36,9 @@ struct RunReport : study::RunResult {
   std::optional<double> clip_norm;  ///< as given to --clip-norm
   /// What was chosen beyond that, by the name of the option: "optimizer" is "momentum", "jitter" "0.02".
   std::vector<std::pair<std::string, std::string>> settings;
-  std::optional<BaselineReport> baseline;  ///< of --baseline
-  std::string timeline;                    ///< path that was written; empty: none
+  std::vector<std::pair<std::string, std::string>> changed_settings;  ///< that a run without options has otherwise
+  std::optional<BaselineReport> baseline;                             ///< of --baseline
+  std::string timeline;                                               ///< path that was written; empty: none
 
   /// "[0,107] [108,160]", shortened if there are many.
   [[nodiscard]] std::string segment_list() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/baseline.hpp"
@@ -39,6 +40,18 @@ std::string head(const RunReport& report) {
       std::uint64_t{program.batch} * report.npus, report.amp, name_of(program.gradient_type()), report.framework,
       report.hcom_parallel ? "on" : "off", report.launch == "graph" ? "" : fmt::format("launch {}, ", report.launch),
       report.split, report.segment_list());
+}
+
+/// What the run has otherwise than a run without options.
+std::string settings_line(const RunReport& report) {
+  if (report.changed_settings.empty()) return {};
+  std::vector<std::string> settings;
+  for (const auto& [name, value] : report.changed_settings) {
+    const bool is_time = name == "start-skew";  // in seconds
+    settings.push_back(
+        fmt::format("{} {}", name, is_time ? fmt::format("{:g} us", std::stod(value) / microsecond) : value));
+  }
+  return fmt::format("Settings: {}\n", fmt::join(settings, ", "));
 }
 
 std::string step_line(const RunReport& report) {
@@ -204,7 +217,12 @@ std::string links_text(const RunReport& report) {
   std::vector<std::string> assumed;
   std::vector<std::string> measured;
   std::vector<std::string> calibrated;
+  std::vector<std::string> set;
   for (const study::LinkSource& link : report.link_sources) {
+    if (link.source == study::set_by_user) {
+      set.push_back(link.speed);
+      continue;
+    }
     auto& group = link.source.starts_with("measured")     ? measured
                   : link.source.starts_with("calibrated") ? calibrated
                                                           : assumed;
@@ -214,6 +232,7 @@ std::string links_text(const RunReport& report) {
   if (!assumed.empty()) text += fmt::format("  Assumed, not measured: {}.", fmt::join(assumed, ", "));
   if (!measured.empty()) text += fmt::format("  Measured by the vendor: {}.", fmt::join(measured, ", "));
   if (!calibrated.empty()) text += fmt::format("  Calibrated: {}.", fmt::join(calibrated, ", "));
+  if (!set.empty()) text += fmt::format("  Set by --set: {}.", fmt::join(set, ", "));
   return text;
 }
 
@@ -245,7 +264,8 @@ std::string RunReport::segment_list() const {
 
 std::string text_report(const RunReport& report) {
   std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
-  text += head(report) + step_line(report) + parallel_line(report) + busy_line(report) + trace_line(report);
+  text += head(report) + settings_line(report) + step_line(report) + parallel_line(report) + busy_line(report) +
+          trace_line(report);
   for (const std::string& line : iteration_bar(report.view.iterations.back())) text += "  " + line + '\n';
   if (report.npus > 1) text += segment_table(report) + tail_line(report);
   text += checks_lines(report);

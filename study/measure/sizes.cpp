@@ -51,7 +51,7 @@ std::vector<Bytes> sizes_of(const SizeRange& range, hccl::Collective collective,
     }
     const Bytes next =
         range.factor.has_value() ? static_cast<Bytes>(static_cast<double>(size) * *range.factor) : size + step;
-    if (next == size && size < last) {
+    if (range.factor.has_value() && next == size && size < last) {
       bad_input("option", "-f {}: leads from {} bytes to no larger size; give a larger factor or a step (-i)",
                 *range.factor, size);
     }

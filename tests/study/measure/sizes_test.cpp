@@ -26,8 +26,9 @@ TEST(CollectiveSizes, ByStepByFactorAndByDefault) {
   EXPECT_THAT(sizes({.first = 1, .last = 3}), ElementsAre(1, 2, 3));
   EXPECT_EQ(sizes({.first = 100, .last = 1100}).size(), 11U);
   EXPECT_THAT(sizes({.first = 8, .last = 100, .step = 0}), ElementsAre(8));
-  // A factor that does not lead on ends the list.
-  EXPECT_THAT(sizes({.first = 1, .last = 9, .factor = 1.5}), ElementsAre(1));
+  // A factor that does not lead on is an error, unless the end is reached.
+  EXPECT_THROW(static_cast<void>(sizes({.first = 1, .last = 9, .factor = 1.5})), Error);
+  EXPECT_THAT(sizes({.first = 1, .last = 1, .factor = 1.5}), ElementsAre(1));
 }
 
 TEST(CollectiveSizes, OfBlocksTheyAreMultiplesOfTheRanks) {
