@@ -68,7 +68,7 @@ class ConfigReader {
         continue;
       }
       const std::string where = place(key.source());
-      const std::string full = section.empty() ? name : section + '.' + name;
+      const std::string full = section.empty() ? name : fmt::format("{}.{}", section, name);
       found_.push_back({key.source().begin, {section, name, value_of(node, where, full), where}});
     }
   }

@@ -23,8 +23,9 @@ void simulate(const std::string& platform, Bytes bytes, sim::NetworkKind kind) {
   const auto network = sim::make_network(kind, cluster, loop);
   std::vector<std::string> notes;
   const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+  const device::Soc soc = device::resolve_soc(cluster, 0, notes);
   sim::Trace trace;
-  const hccl::Machine machine{loop, *network, cluster, costs, 1e12, trace};
+  const hccl::Machine machine{loop, *network, cluster, costs, soc, trace};
   hccl::Runtime runtime(machine);
   const auto schedule = std::make_shared<const hccl::Schedule>(hccl::ring_allreduce({cluster.size(), bytes / 4}, true));
   const hccl::CommunicatorId world = runtime.create_communicator(hccl::world_communicator(cluster.size()));

@@ -83,10 +83,9 @@ class Validator {
 
   /// Goes on behind what is wrong, as far as the rest can still be looked at.
   std::vector<ScheduleError> collect() {
-    std::vector<ScheduleError> defects;
-    defects_ = &defects;
+    collects_ = true;
     check_closed_forms();
-    return defects;
+    return std::move(defects_);
   }
 
  private:
@@ -121,16 +120,16 @@ class Validator {
     attempt([&] { check_queues(); });
   }
 
-  [[nodiscard]] bool found_some() const { return defects_ != nullptr && !defects_->empty(); }
+  [[nodiscard]] bool found_some() const { return !defects_.empty(); }
 
   /// Checks something by itself: what is wrong with it is thrown, or collected.
   template <typename Check>
   void attempt(const Check& check) {
-    if (defects_ == nullptr) return check();
+    if (!collects_) return check();
     try {
       check();
     } catch (const ScheduleError& defect) {
-      defects_->push_back(defect);
+      defects_.push_back(defect);
     }
   }
 
@@ -411,7 +410,8 @@ class Validator {
 
   const Schedule& schedule_;
   FieldPlace place_;
-  std::vector<ScheduleError>* defects_ = nullptr;  // none: the first is thrown
+  bool collects_ = false;  // else the first is thrown
+  std::vector<ScheduleError> defects_;
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::optional<Rank>> stranger_;
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::optional<Rank>> common_;
 };
