@@ -49,15 +49,16 @@ Json times_json(const TuneReport& report, const study::Split& split,
 Json best_json(const TuneReport& report) {
   const study::Tuning& tuning = report.tuning;
   Json best = times_json(report, report.chosen, report.best);
+  const bool bound_holds = report.certificate.holds();
   best.update(
       {{"by_size", report.percentages.empty() ? Json(nullptr) : Json(report.percentages)},
        {"all_reduce_fusion_config", report.mindspore},
        {"all_reduce_fusion_config_exact", report.mindspore_exact},
        {"segments", report.chosen.cuts.size()},
-       {"bound_s", report.certificate.bound.time},
-       {"gap", report.gap()},
-       {"simulated_gap", report.simulated_gap()},
-       {"witness", report.certificate.bound.gradient},
+       {"bound_s", bound_holds ? Json(report.certificate.bound.time) : Json(nullptr)},
+       {"gap", bound_holds ? Json(report.gap()) : Json(nullptr)},
+       {"simulated_gap", bound_holds ? Json(report.simulated_gap()) : Json(nullptr)},
+       {"witness", bound_holds ? Json(report.certificate.bound.gradient) : Json(nullptr)},
        {"critical_chain", segments_json(report.chain.segments)},
        {"followers_s", report.chain.followers},
        {"timeline", segments_json(report.timeline)},

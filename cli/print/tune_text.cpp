@@ -123,24 +123,31 @@ std::string premises_text(const TuneReport& report) {
   return text + ".\n";
 }
 
+/// What cannot be reached, and how far the split is from it.
+std::string bound_text(const TuneReport& report) {
+  const study::Certificate& certificate = report.certificate;
+  if (!certificate.holds()) {
+    return " No bound is known: a simulated split lies below that of the costs, as allreduces take less in it than by "
+           "themselves.\n";
+  }
+  return fmt::format(
+      " No split {} {} ms, as gradients from {} on cannot begin earlier: gap {:.2f} %, simulated {:.2f} %.\n",
+      report.objective == Objective::step ? "has a step below" : "ends before", milliseconds(certificate.bound.time),
+      certificate.bound.gradient, report.gap() * 100, report.simulated_gap() * 100);
+}
+
 /// What is reached, and what cannot be.
 std::string proof_text(const TuneReport& report) {
   const study::Split& chosen = report.chosen;
   const std::string end = fmt::format("{} ms, {} ms behind the backward pass", milliseconds(chosen.finish),
                                       milliseconds(chosen.finish - report.backward_end));
-  std::string text =
+  const std::string reached =
       report.objective == Objective::step
-          ? fmt::format(
-                "The step takes {} ms, simulated {} ms; its last allreduce ends at {}, simulated {} ms. No split "
-                "has a step below {} ms, as gradients from {} on cannot begin earlier",
-                milliseconds(chosen.step), milliseconds(report.best.step), end, milliseconds(report.best.finish),
-                milliseconds(report.certificate.bound.time), report.certificate.bound.gradient)
-          : fmt::format(
-                "The last allreduce ends at {}; simulated, at {} ms. No split ends before {} ms, as gradients "
-                "from {} on cannot begin earlier",
-                end, milliseconds(report.best.finish), milliseconds(report.certificate.bound.time),
-                report.certificate.bound.gradient);
-  return text + fmt::format(": gap {:.2f} %, simulated {:.2f} %.\n", report.gap() * 100, report.simulated_gap() * 100);
+          ? fmt::format("The step takes {} ms, simulated {} ms; its last allreduce ends at {}, simulated {} ms.",
+                        milliseconds(chosen.step), milliseconds(report.best.step), end,
+                        milliseconds(report.best.finish))
+          : fmt::format("The last allreduce ends at {}; simulated, at {} ms.", end, milliseconds(report.best.finish));
+  return reached + bound_text(report);
 }
 
 std::string certificate(const TuneReport& report) {
@@ -178,7 +185,7 @@ std::string comparison(const TuneReport& report) {
   for (std::size_t k = 0; k < report.by_segments.size(); ++k) {
     add(fmt::format("best of {}", k + 1), report.tuning.by_segments[k], report.by_segments[k]);
   }
-  if (holds(report.compare, study::Strategy::Kind::bound)) {
+  if (holds(report.compare, study::Strategy::Kind::bound) && report.certificate.holds()) {
     const Seconds bound = report.certificate.bound.time;
     const bool of_step = report.objective == Objective::step;
     add("no split before", {{}, of_step ? study::never : bound, of_step ? bound : study::never}, {});

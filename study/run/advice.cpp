@@ -59,7 +59,9 @@ class Advice {
                                          count_ > 2 ? "end" : "ends", count_, after_backward(count_));
     if (before_last(best) > before_last(own_.cuts)) {
       return {SplitScenario::cut_later,
-              fmt::format("{}: move the cut backward{}", what, with_segments(best, own_.cuts)), true};
+              fmt::format("{}: move the {}cut backward{}", what, count_ > 2 || best.size() > 2 ? "last " : "",
+                          with_segments(best, own_.cuts)),
+              true};
     }
     return {SplitScenario::none,
             fmt::format("{} {} within FP/BP; what is long is behind them, AR{} or updates: other cuts shorten it",
@@ -69,14 +71,17 @@ class Advice {
 
   /// The last allreduce but one ends after the backward pass.
   [[nodiscard]] SplitAdvice late_towards(const Cuts& best) const {
-    const std::string what =
-        fmt::format("{} {} {} ms after bp_end", first_ones(), count_ > 2 ? "end" : "ends", after_backward(count_ - 1));
+    const auto is_late = [&](const SimulatedSegment& segment) { return segment.end > own_.step.backward_end; };
+    const std::vector<SimulatedSegment>& segments = own_.step.segments;
+    const auto late =
+        static_cast<std::size_t>(std::find_if(segments.begin(), segments.end(), is_late) - segments.begin()) + 1;
+    const std::string what = fmt::format("AR{} ends {} ms after bp_end", late, after_backward(late));
     if (!some_cut_hides_first(problem_, cost_)) {
       return {SplitScenario::more_segments,
               fmt::format("{}, and no single cut hides AR1: use {} segments", what, best.size()), true};
     }
     const bool hides_first = timeline(problem_, cost_, best).front().end <= problem_.backward_end();
-    if (best.front() < own_.cuts.front() && hides_first) {
+    if (late == 1 && best.front() < own_.cuts.front() && hides_first) {
       return {SplitScenario::cut_earlier,
               fmt::format("{}: move the cut forward to hide AR1 within FP/BP{}", what, with_segments(best, own_.cuts)),
               true};

@@ -63,6 +63,7 @@ class Tuner {
     }
     add_mindspore(report, *run_.program);
     report.certificate = certify(input, simulated, spec_.search.aim.objective);
+    withdraw_bound(report);
     stage_("trying how far the split stays the best");
     add_robustness(report, {input.problem, input.cost, report.chosen.cuts});
     report.unmodelled = run_.unmodelled;
@@ -197,6 +198,19 @@ class Tuner {
     }
     for (const Split& split : report.tuning.by_segments) report.by_segments.push_back(confirmed.at(split.cuts));
     return allreduces;
+  }
+
+  /// A bound that a simulated split contradicts is none.
+  static void withdraw_bound(TuneResult& report) {
+    constexpr double rounding = 1e-9;
+    const Seconds bound = report.certificate.bound.time * (1 - rounding);
+    const auto is_below = [&](const ConfirmedSplit& split) { return split.time(report.objective) < bound; };
+    const bool contradicted =
+        is_below(report.best) || is_below(report.best_by_cost) ||
+        std::any_of(report.by_segments.begin(), report.by_segments.end(), is_below) ||
+        std::any_of(report.strategies.begin(), report.strategies.end(),
+                    [&](const std::optional<ConfirmedSplit>& split) { return split.has_value() && is_below(*split); });
+    if (contradicted) report.certificate.bound = {};
   }
 
   /// The split that is recommended.

@@ -41,8 +41,8 @@ function tuneCards(result) {
     card("Best split", String(best.segments), best.segments === 1 ? "segment" : "segments", `last gradients ${gradientList(best.by_idx)}`),
     card("Step", milliseconds(best.step_s), "ms", `simulated ${milliseconds(best.simulated_step_s)} ms`),
     card("Last allreduce ends", milliseconds(best.finish_s), "ms", `${milliseconds(best.exposed_s)} ms behind the backward pass`),
-    card(objective.none, milliseconds(best.bound_s), "ms", `gap ${percentWords(best.gap, 2)}`),
   ];
+  if (best.bound_s !== null) cards.push(card(objective.none, milliseconds(best.bound_s), "ms", `gap ${percentWords(best.gap, 2)}`));
   return [...cards, card("Gradients", String(result.gradients), "", byteWords(result.bytes))];
 }
 
@@ -66,7 +66,7 @@ function tuneStrategies(result) {
               { name: "step, by the cost", values: millis("step_s"), colour: "forward" },
               { name: "step, simulated", values: millis("simulated_step_s"), colour: "backward" }],
              axis("ms since fp_start", short), (ms) => `${fixed(ms, 3)} ms`),
-    table(`${objective.none} ${milliseconds(result.best.bound_s)} ms`, columns, all.map((one) => ({
+    table(result.best.bound_s === null ? "" : `${objective.none} ${milliseconds(result.best.bound_s)} ms`, columns, all.map((one) => ({
       class: one[objective.time] === least ? "best" : null,
       cells: [one.name, one.by_idx ? String(one.by_idx.length) : "–", time(one.finish_s), time(one.exposed_s), time(one.step_s),
               time(one.simulated_finish_s), time(one.simulated_step_s), gradientList(one.by_idx)] }))),
@@ -104,7 +104,7 @@ function tuneBySegments(result) {
   const objective = tuneObjectives[result.objective];
   const points = (key) => result.by_segments.map((one) => [one.k, one[key] * 1e3]);
   const most = result.by_segments.length;
-  const bound = [[1, result.best.bound_s * 1e3], [most, result.best.bound_s * 1e3]];
+  const bound = result.best.bound_s === null ? [] : [[1, result.best.bound_s * 1e3], [most, result.best.bound_s * 1e3]];
   return section("segments", "How many segments", lineChart(`${objective.title} over the number of segments`,
     [{ name: "by the cost", points: points(objective.time), colour: "forward" },
      { name: "simulated", points: points(objective.simulated), colour: "backward" },

@@ -52,8 +52,8 @@ TEST(SplitAdvice, Scenario1WhereTheTrialMovesTheCutBackward) {
   const SplitAdvice advice = network(0.2).advice({4, 9});
   EXPECT_EQ(advice.scenario, SplitScenario::cut_later);
   EXPECT_EQ(advice.sentence,
-            "AR1 ends within FP/BP and AR2 is long (1.100 ms after bp_end): move the cut backward and "
-            "use 3 segments");
+            "AR1 ends within FP/BP and AR2 is long (1.100 ms after bp_end): move the last cut "
+            "backward and use 3 segments");
   EXPECT_TRUE(advice.try_best);
 }
 
