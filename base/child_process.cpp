@@ -11,12 +11,11 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <filesystem>
-#include <new>
+#include <optional>
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/path_error.hpp"
+#include "base/user_error.hpp"
 
 namespace hcclsim {
 namespace {
@@ -47,6 +46,10 @@ void end_with_parent(pid_t parent) {
   if (::getppid() != parent) ::_exit(1);  // it ended before the call
 }
 
+void send_error(int result_pipe, const Error& error) {
+  write_all(result_pipe, error_tag + encoded(SentError{error.code(), error.kind(), error.what()}));
+}
+
 /// What the child does: it runs the work, sends the result and ends without running exit handlers.
 [[noreturn]] void child_main(const std::function<std::string()>& work, int result_pipe) {
   int status = 0;
@@ -54,15 +57,14 @@ void end_with_parent(pid_t parent) {
     const std::string result = work();
     write_all(result_pipe, std::string(1, result_tag) + result);
   } catch (const Error& error) {
-    write_all(result_pipe, error_tag + encoded(SentError{error.code(), error.kind(), error.what()}));
-  } catch (const std::bad_alloc&) {
-    write_all(result_pipe, error_tag + encoded(SentError{ErrorCode::bad_input, "memory", out_of_memory}));
-  } catch (const std::filesystem::filesystem_error& error) {
-    const Error wrong = path_error(error);
-    write_all(result_pipe, error_tag + encoded(SentError{wrong.code(), wrong.kind(), wrong.what()}));
+    send_error(result_pipe, error);
   } catch (const std::exception& error) {
-    write_all(STDERR_FILENO, fmt::format("{}\n", error.what()));
-    status = 1;
+    if (const std::optional<Error> wrong = user_error(error)) {
+      send_error(result_pipe, *wrong);
+    } else {
+      write_all(STDERR_FILENO, fmt::format("{}\n", error.what()));
+      status = 1;
+    }
   }
   std::fflush(nullptr);
   ::_exit(status);

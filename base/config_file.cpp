@@ -21,10 +21,9 @@ namespace {
 
 class ConfigReader {
  public:
-  explicit ConfigReader(const std::string& path) : file_(path == "-" ? "standard input" : path) {
-    const std::string text = read_text_file(path, "config");
+  explicit ConfigReader(const InputFile& file) : file_(file.path()) {
     try {
-      add_table(toml::parse(text), {});
+      add_table(toml::parse(file.text()), {});
     } catch (const toml::parse_error& error) {
       constexpr std::string_view introduction = "Error while parsing ";
       std::string_view what = error.description();
@@ -98,6 +97,8 @@ class ConfigReader {
 
 }  // namespace
 
-std::vector<ConfigEntry> read_config_file(const std::string& path) { return ConfigReader(path).entries(); }
+std::vector<ConfigEntry> read_config_file(const std::string& path) {
+  return ConfigReader(InputFile(path, "config")).entries();
+}
 
 }  // namespace hcclsim

@@ -21,10 +21,6 @@ enum class ErrorCode : int {
   internal = 4,           ///< a defect of hcclsim
 };
 
-/// Of std::bad_alloc, for which there is Error(bad_input, "memory").
-inline constexpr const char* out_of_memory =
-    "this takes more memory than there is: give a smaller input, or fewer ranks";
-
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string kind, const std::string& message)

@@ -102,13 +102,17 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> to) const {
   if (got < to.size()) fail("ends at byte {}, {} bytes too early", offset + got, to.size() - got);
 }
 
+std::string InputFile::text() const {
+  std::string text(size_, '\0');
+  read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
 std::string read_text_file(const std::string& path, const std::string& kind) {
   constexpr std::uint64_t most = std::uint64_t{1} << 30U;
   const InputFile file(path, kind);
   if (file.size() > most) file.fail("has {} bytes; up to {} are read", file.size(), most);
-  std::string text(file.size(), '\0');
-  file.read(0, std::as_writable_bytes(std::span(text)));
-  return text;
+  return file.text();
 }
 
 }  // namespace hcclsim

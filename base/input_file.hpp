@@ -31,6 +31,8 @@ class InputFile {
   /// Bytes of the file when it was opened.
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
+  /// The whole of it.
+  [[nodiscard]] std::string text() const;
   /// Reads into the whole of `to`, from byte `offset` on; throws if the file ends before.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
   /// The same for as many bytes as there are; returns the part of `to` that was filled.

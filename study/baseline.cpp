@@ -269,8 +269,7 @@ std::size_t BaselineComparison::differences() const {
 
 Json read_baseline(const std::string& file) {
   const InputFile input(file, "baseline");
-  std::string text(input.size(), '\0');
-  input.read(0, std::as_writable_bytes(std::span(text)));
+  const std::string text = input.text();
   Json baseline;
   try {
     baseline = parse_json_text(text, file, "baseline");

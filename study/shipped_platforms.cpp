@@ -3,17 +3,14 @@
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 #include <glob.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
+#include "base/memory_file.hpp"
 #include "base/suggest.hpp"
 
 namespace hcclsim::study {
@@ -58,19 +55,6 @@ std::string shipped_file(const fs::path& name) {
   return {};
 }
 
-/// SimGrid reads a platform from a path, more than once: what comes out of a pipe is kept in memory under one.
-std::string kept_in_memory(const std::string& pipe) {
-  const std::string text = read_text_file(pipe, "platform");
-  const int file = ::memfd_create("platform", 0);
-  if (file < 0) bad_input("platform", "{}: cannot be kept in memory: {}", pipe, std::strerror(errno));
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t count = ::write(file, text.data() + done, text.size() - done);
-    if (count < 0) bad_input("platform", "{}: cannot be kept in memory: {}", pipe, std::strerror(errno));
-    done += static_cast<std::size_t>(count);
-  }
-  return fmt::format("/proc/self/fd/{}", file);
-}
-
 }  // namespace
 
 std::string find_platform(const std::string& platform) {
@@ -82,7 +66,8 @@ std::string find_platform(const std::string& platform) {
   }
   const fs::file_status status = platform == "-" ? fs::file_status(fs::file_type::fifo) : fs::status(path, ignored);
   if (fs::is_regular_file(status)) return platform;
-  if (fs::is_fifo(status)) return kept_in_memory(platform);
+  // SimGrid reads a platform from a path, and more than once.
+  if (fs::is_fifo(status)) return MemoryFile(read_text_file(platform, "platform")).keep();
   if (fs::exists(status)) {
     bad_input("platform", "platform '{}' is no file but a {}", platform,
               fs::is_directory(status) ? "folder" : "device or socket");

@@ -8,15 +8,13 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
-#include <new>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 #include "base/error.hpp"
-#include "base/path_error.hpp"
 #include "base/text.hpp"
+#include "base/user_error.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/print/output.hpp"
@@ -63,8 +61,7 @@ std::string shell_words(int argc, char** argv) {
 
 int report(ErrorCode code, const std::string& message) {
   std::fflush(stdout);  // what was printed before comes first
-  // Where nobody reads the error, its status is all that is left to tell.
-  std::ignore = std::fputs(fmt::format("hcclsim: error: {}\n", message).c_str(), stderr);
+  print_apart(fmt::format("hcclsim: error: {}\n", message));
   return static_cast<int>(code);
 }
 
@@ -100,13 +97,9 @@ int run_command(int argc, char** argv) {
   } catch (const Error& error) {
     if (error.kind() == "pipe") return 128 + SIGPIPE;  // as if the signal had ended it
     return report(error.code(), error.what());
-  } catch (const std::bad_alloc&) {
-    return report(ErrorCode::bad_input, out_of_memory);
-  } catch (const std::filesystem::filesystem_error& error) {
-    const Error wrong = path_error(error);
-    return report(wrong.code(), wrong.what());
   } catch (const std::exception& error) {
-    return report(ErrorCode::internal, error.what());
+    const std::optional<Error> wrong = user_error(error);
+    return wrong.has_value() ? report(wrong->code(), wrong->what()) : report(ErrorCode::internal, error.what());
   }
 }
 

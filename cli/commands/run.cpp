@@ -130,8 +130,8 @@ void compute(const RunOptions& options, const study::Experiment& experiment, Ses
       .end = [&] { progress.erase(); },
       .stop = [&] { return session.interruption.signal() != 0; }};
   const study::Effort effort = study::compute_numerics(options.spec, experiment, watch, report);
-  fmt::print(stderr, "Computed in {:.2f} s with {} workers, peak memory {:.2f} GB\n", effort.seconds, effort.workers,
-             static_cast<double>(effort.peak_memory) / giga);
+  print_apart(fmt::format("Computed in {:.2f} s with {} workers, peak memory {:.2f} GB\n", effort.seconds,
+                          effort.workers, static_cast<double>(effort.peak_memory) / giga));
 }
 
 void check_traced(const RunOptions& options, Rank npus) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "base/output_file.hpp"
@@ -27,6 +28,8 @@ void print(std::string_view text) {
   if (!written && errno == EPIPE) bad_input("pipe", "nobody reads what is printed");
   if (!written) bad_input("output", "cannot write to standard output: {}", std::strerror(errno));
 }
+
+void print_apart(const std::string& text) { std::ignore = std::fputs(text.c_str(), stderr); }
 
 void write_output(const std::string& file, std::string_view text) {
   if (file == "-") {

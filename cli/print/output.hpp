@@ -15,6 +15,8 @@ namespace hcclsim::cli {
 /// Writes to standard output; throws Error(bad_input) of kind "output" if it is closed or the disk is full, "pipe" for
 /// a pipe that nobody reads any more: the command then ends quietly.
 void print(std::string_view text);
+/// Writes to standard error. Where nobody reads it, the exit status is all that is left to tell.
+void print_apart(const std::string& text);
 /// To a file, whole or not at all, or to standard output if it is "-".
 void write_output(const std::string& file, std::string_view text);
 

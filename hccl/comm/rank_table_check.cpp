@@ -290,9 +290,7 @@ std::string contents_of(const std::string& path) {
   if (file.size() > largest_file) {
     file.fail("{} bytes are too many for a rank table; accepted: up to {} MiB", file.size(), largest_file >> 20);
   }
-  std::string text(file.size(), '\0');
-  file.read(0, std::as_writable_bytes(std::span(text)));
-  return text;
+  return file.text();
 }
 
 }  // namespace

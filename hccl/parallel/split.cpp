@@ -122,16 +122,6 @@ std::vector<std::uint32_t> every_index(std::size_t gradients) {
 
 }  // namespace
 
-std::vector<std::uint32_t> cuts_at(std::span<const double> percentages, std::span<const Bytes> gradient_sizes) {
-  const std::vector<float> sums = cumulative_sizes(gradient_sizes);
-  std::vector<std::uint32_t> cuts;
-  cuts.reserve(percentages.size());
-  for (const double percent : percentages) {
-    cuts.push_back(find_cut(sums, static_cast<float>(percent / 100) * sums.back()));
-  }
-  return cuts;
-}
-
 std::vector<std::uint32_t> last_indices_by_size(std::span<const double> percentages,
                                                 std::span<const Bytes> gradient_sizes) {
   if (gradient_sizes.empty()) bad_input("split", "split by size: there are no gradients to split");

@@ -78,11 +78,6 @@ class SplitStrategies {
   std::vector<std::string> notes_;
 };
 
-/// Where HCCL would end segments that together get these percentages of the bytes, each by itself: a list 60,20,20 ends
-/// its segments at 60, 80 and 100 %, unless two of them fall together.
-[[nodiscard]] std::vector<std::uint32_t> cuts_at(std::span<const double> percentages,
-                                                 std::span<const Bytes> gradient_sizes);
-
 /// The last indices that HCCL derives from percentages of the bytes; they ascend and end with the last gradient. There
 /// are fewer than percentages when an early one reaches the last gradient.
 [[nodiscard]] std::vector<std::uint32_t> last_indices_by_size(std::span<const double> percentages,

@@ -21,6 +21,11 @@ CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communi
       queues_(members_.size() * schedule_->queues),
       slots_(members_.size() * schedule_->notifies),
       link_bytes_(machine.cluster.links().size(), 0.0) {
+  const Bytes alignment = alignment_of_blocks(*schedule_);
+  for (const sim::Transport transport : {sim::Transport::sdma, sim::Transport::rdma}) {
+    reduces_on_the_way_.at(static_cast<std::size_t>(transport)) =
+        device::inline_reduce(machine_.soc, schedule_->type, schedule_->op, alignment, transport);
+  }
   if (communicator_.ranks.size() != schedule_->ranks) {
     internal_error("schedule for {} ranks in a communicator of {}", schedule_->ranks, communicator_.ranks.size());
   }
@@ -205,7 +210,7 @@ void CollectiveRun::on_event(std::uint64_t tag) {
   const Task& task = *queue.walk.task();
   const Bytes bytes = queue.walk.bytes(*schedule_, rank);
   if (machine_.flows != nullptr) log_flow(members_[rank], queue, bytes);
-  const bool by_core = reduces(task.kind) && !reduces_on_the_way(queue.route->transport);
+  const bool by_core = reduces(task.kind) && !reduces_on_the_way_.at(static_cast<std::size_t>(queue.route->transport));
   if (members_[rank].traced) {
     record(rank, number,
            {.kind = reduces(task.kind) && !by_core ? sim::SpanKind::reduce : sim::SpanKind::copy,
@@ -220,11 +225,6 @@ void CollectiveRun::on_event(std::uint64_t tag) {
   queue.walk.next();
   woken_.push_back({rank, number});
   drain();
-}
-
-bool CollectiveRun::reduces_on_the_way(sim::Transport transport) const {
-  return device::inline_reduce(machine_.soc, schedule_->type, schedule_->op, alignment_of_blocks(*schedule_),
-                               transport);
 }
 
 /// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -130,8 +131,6 @@ class CollectiveRun final : public sim::EventHandler {
   void log_flow(const Member& member, const Queue& queue, Bytes bytes) const;
   void reduce_or_copy(Rank rank, std::uint32_t number);
   void reduce_by_core(Rank rank, std::uint32_t number, Bytes bytes);
-  /// Whether the NPUs' transfers can do the reduction of the schedule.
-  [[nodiscard]] bool reduces_on_the_way(sim::Transport transport) const;
   void record(Rank rank, std::uint32_t queue, sim::Span span);
   /// Number of a post for the trace, unique among the collectives of the communicator.
   [[nodiscard]] std::uint64_t flow_of(std::uint32_t post) const { return (sequence_ << 32) + post; }
@@ -158,6 +157,7 @@ class CollectiveRun final : public sim::EventHandler {
   std::vector<Woken> woken_;
   bool draining_ = false;
   std::vector<double> link_bytes_;
+  std::array<bool, 2> reduces_on_the_way_{};  // by sim::Transport: transfers can do the reduction of the schedule
   std::uint32_t posts_ = 0;
   std::uint64_t transfers_ = 0;
   Rank finished_ = 0;

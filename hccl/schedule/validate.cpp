@@ -79,7 +79,22 @@ class Validator {
  public:
   explicit Validator(const Schedule& schedule) : schedule_(schedule) {}
 
-  void run() { check_closed_forms(); }
+  void check_closed_forms() {
+    check_sizes();
+    if (found_some()) return;
+    check_groups();
+    if (found_some()) return;
+    for (std::size_t s = 0; s < schedule_.stages.size(); ++s) {
+      const Inside stage(*this, "stage", s);
+      const std::vector<Strand>& strands = schedule_.stages[s].strands;
+      for (std::size_t i = 0; i < strands.size(); ++i) {
+        const Inside strand(*this, "strand", i);
+        attempt([&] { check_strand(strands[i]); });
+      }
+      if (!found_some()) check_overlaps(strands);
+    }
+    attempt([&] { check_queues(); });
+  }
 
   /// Goes on behind what is wrong, as far as the rest can still be looked at.
   std::vector<ScheduleError> collect() {
@@ -102,23 +117,6 @@ class Validator {
    private:
     Validator& validator_;
   };
-
-  void check_closed_forms() {
-    check_sizes();
-    if (found_some()) return;
-    check_groups();
-    if (found_some()) return;
-    for (std::size_t s = 0; s < schedule_.stages.size(); ++s) {
-      const Inside stage(*this, "stage", s);
-      const std::vector<Strand>& strands = schedule_.stages[s].strands;
-      for (std::size_t i = 0; i < strands.size(); ++i) {
-        const Inside strand(*this, "strand", i);
-        attempt([&] { check_strand(strands[i]); });
-      }
-      if (!found_some()) check_overlaps(strands);
-    }
-    attempt([&] { check_queues(); });
-  }
 
   [[nodiscard]] bool found_some() const { return !defects_.empty(); }
 
@@ -437,7 +435,7 @@ ScheduleError::ScheduleError(FieldPlace place, std::string problem)
       problem_(std::move(problem)) {}
 
 void validate(const Schedule& schedule) {
-  Validator(schedule).run();
+  Validator(schedule).check_closed_forms();
   check_byte_ranges(schedule);
 }
 

@@ -3,15 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <pugixml.hpp>
 #include <sstream>
@@ -218,14 +213,8 @@ PlatformEdit parse_platform_edit(std::string_view text) {
 
 void check_edit_target(std::string_view target) { static_cast<void>(parse_target(target)); }
 
-EditedPlatform::EditedPlatform(const std::string& text) : file_(::memfd_create("platform", MFD_CLOEXEC)) {
-  const bool held = file_ >= 0 && (std::ofstream(path()) << text).flush();
-  if (!held) internal_error("cannot hold an edited platform in memory: {}", std::strerror(errno));
-}
-
-// Once the other constructor has ended, the destructor closes the file whatever is thrown here.
 EditedPlatform::EditedPlatform(const std::string& path, std::span<const PlatformEdit> edits)
-    : EditedPlatform(edited_text(path, edits)) {
+    : file_(edited_text(path, edits)) {
   for (const PlatformProblem& problem : check_platform(this->path())) {
     if (!problem.fatal) continue;
     std::vector<std::string> given;
@@ -234,9 +223,5 @@ EditedPlatform::EditedPlatform(const std::string& path, std::span<const Platform
     bad_input("platform", "{} with {}: {}", path, fmt::join(given, " "), problem.message);
   }
 }
-
-EditedPlatform::~EditedPlatform() { ::close(file_); }
-
-std::string EditedPlatform::path() const { return fmt::format("/proc/self/fd/{}", file_); }
 
 }  // namespace hcclsim::sim

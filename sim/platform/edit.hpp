@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/memory_file.hpp"
+
 /// Edits of a platform: what its file says of links, NPUs and tasks, changed before SimGrid reads it, so that the
 /// question "what if the links were faster" needs no second file. An edit names what it changes by a pattern:
 ///
@@ -33,19 +35,12 @@ class EditedPlatform {
   /// `path` is a valid platform file. Throws Error(bad_input, "platform") if an edit matches nothing, or if the result
   /// does not pass the check of platform files.
   EditedPlatform(const std::string& path, std::span<const PlatformEdit> edits);
-  EditedPlatform(const EditedPlatform&) = delete;
-  EditedPlatform(EditedPlatform&&) = delete;
-  EditedPlatform& operator=(const EditedPlatform&) = delete;
-  EditedPlatform& operator=(EditedPlatform&&) = delete;
-  ~EditedPlatform();
 
   /// A path that this process can read the edited file from.
-  [[nodiscard]] std::string path() const;
+  [[nodiscard]] std::string path() const { return file_.path(); }
 
  private:
-  explicit EditedPlatform(const std::string& text);
-
-  int file_;
+  MemoryFile file_;
 };
 
 }  // namespace hcclsim::sim

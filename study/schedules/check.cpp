@@ -52,7 +52,7 @@ hccl::LevelReport values_level(const std::string& file, const hccl::Schedule& sc
 /// What the chip has, and what its transfers can reduce; on a platform over its routes.
 void take_limits(const device::Soc& soc, const hccl::Schedule& schedule, sim::Cluster* cluster,
                  hccl::CheckOptions& options) {
-  // Beside the caller's own stream HCCL makes that many for calls by themselves.
+  // Beside the caller's own stream: HCCL's limit of slave streams for calls by themselves.
   constexpr std::uint32_t slave_streams = 40;
   options.notifies = soc.notifies;
   options.streams = schedule.ccl > 0 ? std::min(soc.streams, slave_streams + 1) : soc.streams;

@@ -152,15 +152,10 @@ void EarliestEnds::extend_by_parts(const Row& source, Row& to, Seconds limit) co
 }
 
 void EarliestEnds::extend_any(const Row& source, Row& to, Seconds limit) const {
-  const std::vector<CostPart>& parts = cost_.parts;
   for (std::uint32_t b = 1; b <= problem_.size(); ++b) {
-    std::size_t part = 0;
     for (std::uint32_t a = b; a-- > 0;) {
       if (source.end[a] == never) continue;
-      const Bytes bytes = problem_.bytes(a, b);
-      while (part + 1 < parts.size() && parts[part + 1].from <= bytes) ++part;
-      const Seconds cost = parts.empty() ? cost_.cost(bytes) : parts[part].line(bytes);
-      const Seconds end = std::max(source.end[a], problem_.ready(b)) + cost;
+      const Seconds end = std::max(source.end[a], problem_.ready(b)) + cost_.cost(problem_.bytes(a, b));
       if (end < to.end[b] && end + problem_.followers_from(a) <= limit) {
         to.end[b] = end;
         to.from[b] = a;

@@ -2,46 +2,34 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "base/error.hpp"
+#include "base/memory_file.hpp"
 
 namespace hcclsim {
 namespace {
 
-class ConfigFileTest : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string folder = testing::TempDir() + "/config_XXXXXX";
-    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
+/// "section.key=value :line" of every entry, in order.
+std::string entries(const std::string& text) {
+  const MemoryFile file(text);
+  std::string all;
+  for (const ConfigEntry& entry : read_config_file(file.path())) {
+    all += entry.section + '.' + entry.key + '=' + entry.value + ' ' + entry.place.substr(file.path().size()) + ';';
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  return all;
+}
 
-  /// "section.key=value line" of every entry, in order.
-  std::string entries(const std::string& text) {
-    const std::string path = folder_ + "/a.toml";
-    std::ofstream(path, std::ios::binary) << text;
-    std::string all;
-    for (const ConfigEntry& entry : read_config_file(path)) {
-      all += entry.section + '.' + entry.key + '=' + entry.value + ' ' + entry.place.substr(path.size()) + ';';
-    }
-    return all;
+/// The message behind the file's name.
+std::string error(const std::string& text) {
+  const MemoryFile file(text);
+  try {
+    static_cast<void>(read_config_file(file.path()));
+    return "none";
+  } catch (const Error& error) {
+    return std::string(error.what()).substr(file.path().size());
   }
-  std::string error(const std::string& text) {
-    try {
-      return "none: " + entries(text);
-    } catch (const Error& error) {
-      return std::string(error.what()).substr((folder_ + "/a.toml").size());
-    }
-  }
+}
 
- private:
-  std::string folder_;
-};
-
-TEST_F(ConfigFileTest, ReadsTomlAsTheStandardHasIt) {
+TEST(ConfigFile, ReadsTomlAsTheStandardHasIt) {
   EXPECT_EQ(entries("\xef\xbb\xbf"
                     "z = 1_000\r\na = 0xFF # comment\r\n"),
             ".z=1000 :1;.a=255 :2;");
@@ -55,7 +43,7 @@ TEST_F(ConfigFileTest, ReadsTomlAsTheStandardHasIt) {
   EXPECT_EQ(entries(""), "");
 }
 
-TEST_F(ConfigFileTest, NamesTheLineOfWhatIsWrong) {
+TEST(ConfigFile, NamesTheLineOfWhatIsWrong) {
   EXPECT_EQ(error("a = 1\nb = lenet\n"), ":2: value: could not determine value type");
   EXPECT_EQ(error("a = 1\na = 2\n"), ":2: key-value pair: cannot redefine existing integer 'a'");
   EXPECT_TRUE(error("a = 1\n[run]\na = 2\n").starts_with(":3: key 'a' was given before, in "));

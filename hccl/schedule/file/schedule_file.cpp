@@ -116,8 +116,7 @@ ScheduleFile read_schedule(const std::string& path, std::vector<Defect>* defects
   const InputFile file(path, "schedule");
   if (file.size() == 0) file.fail("is empty, not a schedule");
   if (file.size() > most_bytes) file.fail("has {} bytes; a schedule has at most {}", file.size(), most_bytes);
-  std::string contents(file.size(), '\0');
-  file.read(0, std::as_writable_bytes(std::span(contents)));
+  const std::string contents = file.text();
   if (contents.front() == magic.front())
     return {parse_schedule_binary(contents, file.path(), defects), ScheduleForm::binary};
   return {parse_schedule_text(contents, file.path(), defects), ScheduleForm::text};

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+namespace hcclsim {
+
+/// A text that programs read from a path: a file in memory that lives as long as the object.
+class MemoryFile {
+ public:
+  /// Throws Error(internal) if the system has no memory for it.
+  explicit MemoryFile(const std::string& text);
+  MemoryFile(MemoryFile&& other) noexcept;
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  MemoryFile& operator=(MemoryFile&&) = delete;
+  ~MemoryFile();
+
+  /// A path that this process and those forked from it can read.
+  [[nodiscard]] std::string path() const;
+  /// The same; the file then lives as long as the process.
+  [[nodiscard]] std::string keep() &&;
+
+ private:
+  int file_;
+};
+
+}  // namespace hcclsim
