@@ -30,10 +30,11 @@ hccl::Plan plan_of(const models::Graph& graph) {
   auto program = std::make_shared<models::Program>(lower(graph, {.amp = models::Amp::o0}));
   models::add_updates(*program, {.amp = models::Amp::o0});
   const std::vector<std::uint32_t> last_indices{107, static_cast<std::uint32_t>(program->gradients.size() - 1)};
-  return hccl::data_parallel_plan(program, {.ranks = npus, .segments = hccl::segments_from_last_indices(last_indices)},
-                                  [](const hccl::Communicator&, const hccl::Operation& operation) {
-                                    return std::make_shared<hccl::Schedule>(hccl::ring_allreduce(operation, true));
-                                  });
+  return hccl::data_parallel_plan(
+      program, {.ranks = npus, .replicas = hccl::all_replicas(npus, hccl::segments_from_last_indices(last_indices))},
+      [](const hccl::Communicator&, const hccl::Operation& operation) {
+        return std::make_shared<hccl::Schedule>(hccl::ring_allreduce(operation, true));
+      });
 }
 
 }  // namespace

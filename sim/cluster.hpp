@@ -28,6 +28,7 @@ namespace hcclsim::sim {
 /// What a link is made of; property `kind` of the link. The kind decides which engine drives a transfer (see Transport)
 /// and which zone properties `link.<kind>.*` apply.
 enum class LinkKind : std::uint8_t { hccs, pcie, sio, ub, roce, other };
+inline constexpr std::size_t link_kinds = 6;
 
 [[nodiscard]] std::string_view name_of(LinkKind kind);
 

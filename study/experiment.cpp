@@ -1,6 +1,7 @@
 #include "study/experiment.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -78,19 +79,49 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
     notes.push_back(std::move(warning));
   }
   gradient_sizes = program->gradient_sizes();
-  const hccl::SplitStrategies strategies = spec.split_strategies(npus);
   training.npus = npus;
-  training.segments = strategies.resolve(hccl::world_group, gradient_sizes);
+  training.rank = spec.rank;
+  split_gradients(spec);
   training.hcom_parallel = spec.hcom_parallel;
   training.allreduce = spec.allreduce;
   training.levels = spec.levels;
   training.launch = spec.launch;
   training.iterations = spec.iterations;
-  training.rank = spec.rank;
   training.network = network_of(spec, npus);
   note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
-                 topology_of(hccl::world_communicator(npus), cluster));
-  add_split_notes(spec, strategies);
+                 topology_of(training.replicas(), cluster));
+}
+
+void Experiment::split_gradients(const RunSpec& spec) {
+  std::vector<hccl::Communicator> groups = spec.groups;
+  hccl::require_groups(groups, npus);
+  const auto is_split_group = [&](const hccl::Communicator& group) { return group.name == spec.split_group; };
+  if (groups.empty()) groups.push_back(hccl::world_communicator(npus));
+  if (!spec.split_group.empty() && std::none_of(groups.begin(), groups.end(), is_split_group)) {
+    std::vector<std::string_view> names;
+    for (const hccl::Communicator& group : groups) names.push_back(group.name);
+    bad_input("group", "--split-group {}: gradients are reduced in no group of this name; accepted: {}",
+              spec.split_group, fmt::join(names, ", "));
+  }
+  const std::vector<Rank> alone = hccl::ranks_in_none(groups, npus);
+  for (const Rank rank : alone) groups.push_back({fmt::format("rank {} alone", rank), {rank}});
+  if (!alone.empty()) {
+    notes.push_back(fmt::format("{} of {} NPUs are in no group, from rank {} on: nobody reduces gradients with them",
+                                alone.size(), npus, alone.front()));
+  }
+  for (const hccl::Communicator& group : groups) {
+    const hccl::SplitStrategies strategies = spec.split_strategies(group, npus);
+    std::vector<hccl::Segment> segments = strategies.resolve(group.name, gradient_sizes);
+    if (std::find(group.ranks.begin(), group.ranks.end(), training.rank) != group.ranks.end()) {
+      training.segments = segments;
+      notes.insert(notes.end(), strategies.notes().begin(), strategies.notes().end());
+    }
+    if (!spec.groups.empty()) training.groups.push_back({group, std::move(segments)});
+    if (group.ranks.size() > 1 || npus == 1) note_group(group.ranks);
+  }
+  if (spec.split_group.empty() || training.replicas().name == spec.split_group) {
+    add_split_notes(spec, training.segments.size());
+  }
 }
 
 models::Program Experiment::load_program(const RunSpec& spec) {
@@ -116,15 +147,13 @@ models::Program Experiment::load_program(const RunSpec& spec) {
   return imported_program(profiles, graph, soc, how, profile.emplace(), notes);
 }
 
-void Experiment::add_split_notes(const RunSpec& spec, const hccl::SplitStrategies& strategies) {
-  notes.insert(notes.end(), strategies.notes().begin(), strategies.notes().end());
-  if (spec.split_by_size.has_value() && training.segments.size() < spec.split_by_size->size()) {
+void Experiment::add_split_notes(const RunSpec& spec, std::size_t segments) {
+  if (spec.split_by_size.has_value() && segments < spec.split_by_size->size()) {
     notes.push_back(
         fmt::format("split by size: {} percentages make {} segments, as HCCL stops where a segment ends with the last "
                     "gradient",
-                    spec.split_by_size->size(), training.segments.size()));
+                    spec.split_by_size->size(), segments));
   }
-  note_group(hccl::world_communicator(npus).ranks);
   if (spec.split_by_size.has_value() && spec.split_by_idx.has_value()) {
     notes.emplace_back("--split-by-idx has no effect: a split by size counts before one by index");
   }

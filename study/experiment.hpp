@@ -37,7 +37,9 @@ struct Experiment : LoadedPlatform {
 
  private:
   [[nodiscard]] models::Program load_program(const RunSpec& spec);
-  void add_split_notes(const RunSpec& spec, const hccl::SplitStrategies& strategies);
+  /// Who reduces gradients with whom, and in which segments.
+  void split_gradients(const RunSpec& spec);
+  void add_split_notes(const RunSpec& spec, std::size_t segments);
 };
 
 }  // namespace hcclsim::study

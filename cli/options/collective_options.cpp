@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "cli/options/group_option.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
 #include "study/measure/names.hpp"
@@ -56,6 +57,8 @@ void add_test_options(Command& command, CollectiveOptions& options) {
       .with_default("0");
   command.add("-p,--npus", whole_number(spec.npus_per_server, 1, 1U << 16U), "The first NPUs of each server [all]")
       .value_name("UINT");
+  add_group_option(command, "The collective is among these ranks, such as dp0=0,4,8,12; several groups work at once",
+                   spec.groups);
 }
 
 }  // namespace
@@ -89,7 +92,9 @@ study::MeasureSpec measure_spec(Command& command, CollectiveOptions& options) {
   operation.collective = collective_of(options.op);
   // The buffers of hccl_test: one for broadcast, two otherwise.
   operation.in_place = operation.collective == hccl::Collective::broadcast;
-  finish_collective_choice(OptionOrigins(command, {}), {"ranks", "npus"}, options, spec.request);
+  const OptionOrigins origins(command, {});
+  for (const char* const number : {"ranks", "npus"}) origins.require_one_of("group", number);
+  finish_collective_choice(origins, {"ranks", "npus"}, options, spec.request);
   spec.platform.rank_table = options.rank_table;
   spec.platform.hccl_settings = options.hccl_settings;
   spec.ranks = options.ranks;

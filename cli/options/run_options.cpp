@@ -7,6 +7,7 @@
 
 #include "base/config_file.hpp"
 #include "base/error.hpp"
+#include "cli/options/group_option.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
 #include "cli/options/parse/overwriting.hpp"
@@ -80,6 +81,9 @@ void add_cluster_options(Command& command, RunOptions& options) {
   add_platform_edits(command, options.spec.platform.edits);
   command.add("--npus", whole_number(options.spec.npus, 1, max_npus), "Number of NPUs, the first ones (default: all)");
   add_rank_table_option(command, options.spec.platform.rank_table);
+  add_group_option(command,
+                   "Ranks that reduce their gradients among themselves, such as dp0=0,4,8,12; all groups train at once",
+                   options.spec.groups);
   command
       .add("--hbm-check",
            one_of({"error", "warn"},
@@ -116,6 +120,10 @@ void add_communication_options(Command& command, RunOptions& options) {
       .add("--split-by-idx", parsed(hccl::parse_index_list, options.spec.split_by_idx),
            "set_split_strategy_by_idx: last gradient of each segment, such as 106,160")
       .value_name("LIST");
+  command
+      .add("--split-group", text(options.spec.split_group),
+           "The group that these lists are set for (default: every group)")
+      .value_name("NAME");
   command.add("--allow-many-segments", flag(options.spec.allow_many_segments),
               "More than the eight segments that are documented");
   command.add("--hcom-parallel", on_off(options.spec.hcom_parallel), "Allreduce beside forward and backward (tf: off)");
@@ -250,13 +258,14 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
 void check_split(const OptionOrigins& origins, const RunOptions& options) {
   for (const char* const key : {"split-by-size", "split-by-idx"}) {
     study::RunSpec one = options.spec;
+    one.split_group.clear();
     if (std::string_view(key) == "split-by-size") {
       one.split_by_idx.reset();
     } else {
       one.split_by_size.reset();
     }
     try {
-      static_cast<void>(one.split_strategies(1));
+      static_cast<void>(one.split_strategies(hccl::world_communicator(1), 1));
     } catch (const Error& error) {
       bad_input("split", "{}: {}", origins.name(key), error.what());
     }

@@ -12,9 +12,10 @@ namespace hcclsim::cli {
 namespace {
 
 std::string split_name(const RunOptions& options) {
-  if (options.spec.split_by_size.has_value())
+  const bool is_set = options.spec.sets_split_of(options.spec.rank);
+  if (is_set && options.spec.split_by_size.has_value())
     return fmt::format("by size {}", fmt::join(*options.spec.split_by_size, ","));
-  if (options.spec.split_by_idx.has_value())
+  if (is_set && options.spec.split_by_idx.has_value())
     return fmt::format("by index {}", fmt::join(*options.spec.split_by_idx, ","));
   return options.split == "default" ? "default 96.54/3.46" : options.split;
 }
@@ -27,6 +28,10 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
   std::vector<std::string> profiles;
   for (const std::string& file : options.spec.profiles)
     profiles.push_back(std::filesystem::path(file).filename().string());
+  std::vector<std::string> groups;
+  for (const hccl::Communicator& group : options.spec.groups) {
+    groups.push_back(fmt::format("{}={}", group.name, fmt::join(group.ranks, ",")));
+  }
   const auto number = [](const auto& value) { return value.has_value() ? fmt::to_string(*value) : std::string(); };
   std::vector<std::pair<std::string, std::string>> settings{
       {"input", number(options.spec.model.input)},
@@ -37,6 +42,8 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"comm-dtype", std::string(name_of(options.spec.communication_type))},
       {"allreduce", std::string(hccl::name_of(options.spec.allreduce))},
       {"levels", options.levels},
+      {"group", fmt::format("{}", fmt::join(groups, " "))},
+      {"split-group", options.spec.split_group},
       {"set", fmt::format("{}", fmt::join(edits, " "))},
       {"start-skew", fmt::format("{}", skew.start_skew)},
       {"speed-factors", fmt::format("{}", fmt::join(skew.speeds, ","))},

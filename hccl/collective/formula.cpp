@@ -250,6 +250,30 @@ std::optional<Formula> formula_of_ahc(const Operation& operation, const Topology
   }
 }
 
+/// HCCL's formula (algorithm/pipeline.hpp): S−1 steps between servers beside as many inside, then one more inside. It
+/// leaves out reductions.
+std::optional<Formula> formula_of_pipeline(const Operation& operation, const Topology& topology,
+                                           const std::vector<HierarchyLevel>& levels) {
+  const double phases = operation.collective == Collective::allreduce ? 2 : 1;
+  const Rank servers = levels.back().size;
+  const double part = static_cast<double>(operation.payload()) / operation.ranks;
+  const auto inside = [&](double steps) {
+    return LevelTerms{topology.extent_of(levels.front().size),
+                      {.steps = steps, .bytes = steps * part, .access = sim::Access::read}};
+  };
+  Formula formula;
+  if (servers > 1) {
+    const double steps = phases * (servers - 1);
+    formula.push_back({topology.extent_of(operation.ranks), {.steps = steps, .bytes = steps * part}});
+    if (levels.front().size > 1) {
+      formula.back().with_next = true;
+      formula.push_back(inside(steps));
+    }
+  }
+  if (levels.front().size > 1) formula.push_back(inside(phases));
+  return formula;
+}
+
 /// Makes the level as slow as the route.
 void slow_down(LevelCosts& level, const sim::Route& route, const sim::Cluster& cluster) {
   const BytesPerSecond capacity = cluster.capacity(route.slowest);
@@ -294,6 +318,7 @@ std::optional<Formula> formula_of(std::string_view algorithm, const Operation& o
   if (!operation.counts.empty()) return std::nullopt;
   const std::uint32_t rings = soc.generation == device::Generation::a1 ? 4 : 2;
   if (algorithm.starts_with("hierarchical(")) return formula_of_levels(operation, topology, levels, rings);
+  if (algorithm.starts_with("pipeline(")) return formula_of_pipeline(operation, topology, levels);
   if (algorithm == "ahc") return formula_of_ahc(operation, topology);
   const auto terms =
       formula_terms(algorithm, operation.collective, topology.ranks, static_cast<double>(operation.payload()), rings);
@@ -333,10 +358,13 @@ std::string to_string(const FormulaPasses& passes, Bytes payload) {
 std::string to_string(const Formula& formula, Bytes payload) {
   if (formula.size() == 1) return to_string(formula.front().terms, payload);
   std::string text;
+  bool beside = false;
   for (const LevelTerms& level : formula) {
     constexpr std::array<std::string_view, 3> places{"inside", "between", "between super-pods"};
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", places[static_cast<std::size_t>(level.extent)],
-                        to_string(level.terms, payload));
+    text +=
+        fmt::format("{}{}{} {}{}", text.empty() ? "" : "; ", level.with_next ? "max(" : "",
+                    places[static_cast<std::size_t>(level.extent)], to_string(level.terms, payload), beside ? ")" : "");
+    beside = level.with_next;
   }
   return text;
 }
@@ -376,7 +404,12 @@ Seconds alpha_of(const LevelCosts& level, const device::TaskCosts& tasks, Bytes 
 
 Seconds formula_time(const Formula& formula, const FormulaCosts& costs) {
   Seconds time = 0;
-  for (const LevelTerms& level : formula) time += terms_time(level.terms, costs.over(level.extent), costs.tasks);
+  Seconds beside = 0;
+  for (const LevelTerms& level : formula) {
+    const Seconds longer = std::max(beside, terms_time(level.terms, costs.over(level.extent), costs.tasks));
+    beside = level.with_next ? longer : 0;
+    if (!level.with_next) time += longer;
+  }
   return time;
 }
 

@@ -30,8 +30,8 @@
 /// Halving-doubling of other numbers of ranks, its broadcast and its reduce are in algorithm/halving_doubling.hpp. With
 /// a root, a scatter of NHR and NB takes as long as their all-gather, and a broadcast is a scatter and an all-gather. A
 /// hierarchy adds up its levels, each on its part of the payload (algorithm/hierarchical.hpp); AHC is in
-/// algorithm/ahc.hpp. The formulas hold if no two transfers share a link; any additional time in the simulation is
-/// contention.
+/// algorithm/ahc.hpp, pipeline in algorithm/pipeline.hpp. The formulas hold if no two transfers share a link; any
+/// additional time in the simulation is contention.
 namespace hcclsim::hccl {
 
 /// What a formula counts on one level, for the rank that has most to do.
@@ -53,6 +53,7 @@ struct FormulaTerms {
 struct LevelTerms {
   Extent extent = Extent::server;
   FormulaTerms terms;
+  bool with_next = false;  ///< at the same time as the next one: the longer of both counts
 };
 /// Levels of more than one rank, beginning with the innermost. An algorithm that does not know servers has all its
 /// steps on the slowest links.
@@ -79,7 +80,8 @@ using FormulaPasses = std::vector<FormulaPass>;
                                                               const std::vector<HierarchyLevel>& levels);
 
 /// "14α + 1.75nβ + 0.875nγ", n being the payload; of several levels "inside …; between …; between super-pods …"; of
-/// several windows "8 × (14α + 0.2188nβ)", and "7 × (…) + (…)" if the last is shorter.
+/// levels that work at the same time "max(between …; inside …)"; of several windows "8 × (14α + 0.2188nβ)", and "7 ×
+/// (…) + (…)" if the last is shorter.
 [[nodiscard]] std::string to_string(const Formula& formula, Bytes payload);
 [[nodiscard]] std::string to_string(const FormulaPasses& passes, Bytes payload);
 

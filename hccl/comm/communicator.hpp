@@ -54,6 +54,8 @@ struct Topology {
   /// How far apart ranks are within blocks of `span` consecutive ranks.
   [[nodiscard]] Extent extent_of(std::uint64_t span) const;
   [[nodiscard]] sim::Transport transport_over(Extent extent) const;
+
+  bool operator==(const Topology&) const = default;
 };
 
 [[nodiscard]] Topology topology_of(const Communicator& communicator, sim::Cluster& cluster);

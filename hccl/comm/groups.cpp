@@ -1,5 +1,10 @@
 #include "hccl/comm/groups.hpp"
 
+#include <utility>
+
+#include "base/error.hpp"
+#include "hccl/comm/group_name.hpp"
+
 namespace hcclsim::hccl {
 
 std::optional<RefusedServer> refused_server(const DevicesOfServers& devices) {
@@ -19,6 +24,37 @@ std::optional<RefusedServer> refused_server(std::span<const Rank> ranks, const s
   DevicesOfServers devices;
   for (const Rank rank : ranks) devices[cluster.npu(rank).server].insert(cluster.npu(rank).device);
   return refused_server(devices);
+}
+
+void require_groups(std::span<const Communicator> groups, Rank ranks) {
+  std::set<std::string_view> names{world_group};
+  std::vector<const Communicator*> group_of(ranks, nullptr);
+  for (const Communicator& group : groups) {
+    if (!names.insert(group.name).second) {
+      bad_input("group", "there are two groups named {}{}", group.name,
+                group.name == world_group ? ", which is that of all ranks" : "");
+    }
+    if (group.ranks.empty()) bad_input("group", "{} has no ranks", group.name);
+    for (const Rank rank : group.ranks) {
+      if (rank >= ranks) bad_input("group", "{} holds rank {}; accepted: 0 to {}", group.name, rank, ranks - 1);
+      const Communicator* const other = std::exchange(group_of[rank], &group);
+      if (other == nullptr) continue;
+      bad_input("group", "rank {} is in {} and in {}; groups that are at work at the same time share no rank", rank,
+                other->name, group.name);
+    }
+  }
+}
+
+std::vector<Rank> ranks_in_none(std::span<const Communicator> groups, Rank ranks) {
+  std::vector<bool> in_one(ranks, false);
+  for (const Communicator& group : groups) {
+    for (const Rank rank : group.ranks) in_one[rank] = true;
+  }
+  std::vector<Rank> none;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    if (!in_one[rank]) none.push_back(rank);
+  }
+  return none;
 }
 
 }  // namespace hcclsim::hccl

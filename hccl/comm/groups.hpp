@@ -6,9 +6,11 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/units.hpp"
 #include "device/soc.hpp"
+#include "hccl/comm/communicator.hpp"
 #include "sim/cluster.hpp"
 
 /// Which ranks may form a group, by HCCL's documentation of create_group (hccl.manage.api).
@@ -32,5 +34,12 @@ using DevicesOfServers = std::map<std::uint32_t, std::set<std::uint32_t>>;
 /// The same of ranks; none on other generations.
 [[nodiscard]] std::optional<RefusedServer> refused_server(std::span<const Rank> ranks, const sim::Cluster& cluster,
                                                           device::Generation generation);
+
+/// Throws Error(bad_input, "group") for groups that cannot be at work at the same time among so many ranks: a name that
+/// comes twice or is that of all ranks, a rank that is not there or is in two groups.
+void require_groups(std::span<const Communicator> groups, Rank ranks);
+
+/// Ranks that are in none of the groups.
+[[nodiscard]] std::vector<Rank> ranks_in_none(std::span<const Communicator> groups, Rank ranks);
 
 }  // namespace hcclsim::hccl

@@ -61,25 +61,32 @@ struct Boundaries {
   std::vector<std::vector<std::uint32_t>> waits_for;  // of kernels: communication whose output they read
 };
 
-/// Builds the role and the collectives that it takes part in.
-class DataParallelBuilder {
+/// Adds a role and the collectives that it takes part in to a Plan.
+class RoleBuilder {
  public:
-  DataParallelBuilder(std::shared_ptr<const models::Program> program, const DataParallelOptions& options,
-                      const ScheduleMaker& make_schedule)
-      : program_(*program), options_(options), make_schedule_(make_schedule), task_of_(program_.kernels.size()) {
+  RoleBuilder(std::shared_ptr<const models::Program> program, const DataParallelOptions& options,
+              const ReplicaGroups& replicas, const ScheduleMaker& make_schedule, Plan& plan)
+      : program_(*program),
+        options_(options),
+        segments_(replicas.segments),
+        make_schedule_(make_schedule),
+        task_of_(program_.kernels.size()),
+        replicas_(static_cast<std::uint32_t>(plan.families.size())),
+        plan_(plan) {
     role_.program = std::move(program);
     role_.streams = {StreamKind::compute, StreamKind::communication, StreamKind::update};
-    plan_.role_of.assign(options.ranks, 0);
-    plan_.families = options.families;
-    plan_.families.push_back({{world_communicator(options.ranks)}});
-    plan_.segments = options.segments;
+    role_.segments = replicas.segments;
+    plan_.families.push_back(replicas.family);
+    for (const Communicator& group : replicas.family.groups) {
+      for (const Rank rank : group.ranks) plan_.role_of[rank] = static_cast<std::uint32_t>(plan_.roles.size());
+    }
   }
 
   /// Forward and backward, and the allreduces.
   void add_micro_batch() {
     const Boundaries boundaries(program_);
     std::vector<std::uint32_t> ready;  // the kernel with which each segment is
-    for (const Segment& segment : options_.segments) {
+    for (const Segment& segment : segments_) {
       const std::uint32_t before = ready.empty() ? 0 : ready.back();
       ready.push_back(std::max(before, last_kernel_of(segment)));
     }
@@ -121,12 +128,11 @@ class DataParallelBuilder {
     }
   }
 
-  [[nodiscard]] Plan finish() && {
+  void finish() && {
     for (const models::LiveTensor& tensor : program_.tensors) {
       role_.tensors.push_back({tensor.bytes, task_of_[tensor.first_kernel], task_of_[tensor.last_kernel]});
     }
     plan_.roles.push_back(std::move(role_));
-    return std::move(plan_);
   }
 
  private:
@@ -223,12 +229,12 @@ class DataParallelBuilder {
     return static_cast<std::uint32_t>(plan_.collectives.size() - 1);
   }
 
-  /// Adds a reduction over all ranks that waits for one task.
+  /// Adds a reduction over the replicas that waits for one task.
   std::uint32_t reduce(std::uint64_t elements, DataType type, std::string name, const Purpose& purpose,
                        std::uint32_t after) {
-    const Operation operation{.ranks = options_.ranks, .elements = elements, .type = type};
-    const auto world = static_cast<std::uint32_t>(plan_.families.size() - 1);
-    const std::uint32_t collective = add_collective(world, operation, std::move(name), purpose.segment);
+    const auto ranks = static_cast<Rank>(plan_.families[replicas_].groups.front().ranks.size());
+    const Operation operation{.ranks = ranks, .elements = elements, .type = type};
+    const std::uint32_t collective = add_collective(replicas_, operation, std::move(name), purpose.segment);
     open_ = none;
     return add(
         {.work = CollectiveTask{collective}, .purpose = purpose, .stream = communication_stream, .after = {after}});
@@ -236,7 +242,7 @@ class DataParallelBuilder {
 
   void start_allreduce(std::size_t segment) {
     std::uint64_t elements = 0;
-    for (std::uint32_t g = options_.segments[segment].first; g <= options_.segments[segment].last; ++g) {
+    for (std::uint32_t g = segments_[segment].first; g <= segments_[segment].last; ++g) {
       elements += program_.gradients[g].elements;
     }
     // The last kernel so far, which need not be one of the segment: without hcom_parallel it ends the backward pass.
@@ -254,13 +260,14 @@ class DataParallelBuilder {
   /// The task that reduces a gradient, or the last one where all updates follow it.
   [[nodiscard]] std::uint32_t allreduce_of(std::uint32_t gradient) {
     if (!options_.hcom_parallel) return allreduces_.back();
-    while (gradient < options_.segments[segment_].first) segment_ = 0;
-    while (gradient > options_.segments[segment_].last) ++segment_;
+    while (gradient < segments_[segment_].first) segment_ = 0;
+    while (gradient > segments_[segment_].last) ++segment_;
     return allreduces_[segment_];
   }
 
   const models::Program& program_;
   const DataParallelOptions& options_;
+  const std::vector<Segment>& segments_;
   const ScheduleMaker& make_schedule_;
   std::vector<TaskPart> task_of_;          // of each kernel
   std::vector<std::uint32_t> allreduces_;  // tasks
@@ -268,17 +275,28 @@ class DataParallelBuilder {
   std::uint32_t ordinal_ = 0;
   std::size_t segment_ = 0;  // in which a gradient was found last
   Role role_;
-  Plan plan_;
+  std::uint32_t replicas_;  // family in which the gradients are reduced
+  Plan& plan_;
 };
 
 }  // namespace
 
-Plan data_parallel_plan(std::shared_ptr<const models::Program> program, const DataParallelOptions& options,
+std::vector<ReplicaGroups> all_replicas(Rank ranks, std::vector<Segment> segments) {
+  return {{std::move(segments), {{world_communicator(ranks)}}}};
+}
+
+Plan data_parallel_plan(const std::shared_ptr<const models::Program>& program, const DataParallelOptions& options,
                         const ScheduleMaker& make_schedule) {
-  DataParallelBuilder builder(std::move(program), options, make_schedule);
-  builder.add_micro_batch();
-  builder.add_once_per_step();
-  return std::move(builder).finish();
+  Plan plan;
+  plan.role_of.assign(options.ranks, 0);
+  plan.families = options.families;
+  for (const ReplicaGroups& replicas : options.replicas) {
+    RoleBuilder builder(program, options, replicas, make_schedule, plan);
+    builder.add_micro_batch();
+    builder.add_once_per_step();
+    std::move(builder).finish();
+  }
+  return plan;
 }
 
 }  // namespace hcclsim::hccl

@@ -12,13 +12,23 @@ namespace hcclsim::hccl {
 /// Chooses and builds the schedule of a collective of a group, or of a message between two ranks (send_recv).
 using ScheduleMaker = std::function<std::shared_ptr<const Schedule>(const Communicator&, const Operation&)>;
 
+/// Groups of replicas that do the same: each reduces its gradients by itself, in these segments.
+struct ReplicaGroups {
+  std::vector<Segment> segments;  ///< cover the gradients
+  GroupFamily family;
+};
+
 struct DataParallelOptions {
-  Rank ranks = 1;                   ///< replicas: the first NPUs of the cluster
-  std::vector<Segment> segments{};  ///< cover the gradients
+  Rank ranks = 1;  ///< replicas: the first NPUs of the cluster
+  /// Each rank is in one of their groups. A role each.
+  std::vector<ReplicaGroups> replicas{};
   bool hcom_parallel = false;
-  /// What the communication operators of the program name by number. The gradients are reduced over all ranks.
+  /// What the communication operators of the program name by number.
   std::vector<GroupFamily> families{};
 };
+
+/// The gradients of the first `ranks` NPUs are reduced over all of them.
+[[nodiscard]] std::vector<ReplicaGroups> all_replicas(Rank ranks, std::vector<Segment> segments);
 
 /// Forward, backward, one allreduce per segment, update. Communication operators of the program run in the
 /// communication stream: each waits for the kernel that makes its input, and who reads its output waits for it.
@@ -36,7 +46,7 @@ struct DataParallelOptions {
 /// skipped is timed like any other.
 ///
 /// Kernels of the two streams run side by side at full speed: cores and HBM are not shared between streams.
-[[nodiscard]] Plan data_parallel_plan(std::shared_ptr<const models::Program> program,
+[[nodiscard]] Plan data_parallel_plan(const std::shared_ptr<const models::Program>& program,
                                       const DataParallelOptions& options, const ScheduleMaker& make_schedule);
 
 }  // namespace hcclsim::hccl

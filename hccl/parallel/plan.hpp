@@ -94,6 +94,7 @@ struct Role {
   std::shared_ptr<const models::Program> program;
   std::vector<StreamKind> streams;
   std::vector<PlanTask> tasks;
+  std::vector<Segment> segments{};    ///< of the gradients
   std::vector<PlanTensor> tensors{};  ///< that come and go; none are known of a measured profile
 };
 
@@ -124,7 +125,6 @@ struct Plan {
   std::vector<GroupFamily> families;
   std::vector<PlannedCollective> collectives;
   std::vector<PlannedMessage> messages{};
-  std::vector<Segment> segments;  ///< of the gradients
 
   [[nodiscard]] Rank ranks() const { return static_cast<Rank>(role_of.size()); }
   [[nodiscard]] const Role& role(Rank rank) const { return roles[role_of[rank]]; }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hcclsim::hccl {
 
 Bottleneck find_bottleneck(const CollectiveStats& stats, const sim::Cluster& cluster, Seconds arrival,
@@ -13,18 +15,21 @@ Bottleneck find_bottleneck(const CollectiveStats& stats, const sim::Cluster& clu
     largest = time;
     limit = {kind, name};
   };
-  Seconds rest = stats.last_end - stats.last_arrival - stats.reducing - stats.copying - delays.others;
-  for (const CollectiveStats::LinkLoad& load : stats.busiest_links) {
-    rest -= load.time;
-    const sim::Link& link = cluster.links()[load.link];
-    offer(BottleneckKind::link, load.time, fmt::format("{} {}", name_of(link.kind), link.name));
+  const PathTime& path = stats.path;
+  const auto longest = std::max_element(path.on_links.begin(), path.on_links.end());
+  for (std::size_t kind = 0; kind < path.on_links.size(); ++kind) {
+    const Seconds time = path.on_links.at(kind);
+    if (time == 0) continue;
+    const Seconds shared = kind == static_cast<std::size_t>(longest - path.on_links.begin()) ? delays.others : 0;
+    const sim::Link& link = cluster.links()[path.links.at(kind)];
+    offer(BottleneckKind::link, time - shared, fmt::format("{} {}", name_of(link.kind), link.name));
   }
-  offer(BottleneckKind::reduction, stats.reducing, "AI-core reduction");
-  offer(BottleneckKind::copy, stats.copying, "HBM copy");
+  offer(BottleneckKind::reduction, path.reducing, "AI-core reduction");
+  offer(BottleneckKind::copy, path.copying, "HBM copy");
   offer(BottleneckKind::others, delays.others, "other collectives");
   offer(BottleneckKind::launch, delays.launch, "host launch");
-  offer(BottleneckKind::alpha, rest, "alpha");
-  offer(BottleneckKind::late_rank, stats.last_arrival - arrival, "late rank");
+  offer(BottleneckKind::alpha, path.alpha(), "alpha");
+  offer(BottleneckKind::late_rank, path.start - arrival, "late rank");
   return limit;
 }
 
@@ -34,8 +39,7 @@ Bottleneck bottleneck_of(const CollectiveTime& time, const sim::Cluster& cluster
   const bool waits =
       time.per_iteration > time.duration * (1 + rounding) || launch > time.per_iteration * (1 - rounding);
   // Ranks that arrive late do so because of iterations before, which is no limit of this one.
-  return find_bottleneck(time.stats, cluster, time.stats.last_arrival,
-                         {.others = others, .launch = waits ? launch : 0});
+  return find_bottleneck(time.stats, cluster, time.stats.path.start, {.others = others, .launch = waits ? launch : 0});
 }
 
 }  // namespace hcclsim::hccl

@@ -8,12 +8,12 @@
 #include "hccl/runtime/simulate.hpp"
 #include "sim/cluster.hpp"
 
-/// Why a collective took as long as it did, in one word for a table: the largest part of its time.
+/// Why a collective took as long as it did, in one word for a table: the largest part of its critical path.
 namespace hcclsim::hccl {
 
 enum class BottleneckKind : std::uint8_t {
   none,       ///< it took no time: one NPU
-  link,       ///< the link of its kind with most to carry
+  link,       ///< bytes on links of one kind
   reduction,  ///< reductions by an AI core
   copy,       ///< copies within an NPU
   alpha,      ///< set-ups and notifies
@@ -24,7 +24,7 @@ enum class BottleneckKind : std::uint8_t {
 
 struct Bottleneck {
   BottleneckKind kind = BottleneckKind::none;
-  std::string name = "none";  ///< for people; of a link its kind and name
+  std::string name = "none";  ///< for people; of links their kind, and the most loaded of those that the path used
 };
 
 /// What came from outside the collective.
@@ -33,9 +33,10 @@ struct Delays {
   Seconds launch = 0;  ///< time of the host for which the device waited
 };
 
-/// The largest part of the time of a collective as a rank that arrived at `arrival` sees it: waiting for the last rank,
-/// the busiest link of one kind (the levels of a hierarchy use kinds of their own, one after the other), reductions by
-/// an AI core, copies, delays from outside, or what is left, the set-ups and notifies.
+/// The largest part of the critical path of a collective as a rank that arrived at `arrival` sees it: waiting for the
+/// rank whose arrival the path begins with, bytes on links of one kind (the levels of a hierarchy use kinds of their
+/// own), reductions by an AI core, copies, delays from outside, or set-ups, latencies and notifies. What other
+/// collectives add is counted for them, not for the links that were shared.
 [[nodiscard]] Bottleneck find_bottleneck(const CollectiveStats& stats, const sim::Cluster& cluster, Seconds arrival,
                                          const Delays& delays = {});
 

@@ -1,7 +1,6 @@
 #include "hccl/runtime/collective_run.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/error.hpp"
@@ -43,13 +42,13 @@ void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::u
   ++arrived_;
   // What the end of another rank sets free may bring this call while the run is at work.
   const bool at_work = std::exchange(draining_, true);
-  start_stage(rank, date + machine_.costs.launch);
+  start_stage(rank, date + machine_.costs.launch, {.start = date});
   draining_ = at_work;
   drain();
 }
 
 /// Forks queue 0 into the queues of the stage. Stages in which the rank does nothing are skipped.
-void CollectiveRun::start_stage(Rank rank, Seconds date) {
+void CollectiveRun::start_stage(Rank rank, Seconds date, PathTime path) {
   Member& member = members_[rank];
   const device::TaskCosts& costs = machine_.costs;
   for (; member.stage < stages_; ++member.stage) {
@@ -59,6 +58,7 @@ void CollectiveRun::start_stage(Rank rank, Seconds date) {
       queue.active = queue.walk.enter(*schedule_, member.stage, rank, number);
       if (!queue.active) continue;
       ++member.running;
+      queue.path = path;
       if (number > 0) {
         main_date += costs.notify_record_local;
         queue.date = main_date + costs.notify_wait;
@@ -70,8 +70,11 @@ void CollectiveRun::start_stage(Rank rank, Seconds date) {
       return;
     }
   }
-  ++finished_;
-  last_end_ = std::max(last_end_, date);
+  if (finished_++ == 0 || date > last_end_) {
+    last_end_ = date;
+    path.end = date;
+    path_ = path;
+  }
   done_(*this, member.caller, date);
 }
 
@@ -80,13 +83,19 @@ void CollectiveRun::end_queue(Rank rank) {
   Member& member = members_[rank];
   if (--member.running > 0) return;
   Seconds date = queue_of(rank, 0).date;
+  const PathTime* path = &queue_of(rank, 0).path;
   for (std::uint32_t number = 1; number < schedule_->queues; ++number) {
     const Queue& queue = queue_of(rank, number);
     if (!queue.active) continue;
-    date = std::max(date, queue.date + machine_.costs.notify_record_local) + machine_.costs.notify_wait;
+    const Seconds recorded = queue.date + machine_.costs.notify_record_local;
+    if (recorded > date) {
+      date = recorded;
+      path = &queue.path;
+    }
+    date += machine_.costs.notify_wait;
   }
   ++member.stage;
-  start_stage(rank, date);
+  start_stage(rank, date, *path);
 }
 
 void CollectiveRun::drain() {
@@ -142,7 +151,11 @@ bool CollectiveRun::try_wait(Rank rank, std::uint32_t number) {
     simulated_failure("timeout", "{}: rank {} waited {:.6g} s for rank {}, HCCL_EXEC_TIMEOUT lets it wait {:.6g} s",
                       name(), rank, slot.date - start, slot.poster, machine_.exec_timeout);
   }
-  queue.date = std::max(queue.date, slot.date) + machine_.costs.notify_wait;
+  if (slot.date > queue.date) {
+    queue.date = slot.date;
+    queue.path = slot.path;
+  }
+  queue.date += machine_.costs.notify_wait;
   slot.date = unset;
   if (members_[rank].traced) {
     record(rank, number,
@@ -166,6 +179,7 @@ void CollectiveRun::post(Rank rank, std::uint32_t number) {
                       name(), rank, queue.walk.notify(), peer);
   }
   slot.date = queue.date;
+  slot.path = queue.path;
   slot.poster = rank;
   slot.post = ++posts_;
   if (members_[rank].traced) {
@@ -209,6 +223,7 @@ void CollectiveRun::on_event(std::uint64_t tag) {
   queue.date = machine_.loop.now();
   const Task& task = *queue.walk.task();
   const Bytes bytes = queue.walk.bytes(*schedule_, rank);
+  add_to_path(queue, bytes);
   if (machine_.flows != nullptr) log_flow(members_[rank], queue, bytes);
   const bool by_core = reduces(task.kind) && !reduces_on_the_way_.at(static_cast<std::size_t>(queue.route->transport));
   if (members_[rank].traced) {
@@ -225,6 +240,33 @@ void CollectiveRun::on_event(std::uint64_t tag) {
   queue.walk.next();
   woken_.push_back({rank, number});
   drain();
+}
+
+void CollectiveRun::add_to_path(Queue& queue, Bytes bytes) const {
+  const auto load = [&](sim::LinkId link) {
+    // A link that is not shared is there for every rank.
+    const double ranks = machine_.cluster.links()[link].shared ? 1 : static_cast<double>(members_.size());
+    return link_bytes_[link] / (machine_.cluster.capacity(link) * ranks);
+  };
+  const sim::Route& route = *queue.route;
+  if (route.links.empty()) return;
+  sim::LinkId most = route.links.front();
+  for (const sim::LinkId link : route.links) {
+    if (load(link) > load(most)) most = link;
+  }
+  const Seconds setup = machine_.costs.transfer_setup(route.transport, bytes) + route.latency;
+  const auto kind = static_cast<std::size_t>(machine_.cluster.links()[most].kind);
+  Seconds& time = queue.path.on_links.at(kind);
+  sim::LinkId& named = queue.path.links.at(kind);
+  // Of links with the same load, up to rounding, the first one of the platform file.
+  constexpr double rounding = 1e-9;
+  const double more = load(most) / load(named) - 1;
+  if (time == 0 || more > rounding || (more >= -rounding && most < named)) named = most;
+  const Seconds taken = std::max(queue.date - queue.task_start - setup, 0.0);
+  const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
+  const Seconds idle = static_cast<double>(bytes) * factor / machine_.cluster.capacity(route.slowest);
+  time += taken;
+  queue.path.sharing += std::max(taken - idle, 0.0);
 }
 
 /// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for.
@@ -246,7 +288,7 @@ void CollectiveRun::reduce_or_copy(Rank rank, std::uint32_t number) {
     // Every byte is read from and written to HBM.
     queue.date += machine_.costs.transfer_setup(sim::Transport::sdma, bytes) +
                   2 * static_cast<double>(bytes) / machine_.soc.hbm_bandwidth;
-    members_[rank].copying += queue.date - start;
+    queue.path.copying += queue.date - start;
     if (queue.date > start && members_[rank].traced) {
       record(rank, number, {.kind = sim::SpanKind::copy, .start = start, .bytes = bytes});
     }
@@ -259,7 +301,7 @@ void CollectiveRun::reduce_by_core(Rank rank, std::uint32_t number, Bytes bytes)
   Queue& queue = queue_of(rank, number);
   const Seconds start = queue.date;
   queue.date += machine_.costs.local_reduce(bytes);
-  members_[rank].reducing += queue.date - start;
+  queue.path.reducing += queue.date - start;
   if (queue.date > start && members_[rank].traced) {
     record(rank, number, {.kind = sim::SpanKind::local_reduce, .start = start, .bytes = bytes});
   }
@@ -281,23 +323,9 @@ void CollectiveRun::record(Rank rank, std::uint32_t queue, sim::Span span) {
 CollectiveStats CollectiveRun::stats() const {
   CollectiveStats stats{communicator_.ranks.front(), members_.front().id, schedule_->payload(), last_arrival_,
                         last_end_};
-  std::map<sim::LinkKind, CollectiveStats::LinkLoad> busiest;
-  for (sim::LinkId number = 0; number < link_bytes_.size(); ++number) {
-    stats.on_links += link_bytes_[number] * static_cast<double>(copies());
-    if (link_bytes_[number] == 0) continue;
-    const sim::Link& link = machine_.cluster.links()[number];
-    // A link that is not shared is there for every rank.
-    const double share = link.shared ? link_bytes_[number] : link_bytes_[number] / static_cast<double>(members_.size());
-    const CollectiveStats::LinkLoad load{number, share / machine_.cluster.capacity(number)};
-    CollectiveStats::LinkLoad& most = busiest[link.kind];
-    if (load.time > most.time) most = load;
-  }
-  for (const Member& member : members_) {
-    stats.reducing = std::max(stats.reducing, member.reducing);
-    stats.copying = std::max(stats.copying, member.copying);
-  }
+  for (const double bytes : link_bytes_) stats.on_links += bytes * static_cast<double>(copies());
+  stats.path = path_;
   stats.transfers = transfers_ * copies();
-  for (const auto& [kind, load] : busiest) stats.busiest_links.push_back(load);
   return stats;
 }
 

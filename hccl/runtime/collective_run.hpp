@@ -12,6 +12,7 @@
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "hccl/runtime/path_time.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "sim/cluster.hpp"
 #include "sim/event_loop.hpp"
@@ -54,15 +55,7 @@ struct CollectiveStats {
   Bytes payload = 0;
   Seconds last_arrival = 0;
   Seconds last_end = 0;
-  /// A link and the time for which it needs its whole capacity.
-  struct LinkLoad {
-    sim::LinkId link = 0;
-    Seconds time = 0;
-  };
-  /// The busiest link of every kind that carried something.
-  std::vector<LinkLoad> busiest_links{};
-  Seconds reducing = 0;         ///< time of an AI core's reductions, on the rank that has most
-  Seconds copying = 0;          ///< time of copies within an NPU, on the rank that has most
+  PathTime path{};              ///< that leads to the end of the last rank
   std::uint64_t transfers = 0;  ///< between NPUs, those without bytes not counted
   double on_links = 0;          ///< bytes that all links have carried, as they load their capacity
 };
@@ -93,6 +86,7 @@ class CollectiveRun final : public sim::EventHandler {
   struct Queue {
     QueueWalk walk;
     Seconds date = 0;                   // where the queue stands in time
+    PathTime path{};                    // that led there
     Seconds task_start = 0;             // of the transfer under way, for the trace
     const sim::Route* route = nullptr;  // of the last transfer: rounds mostly use the same
     bool active = false;
@@ -103,14 +97,13 @@ class CollectiveRun final : public sim::EventHandler {
     std::uint32_t caller = 0;
     std::uint32_t stream = 0;
     sim::TaskId id{};
-    Seconds reducing = 0;  // on an AI core
-    Seconds copying = 0;
     bool arrived = false;
     bool traced = false;
   };
   /// A notify slot: the date at which it was set, by whom and as which post, and the queue that waits for it.
   struct Slot {
     Seconds date = unset;
+    PathTime path{};  // that led to the post
     std::int32_t waiter = -1;
     Rank poster = 0;
     std::uint32_t post = 0;
@@ -119,7 +112,8 @@ class CollectiveRun final : public sim::EventHandler {
 
   /// How many ranks each member stands for.
   [[nodiscard]] std::uint64_t copies() const { return schedule_->ranks / members_.size(); }
-  void start_stage(Rank rank, Seconds date);
+  /// By value: the path may be that of a queue which the stage uses again.
+  void start_stage(Rank rank, Seconds date, PathTime path);
   void end_queue(Rank rank);
   /// Goes on with a queue until it waits, starts a transfer or ends.
   void advance(Rank rank, std::uint32_t number);
@@ -128,6 +122,8 @@ class CollectiveRun final : public sim::EventHandler {
   [[nodiscard]] bool try_wait(Rank rank, std::uint32_t number);
   void post(Rank rank, std::uint32_t number);
   void start_transfer(Rank rank, std::uint32_t number, Bytes bytes);
+  /// Adds the transfer that has just ended to the path of its queue.
+  void add_to_path(Queue& queue, Bytes bytes) const;
   void log_flow(const Member& member, const Queue& queue, Bytes bytes) const;
   void reduce_or_copy(Rank rank, std::uint32_t number);
   void reduce_by_core(Rank rank, std::uint32_t number, Bytes bytes);
@@ -164,6 +160,7 @@ class CollectiveRun final : public sim::EventHandler {
   Rank arrived_ = 0;
   Seconds last_arrival_ = 0;
   Seconds last_end_ = 0;
+  PathTime path_;  // to the last end
 };
 
 }  // namespace hcclsim::hccl

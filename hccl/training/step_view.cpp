@@ -195,7 +195,7 @@ void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::
     const sim::Interval span = points.allreduces.at(collective.segment);
     const Seconds time = span.length();
     const double ranks = collective.operation.ranks;
-    SegmentFigures figures{.segment = plan.segments[collective.segment],
+    SegmentFigures figures{.segment = plan.role(rank).segments[collective.segment],
                            .collective = number,
                            .bytes = collective.operation.payload(),
                            .algorithm = collective.algorithm(),

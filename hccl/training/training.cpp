@@ -14,15 +14,52 @@
 namespace hcclsim::hccl {
 namespace {
 
+/// Groups of one shape and split are one family, so that each collective of a family has one algorithm.
+std::vector<ReplicaGroups> replica_groups(sim::Cluster& cluster, const TrainingOptions& options) {
+  if (options.groups.empty()) return all_replicas(options.npus, options.segments);
+  std::vector<ReplicaGroups> all;
+  std::vector<Topology> shapes;
+  for (const ReplicaGroup& group : options.groups) {
+    const Topology shape = topology_of(group.ranks, cluster);
+    std::size_t same = 0;
+    while (same < all.size() && (shapes[same] != shape || all[same].segments != group.segments)) ++same;
+    if (same == all.size()) {
+      all.push_back({group.segments, {}});
+      shapes.push_back(shape);
+    }
+    all[same].family.groups.push_back(group.ranks);
+  }
+  return all;
+}
+
 /// Collectives as the options and HCCL choose them.
-Plan make_plan(sim::Cluster& cluster, std::shared_ptr<const models::Program> program, const device::Soc& soc,
+Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
                const TrainingOptions& options) {
-  const Topology topology = topology_of(world_communicator(options.npus), cluster);
-  const auto allreduce = [&](const Communicator& /*world*/, const Operation& operation) {
-    return make_collective(options.allreduce_request(operation.elements, operation.type), topology, soc);
+  // The groups of a family, which are of one shape, carry out the same operation one behind the other here.
+  struct Made {
+    std::vector<Rank> ranks;
+    Topology shape;
+    Operation operation;
+    std::shared_ptr<const Schedule> schedule;
+  } last;
+  const auto allreduce = [&](const Communicator& group, const Operation& operation) {
+    if (last.ranks != group.ranks) {
+      last.ranks = group.ranks;
+      const Topology shape = topology_of(group, cluster);
+      if (shape != last.shape) last.schedule.reset();
+      last.shape = shape;
+    }
+    if (last.schedule == nullptr || last.operation != operation) {
+      CollectiveRequest request = options.allreduce_request(operation.elements, operation.type);
+      request.operation.ranks = operation.ranks;
+      last.operation = operation;
+      last.schedule = make_collective(request, last.shape, soc);
+    }
+    return last.schedule;
   };
   return data_parallel_plan(
-      std::move(program), {.ranks = options.npus, .segments = options.segments, .hcom_parallel = options.hcom_parallel},
+      program,
+      {.ranks = options.npus, .replicas = replica_groups(cluster, options), .hcom_parallel = options.hcom_parallel},
       allreduce);
 }
 
@@ -92,19 +129,29 @@ void check_options(const models::Program& program, const sim::Cluster& cluster, 
 
 }  // namespace
 
+Communicator TrainingOptions::replicas() const {
+  for (const ReplicaGroup& group : groups) {
+    if (std::find(group.ranks.ranks.begin(), group.ranks.ranks.end(), rank) != group.ranks.ranks.end()) {
+      return group.ranks;
+    }
+  }
+  return world_communicator(npus);
+}
+
 CollectiveRequest TrainingOptions::allreduce_request(std::uint64_t elements, DataType type) const {
-  return {.operation = {.ranks = npus, .elements = elements, .type = type},
+  const Rank ranks = groups.empty() ? npus : static_cast<Rank>(replicas().ranks.size());
+  return {.operation = {.ranks = ranks, .elements = elements, .type = type},
           .algorithm = allreduce,
           .launch = launch,
           .config = config,
           .levels = levels};
 }
 
-TimedStep simulate_training(sim::Cluster& cluster, std::shared_ptr<const models::Program> program,
+TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                             const device::Soc& soc, const device::TaskCosts& costs, const TrainingOptions& options) {
   check_options(*program, cluster, options);
   TimedStep step;
-  step.plan = make_plan(cluster, std::move(program), soc, options);
+  step.plan = make_plan(cluster, program, soc, options);
   std::vector<Rank> traced = options.traced;
   traced.push_back(options.rank);
   step.trace.select(traced, cluster.size(), options.trace_tasks);

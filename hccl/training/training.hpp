@@ -21,9 +21,16 @@
 /// Simulates data-parallel training: makes its Plan and carries it out for some iterations.
 namespace hcclsim::hccl {
 
+/// Ranks that reduce their gradients among themselves, and how they split them.
+struct ReplicaGroup {
+  Communicator ranks;
+  std::vector<Segment> segments;  ///< cover the program's gradients
+};
+
 struct TrainingOptions {
-  Rank npus = 1;                    ///< the first NPUs of the cluster take part
-  std::vector<Segment> segments{};  ///< cover the program's gradients
+  Rank npus = 1;                       ///< the first NPUs of the cluster take part
+  std::vector<Segment> segments{};     ///< cover the program's gradients; of `rank` if there are groups
+  std::vector<ReplicaGroup> groups{};  ///< each rank is in one of them; empty: all ranks are one group
   bool hcom_parallel = false;
   Algorithm allreduce = Algorithm::automatic;
   std::vector<HierarchyLevel> levels{};  ///< of a hierarchical allreduce that is asked for; empty: HCCL's
@@ -39,7 +46,9 @@ struct TrainingOptions {
   sim::NetworkKind network = sim::NetworkKind::simgrid;
   device::Skew skew{};
 
-  /// An allreduce as these options ask for it.
+  /// The ranks with which `rank` reduces its gradients.
+  [[nodiscard]] Communicator replicas() const;
+  /// An allreduce among them as these options ask for it.
   [[nodiscard]] CollectiveRequest allreduce_request(std::uint64_t elements, DataType type) const;
 };
 
@@ -54,7 +63,7 @@ struct TimedStep {
 };
 
 /// One simulation; SimGrid allows one per process (base/child_process.hpp).
-[[nodiscard]] TimedStep simulate_training(sim::Cluster& cluster, std::shared_ptr<const models::Program> program,
+[[nodiscard]] TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                                           const device::Soc& soc, const device::TaskCosts& costs,
                                           const TrainingOptions& options);
 

@@ -117,12 +117,12 @@ TimedCheck check_timing(const std::shared_ptr<const Schedule>& schedule, const D
   TimedCheck check{.time = call.duration,
                    .bound = distances.least_time,
                    .transfers = call.stats.transfers,
+                   .path = call.stats.path,
                    .conservation = check_conservation(*schedule, cluster, result, options.trace)};
   if (check.bound > check.time * (1 + rounding)) {
     find(check.l8, {"faster-than-bound", fmt::format("simulated {:.6g} s, but no schedule can take less than {:.6g} s",
                                                      check.time, check.bound)});
   }
-  if (options.trace) check.path = critical_path(result.trace, cluster, costs, call.start, call.end);
   return check;
 }
 

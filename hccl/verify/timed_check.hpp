@@ -2,16 +2,15 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/units.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/check/findings.hpp"
+#include "hccl/runtime/path_time.hpp"
 #include "hccl/runtime/simulate.hpp"
 #include "hccl/schedule/schedule.hpp"
-#include "hccl/verify/critical_path.hpp"
 #include "sim/cluster.hpp"
 
 /// Levels L8 and L9 of the checker: a correct schedule, simulated on a platform.
@@ -33,7 +32,7 @@ struct TimedCheck {
   Seconds time = 0;   ///< of the slowest rank
   Seconds bound = 0;  ///< Distances::least_time
   std::uint64_t transfers = 0;
-  std::optional<CriticalPath> path{};  ///< nothing if there are too many tasks to keep them
+  PathTime path{};
   LevelReport l8{"L8"};
   Conservation conservation;
 

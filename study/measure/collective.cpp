@@ -13,6 +13,7 @@
 #include "hccl/check/check.hpp"
 #include "hccl/collective/formula.hpp"
 #include "hccl/collective/selection/explain.hpp"
+#include "hccl/comm/groups.hpp"
 #include "hccl/runtime/bottleneck.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/verify/topology_cuts.hpp"
@@ -80,6 +81,14 @@ void note_folding(Measurement& measurement) {
                   folded == measurement.rows.size() ? "every size" : fmt::format("{} sizes", folded), servers));
 }
 
+/// The call that takes longest.
+std::size_t slowest(const hccl::SimulatedCollectives& result) {
+  const auto most = std::max_element(result.calls.begin(), result.calls.end(), [](const auto& one, const auto& other) {
+    return one.per_iteration < other.per_iteration;
+  });
+  return static_cast<std::size_t>(most - result.calls.begin());
+}
+
 /// Says of the largest size whose iterations overlap much, or so that their average is below HCCL's formula of one
 /// alone, that they do: ranks that are done begin the next one, as HCCL's do between the events that hccl_test takes
 /// the time between.
@@ -88,7 +97,7 @@ void note_overlap(Measurement& measurement, const std::vector<hccl::SimulatedCol
   constexpr double rounding = 1e-9;
   const std::size_t empty_rows = measurement.rows.size() - results.size();
   for (std::size_t i = results.size(); i-- > 0;) {
-    const hccl::CollectiveTime& last = results[i].calls.front();
+    const hccl::CollectiveTime& last = results[i].calls[slowest(results[i])];
     const MeasurementRow& row = measurement.rows[empty_rows + i];
     const double over = (last.end - last.start) / last.per_iteration;
     const bool below_formula = row.formula.has_value() && row.time < *row.formula * (1 - rounding);
@@ -113,6 +122,35 @@ void note_shared_links(Measurement& measurement) {
                     row->size, *row->formula / microsecond, row->bound / microsecond));
     return;
   }
+}
+
+/// Ranks that measure together, and how they lie.
+struct MeasuredGroup {
+  hccl::Communicator communicator;
+  hccl::Topology topology;
+};
+
+std::vector<MeasuredGroup> groups_of(const MeasureSpec& spec, LoadedPlatform& platform) {
+  std::vector<hccl::Communicator> groups = spec.groups;
+  if (groups.empty())
+    groups.push_back(communicator_of(spec, platform));
+  else
+    hccl::require_groups(groups, platform.participating(0));
+  std::vector<MeasuredGroup> all;
+  for (hccl::Communicator& group : groups) {
+    if (group.ranks.size() != groups.front().ranks.size()) {
+      bad_input("group", "{} has {} ranks and {} has {}; groups that are measured together have the same number",
+                groups.front().name, groups.front().ranks.size(), group.name, group.ranks.size());
+    }
+    platform.note_group(group.ranks);
+    hccl::Topology topology = hccl::topology_of(group, platform.cluster);
+    all.push_back({group, std::move(topology)});
+  }
+  if (all.size() > 1) {
+    platform.notes.push_back(fmt::format(
+        "{} groups carry out the collective at the same time; a row is of the one that takes longest", all.size()));
+  }
+  return all;
 }
 
 /// Without the communicator's buffer there are no windows.
@@ -174,26 +212,35 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
   LoadedPlatform platform = platform_of(spec, cluster);
   const device::Soc& soc = platform.soc;
   const device::TaskCosts& costs = platform.costs;
-  const hccl::Communicator communicator = communicator_of(spec, platform);
-  const hccl::Topology topology = hccl::topology_of(communicator, cluster);
+  const std::vector<MeasuredGroup> groups = groups_of(spec, platform);
+  const hccl::Topology& first_shape = groups.front().topology;
   hccl::CollectiveRequest request = spec.request;
   request.config = platform.config;
-  request.operation.ranks = topology.ranks;
+  request.operation.ranks = first_shape.ranks;
+  std::vector<Rank> all_ranks;
+  for (const MeasuredGroup& group : groups) {
+    all_ranks.insert(all_ranks.end(), group.communicator.ranks.begin(), group.communicator.ranks.end());
+  }
   Measurement measurement{.on = {},
-                          .ranks = topology.ranks,
+                          .ranks = first_shape.ranks,
                           .rows = {},
                           .explanation = {},
-                          .link_sources = link_sources(cluster, communicator.ranks)};
-  platform.note_algorithm(spec.platform.hccl_settings, request, topology);
-  platform.note_group(communicator.ranks);
+                          .link_sources = link_sources(cluster, all_ranks)};
+  platform.note_algorithm(spec.platform.hccl_settings, request, first_shape);
   measurement.on = platform.facts();
-  std::vector<Bytes> sizes = sizes_of(spec.sizes, request.operation.collective, topology.ranks);
+  std::vector<Bytes> sizes = sizes_of(spec.sizes, request.operation.collective, first_shape.ranks);
   if (sizes.front() == 0) {
     add_empty_row(measurement, spec.check);
     sizes.erase(sizes.begin());
   }
   std::vector<std::vector<hccl::CollectiveCall>> points;
-  for (const Bytes size : sizes) points.push_back({call_of(request, size, topology, soc, communicator.ranks)});
+  for (const Bytes size : sizes) {
+    std::vector<hccl::CollectiveCall>& calls = points.emplace_back();
+    for (const MeasuredGroup& group : groups) {
+      calls.push_back(call_of(request, size, group.topology, soc, group.communicator.ranks));
+      calls.back().stream = static_cast<std::uint32_t>(calls.size() - 1);
+    }
+  }
   const hccl::SimulateOptions simulate{.network = spec.network,
                                        .launch = request.launch,
                                        .iterations = spec.iterations,
@@ -202,32 +249,38 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                                        .fold = true};
   const auto results = simulate_each(cluster, soc, costs, simulate, points);
 
-  const hccl::FormulaCosts formula_costs =
-      hccl::formula_costs(communicator, cluster, soc, costs, request.operation.type, request.operation.op);
   constexpr Rank most_ranks = 128;  // more would take a good part of the time of small measurements
-  const hccl::TopologyBounds bounds = hccl::topology_bounds(cluster, communicator.ranks, costs, most_ranks);
+  std::vector<hccl::FormulaCosts> formula_costs;
+  std::vector<hccl::TopologyBounds> bounds;
+  for (const MeasuredGroup& group : groups) {
+    formula_costs.push_back(
+        hccl::formula_costs(group.communicator, cluster, soc, costs, request.operation.type, request.operation.op));
+    bounds.push_back(hccl::topology_bounds(cluster, group.communicator.ranks, costs, most_ranks));
+  }
   device::WorkerPool workers(1);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const hccl::Schedule& schedule = *points[i].front().schedule;
-    const Seconds time = results[i].calls.front().per_iteration;
-    MeasurementRow row{
-        .size = sizes[i],
-        .algorithm = schedule.algorithm,
-        .time = time,
-        .speed = bandwidth_of(schedule, time),
-        .bound = least_time(schedule, bounds),
-        .limited_by = bottleneck_of(results[i].calls.front(), cluster, launch_of(costs, request.launch)).name,
-        .servers_alike = results[i].servers_alike};
+    const std::size_t group = slowest(results[i]);
+    const hccl::CollectiveTime& call = results[i].calls[group];
+    const hccl::Topology& topology = groups[group].topology;
+    const hccl::Schedule& schedule = *points[i][group].schedule;
+    const Seconds time = call.per_iteration;
+    MeasurementRow row{.size = sizes[i],
+                       .algorithm = schedule.algorithm,
+                       .time = time,
+                       .speed = bandwidth_of(schedule, time),
+                       .bound = least_time(schedule, bounds[group]),
+                       .limited_by = bottleneck_of(call, cluster, launch_of(costs, request.launch)).name,
+                       .servers_alike = results[i].servers_alike};
     request.operation.elements = schedule.elements;
     const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
     if (const auto formula = formula_of_windows(schedule, topology, soc, levels)) {
-      row.formula = formula_time(*formula, formula_costs);
+      row.formula = formula_time(*formula, formula_costs[group]);
       row.formula_text = to_string(*formula, schedule.payload());
     }
     if (spec.check) row.check = check_of(schedule, workers);
     const bool last = i + 1 == sizes.size() || points[i + 1].front().schedule->algorithm != schedule.algorithm;
     if (spec.explain && last && topology.ranks > 1) {
-      measurement.explanation.push_back(explain_size(platform, communicator, request));
+      measurement.explanation.push_back(explain_size(platform, groups[group].communicator, request));
     }
     measurement.rows.push_back(std::move(row));
   }

@@ -24,6 +24,8 @@ struct MeasureSpec {
   hccl::CollectiveRequest request{.launch = hccl::LaunchMode::op};
   Rank ranks = 0;            ///< 0: all NPUs that npus_per_server leaves
   Rank npus_per_server = 0;  ///< the first of each server; 0: all
+  /// Groups of as many ranks that all carry out the collective at the same time; empty: one, as the numbers above say.
+  std::vector<hccl::Communicator> groups{};
   SizeRange sizes{};
   std::uint32_t iterations = 20;
   std::uint32_t warmups = 10;
@@ -54,8 +56,8 @@ struct MeasurementRow {
 
 struct Measurement {
   PlatformFacts on;
-  Rank ranks = 0;
-  std::vector<MeasurementRow> rows;
+  Rank ranks = 0;                                ///< of a group
+  std::vector<MeasurementRow> rows;              ///< of several groups the slowest
   std::vector<ExplainedCollective> explanation;  ///< of each algorithm, for the largest size that uses it
   std::vector<LinkSource> link_sources;          ///< of the kinds of links that are used
 

@@ -24,25 +24,29 @@ Comparisons::Comparisons(Experiment& experiment) {
   hccl::TrainingOptions alone = options;
   alone.npus = 1;
   alone.rank = 0;
+  alone.groups.clear();
   alone.allreduce = hccl::Algorithm::automatic;  // one NPU has nothing to reduce
   alone.levels.clear();
   alone.skew = {};  // an NPU as it should be
   one_npu_.emplace(step_in_child(experiment, alone));
-  if (options.hcom_parallel) {
-    hccl::TrainingOptions serial = options;
-    serial.hcom_parallel = false;
-    serial_.emplace(step_in_child(experiment, serial));
+  // Splits are searched for all ranks together, so where groups reduce by themselves none is.
+  const bool searched = options.groups.empty();
+  if (options.hcom_parallel || !searched) {
+    hccl::TrainingOptions turned = options;
+    turned.hcom_parallel = !options.hcom_parallel;
+    turned_.emplace(step_in_child(experiment, turned));
   }
-  search_.emplace(experiment);
+  if (searched) search_.emplace(experiment);
 }
 
 Comparison Comparisons::finish() {
   Comparison comparison;
-  if (!search_.has_value()) return comparison;
+  if (!slowest_.has_value()) return comparison;
   comparison.slowest_step = slowest_->result();
   comparison.fastest_step = fastest_->result();
   comparison.one_npu_step = one_npu_->result();
-  comparison.other_hcom_parallel_step = serial_.has_value() ? serial_->result() : search_->own_step();
+  comparison.other_hcom_parallel_step = turned_.has_value() ? turned_->result() : search_->own_step();
+  if (!search_.has_value()) return comparison;
   comparison.trials = search_->trials();
   comparison.advice = search_->advice(comparison.trials);
   return comparison;

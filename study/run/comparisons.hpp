@@ -8,9 +8,9 @@
 #include "study/run/result.hpp"
 #include "study/run/trial_search.hpp"
 
-/// What a run is compared with: the ends of the link ranges, one NPU alone, hcom_parallel turned, and the best splits
-/// that are found. Each is a simulation in a child of the process that has loaded the
-/// platform; none is a formula. The children work while this process simulates the run itself.
+/// What a run is compared with: the ends of the link ranges, one NPU alone, hcom_parallel turned, and, where all ranks
+/// reduce their gradients together, the best splits that are found. Each is a simulation in a child of the process that
+/// has loaded the platform; none is a formula. The children work while this process simulates the run itself.
 namespace hcclsim::study {
 
 class Comparisons {
@@ -25,7 +25,7 @@ class Comparisons {
   std::optional<ChildOf<Seconds>> slowest_;
   std::optional<ChildOf<Seconds>> fastest_;
   std::optional<ChildOf<Seconds>> one_npu_;
-  std::optional<ChildOf<Seconds>> serial_;
+  std::optional<ChildOf<Seconds>> turned_;
   std::optional<TrialSearch> search_;
 };
 

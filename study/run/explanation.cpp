@@ -49,21 +49,22 @@ std::map<std::string, Alike> alike_segments(const Experiment& experiment, const 
 }  // namespace
 
 RunExplanation::RunExplanation(Experiment& experiment) {
-  const hccl::Communicator world = hccl::world_communicator(experiment.training.npus);
-  if (world.ranks.size() == 1) return;
-  const hccl::Topology topology = hccl::topology_of(world, experiment.cluster);
+  const hccl::Communicator replicas = experiment.training.replicas();
+  if (replicas.ranks.size() == 1) return;
+  const hccl::Topology topology = hccl::topology_of(replicas, experiment.cluster);
   std::vector<std::vector<hccl::CollectiveCall>> points;
   for (const auto& [algorithm, alike] : alike_segments(experiment, topology)) {
     const hccl::Explanation explanation =
-        explain(request_of(experiment, alike.bytes), world, experiment.cluster, experiment.soc, experiment.costs);
+        explain(request_of(experiment, alike.bytes), replicas, experiment.cluster, experiment.soc, experiment.costs);
     const std::string others = alike.count == 1 ? "" : fmt::format(", the largest of {} like it", alike.count);
     collectives_.push_back(
         study::explained(explanation, fmt::format("AR{}{}", alike.largest + 1, others), alike.bytes));
     for (const hccl::Alternative& alternative : explanation.alternatives) {
-      if (alternative.schedule != nullptr) points.push_back({{alternative.algorithm, alternative.schedule}});
+      if (alternative.schedule != nullptr)
+        points.push_back({{alternative.algorithm, alternative.schedule, replicas.ranks}});
     }
   }
-  if (experiment.training.npus > study::most_explained_by_simulation) return;
+  if (replicas.ranks.size() > study::most_explained_by_simulation) return;
   child_.emplace([&experiment, points = std::move(points)] {
     std::vector<Seconds> times;
     for (const hccl::SimulatedCollectives& result : simulate_each(experiment.cluster, experiment.soc, experiment.costs,

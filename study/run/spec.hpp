@@ -12,6 +12,7 @@
 #include "device/numerics/loss_scale.hpp"
 #include "device/skew.hpp"
 #include "hccl/collective/selection/selection.hpp"
+#include "hccl/comm/communicator.hpp"
 #include "hccl/parallel/split.hpp"
 #include "models/lowering/gradient_checks.hpp"
 #include "models/lowering/optimizer.hpp"
@@ -77,6 +78,10 @@ struct RunSpec {
   std::optional<std::vector<double>> split_by_size{};
   std::optional<std::vector<std::uint32_t>> split_by_idx{};
   bool allow_many_segments = false;
+  /// Ranks that reduce their gradients among themselves; those in none of them have nobody to reduce with. Empty: all
+  /// ranks are one group.
+  std::vector<hccl::Communicator> groups{};
+  std::string split_group{};  ///< the group whose split is set, as in HCCL; empty: every group's
   bool hcom_parallel = false;
   hccl::LaunchMode launch = hccl::LaunchMode::graph;
   hccl::Algorithm allreduce = hccl::Algorithm::automatic;
@@ -92,8 +97,11 @@ struct RunSpec {
 
   /// What comes between the reduction of the gradients and their update.
   [[nodiscard]] models::GradientChecks gradient_checks() const;
-  /// The settings of the split as HCCL takes them; throws Error(bad_input) for lists that it would refuse.
-  [[nodiscard]] hccl::SplitStrategies split_strategies(Rank world_size) const;
+  /// Whether the lists of the split are set for the group of this rank.
+  [[nodiscard]] bool sets_split_of(Rank of) const;
+  /// The settings of the split as HCCL takes them from a rank of this group; throws Error(bad_input) for lists that it
+  /// would refuse.
+  [[nodiscard]] hccl::SplitStrategies split_strategies(const hccl::Communicator& group, Rank world_size) const;
 };
 
 }  // namespace hcclsim::study

@@ -243,6 +243,13 @@ class Tuner {
 
 }  // namespace
 
-TuneResult tune(const TuneSpec& spec, const Stage& stage) { return Tuner(spec, stage).tune(); }
+TuneResult tune(const TuneSpec& spec, const Stage& stage) {
+  if (!spec.run.groups.empty()) {
+    bad_input("option",
+              "--group: a split is searched for ranks that all reduce together; give a platform or --npus of "
+              "that many ranks");
+  }
+  return Tuner(spec, stage).tune();
+}
 
 }  // namespace hcclsim::study

@@ -40,7 +40,9 @@ hccl::Plan plan_of(const models::Graph& graph, const TrainingSetup& setup) {
     return std::make_shared<hccl::Schedule>(ring ? hccl::ring_allreduce(operation, true) : setup.build(operation));
   };
   return hccl::data_parallel_plan(
-      program, {.ranks = setup.npus, .segments = hccl::segments_from_last_indices(last_indices)}, build);
+      program,
+      {.ranks = setup.npus, .replicas = hccl::all_replicas(setup.npus, hccl::segments_from_last_indices(last_indices))},
+      build);
 }
 
 std::unique_ptr<hccl::Trainer> make_trainer(const TrainingSetup& setup) {

@@ -78,29 +78,26 @@ std::string text_of(const hccl::Distances& distances) {
 }
 
 Json json_of(const hccl::TimedCheck& timing) {
-  Json json{{"time_s", timing.time},
-            {"bound_s", timing.bound},
-            {"efficiency", timing.efficiency()},
-            {"transfers", timing.transfers},
-            {"bytes", timing.conservation.carried}};
-  if (timing.path) {
-    json["critical_path"] = {{"alpha_s", timing.path->alpha},
-                             {"beta_s", timing.path->beta},
-                             {"sharing_s", timing.path->sharing},
-                             {"gamma_s", timing.path->gamma}};
-  }
-  return json;
+  return {{"time_s", timing.time},
+          {"bound_s", timing.bound},
+          {"efficiency", timing.efficiency()},
+          {"transfers", timing.transfers},
+          {"bytes", timing.conservation.carried},
+          {"critical_path",
+           {{"alpha_s", timing.path.alpha()},
+            {"beta_s", timing.path.beta()},
+            {"sharing_s", timing.path.sharing},
+            {"gamma_s", timing.path.gamma()}}}};
 }
 
 std::string time_text(const hccl::TimedCheck& timing) {
   std::string text = fmt::format("    simulated {:.3f} us; bound over time {:.1f} %\n", timing.time / microsecond,
                                  100 * timing.efficiency());
-  if (!timing.path) return text;
   return text + fmt::format(
                     "    critical path in us: set-ups, latencies and notifies {:.3f}, bytes {:.3f}, shared links "
                     "{:.3f}, reductions and copies {:.3f}\n",
-                    timing.path->alpha / microsecond, timing.path->beta / microsecond,
-                    timing.path->sharing / microsecond, timing.path->gamma / microsecond);
+                    timing.path.alpha() / microsecond, timing.path.beta() / microsecond,
+                    timing.path.sharing / microsecond, timing.path.gamma() / microsecond);
 }
 
 }  // namespace

@@ -37,7 +37,11 @@ std::optional<NumericTask> task_of(const Role& role, const PlanTask& task, const
 }  // namespace
 
 std::vector<NumericTask> numeric_tasks(const Plan& plan) {
-  if (plan.roles.size() != 1) bad_input("numerics", "a plan of {} roles has no real numbers yet", plan.roles.size());
+  if (plan.roles.size() != 1 || plan.families.back().groups.size() != 1) {
+    bad_input("numerics",
+              "real gradients are those of ranks that do the same and reduce all together; in this step "
+              "there are several groups");
+  }
   const Role& role = plan.roles.front();
   std::vector<NumericTask> tasks;
   std::vector<std::uint32_t> computed;  // micro-batches

@@ -35,7 +35,7 @@ std::vector<std::uint32_t> production_order(const Plan& plan) {
 
 /// The schedules of the segments.
 std::vector<std::shared_ptr<const Schedule>> reductions(const Plan& plan) {
-  std::vector<std::shared_ptr<const Schedule>> schedules(plan.segments.size());
+  std::vector<std::shared_ptr<const Schedule>> schedules(plan.roles.front().segments.size());
   for (const PlannedCollective& collective : plan.collectives) {
     if (collective.segment != Purpose::none) schedules[collective.segment] = collective.schedules.front();
   }
@@ -84,7 +84,8 @@ Trainer::Trainer(models::Graph graph, const Plan& plan, TrainerOptions options)
       computation_(std::move(graph), production_order(plan), options_.computation),
       data_(models::open_dataset(options_.data, computation_.graph(), options_.seed)),
       replicas_(checked(computation_, options_, npus_, wire_, busy_workers(npus_, pool_)), options_.optimizer, npus_),
-      exchange_(computation_.parameters(), plan.segments, reductions(plan), options_.computation.overflow),
+      exchange_(computation_.parameters(), plan.roles.front().segments, reductions(plan),
+                options_.computation.overflow),
       outputs_(npus_) {
   options_.shuffle = options_.shuffle && data_->shuffles();
   for (Rank rank = 0; rank < npus_; ++rank) {

@@ -119,7 +119,8 @@ TEST(RunOptions, SplitLists) {
 }
 
 TEST(RunOptions, SizeCountsBeforeIndex) {
-  const auto strategies = parse({"--split-by-idx", "2,9", "--split-by-size", "50,50"}).spec.split_strategies(8);
+  const auto strategies = parse({"--split-by-idx", "2,9", "--split-by-size", "50,50"})
+                              .spec.split_strategies(hccl::world_communicator(8), 8);
   EXPECT_THAT(strategies.resolve(hccl::world_group, std::vector<Bytes>(10, 4)),
               ElementsAre(hccl::Segment{0, 4}, hccl::Segment{5, 9}));
 }

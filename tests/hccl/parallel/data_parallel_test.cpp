@@ -67,7 +67,8 @@ std::shared_ptr<models::Program> program() {
 }
 
 TEST(DataParallelPlan, InSeries) {
-  const Plan plan = data_parallel_plan(program(), {.ranks = 4, .segments = {{0, 0}, {1, 2}}}, no_schedule);
+  const Plan plan =
+      data_parallel_plan(program(), {.ranks = 4, .replicas = all_replicas(4, {{0, 0}, {1, 2}})}, no_schedule);
   EXPECT_THAT(
       written(plan),
       ElementsAre("compute 0: forward f0 .. f1", "compute 2: backward b0 .. b2",
@@ -81,8 +82,8 @@ TEST(DataParallelPlan, InSeries) {
 }
 
 TEST(DataParallelPlan, BesideTheBackwardPass) {
-  const Plan plan =
-      data_parallel_plan(program(), {.ranks = 4, .segments = {{0, 0}, {1, 2}}, .hcom_parallel = true}, no_schedule);
+  const Plan plan = data_parallel_plan(
+      program(), {.ranks = 4, .replicas = all_replicas(4, {{0, 0}, {1, 2}}), .hcom_parallel = true}, no_schedule);
   EXPECT_THAT(written(plan),
               ElementsAre("compute 0: forward f0 .. f1", "compute 2: backward b0",
                           "communication 3: reduction allreduce1 after 1", "compute 4: backward b1 .. b2",
@@ -90,6 +91,22 @@ TEST(DataParallelPlan, BesideTheBackwardPass) {
                           "update 8: check c1 .. c2 after 4", "communication 10: check overflow_flag after 6",
                           "update 11: check clip", "update 12: update u0 after 2 after 7",
                           "update 13: update u1 .. u2 after 4 after 7"));
+}
+
+// Ranks 0 and 2 reduce in one segment, 1 and 3 in two: a role each, with a family of its own.
+TEST(DataParallelPlan, GroupsThatSplitOtherwiseAreRolesOfTheirOwn) {
+  const std::vector<ReplicaGroups> replicas{{{{0, 2}}, {{{"even", {0, 2}}}}}, {{{0, 0}, {1, 2}}, {{{"odd", {1, 3}}}}}};
+  const Plan plan = data_parallel_plan(program(), {.ranks = 4, .replicas = replicas}, no_schedule);
+  EXPECT_THAT(plan.role_of, ElementsAre(0, 1, 0, 1));
+  ASSERT_EQ(plan.roles.size(), 2U);
+  EXPECT_EQ(plan.roles[0].segments, replicas[0].segments);
+  EXPECT_EQ(plan.roles[1].segments, replicas[1].segments);
+  ASSERT_EQ(plan.collectives.size(), 3U);
+  std::vector<std::pair<std::uint32_t, Rank>> families;
+  for (const PlannedCollective& collective : plan.collectives) {
+    families.emplace_back(collective.family, collective.operation.ranks);
+  }
+  EXPECT_THAT(families, ElementsAre(std::pair(0U, 2U), std::pair(1U, 2U), std::pair(1U, 2U)));
 }
 
 /// A layer whose rows are shared by two ranks: its output is a sum over them.
@@ -106,7 +123,8 @@ models::Program row_parallel() {
 TEST(DataParallelPlan, CommunicationOfTheProgramWaitsForItsInputAndIsWaitedFor) {
   const GroupFamily pairs{{{"pair 0", {0, 1}}, {"pair 1", {2, 3}}}};
   const auto shared = std::make_shared<const models::Program>(row_parallel());
-  const Plan plan = data_parallel_plan(shared, {.ranks = 4, .segments = {{0, 1}}, .families = {pairs}}, no_schedule);
+  const Plan plan =
+      data_parallel_plan(shared, {.ranks = 4, .replicas = all_replicas(4, {{0, 1}}), .families = {pairs}}, no_schedule);
   EXPECT_THAT(
       written(plan),
       ElementsAre("compute 0: forward rows:forward", "communication 1: forward sum:forward after 0",
@@ -134,7 +152,8 @@ TEST(DataParallelPlan, CommunicationWaitsForTheLastPartOfItsInput) {
   const auto shared = std::make_shared<const models::Program>(std::move(program));
   const auto last = static_cast<std::uint32_t>(shared->gradients.size() - 1);
   const Plan plan = data_parallel_plan(
-      shared, {.ranks = 2, .segments = {{0, last}}, .families = {{{world_communicator(2)}}}}, no_schedule);
+      shared, {.ranks = 2, .replicas = all_replicas(2, {{0, last}}), .families = {{{world_communicator(2)}}}},
+      no_schedule);
   const Role& role = plan.roles.front();
   for (std::uint32_t t = 0; t < role.tasks.size(); ++t) {
     if (plan.name(role, {t, 0}) != "sum:gradient") continue;
@@ -155,7 +174,8 @@ TEST(DataParallelPlan, WhatIsThereBeforeWaitsForNobody) {
   models::add_updates(program, {.amp = models::Amp::o0});
   const auto shared = std::make_shared<const models::Program>(std::move(program));
   const Plan plan = data_parallel_plan(
-      shared, {.ranks = 2, .segments = {{0, 1}}, .families = {{{world_communicator(2)}}}}, no_schedule);
+      shared, {.ranks = 2, .replicas = all_replicas(2, {{0, 1}}), .families = {{{world_communicator(2)}}}},
+      no_schedule);
   const std::vector<std::string> lines = written(plan);
   EXPECT_EQ(lines[0], "communication 0: forward gather:forward");
   EXPECT_EQ(lines[1], "compute 1: forward own:forward");
@@ -165,13 +185,16 @@ TEST(DataParallelPlan, WhatIsThereBeforeWaitsForNobody) {
 
 TEST(DataParallelPlan, RefusesAFamilyThatIsNone) {
   const auto shared = std::make_shared<const models::Program>(row_parallel());
-  EXPECT_THROW(static_cast<void>(data_parallel_plan(shared, {.ranks = 2, .segments = {{0, 1}}}, no_schedule)), Error);
+  EXPECT_THROW(
+      static_cast<void>(data_parallel_plan(shared, {.ranks = 2, .replicas = all_replicas(2, {{0, 1}})}, no_schedule)),
+      Error);
 }
 
 TEST(DataParallelPlan, TensorsBeginAndEndWithTheirKernels) {
   const auto shared = std::make_shared<const models::Program>(row_parallel());
   const Plan plan = data_parallel_plan(
-      shared, {.ranks = 2, .segments = {{0, 1}}, .families = {{{world_communicator(2)}}}}, no_schedule);
+      shared, {.ranks = 2, .replicas = all_replicas(2, {{0, 1}}), .families = {{{world_communicator(2)}}}},
+      no_schedule);
   const Role& role = plan.roles.front();
   ASSERT_EQ(role.tensors.size(), shared->tensors.size());
   for (std::size_t i = 0; i < role.tensors.size(); ++i) {

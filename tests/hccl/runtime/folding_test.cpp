@@ -19,13 +19,13 @@ namespace {
 
 struct Figures {
   std::uint32_t servers = 1;
-  std::vector<double> numbers;  ///< by the names below, then the times of the busiest links
+  std::vector<double> numbers;  ///< by the names below, then the times of the critical path on links
 };
 constexpr std::array number_names{"start",    "end",       "duration",  "per_iteration",
                                   "makespan", "simulated", "transfers", "transfers of the call",
                                   "on_links", "reducing",  "copying"};
 
-const char* name_of_number(std::size_t i) { return i < number_names.size() ? number_names[i] : "busiest link"; }
+const char* name_of_number(std::size_t i) { return i < number_names.size() ? number_names[i] : "links of the path"; }
 
 Figures figures(const std::string& platform, const Schedule& schedule, const std::vector<Rank>& npus, bool fold) {
   const std::vector<double> found = test::in_child([&] {
@@ -48,9 +48,9 @@ Figures figures(const std::string& platform, const Schedule& schedule, const std
                                 result.transfers + 0.,
                                 time.stats.transfers + 0.,
                                 time.stats.on_links,
-                                time.stats.reducing,
-                                time.stats.copying};
-    for (const CollectiveStats::LinkLoad& load : time.stats.busiest_links) numbers.push_back(load.time);
+                                time.stats.path.reducing,
+                                time.stats.path.copying};
+    numbers.insert(numbers.end(), time.stats.path.on_links.begin(), time.stats.path.on_links.end());
     return numbers;
   });
   return {static_cast<std::uint32_t>(found.front()), {found.begin() + 1, found.end()}};

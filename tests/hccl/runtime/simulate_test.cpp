@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "device/soc.hpp"
 #include "hccl/collective/algorithm/builder.hpp"
@@ -17,6 +18,7 @@
 #include "hccl/runtime/bandwidth.hpp"
 #include "hccl/runtime/bottleneck.hpp"
 #include "hccl/runtime/simulate_each.hpp"
+#include "sim/platform/edit.hpp"
 #include "tests/support/simulation.hpp"
 #include "tests/support/units.hpp"
 
@@ -87,7 +89,7 @@ struct Call {
   double duration = not_compared;
   double per_iteration = not_compared;
   double copying = not_compared;
-  double busiest_link = not_compared;
+  double on_links = not_compared;
   double transfers = not_compared;
   double payload = not_compared;
 };
@@ -102,13 +104,13 @@ struct Simulated {
 };
 
 Call figures_of(const CollectiveTime& call) {
-  const auto& links = call.stats.busiest_links;
+  const PathTime& path = call.stats.path;
   return {.start = call.start / us,
           .end = call.end / us,
           .duration = call.duration / us,
           .per_iteration = call.per_iteration / us,
-          .copying = call.stats.copying / us,
-          .busiest_link = links.empty() ? 0 : links.front().time / us,
+          .copying = path.copying / us,
+          .on_links = (path.beta() + path.sharing) / us,
           .transfers = static_cast<double>(call.stats.transfers),
           .payload = static_cast<double>(call.stats.payload)};
 }
@@ -133,7 +135,7 @@ void expect_near(const Simulated& found, const Simulated& expected) {
     compare(name + "duration", figures.duration, wanted.duration);
     compare(name + "per_iteration", figures.per_iteration, wanted.per_iteration);
     compare(name + "copying", figures.copying, wanted.copying);
-    compare(name + "busiest_link", figures.busiest_link, wanted.busiest_link);
+    compare(name + "on_links", figures.on_links, wanted.on_links);
     compare(name + "transfers", figures.transfers, wanted.transfers);
     compare(name + "payload", figures.payload, wanted.payload);
   };
@@ -153,7 +155,7 @@ TEST_P(SimulateTest, ACollectiveAlone) {
                                 .end = two_ring_time,
                                 .duration = two_ring_time,
                                 .per_iteration = two_ring_time,
-                                .busiest_link = 2 * slice,
+                                .on_links = 2 * slice,
                                 .transfers = 4,
                                 .payload = 20480},
                       .makespan = two_ring_time,
@@ -316,8 +318,8 @@ TEST_P(SimulateTest, EachInAStateOfItsOwn) {
          simulate_each(bench.cluster, bench.soc, bench.costs, options(LaunchMode::op, 3, 1), points)) {
       for (const CollectiveTime& time : result.calls) {
         seen.insert(seen.end(), {time.start, time.end, time.duration, time.per_iteration, time.stats.last_arrival,
-                                 time.stats.last_end, time.stats.busiest_links.at(0).time,
-                                 static_cast<double>(time.stats.busiest_links.at(0).link),
+                                 time.stats.last_end, time.stats.path.on_links.at(0),
+                                 static_cast<double>(time.stats.path.links.at(0)),
                                  static_cast<double>(time.stats.transfers), static_cast<double>(time.stats.payload)});
       }
       seen.insert(seen.end(),
@@ -417,20 +419,16 @@ TEST(Bottleneck, IsTheLargestPartOfTheTime) {
   const auto kinds = test::in_child([] {
     Bench bench;
     CollectiveStats stats;
-    stats.last_arrival = 5;
-    stats.last_end = 15;
-    stats.busiest_links = {{0, 6}};
-    stats.reducing = 1;
-    stats.copying = 1;
+    stats.path = {.start = 5, .end = 15, .on_links = {6}, .reducing = 1, .copying = 1};
     const auto kind = [&](Seconds arrival, Seconds others, Seconds launch) {
       return static_cast<double>(find_bottleneck(stats, bench.cluster, arrival, {others, launch}).kind);
     };
     std::vector<double> seen{kind(5, 0, 0), kind(-2, 0, 0), kind(5, 7, 0), kind(5, 0, 7)};
-    stats.busiest_links = {{0, 1}, {1, 1}};
+    stats.path.on_links = {1, 1};
     seen.push_back(kind(5, 0, 0));  // alpha 6
-    stats.copying = 5;
+    stats.path.copying = 5;
     seen.push_back(kind(5, 0, 0));  // alpha 2
-    stats.reducing = 6;
+    stats.path.reducing = 6;
     seen.push_back(kind(5, 0, 0));
     stats = {};
     seen.push_back(kind(0, 0, 0));
@@ -443,6 +441,27 @@ TEST(Bottleneck, IsTheLargestPartOfTheTime) {
     expected.push_back(static_cast<double>(kind));
   }
   EXPECT_EQ(kinds, expected);
+}
+
+// A chain over three links of 10 GB/s, 1.024 us and 1 us of latency each, and one that waits for them all.
+TEST(Bottleneck, IsTheLinkThatThePathWaitsFor) {
+  const auto name = [](const std::string& slow, Bytes bytes) {
+    return run_in_child([&] {
+      test::TestPlatform four{.npus_per_server = 4};
+      four.properties = test::no_task_costs();
+      const sim::EditedPlatform edited(test::write_platform(four), std::vector{sim::parse_platform_edit(slow)});
+      sim::Cluster cluster(edited.path());
+      std::vector<std::string> notes;
+      const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+      const auto schedule = std::make_shared<const Schedule>(ring_allreduce({4, bytes / 4}, true));
+      const SimulatedCollectives result =
+          simulate_collectives(cluster, device::resolve_soc(cluster, 0, notes), costs, {}, {{"ring", schedule}});
+      return bottleneck_of(result.calls.front(), cluster, 0).name;
+    });
+  };
+  EXPECT_EQ(name("link[inner-1-2*].bandwidth=5GBps", 4'000'000), "hccs inner-1-2_UP");
+  EXPECT_EQ(name("link[inner-2-3*].bandwidth=5GBps", 4'000'000), "hccs inner-2-3_UP");
+  EXPECT_EQ(name("link[inner-2-3*].bandwidth=5GBps", 4'000), "alpha");
 }
 
 }  // namespace

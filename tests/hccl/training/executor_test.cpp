@@ -75,7 +75,8 @@ TEST(PlanExecutor, AProgramThatCommunicatesWaitsForItsSumOnly) {
   };
   // Two groups of the family, in which ranks 0 and 2, 1 and 3 meet.
   const GroupFamily pairs{{{"even", {0, 2}}, {"odd", {1, 3}}}};
-  const Plan plan = data_parallel_plan(communicating(), {.ranks = 4, .segments = {{0, 0}}, .families = {pairs}}, ring);
+  const Plan plan = data_parallel_plan(communicating(),
+                                       {.ranks = 4, .replicas = all_replicas(4, {{0, 0}}), .families = {pairs}}, ring);
   for (const StepView& view : views_of(plan, 4)) {
     // f0 until 3, the sum until 7.048; f1 from 3 to 5 beside it; f2 from 7.048, b0 from 11.048 to 16.048.
     EXPECT_NEAR(view.fp_end / us, 3 + sum_us + 4, 1e-9);
@@ -92,7 +93,8 @@ TEST(PlanExecutor, MemoryFollowsTheTensors) {
     return std::make_shared<const Schedule>(ring_allreduce(operation, true));
   };
   const GroupFamily pair{{world_communicator(2)}};
-  const Plan plan = data_parallel_plan(communicating(), {.ranks = 2, .segments = {{0, 0}}, .families = {pair}}, ring);
+  const Plan plan = data_parallel_plan(communicating(),
+                                       {.ranks = 2, .replicas = all_replicas(2, {{0, 0}}), .families = {pair}}, ring);
   const StepView view = views_of(plan, 2).front();
   // 100 bytes from f0 on, 200 while the sum is made beside f1, 100 until f2 has read it, none in b0.
   std::vector<Bytes> bytes;
@@ -119,12 +121,12 @@ TEST(PlanExecutor, RolesSendAndReceive) {
   plan.role_of = {0, 0, 1, 1};  // ranks 0 and 1 are the first stage, 2 and 3 the second
   plan.messages = {{message, "activation"}, {message, "gradient"}};
   const std::vector<StreamKind> streams{StreamKind::compute, StreamKind::communication};
-  Role first{stage(10 * us, 20 * us), streams, {}};
+  Role first{stage(10 * us, 20 * us), streams, {}, {}};
   first.tasks = {{.work = KernelBlock{0, 1}, .purpose = {.phase = StepPhase::forward}},
                  {.work = SendTask{0, 2, 1}, .purpose = {.phase = StepPhase::forward}, .stream = 1, .after = {0}},
                  {.work = ReceiveTask{1, 2, 1}, .purpose = {.phase = StepPhase::backward}, .stream = 1},
                  {.work = KernelBlock{1, 1}, .purpose = {.phase = StepPhase::backward}, .after = {2}}};
-  Role second{stage(30 * us, 40 * us), streams, {}};
+  Role second{stage(30 * us, 40 * us), streams, {}, {}};
   second.tasks = {{.work = ReceiveTask{0, -2, 1}, .purpose = {.phase = StepPhase::forward}, .stream = 1},
                   {.work = KernelBlock{0, 1}, .purpose = {.phase = StepPhase::forward}, .after = {0}},
                   {.work = KernelBlock{1, 1}, .purpose = {.phase = StepPhase::backward}},
@@ -146,7 +148,8 @@ TEST(PlanExecutor, RefusesARankWithoutAGroup) {
     return std::make_shared<const Schedule>(ring_allreduce(operation, true));
   };
   const auto run = [&](const GroupFamily& family) {
-    return views_of(data_parallel_plan(communicating(), {.ranks = 4, .segments = {{0, 0}}, .families = {family}}, ring),
+    return views_of(data_parallel_plan(communicating(),
+                                       {.ranks = 4, .replicas = all_replicas(4, {{0, 0}}), .families = {family}}, ring),
                     4);
   };
   EXPECT_THROW(run({{{"one pair", {0, 1}}}}), Error);

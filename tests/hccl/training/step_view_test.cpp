@@ -49,6 +49,7 @@ Plan eight_ranks() {
   Role& role = plan.roles.emplace_back();
   role.program = program;
   role.streams = {StreamKind::compute, StreamKind::communication};
+  role.segments = {{0, 1}, {2, 2}};
   role.tasks = {
       {.work = KernelBlock{0, 1}, .purpose = {.phase = StepPhase::forward}},
       {.work = KernelBlock{1, 2}, .purpose = {.phase = StepPhase::backward}},
@@ -61,7 +62,6 @@ Plan eight_ranks() {
   plan.families = {{{world_communicator(8)}}};
   plan.collectives = {summed(1500, "allreduce1", 0), summed(500, "allreduce2", 1),
                       summed(1, std::string(overflow_flag_name), Purpose::none)};
-  plan.segments = {{0, 1}, {2, 2}};
   return plan;
 }
 
