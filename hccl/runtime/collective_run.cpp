@@ -19,7 +19,13 @@ CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communi
       stages_(schedule_->stage_count()),
       queues_(members_.size() * schedule_->queues),
       slots_(members_.size() * schedule_->notifies),
-      link_bytes_(machine.cluster.links().size(), 0.0) {
+      link_bytes_(machine.cluster.links().size(), 0.0),
+      time_per_byte_(link_bytes_.size()) {
+  for (sim::LinkId link = 0; link < time_per_byte_.size(); ++link) {
+    // A link that is not shared is there for every rank.
+    const double ranks = machine.cluster.links()[link].shared ? 1 : static_cast<double>(members_.size());
+    time_per_byte_[link] = 1 / (machine.cluster.capacity(link) * ranks);
+  }
   const Bytes alignment = alignment_of_blocks(*schedule_);
   for (const sim::Transport transport : {sim::Transport::sdma, sim::Transport::rdma}) {
     reduces_on_the_way_.at(static_cast<std::size_t>(transport)) =
@@ -211,6 +217,7 @@ void CollectiveRun::start_transfer(Rank rank, std::uint32_t number, Bytes bytes)
   ++transfers_;
   queue.task_start = queue.date;
   const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);
+  queue.first_byte = queue.date + setup + queue.route->latency;
   const sim::EventOrder order = event_order(here, members_[rank].stream, number);
   machine_.network.transfer(*queue.route, reads ? sim::Access::read : sim::Access::write, bytes, queue.date + setup,
                             order, *this, index_of(rank, number));
@@ -243,30 +250,32 @@ void CollectiveRun::on_event(std::uint64_t tag) {
 }
 
 void CollectiveRun::add_to_path(Queue& queue, Bytes bytes) const {
-  const auto load = [&](sim::LinkId link) {
-    // A link that is not shared is there for every rank.
-    const double ranks = machine_.cluster.links()[link].shared ? 1 : static_cast<double>(members_.size());
-    return link_bytes_[link] / (machine_.cluster.capacity(link) * ranks);
-  };
   const sim::Route& route = *queue.route;
   if (route.links.empty()) return;
+  const auto load = [&](sim::LinkId link) { return link_bytes_[link] * time_per_byte_[link]; };
   sim::LinkId most = route.links.front();
+  Seconds most_load = load(most);
   for (const sim::LinkId link : route.links) {
-    if (load(link) > load(most)) most = link;
+    const Seconds here = load(link);
+    if (here <= most_load) continue;
+    most_load = here;
+    most = link;
   }
-  const Seconds setup = machine_.costs.transfer_setup(route.transport, bytes) + route.latency;
   const auto kind = static_cast<std::size_t>(machine_.cluster.links()[most].kind);
-  Seconds& time = queue.path.on_links.at(kind);
-  sim::LinkId& named = queue.path.links.at(kind);
+  PathTime& path = queue.path;
+  Seconds& time = path.on_links.at(kind);
+  sim::LinkId& named = path.links.at(kind);
   // Of links with the same load, up to rounding, the first one of the platform file.
   constexpr double rounding = 1e-9;
-  const double more = load(most) / load(named) - 1;
-  if (time == 0 || more > rounding || (more >= -rounding && most < named)) named = most;
-  const Seconds taken = std::max(queue.date - queue.task_start - setup, 0.0);
+  const Seconds named_load = load(named);
+  const bool more = most_load > named_load * (1 + rounding);
+  const bool as_much = most_load >= named_load * (1 - rounding);
+  if (time == 0 || more || (as_much && most < named)) named = most;
+  const Seconds taken = std::max(queue.date - queue.first_byte, 0.0);
   const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
   const Seconds idle = static_cast<double>(bytes) * factor / machine_.cluster.capacity(route.slowest);
   time += taken;
-  queue.path.sharing += std::max(taken - idle, 0.0);
+  path.sharing += std::max(taken - idle, 0.0);
 }
 
 /// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for.
@@ -274,8 +283,7 @@ void CollectiveRun::log_flow(const Member& member, const Queue& queue, Bytes byt
   if (member.id.iteration != machine_.flows->iteration) return;
   const sim::Route& route = *queue.route;
   const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
-  const Seconds begin = queue.task_start + machine_.costs.transfer_setup(route.transport, bytes);
-  machine_.flows->flows.push_back({&route, static_cast<double>(bytes) * factor, begin + route.latency, queue.date});
+  machine_.flows->flows.push_back({&route, static_cast<double>(bytes) * factor, queue.first_byte, queue.date});
 }
 
 void CollectiveRun::reduce_or_copy(Rank rank, std::uint32_t number) {

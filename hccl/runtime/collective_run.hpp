@@ -88,6 +88,7 @@ class CollectiveRun final : public sim::EventHandler {
     Seconds date = 0;                   // where the queue stands in time
     PathTime path{};                    // that led there
     Seconds task_start = 0;             // of the transfer under way, for the trace
+    Seconds first_byte = 0;             // of it, behind set-up and latency
     const sim::Route* route = nullptr;  // of the last transfer: rounds mostly use the same
     bool active = false;
   };
@@ -153,6 +154,7 @@ class CollectiveRun final : public sim::EventHandler {
   std::vector<Woken> woken_;
   bool draining_ = false;
   std::vector<double> link_bytes_;
+  std::vector<Seconds> time_per_byte_;        // of links
   std::array<bool, 2> reduces_on_the_way_{};  // by sim::Transport: transfers can do the reduction of the schedule
   std::uint32_t posts_ = 0;
   std::uint64_t transfers_ = 0;
