@@ -96,7 +96,10 @@ void Experiment::split_gradients(const RunSpec& spec) {
   std::vector<hccl::Communicator> groups = spec.groups;
   hccl::require_groups(groups, npus);
   const auto is_split_group = [&](const hccl::Communicator& group) { return group.name == spec.split_group; };
-  if (groups.empty()) groups.push_back(hccl::world_communicator(npus));
+  if (groups.empty()) {
+    groups.push_back(hccl::world_communicator(npus));
+    if (!table_group.empty() && spec.split_group == table_group) groups.front().name = table_group;
+  }
   if (!spec.split_group.empty() && std::none_of(groups.begin(), groups.end(), is_split_group)) {
     std::vector<std::string_view> names;
     for (const hccl::Communicator& group : groups) names.push_back(group.name);

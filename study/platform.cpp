@@ -58,6 +58,7 @@ LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hc
       place_ranks(*table, cluster);
     });
     placed = table->ranks();
+    table_group = table->group;
     for (const std::string& note : table->notes) notes.push_back(fmt::format("{}: {}", table->file, note));
     notes.push_back(placement_note(choice, *table));
   }

@@ -74,6 +74,7 @@ struct LoadedPlatform {
   std::string rank_table;               ///< its file; empty: none
   sim::Cluster& cluster;
   std::optional<Rank> placed;  ///< ranks of the rank table
+  std::string table_group;     ///< how the rank table calls the group of all ranks; empty: it does not
   device::Soc soc;
   device::TaskCosts costs;
   hccl::HcclConfig config;

@@ -44,6 +44,7 @@ struct RankTable {
   std::string file;  ///< for messages
   RankTableVersion version = RankTableVersion::v1_0;
   std::vector<RankTableServer> servers;
+  std::string group;  ///< name of the group of all ranks (group_list); empty: none is given
   /// Empty: every server is by itself, and RoCE connects them ("AI server mode").
   std::vector<SuperPod> super_pods;
   /// Sentences on what is allowed but rarely intended, such as reserved ports.

@@ -233,6 +233,7 @@ class TableReader {
       return;
     }
     const JsonObject& group = groups.front();
+    table_.group = json_.text(group, "group_name", Need::optional).text;
     const auto instance_count = json_.number(group, "instance_count", Need::required, 1, most_ranks);
     const auto instances = json_.objects(group, "instance_list");
     require_equal(group, "instance_count", instance_count, instances.size(), "instance_list has");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "hccl/parallel/split.hpp"
@@ -15,6 +16,12 @@ namespace {
 hccl::TrainingOptions overlapped(hccl::TrainingOptions options) {
   options.hcom_parallel = true;
   return options;
+}
+
+constexpr std::uint32_t most_trial_segments = 8;
+
+Cuts default_cuts(const Experiment& run) {
+  return cuts_of(hccl::SplitStrategies(0, run.npus).resolve(hccl::world_group, run.gradient_sizes));
 }
 
 SplitProblem problem_of(Experiment& run, const hccl::TrainingOptions& base, bool is_own, const SimulatedStep& own) {
@@ -37,8 +44,9 @@ TrialSearch::TrialSearch(Experiment& run)
     under_options_.start(cuts);
     if (!is_base_) under_base_.start(cuts);
   };
-  start(cuts_of(hccl::SplitStrategies(0, run.npus).resolve(hccl::world_group, run.gradient_sizes)));
+  start(default_cuts(run));
   for (const Split& split : searched_.best) start(split.cuts);
+  for (const Cuts& cuts : few_splits(problem_.size(), most_trial_segments, run.npus)) start(cuts);
 }
 
 std::vector<Trial> TrialSearch::trials() {
@@ -55,6 +63,11 @@ std::vector<Trial> TrialSearch::trials() {
     return compared.at(trial.by_idx).step * (trial.by_idx == by_cost ? 1 - clearly : 1);
   };
   std::sort(trials.begin(), trials.end(), [&](const Trial& a, const Trial& b) { return time(a) < time(b); });
+  // Of every number of segments the best, and HCCL's default.
+  const Cuts usual = default_cuts(run_);
+  std::set<std::size_t> numbers;
+  std::erase_if(
+      trials, [&](const Trial& trial) { return !numbers.insert(trial.by_idx.size()).second && trial.by_idx != usual; });
   return trials;
 }
 

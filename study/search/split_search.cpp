@@ -177,6 +177,22 @@ Cuts cuts_of(const std::vector<hccl::Segment>& segments) {
   return cuts;
 }
 
+std::vector<Cuts> few_splits(std::uint32_t gradients, std::uint32_t most_segments, Rank npus) {
+  constexpr std::uint32_t most_gradients = 7;  // 64 splits
+  constexpr Rank most_npus = 64;
+  std::vector<Cuts> splits;
+  if (gradients > most_gradients || npus > most_npus) return splits;
+  for (std::uint32_t chosen = 0; chosen < 1U << (gradients - 1); ++chosen) {
+    Cuts cuts;
+    for (std::uint32_t last = 0; last + 1 < gradients; ++last) {
+      if ((chosen >> last & 1U) != 0) cuts.push_back(last);
+    }
+    cuts.push_back(gradients - 1);
+    if (cuts.size() <= most_segments) splits.push_back(std::move(cuts));
+  }
+  return splits;
+}
+
 void SplitTrials::start(const Cuts& cuts) {
   if (cuts.empty() || children_.contains(cuts)) return;
   hccl::TrainingOptions options = options_;

@@ -54,6 +54,11 @@ inline constexpr double clearly = 5e-5;
 
 [[nodiscard]] Cuts cuts_of(const std::vector<hccl::Segment>& segments);
 
+/// Every split of at most `most_segments` segments, where they are few enough to simulate the whole step with each: of
+/// a handful of gradients on some servers, whose allreduces can cost something else beside each other than alone. Else
+/// none.
+[[nodiscard]] std::vector<Cuts> few_splits(std::uint32_t gradients, std::uint32_t most_segments, Rank npus);
+
 /// What a simulation of the whole step says of a split.
 struct ConfirmedSplit {
   Seconds finish = 0;  ///< end of the last allreduce

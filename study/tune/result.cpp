@@ -34,6 +34,7 @@ std::optional<TuneResult::Rival> TuneResult::least(Objective of, Seconds below, 
   for (std::size_t k = 0; k < by_segments.size(); ++k) {
     consider(fmt::format("best of {}", k + 1), tuning.by_segments[k].cuts, by_segments[k]);
   }
+  for (const auto& [cuts, times] : all_splits) consider("best of all", cuts, times);
   return found;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,6 +74,7 @@ struct TuneResult {
   ConfirmedSplit best_by_cost;                            ///< tuning.best, simulated
   std::vector<std::optional<ConfirmedSplit>> strategies;  ///< as tuning.strategies
   std::vector<ConfirmedSplit> by_segments;                ///< as tuning.by_segments; empty: the table has none
+  std::map<Cuts, ConfirmedSplit> all_splits;              ///< where they are few (few_splits)
 
   std::optional<JitterResult> jitter;
   std::optional<BandwidthResult> bandwidth;

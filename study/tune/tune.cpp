@@ -176,6 +176,8 @@ class Tuner {
     trials.start(report.tuning.best.cuts);
     for (const NamedSplit& strategy : report.tuning.strategies) trials.start(strategy.split.cuts);
     for (const Split& split : report.tuning.by_segments) trials.start(split.cuts);
+    const std::vector<Cuts> every = few_splits(problem.size(), spec_.search.aim.most_segments, run_.npus);
+    for (const Cuts& cuts : every) trials.start(cuts);
     stage_("simulating splits");
     std::map<Cuts, ConfirmedSplit> confirmed;
     std::vector<CostPoint> allreduces;
@@ -197,6 +199,11 @@ class Tuner {
       report.strategies.push_back(found == confirmed.end() ? std::nullopt : std::optional(found->second));
     }
     for (const Split& split : report.tuning.by_segments) report.by_segments.push_back(confirmed.at(split.cuts));
+    for (const Cuts& cuts : every) report.all_splits.emplace(cuts, confirmed.at(cuts));
+    if (!every.empty()) {
+      report.notes.push_back(fmt::format("each of the {} splits of at most {} segments was simulated as a whole step",
+                                         every.size(), report.most_segments));
+    }
     return allreduces;
   }
 
