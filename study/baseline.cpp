@@ -4,44 +4,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstddef>
-#include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/input_file.hpp"
-#include "base/json.hpp"
 
 namespace hcclsim::study {
 namespace {
 
-constexpr int format_version = 1;
-
-/// A value, or null if there is none.
-Json value_of(const Json& object, std::string_view key) { return object.value(key, nullptr); }
-
-/// A list, empty if there is none.
-Json list_of(const Json& object, std::string_view key) {
-  Json list = value_of(object, key);
-  return list.is_array() ? list : Json::array();
-}
-
-/// Without folders: the same file may lie elsewhere.
-Json file_name(const Json& path) {
-  if (!path.is_string()) return path;
-  const auto text = path.get<std::string>();
-  return text.substr(text.find_last_of('/') + 1);
-}
-
 /// Compares two runs; each function adds parts.
-class Comparison {
+class RunComparison : private FigureComparison {
  public:
-  Comparison(const Json& before, const Json& after, double tolerance)
-      : before_(before), after_(after), rank_(value_of(after, "rank")) {
-    result_.tolerance = tolerance;
-  }
+  RunComparison(const Json& before, const Json& after, double tolerance)
+      : FigureComparison(tolerance), before_(before), after_(after), rank_(value_of(after, "rank")) {}
 
   BaselineComparison compare() {
     const bool same_gradients = add_configuration();
@@ -53,55 +28,18 @@ class Comparison {
     if (value_of(before_, "npus") == value_of(after_, "npus")) add_ranks();
     add_object("gradient checks", value_of(before_, "gradient_checks"), value_of(after_, "gradient_checks"));
     add_numerics();
-    return std::move(result_);
+    return std::move(*this).result();
   }
 
  private:
-  ComparedPart& new_part(std::string name) { return result_.parts.emplace_back(ComparedPart{std::move(name)}); }
-
   [[nodiscard]] std::string on_rank() const {
     return rank_.is_number() ? fmt::format(" on rank {}", rank_.dump()) : std::string();
-  }
-
-  /// Compares what the objects hold under the key; objects key by key. What the baseline has and the run has not is a
-  /// difference; what the baseline does not have is not compared.
-  void add_figure(ComparedPart& part, const std::string& place, const std::string& key, const Json& before,
-                  const Json& after, const std::string& path = "") {
-    if (!before.is_object() || !before.contains(key)) return;
-    const Json& old_value = before[key];
-    const Json new_value = value_of(after, key);
-    if (old_value.is_object() && new_value.is_object()) {
-      for (const auto& [inner, value] : old_value.items()) {
-        add_figure(part, place, inner, old_value, new_value, path + key + '.');
-      }
-      return;
-    }
-    ++part.figures;
-    if (old_value == new_value) return;
-    Difference difference{place, path + key, old_value, new_value};
-    if (old_value.is_number() && new_value.is_number()) {
-      const auto old = old_value.get<double>();
-      const double change = new_value.get<double>() - old;
-      if (std::abs(change) <= result_.tolerance * std::abs(old)) return;
-      if (old != 0) difference.relative = change / std::abs(old);
-    }
-    part.differences.push_back(std::move(difference));
-  }
-
-  void add_figures(ComparedPart& part, const std::string& place, std::span<const std::string_view> keys,
-                   const Json& before, const Json& after) {
-    for (const std::string_view key : keys) add_figure(part, place, std::string(key), before, after);
   }
 
   void add_object(const std::string& name, const Json& before, const Json& after) {
     if (!before.is_object()) return;
     ComparedPart& part = new_part(name);
     for (const auto& [key, value] : before.items()) add_figure(part, name + on_rank(), key, before, after);
-  }
-
-  static void must_equal(ComparedPart& part, const std::string& figure, const Json& before, const Json& after) {
-    ++part.figures;
-    if (before != after) part.differences.push_back({part.name, figure, before, after});
   }
 
   /// What was simulated. Returns whether the gradients are the same.
@@ -250,45 +188,23 @@ class Comparison {
   const Json& before_;
   const Json& after_;
   Json rank_;
-  BaselineComparison result_;
 };
 
 }  // namespace
 
-std::size_t BaselineComparison::figures() const {
-  std::size_t sum = 0;
-  for (const ComparedPart& part : parts) sum += part.figures;
-  return sum;
-}
-
-std::size_t BaselineComparison::differences() const {
-  std::size_t sum = 0;
-  for (const ComparedPart& part : parts) sum += part.differences.size();
-  return sum;
-}
-
 Json read_baseline(const std::string& file) {
-  const InputFile input(file, "baseline");
-  const std::string text = input.text();
-  Json baseline;
-  try {
-    baseline = parse_json_text(text, file, "baseline");
-  } catch (const Error& error) {
-    bad_input("baseline", "{}; store a baseline with `hcclsim run --format json > FILE`", error.what());
-  }
+  Json baseline = read_result(file, "run");
   const Json version = value_of(baseline, "format_version");
   if (!version.is_number_integer() || !baseline.contains("segments") || !baseline.contains("step_time_s")) {
-    input.fail("this is not what a run prints; store a baseline with `hcclsim run --format json > FILE`");
+    bad_input("baseline", "{}: this is not what a run prints; store a baseline with `hcclsim run --format json > FILE`",
+              file);
   }
-  if (version != format_version) {
-    input.fail("it has format_version {}, and {} is read here; store it again with this hcclsim", version.dump(),
-               format_version);
-  }
+  require_format_version(baseline, file);
   return baseline;
 }
 
 BaselineComparison compare_runs(const Json& baseline, const Json& run, double tolerance) {
-  return Comparison(baseline, run, tolerance).compare();
+  return RunComparison(baseline, run, tolerance).compare();
 }
 
 }  // namespace hcclsim::study

@@ -18,6 +18,7 @@
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
 #include "models/zoo/zoo.hpp"
+#include "study/kernel_times.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -28,7 +29,14 @@ struct LoweredModel {
   models::Program program;
   models::Amp amp;
   models::Optimizer optimizer;
+  std::vector<Seconds> times{};  ///< of the kernels on the NPU of a platform; empty: none was given
 
+  /// Of all kernels of a phase, one behind the other.
+  [[nodiscard]] Seconds time(models::Phase phase) const {
+    Seconds sum = 0;
+    for (std::size_t i = 0; i < times.size(); ++i) sum += program.kernels[i].phase == phase ? times[i] : 0;
+    return sum;
+  }
   [[nodiscard]] std::uint64_t count(models::Phase phase) const {  ///< kernels
     const auto of_phase = [&](const models::Kernel& kernel) { return kernel.phase == phase; };
     return static_cast<std::uint64_t>(std::count_if(program.kernels.begin(), program.kernels.end(), of_phase));
@@ -201,27 +209,35 @@ Rows kernel_rows(const LoweredModel& model) {
                          cube.m, cube.n, cube.k, cube.m == 0 ? 0 : cube.groups,
                          static_cast<std::uint64_t>(kernel.flops), kernel.read, kernel.written});
   }
+  if (model.times.empty()) return rows;
+  rows.columns.push_back({"us", "time_us"});
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) rows.rows[i].emplace_back(model.times[i] / microsecond);
   return rows;
 }
 
 /// What describes a network in one screen; also the head of the other views.
 Json summary_json(const LoweredModel& model) {
   using models::Phase;
-  return {{"format_version", 1},
-          {"model", model.graph.title},
-          {"input", shape_of(model.graph.operators.front().shape())},
-          {"batch", model.graph.batch()},
-          {"amp", models::name_of(model.amp)},
-          {"optimizer", models::name_of(model.optimizer)},
-          {"parameters", model.graph.parameter_elements()},
-          {"parameter_tensors", model.graph.parameters.size()},
-          {"gradient_bytes", model.gradient_bytes()},
-          {"forward_flops", static_cast<std::uint64_t>(model.flops(Phase::forward))},
-          {"backward_flops", static_cast<std::uint64_t>(model.flops(Phase::backward))},
-          {"forward_kernels", model.count(Phase::forward)},
-          {"backward_kernels", model.count(Phase::backward)},
-          {"update_kernels", model.count(Phase::update)},
-          {"activation_peak_bytes", models::peak_live_bytes(model.program)}};
+  Json json{{"format_version", 1},
+            {"model", model.graph.title},
+            {"input", shape_of(model.graph.operators.front().shape())},
+            {"batch", model.graph.batch()},
+            {"amp", models::name_of(model.amp)},
+            {"optimizer", models::name_of(model.optimizer)},
+            {"parameters", model.graph.parameter_elements()},
+            {"parameter_tensors", model.graph.parameters.size()},
+            {"gradient_bytes", model.gradient_bytes()},
+            {"forward_flops", static_cast<std::uint64_t>(model.flops(Phase::forward))},
+            {"backward_flops", static_cast<std::uint64_t>(model.flops(Phase::backward))},
+            {"forward_kernels", model.count(Phase::forward)},
+            {"backward_kernels", model.count(Phase::backward)},
+            {"update_kernels", model.count(Phase::update)},
+            {"activation_peak_bytes", models::peak_live_bytes(model.program)}};
+  if (model.times.empty()) return json;
+  json["forward_s"] = model.time(Phase::forward);
+  json["backward_s"] = model.time(Phase::backward);
+  json["update_s"] = model.time(Phase::update);
+  return json;
 }
 
 std::string summary_text(const LoweredModel& model) {
@@ -238,8 +254,12 @@ std::string summary_text(const LoweredModel& model) {
                       model.flops(Phase::backward) / giga);
   text += fmt::format("Kernels     {} = forward {}, backward {}, update {}\n", model.program.kernels.size(),
                       model.count(Phase::forward), model.count(Phase::backward), model.count(Phase::update));
-  return text + fmt::format("Activations {:.1f} MB at the peak\n",
-                            static_cast<double>(models::peak_live_bytes(model.program)) / 1e6);
+  text += fmt::format("Activations {:.1f} MB at the peak\n",
+                      static_cast<double>(models::peak_live_bytes(model.program)) / 1e6);
+  if (model.times.empty()) return text;
+  const auto ms = [&](Phase phase) { return model.time(phase) * 1e3; };
+  return text + fmt::format("Time        FP {:.3f}, BP {:.3f}, update {:.3f} ms on one NPU\n", ms(Phase::forward),
+                            ms(Phase::backward), ms(Phase::update));
 }
 
 /// The summary as a table of one row.
@@ -273,6 +293,7 @@ struct ShowModel {
   std::string optimizer = "momentum";
   std::string fusion = "full";
   std::string format = "text";
+  std::string platform{};                  ///< empty: no times
   std::array<bool, views.size()> shown{};  ///< at most one
 };
 
@@ -283,7 +304,11 @@ void show_model(const ShowModel& options) {
   models::Graph graph = models::make_model(options.model);
   models::Program program = models::lower(graph, {.amp = amp, .fusion = fusion});
   models::add_updates(program, {.amp = amp, .optimizer = optimizer});
-  const LoweredModel model{std::move(graph), std::move(program), amp, optimizer};
+  LoweredModel model{std::move(graph), std::move(program), amp, optimizer};
+  if (!options.platform.empty()) {
+    model.times = study::kernel_times({.file = options.platform}, model.graph,
+                                      {.amp = amp, .fusion = fusion, .optimizer = optimizer});
+  }
   const auto chosen = std::find(options.shown.begin(), options.shown.end(), true) - options.shown.begin();
   const View* const view = chosen == std::ssize(views) ? nullptr : &views.at(static_cast<std::size_t>(chosen));
   if (options.format == "csv") {
@@ -316,7 +341,8 @@ void add_models_command(Command& app) {
     models.footer(
         "Examples:\n"
         "  hcclsim models list\n"
-        "  hcclsim models show resnet50 --gradients  in production order");
+        "  hcclsim models show resnet50 --gradients  in production order\n"
+        "  hcclsim models show resnet50 --kernels --platform atlas800t-a2 --format csv");
 
     Command& listed = models.add_command("list", "List the networks");
     const auto list_format = std::make_shared<std::string>("text");
@@ -336,6 +362,8 @@ void add_models_command(Command& app) {
     shown.add("--amp", text(options->amp), "Precision: O0, O2 or O3").with_default();
     shown.add("--optimizer", text(options->optimizer), "Optimizer whose update kernels are shown").with_default();
     shown.add("--fusion", text(options->fusion), "Kernel fusion: full or none").with_default();
+    shown.add("--platform", read_file(options->platform),
+              "Also how long the kernels take on its NPUs: a platform file, or the name of a shipped one");
     Command& tables = shown.add_alternatives("Table");
     for (std::size_t i = 0; i < views.size(); ++i) tables.add(views[i].option, flag(options->shown[i]), views[i].help);
     add_format_option(shown, options->format, {"text", "json", "csv"});

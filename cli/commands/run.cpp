@@ -149,6 +149,8 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   std::vector<Timeline> timelines = open_timelines(options, npus);
   std::vector<OutputFile> step_trace;
   if (!options.step_trace.empty()) step_trace.emplace_back(options.step_trace);
+  std::vector<OutputFile> gradients;
+  if (!options.gradients_out.empty()) gradients.emplace_back(options.gradients_out);
   std::vector<OutputFile> html;
   if (!options.html.path.empty()) html.emplace_back(options.html.path);
   NumericsFiles numerics_files(options.numerics);
@@ -170,6 +172,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
     write_timeline(report.step.trace, timeline.ranks, [&](std::string_view text) { timeline.file.write(text); });
   }
   for (OutputFile& file : step_trace) file.write(step_trace_csv(report.view.iterations));
+  for (OutputFile& file : gradients) file.write(gradients_csv(report));
   for (OutputFile& file : html) file.write(run_page(report, shown, options.html));
   regression.compare(report);
   regression.write_junit(report);
@@ -178,11 +181,12 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   if (options.format == OutputFormat::csv) print_remarks_apart(report.unmodelled, report.notes);
   for (Timeline& timeline : timelines) timeline.file.commit();
   for (OutputFile& file : step_trace) file.commit();
+  for (OutputFile& file : gradients) file.commit();
   for (OutputFile& file : html) file.commit();
   numerics_files.commit();
   regression.commit();
   if (report.numerics.has_value()) study::require_exact(*report.numerics);
-  require_baseline(report);
+  require_baseline(report.baseline);
 }
 
 }  // namespace
@@ -202,7 +206,7 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
   command.on_run([&command, options, regression, html] {
     if (html != nullptr) options->html = *html;
     std::optional<Session> session;
-    try {
+    with_junit(command, *regression, "run", [&] {
       finish_run_options(command, *options);
       check_baseline_options(command, *regression);
       options->spec.platform.file = options->platform;
@@ -210,10 +214,7 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
       study::on_experiment(options->spec, [&](study::Experiment& experiment) {
         run_and_print(*options, *regression, experiment, session.has_value() ? &*session : nullptr);
       });
-    } catch (const Error& error) {
-      write_junit_failure(command, *regression, error);
-      throw;
-    }
+    });
     if (session.has_value() && session->interruption.signal() != 0) throw Interrupted(session->interruption.signal());
   });
 }

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/platform_options.hpp"
-#include "cli/print/output.hpp"
+#include "cli/print/baseline.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
 
 namespace hcclsim::cli {
@@ -15,13 +15,16 @@ namespace {
 struct DiffCommand : PlatformChoice {  // without a platform times are not compared
   study::CompareSpec spec{};
   std::string format = "text";
+  BaselineOptions regression{};
 };
 
 void diff(const DiffCommand& command) {
+  ResultCheck check(command.regression, study::ResultKind::schedule_diff);
   study::CompareSpec spec = command.spec;
   spec.platform = {command.platform, command.rank_table, command.hccl_settings, {}};
   const study::ScheduleComparison comparison = study::compare_schedules(spec);
-  print(command.format == "json" ? comparison_json(comparison, spec) : comparison_text(comparison, spec));
+  check.print_result(command.format, comparison_json(comparison, spec), comparison_text(comparison, spec));
+  if (!command.regression.file.empty()) return check.require_equal();  // what is known to differ may
   if (comparison.equal()) return;
   throw Error(ErrorCode::check_failed, "schedule", fmt::format("{} and {} differ", spec.first, spec.second));
 }
@@ -36,13 +39,17 @@ void add_schedule_diff(Command& schedule) {
   command.add("B", read_file(options->spec.second), "Another one").value_name("TEXT").required();
   add_platform_options(command, "Also compare their times on a platform file, or a shipped one by name", *options);
   add_format_option(command, options->format, {"text", "json"});
+  add_baseline_options(command, options->regression);
   command.footer(
       "Examples:\n"
       "  hcclsim schedule diff golden.txt ring.txt\n"
       "  hcclsim schedule diff ring.txt hd.txt --platform atlas800-9000");
   command.on_run([&command, options] {
-    finish_platform_options(OptionOrigins(command, {}), {}, *options);
-    diff(*options);
+    with_junit(command, options->regression, name_of(study::ResultKind::schedule_diff), [&] {
+      check_baseline_options(command, options->regression);
+      finish_platform_options(OptionOrigins(command, {}), {}, *options);
+      diff(*options);
+    });
   });
 }
 

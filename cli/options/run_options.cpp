@@ -192,6 +192,8 @@ void add_output_options(Command& command, RunOptions& options) {
            "Ranks of the timeline, such as 0,2,4-7 or all (default: that of --rank)")
       .value_name("LIST");
   command.add("--step-trace", written_file(options.step_trace), "Iteration trace as CSV, in the columns of msprof");
+  command.add("--gradients-out", written_file(options.gradients_out),
+              "Gradients and when they are ready, in the form that --gradients reads");
   command
       .add("--format",
            one_of({"text", "json", "csv"},
@@ -244,8 +246,10 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
     bad_input("option", "{} has no place in the rows of --format csv; give --format json or text",
               origins.name(option));
   }
-  for (const char* option : {"trace", "step-trace"}) {
-    if ((option == std::string_view("trace") ? options.trace : options.step_trace) != "-") continue;
+  const std::array<std::pair<const char*, const std::string*>, 3> files{
+      {{"trace", &options.trace}, {"step-trace", &options.step_trace}, {"gradients-out", &options.gradients_out}}};
+  for (const auto& [option, file] : files) {
+    if (*file != "-") continue;
     bad_input("option", "{} -: standard output is taken by the report; give a file", origins.name(option));
   }
   if (options.spec.npus.has_value() && options.spec.rank >= *options.spec.npus) {

@@ -36,7 +36,8 @@ struct RunOptions {
   std::string trace{};              ///< file or folder of the timeline; empty: none
   std::vector<Rank> trace_ranks{};  ///< ranks of the timeline, ascending; empty: the spec's rank alone
   bool trace_all_ranks = false;
-  std::string step_trace{};  ///< file of the iteration trace; empty: none
+  std::string step_trace{};     ///< file of the iteration trace; empty: none
+  std::string gradients_out{};  ///< file of the gradients' dates; empty: none
   OutputFormat format = OutputFormat::text;
   std::string config{};  ///< file of options; empty: none
   HtmlReport html{};     ///< of `hcclsim report run`; without a path: none

@@ -21,7 +21,7 @@ using study::BaselineComparison;
 using study::ComparedPart;
 using study::Difference;
 
-constexpr const char* suite_name = "hcclsim run";
+std::string suite_name(std::string_view command) { return fmt::format("hcclsim {}", command); }
 
 std::string text_of(const Json& value) { return value.dump(); }
 
@@ -72,6 +72,13 @@ JunitTest test_of(const study::NumericsResult& numerics) {
   return test;
 }
 
+void add_baseline(std::vector<std::pair<std::string, std::string>>& properties,
+                  const std::optional<BaselineReport>& baseline) {
+  if (!baseline.has_value()) return;
+  properties.emplace_back("baseline", baseline->file);
+  properties.emplace_back("tolerance", fmt::format("{}", baseline->comparison.tolerance));
+}
+
 std::vector<std::pair<std::string, std::string>> properties_of(const RunReport& report) {
   std::vector<std::pair<std::string, std::string>> properties{{"hcclsim", std::string(version())},
                                                               {"model", report.model},
@@ -81,24 +88,30 @@ std::vector<std::pair<std::string, std::string>> properties_of(const RunReport& 
                                                               {"rank", std::to_string(report.rank)},
                                                               {"split", report.split},
                                                               {"step_time_s", fmt::format("{}", report.step_time())}};
-  if (report.baseline.has_value()) {
-    properties.emplace_back("baseline", report.baseline->file);
-    properties.emplace_back("tolerance", fmt::format("{}", report.baseline->comparison.tolerance));
-  }
+  add_baseline(properties, report.baseline);
   return properties;
 }
 
-/// Without a baseline there is nothing to hold the parts against.
-std::vector<JunitTest> tests_of(const RunReport& report) {
+/// Without a baseline there is nothing to hold the parts against; they are those of `with_itself`.
+template <typename Compare>
+std::vector<JunitTest> tests_of(const std::optional<BaselineReport>& baseline, const Compare& with_itself) {
   std::vector<JunitTest> tests;
-  if (report.baseline.has_value()) {
-    for (const ComparedPart& part : report.baseline->comparison.parts) tests.push_back(test_of(part));
-  } else {
-    const Json run = Json::parse(json_report(report));
-    for (const ComparedPart& part : study::compare_runs(run, run, 0).parts) {
-      tests.push_back({part.name, JunitTest::Outcome::skipped, "no --baseline to compare with"});
-    }
+  if (baseline.has_value()) {
+    for (const ComparedPart& part : baseline->comparison.parts) tests.push_back(test_of(part));
+    return tests;
   }
+  const BaselineComparison itself = with_itself();
+  for (const ComparedPart& part : itself.parts) {
+    tests.push_back({part.name, JunitTest::Outcome::skipped, "no --baseline to compare with"});
+  }
+  return tests;
+}
+
+std::vector<JunitTest> tests_of(const RunReport& report) {
+  std::vector<JunitTest> tests = tests_of(report.baseline, [&] {
+    const Json run = Json::parse(json_report(report));
+    return study::compare_runs(run, run, 0);
+  });
   if (report.numerics.has_value()) tests.push_back(test_of(*report.numerics));
   return tests;
 }
@@ -108,7 +121,7 @@ std::vector<JunitTest> tests_of(const RunReport& report) {
 void add_baseline_options(Command& command, BaselineOptions& options) {
   command.begin_group("Regression");
   command.add("--baseline", read_file(options.file),
-              "Compare with a stored run, what --format json printed; exit status 1 if a figure differs");
+              "Compare with a stored result, what --format json printed; exit status 1 if a figure differs");
   command.add("--tolerance", number(options.tolerance, 0, 1), "Relative difference from the baseline that is accepted")
       .with_default();
   command.add("--junit", written_file(options.junit), "Result as JUnit XML for CI systems");
@@ -133,25 +146,61 @@ void RegressionCheck::compare(RunReport& report) const {
 }
 
 void RegressionCheck::write_junit(const RunReport& report) {
-  for (OutputFile& file : junit_) file.write(junit_xml({suite_name, properties_of(report), tests_of(report)}));
+  for (OutputFile& file : junit_) file.write(junit_xml({suite_name("run"), properties_of(report), tests_of(report)}));
 }
 
 void RegressionCheck::commit() {
   for (OutputFile& file : junit_) file.commit();
 }
 
-void require_baseline(const RunReport& report) {
-  if (!report.baseline.has_value()) return;
-  const BaselineComparison& comparison = report.baseline->comparison;
+ResultCheck::ResultCheck(const BaselineOptions& options, study::ResultKind kind) : options_(options), kind_(kind) {
+  if (!options.file.empty()) baseline_ = study::read_baseline(options.file, kind);
+  if (!options.junit.empty()) junit_.emplace_back(options.junit);
+}
+
+void ResultCheck::print_result(const std::string& format, const std::string& json, const std::string& other) {
+  Json result;
+  if (baseline_.has_value() || !junit_.empty()) result = Json::parse(json);
+  if (baseline_.has_value()) {
+    report_ = {options_.file, study::compare_results(kind_, *baseline_, result, options_.tolerance)};
+  }
+  for (OutputFile& file : junit_) {
+    std::vector<std::pair<std::string, std::string>> properties{{"hcclsim", std::string(version())}};
+    add_baseline(properties, report_);
+    const auto with_itself = [&] { return study::compare_results(kind_, result, result, 0); };
+    file.write(junit_xml({suite_name(name_of(kind_)), properties, tests_of(report_, with_itself)}));
+  }
+  if (format != "json") {
+    print(other + (report_.has_value() && format == "text" ? baseline_text(*report_) : ""));
+  } else if (!report_.has_value()) {
+    print(json);
+  } else {
+    // Of several files the result is a list, whose last element the comparison becomes.
+    if (result.is_array()) {
+      result.push_back({{"baseline", baseline_json(*report_)}});
+    } else {
+      result["baseline"] = baseline_json(*report_);
+    }
+    print(result.dump(2) + '\n');
+  }
+  for (OutputFile& file : junit_) file.commit();
+}
+
+void ResultCheck::require_equal() const { require_baseline(report_); }
+
+void require_baseline(const std::optional<BaselineReport>& baseline) {
+  if (!baseline.has_value()) return;
+  const BaselineComparison& comparison = baseline->comparison;
   for (const ComparedPart& part : comparison.parts) {
     if (part.differences.empty()) continue;
-    throw Error(ErrorCode::check_failed, "baseline",
-                fmt::format("{}: {}; the first: {}", report.baseline->file, verdict(comparison),
-                            sentence(part.differences.front())));
+    throw Error(
+        ErrorCode::check_failed, "baseline",
+        fmt::format("{}: {}; the first: {}", baseline->file, verdict(comparison), sentence(part.differences.front())));
   }
 }
 
-void write_junit_failure(const Command& command, const BaselineOptions& options, const Error& error) {
+void write_junit_failure(const Command& command, const BaselineOptions& options, std::string_view name,
+                         const Error& error) {
   const bool is_written = error.code() == ErrorCode::check_failed;
   if (is_written || options.junit.empty() || options.junit == "-" || !overwriting(command).empty()) return;
   const JunitTest test{.name = "simulation",
@@ -159,7 +208,7 @@ void write_junit_failure(const Command& command, const BaselineOptions& options,
                        .message = error.what(),
                        .details = fmt::format("kind: {}\n", error.kind())};
   try {
-    write_file_atomically(options.junit, junit_xml({suite_name, {{"hcclsim", std::string(version())}}, {test}}));
+    write_file_atomically(options.junit, junit_xml({suite_name(name), {{"hcclsim", std::string(version())}}, {test}}));
   } catch (const Error&) {
     return;  // the first error is the one to tell
   }

@@ -2,14 +2,16 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/output_file.hpp"
 #include "cli/print/run_report.hpp"
+#include "study/result_baseline.hpp"
 
-/// `hcclsim run --baseline FILE --tolerance T --junit FILE`: the run against a stored one, and its result for CI
-/// systems.
+/// `--baseline FILE --tolerance T --junit FILE` of the commands that measure or check something: the result against a
+/// stored one, and for CI systems.
 namespace hcclsim::cli {
 
 class Command;
@@ -44,12 +46,42 @@ class RegressionCheck {
   std::vector<OutputFile> junit_;  // one or none
 };
 
-/// Throws Error(check_failed, "baseline") with the first difference, if there is one.
-void require_baseline(const RunReport& report);
+/// The same for the other commands.
+class ResultCheck {
+ public:
+  /// Throws Error(bad_input) of kind "baseline" or "output".
+  ResultCheck(const BaselineOptions& options, study::ResultKind kind);
 
-/// Writes a file for JUnit that says why there is no result, if one is wanted and can be written without harm. A check
-/// that failed has written its own.
-void write_junit_failure(const Command& command, const BaselineOptions& options, const Error& error);
+  /// Prints a result as `format` says: its JSON form with the comparison, or the other one with the table of
+  /// differences behind a text. Writes the file for JUnit.
+  void print_result(const std::string& format, const std::string& json, const std::string& other);
+  /// Throws Error(check_failed, "baseline") with the first difference, if there is one.
+  void require_equal() const;
+
+ private:
+  const BaselineOptions& options_;
+  study::ResultKind kind_;
+  std::optional<Json> baseline_;
+  std::vector<OutputFile> junit_;  // one or none
+  std::optional<BaselineReport> report_;
+};
+
+/// Throws Error(check_failed, "baseline") with the first difference, if there is one.
+void require_baseline(const std::optional<BaselineReport>& baseline);
+
+void write_junit_failure(const Command& command, const BaselineOptions& options, std::string_view name,
+                         const Error& error);
+/// Carries out a command; what it throws is also written to the file for JUnit, if one is wanted and can be written
+/// without harm, as the reason why there is no result. A check that failed has written its own.
+template <typename Work>
+void with_junit(const Command& command, const BaselineOptions& options, std::string_view name, const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    write_junit_failure(command, options, name, error);
+    throw;
+  }
+}
 
 /// The comparison as a table of differences, and as JSON.
 [[nodiscard]] std::string baseline_text(const BaselineReport& baseline);

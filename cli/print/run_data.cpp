@@ -54,6 +54,8 @@ Json trace_json(const RunReport& report) {
     allreduce.push_back({{"start_s", segment.start}, {"end_s", segment.end}});
   }
   return {{"fp_start_s", 0.0},
+          {"fp_end_s", report.view.fp_end},
+          {"bp_start_s", report.view.bp_start},
           {"bp_end_s", report.view.bp_end},
           {"allreduce", allreduce},
           {"iteration_end_s", report.view.iteration_end}};
@@ -128,6 +130,17 @@ Json advice_json(const RunReport& report) {
 
 }  // namespace
 
+std::string gradients_csv(const RunReport& report) {
+  std::string text = "name,bytes,ready_s\n";
+  const Bytes element = size_of(report.program->gradient_type());
+  for (std::size_t i = 0; i < report.program->gradients.size(); ++i) {
+    const models::Gradient& gradient = report.program->gradients[i];
+    text +=
+        fmt::format("{},{},{}\n", csv_field(gradient.name), gradient.elements * element, report.view.gradient_ready[i]);
+  }
+  return text;
+}
+
 std::string json_report(const RunReport& report) {
   const hccl::StepView& view = report.view;
   Json json{{"format_version", format_version},
@@ -156,6 +169,13 @@ std::string json_report(const RunReport& report) {
             {"hbm_peak_bytes", report.hbm.peak()},
             {"advice", advice_json(report)},
             {"notes", report.notes}};
+  if (const auto spread = report.spread(); spread.has_value()) {
+    json["step_spread"] = {{"steps", spread->steps},
+                           {"least_s", spread->least},
+                           {"p50_s", spread->p50},
+                           {"p99_s", spread->p99},
+                           {"most_s", spread->most}};
+  }
   if (report.profile.has_value()) json["profile"] = profile_json(*report.profile);
   if (!report.unmodelled.empty()) json["not_modelled"] = report.unmodelled;
   if (!report.rank_table.empty()) json["rank_table"] = report.rank_table;

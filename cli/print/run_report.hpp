@@ -49,5 +49,7 @@ struct RunReport : study::RunResult {
 [[nodiscard]] std::string json_report(const RunReport& report);
 /// One row per segment; with --numerics one row per training step instead.
 [[nodiscard]] std::string csv_report(const RunReport& report);
+/// The gradients with their dates in the form that --gradients reads.
+[[nodiscard]] std::string gradients_csv(const RunReport& report);
 
 }  // namespace hcclsim::cli

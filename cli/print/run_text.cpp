@@ -64,7 +64,12 @@ std::string step_line(const RunReport& report) {
   if (report.one_npu_step.has_value()) {
     line += fmt::format("   efficiency {:.1f} % of {} x one NPU", percent(*report.one_npu_step / step), report.npus);
   }
-  return line + '\n';
+  line += '\n';
+  if (const auto spread = report.spread(); spread.has_value()) {
+    line += fmt::format("Steps from {:.3f} to {:.3f} ms: p50 {:.3f}, p99 {:.3f} of {}\n", ms(spread->least),
+                        ms(spread->most), ms(spread->p50), ms(spread->p99), spread->steps);
+  }
+  return line;
 }
 
 std::string parallel_line(const RunReport& report) {
@@ -77,11 +82,14 @@ std::string parallel_line(const RunReport& report) {
 std::string busy_line(const RunReport& report) {
   const hccl::StepView& view = report.view;
   const Seconds busy = view.computing + view.exposed;
-  return fmt::format(
-      "Computing {:.3f} | Communication {:.3f} | Overlapped {:.3f} | Communication(Not Overlapped) {:.3f} | "
-      "Free {:.3f} ms\n",
-      ms(view.computing), ms(view.communicating), ms(view.communicating - view.exposed), ms(view.exposed),
-      ms(std::max(0.0, view.iteration_end - busy)));
+  const std::string phases =
+      view.fp_end > 0 ? fmt::format("FP {:.3f} | BP {:.3f} | ", ms(view.fp_end), ms(view.bp_end - view.bp_start)) : "";
+  return phases +
+         fmt::format(
+             "Computing {:.3f} | Communication {:.3f} | Overlapped {:.3f} | Communication(Not Overlapped) {:.3f} | "
+             "Free {:.3f} ms\n",
+             ms(view.computing), ms(view.communicating), ms(view.communicating - view.exposed), ms(view.exposed),
+             ms(std::max(0.0, view.iteration_end - busy)));
 }
 
 /// All trace points in the order of their dates.

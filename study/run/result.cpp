@@ -1,6 +1,23 @@
 #include "study/run/result.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace hcclsim::study {
+
+std::optional<StepSpread> RunResult::spread() const {
+  std::vector<Seconds> steps;
+  for (std::size_t i = 1; i < view.iterations.size(); ++i) {
+    steps.push_back(view.iterations[i].iteration_end - view.iterations[i - 1].iteration_end);
+  }
+  constexpr double rounding = 1e-9;
+  std::sort(steps.begin(), steps.end());
+  if (steps.size() < 2 || steps.back() - steps.front() <= rounding * steps.back()) return std::nullopt;
+  const auto percentile = [&](double fraction) {
+    return steps[static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(steps.size()))) - 1];
+  };
+  return StepSpread{steps.size(), steps.front(), percentile(0.5), percentile(0.99), steps.back()};
+}
 
 std::vector<hccl::ParameterRange> RunResult::parameters_of(hccl::Segment segment) const {
   std::vector<std::uint32_t> parameter_of;

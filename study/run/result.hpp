@@ -114,6 +114,16 @@ struct NumericsResult {
   std::string saved;
 };
 
+/// Steps that differ, by their distances of iteration ends. A percentile is the least of them that so many do not
+/// exceed.
+struct StepSpread {
+  std::size_t steps = 0;
+  Seconds least = 0;
+  Seconds p50 = 0;
+  Seconds p99 = 0;
+  Seconds most = 0;
+};
+
 /// What a computation with real numbers took of this computer.
 struct Effort {
   double seconds = 0;
@@ -149,6 +159,8 @@ struct RunResult : Comparison {
 
   [[nodiscard]] double images_per_second() const { return static_cast<double>(program->batch) * npus / step_time(); }
   [[nodiscard]] Seconds step_time() const { return step.step_times[rank]; }
+  /// Of all steps but the first, which starts from rest; none if they are equal (without jitter) or fewer than two.
+  [[nodiscard]] std::optional<StepSpread> spread() const;
   /// What took most of the time of a segment's allreduce.
   [[nodiscard]] const std::string& bottleneck_of(const hccl::SegmentFigures& segment) const {
     return step.bottlenecks[segment.collective].name;
