@@ -33,6 +33,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"classes", number(options.spec.model.classes)},
       {"fc-bias", options.spec.model.fc_bias ? "on" : "off"},
       {"profile", fmt::format("{}", fmt::join(profiles, ","))},
+      {"profile-model", options.spec.profile_model},
       {"optimizer", std::string(models::name_of(options.spec.optimizer))},
       {"comm-dtype", std::string(name_of(options.spec.communication_type))},
       {"allreduce", std::string(hccl::name_of(options.spec.allreduce))},
