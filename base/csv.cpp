@@ -38,6 +38,7 @@ CsvFile::CsvFile(std::string_view text, std::string file, std::string kind)
     fail("the text is UTF-16; save it as 'CSV UTF-8'");
   }
   if (rest_.starts_with(byte_order_mark)) rest_.remove_prefix(byte_order_mark.size());
+  if (rest_.find('\n') == std::string_view::npos) line_end_ = '\r';
   find_separator();
   if (!next_line()) return;
   while (fields_.size() > 1 && fields_.back().empty()) fields_.pop_back();
@@ -48,7 +49,7 @@ CsvFile::CsvFile(std::string_view text, std::string file, std::string kind)
 void CsvFile::find_separator() {
   std::string_view ahead = rest_;
   while (!ahead.empty()) {
-    const std::size_t end = std::min(ahead.find('\n'), ahead.size());
+    const std::size_t end = std::min(ahead.find(line_end_), ahead.size());
     const std::string_view line = trimmed(ahead.substr(0, end));
     ahead.remove_prefix(std::min(end + 1, ahead.size()));
     if (line.empty() || line.front() == '#') {
@@ -172,7 +173,7 @@ double CsvFile::positive_or_zero(std::size_t column) const {
 bool CsvFile::next_line() {
   while (!rest_.empty()) {
     ++line_number_;
-    const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+    const std::size_t end = std::min(rest_.find(line_end_), rest_.size());
     std::string_view line = rest_.substr(0, end);
     rest_.remove_prefix(std::min(end + 1, rest_.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);

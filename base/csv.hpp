@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 
-/// A CSV file (RFC 4180 with either line end) whose first line names its columns, in any order. A byte order mark,
+/// A CSV file (RFC 4180 with any line end) whose first line names its columns, in any order. A byte order mark,
 /// blanks and tabs around fields, empty lines and lines that begin with # are ignored; a quoted field ends in its line.
 /// All errors are Error(bad_input) of the kind given by the reader's owner and begin with "FILE:LINE: ".
 ///
@@ -75,6 +75,7 @@ class CsvFile {
   std::string file_;
   std::string kind_;
   std::size_t line_number_ = 0;
+  char line_end_ = '\n';  ///< or a CR, of a file without LF
   char separator_ = ',';
   std::string_view blanks_ = " \t";  // a CR belongs to the end of the line
   mutable char decimal_sign_ =

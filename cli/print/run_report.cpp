@@ -33,7 +33,6 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"classes", number(options.spec.model.classes)},
       {"fc-bias", options.spec.model.fc_bias ? "on" : "off"},
       {"profile", fmt::format("{}", fmt::join(profiles, ","))},
-      {"profile-model", options.spec.profile_model},
       {"optimizer", std::string(models::name_of(options.spec.optimizer))},
       {"comm-dtype", std::string(name_of(options.spec.communication_type))},
       {"allreduce", std::string(hccl::name_of(options.spec.allreduce))},
@@ -44,6 +43,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"speed-spread", fmt::format("{}", skew.speed_spread)},
       {"jitter", fmt::format("{}", skew.jitter)},
       {"seed", fmt::format("{}", skew.seed)}};
+  if (!options.spec.profile_model.empty()) settings.emplace_back("profile-model", options.spec.profile_model);
   for (const hccl::HcclSetting& setting : options.spec.platform.hccl_settings) {
     settings.emplace_back(setting.variable, setting.value);
   }

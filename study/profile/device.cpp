@@ -29,6 +29,15 @@ std::string first_device(std::span<const std::string> devices, std::string_view 
   return *all.begin();
 }
 
+Seconds read_duration(const CsvFile& csv, std::size_t column) {
+  constexpr Seconds longest = 1e6;
+  const Seconds duration = csv.positive_or_zero(column) * microsecond;
+  if (duration > longest) {
+    csv.fail("{} = {} is more than {} s; is the unit microseconds?", csv.header()[column], csv.field(column), longest);
+  }
+  return duration;
+}
+
 DeviceDate DeviceClock::read(const CsvFile& csv, std::size_t column) {
   constexpr std::int64_t longest_us = 1'000'000'000'000;
   constexpr std::int64_t fifteen_digits = 1'000'000'000'000'000;

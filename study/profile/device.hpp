@@ -21,6 +21,9 @@ namespace hcclsim::study {
 [[nodiscard]] std::string first_device(std::span<const std::string> devices, std::string_view rows,
                                        const std::string& file, std::vector<std::string>& notes);
 
+/// The field's duration, written in microseconds; fails unless it is a number from 0 to 10^6 s.
+[[nodiscard]] Seconds read_duration(const CsvFile& csv, std::size_t column);
+
 /// A date in microseconds since 1970, such as 1699529623106750.930, which has more digits than a double holds.
 struct DeviceDate {
   std::int64_t whole_us = 0;

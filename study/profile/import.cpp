@@ -17,8 +17,13 @@
 namespace hcclsim::study {
 namespace {
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
+
 bool is_json(std::string_view text) {
-  const std::string_view content = trimmed(text);
+  const std::string_view content = trimmed(without_byte_order_mark(text));
   return content.starts_with('[') || content.starts_with('{');
 }
 
@@ -55,7 +60,7 @@ void read_profile(const std::string& file, const std::string& model, Profiles& p
       bad_input("profile", "{}: this is msprof's communication.json, from which `hcclsim calibrate` fits link speeds",
                 file);
     }
-    keep(profiles.record, parse_fusion_record(text, file, model), profiles, added);
+    keep(profiles.record, parse_fusion_record(without_byte_order_mark(text), file, model), profiles, added);
     profiles.files.push_back(added);
     return;
   }
@@ -141,7 +146,9 @@ void require_same_sizes(const GradientSummary& summary, const models::Program& m
   for (std::size_t i = 0; i < summary.gradients.size(); ++i) {
     const Bytes bytes = modelled.gradients[i].elements * element;
     if (summary.gradients[i].bytes == bytes) continue;
-    bad_input("profile", "{}:{}: gradient {} has {} bytes, {} of {} has {} as {}; is it the same network?",
+    bad_input("profile",
+              "{}:{}: gradient {} has {} bytes, {} of {} has {} as {}; is it the same network, with rows in the order "
+              "in which gradients are produced?",
               summary.file, summary.gradients[i].line, i, summary.gradients[i].bytes, modelled.gradients[i].name,
               modelled.title, bytes, name_of(modelled.gradient_type()));
   }
@@ -279,6 +286,14 @@ class Import {
       const std::string scaled = "cost model, scaled to Computing";
       imported_.basis = {scaled, scaled, scaled, scaled, scaled};
     }
+    constexpr double far_off = 20;
+    const double factor = imported_.scale.value_or(1);
+    if (factor < far_off && factor > 1 / far_off) return;
+    imported_.notes.push_back(
+        fmt::format("the measured time is {:.4g} times that of the cost model: are the units right, and --model and "
+                    "--batch those of "
+                    "the run?",
+                    factor));
   }
 
   const Profiles& profiles_;

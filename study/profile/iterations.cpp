@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "study/profile/kernel_names.hpp"
+#include "study/profile/launch_order.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -153,7 +154,7 @@ void number_by_names(KernelProfile& profile) {
   const std::size_t period = period_of(ids);
   if (period == 0) {
     profile.iterations = 1;
-    profile.iterations_by = "one, since names do not repeat";
+    profile.iterations_by = "nothing: names do not repeat";
     return;
   }
   const std::size_t cut = first_cut(kernels, period);
@@ -171,6 +172,20 @@ void number_by_names(KernelProfile& profile) {
   profile.iterations_by = fmt::format("the period of the names, {} kernels", period);
 }
 
+/// Says if the kernels of the first step come again in it. Those of PyTorch do, as they are named after functions.
+void note_repeated_names(KernelProfile& profile) {
+  std::vector<const MeasuredKernel*> kernels;
+  for (const MeasuredKernel& kernel : profile.kernels) {
+    const bool tells = !kernel.communication && !has_function_name(kernel);
+    if (tells && kernel.iteration == 0) kernels.push_back(&kernel);
+  }
+  const std::size_t period = period_of(numbered(kernels));
+  if (period == 0) return;
+  profile.notes.push_back(
+      fmt::format("{}: the kernels of step {} repeat after {} of {}: are there several iterations under one Step Id?",
+                  profile.file, kernels.front()->step, period, kernels.size()));
+}
+
 }  // namespace
 
 void number_iterations(KernelProfile& profile) {
@@ -178,6 +193,7 @@ void number_iterations(KernelProfile& profile) {
                                      [](const MeasuredKernel& kernel) { return !kernel.step.empty(); });
   if (has_steps) {
     number_by_step(profile);
+    note_repeated_names(profile);
   } else {
     number_by_names(profile);
   }

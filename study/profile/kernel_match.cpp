@@ -191,22 +191,48 @@ std::optional<Seconds> mean(const std::vector<const Iteration*>& iterations, con
 }
 
 /// From the beginning of each iteration to that of the next one.
-std::optional<Seconds> mean_step(const std::vector<Iteration>& iterations, const std::vector<const Iteration*>& whole) {
-  Seconds sum = 0;
-  std::size_t count = 0;
+std::optional<Seconds> mean_step(const std::vector<Iteration>& iterations, const std::vector<const Iteration*>& whole,
+                                 const std::string& file, std::vector<std::string>& notes) {
+  std::vector<Seconds> steps;
   for (const Iteration* const iteration : whole) {
     if (iteration->number == iterations.size()) continue;
     const Iteration& next = iterations[iteration->number];
-    if (!iteration->begin.has_value() || !next.begin.has_value()) continue;
-    sum += *next.begin - *iteration->begin;
-    ++count;
+    if (iteration->begin.has_value() && next.begin.has_value()) steps.push_back(*next.begin - *iteration->begin);
   }
-  return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
+  const std::vector<Seconds> usual = usual_steps(steps);
+  if (usual.size() < steps.size()) {
+    notes.push_back(
+        fmt::format("{}: {} of {} steps left out of the mean: more than ten times as long as most; are there "
+                    "several runs in it?",
+                    file, steps.size() - usual.size(), steps.size()));
+  }
+  if (usual.empty()) return std::nullopt;
+  return std::accumulate(usual.begin(), usual.end(), Seconds{0}) / static_cast<double>(usual.size());
+}
+
+/// Says if kernels take next to nothing of the time between their dates.
+void note_idle(const std::vector<const Iteration*>& whole, const std::string& file, std::vector<std::string>& notes) {
+  constexpr double least_busy = 0.02;
+  Seconds busy = 0;
+  Seconds span = 0;
+  for (const Iteration* const iteration : whole) {
+    if (!iteration->bp_end.has_value()) continue;
+    span += *iteration->bp_end - *iteration->begin;
+    for (const MatchedKernel& kernel : iteration->kernels) {
+      const Seconds start = kernel.measured->start;
+      if (start >= *iteration->begin && start < *iteration->bp_end) busy += kernel.measured->duration;
+    }
+  }
+  if (busy >= least_busy * span) return;
+  notes.push_back(
+      fmt::format("{}: the NPU computes during {:.2f} % of FP+BP only: are dates and durations both in "
+                  "microseconds?",
+                  file, busy / span * 100));
 }
 
 /// What the dates of the iterations say, of kernels that were measured.
-void add_phases(const std::vector<Iteration>& iterations, const std::vector<const Iteration*>& whole, bool dated,
-                KernelMatch& match) {
+void add_phases(const std::vector<Iteration>& iterations, const std::vector<const Iteration*>& whole,
+                const KernelProfile& profile, KernelMatch& match) {
   Phases& phases = match.phases;
   if (match.forward.last_measured) {
     phases.forward = mean(whole, [](const Iteration& i) -> std::optional<Seconds> {
@@ -224,8 +250,9 @@ void add_phases(const std::vector<Iteration>& iterations, const std::vector<cons
   if (match.update.measured > 0 && match.update.whole()) {
     phases.update = mean(whole, [](const Iteration& i) { return std::optional(i.update); });
   }
-  if (dated) {
-    phases.step = mean_step(iterations, whole);
+  if (profile.dated) {
+    phases.step = mean_step(iterations, whole, profile.file, match.notes);
+    note_idle(whole, profile.file, match.notes);
   } else {
     phases.overlapped.reset();
   }
@@ -332,7 +359,7 @@ KernelMatch match_kernels(const KernelProfile& profile, const models::Graph& gra
   std::stable_sort(match.unmatched.begin(), match.unmatched.end(),
                    [](const auto& a, const auto& b) { return a.time > b.time; });
   add_allreduces(whole, profile.file, match);
-  add_phases(iterations, whole, profile.dated, match);
+  add_phases(iterations, whole, profile, match);
   note_unmeasured(profile.file, match);
   return match;
 }

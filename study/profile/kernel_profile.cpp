@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -71,14 +72,43 @@ void keep_first_device(KernelProfile& profile, std::vector<RowContext>& rows) {
   rows.resize(kept);
 }
 
+/// Says if kernels overlap on a stream, which runs one at a time.
+void note_overlap(KernelProfile& profile) {
+  std::map<std::string_view, Seconds> end;  // of the last kernel, by stream
+  const MeasuredKernel* first = nullptr;
+  std::size_t count = 0;
+  for (const MeasuredKernel& kernel : profile.kernels) {
+    if (kernel.communication || kernel.stream.empty() || kernel.stream == "N/A") continue;
+    Seconds& before = end[kernel.stream];
+    if (kernel.start < before - microsecond) {
+      if (first == nullptr) first = &kernel;
+      ++count;
+    }
+    before = std::max(before, kernel.start + kernel.duration);
+  }
+  if (first == nullptr) return;
+  profile.notes.push_back(fmt::format(
+      "{}: {} of {} kernels begin before another one on their stream has ended, first '{}' on stream {}: are "
+      "these rows of one device and one run, in microseconds?",
+      profile.file, count, profile.kernels.size(), first->name, first->stream));
+}
+
 /// Puts the kernels in the order of their dates; rows of the same dates in one that does not depend on the file's.
 void order_by_date(KernelProfile& profile, const std::vector<RowContext>& rows, const DeviceClock& clock) {
   for (std::size_t i = 0; i < rows.size(); ++i) profile.kernels[i].start = clock.since_zero(rows[i].date);
   const auto key = [](const MeasuredKernel& kernel) {
-    return std::tie(kernel.start, kernel.duration, kernel.name, kernel.type, kernel.stream);
+    return std::tie(kernel.start, kernel.duration, kernel.name, kernel.type, kernel.stream, kernel.step);
   };
-  std::sort(profile.kernels.begin(), profile.kernels.end(),
-            [&](const MeasuredKernel& a, const MeasuredKernel& b) { return key(a) < key(b); });
+  std::vector<MeasuredKernel>& kernels = profile.kernels;
+  std::sort(kernels.begin(), kernels.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  const auto once =
+      std::unique(kernels.begin(), kernels.end(), [&](const auto& a, const auto& b) { return key(a) == key(b); });
+  if (once != kernels.end()) {
+    profile.notes.push_back(
+        fmt::format("{}: rows that are given twice are left out: {}", profile.file, kernels.end() - once));
+    kernels.erase(once, kernels.end());
+  }
+  note_overlap(profile);
   profile.zero_us = clock.zero_us();
   clock.note_rounded(profile.file, profile.notes);
 }
@@ -122,7 +152,7 @@ KernelProfile parse_kernel_profile(std::string_view text, const std::string& fil
                                .stream = columns.stream.has_value() ? csv.field(*columns.stream) : "",
                                .communication = is_communication(name, core),
                                .ai_cpu = core == "AI_CPU",
-                               .duration = csv.positive_or_zero(columns.duration) * microsecond});
+                               .duration = read_duration(csv, columns.duration)});
   }
   if (profile.kernels.empty()) bad_input("profile", "{}: no kernels below the line of column names", file);
   keep_first_device(profile, rows);

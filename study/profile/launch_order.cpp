@@ -19,8 +19,6 @@ using models::OperatorKind;
 
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-bool is_pytorch(const MeasuredKernel& kernel) { return kernel.name.starts_with("aclnn") && !kernel.communication; }
-
 /// Kernels of one type and pass, which come in the order of the model's operators.
 struct KindOfKernel {
   std::string_view what;  ///< for messages; also part of the name that is given
@@ -53,7 +51,8 @@ constexpr std::array<KindOfKernel, 15> kinds{
       [](const MeasuredKernel& kernel) { return holds(kernel.type, "MaxPool") && !holds(kernel.type, "Grad"); }},
      {"AvgPool", false,
       [](const MeasuredKernel& kernel) {
-        return holds(kernel.type, "AvgPool") || (kernel.type.starts_with("ReduceMean") && holds(kernel.name, "Pool"));
+        const bool other_mean = kernel.name.starts_with("aclnn") && !holds(kernel.name, "Pool");
+        return holds(kernel.type, "AvgPool") || (kernel.type.starts_with("ReduceMean") && !other_mean);
       }},
      {"MatMul", false, is_product},
      {"Conv2DBackpropFilter", true, [](const MeasuredKernel& kernel) { return holds(kernel.type, "BackpropFilter"); }},
@@ -82,7 +81,7 @@ std::vector<std::string_view> launched(const KindOfKernel& kind, const models::G
   std::set<std::string_view> kernels;
   for (const models::Kernel& kernel : program.micro_batch()) {
     const std::string_view name = kernel.name;
-    kernels.insert(name.substr(0, name.find_first_of("+", name.rfind(':'))));
+    kernels.insert(name.substr(0, name.find_first_of('+', name.rfind(':'))));
   }
   const auto has = [&](const models::Operator& op, const char* kernel) {
     return kernels.contains(fmt::format("{}:{}", op.name, kernel)) ? 1 : 0;
@@ -171,6 +170,14 @@ class LaunchOrder {
 
 }  // namespace
 
+bool has_function_name(const MeasuredKernel& kernel) {
+  if (kernel.communication) return false;
+  const std::string_view name = kernel.name;
+  if (name.starts_with("aclnn")) return true;
+  const bool is_type = !kernel.type.empty() && name.starts_with(kernel.type);
+  return is_type && name.find_first_not_of("_0123456789", kernel.type.size()) == std::string_view::npos;
+}
+
 std::vector<std::string> names_by_launch_order(const KernelProfile& profile, const models::Graph& graph,
                                                const models::Program& program, std::vector<std::string>& notes) {
   std::vector<std::string> names(profile.kernels.size());
@@ -180,7 +187,7 @@ std::vector<std::string> names_by_launch_order(const KernelProfile& profile, con
   };
   std::map<std::uint32_t, OfIteration> iterations;
   for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
-    if (!is_pytorch(profile.kernels[i])) continue;
+    if (!has_function_name(profile.kernels[i])) continue;
     OfIteration& iteration = iterations[profile.kernels[i].iteration];
     iteration.kernels.push_back(&profile.kernels[i]);
     iteration.names.push_back(&names[i]);

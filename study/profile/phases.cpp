@@ -28,6 +28,15 @@ void compare(std::string_view phase, Seconds used, const MeasuredPhases& by, Sec
 
 }  // namespace
 
+std::vector<Seconds> usual_steps(std::vector<Seconds> steps) {
+  constexpr double much_longer = 10;
+  if (steps.empty()) return steps;
+  std::sort(steps.begin(), steps.end());
+  const Seconds longest = much_longer * steps[(steps.size() - 1) / 2];
+  std::erase_if(steps, [&](Seconds step) { return step > longest; });
+  return steps;
+}
+
 Phases merged(const Phases& measured, const Phases& other) {
   Phases result = measured;
   const auto fill = [&](const PhaseName& phase) {

@@ -56,6 +56,10 @@ struct MeasuredPhases {
   Phases phases{};
 };
 
+/// Those of the steps that are not more than ten times as long as the lower median: between two runs in one file lies
+/// time that is in no step.
+[[nodiscard]] std::vector<Seconds> usual_steps(std::vector<Seconds> steps);
+
 /// What `measured` has, with `other` where it says nothing.
 [[nodiscard]] Phases merged(const Phases& measured, const Phases& other);
 

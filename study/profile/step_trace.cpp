@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::string_view absent = "N/A";
 
+/// Of an allreduce. Fields in the end of a row that are not there read as empty.
+bool is_absent(const std::string& field) { return field.empty() || field == absent; }
+
 struct TraceColumns {
   std::size_t id;
   std::size_t fp_start;
@@ -62,7 +65,7 @@ TraceColumns read_header(const CsvFile& csv) {
 }
 
 /// Some versions of msprof write the first duration of a row as 2^64 ns less it.
-Seconds read_duration(const CsvFile& csv, std::size_t column) {
+Seconds read_reduce_duration(const CsvFile& csv, std::size_t column) {
   constexpr std::uint64_t wrap_us = 18446744073709551;  // and 616 ns
   constexpr double wrap_rest_us = 0.616;
   constexpr double longest_us = 1e12;
@@ -80,12 +83,13 @@ Seconds read_duration(const CsvFile& csv, std::size_t column) {
 std::vector<Row::Reduce> read_reduces(const CsvFile& csv, const TraceColumns& columns, DeviceClock& clock) {
   std::vector<Row::Reduce> reduces;
   for (std::size_t i = 0; i < columns.reduce_starts.size(); ++i) {
-    const bool start_absent = csv.field(columns.reduce_starts[i]) == absent;
-    const bool duration_absent = csv.field(columns.reduce_durations[i]) == absent;
+    const bool start_absent = is_absent(csv.field(columns.reduce_starts[i]));
+    const bool duration_absent = is_absent(csv.field(columns.reduce_durations[i]));
     if (start_absent != duration_absent) csv.fail("only one of start and duration of reduce {} is N/A", i + 1);
     if (start_absent) continue;
     if (reduces.size() < i) csv.fail("reduce {} is N/A, but reduce {} is not", reduces.size() + 1, i + 1);
-    reduces.push_back({clock.read(csv, columns.reduce_starts[i]), read_duration(csv, columns.reduce_durations[i])});
+    reduces.push_back(
+        {clock.read(csv, columns.reduce_starts[i]), read_reduce_duration(csv, columns.reduce_durations[i])});
   }
   return reduces;
 }
@@ -99,6 +103,10 @@ Row read_row(const CsvFile& csv, const TraceColumns& columns, DeviceClock& clock
           .model = columns.model.has_value() ? csv.field(*columns.model) : "",
           .id = csv.field(columns.id),
           .line = csv.line_number()};
+  for (const auto& column : {columns.device, columns.model}) {
+    if (!column.has_value() || !csv.field(*column).empty()) continue;
+    csv.fail("{} is empty: is the row cut off?", csv.header()[*column]);
+  }
   for (const std::size_t column : {columns.fp_start, columns.bp_end, columns.end}) {
     if (csv.field(column) != absent) continue;
     row.missing = csv.header()[column];
@@ -198,6 +206,16 @@ void keep_whole(std::vector<Row> rows, const DeviceClock& clock, StepTrace& trac
 /// Names the iterations that do not count.
 void note_odd(StepTrace& trace) {
   const std::vector<const StepTrace::Iteration*> counted = trace.counted();
+  std::vector<Seconds> steps;
+  for (const StepTrace::Iteration* const iteration : counted) {
+    if (iteration->step.has_value()) steps.push_back(*iteration->step);
+  }
+  if (const std::size_t usual = usual_steps(steps).size(); usual < steps.size()) {
+    trace.notes.push_back(
+        fmt::format("{}: {} of {} steps left out of the mean: more than ten times as long as most; are "
+                    "there several runs in it?",
+                    trace.file, steps.size() - usual, steps.size()));
+  }
   for (std::size_t i = 1; i < trace.iterations.size(); ++i) {
     const StepTrace::Iteration& iteration = trace.iterations[i];
     if (std::find(counted.begin(), counted.end(), &iteration) != counted.end()) continue;
@@ -237,7 +255,7 @@ Phases StepTrace::phases() const {
     last_update.push_back(iteration->end - communicated);
   }
   Phases phases{.forward_backward = mean(compute), .last_update = mean(last_update), .tail = mean(tail)};
-  if (!step.empty()) phases.step = mean(step);
+  if (!step.empty()) phases.step = mean(usual_steps(step));
   if (!reduces.empty()) phases.overlapped = overlapped;
   for (const std::vector<Seconds>& reduce : reduces) phases.allreduces.push_back(mean(reduce));
   return phases;
@@ -249,7 +267,7 @@ StepTrace parse_step_trace(std::string_view text, const std::string& file) {
   StepTrace trace{.file = file, .device = "", .iterations = {}};
   std::vector<Row> rows;
   DeviceClock clock;
-  while (csv.next_padded(absent)) rows.push_back(read_row(csv, columns, clock));
+  while (csv.next_padded("")) rows.push_back(read_row(csv, columns, clock));
   if (rows.empty()) bad_input("profile", "{}: no iterations below the line of column names", file);
   trace.zero_us = clock.zero_us();
   clock.note_rounded(file, trace.notes);

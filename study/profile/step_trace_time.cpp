@@ -54,7 +54,7 @@ struct TimedRow {
 };
 
 TimedRow read_timed_row(const CsvFile& csv, const TimeColumns& columns) {
-  const auto time = [&](std::size_t column) { return csv.positive_or_zero(column) * microsecond; };
+  const auto time = [&](std::size_t column) { return read_duration(csv, column); };
   TimedRow row{.rank = columns.device.has_value() ? csv.field(*columns.device) : "",
                .step = csv.field(columns.step),
                .line = csv.line_number(),

@@ -93,6 +93,7 @@ TEST(Csv, SeparatorsAndDecimalCommasOfSpreadsheets) {
   EXPECT_THAT(numbers_of("\"a\",\"b\"\n\"1.5\",\"2\"\n"), ElementsAre(1.5, 2));
   // msprof writes a tab behind its dates.
   EXPECT_THAT(numbers_of("a,b\n1.5\t,2\n"), ElementsAre(1.5, 2));
+  EXPECT_THAT(numbers_of("a,b\r1,2\r3,4\r"), ElementsAre(1, 2, 3, 4));
   // Empty columns, and rows of nothing.
   EXPECT_THAT(numbers_of("a,b,,\n1,2,,\n,,,\n3,4\n"), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(numbers_of("a\tb\n1\t2\t\t\n"), ElementsAre(1, 2));

@@ -29,16 +29,20 @@ class PyTorchProfile {
                      : "Device_id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us)\n";
   }
 
-  void launch(const std::string& name, const std::string& type, double us) {
+  void launch(const std::string& function, const std::string& type, double us) {
     if (step_ids_) text_ += fmt::format("{},", step_);
-    text_ += fmt::format("0,aclnn{},{},AI_CORE,1699529623{:06.0f}.000\t,{},0\n", name, type, date_us_, us);
+    const std::string name = by_type_ ? type + "12" : "aclnn" + function;
+    text_ += fmt::format("0,{},{},AI_CORE,1699529623{:06.0f}.000\t,{},0\n", name, type, date_us_, us);
     date_us_ += us;
   }
   void next_step() { ++step_; }
+  /// Names of types from here on.
+  void name_by_type() { by_type_ = true; }
   [[nodiscard]] std::string file() const { return test::write_temporary("kernel_details.csv", text_); }
 
  private:
   bool step_ids_;
+  bool by_type_ = false;
   std::string text_;
   int step_ = 1;
   double date_us_ = 0;
@@ -134,6 +138,13 @@ TEST(LaunchOrder, PyTorchsResNet50) {
   expect_resnet50(import);
   // What has no counterpart: gradients of the loss, and zeros in front of the step.
   EXPECT_NEAR(import.imported.kernels->unmatched_time, 14 * microsecond, launch_tolerance);
+}
+
+TEST(LaunchOrder, NamesOfTypes) {
+  PyTorchProfile profile;
+  profile.name_by_type();
+  launch_resnet50(profile);
+  expect_resnet50(PyTorchImport(profile.file()));
 }
 
 TEST(LaunchOrder, StepsWithoutIds) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,6 +125,46 @@ TEST(ProfileRows, ContradictionsAreNamed) {
   // The same again under another name does not contradict itself.
   const std::string copy = test::write_temporary("again.csv", joined(lines_of("op_summary_0_1.csv")));
   EXPECT_THAT(imported_of({profile_data + "op_summary_0_1.csv", copy}).notes, Not(Contains(HasSubstr("apart"))));
+}
+
+TEST(ProfileRows, OddFilesAreSaidToBe) {
+  const std::vector<std::string> lines = lines_of("op_summary_0_1.csv");
+  const auto imported = [&](const std::function<void(std::vector<std::string>&)>& change) {
+    std::vector<std::string> changed = lines;
+    change(changed);
+    return imported_of({test::write_temporary("odd.csv", joined(changed))});
+  };
+  const ImportedProfile expected = imported([](auto&) {});
+  EXPECT_THAT(expected.notes, IsEmpty());
+  const ImportedProfile doubled =
+      imported([&](auto& rows) { rows.insert(rows.end(), lines.begin() + 1, lines.end()); });
+  expect_same(doubled.measured, expected.measured);
+  EXPECT_THAT(doubled.notes, Contains(HasSubstr("rows that are given twice are left out: 34")));
+  // Another run, 3600 s later.
+  const ImportedProfile two_runs = imported([&](auto& rows) {
+    for (std::size_t i = 1; i < lines.size(); ++i) {
+      rows.push_back(lines[i]);
+      rows.back().replace(rows.back().find("1699529623"), 10, "1699533223");
+    }
+  });
+  EXPECT_NEAR(*two_runs.measured.step, 500 * microsecond, 1e-12);
+  EXPECT_THAT(two_runs.notes, Contains(HasSubstr("1 of 3 steps left out of the mean")));
+  const ImportedProfile one_id = imported([](auto& rows) {
+    rows[0].insert(3, "Step Id,");  // behind the byte order mark
+    for (std::size_t i = 1; i < rows.size(); ++i) rows[i].insert(0, "7,");
+  });
+  EXPECT_THAT(one_id.notes, Contains(HasSubstr("the kernels of step 7 repeat after 15 of 30")));
+  const ImportedProfile overlapping =
+      imported([](auto& rows) { rows[2].replace(rows[2].find(",100.0,"), 7, ",150.0,"); });
+  EXPECT_THAT(overlapping.notes, Contains(HasSubstr("begin before another one on their stream has ended")));
+  const ImportedProfile seconds = imported([](auto& rows) {
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      std::string& row = rows[i];
+      const std::size_t duration = row.find("\t,") + 2;
+      row.replace(duration, row.find(',', duration) - duration, "0.001");
+    }
+  });
+  EXPECT_THAT(seconds.notes, Contains(HasSubstr("are dates and durations both in microseconds?")));
 }
 
 TEST(ProfileRows, WhatWasNotMeasuredIsNotCompared) {

@@ -114,6 +114,7 @@ TEST(StepTrace, RefusesWhatCannotBe) {
   };
   refusal(row(0, two(0)) + row(0, two(0)), "st.csv:3: iteration 0 starts before iteration 0 (line 2) has ended");
   refusal(row(0, two(0) + ",1"), "st.csv:2: 15 fields, but the first line names 14 columns");
+  refusal(row(0, two(0)) + "0,1,169952962300", "st.csv:3: Model ID is empty: is the row cut off?");
   std::string same = row(0, two(0));
   same.replace(same.find("1180.250"), 8, "1000.250");
   refusal(same, "st.csv:2: BP End(us) is not after FP Start(us)");

@@ -59,6 +59,7 @@ TEST(StepTraceTime, RefusesWhatCannotBe) {
           "t.csv:2: Communication is 80, but Communication(Not Overlapped) and Overlapped are 30 and 20");
   refusal("0,1,0,30,20,50,10,140,0,30,5\n", "t.csv:2: Computing is 0");
   refusal("0,1,-1,30,20,50,10,140,0,30,5\n", "t.csv:2: Computing must not be negative, got -1");
+  refusal("0,1,1e300,30,20,50,10,140,0,30,5\n", "t.csv:2: Computing = 1e300 is more than 1000000 s");
   refusal("0,1,x,30,20,50,10,140,0,30,5\n", "t.csv:2: Computing must be a number, got 'x'");
   refusal("0,1,9,0,0,0,0,9,0,0,0\n0,1,9,0,0,0,0,9,0,0,0\n", "t.csv:3: step 1 was already given in line 2");
   refusal("0,1,9,0,0,0,0\n", "t.csv:2: 7 fields, but the first line names 11 columns");
