@@ -9,14 +9,23 @@
 namespace hcclsim {
 namespace {
 
-constexpr std::string_view blanks = " \t";  // a CR belongs to the end of the line
-
-/// Takes the field in front of the next comma off `line`.
-std::string take_plain(std::string_view& line) {
-  const std::size_t end = std::min(line.find(','), line.size());
-  const std::string_view field = trimmed(line.substr(0, end), blanks);
-  line.remove_prefix(end);
-  return std::string(field);
+/// How often each of the separators is in the line, quoted fields left out; the most frequent one, a comma if none is.
+char most_frequent_separator(std::string_view line) {
+  char best = ',';
+  std::ptrdiff_t most = 0;
+  std::string outside;
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') quoted = !quoted;
+    if (!quoted) outside += c;
+  }
+  for (const char separator : {',', ';', '\t'}) {
+    const auto count = std::count(outside.begin(), outside.end(), separator);
+    if (count <= most) continue;
+    best = separator;
+    most = count;
+  }
+  return best;
 }
 
 }  // namespace
@@ -24,8 +33,41 @@ std::string take_plain(std::string_view& line) {
 CsvFile::CsvFile(std::string_view text, std::string file, std::string kind)
     : rest_(text), file_(std::move(file)), kind_(std::move(kind)) {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (rest_.starts_with("\xFF\xFE") || rest_.starts_with("\xFE\xFF")) {
+    line_number_ = 1;
+    fail("the text is UTF-16; save it as 'CSV UTF-8'");
+  }
   if (rest_.starts_with(byte_order_mark)) rest_.remove_prefix(byte_order_mark.size());
-  if (next_line()) header_ = fields_;
+  if (rest_.find('\n') == std::string_view::npos) line_end_ = '\r';
+  find_separator();
+  if (!next_line()) return;
+  while (fields_.size() > 1 && fields_.back().empty()) fields_.pop_back();
+  header_ = fields_;
+}
+
+/// By the line of column names, or by a spreadsheet's line in front of it, which is taken off.
+void CsvFile::find_separator() {
+  std::string_view ahead = rest_;
+  while (!ahead.empty()) {
+    const std::size_t end = std::min(ahead.find(line_end_), ahead.size());
+    const std::string_view line = trimmed(ahead.substr(0, end));
+    ahead.remove_prefix(std::min(end + 1, ahead.size()));
+    if (line.empty() || line.front() == '#') {
+      ++line_number_;
+      rest_ = ahead;
+      continue;
+    }
+    constexpr std::string_view announced = "sep=";
+    if (line.starts_with(announced) && line.size() <= announced.size() + 1) {
+      separator_ = line.size() > announced.size() ? line.back() : '\t';  // the tab was trimmed off
+      ++line_number_;
+      rest_ = ahead;
+    } else {
+      separator_ = most_frequent_separator(line);
+    }
+    break;
+  }
+  if (separator_ == '\t') blanks_ = " ";
 }
 
 std::optional<std::size_t> CsvFile::find(std::string_view name) const {
@@ -60,8 +102,14 @@ std::vector<std::size_t> CsvFile::all(std::string_view name) const {
   return columns;
 }
 
+/// Takes empty fields behind the last column off.
+void CsvFile::drop_empty_end() {
+  while (fields_.size() > header_.size() && fields_.back().empty()) fields_.pop_back();
+}
+
 bool CsvFile::next_padded(std::string_view absent) {
   if (!next_line()) return false;
+  drop_empty_end();
   while (fields_.size() < header_.size()) fields_.emplace_back(absent);
   require_width();
   return true;
@@ -69,6 +117,7 @@ bool CsvFile::next_padded(std::string_view absent) {
 
 bool CsvFile::next() {
   if (!next_line()) return false;
+  drop_empty_end();
   require_width();
   return true;
 }
@@ -79,10 +128,31 @@ void CsvFile::require_width() const {
   }
 }
 
+std::string CsvFile::decimal(std::size_t column) const {
+  std::string text = fields_[column];
+  const auto commas = std::count(text.begin(), text.end(), ',');
+  const auto points = std::count(text.begin(), text.end(), '.');
+  if (commas + points == 0) return text;
+  constexpr std::string_view part_of_number = "0123456789+-.,eE";
+  if (text.find_first_not_of(part_of_number) != std::string::npos) return text;
+  if (commas + points > 1 || (commas > 0 && separator_ == ',')) {
+    fail("{} = '{}': write numbers without thousands separators and with a decimal point", header_[column], text);
+  }
+  const char sign = commas > 0 ? ',' : '.';
+  if (separator_ != ',' && decimal_sign_ != '\0' && decimal_sign_ != sign) {
+    fail(
+        "{} = '{}', but numbers above have a decimal {}: write numbers without thousands separators and all with a "
+        "decimal point",
+        header_[column], text, decimal_sign_ == ',' ? "comma" : "point");
+  }
+  decimal_sign_ = sign;
+  std::replace(text.begin(), text.end(), ',', '.');
+  return text;
+}
+
 double CsvFile::number(std::size_t column) const {
-  const std::string& text = fields_[column];
-  const std::optional<double> number = parse_number<double>(text);
-  if (!number.has_value()) fail("{} must be a number, got '{}'", header_[column], printable(text));
+  const std::optional<double> number = parse_number<double>(decimal(column));
+  if (!number.has_value()) fail("{} must be a number, got '{}'", header_[column], printable(fields_[column]));
   return *number;
 }
 
@@ -103,14 +173,15 @@ double CsvFile::positive_or_zero(std::size_t column) const {
 bool CsvFile::next_line() {
   while (!rest_.empty()) {
     ++line_number_;
-    const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+    const std::size_t end = std::min(rest_.find(line_end_), rest_.size());
     std::string_view line = rest_.substr(0, end);
     rest_.remove_prefix(std::min(end + 1, rest_.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
-    line = trimmed(line, blanks);
+    line = trimmed(line, blanks_);
     if (line.empty() || line.front() == '#') continue;
     split(line);
-    return true;
+    const bool is_row = std::any_of(fields_.begin(), fields_.end(), [](const auto& field) { return !field.empty(); });
+    if (is_row) return true;
   }
   return false;
 }
@@ -118,11 +189,19 @@ bool CsvFile::next_line() {
 void CsvFile::split(std::string_view line) {
   fields_.clear();
   while (true) {
-    line = trimmed(line, blanks);
+    line = trimmed(line, blanks_);
     fields_.push_back(line.starts_with('"') ? take_quoted(line) : take_plain(line));
     if (line.empty()) return;
-    line.remove_prefix(1);  // the comma
+    line.remove_prefix(1);  // the separator
   }
+}
+
+/// Takes the field in front of the next separator off `line`.
+std::string CsvFile::take_plain(std::string_view& line) const {
+  const std::size_t end = std::min(line.find(separator_), line.size());
+  const std::string_view field = trimmed(line.substr(0, end), " \t");
+  line.remove_prefix(end);
+  return std::string(field);
 }
 
 /// Takes a quoted field off `line`; two quotes stand for one.
@@ -137,9 +216,14 @@ std::string CsvFile::take_quoted(std::string_view& line) const {
     }
     field += line[i++];
   }
-  line = trimmed(line.substr(i + 1), blanks);
-  if (!line.empty() && line.front() != ',') fail("after the quoted field \"{}\" a comma must follow", field);
-  return std::string(trimmed(field, blanks));
+  line = trimmed(line.substr(i + 1), blanks_);
+  if (!line.empty() && line.front() != separator_) {
+    fail("after the quoted field \"{}\" a {} must follow", field,
+         separator_ == ','   ? "comma"
+         : separator_ == ';' ? "semicolon"
+                             : "tab");
+  }
+  return std::string(trimmed(field, " \t"));
 }
 
 }  // namespace hcclsim

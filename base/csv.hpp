@@ -11,9 +11,14 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 
-/// A CSV file (RFC 4180 with either line end) whose first line names its columns, in any order. A byte order mark,
+/// A CSV file (RFC 4180 with any line end) whose first line names its columns, in any order. A byte order mark,
 /// blanks and tabs around fields, empty lines and lines that begin with # are ignored; a quoted field ends in its line.
 /// All errors are Error(bad_input) of the kind given by the reader's owner and begin with "FILE:LINE: ".
+///
+/// What spreadsheets make of such files is read, or refused where it could be misread: fields may be separated by
+/// semicolons or tabs (what the first line has most of, or what a line `sep=;` before it says), and then numbers may
+/// have a decimal comma; empty columns behind the last one and rows of empty fields do not count. Thousands separators,
+/// decimal commas between commas, decimal commas and points in one file, and UTF-16 are errors.
 namespace hcclsim {
 
 class CsvFile {
@@ -39,6 +44,8 @@ class CsvFile {
   /// The same for files whose rows may lack fields at the end, which then read as `absent`.
   bool next_padded(std::string_view absent);
   [[nodiscard]] const std::string& field(std::size_t column) const { return fields_[column]; }
+  /// The field with a decimal point, if it is a number with a decimal comma.
+  [[nodiscard]] std::string decimal(std::size_t column) const;
   /// The field as a finite number.
   [[nodiscard]] double number(std::size_t column) const;
   /// The same for one that must not be negative.
@@ -57,14 +64,22 @@ class CsvFile {
 
  private:
   bool next_line();
+  void find_separator();
+  void drop_empty_end();
   void require_width() const;
   void split(std::string_view line);
+  std::string take_plain(std::string_view& line) const;
   std::string take_quoted(std::string_view& line) const;
 
   std::string_view rest_;
   std::string file_;
   std::string kind_;
   std::size_t line_number_ = 0;
+  char line_end_ = '\n';  ///< or a CR, of a file without LF
+  char separator_ = ',';
+  std::string_view blanks_ = " \t";  // a CR belongs to the end of the line
+  mutable char decimal_sign_ =
+      '\0';  // of the numbers that were read so far, where there is more than one to choose from
   std::vector<std::string> header_;
   std::vector<std::string> fields_;
 };

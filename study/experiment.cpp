@@ -144,8 +144,12 @@ models::Program Experiment::load_program(const RunSpec& spec) {
   }
   model = spec.model.name;
   const models::Graph graph = models::make_model(spec.model);
-  if (spec.profiles.empty()) return make_program(graph, soc, how, notes);
-  const Profiles profiles = read_profiles(spec.profiles);
+  if (spec.profiles.empty()) {
+    if (!spec.profile_model.empty())
+      bad_input("option", "--profile-model chooses a model of a file of --profile: give one");
+    return make_program(graph, soc, how, notes);
+  }
+  const Profiles profiles = read_profiles(spec.profiles, spec.profile_model);
   if (const std::string file = profiles.gradients_file(); !file.empty()) model = file;
   return imported_program(profiles, graph, soc, how, profile.emplace(), notes);
 }

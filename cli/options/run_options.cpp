@@ -47,9 +47,14 @@ void add_model_options(Command& command, RunOptions& options) {
   profiles.count = Count::list;
   command
       .add("--profile", profiles,
-           "Measurements to use and to test against: op_summary, kernel_details, step_trace, gradient_summary, "
-           "gradient_fusion or a CSV of gradients; several of one run")
+           "Measurements to use and to test against: op_summary, kernel_details, step_trace, step_trace_time, "
+           "gradient_summary, gradient_fusion or a CSV of gradients; several of one run")
       .value_name("FILE,...");
+  command
+      .add("--profile-model", text(options.spec.profile_model),
+           "Model in a gradient_fusion of several, by modelhash, modelname or modelgraphid; graph_id of a "
+           "gradient_summary")
+      .value_name("NAME");
   command.add("--batch", whole_number(options.spec.model.batch, 1, 65536), "Samples per NPU and step").with_default();
   command.add("--input", whole_number(options.spec.model.input, 1, 8192), "Pixels per side of the image")
       .with_default("224");

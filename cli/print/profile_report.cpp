@@ -53,9 +53,15 @@ std::string profile_text(const study::ProfileResult& report) {
   for (const study::ProfileFile& file : report.profile.files)
     files.push_back(fmt::format("{} ({})", file.file, file.kind));
   std::string text = fmt::format("Back-test against {}\n", fmt::join(files, ", "));
-  Table table({{"phase", Table::Align::left}, {"measured ms"}, {"simulated ms"}, {"error %"}});
+  Table table({{"phase", Table::Align::left},
+               {"measured ms"},
+               {"simulated ms"},
+               {"error %"},
+               {"measured in", Table::Align::left},
+               {"simulated from", Table::Align::left}});
   for (const study::BackTestRow& row : report.test.rows) {
-    table.add_row({row.phase, milliseconds(row.measured), milliseconds(row.simulated), signed_percent(row.error())});
+    table.add_row({row.phase, milliseconds(row.measured), milliseconds(row.simulated), signed_percent(row.error()),
+                   row.measured_in, row.simulated_from});
   }
   text +=
       report.test.rows.empty() ? "  Nothing was measured that the simulation has a time for\n" : table.to_string("  ");
@@ -66,8 +72,9 @@ std::string profile_text(const study::ProfileResult& report) {
                         report.profile.iterations == 1 ? "" : "s");
   }
   if (report.profile.scale.has_value()) {
-    text += fmt::format("Forward and backward kernels of the cost model are scaled by {:.4f} to the measured FP+BP\n",
-                        *report.profile.scale);
+    const bool all = report.profile.scales_update;
+    text += fmt::format("{} kernels of the cost model are scaled by {:.4f} to the measured {}\n",
+                        all ? "All" : "Forward and backward", *report.profile.scale, all ? "Computing" : "FP+BP");
   }
   if (report.profile.kernels.has_value()) text += kernels_text(*report.profile.kernels);
   return text + '\n';
@@ -82,7 +89,9 @@ Json profile_json(const study::ProfileResult& report) {
     json["back_test"].push_back({{"phase", row.phase},
                                  {"measured_s", row.measured},
                                  {"simulated_s", row.simulated},
-                                 {"error", std::isfinite(row.error()) ? Json(row.error()) : Json()}});
+                                 {"error", std::isfinite(row.error()) ? Json(row.error()) : Json()},
+                                 {"measured_in", row.measured_in},
+                                 {"simulated_from", row.simulated_from}});
   }
   json["notes"] = report.test.notes;
   for (const std::string& note : report.profile.notes) json["notes"].push_back(note);

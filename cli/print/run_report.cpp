@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include <filesystem>
 #include <utility>
@@ -42,14 +43,19 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"comm-dtype", std::string(name_of(options.spec.communication_type))},
       {"allreduce", std::string(hccl::name_of(options.spec.allreduce))},
       {"levels", options.levels},
-      {"group", fmt::format("{}", fmt::join(groups, " "))},
-      {"split-group", options.spec.split_group},
       {"set", fmt::format("{}", fmt::join(edits, " "))},
       {"start-skew", fmt::format("{}", skew.start_skew)},
       {"speed-factors", fmt::format("{}", fmt::join(skew.speeds, ","))},
       {"speed-spread", fmt::format("{}", skew.speed_spread)},
       {"jitter", fmt::format("{}", skew.jitter)},
       {"seed", fmt::format("{}", skew.seed)}};
+  const std::array<std::pair<const char*, std::string>, 3> where_given{
+      {{"profile-model", options.spec.profile_model},
+       {"group", fmt::format("{}", fmt::join(groups, " "))},
+       {"split-group", options.spec.split_group}}};
+  for (const auto& [name, value] : where_given) {
+    if (!value.empty()) settings.emplace_back(name, value);
+  }
   for (const hccl::HcclSetting& setting : options.spec.platform.hccl_settings) {
     settings.emplace_back(setting.variable, setting.value);
   }

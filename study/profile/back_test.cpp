@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -12,33 +13,58 @@ double BackTestRow::error() const {
   return measured == 0 ? std::numeric_limits<double>::infinity() : (simulated - measured) / measured;
 }
 
-BackTest back_test(const Phases& measured, const Phases& simulated) {
-  BackTest test;
-  const auto add = [&](const char* phase, const std::optional<Seconds>& of_run,
-                       const std::optional<Seconds>& of_model) {
-    if (of_run.has_value() && of_model.has_value()) test.rows.push_back({phase, *of_run, *of_model});
-  };
-  add("FP", measured.forward, simulated.forward);
-  add("BP", measured.backward, simulated.backward);
-  add("FP+BP", measured.forward_backward, simulated.forward_backward);
-  if (measured.allreduces.size() == simulated.allreduces.size()) {
-    for (std::size_t i = 0; i < measured.allreduces.size(); ++i) {
-      test.rows.push_back({fmt::format("AR{}", i + 1), measured.allreduces[i], simulated.allreduces[i]});
-    }
-  } else if (!measured.allreduces.empty()) {
+namespace {
+
+/// What a simulated phase is made of.
+std::string basis_of(std::string_view phase, const SimulationBasis& basis) {
+  const std::string allreduces = "simulated allreduces";
+  if (phase == "FP") return basis.forward;
+  if (phase == "BP") return basis.backward;
+  if (phase == "FP+BP") return basis.forward_backward;
+  if (phase == "update" || phase == "update after AR") return basis.update;
+  if (phase == "tail") return fmt::format("{}, update: {}", allreduces, basis.update);
+  if (phase == "step" || phase == "Free") return fmt::format("{}, kernels: {}", allreduces, basis.step);
+  return phase == "Computing" ? basis.step : allreduces;
+}
+
+/// Adds the rows of the allreduces, if the measured ones are of the same split.
+void add_allreduce_rows(const MeasuredPhases& file, const Phases& simulated, BackTest& test) {
+  const std::vector<Seconds>& measured = file.phases.allreduces;
+  if (measured.size() != simulated.allreduces.size()) {
     test.notes.push_back(
         fmt::format("{} allreduces were measured and {} are simulated: tail and step are of different splits",
-                    measured.allreduces.size(), simulated.allreduces.size()));
+                    measured.size(), simulated.allreduces.size()));
+    return;
   }
-  if (measured.overlapped.has_value() && measured.overlapped != simulated.overlapped) {
-    test.notes.emplace_back(*measured.overlapped
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const std::string phase = fmt::format("AR{}", i + 1);
+    test.rows.push_back({phase, measured[i], simulated.allreduces[i], std::string(file.kind), basis_of(phase, {})});
+  }
+}
+
+}  // namespace
+
+BackTest back_test(const ImportedProfile& profile, const Phases& simulated) {
+  BackTest test;
+  const std::vector<MeasuredPhases>& files = profile.sources;
+  const auto add = [&](const PhaseName& phase) {
+    const auto file = std::find_if(files.begin(), files.end(),
+                                   [&](const MeasuredPhases& from) { return (from.phases.*phase.value).has_value(); });
+    if (file == files.end() || !(simulated.*phase.value).has_value()) return;
+    test.rows.push_back({std::string(phase.name), *(file->phases.*phase.value), *(simulated.*phase.value),
+                         std::string(file->kind), basis_of(phase.name, profile.basis)});
+  };
+  std::for_each(compute_phases.begin(), compute_phases.end(), add);
+  const auto communicating = std::find_if(files.begin(), files.end(),
+                                          [](const MeasuredPhases& from) { return !from.phases.allreduces.empty(); });
+  if (communicating != files.end()) add_allreduce_rows(*communicating, simulated, test);
+  const std::optional<bool>& overlapped = profile.measured.overlapped;
+  if (overlapped.has_value() && overlapped != simulated.overlapped) {
+    test.notes.emplace_back(*overlapped
                                 ? "the measured allreduces begin beside the backward pass: --hcom-parallel on"
                                 : "the measured allreduces begin behind the backward pass: --hcom-parallel off");
   }
-  add("update", measured.update, simulated.update);
-  add("update after AR", measured.last_update, simulated.last_update);
-  add("tail", measured.tail, simulated.tail);
-  add("step", measured.step, simulated.step);
+  std::for_each(later_phases.begin(), later_phases.end(), add);
   return test;
 }
 

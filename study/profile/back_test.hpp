@@ -15,6 +15,8 @@ struct BackTestRow {
   std::string phase;  ///< "FP", "BP", "FP+BP", "AR1", …, "update", "update after AR", "tail", "step"
   Seconds measured = 0;
   Seconds simulated = 0;
+  std::string measured_in{};     ///< the kind of file
+  std::string simulated_from{};  ///< what the simulated time is made of: measurements, the cost model, both
 
   /// (simulated − measured) / measured; 0 if both are 0, infinite if nothing was measured.
   [[nodiscard]] double error() const;
@@ -26,12 +28,13 @@ struct BackTest {
   std::vector<std::string> notes;
 };
 
-[[nodiscard]] BackTest back_test(const Phases& measured, const Phases& simulated);
+/// Compares what was measured, and nothing else.
+[[nodiscard]] BackTest back_test(const ImportedProfile& profile, const Phases& simulated);
 
 /// What became of measurements that were given, and their back-test.
 struct ProfileResult {
   ProfileResult(ImportedProfile imported, const Phases& simulated)
-      : profile(std::move(imported)), test(back_test(profile.measured, simulated)) {}
+      : profile(std::move(imported)), test(back_test(profile, simulated)) {}
 
   ImportedProfile profile;
   BackTest test;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,18 +21,36 @@ namespace hcclsim::study {
 [[nodiscard]] std::string first_device(std::span<const std::string> devices, std::string_view rows,
                                        const std::string& file, std::vector<std::string>& notes);
 
-/// Dates of a device in microseconds since 1970, such as 1699529623106750.930, have more digits than a double holds.
-/// They are read as the distance from the first one, to a nanosecond.
+/// The field's duration, written in microseconds; fails unless it is a number from 0 to 10^6 s.
+[[nodiscard]] Seconds read_duration(const CsvFile& csv, std::size_t column);
+
+/// A date in microseconds since 1970, such as 1699529623106750.930, which has more digits than a double holds.
+struct DeviceDate {
+  std::int64_t whole_us = 0;
+  double fraction_us = 0;
+
+  auto operator<=>(const DeviceDate&) const = default;
+};
+
+/// The dates of a device as the distance from the earliest of the file, to a nanosecond, whatever the order of its
+/// rows.
 class DeviceClock {
  public:
-  /// The field's date in seconds since the first date that was read; fails unless it is a number that is not negative,
-  /// written without exponent, and within 10^6 s of the first.
-  [[nodiscard]] Seconds date(const CsvFile& csv, std::size_t column);
-  /// The whole microseconds of the first date; 0 before it was read.
+  /// The field's date; fails unless it is a number that is not negative, written without exponent, and within 10^6 s of
+  /// the first that was read.
+  [[nodiscard]] DeviceDate read(const CsvFile& csv, std::size_t column);
+  /// Since the whole microsecond of the earliest date, when all have been read.
+  [[nodiscard]] Seconds since_zero(const DeviceDate& date) const;
+  /// The whole microseconds of the earliest date; 0 if none was read.
   [[nodiscard]] std::int64_t zero_us() const { return zero_us_.value_or(0); }
+  /// Says in `notes` if a spreadsheet, which keeps 15 digits, has rounded the dates of `file`.
+  void note_rounded(const std::string& file, std::vector<std::string>& notes) const;
 
  private:
+  std::optional<std::int64_t> first_us_{};
   std::optional<std::int64_t> zero_us_{};
+  std::size_t long_dates_ = 0;  ///< of more than 15 digits
+  bool all_rounded_ = true;     ///< these, to 15 digits
 };
 
 }  // namespace hcclsim::study

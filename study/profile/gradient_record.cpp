@@ -1,16 +1,20 @@
 #include "study/profile/gradient_record.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
-#include <map>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "base/csv.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -38,6 +42,14 @@ std::vector<std::uint64_t> numbers(const Json& record, const char* key, const st
   return result;
 }
 
+/// A text or a number of a record, or nothing.
+std::string text_of(const Json& record, const char* key) {
+  const Json* const value = record.find(key);
+  if (value == nullptr) return "";
+  if (value->is_string()) return value->get<std::string>();
+  return value->is_number_unsigned() ? fmt::to_string(value->get<std::uint64_t>()) : "";
+}
+
 std::optional<FusionRecord> read_record(const Json& json, const std::string& file, std::size_t index) {
   if (!json.is_object()) bad_input("profile", "{}: [{}] must be an object", file, index);
   const std::vector<std::uint64_t> sizes = numbers(json, "gradientSize", file, index);
@@ -48,10 +60,9 @@ std::optional<FusionRecord> read_record(const Json& json, const std::string& fil
   }
   const auto is_zero = [](std::uint64_t value) { return value == 0; };
   if (std::all_of(sizes.begin(), sizes.end(), is_zero)) return std::nullopt;
-  FusionRecord record{.file = file, .model_hash = "", .bytes = {}, .gaps = {}};
-  if (const Json* const hash = json.find("modelhash"); hash != nullptr && hash->is_string()) {
-    record.model_hash = hash->get<std::string>();
-  }
+  FusionRecord record{.file = file, .model_hash = text_of(json, "modelhash"), .bytes = {}, .gaps = {}};
+  record.model_name = text_of(json, "modelname");
+  record.graph_id = text_of(json, "modelgraphid");
   constexpr Seconds longest_gap = 1e6;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const Seconds gap = i == 0 ? 0 : static_cast<double>(times[i]) * 1e-9;
@@ -69,24 +80,34 @@ std::optional<FusionRecord> read_record(const Json& json, const std::string& fil
   return record;
 }
 
+/// A record in one line.
+std::string description(const FusionRecord& record) {
+  return fmt::format("hash {}{}{}: {} gradients, {} bytes", record.model_hash.empty() ? "(none)" : record.model_hash,
+                     record.model_name.empty() ? "" : ", name " + record.model_name,
+                     record.graph_id.empty() ? "" : ", graph " + record.graph_id, record.bytes.size(),
+                     with_thousands(std::accumulate(record.bytes.begin(), record.bytes.end(), Bytes{0})));
+}
+
 }  // namespace
 
-GradientSummary parse_gradient_summary(std::string_view text, const std::string& file) {
+GradientSummary parse_gradient_summary(std::string_view text, const std::string& file, const std::string& graph) {
   CsvFile csv(text, file, "profile");
   const std::size_t size = csv.column("gradient_size(byte)");
   const std::size_t node = csv.column("trace_node_name");
-  const auto graph = csv.find("graph_id");
+  const auto id = graph.empty() ? csv.find("graph_id") : std::optional(csv.column("graph_id"));
   GradientSummary summary{.file = file, .gradients = {}};
-  std::string graph_id;
+  std::set<std::string> ids;
   while (csv.next()) {
     const Bytes bytes = csv.count(size, max_bytes);
-    if (graph.has_value()) {
-      if (summary.gradients.empty()) graph_id = csv.field(*graph);
-      if (csv.field(*graph) != graph_id) {
-        csv.fail("rows of the graphs {} and {}; keep those of one graph_id", graph_id, csv.field(*graph));
-      }
+    if (id.has_value()) ids.insert(csv.field(*id));
+    if (!graph.empty() && csv.field(*id) != graph) continue;
+    if (ids.size() > 1 && graph.empty()) {
+      csv.fail("rows of the graphs {}; choose one graph_id with --profile-model", fmt::join(ids, " and "));
     }
     summary.gradients.push_back({bytes, csv.field(node), csv.line_number()});
+  }
+  if (summary.gradients.empty() && !ids.empty()) {
+    bad_input("profile", "{}: no gradients of graph_id '{}'; there are {}", file, graph, fmt::join(ids, ", "));
   }
   if (summary.gradients.empty()) bad_input("profile", "{}: no gradients below the line of column names", file);
   return summary;
@@ -119,31 +140,36 @@ models::GradientProfile dated(const GradientSummary& summary, const KernelProfil
     Seconds sum = 0;
     for (std::size_t i = 0; i < whole.size(); ++i) sum += whole[i] ? *dates[i] : 0;
     const Seconds ready = sum / count;
-    if (!profile.gradients.empty() && ready < profile.gradients.back().ready_s) {
-      bad_input("profile", "{}:{}: trace node '{}' starts before that of the row above in {}", summary.file, row.line,
-                row.trace_node, kernels.file);
-    }
     profile.gradients.push_back({row.trace_node, row.bytes, ready, row.line});
   }
   if (count == 0) bad_input("profile", "{}: no iteration has all trace nodes of {}", kernels.file, summary.file);
+  std::stable_sort(profile.gradients.begin(), profile.gradients.end(),
+                   [](const auto& a, const auto& b) { return a.ready_s < b.ready_s; });
   return profile;
 }
 
-FusionRecord parse_fusion_record(std::string_view text, const std::string& file) {
+FusionRecord parse_fusion_record(std::string_view text, const std::string& file, const std::string& model) {
   const Json json = parse_json_text(text, file, "profile");
   if (!json.is_array()) bad_input("profile", "{}: must be a list of records with modelhash and modelvalue", file);
-  std::optional<FusionRecord> found;
+  std::vector<FusionRecord> records;
   for (std::size_t i = 0; i < json.size(); ++i) {
     std::optional<FusionRecord> record = read_record(json[i], file, i);
-    if (!record.has_value()) continue;
-    if (found.has_value()) {
-      bad_input("profile", "{}: records of the models '{}' and '{}'; keep one", file, found->model_hash,
-                record->model_hash);
-    }
-    found = std::move(record);
+    if (record.has_value()) records.push_back(std::move(*record));
   }
-  if (!found.has_value()) bad_input("profile", "{}: no record is filled in", file);
-  return std::move(*found);
+  if (records.empty()) bad_input("profile", "{}: no record is filled in", file);
+  std::string list;
+  for (const FusionRecord& record : records) list += "\n  " + description(record);
+  if (!model.empty()) {
+    std::erase_if(records, [&](const FusionRecord& record) {
+      return record.model_hash != model && record.model_name != model && record.graph_id != model;
+    });
+  }
+  if (records.empty()) bad_input("profile", "{}: no record of the model '{}'; there are{}", file, model, list);
+  if (records.size() > 1) {
+    bad_input("profile", "{}: records of {} models; choose one by hash, name or graph with --profile-model:{}", file,
+              records.size(), list);
+  }
+  return std::move(records.front());
 }
 
 models::GradientProfile dated(const FusionRecord& record, Seconds first) {

@@ -23,13 +23,15 @@ struct GradientSummary {
   std::vector<Row> gradients;  ///< at least one
 };
 
-/// Throws Error(bad_input) of kind "profile" with file and line: a column missing, sizes that are no positive integers,
-/// rows of several graphs, no rows.
-[[nodiscard]] GradientSummary parse_gradient_summary(std::string_view text, const std::string& file);
+/// Of the rows of several graphs those whose graph_id is `graph`. Throws Error(bad_input) of kind "profile" with file
+/// and line: a column missing, sizes that are no positive integers, rows of several graphs of which none is chosen, no
+/// rows.
+[[nodiscard]] GradientSummary parse_gradient_summary(std::string_view text, const std::string& file,
+                                                     const std::string& graph = "");
 
-/// The dates of the summary's gradients: the starts of their trace nodes in a profile of the same run, since the first
-/// kernel of the iteration, as means over the iterations that have them all. Throws Error(bad_input) that names a
-/// gradient whose node is not in the profile.
+/// The dates of the summary's gradients, by which they are ordered: the starts of their trace nodes in a profile of the
+/// same run, since the first kernel of the iteration, as means over the iterations that have them all. Throws
+/// Error(bad_input) that names a gradient whose node is not in the profile.
 [[nodiscard]] models::GradientProfile dated(const GradientSummary& summary, const KernelProfile& kernels);
 
 /// `*_gradient_fusion.json`, the library that the tuning writes: a list of records with modelhash and modelvalue, in it
@@ -38,14 +40,18 @@ struct GradientSummary {
 struct FusionRecord {
   std::string file;
   std::string model_hash;
+  std::string model_name{};   ///< modelname, if the record has one
+  std::string graph_id{};     ///< modelgraphid, likewise
   std::vector<Bytes> bytes;   ///< at least one
   std::vector<Seconds> gaps;  ///< to the gradient before; 0 for the first
 };
 
-/// Throws Error(bad_input) of kind "profile" with file and, as far as there is one, line or key: no JSON, not a list,
-/// keys missing, lists of different lengths, sizes or times that are no whole numbers, records of several models.
-/// Records of zeros, which the tuning has not filled in, do not count.
-[[nodiscard]] FusionRecord parse_fusion_record(std::string_view text, const std::string& file);
+/// The record whose modelhash, modelname or modelgraphid is `model`, or the only one. Throws Error(bad_input) of kind
+/// "profile" with file and, as far as there is one, line or key: no JSON, not a list, keys missing, lists of different
+/// lengths, sizes or times that are no whole numbers, no record of that model, records of several models of which none
+/// is chosen, which it lists. Records of zeros, which the tuning has not filled in, do not count.
+[[nodiscard]] FusionRecord parse_fusion_record(std::string_view text, const std::string& file,
+                                               const std::string& model = "");
 
 /// The record as a profile whose first gradient is ready at `first`.
 [[nodiscard]] models::GradientProfile dated(const FusionRecord& record, Seconds first);

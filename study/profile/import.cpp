@@ -17,8 +17,13 @@
 namespace hcclsim::study {
 namespace {
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
+
 bool is_json(std::string_view text) {
-  const std::string_view content = trimmed(text);
+  const std::string_view content = trimmed(without_byte_order_mark(text));
   return content.starts_with('[') || content.starts_with('{');
 }
 
@@ -27,6 +32,7 @@ std::string_view kind_of(const CsvFile& csv) {
   const auto has = [&](std::string_view name) { return !csv.all(name).empty(); };
   if (has("Op Name")) return "op_summary";
   if (has("Accelerator Core") || (has("Name") && has("Duration(us)"))) return "kernel_details";
+  if (has("Communication(Not Overlapped)") || (has("Computing") && has("Free"))) return "step_trace_time";
   if (has("FP Start(us)") || has("Iteration ID")) return "step_trace";
   if (has("gradient_size(byte)")) return "gradient_summary";
   if (has("bytes") || has("ready_us") || has("ready_ms") || has("ready_s")) return "gradients";
@@ -36,15 +42,17 @@ std::string_view kind_of(const CsvFile& csv) {
 template <typename Part>
 void keep(std::optional<Part>& place, Part part, const Profiles& profiles, const ProfileFile& added) {
   if (place.has_value()) {
-    const auto same = std::find_if(profiles.files.begin(), profiles.files.end(), [&](const ProfileFile& file) {
-      return file.kind == added.kind || (file.kind != "step_trace" && added.kind != "step_trace");
-    });
+    const auto same = std::find_if(profiles.files.begin(), profiles.files.end(),
+                                   [&](const ProfileFile& file) { return file.kind == added.kind; });
     bad_input("profile", "{} ({}) and {} ({}): give one of them", same->file, same->kind, added.file, added.kind);
   }
   place = std::move(part);
 }
 
-void read_profile(const std::string& file, Profiles& profiles) {
+void read_profile(const std::string& file, const std::string& model, Profiles& profiles) {
+  const bool is_known = std::any_of(profiles.files.begin(), profiles.files.end(),
+                                    [&](const ProfileFile& other) { return other.file == file; });
+  if (is_known) bad_input("profile", "{} is given twice", file);
   const std::string text = read_text_file(file, "profile");
   ProfileFile added{.file = file, .kind = "gradient_fusion"};
   if (is_json(text)) {
@@ -52,33 +60,36 @@ void read_profile(const std::string& file, Profiles& profiles) {
       bad_input("profile", "{}: this is msprof's communication.json, from which `hcclsim calibrate` fits link speeds",
                 file);
     }
-    keep(profiles.record, parse_fusion_record(text, file), profiles, added);
+    keep(profiles.record, parse_fusion_record(without_byte_order_mark(text), file, model), profiles, added);
     profiles.files.push_back(added);
     return;
   }
   const CsvFile csv(text, file, "profile");
   added.kind = kind_of(csv);
   if (added.kind == "op_summary" || added.kind == "kernel_details") {
-    keep(profiles.kernels, parse_kernel_profile(text, file), profiles, added);
+    profiles.kernels.push_back(parse_kernel_profile(text, file));
   } else if (added.kind == "step_trace") {
-    keep(profiles.step_trace, parse_step_trace(text, file), profiles, added);
+    profiles.step_traces.push_back(parse_step_trace(text, file));
+  } else if (added.kind == "step_trace_time") {
+    profiles.step_trace_times.push_back(parse_step_trace_time(text, file));
   } else if (added.kind == "gradient_summary") {
-    keep(profiles.summary, parse_gradient_summary(text, file), profiles, added);
+    keep(profiles.summary, parse_gradient_summary(text, file, model), profiles, added);
   } else if (added.kind == "gradients") {
     keep(profiles.gradients, models::parse_gradient_profile(text, file), profiles, added);
   } else {
     bad_input("profile",
               "{}: not a profile that is known by its columns '{}'; accepted: op_summary_*.csv, kernel_details.csv, "
-              "step_trace_*.csv, gradient_summary.csv, *_gradient_fusion.json, a CSV of index or name, bytes, ready_us",
+              "step_trace_*.csv, step_trace_time.csv, gradient_summary.csv, *_gradient_fusion.json, a CSV of index or "
+              "name, bytes, ready_us",
               file, printable(fmt::format("{}", fmt::join(csv.header(), ", "))));
   }
   profiles.files.push_back(added);
 }
 
 bool has_trace_nodes(const Profiles& profiles) {
-  if (!profiles.kernels.has_value() || !profiles.summary.has_value()) return false;
+  if (profiles.kernels.empty() || !profiles.summary.has_value()) return false;
   const std::string& node = profiles.summary->gradients.front().trace_node;
-  const auto& kernels = profiles.kernels->kernels;
+  const auto& kernels = profiles.kernels.front().kernels;
   return std::any_of(kernels.begin(), kernels.end(), [&](const MeasuredKernel& kernel) { return kernel.name == node; });
 }
 
@@ -86,7 +97,7 @@ bool has_trace_nodes(const Profiles& profiles) {
 void check_sources(const Profiles& profiles) {
   std::vector<std::string> sources;
   for (const ProfileFile& file : profiles.files) {
-    if (file.kind != "step_trace") sources.push_back(fmt::format("{} ({})", file.file, file.kind));
+    if (!file.kind.starts_with("step_trace")) sources.push_back(fmt::format("{} ({})", file.file, file.kind));
   }
   const bool own_dates = profiles.record.has_value() || profiles.gradients.has_value();
   if (own_dates && sources.size() > 1) {
@@ -94,20 +105,16 @@ void check_sources(const Profiles& profiles) {
   }
 }
 
-Seconds kernels_time(const models::Program& program) {
-  return std::accumulate(program.micro_batch().begin(), program.micro_batch().end(), Seconds{0},
-                         [](Seconds sum, const models::Kernel& kernel) { return sum + kernel.duration; });
-}
-
 /// When the first gradient of a record is ready.
 Seconds first_date(const FusionRecord& record, const Profiles& profiles, const models::Program& modelled,
                    std::vector<std::string>& notes) {
   const Seconds gaps = std::accumulate(record.gaps.begin(), record.gaps.end(), Seconds{0});
-  if (profiles.step_trace.has_value()) {
-    const Seconds compute = *profiles.step_trace->phases().forward_backward;
+  if (!profiles.step_traces.empty()) {
+    const StepTrace& trace = profiles.step_traces.front();
+    const Seconds compute = *trace.phases().forward_backward;
     if (compute < gaps) {
       bad_input("profile", "{}: its gradients take {:.3f} ms, but {} has {:.3f} ms from FP start to BP end",
-                record.file, gaps * 1e3, profiles.step_trace->file, compute * 1e3);
+                record.file, gaps * 1e3, trace.file, compute * 1e3);
     }
     return compute - gaps;
   }
@@ -129,18 +136,6 @@ Seconds first_date(const FusionRecord& record, const Profiles& profiles, const m
   return first;
 }
 
-/// The last gradient is ready at BP end, unless gradients and step trace are of different runs.
-void compare_ends(const models::GradientProfile& gradients, const StepTrace& trace, std::vector<std::string>& notes) {
-  constexpr double tolerance = 0.1;
-  const Seconds last = gradients.gradients.back().ready_s;
-  const Seconds compute = *trace.phases().forward_backward;
-  if (std::abs(last - compute) <= tolerance * compute) return;
-  notes.push_back(fmt::format(
-      "{}: its last gradient is ready after {:.3f} ms, but {} has {:.3f} ms from FP start to BP end: are they "
-      "of the same run, and the dates in the unit of their column?",
-      gradients.file, last * 1e3, trace.file, compute * 1e3));
-}
-
 void require_same_sizes(const GradientSummary& summary, const models::Program& modelled) {
   const Bytes element = size_of(modelled.gradient_type());
   if (summary.gradients.size() != modelled.gradients.size()) {
@@ -151,18 +146,160 @@ void require_same_sizes(const GradientSummary& summary, const models::Program& m
   for (std::size_t i = 0; i < summary.gradients.size(); ++i) {
     const Bytes bytes = modelled.gradients[i].elements * element;
     if (summary.gradients[i].bytes == bytes) continue;
-    bad_input("profile", "{}:{}: gradient {} has {} bytes, {} of {} has {} as {}; is it the same network?",
+    bad_input("profile",
+              "{}:{}: gradient {} has {} bytes, {} of {} has {} as {}; is it the same network, with rows in the order "
+              "in which gradients are produced?",
               summary.file, summary.gradients[i].line, i, summary.gradients[i].bytes, modelled.gradients[i].name,
               modelled.title, bytes, name_of(modelled.gradient_type()));
   }
 }
 
-/// Scales forward and backward kernels so that they take `measured` in all.
-double scale_kernels(models::Program& program, Seconds measured) {
-  const double factor = measured / kernels_time(program);
-  for (models::Kernel& kernel : program.micro_batch()) kernel.duration *= factor;
+/// Scales kernels so that they take `measured` in all.
+double scale_kernels(std::span<models::Kernel> kernels, Seconds measured) {
+  const Seconds modelled =
+      std::accumulate(kernels.begin(), kernels.end(), Seconds{0},
+                      [](Seconds sum, const models::Kernel& kernel) { return sum + kernel.duration; });
+  const double factor = measured / modelled;
+  for (models::Kernel& kernel : kernels) kernel.duration *= factor;
   return factor;
 }
+
+/// The kind of a file of the profiles.
+std::string_view kind_of(const std::string& file, const Profiles& profiles) {
+  return std::find_if(profiles.files.begin(), profiles.files.end(),
+                      [&](const ProfileFile& other) { return other.file == file; })
+      ->kind;
+}
+
+/// Makes the Program of a profile, and collects what the files say.
+class Import {
+ public:
+  Import(const Profiles& profiles, const models::Graph& graph, ImportedProfile& imported)
+      : profiles_(profiles), graph_(graph), imported_(imported) {
+    imported_.files = profiles.files;
+    for (const StepTrace& trace : profiles.step_traces) {
+      add_notes(trace.notes);
+      add_source(trace.file, static_cast<std::uint32_t>(trace.counted().size()), trace.phases());
+    }
+    if (!imported_.sources.empty()) imported_.iterations = imported_.sources.front().iterations;
+    for (const KernelProfile& kernels : profiles.kernels) add_notes(kernels.notes);
+    note_others(profiles.step_traces);
+    note_others(profiles.kernels);
+    note_others(profiles.step_trace_times);
+  }
+
+  /// A step of the model, with what was measured of it in the place of the cost model.
+  models::Program of_model(models::Program program) {
+    if (profiles_.summary.has_value()) {
+      require_same_sizes(*profiles_.summary, program);
+      imported_.notes.push_back(fmt::format(
+          "{}: no times, only sizes: its rows are taken in the order in which gradients are produced; those of {} are "
+          "the same",
+          profiles_.summary->file, program.title));
+    }
+    const models::Program modelled = program;
+    if (!profiles_.kernels.empty()) {
+      imported_.kernels = replace_kernels(profiles_.kernels.front(), graph_, program);
+      add_notes(imported_.kernels->notes);
+      add_source(profiles_.kernels.front().file, imported_.kernels->iterations, imported_.kernels->phases);
+      const KernelMatch& match = *imported_.kernels;
+      imported_.basis = {.forward = match.forward.text(),
+                         .backward = match.backward.text(),
+                         .forward_backward = (match.forward + match.backward).text(),
+                         .update = match.update.text(),
+                         .step = (match.forward + match.backward + match.update).text()};
+    }
+    compare_kernels(modelled, 1);
+    add_step_trace_times();
+    if (profiles_.kernels.empty()) scale(program);
+    return program;
+  }
+
+  /// A step of which the gradients were measured, and which the `modelled` one gives the rest.
+  models::Program of_gradients(const models::GradientProfile& gradients, models::Program program,
+                               const models::Program& modelled) {
+    program.batch = graph_.batch();
+    const std::string dates = "dates of the gradients";
+    imported_.basis = {.forward = dates, .backward = dates, .forward_backward = dates, .step = dates};
+    compare_kernels(modelled, 0);
+    add_step_trace_times();
+    // A record's dates begin anywhere: its last one is that of the step trace, or not known.
+    if (!profiles_.record.has_value()) {
+      add_source(gradients.file, 0, {.forward_backward = gradients.gradients.back().ready_s});
+    } else if (profiles_.step_traces.empty()) {
+      imported_.basis.forward_backward = imported_.basis.step = "gaps between gradients, begin as in the cost model";
+    }
+    return program;
+  }
+
+  void finish() {
+    for (const MeasuredPhases& source : imported_.sources) {
+      imported_.measured = merged(imported_.measured, source.phases);
+    }
+    add_notes(contradictions(imported_.sources));
+  }
+
+ private:
+  void add_notes(const std::vector<std::string>& more) {
+    imported_.notes.insert(imported_.notes.end(), more.begin(), more.end());
+  }
+
+  void add_source(const std::string& file, std::uint32_t iterations, const Phases& phases) {
+    imported_.sources.push_back({file, kind_of(file, profiles_), iterations, phases});
+  }
+
+  /// Says which of the files counts.
+  template <typename Part>
+  void note_others(const std::vector<Part>& parts) {
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      imported_.notes.push_back(
+          fmt::format("{} counts; {} is only compared with it", parts.front().file, parts[i].file));
+    }
+  }
+
+  /// What the files of kernels say of the phases, from `first` on.
+  void compare_kernels(const models::Program& modelled, std::size_t first) {
+    for (std::size_t i = first; i < profiles_.kernels.size(); ++i) {
+      models::Program copy = modelled;
+      const KernelMatch match = match_kernels(profiles_.kernels[i], graph_, copy);
+      add_source(profiles_.kernels[i].file, match.iterations, match.phases);
+    }
+  }
+
+  void add_step_trace_times() {
+    for (const StepTraceTime& times : profiles_.step_trace_times) {
+      add_notes(times.notes);
+      add_source(times.file, times.steps, times.phases);
+    }
+  }
+
+  /// Scales the cost model to what was measured of the whole step.
+  void scale(models::Program& program) {
+    if (!profiles_.step_traces.empty()) {
+      imported_.scale = scale_kernels(program.micro_batch(), *profiles_.step_traces.front().phases().forward_backward);
+      const std::string scaled = "cost model, scaled to FP+BP";
+      imported_.basis = {.forward = scaled, .backward = scaled, .forward_backward = scaled};
+      imported_.basis.step = scaled + "; update not scaled";
+    } else if (!profiles_.step_trace_times.empty()) {
+      imported_.scale = scale_kernels(program.kernels, *profiles_.step_trace_times.front().phases.computing);
+      imported_.scales_update = true;
+      const std::string scaled = "cost model, scaled to Computing";
+      imported_.basis = {scaled, scaled, scaled, scaled, scaled};
+    }
+    constexpr double far_off = 20;
+    const double factor = imported_.scale.value_or(1);
+    if (factor < far_off && factor > 1 / far_off) return;
+    imported_.notes.push_back(
+        fmt::format("the measured time is {:.4g} times that of the cost model: are the units right, and --model and "
+                    "--batch those of "
+                    "the run?",
+                    factor));
+  }
+
+  const Profiles& profiles_;
+  const models::Graph& graph_;
+  ImportedProfile& imported_;
+};
 
 }  // namespace
 
@@ -172,12 +309,18 @@ std::string Profiles::gradients_file() const {
   return has_trace_nodes(*this) ? summary->file : "";
 }
 
-Profiles read_profiles(std::span<const std::string> files) {
+Profiles read_profiles(std::span<const std::string> files, const std::string& model) {
   Profiles profiles;
-  for (const std::string& file : files) read_profile(file, profiles);
+  for (const std::string& file : files) read_profile(file, model, profiles);
   check_sources(profiles);
-  if (profiles.kernels.has_value() && profiles.step_trace.has_value()) {
-    number_iterations(*profiles.kernels, *profiles.step_trace);
+  if (!model.empty() && !profiles.record.has_value() && !profiles.summary.has_value()) {
+    bad_input("profile",
+              "--profile-model {}: none of the files holds models; it is for *_gradient_fusion.json and "
+              "gradient_summary.csv",
+              model);
+  }
+  if (!profiles.kernels.empty() && !profiles.step_traces.empty()) {
+    number_iterations(profiles.kernels.front(), profiles.step_traces.front());
   }
   return profiles;
 }
@@ -185,39 +328,22 @@ Profiles read_profiles(std::span<const std::string> files) {
 models::Program imported_program(const Profiles& profiles, const models::Graph& graph, const device::Soc& soc,
                                  const device::ProgramOptions& options, ImportedProfile& imported,
                                  std::vector<std::string>& notes) {
-  imported.files = profiles.files;
-  const auto add_notes = [&imported](const std::vector<std::string>& more) {
-    imported.notes.insert(imported.notes.end(), more.begin(), more.end());
-  };
-  if (profiles.step_trace.has_value()) {
-    imported.measured = profiles.step_trace->phases();
-    imported.iterations = static_cast<std::uint32_t>(profiles.step_trace->counted().size());
-    add_notes(profiles.step_trace->notes);
-  }
-  if (profiles.kernels.has_value()) add_notes(profiles.kernels->notes);
+  Import importer(profiles, graph, imported);
   std::vector<std::string> of_model;
   models::Program modelled = make_program(graph, soc, options, of_model);
-  if (!profiles.gradients_file().empty()) {
-    const models::GradientProfile gradients =
-        profiles.gradients.has_value() ? *profiles.gradients
-        : profiles.record.has_value() ? dated(*profiles.record, first_date(*profiles.record, profiles, modelled, notes))
-                                      : dated(*profiles.summary, *profiles.kernels);
-    if (profiles.step_trace.has_value()) compare_ends(gradients, *profiles.step_trace, imported.notes);
-    models::Program program = make_program(gradients, soc, options, notes);
-    program.batch = graph.batch();
-    if (!imported.measured.forward_backward.has_value()) imported.measured.forward_backward = kernels_time(program);
+  const auto finished = [&](models::Program program) {
+    importer.finish();
     return program;
+  };
+  if (profiles.gradients_file().empty()) {
+    notes.insert(notes.end(), of_model.begin(), of_model.end());
+    return finished(importer.of_model(std::move(modelled)));
   }
-  notes.insert(notes.end(), of_model.begin(), of_model.end());
-  if (profiles.summary.has_value()) require_same_sizes(*profiles.summary, modelled);
-  if (profiles.kernels.has_value()) {
-    imported.kernels = replace_kernels(*profiles.kernels, graph, modelled);
-    add_notes(imported.kernels->notes);
-    imported.measured = merged(imported.measured, imported.kernels->phases);
-  } else if (profiles.step_trace.has_value()) {
-    imported.scale = scale_kernels(modelled, *imported.measured.forward_backward);
-  }
-  return modelled;
+  const models::GradientProfile gradients =
+      profiles.gradients.has_value() ? *profiles.gradients
+      : profiles.record.has_value()  ? dated(*profiles.record, first_date(*profiles.record, profiles, modelled, notes))
+                                     : dated(*profiles.summary, profiles.kernels.front());
+  return finished(importer.of_gradients(gradients, make_program(gradients, soc, options, notes), modelled));
 }
 
 }  // namespace hcclsim::study

@@ -14,6 +14,7 @@
 #include "study/profile/kernel_profile.hpp"
 #include "study/profile/phases.hpp"
 #include "study/profile/step_trace.hpp"
+#include "study/profile/step_trace_time.hpp"
 
 /// Measurements of a real training step in the place of the cost model. What a file is follows from its contents: the
 /// names of its columns, or of its keys. Several files of one run complete each other:
@@ -21,12 +22,16 @@
 ///  - kernels (op_summary, kernel_details) replace those of the model, kernel by kernel;
 ///  - a step trace says how long the phases took. Without measured kernels, the cost model's forward and backward
 ///    kernels are scaled by one factor to the time from FP start to BP end;
+///  - a step_trace_time says how long the NPU computed and communicated. Without kernels and step trace, all kernels of
+///    the cost model are scaled by one factor to the time of computing;
 ///  - a gradient summary has the sizes of gradients. With a kernel profile that has its trace nodes it also has their
 ///    dates, and replaces the model; otherwise its sizes must be the model's;
 ///  - a gradient-fusion record and a CSV of gradients have sizes and dates, and replace the model. A record does not
-///  say
-///    when its first gradient is ready: the last one is taken to be ready at BP end if there is a step trace, otherwise
-///    the first one when the model's is.
+///    say when its first gradient is ready: the last one is taken to be ready at BP end if there is a step trace,
+///    otherwise the first one when the model's is.
+///
+/// Of several files with kernels, with step traces or with step_trace_times the first counts; the others are compared
+/// with it.
 namespace hcclsim::study {
 
 struct ProfileFile {
@@ -37,8 +42,9 @@ struct ProfileFile {
 /// The files as they were read.
 struct Profiles {
   std::vector<ProfileFile> files;
-  std::optional<KernelProfile> kernels{};
-  std::optional<StepTrace> step_trace{};
+  std::vector<KernelProfile> kernels{};           ///< the first counts
+  std::vector<StepTrace> step_traces{};           ///< likewise
+  std::vector<StepTraceTime> step_trace_times{};  ///< likewise
   std::optional<GradientSummary> summary{};
   std::optional<FusionRecord> record{};
   std::optional<models::GradientProfile> gradients{};
@@ -47,18 +53,31 @@ struct Profiles {
   [[nodiscard]] std::string gradients_file() const;
 };
 
-/// Reads files of any kind, none twice. Throws Error(bad_input, "profile") as the readers of the kinds do, for files of
-/// no known kind, which it lists, two files of one kind, and kinds that exclude each other.
-[[nodiscard]] Profiles read_profiles(std::span<const std::string> files);
+/// Reads files of any kind; of those that hold several models that of the hash, name or graph `model`. Throws
+/// Error(bad_input, "profile") as the readers of the kinds do, for files of no known kind, which it lists, a file given
+/// twice, two files that say when gradients are ready, and a `model` where no file holds models.
+[[nodiscard]] Profiles read_profiles(std::span<const std::string> files, const std::string& model = "");
+
+/// What the simulated phases are made of: measurements, the cost model or both, in words.
+struct SimulationBasis {
+  std::string forward = "cost model";
+  std::string backward = "cost model";
+  std::string forward_backward = "cost model";
+  std::string update = "cost model";
+  std::string step = "cost model";  ///< all kernels
+};
 
 /// What became of the files.
 struct ImportedProfile {
   std::vector<ProfileFile> files;
   std::optional<KernelMatch> kernels{};
-  std::optional<double> scale{};  ///< factor on the forward and backward kernels of the cost model
-  std::uint32_t iterations = 0;   ///< of the step trace that count; 0 if there is none
-  Phases measured{};
-  std::vector<std::string> notes{};  ///< what of the files was left out
+  std::optional<double> scale{};          ///< factor on kernels of the cost model
+  bool scales_update = false;             ///< on those of the update too
+  std::uint32_t iterations = 0;           ///< of the step trace that count; 0 if there is none
+  std::vector<MeasuredPhases> sources{};  ///< by file; the first that has a phase counts
+  Phases measured{};                      ///< all of them together
+  SimulationBasis basis{};
+  std::vector<std::string> notes{};  ///< what of the files was left out, where they contradict each other
 };
 
 /// The step as measured; what the user should know about it is added to `notes`. Throws Error(bad_input, "profile")

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "study/profile/kernel_names.hpp"
+#include "study/profile/launch_order.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -59,12 +60,14 @@ std::vector<std::uint32_t> numbered(const std::vector<const MeasuredKernel*>& ke
   return ids;
 }
 
-/// The distances at which names come again, those of the most names first.
-std::vector<std::size_t> distances(const std::vector<std::uint32_t>& ids) {
+/// The distances at which names come again that `counted` wants, those of the most names first.
+template <typename Counted>
+std::vector<std::size_t> distances(const std::vector<std::uint32_t>& ids, const Counted& counted) {
   constexpr std::size_t most = 32;
   std::unordered_map<std::uint32_t, std::size_t> last;
   std::map<std::size_t, std::size_t> votes;
   for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (!counted(ids[i])) continue;
     const auto [before, is_new] = last.try_emplace(ids[i], i);
     if (!is_new) ++votes[i - std::exchange(before->second, i)];
   }
@@ -76,6 +79,19 @@ std::vector<std::size_t> distances(const std::vector<std::uint32_t>& ids) {
   return result;
 }
 
+/// Distances that may be the period. Where names are those of functions, as PyTorch's, and come many times in an
+/// iteration, the rarest ones tell.
+std::vector<std::size_t> candidates(const std::vector<std::uint32_t>& ids) {
+  std::unordered_map<std::uint32_t, std::size_t> count;
+  for (const std::uint32_t id : ids) ++count[id];
+  std::size_t rarest = ids.size();
+  for (const auto& [id, times] : count) rarest = times > 1 ? std::min(rarest, times) : rarest;
+  std::vector<std::size_t> result = distances(ids, [](std::uint32_t) { return true; });
+  const std::vector<std::size_t> of_rarest = distances(ids, [&](std::uint32_t id) { return count.at(id) == rarest; });
+  result.insert(result.end(), of_rarest.begin(), of_rarest.end());
+  return result;
+}
+
 /// The period of the names, or 0.
 std::size_t period_of(const std::vector<std::uint32_t>& ids) {
   constexpr double least_score = 0.5;     // of the kernels have the same name again
@@ -83,9 +99,9 @@ std::size_t period_of(const std::vector<std::uint32_t>& ids) {
   constexpr std::size_t least_part = 10;  // of a period must come again, else it is chance: 1/10
   std::map<std::size_t, double> scores;   // by distance
   double best = 0;
-  for (const std::size_t distance : distances(ids)) {
+  for (const std::size_t distance : candidates(ids)) {
     const std::size_t pairs = ids.size() - distance;
-    if (pairs * least_part < distance) continue;
+    if (pairs * least_part < distance || scores.contains(distance)) continue;
     std::size_t same = 0;
     for (std::size_t i = 0; i < pairs; ++i) same += ids[i] == ids[i + distance] ? 1 : 0;
     scores[distance] = static_cast<double>(same) / static_cast<double>(pairs);
@@ -138,7 +154,7 @@ void number_by_names(KernelProfile& profile) {
   const std::size_t period = period_of(ids);
   if (period == 0) {
     profile.iterations = 1;
-    profile.iterations_by = "one, since names do not repeat";
+    profile.iterations_by = "nothing: names do not repeat";
     return;
   }
   const std::size_t cut = first_cut(kernels, period);
@@ -156,6 +172,20 @@ void number_by_names(KernelProfile& profile) {
   profile.iterations_by = fmt::format("the period of the names, {} kernels", period);
 }
 
+/// Says if the kernels of the first step come again in it. Those of PyTorch do, as they are named after functions.
+void note_repeated_names(KernelProfile& profile) {
+  std::vector<const MeasuredKernel*> kernels;
+  for (const MeasuredKernel& kernel : profile.kernels) {
+    const bool tells = !kernel.communication && !has_function_name(kernel);
+    if (tells && kernel.iteration == 0) kernels.push_back(&kernel);
+  }
+  const std::size_t period = period_of(numbered(kernels));
+  if (period == 0) return;
+  profile.notes.push_back(
+      fmt::format("{}: the kernels of step {} repeat after {} of {}: are there several iterations under one Step Id?",
+                  profile.file, kernels.front()->step, period, kernels.size()));
+}
+
 }  // namespace
 
 void number_iterations(KernelProfile& profile) {
@@ -163,6 +193,7 @@ void number_iterations(KernelProfile& profile) {
                                      [](const MeasuredKernel& kernel) { return !kernel.step.empty(); });
   if (has_steps) {
     number_by_step(profile);
+    note_repeated_names(profile);
   } else {
     number_by_names(profile);
   }
@@ -173,7 +204,7 @@ void number_iterations(KernelProfile& profile, const StepTrace& trace) {
     bad_input("profile", "{} has device {} and {} device {}; give files of one device", profile.file, profile.device,
               trace.file, trace.device);
   }
-  if (profile.iterations_by == by_step_id) return;
+  if (profile.iterations_by == by_step_id || !profile.dated) return;
   const Seconds shift = static_cast<double>(profile.zero_us - trace.zero_us) * microsecond;
   const auto iteration_of = [&](const MeasuredKernel& kernel) -> std::optional<std::uint32_t> {
     const Seconds date = kernel.start + shift;

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "study/profile/kernel_names.hpp"
+#include "study/profile/launch_order.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -23,6 +24,7 @@ using models::Kernel;
 struct NameTotal {
   std::vector<Kernel*> kernels;  ///< of the model
   Seconds time = 0;              ///< of all iterations that count
+  bool counts = false;           ///< is in one of them
 
   [[nodiscard]] bool is_behind_backward() const {
     return has_phase(models::Phase::check) || has_phase(models::Phase::update);
@@ -55,18 +57,21 @@ struct Iteration {
   Seconds update = 0;  ///< of updates, with what ran between them
 };
 
-std::vector<Iteration> matched_iterations(const KernelProfile& profile, const KernelNames& names, Totals& totals) {
+std::vector<Iteration> matched_iterations(const KernelProfile& profile, const std::vector<std::string>& standing,
+                                          const KernelNames& names, Totals& totals) {
   std::vector<Iteration> iterations(profile.iterations);
   for (std::uint32_t i = 0; i < profile.iterations; ++i) iterations[i].number = i + 1;
-  for (const MeasuredKernel& measured : profile.kernels) {
+  for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
+    const MeasuredKernel& measured = profile.kernels[i];
     Iteration& iteration = iterations[measured.iteration];
     if (measured.communication) {
       if (measured.name.find("llReduce") != std::string::npos) iteration.allreduces.push_back(&measured);
       continue;
     }
-    const auto [place, is_new] = totals.try_emplace({measured.name, measured.type});
+    const std::string& name = standing[i].empty() ? measured.name : standing[i];
+    const auto [place, is_new] = totals.try_emplace({name, measured.type});
     NameTotal& total = place->second;
-    if (is_new) total.kernels = names.find(measured.name, measured.type);
+    if (is_new) total.kernels = names.find(name, measured.type);
     iteration.kernels.push_back({&measured, &total});
     iteration.matched += total.kernels.empty() ? 0 : 1;
   }
@@ -101,6 +106,7 @@ Seconds add_times(Iteration& iteration) {
     const Seconds duration = kernel.measured->duration;
     const bool is_behind = iteration.bp_end.has_value() && kernel.measured->start >= *iteration.bp_end;
     NameTotal& total = *kernel.total;
+    total.counts = true;
     if (total.kernels.empty()) {
       total.time += duration;
       if (is_behind) others += duration;
@@ -185,32 +191,85 @@ std::optional<Seconds> mean(const std::vector<const Iteration*>& iterations, con
 }
 
 /// From the beginning of each iteration to that of the next one.
-std::optional<Seconds> mean_step(const std::vector<Iteration>& iterations, const std::vector<const Iteration*>& whole) {
-  Seconds sum = 0;
-  std::size_t count = 0;
+std::optional<Seconds> mean_step(const std::vector<Iteration>& iterations, const std::vector<const Iteration*>& whole,
+                                 const std::string& file, std::vector<std::string>& notes) {
+  std::vector<Seconds> steps;
   for (const Iteration* const iteration : whole) {
     if (iteration->number == iterations.size()) continue;
     const Iteration& next = iterations[iteration->number];
-    if (!iteration->begin.has_value() || !next.begin.has_value()) continue;
-    sum += *next.begin - *iteration->begin;
-    ++count;
+    if (iteration->begin.has_value() && next.begin.has_value()) steps.push_back(*next.begin - *iteration->begin);
   }
-  return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
+  const std::vector<Seconds> usual = usual_steps(steps);
+  if (usual.size() < steps.size()) {
+    notes.push_back(
+        fmt::format("{}: {} of {} steps left out of the mean: more than ten times as long as most; are there "
+                    "several runs in it?",
+                    file, steps.size() - usual.size(), steps.size()));
+  }
+  if (usual.empty()) return std::nullopt;
+  return std::accumulate(usual.begin(), usual.end(), Seconds{0}) / static_cast<double>(usual.size());
 }
 
-void add_phases(const std::vector<Iteration>& iterations, const std::vector<const Iteration*>& whole, Phases& phases) {
-  phases.forward = mean(whole, [](const Iteration& i) -> std::optional<Seconds> {
-    return i.fp_end.has_value() ? std::optional(*i.fp_end - *i.begin) : std::nullopt;
-  });
-  phases.backward = mean(whole, [](const Iteration& i) -> std::optional<Seconds> {
-    return i.fp_end.has_value() && i.bp_end.has_value() ? std::optional(*i.bp_end - *i.fp_end) : std::nullopt;
-  });
-  phases.forward_backward = mean(whole, [](const Iteration& i) -> std::optional<Seconds> {
-    return i.bp_end.has_value() ? std::optional(*i.bp_end - *i.begin) : std::nullopt;
-  });
-  phases.update = mean(whole, [](const Iteration& i) { return std::optional(i.update); });
-  if (phases.update == 0.0) phases.update.reset();
-  phases.step = mean_step(iterations, whole);
+/// Says if kernels take next to nothing of the time between their dates.
+void note_idle(const std::vector<const Iteration*>& whole, const std::string& file, std::vector<std::string>& notes) {
+  constexpr double least_busy = 0.02;
+  Seconds busy = 0;
+  Seconds span = 0;
+  for (const Iteration* const iteration : whole) {
+    if (!iteration->bp_end.has_value()) continue;
+    span += *iteration->bp_end - *iteration->begin;
+    for (const MatchedKernel& kernel : iteration->kernels) {
+      const Seconds start = kernel.measured->start;
+      if (start >= *iteration->begin && start < *iteration->bp_end) busy += kernel.measured->duration;
+    }
+  }
+  if (busy >= least_busy * span) return;
+  notes.push_back(
+      fmt::format("{}: the NPU computes during {:.2f} % of FP+BP only: are dates and durations both in "
+                  "microseconds?",
+                  file, busy / span * 100));
+}
+
+/// What the dates of the iterations say, of kernels that were measured.
+void add_phases(const std::vector<Iteration>& iterations, const std::vector<const Iteration*>& whole,
+                const KernelProfile& profile, KernelMatch& match) {
+  Phases& phases = match.phases;
+  if (match.forward.last_measured) {
+    phases.forward = mean(whole, [](const Iteration& i) -> std::optional<Seconds> {
+      return i.fp_end.has_value() ? std::optional(*i.fp_end - *i.begin) : std::nullopt;
+    });
+  }
+  if (match.backward.last_measured) {
+    phases.forward_backward = mean(whole, [](const Iteration& i) -> std::optional<Seconds> {
+      return i.bp_end.has_value() ? std::optional(*i.bp_end - *i.begin) : std::nullopt;
+    });
+  }
+  if (phases.forward.has_value() && phases.forward_backward.has_value()) {
+    phases.backward = mean(whole, [](const Iteration& i) { return std::optional(*i.bp_end - *i.fp_end); });
+  }
+  if (match.update.measured > 0 && match.update.whole()) {
+    phases.update = mean(whole, [](const Iteration& i) { return std::optional(i.update); });
+  }
+  if (profile.dated) {
+    phases.step = mean_step(iterations, whole, profile.file, match.notes);
+    note_idle(whole, profile.file, match.notes);
+  } else {
+    phases.overlapped.reset();
+  }
+}
+
+/// Says which phases are not compared, and why.
+void note_unmeasured(const std::string& file, KernelMatch& match) {
+  const auto ends = [&](const char* phases, const char* phase, const KernelMatch::Coverage& coverage) {
+    if (coverage.measured == 0 || coverage.last_measured) return;
+    match.notes.push_back(fmt::format("{}: {} not compared: {}, with which {} ends, was not measured", file, phases,
+                                      coverage.last, phase));
+  };
+  ends("FP and BP are", "FP", match.forward);
+  ends(match.forward.last_measured ? "BP and FP+BP are" : "FP+BP is", "BP", match.backward);
+  if (match.update.measured > 0 && !match.update.whole()) {
+    match.notes.push_back(fmt::format("{}: the update is not compared: {}", file, match.update.text()));
+  }
 }
 
 /// Kernels that share a time.
@@ -233,14 +292,49 @@ void set_durations(const std::vector<Group>& groups) {
   for (const auto& [kernel, time] : measured) kernel->duration = time;
 }
 
+/// Of the program's kernels, those that were `replaced` and the others.
+void add_coverage(const models::Program& program, const std::set<const Kernel*>& replaced, KernelMatch& match) {
+  for (const Kernel& kernel : program.kernels) {
+    const bool measured = replaced.contains(&kernel);
+    KernelMatch::Coverage& coverage = kernel.phase == models::Phase::forward    ? match.forward
+                                      : kernel.phase == models::Phase::backward ? match.backward
+                                                                                : match.update;
+    coverage = coverage + KernelMatch::Coverage{.measured = measured ? 1U : 0U,
+                                                .all = 1,
+                                                .modelled = measured ? 0 : kernel.duration,
+                                                .last = kernel.name,
+                                                .last_measured = measured};
+    (measured ? match.replaced_time : match.modelled_time) += kernel.duration;
+    if (measured)
+      ++match.replaced;
+    else
+      match.modelled.push_back(kernel.name);
+  }
+}
+
 }  // namespace
 
-KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& graph, models::Program& program) {
+KernelMatch::Coverage KernelMatch::Coverage::operator+(const Coverage& later) const {
+  return {.measured = measured + later.measured,
+          .all = all + later.all,
+          .modelled = modelled + later.modelled,
+          .last = later.last,
+          .last_measured = later.last_measured};
+}
+
+std::string KernelMatch::Coverage::text() const {
+  if (measured == 0) return "cost model";
+  return fmt::format("{} of {} kernels measured{}", measured, all,
+                     whole() ? "" : fmt::format(", {:.3f} ms modelled", modelled * 1e3));
+}
+
+KernelMatch match_kernels(const KernelProfile& profile, const models::Graph& graph, models::Program& program) {
+  KernelMatch match{.iterations_by = profile.iterations_by};
+  const std::vector<std::string> standing = names_by_launch_order(profile, graph, program, match.notes);
   const KernelNames names(graph, program);
   Totals totals;
-  std::vector<Iteration> iterations = matched_iterations(profile, names, totals);
+  std::vector<Iteration> iterations = matched_iterations(profile, standing, names, totals);
   for (Iteration& iteration : iterations) find_trace_points(iteration);
-  KernelMatch match{.iterations_by = profile.iterations_by};
   const std::vector<const Iteration*> whole = whole_iterations(iterations, profile.file, match.notes);
   match.iterations = static_cast<std::uint32_t>(whole.size());
   const auto count = static_cast<double>(whole.size());
@@ -251,6 +345,7 @@ KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& g
   std::vector<Group> groups;  // by name, so that sums are made in the same order on every run
   std::set<const Kernel*> replaced;
   for (const auto& [key, total] : totals) {
+    if (!total.counts) continue;
     if (total.kernels.empty()) {
       match.unmatched.push_back({key.first, key.second, total.time / count});
       match.unmatched_time += total.time / count;
@@ -259,9 +354,20 @@ KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& g
     groups.push_back({total.kernels, total.time / count});
     replaced.insert(total.kernels.begin(), total.kernels.end());
   }
-  const std::size_t computing = std::count_if(program.micro_batch().begin(), program.micro_batch().end(),
-                                              [&](const Kernel& kernel) { return replaced.contains(&kernel); });
-  if (computing == 0) {
+  set_durations(groups);
+  add_coverage(program, replaced, match);
+  std::stable_sort(match.unmatched.begin(), match.unmatched.end(),
+                   [](const auto& a, const auto& b) { return a.time > b.time; });
+  add_allreduces(whole, profile.file, match);
+  add_phases(iterations, whole, profile, match);
+  note_unmeasured(profile.file, match);
+  return match;
+}
+
+KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& graph, models::Program& program) {
+  KernelMatch match = match_kernels(profile, graph, program);
+  const KernelMatch::Coverage computing = match.forward + match.backward;
+  if (computing.measured == 0) {
     bad_input("profile",
               "{}: no kernel has a name of the forward or backward pass of {}; the first is '{}' ({}), the model's "
               "'{}': is --model the network that was "
@@ -269,25 +375,12 @@ KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& g
               profile.file, graph.title, profile.kernels.front().name, profile.kernels.front().type,
               program.micro_batch().front().name);
   }
-  if (2 * computing < program.micro_batch().size()) {
+  if (2 * computing.measured < computing.all) {
     match.notes.push_back(
         fmt::format("{}: only {} of the {} kernels of the forward and backward pass of {} were found, the others keep "
                     "the cost model's time: is --model the network that was profiled?",
-                    profile.file, computing, program.micro_batch().size(), graph.title));
+                    profile.file, computing.measured, computing.all, graph.title));
   }
-  set_durations(groups);
-  for (const Kernel& kernel : program.kernels) {
-    const bool measured = replaced.contains(&kernel);
-    (measured ? match.replaced_time : match.modelled_time) += kernel.duration;
-    if (measured)
-      ++match.replaced;
-    else
-      match.modelled.push_back(kernel.name);
-  }
-  std::stable_sort(match.unmatched.begin(), match.unmatched.end(),
-                   [](const auto& a, const auto& b) { return a.time > b.time; });
-  add_phases(iterations, whole, match.phases);
-  add_allreduces(whole, profile.file, match);
   return match;
 }
 

@@ -5,7 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <utility>
+
+#include "base/text.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -22,6 +27,67 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+/// The number behind `prefix` that `text` consists of.
+std::optional<std::uint32_t> number_behind(std::string_view text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return std::nullopt;
+  return parse_number<std::uint32_t>(text.substr(prefix.size()));
+}
+
+/// The parts of the model's name of a layer in block `block`, from 1, of stage `stage`, from 1: its convolution `layer`
+/// or the batch norm behind that; 0 is the shortcut.
+std::vector<std::string> block_layer(std::uint32_t stage, std::uint32_t block, std::uint32_t layer, bool norm) {
+  std::vector<std::string> parts{fmt::format("layer{}", stage), fmt::to_string(block - 1)};
+  if (layer == 0) {
+    parts.emplace_back("downsample");
+    parts.emplace_back(norm ? "1" : "0");
+  } else {
+    parts.push_back(fmt::format("{}{}", norm ? "bn" : "conv", layer));
+  }
+  return parts;
+}
+
+/// Keras calls layers of ResNets conv1_conv, conv1_bn, conv2_block1_0_conv (the shortcut), conv2_block1_3_bn.
+std::vector<std::string> keras_layer(std::string_view part) {
+  if (!part.starts_with("conv") || !(part.ends_with("_conv") || part.ends_with("_bn"))) return {std::string(part)};
+  const bool norm = part.ends_with("_bn");
+  if (part.starts_with("conv1_") && part.find('_') == part.rfind('_')) return {norm ? "bn1" : "conv1"};
+  const std::vector<std::string_view> words = split(part, '_');
+  if (words.size() != 4) return {std::string(part)};
+  const auto stage = number_behind(words[0], "conv");
+  const auto block = number_behind(words[1], "block");
+  const auto layer = number_behind(words[2], "");
+  if (stage.value_or(0) < 2 || block.value_or(0) < 1 || !layer.has_value()) return {std::string(part)};
+  return block_layer(*stage - 1, *block, *layer, norm);
+}
+
+/// TF-Slim calls them …/block1/unit_1/bottleneck_v1/conv1, …/shortcut, each with …/BatchNorm for the norm behind it.
+std::vector<std::string> without_slim_names(const std::vector<std::string>& parts) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto stage = number_behind(parts[i], "block");
+    const auto unit = i + 1 < parts.size() ? number_behind(parts[i + 1], "unit_") : std::nullopt;
+    const bool in_block = stage.has_value() && unit.value_or(0) > 0;
+    const std::size_t layer = in_block ? i + 3 : i;
+    if (layer >= parts.size()) {
+      result.push_back(parts[i]);
+      continue;
+    }
+    const auto number =
+        in_block && parts[layer] == "shortcut" ? std::optional(0U) : number_behind(parts[layer], "conv");
+    const bool norm = layer + 1 < parts.size() && parts[layer + 1].starts_with("BatchNorm");
+    if (in_block && number.has_value()) {
+      const std::vector<std::string> names = block_layer(*stage, *unit, *number, norm);
+      result.insert(result.end(), names.begin(), names.end());
+      i = layer;
+    } else if (number == 1U && norm) {
+      result.emplace_back("bn1");
+    } else {
+      result.push_back(parts[i]);
+    }
+  }
+  return result;
+}
+
 std::vector<std::string> parts_of(std::string_view name) {
   std::vector<std::string> parts;
   while (true) {
@@ -35,25 +101,30 @@ std::vector<std::string> parts_of(std::string_view name) {
     for (const auto& [theirs, ours] : part_aliases) {
       if (part == theirs) part = ours;
     }
-    if (!part.empty()) parts.emplace_back(part);
-    if (end == name.size()) return parts;
+    if (!part.empty()) {
+      for (std::string& layer : keras_layer(part)) parts.push_back(std::move(layer));
+    }
+    if (end == name.size()) return without_slim_names(parts);
     name.remove_prefix(end + 1);
   }
 }
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// Types such as ApplyMomentum, ApplyMomentumD, Momentum, FusedMulApplyMomentum, Adam, LambApplyOptimizerAssign.
+/// Types such as ApplyMomentum, ApplyMomentumD, Momentum, FusedMulApplyMomentum, Adam, LambApplyOptimizerAssign, and
+/// those that PyTorch's optimizers consist of.
 bool is_update(std::string_view type, const std::vector<std::string>& parts) {
-  constexpr std::array<std::string_view, 5> words{"Apply", "Momentum", "Adam", "Lamb", "Lars"};
+  constexpr std::array<std::string_view, 8> words{"Apply", "Momentum", "Adam",    "Lamb",
+                                                  "Lars",  "Foreach",  "Addcmul", "Addcdiv"};
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return contains(type, word); }) ||
          std::find(parts.begin(), parts.end(), "update_") != parts.end();
 }
 
 bool is_backward(std::string_view type, const std::vector<std::string>& parts) {
-  return contains(type, "Backprop") || type.ends_with("Grad") || type.ends_with("GradD") ||
+  return contains(type, "Backprop") || contains(type, "Grad") ||
          std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
-           return part.starts_with("gradients") || part.starts_with("Gradients");
+           return part.starts_with("gradients") || part.starts_with("Gradients") ||
+                  (part.starts_with("aclnn") && contains(part, "Backward"));
          });
 }
 
@@ -117,17 +188,33 @@ KernelNames::KernelNames(const models::Graph& graph, models::Program& program) :
     }
   }
   for (const Operator& op : graph.operators) operators_.push_back({parts_of(op.name), &op});
-  constexpr std::array<std::pair<OperatorKind, std::string_view>, 3> tensorflow_layers{
+  add_tensorflow_names();
+}
+
+void KernelNames::add_tensorflow_names() {
+  constexpr std::array<std::pair<OperatorKind, std::string_view>, 6> tensorflow_layers{
       {{OperatorKind::convolution, "conv2d"},
        {OperatorKind::batch_norm, "batch_normalization"},
-       {OperatorKind::linear, "dense"}}};
+       {OperatorKind::linear, "dense"},
+       {OperatorKind::max_pool, "max_pooling2d"},
+       {OperatorKind::max_pool, "max_pooling"},
+       {OperatorKind::average_pool, "average_pooling2d"}}};
   for (const auto& [kind, layer] : tensorflow_layers) {
     std::size_t number = 0;
-    for (const Operator* op : creation_order(graph, kind)) {
+    for (const Operator* op : creation_order(graph_, kind)) {
       tensorflow_[number == 0 ? std::string(layer) : fmt::format("{}_{}", layer, number)] = op;
       ++number;
     }
   }
+  const auto add_only = [this](OperatorKind kind, std::initializer_list<std::string_view> names) {
+    const std::vector<const Operator*> all = creation_order(graph_, kind);
+    if (all.size() != 1) return;
+    for (const std::string_view name : names) tensorflow_.emplace(name, all.front());
+  };
+  add_only(OperatorKind::max_pool, {"pool1", "pool1_pool"});
+  add_only(OperatorKind::average_pool,
+           {"pool5", "avg_pool", "global_average_pooling2d", "final_reduce_mean", "Mean", "Mean_grad"});
+  add_only(OperatorKind::linear, {"logits", "predictions"});
 }
 
 std::vector<Kernel*> KernelNames::find(const std::string& name, const std::string& type) const {
@@ -135,8 +222,8 @@ std::vector<Kernel*> KernelNames::find(const std::string& name, const std::strin
   const std::vector<std::string> parts = parts_of(name);
   const bool update = is_update(type, parts);
   if (update) return update_of(parts);
-  const Operator* const op =
-      contains(type, "SoftmaxCrossEntropy") ? &graph_.operators.back() : operator_in(parts, update);
+  const bool loss = contains(type, "SoftmaxCrossEntropy") || contains(type, "LogSoftmax") || contains(type, "NLLLoss");
+  const Operator* const op = loss ? &graph_.operators.back() : operator_in(parts, update);
   if (op == nullptr) return {};
   return is_backward(type, parts) ? backward_of(*op, type) : forward_of(*op, type);
 }
@@ -158,6 +245,12 @@ const Operator* KernelNames::operator_in(const std::vector<std::string>& parts, 
     position = at;
   }
   if (best != nullptr) return best;
+  // Means and pools of the loss and of what is reported are none of the network's.
+  constexpr std::array<std::string_view, 5> outside{"loss", "entropy", "accuracy", "metrics", "train_op"};
+  const bool is_outside = std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+    return std::any_of(outside.begin(), outside.end(), [&](std::string_view word) { return contains(part, word); });
+  });
+  if (is_outside) return nullptr;
   for (const std::string& part : parts) {
     // Of an operator's gradient TensorFlow makes "conv2d_3/Conv2D_grad"; of a fused kernel's, names run together.
     if (const auto layer = tensorflow_.find(part); layer != tensorflow_.end()) return layer->second;
@@ -210,7 +303,7 @@ std::vector<Kernel*> KernelNames::backward_of(const Operator& op, std::string_vi
   };
   if (contains(type, "BackpropFilter")) return named("weight_gradient");
   if (contains(type, "BackpropInput")) return named("data_gradient");
-  if (contains(type, "BiasAddGrad")) return named("bias_gradient");
+  if (contains(type, "BiasAddGrad") || contains(type, "ReduceSum")) return named("bias_gradient");
   if (contains(type, "BNTrainingUpdateGrad")) return named("reduce_gradient");
   if (contains(type, "BNTrainingReduceGrad")) return named("apply_gradient");
   if (contains(type, "MatMul")) {

@@ -18,11 +18,13 @@
 ///    first '-', so that MindSpore's "…/layer1-SequentialCell/0-ResidualBlock/conv1-Conv2d/Conv2D-op12" holds the
 ///    operator layer1.0.conv1. The operator with the most parts wins; of equals the first, since a fused kernel is
 ///    named after its operators in their order. MindSpore's down_sample_layer is downsample, its end_point fc.
-///    TensorFlow's conv2d, conv2d_1, …, batch_normalization… and dense… count the model's convolutions, batch norms and
-///    linear operators; as in TensorFlow's official models the shortcut of a block is counted before its other layers.
-///    A softmax cross-entropy is the model's loss.
-/// 3. Backward is what has a part that begins with "gradients" or "Gradients", or whose type ends with Grad or has
-///    Backprop in it; update what has the type of an optimizer's kernel or a part "update_…".
+///    TensorFlow's conv2d, conv2d_1, …, batch_normalization…, dense…, max_pooling2d… and average_pooling2d… count the
+///    model's operators of the kind; as in TensorFlow's official models the shortcut of a block is counted before its
+///    other layers. Mean is the only average pool, except in loss and metrics. Keras' conv2_block1_3_bn and TF-Slim's
+///    block1/unit_1/bottleneck_v1/conv3/BatchNorm are layer1.0.bn3. A softmax cross-entropy, a log-softmax and an NLL
+///    loss are the model's loss.
+/// 3. Backward is what has a part that begins with "gradients" or "Gradients" or is one of PyTorch's "aclnn…Backward…",
+///    or whose type has Grad or Backprop in it; update what has the type of an optimizer's kernel or a part "update_…".
 /// 4. The type says which kernel of the operator it is: Cast, Conv2DBackpropFilter, BNTrainingUpdateGrad, … Kernels
 ///    that the model has in one (a convolution and the sums of its batch norm) add up; where the name leaves several
 ///    kernels of the model (the two products of a linear operator's backward pass), all of them are meant together.
@@ -41,6 +43,7 @@ class KernelNames {
   [[nodiscard]] std::vector<models::Kernel*> find(const std::string& name, const std::string& type) const;
 
  private:
+  void add_tensorflow_names();
   [[nodiscard]] const models::Operator* operator_in(const std::vector<std::string>& parts, bool is_update) const;
   [[nodiscard]] std::vector<models::Kernel*> update_of(const std::vector<std::string>& parts) const;
   [[nodiscard]] std::vector<models::Kernel*> forward_of(const models::Operator& op, std::string_view type) const;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "base/csv.hpp"
@@ -19,7 +21,7 @@ struct Columns {
   std::size_t name;
   std::size_t type;
   std::size_t core;
-  std::size_t start;
+  std::optional<std::size_t> start;
   std::size_t duration;
   std::optional<std::size_t> step;
   std::optional<std::size_t> stream;
@@ -35,8 +37,7 @@ Columns read_header(const CsvFile& csv, bool kernel_details) {
   return {.name = csv.column(kernel_details ? "Name" : "Op Name"),
           .type = either({"Type", "OP Type"}, {"OP Type", "Op Type", "Type"}),
           .core = either({"Accelerator Core", "Task Type"}, {"Task Type", "Accelerator Core"}),
-          .start = either({"Start Time(us)", "Task Start Time(us)", "Start Time"},
-                          {"Task Start Time(us)", "Task Start Time", "Start Time(us)"}),
+          .start = csv.find_any({"Start Time(us)", "Task Start Time(us)", "Start Time", "Task Start Time"}),
           .duration = either({"Duration(us)", "Task Duration(us)"}, {"Task Duration(us)", "Duration(us)"}),
           .step = csv.find_any({"Step Id", "Step ID"}),
           .stream = csv.find_any({"Stream ID", "Stream Id"}),
@@ -47,16 +48,83 @@ bool is_communication(const std::string& name, const std::string& core) {
   return core == "COMMUNICATION" || core == "HCCL" || name.starts_with("hcom_");
 }
 
-/// Keeps the kernels of one device; `devices` are those of the kernels.
-void keep_first_device(KernelProfile& profile, const std::vector<std::string>& devices) {
+/// What a row says beside its kernel.
+struct RowContext {
+  std::string device;
+  DeviceDate date;
+};
+
+/// Keeps the kernels of one device.
+void keep_first_device(KernelProfile& profile, std::vector<RowContext>& rows) {
+  std::vector<std::string> devices;
+  for (const RowContext& row : rows) devices.push_back(row.device);
   profile.device = first_device(devices, "kernels", profile.file, profile.notes);
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i] != profile.device) continue;
-    if (kept != i) profile.kernels[kept] = std::move(profile.kernels[i]);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].device != profile.device) continue;
+    if (kept != i) {
+      profile.kernels[kept] = std::move(profile.kernels[i]);
+      rows[kept] = std::move(rows[i]);
+    }
     ++kept;
   }
   profile.kernels.resize(kept);
+  rows.resize(kept);
+}
+
+/// Says if kernels overlap on a stream, which runs one at a time.
+void note_overlap(KernelProfile& profile) {
+  std::map<std::string_view, Seconds> end;  // of the last kernel, by stream
+  const MeasuredKernel* first = nullptr;
+  std::size_t count = 0;
+  for (const MeasuredKernel& kernel : profile.kernels) {
+    if (kernel.communication || kernel.stream.empty() || kernel.stream == "N/A") continue;
+    Seconds& before = end[kernel.stream];
+    if (kernel.start < before - microsecond) {
+      if (first == nullptr) first = &kernel;
+      ++count;
+    }
+    before = std::max(before, kernel.start + kernel.duration);
+  }
+  if (first == nullptr) return;
+  profile.notes.push_back(fmt::format(
+      "{}: {} of {} kernels begin before another one on their stream has ended, first '{}' on stream {}: are "
+      "these rows of one device and one run, in microseconds?",
+      profile.file, count, profile.kernels.size(), first->name, first->stream));
+}
+
+/// Puts the kernels in the order of their dates; rows of the same dates in one that does not depend on the file's.
+void order_by_date(KernelProfile& profile, const std::vector<RowContext>& rows, const DeviceClock& clock) {
+  for (std::size_t i = 0; i < rows.size(); ++i) profile.kernels[i].start = clock.since_zero(rows[i].date);
+  const auto key = [](const MeasuredKernel& kernel) {
+    return std::tie(kernel.start, kernel.duration, kernel.name, kernel.type, kernel.stream, kernel.step);
+  };
+  std::vector<MeasuredKernel>& kernels = profile.kernels;
+  std::sort(kernels.begin(), kernels.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  const auto once =
+      std::unique(kernels.begin(), kernels.end(), [&](const auto& a, const auto& b) { return key(a) == key(b); });
+  if (once != kernels.end()) {
+    profile.notes.push_back(
+        fmt::format("{}: rows that are given twice are left out: {}", profile.file, kernels.end() - once));
+    kernels.erase(once, kernels.end());
+  }
+  note_overlap(profile);
+  profile.zero_us = clock.zero_us();
+  clock.note_rounded(profile.file, profile.notes);
+}
+
+/// Dates of a file that has none.
+void order_as_in_file(KernelProfile& profile) {
+  Seconds end = 0;
+  for (MeasuredKernel& kernel : profile.kernels) {
+    kernel.start = end;
+    end += kernel.duration;
+  }
+  profile.dated = false;
+  profile.notes.push_back(fmt::format(
+      "{}: no start times: its rows are taken in the order of execution, one kernel right behind the other, "
+      "so that waiting and overlap are not known",
+      profile.file));
 }
 
 }  // namespace
@@ -69,28 +137,30 @@ KernelProfile parse_kernel_profile(std::string_view text, const std::string& fil
                         .iterations_by = "",
                         .kernels = {}};
   const Columns columns = read_header(csv, profile.kernel_details);
-  std::vector<std::string> devices;
+  std::vector<RowContext> rows;
   DeviceClock clock;
   while (csv.next()) {
     if (profile.kernels.size() == max_rows) csv.fail("more than {} kernels", max_rows);
     const std::string& name = csv.field(columns.name);
     const std::string& core = csv.field(columns.core);
     if (name.empty()) csv.fail("{} is empty", csv.header()[columns.name]);
+    rows.push_back({.device = columns.device.has_value() ? csv.field(*columns.device) : "",
+                    .date = columns.start.has_value() ? clock.read(csv, *columns.start) : DeviceDate{}});
     profile.kernels.push_back({.name = name,
                                .type = csv.field(columns.type),
                                .step = columns.step.has_value() ? csv.field(*columns.step) : "",
                                .stream = columns.stream.has_value() ? csv.field(*columns.stream) : "",
                                .communication = is_communication(name, core),
                                .ai_cpu = core == "AI_CPU",
-                               .start = clock.date(csv, columns.start),
-                               .duration = csv.positive_or_zero(columns.duration) * microsecond});
-    devices.push_back(columns.device.has_value() ? csv.field(*columns.device) : "");
+                               .duration = read_duration(csv, columns.duration)});
   }
   if (profile.kernels.empty()) bad_input("profile", "{}: no kernels below the line of column names", file);
-  profile.zero_us = clock.zero_us();
-  keep_first_device(profile, devices);
-  std::stable_sort(profile.kernels.begin(), profile.kernels.end(),
-                   [](const MeasuredKernel& a, const MeasuredKernel& b) { return a.start < b.start; });
+  keep_first_device(profile, rows);
+  if (columns.start.has_value()) {
+    order_by_date(profile, rows, clock);
+  } else {
+    order_as_in_file(profile);
+  }
   number_iterations(profile);
   return profile;
 }

@@ -11,7 +11,7 @@
 /// The kernels of some iterations as a profiler saw them: msprof's `op_summary_*.csv` (columns Op Name, OP Type, Task
 /// Type, Task Start Time(us), Task Duration(us)) or `kernel_details.csv` of the frameworks' profilers (Name, Type,
 /// Accelerator Core, Start Time(us), Duration(us)); either may have the other's names for all but the first. Step Id,
-/// Stream ID and Device_id are used where they are there.
+/// Stream ID and Device_id are used where they are there. The order of the rows says nothing unless there are no dates.
 namespace hcclsim::study {
 
 struct MeasuredKernel {
@@ -22,7 +22,7 @@ struct MeasuredKernel {
   bool communication = false;  ///< a collective, not a kernel
   bool ai_cpu = false;         ///< runs on the CPU of the NPU, as the queue of input data does
   std::uint32_t iteration = 0;
-  Seconds start = 0;     ///< since the first date of the file
+  Seconds start = 0;     ///< since the earliest date of the file
   Seconds duration = 0;  ///< on the accelerator, dispatch included
 };
 
@@ -30,7 +30,8 @@ struct KernelProfile {
   std::string file;
   bool kernel_details = false;  ///< else op_summary
   std::string device;           ///< the only one that is kept; empty if the file does not say
-  std::int64_t zero_us = 0;     ///< the file's first date
+  bool dated = true;            ///< has start times; else the kernels run one right behind the other as in the file
+  std::int64_t zero_us = 0;     ///< the file's earliest date
   std::uint32_t iterations = 0;
   std::string iterations_by;            ///< how they were told apart: "Step Id", …
   std::vector<MeasuredKernel> kernels;  ///< by start; at least one

@@ -9,12 +9,16 @@
 #include <utility>
 
 #include "base/csv.hpp"
+#include "base/text.hpp"
 #include "study/profile/device.hpp"
 
 namespace hcclsim::study {
 namespace {
 
 constexpr std::string_view absent = "N/A";
+
+/// Of an allreduce. Fields in the end of a row that are not there read as empty.
+bool is_absent(const std::string& field) { return field.empty() || field == absent; }
 
 struct TraceColumns {
   std::size_t id;
@@ -31,9 +35,17 @@ struct TraceColumns {
 struct Row {
   std::string device;
   std::string model;
+  std::string id;
   std::size_t line = 0;
   std::string_view missing{};  ///< the first date that is absent
-  StepTrace::Iteration iteration{};
+  DeviceDate fp_start{};
+  DeviceDate bp_end{};
+  DeviceDate end{};
+  struct Reduce {
+    DeviceDate start;
+    Seconds duration = 0;
+  };
+  std::vector<Reduce> reduces{};
 };
 
 TraceColumns read_header(const CsvFile& csv) {
@@ -53,7 +65,7 @@ TraceColumns read_header(const CsvFile& csv) {
 }
 
 /// Some versions of msprof write the first duration of a row as 2^64 ns less it.
-Seconds read_duration(const CsvFile& csv, std::size_t column) {
+Seconds read_reduce_duration(const CsvFile& csv, std::size_t column) {
   constexpr std::uint64_t wrap_us = 18446744073709551;  // and 616 ns
   constexpr double wrap_rest_us = 0.616;
   constexpr double longest_us = 1e12;
@@ -68,15 +80,16 @@ Seconds read_duration(const CsvFile& csv, std::size_t column) {
   return (static_cast<double>(wrap_us - whole_us) + wrap_rest_us - fraction_us) * microsecond;
 }
 
-std::vector<StepTrace::Reduce> read_reduces(const CsvFile& csv, const TraceColumns& columns, DeviceClock& clock) {
-  std::vector<StepTrace::Reduce> reduces;
+std::vector<Row::Reduce> read_reduces(const CsvFile& csv, const TraceColumns& columns, DeviceClock& clock) {
+  std::vector<Row::Reduce> reduces;
   for (std::size_t i = 0; i < columns.reduce_starts.size(); ++i) {
-    const bool start_absent = csv.field(columns.reduce_starts[i]) == absent;
-    const bool duration_absent = csv.field(columns.reduce_durations[i]) == absent;
+    const bool start_absent = is_absent(csv.field(columns.reduce_starts[i]));
+    const bool duration_absent = is_absent(csv.field(columns.reduce_durations[i]));
     if (start_absent != duration_absent) csv.fail("only one of start and duration of reduce {} is N/A", i + 1);
     if (start_absent) continue;
     if (reduces.size() < i) csv.fail("reduce {} is N/A, but reduce {} is not", reduces.size() + 1, i + 1);
-    reduces.push_back({clock.date(csv, columns.reduce_starts[i]), read_duration(csv, columns.reduce_durations[i])});
+    reduces.push_back(
+        {clock.read(csv, columns.reduce_starts[i]), read_reduce_duration(csv, columns.reduce_durations[i])});
   }
   return reduces;
 }
@@ -88,25 +101,40 @@ Seconds mean(const std::vector<Seconds>& values) {
 Row read_row(const CsvFile& csv, const TraceColumns& columns, DeviceClock& clock) {
   Row row{.device = columns.device.has_value() ? csv.field(*columns.device) : "",
           .model = columns.model.has_value() ? csv.field(*columns.model) : "",
+          .id = csv.field(columns.id),
           .line = csv.line_number()};
+  for (const auto& column : {columns.device, columns.model}) {
+    if (!column.has_value() || !csv.field(*column).empty()) continue;
+    csv.fail("{} is empty: is the row cut off?", csv.header()[*column]);
+  }
   for (const std::size_t column : {columns.fp_start, columns.bp_end, columns.end}) {
     if (csv.field(column) != absent) continue;
     row.missing = csv.header()[column];
     return row;
   }
-  StepTrace::Iteration& iteration = row.iteration;
-  iteration = {.id = csv.field(columns.id),
-               .fp_start = clock.date(csv, columns.fp_start),
-               .bp_end = clock.date(csv, columns.bp_end),
-               .end = clock.date(csv, columns.end),
-               .reduces = read_reduces(csv, columns, clock)};
-  if (iteration.bp_end <= iteration.fp_start) csv.fail("BP End(us) is not after FP Start(us)");
-  if (iteration.end < iteration.bp_end) csv.fail("Iteration End(us) is before BP End(us)");
-  for (const StepTrace::Reduce& reduce : iteration.reduces) {
-    if (reduce.start >= iteration.fp_start && reduce.start + reduce.duration <= iteration.end + microsecond) continue;
-    csv.fail("an allreduce lies outside of its iteration, FP Start(us) to Iteration End(us)");
-  }
+  row.fp_start = clock.read(csv, columns.fp_start);
+  row.bp_end = clock.read(csv, columns.bp_end);
+  row.end = clock.read(csv, columns.end);
+  row.reduces = read_reduces(csv, columns, clock);
+  if (row.bp_end <= row.fp_start) csv.fail("BP End(us) is not after FP Start(us)");
+  if (row.end < row.bp_end) csv.fail("Iteration End(us) is before BP End(us)");
   return row;
+}
+
+StepTrace::Iteration iteration_of(const Row& row, const DeviceClock& clock, const std::string& file) {
+  StepTrace::Iteration iteration{.id = row.id,
+                                 .fp_start = clock.since_zero(row.fp_start),
+                                 .bp_end = clock.since_zero(row.bp_end),
+                                 .end = clock.since_zero(row.end)};
+  for (const Row::Reduce& measured : row.reduces) {
+    const StepTrace::Reduce reduce{clock.since_zero(measured.start), measured.duration};
+    if (reduce.start < iteration.fp_start || reduce.start + reduce.duration > iteration.end + microsecond) {
+      bad_input("profile", "{}:{}: an allreduce lies outside of its iteration, FP Start(us) to Iteration End(us)", file,
+                row.line);
+    }
+    iteration.reduces.push_back(reduce);
+  }
+  return iteration;
 }
 
 /// The rows of one device and of the model with most whole iterations, the first of equals.
@@ -136,30 +164,39 @@ std::size_t usual_reduces(const std::vector<const StepTrace::Iteration*>& iterat
   return usual->first;
 }
 
-/// Moves the whole iterations of the rows to the trace.
-void keep_whole(std::vector<Row>& rows, StepTrace& trace) {
-  std::size_t cut_off = 0;
-  bool above_is_whole = false;
-  for (Row& row : rows) {
-    const bool follows = std::exchange(above_is_whole, row.missing.empty());
-    if (!row.missing.empty()) {
-      ++cut_off;
-      continue;
+/// Whether `next` comes right behind `above`: their ids are whole numbers that follow each other.
+bool follows(const Row& next, const Row& above) {
+  const auto id = parse_number<std::uint64_t>(next.id);
+  const auto before = parse_number<std::uint64_t>(above.id);
+  return id.has_value() && before.has_value() && *id == *before + 1;
+}
+
+/// Puts the whole iterations of the rows into the trace, in the order of their dates.
+void keep_whole(std::vector<Row> rows, const DeviceClock& clock, StepTrace& trace) {
+  const Row first = rows.front();
+  const std::size_t cut_off = std::erase_if(rows, [](const Row& row) { return !row.missing.empty(); });
+  if (rows.empty()) {
+    bad_input("profile", "{}:{}: {} is N/A; profile with fp_point and bp_point set", trace.file, first.line,
+              first.missing);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.fp_start < b.fp_start; });
+  for (const Row& row : rows) {
+    StepTrace::Iteration iteration = iteration_of(row, clock, trace.file);
+    if (!trace.iterations.empty()) {
+      const Row& above = *(&row - 1);
+      if (iteration.fp_start < trace.iterations.back().end) {
+        bad_input("profile",
+                  "{}:{}: iteration {} starts before iteration {} (line {}) has ended; give the rows of one device and "
+                  "one run",
+                  trace.file, row.line, row.id, above.id, above.line);
+      }
+      if (follows(row, above)) iteration.step = iteration.end - trace.iterations.back().end;
     }
-    StepTrace::Iteration& iteration = row.iteration;
-    if (!trace.iterations.empty() && iteration.fp_start < trace.iterations.back().end) {
-      bad_input("profile", "{}:{}: the iteration starts before the one above has ended", trace.file, row.line);
-    }
-    if (follows) iteration.step = iteration.end - trace.iterations.back().end;
     trace.iterations.push_back(std::move(iteration));
   }
-  if (trace.iterations.empty()) {
-    bad_input("profile", "{}:{}: {} is N/A; profile with fp_point and bp_point set", trace.file, rows.front().line,
-              rows.front().missing);
-  }
   // Of a single iteration the step is what is known of it.
-  StepTrace::Iteration& first = trace.iterations.front();
-  if (trace.iterations.size() == 1) first.step = first.end - first.fp_start;
+  StepTrace::Iteration& only = trace.iterations.front();
+  if (trace.iterations.size() == 1) only.step = only.end - only.fp_start;
   if (cut_off > 0) {
     trace.notes.push_back(fmt::format("{}: {} iteration{} left out for want of FP start, BP end or iteration end",
                                       trace.file, cut_off, cut_off == 1 ? " is" : "s are"));
@@ -169,6 +206,16 @@ void keep_whole(std::vector<Row>& rows, StepTrace& trace) {
 /// Names the iterations that do not count.
 void note_odd(StepTrace& trace) {
   const std::vector<const StepTrace::Iteration*> counted = trace.counted();
+  std::vector<Seconds> steps;
+  for (const StepTrace::Iteration* const iteration : counted) {
+    if (iteration->step.has_value()) steps.push_back(*iteration->step);
+  }
+  if (const std::size_t usual = usual_steps(steps).size(); usual < steps.size()) {
+    trace.notes.push_back(
+        fmt::format("{}: {} of {} steps left out of the mean: more than ten times as long as most; are "
+                    "there several runs in it?",
+                    trace.file, steps.size() - usual, steps.size()));
+  }
   for (std::size_t i = 1; i < trace.iterations.size(); ++i) {
     const StepTrace::Iteration& iteration = trace.iterations[i];
     if (std::find(counted.begin(), counted.end(), &iteration) != counted.end()) continue;
@@ -208,7 +255,7 @@ Phases StepTrace::phases() const {
     last_update.push_back(iteration->end - communicated);
   }
   Phases phases{.forward_backward = mean(compute), .last_update = mean(last_update), .tail = mean(tail)};
-  if (!step.empty()) phases.step = mean(step);
+  if (!step.empty()) phases.step = mean(usual_steps(step));
   if (!reduces.empty()) phases.overlapped = overlapped;
   for (const std::vector<Seconds>& reduce : reduces) phases.allreduces.push_back(mean(reduce));
   return phases;
@@ -220,11 +267,11 @@ StepTrace parse_step_trace(std::string_view text, const std::string& file) {
   StepTrace trace{.file = file, .device = "", .iterations = {}};
   std::vector<Row> rows;
   DeviceClock clock;
-  while (csv.next_padded(absent)) rows.push_back(read_row(csv, columns, clock));
+  while (csv.next_padded("")) rows.push_back(read_row(csv, columns, clock));
   if (rows.empty()) bad_input("profile", "{}: no iterations below the line of column names", file);
   trace.zero_us = clock.zero_us();
-  rows = chosen(std::move(rows), trace);
-  keep_whole(rows, trace);
+  clock.note_rounded(file, trace.notes);
+  keep_whole(chosen(std::move(rows), trace), clock, trace);
   note_odd(trace);
   return trace;
 }

@@ -30,8 +30,8 @@ struct StepTrace {
   };
   std::string file;
   std::string device;                 ///< the only one that is kept; empty if the file does not say
-  std::int64_t zero_us = 0;           ///< the file's first date
-  std::vector<Iteration> iterations;  ///< at least one; dates since the file's first date
+  std::int64_t zero_us = 0;           ///< the file's earliest date
+  std::vector<Iteration> iterations;  ///< at least one; dates since the file's earliest date
   std::vector<std::string> notes{};   ///< what was left out
 
   /// The iterations that means are made of: all but the first, which warms up, where there are more than one; of these
@@ -43,8 +43,8 @@ struct StepTrace {
 
 /// Keeps the iterations of the first device, the one with the lowest number, and of the model that has most of them.
 /// Leaves out iterations without one of the three dates. Throws Error(bad_input) of kind "profile" with file and line:
-/// a column missing, no whole iteration, dates that are no numbers, negative or in the wrong order, an iteration that
-/// starts before the one above has ended.
+/// a column missing, no whole iteration, dates that are no numbers, negative or in the wrong order, iterations that
+/// overlap. The order of the rows says nothing.
 [[nodiscard]] StepTrace parse_step_trace(std::string_view text, const std::string& file);
 
 }  // namespace hcclsim::study

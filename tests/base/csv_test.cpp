@@ -75,5 +75,48 @@ TEST(Csv, MessagesArePrintable) {
   EXPECT_LT(message.size(), 300U);
 }
 
+std::vector<double> numbers_of(std::string_view text) {
+  CsvFile csv(text, "f.csv", "kind");
+  std::vector<double> numbers;
+  while (csv.next()) {
+    for (std::size_t i = 0; i < csv.header().size(); ++i) numbers.push_back(csv.number(i));
+  }
+  return numbers;
+}
+
+TEST(Csv, SeparatorsAndDecimalCommasOfSpreadsheets) {
+  EXPECT_THAT(numbers_of("a;b\r\n1,5;1699529623100012,125\r\n"), ElementsAre(1.5, 1699529623100012.125));
+  EXPECT_THAT(numbers_of("a\tb\n1,5\t2\n"), ElementsAre(1.5, 2));
+  EXPECT_THAT(numbers_of("a;b\n1.5;2\n"), ElementsAre(1.5, 2));
+  EXPECT_THAT(numbers_of("sep=;\na;\"b,c\"\n\"1\";2\n"), ElementsAre(1, 2));
+  EXPECT_THAT(numbers_of("sep=;\na\n3\n"), ElementsAre(3));
+  EXPECT_THAT(numbers_of("\"a\",\"b\"\n\"1.5\",\"2\"\n"), ElementsAre(1.5, 2));
+  // msprof writes a tab behind its dates.
+  EXPECT_THAT(numbers_of("a,b\n1.5\t,2\n"), ElementsAre(1.5, 2));
+  EXPECT_THAT(numbers_of("a,b\r1,2\r3,4\r"), ElementsAre(1, 2, 3, 4));
+  // Empty columns, and rows of nothing.
+  EXPECT_THAT(numbers_of("a,b,,\n1,2,,\n,,,\n3,4\n"), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(numbers_of("a\tb\n1\t2\t\t\n"), ElementsAre(1, 2));
+}
+
+TEST(Csv, NumbersThatCouldBeMisread) {
+  const auto refusal = [](std::string_view text, const char* message) {
+    EXPECT_THAT([&] { static_cast<void>(numbers_of(text)); },
+                testing::ThrowsMessage<Error>(testing::HasSubstr(message)));
+  };
+  const char* const advice = "write numbers without thousands separators and with a decimal point";
+  refusal("a,b\n\"1,234.5\",2\n", advice);
+  refusal("a,b\n\"1,5\",2\n", "f.csv:2: a = '1,5'");
+  refusal("a;b\n1.234,5;2\n", advice);
+  refusal("a;b\n1,234,567;2\n", advice);
+  refusal("a;b\n12,5;1.234\n", "f.csv:2: b = '1.234', but numbers above have a decimal comma");
+  refusal("a;b\n12.5;1\n3,4;1\n", "f.csv:3: a = '3,4', but numbers above have a decimal point");
+  refusal("a;b\n1'234;1\n", "a must be a number, got '1'234'");
+  refusal(std::string_view("\xFF\xFE"
+                           "a\0",
+                           4),
+          "f.csv:1: the text is UTF-16; save it as 'CSV UTF-8'");
+}
+
 }  // namespace
 }  // namespace hcclsim

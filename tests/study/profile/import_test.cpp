@@ -196,15 +196,17 @@ TEST(ProfileImport, AStepImportedAgainIsTheSame) {
     const hccl::TimedStep repeated = simulate(cluster, again, parallel);
     EXPECT_NEAR(repeated.step_times.front() / result.step_times.front(), 1, 1e-9);
     const auto view = hccl::StepView::of(repeated.plan, repeated.trace, 0);
-    const BackTest test = back_test(again.imported.measured, simulated_phases(view, repeated.step_times.front()));
+    const BackTest test = back_test(again.imported, simulated_phases(view, repeated.step_times.front()));
     EXPECT_EQ(test.rows.size(), 7U);  // FP, BP, FP+BP, AR1, AR2, update, step
     for (const BackTestRow& row : test.rows) EXPECT_NEAR(row.error(), 0, 1e-8) << row.phase;
   }
 }
 
 TEST(ProfileImport, OtherSplitsAreNotCompared) {
-  Phases measured{.allreduces = {1, 2, 3}, .overlapped = false, .step = 10};
-  const BackTest test = back_test(measured, {.allreduces = {1, 2}, .overlapped = true, .step = 9});
+  ImportedProfile imported;
+  imported.measured = {.allreduces = {1, 2, 3}, .overlapped = false, .step = 10};
+  imported.sources = {{"st.csv", "step_trace", 1, imported.measured}};
+  const BackTest test = back_test(imported, {.allreduces = {1, 2}, .overlapped = true, .step = 9});
   ASSERT_EQ(test.rows.size(), 1U);
   EXPECT_DOUBLE_EQ(test.rows.front().error(), -0.1);
   EXPECT_THAT(test.notes, ElementsAre(HasSubstr("3 allreduces were measured and 2"), HasSubstr("--hcom-parallel off")));

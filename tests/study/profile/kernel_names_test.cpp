@@ -90,6 +90,55 @@ TEST_F(ProfileKernelNames, TensorFlowCountsLayers) {
               ElementsAre("layer1.0.conv1:forward+reduce"));
 }
 
+TEST_F(ProfileKernelNames, TensorFlowsPoolsAndMean) {
+  EXPECT_THAT(find("resnet_model/max_pooling2d/MaxPool", "MaxPool"), ElementsAre("maxpool:forward"));
+  EXPECT_THAT(find("resnet_model/max_pooling/MaxPool", "MaxPoolWithArgmax"), ElementsAre("maxpool:forward"));
+  EXPECT_THAT(find("gradients/resnet_model/max_pooling2d/MaxPool_grad/MaxPoolGrad", "MaxPoolGradWithArgmax"),
+              ElementsAre("maxpool:gradient+mask"));
+  EXPECT_THAT(find("resnet_model/Mean", "ReduceMeanD"), ElementsAre("avgpool:forward"));
+  EXPECT_THAT(find("gradients/resnet_model/Mean_grad/truediv", "RealDiv"), ElementsAre("avgpool:gradient+mask"));
+  EXPECT_THAT(find("resnet_model/dense/BiasAdd", "BiasAdd"), ElementsAre("fc:forward"));
+  EXPECT_THAT(find("sparse_softmax_cross_entropy_loss/xentropy/xentropy", "SparseSoftmaxCrossEntropyWithLogits"),
+              ElementsAre("loss:forward"));
+  // The means of the loss and of what is reported are none of the network's.
+  EXPECT_THAT(find("cross_entropy/Mean", "ReduceMeanD"), IsEmpty());
+  EXPECT_THAT(find("train_accuracy/Mean", "ReduceMeanD"), IsEmpty());
+  // One kernel for all of a batch norm.
+  EXPECT_THAT(find("resnet_model/batch_normalization_1/FusedBatchNormV3", "FusedBatchNormV3"),
+              ElementsAre("layer1.0.downsample.1:update"));
+  EXPECT_THAT(find("gradients/resnet_model/batch_normalization/FusedBatchNormV3_grad/FusedBatchNormGradV3",
+                   "FusedBatchNormGradV3"),
+              ElementsAre("bn1:reduce_gradient", "bn1:apply_gradient"));
+}
+
+TEST_F(ProfileKernelNames, Keras) {
+  EXPECT_THAT(find("resnet50/conv1_conv/Conv2D", "Conv2D"), ElementsAre("conv1:forward+reduce"));
+  EXPECT_THAT(find("resnet50/conv1_bn/FusedBatchNormV3", "BNTrainingUpdate"), ElementsAre("bn1:update+relu"));
+  EXPECT_THAT(find("resnet50/conv2_block1_0_conv/Conv2D", "Conv2D"),
+              ElementsAre("layer1.0.downsample.0:forward+reduce"));
+  EXPECT_THAT(find("resnet50/conv5_block3_2_conv/Conv2D", "Conv2D"), ElementsAre("layer4.2.conv2:forward+reduce"));
+  EXPECT_THAT(find("gradients/resnet50/conv3_block4_3_bn/x_grad/y", "BNTrainingReduceGrad"),
+              ElementsAre("layer2.3.bn3:apply_gradient"));
+  EXPECT_THAT(find("resnet50/pool1_pool/MaxPool", "MaxPool"), ElementsAre("maxpool:forward"));
+  EXPECT_THAT(find("resnet50/avg_pool/Mean", "ReduceMean"), ElementsAre("avgpool:forward"));
+  EXPECT_THAT(find("resnet50/predictions/MatMul", "MatMulV2"), ElementsAre("fc:forward"));
+  EXPECT_THAT(find("resnet50/conv7_block1_1_conv/Conv2D", "Conv2D"), IsEmpty());
+}
+
+TEST_F(ProfileKernelNames, TensorFlowSlim) {
+  const std::string unit = "resnet_v1_50/block2/unit_3/bottleneck_v1/";
+  EXPECT_THAT(find("resnet_v1_50/conv1/Conv2D", "Conv2D"), ElementsAre("conv1:forward+reduce"));
+  EXPECT_THAT(find("resnet_v1_50/conv1/BatchNorm/FusedBatchNorm", "BNTrainingUpdate"), ElementsAre("bn1:update+relu"));
+  EXPECT_THAT(find(unit + "conv1/Conv2D", "Conv2D"), ElementsAre("layer2.2.conv1:forward+reduce"));
+  EXPECT_THAT(find(unit + "conv1/BatchNorm/FusedBatchNorm", "BNTrainingUpdate"),
+              ElementsAre("layer2.2.bn1:update+relu"));
+  EXPECT_THAT(find("gradients/resnet_v1_50/block1/unit_1/bottleneck_v1/shortcut/Conv2D_grad/Conv2DBackpropFilter",
+                   "Conv2DBackpropFilterD"),
+              ElementsAre("layer1.0.downsample.0:weight_gradient"));
+  EXPECT_THAT(find("resnet_v1_50/pool5", "ReduceMeanD"), ElementsAre("avgpool:forward"));
+  EXPECT_THAT(find("resnet_v1_50/block9/unit_1/bottleneck_v1/conv1/Conv2D", "Conv2D"), IsEmpty());
+}
+
 TEST_F(ProfileKernelNames, Updates) {
   EXPECT_THAT(find("Momentum/update_resnet_model/dense/kernel/ApplyMomentum", "ApplyMomentum"),
               ElementsAre("fc.weight:momentum"));

@@ -97,12 +97,24 @@ TEST(StepTrace, OneDeviceAndOneModel) {
                                        "st.csv: iterations of Model ID 4; those of 1 more are left out"));
 }
 
+TEST(StepTrace, OrderOfRowsSaysNothing) {
+  const StepTrace trace = parsed(row(0, two(0)) + row(1, two(1)) + row(2, two(2)) + row(3, two(3)));
+  const StepTrace sorted = parsed(row(3, two(3)) + row(1, two(1)) + row(0, two(0)) + row(2, two(2)));
+  expect_step(sorted.phases());
+  EXPECT_EQ(sorted.phases().step, trace.phases().step);
+  EXPECT_EQ(sorted.phases().forward_backward, trace.phases().forward_backward);
+  EXPECT_EQ(sorted.zero_us, trace.zero_us);
+  // What lies between iterations 1 and 3 is not known: no step ends there.
+  EXPECT_FALSE(parsed(row(3, two(3)) + row(1, two(1))).phases().step.has_value());
+}
+
 TEST(StepTrace, RefusesWhatCannotBe) {
   const auto refusal = [](const std::string& rows, const char* message) {
     EXPECT_THAT([&] { parsed(rows); }, testing::ThrowsMessage<Error>(HasSubstr(message)));
   };
-  refusal(row(1, two(1)) + row(0, two(0)), "st.csv:3: the iteration starts before the one above has ended");
+  refusal(row(0, two(0)) + row(0, two(0)), "st.csv:3: iteration 0 starts before iteration 0 (line 2) has ended");
   refusal(row(0, two(0) + ",1"), "st.csv:2: 15 fields, but the first line names 14 columns");
+  refusal(row(0, two(0)) + "0,1,169952962300", "st.csv:3: Model ID is empty: is the row cut off?");
   std::string same = row(0, two(0));
   same.replace(same.find("1180.250"), 8, "1000.250");
   refusal(same, "st.csv:2: BP End(us) is not after FP Start(us)");
