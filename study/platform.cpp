@@ -107,10 +107,17 @@ void LoadedPlatform::note_group(std::span<const Rank> ranks) {
 
 void LoadedPlatform::require_ranks(const std::string& what, Rank ranks) const {
   if (placed.has_value() && ranks > *placed) {
-    bad_input("option", "{} is for {} ranks, the rank table {} has {}", what, ranks, rank_table, *placed);
+    bad_input("schedule", "{} is for {} ranks, the rank table {} has {}", what, ranks, rank_table, *placed);
   }
   if (ranks > cluster.size()) {
-    bad_input("option", "{} is for {} ranks, {} has {} NPUs", what, ranks, cluster.path(), cluster.size());
+    bad_input("schedule", "{} is for {} ranks, {} has {} NPUs", what, ranks, cluster.path(), cluster.size());
+  }
+}
+
+void LoadedPlatform::require_npus(const std::string& what, const std::vector<Rank>& npus) const {
+  for (const Rank npu : npus) {
+    const Rank there = placed.value_or(cluster.size());
+    if (npu >= there) bad_input("schedule", "{}: there is no NPU {}; accepted: 0 to {}", what, npu, there - 1);
   }
 }
 

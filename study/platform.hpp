@@ -65,6 +65,8 @@ struct LoadedPlatform {
   void note_group(std::span<const Rank> ranks);
   /// Throws Error(bad_input, "option") if `what`, such as a schedule's file, is for more ranks than there are.
   void require_ranks(const std::string& what, Rank ranks) const;
+  /// Throws Error(bad_input) for NPUs that are not there.
+  void require_npus(const std::string& what, const std::vector<Rank>& npus) const;
 
   [[nodiscard]] PlatformFacts facts() const;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -36,8 +37,20 @@ std::uint64_t parse_signature(std::string_view text) {
   bad_input("option", "'{}': a signature is {} hexadecimal digits, as `schedule check` prints it", text, digits);
 }
 
+/// Whether it is about the file, so that the others can be checked all the same.
+bool is_of_file(const Error& error) {
+  return error.kind() == "schedule" || error.kind() == "memory" || error.code() == ErrorCode::simulated_failure;
+}
+
+/// "2 of 5 schedules are refused: a.txt, b.txt".
+std::string count_text(const std::vector<std::string>& some, std::size_t all, const char* what) {
+  return fmt::format("{} of {} schedules {}: {}", some.size(), all, what, fmt::join(some, ", "));
+}
+
 void check(const CheckCommand& command) {
   std::vector<std::string> refused;
+  std::vector<std::string> unchecked;
+  ErrorCode worst = ErrorCode::check_failed;
   std::string text;
   const bool several = command.files.size() > 1;
   for (const std::string& file : command.files) {
@@ -45,23 +58,29 @@ void check(const CheckCommand& command) {
     spec.file = file;
     spec.last_level = static_cast<std::uint32_t>(command.levels.back() - '0');
     spec.platform = {command.platform, command.rank_table, command.hccl_settings, {}};
-    const study::ScheduleCheck result = study::check_schedule(spec);
-    if (!result.report.ok) refused.push_back(file);
-    if (command.format == "json") {
-      text += several ? (text.empty() ? "[\n" : ",\n") : "";
-      text += check_json(result, several ? file : "");
-    } else {
-      if (several) text += fmt::format("{}{}\n", text.empty() ? "" : "\n", file);
-      text += check_text(result);
+    if (several && command.format == "json") text += text.empty() ? "[\n" : ",\n";
+    if (several && command.format != "json") text += fmt::format("{}{}\n", text.empty() ? "" : "\n", file);
+    try {
+      const study::ScheduleCheck result = study::check_schedule(spec);
+      if (!result.report.ok) refused.push_back(file);
+      text += command.format == "json" ? check_json(result, several ? file : "") : check_text(result);
+    } catch (const Error& error) {
+      if (!several || !is_of_file(error)) throw;
+      unchecked.push_back(file);
+      worst = std::max(worst, error.code());
+      text += command.format == "json" ? unchecked_json(error, file) : fmt::format("not checked: {}\n", error.what());
     }
   }
   if (several && command.format == "json") text += "]\n";
   print(text);
-  if (refused.empty()) return;
-  throw Error(ErrorCode::check_failed, "schedule",
-              several ? fmt::format("{} of {} schedules are refused: {}", refused.size(), command.files.size(),
-                                    fmt::join(refused, ", "))
-                      : refused.front() + " is refused");
+  if (refused.empty() && unchecked.empty()) return;
+  if (!several) throw Error(worst, "schedule", refused.front() + " is refused");
+  std::string summary;
+  if (!unchecked.empty()) summary = count_text(unchecked, command.files.size(), "cannot be checked");
+  if (!refused.empty()) {
+    summary += (summary.empty() ? "" : "; ") + count_text(refused, command.files.size(), "are refused");
+  }
+  throw Error(worst, "schedule", summary);
 }
 
 }  // namespace
@@ -69,7 +88,7 @@ void check(const CheckCommand& command) {
 void add_schedule_check(Command& schedule) {
   Command& command = schedule.add_command("check", "Prove a schedule, or say what is wrong: docs/checker.md");
   const auto options = std::make_shared<CheckCommand>();
-  command.add("FILE", read_files(options->files), "Schedules in either form; - is standard input").required();
+  command.add("FILE", read_files(options->files), "Schedules in any form; - is standard input").required();
   Option& soc =
       command.add("--soc", text(options->spec.soc), "Chip whose streams and notifies a rank has, such as 910B2");
   add_platform_options(command,

@@ -56,9 +56,6 @@ std::vector<Rank> chosen_ranks(const std::string& list, const hccl::Schedule& sc
   return ranks;
 }
 
-bool notifies(const hccl::Task& task) { return task.kind == hccl::TaskKind::post || task.kind == hccl::TaskKind::wait; }
-bool has_peer(const hccl::Task& task) { return task.kind == hccl::TaskKind::post || is_transfer(task.kind); }
-
 std::vector<hccl::ByteRange> pieces_of(const hccl::Schedule& schedule, const hccl::Range& range,
                                        const hccl::Viewer& viewer) {
   std::vector<hccl::ByteRange> pieces;
@@ -82,12 +79,13 @@ std::string task_table(const hccl::Schedule& schedule, Rank rank) {
   Table table("<stage|queue|round|<task|peer|notify|bytes|<source|<destination");
   for_each_task(schedule, rank, [&](std::uint32_t stage, const hccl::QueueWalk& walk) {
     const hccl::Task& task = *walk.task();
-    const bool moves = !notifies(task);
+    const bool moves = !is_notify(task.kind);
     const auto text = [&](const hccl::Range& range, const hccl::Viewer& viewer) {
       return range_text(pieces_of(schedule, range, viewer));
     };
     table.add_row({schedule.stage(stage).name, std::to_string(walk.place().queue), std::to_string(walk.place().round),
-                   std::string(name_of(task.kind)), has_peer(task) ? std::to_string(walk.peer(schedule, rank)) : "",
+                   std::string(name_of(task.kind)),
+                   has_peer(task.kind) ? std::to_string(walk.peer(schedule, rank)) : "",
                    moves ? "" : std::to_string(walk.notify()), moves ? with_thousands(walk.bytes(schedule, rank)) : "",
                    moves ? text(task.source, walk.source_viewer(schedule, rank)) : "",
                    moves ? text(task.destination, walk.destination_viewer(schedule, rank)) : ""});
@@ -136,8 +134,8 @@ std::string tasks_json(const hccl::Schedule& schedule, const std::vector<Rank>& 
                  {"queue", walk.place().queue},
                  {"round", walk.place().round},
                  {"kind", name_of(task.kind)}};
-      if (has_peer(task)) entry["peer"] = walk.peer(schedule, rank);
-      if (notifies(task)) {
+      if (has_peer(task.kind)) entry["peer"] = walk.peer(schedule, rank);
+      if (is_notify(task.kind)) {
         entry["notify"] = walk.notify();
       } else {
         entry["bytes"] = walk.bytes(schedule, rank);
@@ -178,7 +176,7 @@ void show(const ShowCommand& command) {
   const std::vector<Rank> ranks = chosen_ranks(command.ranks, *schedule);
   if (!command.svg.empty()) write_file_atomically(command.svg, diagram(command, schedule, ranks));
   if (command.format == "json") {
-    print(tasks_json(*schedule, ranks));
+    print(command.ranks.empty() ? contents_of(*schedule, hccl::ScheduleForm::json) : tasks_json(*schedule, ranks));
   } else if (command.ranks.empty()) {
     print(summary(*schedule));
   } else {
@@ -192,12 +190,16 @@ void add_schedule_show(Command& schedule) {
   Command& command = schedule.add_command("show", "What each rank does; tasks one by one; a space-time diagram");
   const auto options = std::make_shared<ShowCommand>();
   options->platform = "atlas800-9000";
-  command.add("FILE", read_file(options->file), "A schedule in either form").value_name("TEXT").required();
+  command.add("FILE", read_file(options->file), "A schedule in any form; - is standard input")
+      .value_name("TEXT")
+      .required();
   command.add("--rank,--ranks",
               parsed([](const std::string& given) { return given == "all" || !parse_rank_list(given).empty(); },
                      options->ranks),
               "Ranks whose tasks are listed, such as 0,2,4-7 or all");
-  command.add("--format", one_of({"text", "json"}, options->format), "text, or json with every task of the ranks")
+  command
+      .add("--format", one_of({"text", "json"}, options->format),
+           "text, or json: the whole schedule, which all commands read; with --ranks their tasks with all numbers")
       .value_name("TEXT")
       .with_default();
   command.add("--svg", written_file(options->svg), "File for the space-time diagram on a platform").value_name("TEXT");
@@ -205,6 +207,7 @@ void add_schedule_show(Command& schedule) {
   command.footer(
       "Examples:\n"
       "  hcclsim schedule show ring.txt --rank 3\n"
+      "  hcclsim schedule show ring.txt --format json | hcclsim schedule check -\n"
       "  hcclsim schedule show ring.txt --svg ring.svg --platform atlas800t-a2");
   command.on_run([&command, options] {
     finish_platform_options(OptionOrigins(command, {}), {}, *options);

@@ -1,8 +1,13 @@
 #include "cli/commands/commands.hpp"
 
+#include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/error.hpp"
 #include "cli/options/collective_choice.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/print/output.hpp"
@@ -15,12 +20,27 @@ struct TimeCommand : PlatformChoice {
   std::string format = "text";
   std::string network = "auto";
   std::string launch = "graph";
+  std::vector<std::string> files;
   study::TimeSpec spec{};
 };
+
+/// "FILE@LIST" with the NPUs of the ranks; a file with all of that as its name comes first.
+study::TimedFile timed_file(const std::string& given) {
+  const std::size_t at = given.rfind('@');
+  if (at == std::string::npos || std::filesystem::exists(given)) return {given};
+  try {
+    const std::vector<Rank> npus = parse_ranks_in_order(std::string_view(given).substr(at + 1));
+    if (std::set<Rank>(npus.begin(), npus.end()).size() == npus.size()) return {given.substr(0, at), npus, given};
+  } catch (const Error& error) {
+    bad_input("option", "{}: {}", given, error.what());
+  }
+  bad_input("option", "{}: an NPU is named twice; each rank has one of its own", given);
+}
 
 void time_schedules(const TimeCommand& command) {
   study::TimeSpec spec = command.spec;
   spec.platform = command.platform_spec();
+  for (const std::string& file : command.files) spec.files.push_back(timed_file(file));
   spec.launch = hccl::parse_launch_mode(command.launch);
   if (command.network != "auto") {
     spec.network = command.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
@@ -38,7 +58,10 @@ void add_schedule_time(Command& schedule) {
   Command& command = schedule.add_command("time", "Simulate schedules on a platform");
   const auto options = std::make_shared<TimeCommand>();
   options->platform = "atlas800-9000";
-  command.add("FILE", read_files(options->spec.files), "Schedules in either form").required();
+  command
+      .add("FILE", read_files(options->files),
+           "Schedules in any form; FILE@0-3 or FILE@0,2,4,6: on these NPUs, one for each rank in this order")
+      .required();
   add_platform_options(command, "A platform file, or the name of a shipped one", *options);
   command.add("--together", flag(options->spec.together), "Also all at the same time, sharing the links");
   add_repetition_options(command, "--iterations", options->spec.iterations, "--warmups", options->spec.warmups);
@@ -52,7 +75,8 @@ void add_schedule_time(Command& schedule) {
   command.footer(
       "Examples:\n"
       "  hcclsim schedule time ring.txt hd.txt --platform atlas800-9000\n"
-      "  hcclsim schedule time a.txt b.txt --together --iterations 20 --warmups 10 --launch op");
+      "  hcclsim schedule time a.txt b.txt --together --iterations 20 --warmups 10 --launch op\n"
+      "  hcclsim schedule time four.txt@0-3 four.txt@4-7 --together");
   command.on_run([&command, options] {
     finish_platform_options(OptionOrigins(command, {}), {}, *options);
     time_schedules(*options);

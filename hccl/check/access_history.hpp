@@ -144,8 +144,10 @@ class AccessHistory {
 /// that owns the bytes. `both_reduce` into them, and read no other bytes.
 [[nodiscard]] Finding race_finding(const TaskProgram& program, const std::optional<TaskId>& first,
                                    const std::optional<TaskId>& second, const RankBytes& bytes, bool both_reduce);
-/// The finding that a post may come before a wait has taken the post before it.
-[[nodiscard]] Finding overwritten_finding(const TaskProgram& program, const TaskId& wait, const TaskId& post,
-                                          Rank owner);
+/// The finding that a use of a notify of `owner`, a post or a wait, may come before a wait has taken the post before
+/// it.
+[[nodiscard]] Finding notify_finding(const TaskProgram& program, const TaskId& wait, const TaskId& use, Rank owner);
+/// The finding that either of two waits may take a post.
+[[nodiscard]] Finding two_waiters_finding(const TaskProgram& program, const TaskId& first, const TaskId& second);
 
 }  // namespace hcclsim::hccl

@@ -63,9 +63,9 @@ class BeginSearch {
   }
 
   void perform(std::uint32_t chain, std::uint32_t /*number*/, const ProgramTask& task) {
-    if (task.kind == TaskKind::post) {
+    if (is_post(task.kind)) {
       posted_[std::size_t{task.peer} * program_.notifies + task.value] = known_[chain];
-    } else if (task.kind == TaskKind::wait) {
+    } else if (is_wait(task.kind)) {
       // Taken once: the slot needs no memory until its next post.
       RankSet& posted = posted_[std::size_t{program_.rank_of(chain)} * program_.notifies + task.value];
       known_[chain].add(std::exchange(posted, {}));

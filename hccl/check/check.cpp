@@ -50,15 +50,20 @@ void check_levels(const TaskProgram& program, const Rotation* rotation, const Ch
 
   Findings meaning(options.most_findings);
   Findings order(options.most_findings);
+  CheckOptions fixed_order = options;
+  if (order_is_free) fixed_order.recorded_order.reset();  // there is none to compare with
   const std::optional<ReductionOrder> found =
-      rotation != nullptr ? check_meaning_by_rotation(program, *rotation, options, meaning, order)
-                          : check_meaning(program, options, meaning, order);
+      rotation != nullptr ? check_meaning_by_rotation(program, *rotation, fixed_order, meaning, order)
+                          : check_meaning(program, fixed_order, meaning, order);
   if (!add_findings(report, "L4", meaning) || !ordered || options.last_level == 4) return;
   report.order = found;
   if (report.order) report.order->free = order_is_free;
-  if (order_is_free && options.recorded_order && order.empty() && order.wanted()) {
+  if (order_is_free && options.recorded_order && order.wanted()) {
     order.keep(
-        {"order-changed", fmt::format("the order of reduction is free, recorded is {:016x}", *options.recorded_order)});
+        {"order-changed",
+         fmt::format("recorded is the order {:016x}; this schedule reduces integers in any order, which may be another "
+                     "one in every run, so that it has no signature",
+                     *options.recorded_order)});
   }
   add_findings(report, "L5", order);
   if (options.last_level < 7) return;

@@ -61,7 +61,7 @@ class ContentsSearch {
   void enter(Rank /*rank*/, const ProgramPart* /*begin*/, const ProgramPart* /*end*/) {}
   void leave(Rank /*rank*/) {}
   void perform(std::uint32_t chain, std::uint32_t number, const ProgramTask& task) {
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
+    if (is_notify(task.kind)) return;
     for (const Movement& movement : program_.movements_of(task)) {
       static_cast<Search&>(*this).perform(program_.task_id(chain, number), task, movement);
     }

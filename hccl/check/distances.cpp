@@ -29,11 +29,11 @@ class Count {
 
   void perform(std::uint32_t chain, std::uint32_t /*number*/, const ProgramTask& task) {
     const Rank rank = program_.rank_of(chain);
-    if (task.kind == TaskKind::post) {
+    if (is_post(task.kind)) {
       const Rank peer = program_.representative(task.peer);
-      if (program_.collective == Collective::barrier) step(chain, rank, peer);
+      if (program_.collective == Collective::barrier && has_peer(task.kind)) step(chain, rank, peer);
       posted_[std::size_t{peer} * program_.notifies + task.value] = steps_[chain];
-    } else if (task.kind == TaskKind::wait) {
+    } else if (is_wait(task.kind)) {
       steps_[chain] = std::max(steps_[chain], posted_[std::size_t{rank} * program_.notifies + task.value]);
     } else {
       Bytes length = 0;

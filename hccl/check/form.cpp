@@ -33,11 +33,11 @@ class FormCheck {
 
  private:
   [[nodiscard]] Problem problem_of(const ProgramTask& task, Rank rank) const {
-    if (task.kind == TaskKind::post || is_transfer(task.kind)) {
+    if (has_peer(task.kind)) {
       if (task.peer >= program_.ranks) return {"peer", fmt::format("there are {} ranks", program_.ranks)};
       if (task.peer == rank) return {"peer", "its peer is the rank itself"};
     }
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) {
+    if (is_notify(task.kind)) {
       if (task.value >= program_.notifies) return {"notify", fmt::format("a rank has {}", program_.notifies)};
       return {};
     }

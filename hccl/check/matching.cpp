@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/check/access_history.hpp"
 #include "hccl/check/program/task_run.hpp"
 
 namespace hcclsim::hccl {
@@ -14,16 +16,16 @@ namespace {
 
 constexpr std::uint32_t none = TaskRun<NoObserver>::none;
 
-/// Calls visit(id, stage, task) for every post and wait.
+/// Calls visit(id, task) for every post and wait.
 template <typename Visit>
 void visit_notifies(const TaskProgram& program, const Visit& visit) {
-  visit_tasks(program, [&](const TaskId& id, const ProgramPart& part, const ProgramTask& task) {
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) visit(id, part.stage, task);
+  visit_tasks(program, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
+    if (is_notify(task.kind)) visit(id, task);
   });
 }
 
 std::size_t slot_of(const TaskProgram& program, const TaskId& id, const ProgramTask& task) {
-  const Rank owner = task.kind == TaskKind::post ? task.peer : id.rank;
+  const Rank owner = is_post(task.kind) ? task.peer : id.rank;
   return std::size_t{program.representative(owner)} * program.notifies + task.value;
 }
 
@@ -37,10 +39,10 @@ std::map<std::size_t, Uses> uses_of(const TaskProgram& program, const std::vecto
   std::map<std::size_t, Uses> uses;
   for (const std::size_t slot : slots) uses[slot];
   if (slots.empty()) return uses;
-  visit_notifies(program, [&](const TaskId& id, std::uint32_t /*stage*/, const ProgramTask& task) {
+  visit_notifies(program, [&](const TaskId& id, const ProgramTask& task) {
     const auto found = uses.find(slot_of(program, id, task));
     if (found == uses.end()) return;
-    (task.kind == TaskKind::post ? found->second.posts : found->second.waits).push_back(id);
+    (is_post(task.kind) ? found->second.posts : found->second.waits).push_back(id);
   });
   return uses;
 }
@@ -103,10 +105,10 @@ class WaitGraph {
   void find_posts() {
     for (const std::uint32_t chain : stopped_) {
       const ProgramTask& task = task_of(chain);
-      if (task.kind == TaskKind::wait) post_of_[slot_of(program_, stopped_at(chain), task)] = {};
+      if (is_wait(task.kind)) post_of_[slot_of(program_, stopped_at(chain), task)] = {};
     }
-    visit_notifies(program_, [&](const TaskId& id, std::uint32_t /*stage*/, const ProgramTask& task) {
-      if (task.kind != TaskKind::post || is_done(id)) return;
+    visit_notifies(program_, [&](const TaskId& id, const ProgramTask& task) {
+      if (!is_post(task.kind) || is_done(id)) return;
       const auto found = post_of_.find(slot_of(program_, id, task));
       if (found != post_of_.end()) found->second.push_back(id);
     });
@@ -124,8 +126,7 @@ class WaitGraph {
 
   [[nodiscard]] std::vector<Edge> edges_from(std::uint32_t chain) const {
     const ProgramTask& task = task_of(chain);
-    const auto waited =
-        task.kind == TaskKind::wait ? post_of_.find(slot_of(program_, stopped_at(chain), task)) : post_of_.end();
+    const auto waited = is_wait(task.kind) ? post_of_.find(slot_of(program_, stopped_at(chain), task)) : post_of_.end();
     const bool issued =
         run_.full_queue(program_.rank_of(chain)) == none || stopped_at(chain).number < run_.chain(chain).issued;
     if (!issued) return {{run_.full_queue(program_.rank_of(chain)), true}};
@@ -204,26 +205,21 @@ void report_deadlock(const TaskProgram& program, const TaskRun<NoObserver>& run,
 void check_matching(const TaskProgram& program, Findings& findings) {
   struct Slot {
     std::int64_t balance = 0;  // posts less waits
-    std::uint32_t stage = none;
-    std::uint32_t queue = none;  // that waits in the stage
+    std::optional<bool> local{};
   };
   std::vector<Slot> slots(std::size_t{program.unrolled()} * program.notifies);
-  visit_notifies(program, [&](const TaskId& id, std::uint32_t stage, const ProgramTask& task) {
+  visit_notifies(program, [&](const TaskId& id, const ProgramTask& task) {
     Slot& slot = slots[slot_of(program, id, task)];
-    if (task.kind == TaskKind::post) {
-      ++slot.balance;
-      return;
-    }
-    --slot.balance;
-    if (slot.stage == stage && slot.queue != id.queue && findings.wanted()) {
-      findings.keep({"two-waiters",
-                     fmt::format("{}: queue {} waits for the same notify in this stage, so either may take a post",
-                                 program.describe(id), slot.queue),
+    const bool local = is_local_notify(task.kind);
+    if (slot.local.value_or(local) != local && findings.wanted()) {
+      findings.keep({"mixed-notify",
+                     fmt::format("{}: the notify is {} here and {} elsewhere", program.describe(id),
+                                 local ? "local" : "of two ranks", local ? "of two ranks" : "local"),
                      {id.rank},
                      {id}});
     }
-    slot.stage = stage;
-    slot.queue = id.queue;
+    slot.local = local;
+    slot.balance += is_post(task.kind) ? 1 : -1;
   });
   std::vector<std::size_t> odd;
   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
@@ -237,12 +233,17 @@ void check_progress(const TaskProgram& program, const CheckOptions& options, Fin
   TaskRun<NoObserver> run(program, observer, options.queue_depth);
   const RunEnd end = run.run();
   if (end == RunEnd::deadlock) report_deadlock(program, run, deadlock);
-  if (end != RunEnd::overwritten || !matching.wanted()) return;
-  matching.keep({"notify-overwritten",
-                 fmt::format("{} may come before the wait for {}", program.describe(run.early_post()),
-                             program.describe(run.lost_post())),
-                 {program.task(run.early_post()).peer},
-                 {run.lost_post(), run.early_post()}});
+  const bool stopped = end == RunEnd::overwritten || end == RunEnd::two_waiters;
+  if (!stopped || !matching.wanted()) return;
+  if (end == RunEnd::two_waiters) {
+    matching.keep(two_waiters_finding(program, run.first(), run.second()));
+    return;
+  }
+  matching.keep(
+      {"notify-overwritten",
+       fmt::format("{} may come before the wait for {}", program.describe(run.second()), program.describe(run.first())),
+       {program.task(run.second()).peer},
+       {run.first(), run.second()}});
 }
 
 }  // namespace hcclsim::hccl

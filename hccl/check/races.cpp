@@ -57,11 +57,14 @@ class RaceSearch : AccessHistory<RaceSearch, Event> {
     clocks_.advance(chain, number);
     const Rank rank = program_.rank_of(chain);
     const Event event{chain, Clocks::time_of(number)};
-    if (task.kind == TaskKind::wait) {
+    if (is_wait(task.kind)) {
       const std::size_t slot = std::size_t{rank} * program_.notifies + task.value;
+      // What the post that it takes knows does not count: only then the wait takes no other one.
+      const Event& before = waited_[slot];
+      if (before.exists() && !ordered(before, event)) add({before, event, true, {rank, {}}});
       clocks_.wait(chain, slot);
       waited_[slot] = event;
-    } else if (task.kind == TaskKind::post) {
+    } else if (is_post(task.kind)) {
       const std::size_t slot = std::size_t{task.peer} * program_.notifies + task.value;
       const Event& before = waited_[slot];
       if (before.exists() && !ordered(before, event)) add({before, event, true, {task.peer, {}}});
@@ -125,7 +128,7 @@ class Reporter {
     const std::optional<TaskId> first = id_of(suspect.first);
     const std::optional<TaskId> second = id_of(suspect.second);
     if (suspect.notify) {
-      findings.keep(overwritten_finding(program_, *first, *second, bytes.rank));
+      findings.keep(notify_finding(program_, *first, *second, bytes.rank));
       return;
     }
     const bool both_reduce = first && second && reduces_into(*first, bytes) && reduces_into(*second, bytes);
@@ -176,12 +179,22 @@ Finding race_finding(const TaskProgram& program, const std::optional<TaskId>& fi
   return finding;
 }
 
-Finding overwritten_finding(const TaskProgram& program, const TaskId& wait, const TaskId& post, Rank owner) {
+Finding two_waiters_finding(const TaskProgram& program, const TaskId& first, const TaskId& second) {
+  return {
+      "two-waiters",
+      fmt::format("{}: {} waits for the same notify, and nothing but the posts orders them, so either may take a post",
+                  program.describe(second), program.describe(first)),
+      {second.rank},
+      {first, second}};
+}
+
+Finding notify_finding(const TaskProgram& program, const TaskId& wait, const TaskId& use, Rank owner) {
+  if (is_wait(program.task(use).kind)) return two_waiters_finding(program, wait, use);
   return {
       "notify-overwritten",
-      fmt::format("{} may come before {} has taken the post before it", program.describe(post), program.describe(wait)),
+      fmt::format("{} may come before {} has taken the post before it", program.describe(use), program.describe(wait)),
       {owner},
-      {wait, post}};
+      {wait, use}};
 }
 
 bool check_races(const TaskProgram& program, Findings& matching, Findings& races) {

@@ -17,8 +17,9 @@ namespace hcclsim::hccl {
 /// Kinds of findings: "race"; "reduction-order" if both tasks reduce, so that only the order of the reduction is
 /// undetermined; "before-start" and "after-end" for accesses outside the time of the rank that owns the memory.
 ///
-/// The last condition of L1 is checked here, too; its findings go to `matching`: every post of a notify happens after
-/// the wait for the post before it, in every interleaving ("notify-overwritten").
+/// The last conditions of L1 are checked here, too; their findings go to `matching`: every post of a notify happens
+/// after the wait for the post before it, in every interleaving ("notify-overwritten"); and so does every wait, without
+/// what follows from the post that it takes ("two-waiters").
 [[nodiscard]] bool check_races(const TaskProgram& program, Findings& matching, Findings& races);
 
 }  // namespace hcclsim::hccl

@@ -47,7 +47,7 @@ class Stager {
       for (Strand& strand : stage.strands) {
         for (Loop& loop : strand.loops) {
           for (Task& task : loop.tasks) {
-            if (task.kind == TaskKind::post || task.kind == TaskKind::wait) continue;
+            if (is_notify(task.kind)) continue;
             if (task.source.buffer == from) task.source.buffer = to;
             if (task.destination.buffer == from) task.destination.buffer = to;
           }

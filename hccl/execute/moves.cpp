@@ -136,13 +136,13 @@ class Walker {
   /// Does one task; false if it has to wait.
   bool perform(Rank number, const QueueWalk& walk) {
     const Task& task = *walk.task();
-    if (task.kind == TaskKind::wait) {
+    if (is_wait(task.kind)) {
       std::vector<bool>::reference notify = notify_of(number, number, walk);
       if (!notify) return false;
       notify = false;
       return true;
     }
-    if (task.kind == TaskKind::post) {
+    if (is_post(task.kind)) {
       const Rank peer = peer_of(number, walk);
       std::vector<bool>::reference notify = notify_of(peer, number, walk);
       if (notify)

@@ -120,9 +120,11 @@ void CollectiveRun::advance(Rank rank, std::uint32_t number) {
   while (const Task* task = queue.walk.task()) {
     switch (task->kind) {
       case TaskKind::wait:
+      case TaskKind::local_wait:
         if (!try_wait(rank, number)) return;
         break;
       case TaskKind::post:
+      case TaskKind::local_post:
         post(rank, number);
         break;
       case TaskKind::copy:
@@ -177,7 +179,8 @@ bool CollectiveRun::try_wait(Rank rank, std::uint32_t number) {
 void CollectiveRun::post(Rank rank, std::uint32_t number) {
   Queue& queue = queue_of(rank, number);
   const Seconds start = queue.date;
-  queue.date += machine_.costs.notify_record;
+  const bool local = is_local_notify(queue.walk.task()->kind);
+  queue.date += local ? machine_.costs.notify_record_local : machine_.costs.notify_record;
   const Rank peer = queue.walk.peer(*schedule_, rank) % machine_.period;
   Slot& slot = slots_[std::size_t{peer} * schedule_->notifies + queue.walk.notify()];
   if (slot.date != unset) {
@@ -343,8 +346,8 @@ std::string CollectiveRun::waiting_for(Rank rank) const {
     const Queue& queue = queues_[index_of(rank, number)];
     const Task* task = queue.active ? queue.walk.task() : nullptr;
     if (task == nullptr) continue;
-    const std::string what = task->kind == TaskKind::wait ? fmt::format("waits for notify slot {}", queue.walk.notify())
-                                                          : fmt::format("is in a {}", name_of(task->kind));
+    const std::string what = is_wait(task->kind) ? fmt::format("waits for notify slot {}", queue.walk.notify())
+                                                 : fmt::format("is in a {}", name_of(task->kind));
     return fmt::format("{} #{}: queue {} {} in stage '{}' ({} of {} ranks have arrived)", name(), sequence_, number,
                        what, schedule_->stage(member.stage).name, arrived_, schedule_->ranks);
   }

@@ -48,7 +48,7 @@ class ByteRangeCheck {
 
   void check_bytes(const QueueWalk& walk, std::uint32_t stage, Rank rank) {
     const Task& task = *walk.task();
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
+    if (is_notify(task.kind)) return;
     const Rank from = reads(task.kind) ? walk.peer(schedule_, rank) : rank;
     const Rank to = walk.destination_viewer(schedule_, rank).owner;
     if (is_transfer(task.kind) && from == to && walk.bytes(schedule_, rank) > 0) {
@@ -93,29 +93,34 @@ class ByteRangeCheck {
   template <typename... Args>
   [[noreturn]] void fail_at(const QueueWalk& walk, std::uint32_t stage, Rank rank, const std::string& field,
                             fmt::format_string<Args...> format, Args&&... args) {
-    FieldPlace place;
-    const std::size_t number = stage % schedule_.stages.size();
-    const std::vector<Strand>& strands = schedule_.stages[number].strands;
-    for (std::size_t s = 0; s < strands.size(); ++s) {
-      for (std::size_t l = 0; l < strands[s].loops.size(); ++l) {
-        const std::vector<Task>& tasks = strands[s].loops[l].tasks;
-        for (std::size_t t = 0; t < tasks.size(); ++t) {
-          if (&tasks[t] == walk.task()) place = place_of(number, s, l, t);
-        }
-      }
-    }
+    FieldPlace place = place_of(*walk.task(), stage % schedule_.stages.size());
     place.push_back({field});
     throw ScheduleError(std::move(place),
                         fmt::format("rank {}, queue {}, round {}: {}", rank, walk.place().queue, walk.place().round,
                                     fmt::format(format, std::forward<Args>(args)...)));
   }
 
-  static FieldPlace place_of(std::size_t stage, std::size_t strand, std::size_t loop, std::size_t task) {
-    return {{"stage", static_cast<int>(stage)},
-            {"strand", static_cast<int>(strand)},
-            {"loop", static_cast<int>(loop)},
-            {"task", static_cast<int>(task)}};
+  [[nodiscard]] FieldPlace place_of(const Task& task, std::size_t number) const {
+    const std::vector<Strand>& strands = schedule_.stages[number].strands;
+    for (std::size_t s = 0; s < strands.size(); ++s) {
+      for (std::size_t l = 0; l < strands[s].loops.size(); ++l) {
+        const std::vector<Task>& tasks = strands[s].loops[l].tasks;
+        for (std::size_t t = 0; t < tasks.size(); ++t) {
+          if (&tasks[t] != &task) continue;
+          return {step("stage", number), step("strand", s), step("loop", l), step("task", t)};
+        }
+      }
+    }
+    const TaskLists& lists = schedule_.stages[number].lists;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      for (std::size_t t = 0; t < lists[i].tasks.size(); ++t) {
+        if (&lists[i].tasks[t] == &task) return {step("stage", number), step("list", i), step("task", t)};
+      }
+    }
+    return {};
   }
+
+  static FieldStep step(const char* field, std::size_t index) { return {field, static_cast<int>(index)}; }
 
   const Schedule& schedule_;
   Movements movements_;

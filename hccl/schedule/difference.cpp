@@ -92,7 +92,8 @@ struct HashOfImage {
 
 std::string text_of(const TaskImage& image) {
   std::string text(name_of(image.kind));
-  if (image.kind == TaskKind::wait) return text + fmt::format(" for notify {}", image.notify);
+  if (is_wait(image.kind)) return text + fmt::format(" for notify {}", image.notify);
+  if (image.kind == TaskKind::local_post) return text + fmt::format(" notify {}", image.notify);
   if (image.kind == TaskKind::post) return text + fmt::format(" notify {} of {}", image.notify, image.peer);
   if (is_transfer(image.kind)) text += fmt::format(" {} {}", reads(image.kind) ? "from" : "to", image.peer);
   if (image.kind == TaskKind::reduce && !image.by_core) text += " by the copy engine";
@@ -129,8 +130,8 @@ class TaskNumbers {
   std::uint32_t number_of(const Schedule& schedule, const QueueWalk& walk, Rank rank) {
     const Task& task = *walk.task();
     TaskImage image{.kind = task.kind, .pieces = {}};
-    if (is_transfer(task.kind) || task.kind == TaskKind::post) image.peer = walk.peer(schedule, rank);
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) {
+    if (has_peer(task.kind)) image.peer = walk.peer(schedule, rank);
+    if (is_notify(task.kind)) {
       image.notify = walk.notify();
     } else {
       if (task.kind == TaskKind::reduce) image.by_core = task.by_core;

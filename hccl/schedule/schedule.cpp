@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -11,11 +14,15 @@ namespace {
 /// Groups of less than this part of their span are searched: many of them would fill the memory.
 constexpr Rank few_members = 8;
 
+std::tuple<std::uint32_t, Rank, std::uint32_t> place_of(const TaskList& list) {
+  return {list.window, list.rank, list.queue};
+}
+
 }  // namespace
 
 std::string_view name_of(TaskKind kind) {
-  static constexpr std::array<std::string_view, 8> names{"copy",         "reduce",      "write", "read",
-                                                         "write-reduce", "read-reduce", "post",  "wait"};
+  static constexpr std::array<std::string_view, task_kinds> names{
+      "copy", "reduce", "write", "read", "write-reduce", "read-reduce", "post", "wait", "local-post", "local-wait"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -50,6 +57,21 @@ std::uint32_t Peer::position(const Place& place, Rank size) const {
   if (kind == Kind::flip) return place.position ^ (std::uint32_t{1} << number);
   const std::int64_t target = (std::int64_t{place.position} + number) % size;
   return static_cast<std::uint32_t>(target < 0 ? target + size : target);
+}
+
+TaskLists::TaskLists(std::vector<TaskList> lists) : lists_(std::move(lists)), order_(lists_.size()) {
+  std::iota(order_.begin(), order_.end(), 0U);
+  std::sort(order_.begin(), order_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return std::pair(place_of(lists_[a]), a) < std::pair(place_of(lists_[b]), b);
+  });
+}
+
+const TaskList* TaskLists::find(std::uint32_t window, Rank rank, std::uint32_t queue) const {
+  const std::tuple place(window, rank, queue);
+  const auto found =
+      std::lower_bound(order_.begin(), order_.end(), place,
+                       [this](std::uint32_t index, const auto& wanted) { return place_of(lists_[index]) < wanted; });
+  return found != order_.end() && place_of(lists_[*found]) == place ? &lists_[*found] : nullptr;
 }
 
 std::uint32_t Schedule::windows() const {

@@ -21,6 +21,8 @@
 ///     strand   = loops in sequence, run by the members of its group
 ///     loop     = rounds of the same tasks
 ///
+/// What is irregular is written as lists instead, one for each queue of a rank (TaskList).
+///
 /// A schedule may repeat its stages, each time for the next window of the payload.
 ///
 /// Transfers are one-sided, as on the device: a rank that writes or reads needs no task of its peer, only notifies that
@@ -36,8 +38,11 @@ enum class TaskKind : std::uint8_t {
   write_reduce,  ///< write that reduces into the destination on its way
   read_reduce,   ///< read that reduces into the destination on its way
   post,          ///< sets a notify slot of the peer
-  wait,          ///< waits for an own notify slot and clears it
+  wait,          ///< waits for an own notify slot, which another rank sets, and clears it
+  local_post,    ///< sets an own notify slot, for another queue of the rank
+  local_wait,    ///< waits for an own notify slot, which the rank itself sets, and clears it
 };
+inline constexpr std::size_t task_kinds = 10;
 
 [[nodiscard]] std::string_view name_of(TaskKind kind);
 [[nodiscard]] constexpr bool is_transfer(TaskKind kind) {
@@ -49,6 +54,15 @@ enum class TaskKind : std::uint8_t {
 [[nodiscard]] constexpr bool reduces(TaskKind kind) {
   return kind == TaskKind::reduce || kind == TaskKind::write_reduce || kind == TaskKind::read_reduce;
 }
+[[nodiscard]] constexpr bool is_post(TaskKind kind) { return kind == TaskKind::post || kind == TaskKind::local_post; }
+[[nodiscard]] constexpr bool is_wait(TaskKind kind) { return kind == TaskKind::wait || kind == TaskKind::local_wait; }
+/// A post or a wait: it moves no bytes.
+[[nodiscard]] constexpr bool is_notify(TaskKind kind) { return is_post(kind) || is_wait(kind); }
+/// A post or a wait between queues of one rank.
+[[nodiscard]] constexpr bool is_local_notify(TaskKind kind) {
+  return kind == TaskKind::local_post || kind == TaskKind::local_wait;
+}
+[[nodiscard]] constexpr bool has_peer(TaskKind kind) { return is_transfer(kind) || kind == TaskKind::post; }
 
 /// Ranks that work with each other, and where each stands among them. The ranks 0 … p−1 of the communicator fall into
 /// blocks of `span` ranks that lie `stride` apart; position i of every block is its rank number order[i]. Servers of
@@ -120,12 +134,12 @@ struct Linear {
 };
 
 /// Position of a peer in group `group`: own position plus an offset, modulo the group's size; or own position with bit
-/// `bit` flipped.
+/// `bit` flipped. In a list of tasks (TaskList) its rank.
 struct Peer {
-  enum class Kind : std::uint8_t { none, offset, flip };
+  enum class Kind : std::uint8_t { none, offset, flip, rank };
   Kind kind = Kind::none;
   std::uint16_t group = 0;  ///< index into Schedule::groups; its block must be that of the strand's group
-  Linear value;             ///< offset (use position coefficient 0 for a rotation) or number of the bit
+  Linear value;             ///< offset (use position coefficient 0 for a rotation), number of the bit, or rank (base)
 
   [[nodiscard]] std::uint32_t position(const Place& place, Rank size) const;
   bool operator==(const Peer&) const = default;
@@ -155,6 +169,14 @@ struct Cut {
   bool operator==(const Cut&) const = default;
 };
 
+/// Bytes begin … end − 1 of a buffer.
+struct ByteInterval {
+  Bytes begin = 0;
+  Bytes end = 0;
+
+  bool operator==(const ByteInterval&) const = default;
+};
+
 /// Bytes of a buffer: everything that it holds, reduced by one cut after the other; cuts into blocks come first. The
 /// range may consist of several pieces. In a task, source and destination have the same total length and are matched
 /// piece after piece.
@@ -165,6 +187,8 @@ struct Range {
   /// buffer that holds all blocks, only give its length. Without a stride they also give its place in such a buffer.
   Linear slot;
   Bytes slot_stride = 0;
+  std::vector<ByteInterval>
+      intervals{};  ///< in a list of tasks: these pieces, at least one, in place of cuts and slots
 
   bool operator==(const Range&) const = default;
 };
@@ -197,9 +221,44 @@ struct Strand {
   bool operator==(const Strand&) const = default;
 };
 
+/// What one queue of one rank does in a stage, task by task, without closed forms: peers are ranks, ranges intervals,
+/// notifies numbers (base).
+struct TaskList {
+  Rank rank = 0;
+  std::uint32_t queue = 0;
+  std::uint32_t window = 0;  ///< of the payload, if the stages are repeated
+  std::vector<Task> tasks{};
+
+  bool operator==(const TaskList&) const = default;
+};
+
+/// The lists of a stage, in any order.
+class TaskLists {
+ public:
+  TaskLists() = default;
+  explicit TaskLists(std::vector<TaskList> lists);
+
+  /// The list of a queue, or of several the first; nullptr if it has none.
+  [[nodiscard]] const TaskList* find(std::uint32_t window, Rank rank, std::uint32_t queue) const;
+
+  [[nodiscard]] bool empty() const { return lists_.empty(); }
+  [[nodiscard]] std::size_t size() const { return lists_.size(); }
+  [[nodiscard]] const TaskList& operator[](std::size_t index) const { return lists_[index]; }
+  [[nodiscard]] auto begin() const { return lists_.begin(); }
+  [[nodiscard]] auto end() const { return lists_.end(); }
+
+  bool operator==(const TaskLists&) const = default;
+
+ private:
+  std::vector<TaskList> lists_;
+  std::vector<std::uint32_t> order_;  // their indices by window, rank and queue
+};
+
+/// A queue of a rank follows a strand or a list.
 struct Stage {
   std::string name;  ///< "reduce-scatter in the server", for people
   std::vector<Strand> strands;
+  TaskLists lists{};
 
   bool operator==(const Stage&) const = default;
 };

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "hccl/schedule/byte_ranges.hpp"
+#include "hccl/schedule/lists.hpp"
 #include "hccl/schedule/walk.hpp"
 
 namespace hcclsim::hccl {
@@ -18,7 +21,6 @@ constexpr Rank most_ranks = 1U << 20U;
 constexpr std::uint32_t most_queues = 4096;
 constexpr std::uint64_t most_queues_in_all = std::uint64_t{1} << 25U;
 constexpr std::uint64_t most_notifies_in_all = std::uint64_t{1} << 28U;
-constexpr Bytes most_bytes = Bytes{1} << 50U;
 constexpr std::uint32_t most_parts = 1U << 24U;
 constexpr std::int64_t most_rounds = std::int64_t{1} << 24U;
 constexpr std::uint64_t most_stages = std::uint64_t{1} << 24U;
@@ -81,24 +83,31 @@ class Validator {
 
   void check_closed_forms() {
     check_sizes();
-    if (found_some()) return;
+    if (schedule_.ranks == 0 || schedule_.ranks > most_ranks) return;  // what follows divides by them
     check_groups();
-    if (found_some()) return;
+    if (groups_are_wrong()) return;
     for (std::size_t s = 0; s < schedule_.stages.size(); ++s) {
       const Inside stage(*this, "stage", s);
       const std::vector<Strand>& strands = schedule_.stages[s].strands;
+      const std::size_t before = defects_.size();
       for (std::size_t i = 0; i < strands.size(); ++i) {
         const Inside strand(*this, "strand", i);
-        attempt([&] { check_strand(strands[i]); });
+        check_strand(strands[i]);
       }
-      if (!found_some()) check_overlaps(strands);
+      if (defects_.size() == before) check_overlaps(strands);
+      check_lists(schedule_, s, usable_queues(), [this](const FieldPlace& place, const std::string& problem) {
+        FieldPlace whole = place_;
+        whole.insert(whole.end(), place.begin(), place.end());
+        attempt([&] { throw ScheduleError(std::move(whole), problem); });
+      });
     }
-    attempt([&] { check_queues(); });
+    if (!found_at({"first_queue", "queues", "queue"})) attempt([&] { check_queues(); });
   }
 
   /// Goes on behind what is wrong, as far as the rest can still be looked at.
-  std::vector<ScheduleError> collect() {
+  std::vector<ScheduleError> collect(std::vector<ScheduleError> known) {
     collects_ = true;
+    defects_ = std::move(known);
     check_closed_forms();
     return std::move(defects_);
   }
@@ -118,7 +127,18 @@ class Validator {
     Validator& validator_;
   };
 
-  [[nodiscard]] bool found_some() const { return !defects_.empty(); }
+  /// Something was wrong with one of these fields.
+  [[nodiscard]] bool found_at(std::initializer_list<std::string_view> fields) const {
+    return std::any_of(defects_.begin(), defects_.end(), [&](const ScheduleError& defect) {
+      return !defect.place().empty() &&
+             std::find(fields.begin(), fields.end(), defect.place().back().field) != fields.end();
+    });
+  }
+  [[nodiscard]] bool groups_are_wrong() const {
+    return std::any_of(defects_.begin(), defects_.end(), [](const ScheduleError& defect) {
+      return !defect.place().empty() && defect.place().front().field == "group";
+    });
+  }
 
   /// Checks something by itself: what is wrong with it is thrown, or collected.
   template <typename Check>
@@ -145,18 +165,21 @@ class Validator {
 
   void check_sizes() {
     attempt([&] { require<Rank>("ranks", schedule_.ranks, 1, most_ranks); });
-    if (found_some()) return;  // what follows divides by them
+    if (schedule_.ranks == 0) return;  // what follows divides by them
     const Bytes element = size_of(schedule_.type);
     const std::uint64_t ranks = schedule_.ranks;
-    attempt([&] { require<std::uint64_t>("elements", schedule_.elements, 0, most_bytes / element / ranks); });
+    attempt([&] { require<std::uint64_t>("elements", schedule_.elements, 0, most_buffer_bytes / element / ranks); });
     attempt([&] { check_alignment(); });
     for (const std::uint64_t count : schedule_.counts.counts()) {
-      attempt([&] { require<std::uint64_t>("counts", count, 0, most_bytes / element / ranks); });
+      attempt([&] { require<std::uint64_t>("counts", count, 0, most_buffer_bytes / element / ranks); });
     }
     attempt([&] { check_collective(); });
-    attempt([&] { require<Bytes>("scratch", schedule_.scratch, 0, most_bytes); });
-    attempt([&] { require<Bytes>("ccl", schedule_.ccl, 0, most_bytes); });
-    if (found_some()) return;  // windows divide what is to be checked before
+    attempt([&] {
+      if (schedule_.root == 0 || is_rooted(schedule_.collective)) return;
+      fail("root", "{} given; {} has none", schedule_.root, name_of(schedule_.collective));
+    });
+    attempt([&] { require<Bytes>("scratch", schedule_.scratch, 0, most_buffer_bytes); });
+    attempt([&] { require<Bytes>("ccl", schedule_.ccl, 0, most_buffer_bytes); });
     attempt([&] { check_window(); });
     attempt([&] { require<std::uint64_t>("notifies", schedule_.notifies, 0, most_notifies_in_all / ranks); });
     attempt([&] {
@@ -185,6 +208,9 @@ class Validator {
   /// Called after the check of the strands, so that a strand with too many queues is refused at its own place.
   void check_queues() const { require<std::uint64_t>("queues", schedule_.queues, 1, queues_of_a_rank()); }
 
+  [[nodiscard]] std::uint32_t usable_queues() const {
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(schedule_.queues, 1, queues_of_a_rank()));
+  }
   [[nodiscard]] std::uint64_t queues_of_a_rank() const {
     return std::min<std::uint64_t>(most_queues, most_queues_in_all / schedule_.ranks);
   }
@@ -213,14 +239,23 @@ class Validator {
 
   [[nodiscard]] const Group& group_of(const std::string& field, std::uint16_t number) const {
     if (number < schedule_.groups.size()) return schedule_.groups[number];
-    fail(field, "there is no group {}; the schedule has {}", number, schedule_.groups.size());
+    const bool largest =
+        number == std::numeric_limits<std::uint16_t>::max();  // or above: as the file's readers have it
+    fail(field, "there is no group {}{}; the schedule has {}", number, largest ? " or above" : "",
+         schedule_.groups.size());
   }
 
   void check_strand(const Strand& strand) {
-    const Group& group = group_of("group", strand.group);
-    const std::uint64_t queues = std::clamp<std::uint64_t>(schedule_.queues, 1, queues_of_a_rank());
-    require<std::uint64_t>("first_queue", strand.first_queue, 0, queues - 1);
-    require<std::uint64_t>("queues", strand.queues, 1, queues - strand.first_queue);
+    if (strand.group >= schedule_.groups.size()) {
+      attempt([&] { static_cast<void>(group_of("group", strand.group)); });
+      return;
+    }
+    const Group& group = schedule_.groups[strand.group];
+    const std::uint64_t queues = usable_queues();
+    attempt([&] { require<std::uint64_t>("first_queue", strand.first_queue, 0, queues - 1); });
+    if (strand.first_queue >= queues) return;
+    attempt([&] { require<std::uint64_t>("queues", strand.queues, 1, queues - strand.first_queue); });
+    if (strand.queues == 0 || strand.queues > queues - strand.first_queue) return;
     for (std::size_t i = 0; i < strand.loops.size(); ++i) {
       const Inside inside(*this, "loop", i);
       attempt([&] { check_loop(strand.loops[i], strand, group); });
@@ -237,28 +272,29 @@ class Validator {
     if (most == 0) return;
     for (std::size_t t = 0; t < loop.tasks.size(); ++t) {
       const Inside task(*this, "task", t);
-      attempt([&] { check_task(loop.tasks[t], strand, domain, most); });
+      check_task(loop.tasks[t], strand, domain, most);
     }
   }
 
   void check_task(const Task& task, const Strand& strand, const Domain& domain, std::int64_t rounds) {
-    const bool posts = task.kind == TaskKind::post;
-    const bool waits = task.kind == TaskKind::wait;
-    if (posts || is_transfer(task.kind)) {
-      check_peer(task.peer, strand, domain, rounds);
-    } else if (task.peer.kind != Peer::Kind::none) {
-      fail("peer", "a {} has no peer", name_of(task.kind));
-    }
-    if (posts || waits) {
-      const Extremes slots = domain.extremes(task.notify);
-      if (slots.least < 0 || slots.most >= schedule_.notifies) {
-        fail("notify", "notify slots {} to {} are named; the schedule has {} (notifies)", slots.least, slots.most,
-             schedule_.notifies);
-      }
+    attempt([&] {
+      if (has_peer(task.kind)) return check_peer(task.peer, strand, domain, rounds);
+      if (task.peer.kind != Peer::Kind::none) fail("peer", "a {} has no peer", name_of(task.kind));
+    });
+    if (is_notify(task.kind)) {
+      attempt([&] { check_notify(task.notify, domain); });
       return;
     }
-    check_range("source", task.source, strand, domain, rounds);
-    check_range("destination", task.destination, strand, domain, rounds);
+    attempt([&] { check_range("source", task.source, strand, domain, rounds); });
+    if (task.destination == task.source) return;
+    attempt([&] { check_range("destination", task.destination, strand, domain, rounds); });
+  }
+
+  void check_notify(const Linear& notify, const Domain& domain) const {
+    const Extremes slots = domain.extremes(notify);
+    if (slots.least >= 0 && slots.most < schedule_.notifies) return;
+    fail("notify", "notify slots {} to {} are named; the schedule has {} (notifies)", slots.least, slots.most,
+         schedule_.notifies);
   }
 
   void check_peer(const Peer& peer, const Strand& strand, const Domain& domain, std::int64_t rounds) const {
@@ -302,8 +338,9 @@ class Validator {
     if (range.slot_stride != 0) {
       const Extremes slots = domain.extremes(range.slot);
       if (slots.least < 0) fail(field, "slot {} of the {} memory", slots.least, name_of(range.buffer));
-      if (range.slot_stride > most_bytes || static_cast<Bytes>(slots.most) > most_bytes / range.slot_stride) {
-        fail(field, "slot {} of {} bytes; a buffer has at most {}", slots.most, range.slot_stride, most_bytes);
+      if (range.slot_stride > most_buffer_bytes ||
+          static_cast<Bytes>(slots.most) > most_buffer_bytes / range.slot_stride) {
+        fail(field, "slot {} of {} bytes; a buffer has at most {}", slots.most, range.slot_stride, most_buffer_bytes);
       }
     }
     check_blocks(field, range);
@@ -439,6 +476,8 @@ void validate(const Schedule& schedule) {
   check_byte_ranges(schedule);
 }
 
-std::vector<ScheduleError> defects_of(const Schedule& schedule) { return Validator(schedule).collect(); }
+std::vector<ScheduleError> defects_of(const Schedule& schedule, std::vector<ScheduleError> known) {
+  return Validator(schedule).collect(std::move(known));
+}
 
 }  // namespace hcclsim::hccl

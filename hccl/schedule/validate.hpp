@@ -13,6 +13,9 @@
 /// of the other ranks of a large schedule, and everything about the order of tasks (hccl/execute/moves.hpp).
 namespace hcclsim::hccl {
 
+/// Far beyond any memory: keeps sums in bounds.
+inline constexpr Bytes most_buffer_bytes = Bytes{1} << 50U;
+
 /// One step of a path to a place in a schedule: a field of its file form (hccl/schedule/file/schedule.proto), and its
 /// index if there are several.
 struct FieldStep {
@@ -40,8 +43,10 @@ class ScheduleError : public Error {
 
 /// Throws ScheduleError for the first thing that is wrong.
 void validate(const Schedule& schedule);
-/// All that is wrong with the closed forms, or with the sizes and groups if they are: without byte ranges, which the
-/// checker looks at task by task once the closed forms are right.
-[[nodiscard]] std::vector<ScheduleError> defects_of(const Schedule& schedule);
+/// All that is wrong with sizes, groups, closed forms and lists: without byte ranges, which the checker looks at task
+/// by task once these are right. What cannot be told because of something else is left out: closed forms while groups
+/// are wrong, everything while the number of ranks is. `known` was found before, with something harmless in its place,
+/// and comes first.
+[[nodiscard]] std::vector<ScheduleError> defects_of(const Schedule& schedule, std::vector<ScheduleError> known = {});
 
 }  // namespace hcclsim::hccl

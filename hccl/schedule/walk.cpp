@@ -1,6 +1,7 @@
 #include "hccl/schedule/walk.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace hcclsim::hccl {
@@ -235,17 +236,15 @@ std::uint64_t task_count(const Schedule& schedule) {
       }
     }
   }
-  return tasks * schedule.windows();
+  tasks *= schedule.windows();
+  for (const Stage& stage : schedule.stages) {
+    for (const TaskList& list : stage.lists) tasks += list.tasks.size();
+  }
+  return tasks;
 }
 
 void resolve(const Schedule& schedule, const Range& range, const Viewer& viewer, std::vector<ByteRange>& pieces) {
   pieces.clear();
-  if (range.slot_stride != 0) {
-    const Bytes length = length_of(schedule, range, viewer);
-    const Bytes offset = static_cast<Bytes>(range.slot.at(viewer.place)) * range.slot_stride;
-    if (length > 0) pieces.push_back({range.buffer, offset, length});
-    return;
-  }
   const auto add = [&](Bytes begin, Bytes end) {
     if (begin == end) return;
     if (!pieces.empty() && pieces.back().offset + pieces.back().length == begin) {
@@ -254,27 +253,48 @@ void resolve(const Schedule& schedule, const Range& range, const Viewer& viewer,
       pieces.push_back({range.buffer, begin, end - begin});
     }
   };
+  if (!range.intervals.empty()) {
+    for (const ByteInterval& interval : range.intervals) add(interval.begin, interval.end);
+    return;
+  }
+  if (range.slot_stride != 0) {
+    const Bytes length = length_of(schedule, range, viewer);
+    const Bytes offset = static_cast<Bytes>(range.slot.at(viewer.place)) * range.slot_stride;
+    if (length > 0) pieces.push_back({range.buffer, offset, length});
+    return;
+  }
   Cutter(schedule, range, viewer, add).run();
 }
 
 Bytes length_of(const Schedule& schedule, const Range& range, const Viewer& viewer) {
+  if (!range.intervals.empty()) {
+    const auto add = [](Bytes sum, const ByteInterval& interval) { return sum + (interval.end - interval.begin); };
+    return std::accumulate(range.intervals.begin(), range.intervals.end(), Bytes{0}, add);
+  }
   return LengthCount(schedule, range, viewer).run();
 }
 
 bool QueueWalk::enter(const Schedule& schedule, std::uint32_t stage, Rank rank, std::uint32_t queue) {
   strand_ = nullptr;
   task_ = nullptr;
+  const std::uint32_t window = stage / static_cast<std::uint32_t>(schedule.stages.size());
   for (const Strand& strand : schedule.stage(stage).strands) {
     if (queue < strand.first_queue || queue >= strand.first_queue + strand.queues) continue;
     const Rank position = schedule.groups[strand.group].position(rank);
     if (position == Group::not_a_member) continue;
     strand_ = &strand;
-    place_ = {position, 0, queue, stage / static_cast<std::uint32_t>(schedule.stages.size())};
+    place_ = {position, 0, queue, window};
     loop_ = 0;
     start_loop();
     return true;
   }
-  return false;
+  const TaskList* const list = schedule.stage(stage).lists.find(window, rank, queue);
+  if (list == nullptr) return false;
+  place_ = {0, 0, queue, window};
+  rounds_ = 1;
+  loop_end_ = list->tasks.data() + list->tasks.size();
+  task_ = list->tasks.empty() ? nullptr : list->tasks.data();
+  return true;
 }
 
 /// Stands at the first task of loop_, or of the next loop that has a round; at the end if there is none.
@@ -298,22 +318,28 @@ void QueueWalk::next() {
     task_ = strand_->loops[loop_].tasks.data();
     return;
   }
+  if (strand_ == nullptr) {
+    task_ = nullptr;
+    return;
+  }
   ++loop_;
   start_loop();
 }
 
 Rank QueueWalk::peer(const Schedule& schedule, Rank rank) const {
+  if (task_->kind == TaskKind::local_post) return rank;
+  if (task_->peer.kind == Peer::Kind::rank) return static_cast<Rank>(task_->peer.value.base);
   const Group& group = schedule.groups[task_->peer.group];
   return group.member(rank, task_->peer.position(place_, group.size()));
 }
 
 Viewer QueueWalk::source_viewer(const Schedule& schedule, Rank rank) const {
-  return {rank, reads(task_->kind) ? peer(schedule, rank) : rank, place_, strand_->group};
+  return {rank, reads(task_->kind) ? peer(schedule, rank) : rank, place_, group()};
 }
 
 Viewer QueueWalk::destination_viewer(const Schedule& schedule, Rank rank) const {
   const bool to_peer = is_transfer(task_->kind) && !reads(task_->kind);
-  return {rank, to_peer ? peer(schedule, rank) : rank, place_, strand_->group};
+  return {rank, to_peer ? peer(schedule, rank) : rank, place_, group()};
 }
 
 void Movements::resolve(const Schedule& schedule, const Task& task, const Viewer& source_viewer,

@@ -70,8 +70,7 @@ class QueueWalk {
   void next();
 
   [[nodiscard]] const Place& place() const { return place_; }
-  [[nodiscard]] std::uint16_t group() const { return strand_->group; }
-  /// Peer of the current task as a rank of the communicator.
+  /// Peer of the current task as a rank of the communicator; of a local post the rank itself.
   [[nodiscard]] Rank peer(const Schedule& schedule, Rank rank) const;
   /// Notify slot of the current task.
   [[nodiscard]] std::uint32_t notify() const { return static_cast<std::uint32_t>(task_->notify.at(place_)); }
@@ -90,8 +89,9 @@ class QueueWalk {
 
  private:
   void start_loop();
+  [[nodiscard]] std::uint16_t group() const { return strand_ == nullptr ? 0 : strand_->group; }
 
-  const Strand* strand_ = nullptr;
+  const Strand* strand_ = nullptr;  // null in a list of tasks
   const Task* task_ = nullptr;
   const Task* loop_end_ = nullptr;
   std::uint32_t loop_ = 0;

@@ -46,7 +46,7 @@ RankTotals totals_of(const hccl::Schedule& schedule, Rank rank) {
   for_each_task(schedule, rank, [&](std::uint32_t, const hccl::QueueWalk& walk) {
     const hccl::Task& task = *walk.task();
     ++totals.tasks;
-    if (task.kind == hccl::TaskKind::post || task.kind == hccl::TaskKind::wait) return;
+    if (is_notify(task.kind)) return;
     const Bytes bytes = walk.bytes(schedule, rank);
     if (is_transfer(task.kind) && bytes > 0) ++totals.transfers;
     Bytes& sum = is_transfer(task.kind)                ? (reads(task.kind) ? totals.read : totals.written)

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.hpp"
 #include "hccl/runtime/bottleneck.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
@@ -25,7 +26,10 @@ ScheduleTiming timing_of(const hccl::SimulatedCollectives& result, std::size_t c
 }
 
 ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveCall>& calls, LoadedPlatform& platform) {
-  for (const hccl::CollectiveCall& call : calls) platform.require_ranks(call.name, call.schedule->ranks);
+  for (const hccl::CollectiveCall& call : calls) {
+    platform.require_ranks(call.name, call.schedule->ranks);
+    platform.require_npus(call.name, call.ranks);
+  }
   const bool together = spec.together && calls.size() > 1;
   const hccl::SimulateOptions options{.network = spec.network.value_or(hccl::automatic_network(calls)),
                                       .launch = spec.launch,
@@ -43,6 +47,7 @@ ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveC
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const hccl::Schedule& schedule = *calls[i].schedule;
     TimedSchedule timed{.file = calls[i].name,
+                        .npus = calls[i].ranks,
                         .collective = schedule.collective,
                         .algorithm = schedule.algorithm,
                         .ranks = schedule.ranks,
@@ -64,10 +69,17 @@ ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveC
 
 ScheduleTimes time_schedules(const TimeSpec& spec) {
   std::vector<hccl::CollectiveCall> calls;
-  for (const std::string& file : spec.files) {
+  for (const auto& [file, npus, given_name] : spec.files) {
     auto schedule = std::make_shared<const hccl::Schedule>(hccl::read_schedule(file).schedule);
-    calls.push_back(
-        {.name = file, .schedule = std::move(schedule), .stream = static_cast<std::uint32_t>(calls.size())});
+    const std::string& name = given_name.empty() ? file : given_name;
+    if (!npus.empty() && npus.size() != schedule->ranks) {
+      bad_input("schedule", "{}: a schedule for {} ranks on {} NPUs; give one NPU for each rank", name, schedule->ranks,
+                npus.size());
+    }
+    calls.push_back({.name = name,
+                     .schedule = std::move(schedule),
+                     .ranks = npus,
+                     .stream = static_cast<std::uint32_t>(calls.size())});
   }
   return on_platform(spec.platform, obeyed_by_schedules,
                      [&](LoadedPlatform& platform) { return simulate(spec, calls, platform); });

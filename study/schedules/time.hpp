@@ -14,9 +14,15 @@
 /// How long schedules take on a platform, each alone and, if asked for, all at the same time, and what limits them.
 namespace hcclsim::study {
 
+struct TimedFile {
+  std::string file;
+  std::vector<Rank> npus{};  ///< of its ranks; empty: the first ones of the platform
+  std::string name{};        ///< in results and messages; empty: the file's
+};
+
 struct TimeSpec {
   PlatformSpec platform{};
-  std::vector<std::string> files{};
+  std::vector<TimedFile> files{};
   std::optional<sim::NetworkKind> network{};  ///< none: simgrid for few NPUs, else fluid
   hccl::LaunchMode launch = hccl::LaunchMode::graph;
   std::uint32_t iterations = 1;
@@ -35,7 +41,8 @@ struct ScheduleTiming {
 };
 
 struct TimedSchedule {
-  std::string file;
+  std::string file;          ///< TimedFile::name
+  std::vector<Rank> npus{};  ///< as asked for
   hccl::Collective collective = hccl::Collective::allreduce;
   std::string algorithm{};
   Rank ranks = 0;
@@ -55,7 +62,8 @@ struct ScheduleTimes {
   Seconds makespan = 0;  ///< of all together
 };
 
-/// Throws Error(bad_input) for files that are no schedules, or of more ranks than the platform has.
+/// Throws Error(bad_input) for files that are no schedules, of more ranks than the platform has, or of more or fewer
+/// than NPUs are given for.
 [[nodiscard]] ScheduleTimes time_schedules(const TimeSpec& spec);
 
 }  // namespace hcclsim::study

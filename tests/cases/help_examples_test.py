@@ -26,6 +26,7 @@ FILES = [
     "hcclsim collective allreduce -b 8K -e 64M -f 2 -c 0 > ar8.log",
     "hcclsim schedule generate --algorithm ring --bytes 4M -o ring.txt",
     "hcclsim schedule generate --algorithm halving-doubling --bytes 4M -o hd.txt",
+    "hcclsim schedule generate --algorithm ring --ranks 4 --bytes 4M -o four.txt",
     "hcclsim schedule convert ring.txt -o ring.bin",
     "cp ring.txt golden.txt && cp ring.txt a.txt && cp hd.txt b.txt",
     "hcclsim sweep run part1.db run --model lenet --batch 8,16",

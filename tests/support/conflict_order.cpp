@@ -19,7 +19,7 @@ class ConflictOrder {
   void leave(Rank /*rank*/) {}
 
   void perform(std::uint32_t chain, std::uint32_t /*number*/, const ProgramTask& task) {
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
+    if (is_post(task.kind) || is_wait(task.kind)) return;
     const Rank rank = program_.rank_of(chain);
     const Rank from = source_rank(task, rank);
     const Rank to = destination_rank(task, rank);

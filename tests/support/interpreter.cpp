@@ -94,13 +94,13 @@ class Interpreter {
 
   bool perform(Rank number, QueueWalk& walk) {
     const Task& task = *walk.task();
-    if (task.kind == TaskKind::wait) {
+    if (is_wait(task.kind)) {
       auto slot = ranks_[number].slots.at(walk.notify());
       if (!slot) return false;
       ranks_[number].slots[walk.notify()] = false;
       return true;
     }
-    if (task.kind == TaskKind::post) {
+    if (is_post(task.kind)) {
       RankState& peer = ranks_[walk.peer(schedule_, number)];
       if (peer.slots.at(walk.notify())) simulated_failure("notify", "slot {} set twice", walk.notify());
       peer.slots[walk.notify()] = true;

@@ -19,21 +19,21 @@ const Item* pick(const std::vector<Item>& items, Random& random) {
   return items.empty() ? nullptr : &items[random() % items.size()];
 }
 
-bool moves_bytes(TaskKind kind) { return kind != TaskKind::post && kind != TaskKind::wait; }
+bool moves_bytes(TaskKind kind) { return !is_notify(kind); }
 
 bool suits(TaskKind kind, Mutation mutation) {
   switch (mutation) {
     case Mutation::delete_wait:
-      return kind == TaskKind::wait;
+      return is_wait(kind);
     case Mutation::delete_post:
-      return kind == TaskKind::post;
+      return is_post(kind);
     case Mutation::swap_tasks:
       return true;
     case Mutation::double_reduction:
     case Mutation::drop_reduction:
       return reduces(kind);
     case Mutation::change_peer:
-      return kind == TaskKind::post || is_transfer(kind);
+      return has_peer(kind);
     case Mutation::change_notify:
       return !moves_bytes(kind);
     default:

@@ -35,12 +35,12 @@ class Machine {
     return state.part == nullptr ? nullptr : &program_->tasks[state.part->first + state.done];
   }
   [[nodiscard]] std::size_t slot_of(std::uint32_t chain, const ProgramTask& task) const {
-    const Rank owner = task.kind == TaskKind::post ? task.peer : program_->rank_of(chain);
+    const Rank owner = is_post(task.kind) ? task.peer : program_->rank_of(chain);
     return std::size_t{owner} * program_->notifies + task.value;
   }
   [[nodiscard]] bool can_go_on(std::uint32_t chain) const {
     const ProgramTask* task = next(chain);
-    return task != nullptr && (task->kind != TaskKind::wait || set_[slot_of(chain, *task)] != 0);
+    return task != nullptr && (!is_wait(task->kind) || set_[slot_of(chain, *task)] != 0);
   }
 
   /// Does the next task of a chain that can go on. True if the rank has gone on to another stage by it, or has ended.
@@ -48,9 +48,9 @@ class Machine {
     const ProgramTask& task = *next(number);
     const Rank rank = program_->rank_of(number);
     ranks_[rank].begun = true;
-    if (task.kind == TaskKind::wait) {
+    if (is_wait(task.kind)) {
       set_[slot_of(number, task)] = 0;
-    } else if (task.kind == TaskKind::post) {
+    } else if (is_post(task.kind)) {
       char& set = set_[slot_of(number, task)];
       wrong_ = wrong_ || set != 0;
       set = 1;
@@ -174,7 +174,7 @@ class RandomRun {
       waiters_[machine_.slot_of(chain, task)].push_back(chain);
       return;
     }
-    if (task.kind == TaskKind::post) {
+    if (is_post(task.kind)) {
       std::vector<std::uint32_t>& waiters = waiters_[machine_.slot_of(chain, task)];
       ready_.insert(ready_.end(), waiters.begin(), waiters.end());
       waiters.clear();

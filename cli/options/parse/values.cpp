@@ -128,7 +128,7 @@ std::vector<double> parse_number_list(std::string_view text) {
   return numbers;
 }
 
-std::vector<Rank> parse_rank_list(std::string_view text) {
+std::vector<Rank> parse_ranks_in_order(std::string_view text) {
   std::vector<Rank> ranks;
   for (const std::string_view element : split(text, ',')) {
     const std::size_t dash = element.find('-');
@@ -140,6 +140,11 @@ std::vector<Rank> parse_rank_list(std::string_view text) {
     }
     for (Rank rank = *first; rank <= *last; ++rank) ranks.push_back(rank);
   }
+  return ranks;
+}
+
+std::vector<Rank> parse_rank_list(std::string_view text) {
+  std::vector<Rank> ranks = parse_ranks_in_order(text);
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   return ranks;

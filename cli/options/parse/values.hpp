@@ -109,5 +109,7 @@ template <typename Parse>
 [[nodiscard]] std::vector<double> parse_number_list(std::string_view text);
 /// Parses "0,2,4-7" into ascending ranks; throws Error(bad_input) of kind "option".
 [[nodiscard]] std::vector<Rank> parse_rank_list(std::string_view text);
+/// The same in the order in which they are given, with repetitions.
+[[nodiscard]] std::vector<Rank> parse_ranks_in_order(std::string_view text);
 
 }  // namespace hcclsim::cli

@@ -121,6 +121,14 @@ std::string check_json(const study::ScheduleCheck& result, const std::string& fi
   return json.dump(2) + '\n';
 }
 
+std::string unchecked_json(const Error& error, const std::string& file) {
+  const Json json{{"format_version", 1},
+                  {"ok", false},
+                  {"error", {{"kind", error.kind()}, {"message", error.what()}}},
+                  {"file", file}};
+  return json.dump(2) + '\n';
+}
+
 std::string check_text(const study::ScheduleCheck& result) {
   const hccl::CheckReport& report = result.report;
   std::string text;

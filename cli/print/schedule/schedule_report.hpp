@@ -12,6 +12,8 @@ namespace hcclsim::cli {
 
 [[nodiscard]] std::string check_text(const study::ScheduleCheck& result);
 [[nodiscard]] std::string check_json(const study::ScheduleCheck& result, const std::string& file);
+/// Of a file that could not be checked, among others.
+[[nodiscard]] std::string unchecked_json(const Error& error, const std::string& file);
 
 [[nodiscard]] std::string times_text(const study::ScheduleTimes& times, const study::TimeSpec& spec);
 [[nodiscard]] std::string times_json(const study::ScheduleTimes& times, const study::TimeSpec& spec);

@@ -27,6 +27,7 @@ Json json_of(const study::TimedSchedule& row) {
             {"transfers", row.alone.transfers},
             {"simulated_iterations", row.alone.simulated},
             {"servers_alike", row.alone.servers_alike}};
+  if (!row.npus.empty()) json["on_npus"] = row.npus;
   if (row.together.has_value()) {
     json["together"] = {{"time_s", row.together->time},
                         {"device_time_s", row.together->device},

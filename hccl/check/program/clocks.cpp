@@ -69,11 +69,11 @@ class Followers {
   void find_waiters() {
     std::vector<Chains> of_slot(std::size_t{program_.ranks} * program_.notifies);
     visit_tasks(program_, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
-      if (task.kind != TaskKind::wait) return;
+      if (!is_wait(task.kind)) return;
       add(of_slot[std::size_t{id.rank} * program_.notifies + task.value], program_.chain(id.rank, id.queue));
     });
     visit_tasks(program_, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
-      if (task.kind != TaskKind::post) return;
+      if (!is_post(task.kind)) return;
       for (const std::uint32_t waiter : of_slot[std::size_t{task.peer} * program_.notifies + task.value]) {
         add(waiters_[program_.chain(id.rank, id.queue)], waiter);
       }

@@ -89,7 +89,7 @@ void finish_borders(const TaskProgram& program, std::vector<std::vector<Bytes>>&
 template <typename Visit>
 void visit_movements(const TaskProgram& program, const Visit& visit) {
   visit_tasks(program, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
+    if (is_notify(task.kind)) return;
     for (const Movement& movement : program.movements_of(task)) visit(program.chain(id.rank, id.queue), task, movement);
   });
 }

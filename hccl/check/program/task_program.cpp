@@ -78,8 +78,7 @@ class Unroller {
       for (const Task& task : loop.tasks) {
         check_groups(stage, task.source);
         check_groups(stage, task.destination);
-        if ((is_transfer(task.kind) || task.kind == TaskKind::post) &&
-            (task.peer.kind == Peer::Kind::none || task.peer.group >= schedule_.groups.size())) {
+        if (has_peer(task.kind) && (task.peer.kind == Peer::Kind::none || task.peer.group >= schedule_.groups.size())) {
           find("group", "stage '{}': a {} needs a peer in one of the {} groups", stage.name, name_of(task.kind),
                schedule_.groups.size());
         }
@@ -103,23 +102,30 @@ class Unroller {
 
   void unroll_stage(Rank rank, std::uint32_t stage) {
     for (std::uint32_t queue = 0; queue < schedule_.queues; ++queue) {
-      const Strand* strand = only_strand(rank, stage, queue);
-      if (strand == nullptr) continue;
+      const std::uint32_t window = stage / static_cast<std::uint32_t>(schedule_.stages.size());
       const std::size_t first = program_.tasks.size();
-      const Rank position = schedule_.groups[strand->group].position(rank);
-      for (const Loop& loop : strand->loops) {
-        Place place{position, 0, queue, stage / static_cast<std::uint32_t>(schedule_.stages.size())};
-        std::int64_t rounds = loop.rounds.at(place);
-        if (loop.most_rounds >= 0) rounds = std::min<std::int64_t>(rounds, loop.most_rounds);
-        for (std::int64_t round = 0; round < rounds; ++round) {
-          place.round = static_cast<std::uint32_t>(round);
-          for (const Task& task : loop.tasks) unroll_task(task, rank, place, strand->group, stage);
-        }
+      if (const Strand* const strand = only_strand(rank, stage, queue); strand != nullptr) {
+        unroll_strand(*strand, rank, queue, window, stage);
+      } else if (const TaskList* const list = schedule_.stage(stage).lists.find(window, rank, queue); list != nullptr) {
+        for (const Task& task : list->tasks) unroll_task(task, rank, {0, 0, queue, window}, 0, stage);
       }
       const auto count = static_cast<std::uint32_t>(program_.tasks.size() - first);
       if (count == 0) continue;
       program_.parts.push_back({stage, queue, numbers_[queue], count, first});
       numbers_[queue] += count;
+    }
+  }
+
+  void unroll_strand(const Strand& strand, Rank rank, std::uint32_t queue, std::uint32_t window, std::uint32_t stage) {
+    Place place{schedule_.groups[strand.group].position(rank), 0, queue, window};
+    for (const Loop& loop : strand.loops) {
+      place.round = 0;
+      std::int64_t rounds = loop.rounds.at(place);
+      if (loop.most_rounds >= 0) rounds = std::min<std::int64_t>(rounds, loop.most_rounds);
+      for (std::int64_t round = 0; round < rounds; ++round) {
+        place.round = static_cast<std::uint32_t>(round);
+        for (const Task& task : loop.tasks) unroll_task(task, rank, place, strand.group, stage);
+      }
     }
   }
 
@@ -140,9 +146,9 @@ class Unroller {
 
   void unroll_task(const Task& task, Rank rank, const Place& place, std::uint16_t group, std::uint32_t stage) {
     ProgramTask made{task.kind, 0, rank, 0};
-    const bool notify = task.kind == TaskKind::post || task.kind == TaskKind::wait;
+    const bool notify = is_notify(task.kind);
     std::string problem;
-    if (is_transfer(task.kind) || task.kind == TaskKind::post) problem = set_peer(made, task.peer, rank, place);
+    if (has_peer(task.kind)) problem = set_peer(made, task.peer, rank, place);
     const char* kind = "peer";
     if (problem.empty() && notify) {
       kind = "notify";
@@ -185,6 +191,10 @@ class Unroller {
   }
 
   std::string set_peer(ProgramTask& made, const Peer& peer, Rank rank, const Place& place) const {
+    if (peer.kind == Peer::Kind::rank) {
+      made.peer = static_cast<Rank>(peer.value.base);
+      return made.peer < schedule_.ranks ? "" : no_rank(made.peer);
+    }
     const Group& group = schedule_.groups[peer.group];
     if (peer.kind == Peer::Kind::flip) {
       const std::int64_t bit = peer.value.at(place);
@@ -193,8 +203,10 @@ class Unroller {
     const std::uint32_t position = peer.position(place, group.size());
     if (position >= group.size()) return fmt::format("position {} in a group of {}", position, group.size());
     made.peer = group.member(rank, position);
-    if (made.peer >= schedule_.ranks) return fmt::format("peer {}; there are {} ranks", made.peer, schedule_.ranks);
-    return {};
+    return made.peer < schedule_.ranks ? "" : no_rank(made.peer);
+  }
+  [[nodiscard]] std::string no_rank(Rank peer) const {
+    return fmt::format("peer {}; there are {} ranks", peer, schedule_.ranks);
   }
 
   /// What keeps a range from having numbers, or nothing.
@@ -246,10 +258,11 @@ std::string TaskProgram::describe(const TaskId& id) const {
   const bool is_unrolled = representative(id.rank) == id.rank;
   const Rank peer = (the_task.peer + (id.rank - representative(id.rank))) % ranks;
   std::string what(name_of(the_task.kind));
-  if (the_task.kind == TaskKind::wait) {
+  if (is_wait(the_task.kind)) {
     what += fmt::format(" for notify {}", the_task.value);
-  } else if (the_task.kind == TaskKind::post) {
-    what += fmt::format(" of notify {} to rank {}", the_task.value, peer);
+  } else if (is_post(the_task.kind)) {
+    what += fmt::format(" of notify {}", the_task.value);
+    if (has_peer(the_task.kind)) what += fmt::format(" to rank {}", peer);
   } else {
     const std::span<const Movement> moved = movements_of(the_task);
     if (is_transfer(the_task.kind)) what += fmt::format("{} rank {}", reads(the_task.kind) ? " from" : " to", peer);

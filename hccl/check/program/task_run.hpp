@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "hccl/check/program/task_program.hpp"
@@ -24,6 +25,7 @@ enum class RunEnd : std::uint8_t {
   completed,
   deadlock,
   overwritten,  ///< a notify was posted again before it was waited for
+  two_waiters,  ///< two queues wait for a notify at the same time
 };
 
 template <typename Observer>
@@ -60,12 +62,12 @@ class TaskRun {
       enter_stage(rank);
     }
     std::vector<std::uint32_t> ready;
-    while (!ready_.empty() && !overwritten_) {
+    while (!ready_.empty() && !stopped_) {
       ready.swap(ready_);
       for (const std::uint32_t chain : ready) advance(chain);
       ready.clear();
     }
-    if (overwritten_) return RunEnd::overwritten;
+    if (stopped_) return *stopped_;
     return finished_ == program_.unrolled() ? RunEnd::completed : RunEnd::deadlock;
   }
 
@@ -73,9 +75,9 @@ class TaskRun {
   [[nodiscard]] const Chain& chain(std::uint32_t number) const { return chains_[number]; }
   /// The chain that keeps the host from issuing further tasks of a rank, or none.
   [[nodiscard]] std::uint32_t full_queue(Rank rank) const { return ranks_[rank].full; }
-  /// overwritten: the post that was lost, and the one that came too early.
-  [[nodiscard]] TaskId lost_post() const { return lost_; }
-  [[nodiscard]] TaskId early_post() const { return early_; }
+  /// overwritten: the post that was lost, and the one that came too early; two_waiters: both waits.
+  [[nodiscard]] TaskId first() const { return first_; }
+  [[nodiscard]] TaskId second() const { return second_; }
 
  private:
   struct RankState {
@@ -153,9 +155,10 @@ class TaskRun {
 
   /// Does one task; false if it has to wait, or if the run is over.
   bool perform(std::uint32_t chain, std::uint32_t number, Rank rank, const ProgramTask& task) {
-    if (task.kind == TaskKind::wait) {
+    if (is_wait(task.kind)) {
       Slot& slot = slots_[std::size_t{rank} * program_.notifies + task.value];
       if (slot.poster == none) {
+        if (slot.waiter != none && slot.waiter != chain) stop(RunEnd::two_waiters, task_at(slot.waiter), chain, number);
         slot.waiter = chain;
         return false;
       }
@@ -163,12 +166,10 @@ class TaskRun {
       slot.poster = none;
       return true;
     }
-    if (task.kind == TaskKind::post) {
+    if (is_post(task.kind)) {
       Slot& slot = slots_[std::size_t{program_.representative(task.peer)} * program_.notifies + task.value];
       if (slot.poster != none) {
-        overwritten_ = true;
-        lost_ = program_.task_id(slot.poster, slot.number);
-        early_ = program_.task_id(chain, number);
+        stop(RunEnd::overwritten, program_.task_id(slot.poster, slot.number), chain, number);
         return false;
       }
       slot.poster = chain;
@@ -180,6 +181,16 @@ class TaskRun {
     return true;
   }
 
+  /// The run is over; the first reason counts.
+  void stop(RunEnd end, const TaskId& first, std::uint32_t chain, std::uint32_t number) {
+    if (stopped_) return;
+    stopped_ = end;
+    first_ = first;
+    second_ = program_.task_id(chain, number);
+  }
+  /// The task at which a chain stands.
+  [[nodiscard]] TaskId task_at(std::uint32_t chain) const { return program_.task_id(chain, tasks_done(chain)); }
+
   const TaskProgram& program_;
   Observer& observer_;
   std::uint32_t depth_;
@@ -188,9 +199,9 @@ class TaskRun {
   std::vector<RankState> ranks_;
   std::vector<std::uint32_t> ready_;
   Rank finished_ = 0;
-  bool overwritten_ = false;
-  TaskId lost_;
-  TaskId early_;
+  std::optional<RunEnd> stopped_;
+  TaskId first_;
+  TaskId second_;
 };
 
 /// An observer that looks at nothing.

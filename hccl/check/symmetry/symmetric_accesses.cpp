@@ -12,7 +12,7 @@ std::vector<std::vector<Bytes>> borders_of_accesses(const TaskProgram& program, 
     of_memory.push_back(piece.offset + piece.length);
   };
   visit_tasks(program, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
-    if (task.kind == TaskKind::post || task.kind == TaskKind::wait) return;
+    if (is_notify(task.kind)) return;
     visit_accesses(program, rotation, id.rank, task, add);
   });
   finish_borders(program, borders);

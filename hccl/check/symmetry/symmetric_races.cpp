@@ -143,18 +143,23 @@ class RotatingRaces : AccessHistory<RotatingRaces, RotatingEvent> {
     const Time time = number + 2;
     const TaskId id = program_.task_id(chain, number);
     clocks_.advance(chain, time);
-    if (task.kind == TaskKind::wait) {
+    if (is_wait(task.kind)) {
       const std::size_t slot = std::size_t{id.rank} * program_.notifies + task.value;
+      const RotatingEvent event{id.rank, id.queue, time};
+      const RotatingEvent& before = waited_[slot];
+      if (before.exists() && !ordered(before, event) && matching_.wanted()) {
+        matching_.keep(two_waiters_finding(program_, *before.task(), id));
+      }
       clocks_.wait(chain, slot);
-      waited_[slot] = {id.rank, id.queue, time};
-    } else if (task.kind == TaskKind::post) {
+      waited_[slot] = event;
+    } else if (is_post(task.kind)) {
       const Rank owner = rotation_.representative(task.peer);
       const std::size_t slot = std::size_t{owner} * program_.notifies + task.value;
       const Rank turns = rotation_.turn_of(task.peer);
       const RotatingEvent event{rotation_.image(id.rank, rotation_.back(turns)), id.queue, time};
       const RotatingEvent& before = waited_[slot];
       if (before.exists() && !ordered(before, event) && matching_.wanted()) {
-        matching_.keep(overwritten_finding(program_, *before.task(), *event.task(), owner));
+        matching_.keep(notify_finding(program_, *before.task(), *event.task(), owner));
       }
       clocks_.post(chain, slot, turns * rotation_.period());
     } else {

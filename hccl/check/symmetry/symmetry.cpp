@@ -37,6 +37,8 @@ class Reading {
     const std::vector<Group>& groups = schedule_.groups;
     const auto keeps_its_form = [&](const Group& one) { return is_fixed(one) || is_turned(one) || has_all(one); };
     if (!std::all_of(groups.begin(), groups.end(), keeps_its_form)) return false;
+    const auto has_lists = [](const Stage& stage) { return !stage.lists.empty(); };
+    if (std::any_of(schedule_.stages.begin(), schedule_.stages.end(), has_lists)) return false;
     if (turns_ && schedule_.blocks() == 1 && !has_equal_slices()) return false;
     return every_loop([&](const Strand& strand, const Loop& loop) {
       return same_for_images(loop.rounds, strand) &&
@@ -104,8 +106,7 @@ class Reading {
   [[nodiscard]] bool any_range(const Holds& holds) const {
     return !every_loop([&](const Strand& /*strand*/, const Loop& loop) {
       return std::none_of(loop.tasks.begin(), loop.tasks.end(), [&](const Task& task) {
-        const bool moves = task.kind != TaskKind::post && task.kind != TaskKind::wait;
-        return moves && (holds(task.source) || holds(task.destination));
+        return !is_notify(task.kind) && (holds(task.source) || holds(task.destination));
       });
     });
   }
@@ -150,11 +151,8 @@ class Reading {
   }
 
   [[nodiscard]] bool rotates(const Task& task, const Strand& strand) const {
-    if (task.kind == TaskKind::wait) return same_for_images(task.notify, strand);
-    if (task.kind == TaskKind::post || is_transfer(task.kind)) {
-      if (!rotates(task.peer, strand)) return false;
-      if (task.kind == TaskKind::post) return same_for_images(task.notify, strand);
-    }
+    if (has_peer(task.kind) && !rotates(task.peer, strand)) return false;
+    if (is_notify(task.kind)) return same_for_images(task.notify, strand);
     const Kind source = kind_of(task.source, strand);
     const Kind destination = kind_of(task.destination, strand);
     if (source == Kind::other || destination == Kind::other) return false;

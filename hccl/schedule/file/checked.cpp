@@ -12,15 +12,18 @@ namespace {
 
 /// The kind of a finding about a field.
 std::string kind_of(const FieldPlace& place) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kinds{{{"peer", "peer"},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kinds{{{"peer", "peer"},
                                                                                  {"peer_group", "peer"},
                                                                                  {"notify", "notify"},
                                                                                  {"source", "range"},
                                                                                  {"destination", "range"},
                                                                                  {"group", "group"},
                                                                                  {"span", "group"},
+                                                                                 {"stride", "group"},
+                                                                                 {"order", "group"},
                                                                                  {"first_queue", "queue"},
                                                                                  {"queues", "queue"},
+                                                                                 {"queue", "queue"},
                                                                                  {"strand", "queue"}}};
   if (!place.empty()) {
     for (const auto& [field, kind] : kinds) {
@@ -35,11 +38,12 @@ std::string kind_of(const FieldPlace& place) {
 Schedule checked_schedule(const schedule_format::Schedule& message, const std::string& name,
                           const std::function<std::string(const FieldPlace&)>& position, std::vector<Defect>* defects) {
   try {
-    Schedule schedule = schedule_of(message);
+    std::vector<ScheduleError> known;
+    Schedule schedule = schedule_of(message, defects == nullptr ? nullptr : &known);
     if (defects == nullptr) {
       validate(schedule);
     } else {
-      for (const ScheduleError& defect : defects_of(schedule)) {
+      for (const ScheduleError& defect : defects_of(schedule, std::move(known))) {
         defects->push_back({kind_of(defect.place()), name + ':' + position(defect.place()) + defect.what()});
       }
     }

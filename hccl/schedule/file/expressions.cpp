@@ -3,114 +3,13 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
-#include <charconv>
-#include <limits>
-#include <optional>
+#include <cstdlib>
 
 #include "base/error.hpp"
+#include "hccl/schedule/file/form_reader.hpp"
 
 namespace hcclsim::hccl {
 namespace {
-
-/// Largest magnitude of a coefficient: sums of three of them times a position, round or queue stay far from overflow.
-constexpr std::int32_t largest_coefficient = std::int32_t{1} << 30;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
-
-/// Reads a closed form from left to right.
-class Reader {
- public:
-  explicit Reader(std::string_view text) : text_(text) {}
-
-  [[nodiscard]] bool at_end() {
-    skip_blanks();
-    return next_ == text_.size();
-  }
-
-  /// Takes the symbol if it is next.
-  bool take(char symbol) {
-    if (at_end() || text_[next_] != symbol) return false;
-    ++next_;
-    return true;
-  }
-
-  /// Takes the word if it is next, as a whole.
-  bool take(std::string_view word) {
-    if (peek_word() != word) return false;
-    next_ += word.size();
-    return true;
-  }
-
-  std::string_view peek_word() {
-    skip_blanks();
-    std::size_t end = next_;
-    while (end < text_.size() && is_letter(text_[end])) ++end;
-    return text_.substr(next_, end - next_);
-  }
-
-  template <typename Number>
-  std::optional<Number> take_number(Number largest = std::numeric_limits<Number>::max()) {
-    skip_blanks();
-    if (next_ == text_.size() || !is_digit(text_[next_])) return std::nullopt;
-    Number number{};
-    const auto [end, error] = std::from_chars(text_.data() + next_, text_.data() + text_.size(), number);
-    if (error != std::errc() || number > largest) fail(fmt::format("a number up to {}", largest));
-    next_ = static_cast<std::size_t>(end - text_.data());
-    return number;
-  }
-
-  template <typename Number>
-  Number number(std::string_view what) {
-    const std::optional<Number> number = take_number<Number>();
-    if (!number.has_value()) fail(what);
-    return *number;
-  }
-
-  Linear linear() {
-    std::array<std::int64_t, 4> sum{};  // base, p, r, q
-    bool negative = take('-');
-    do {
-      const std::optional<std::int32_t> factor = take_number<std::int32_t>(largest_coefficient);
-      if (factor.has_value()) static_cast<void>(take('*'));
-      const std::size_t variable = take_variable();
-      if (!factor.has_value() && variable == 0) fail("a number, p, r or q");
-      sum[variable] += (negative ? -1 : 1) * std::int64_t{factor.value_or(1)};
-      if (std::abs(sum[variable]) > largest_coefficient)
-        fail(fmt::format("a sum of numbers up to {}", largest_coefficient));
-      negative = false;
-    } while (take('+') || (negative = take('-')));
-    const auto narrow = [](std::int64_t number) { return static_cast<std::int32_t>(number); };
-    return {narrow(sum[0]), narrow(sum[1]), narrow(sum[2]), narrow(sum[3])};
-  }
-
-  void require_end(std::string_view what) {
-    if (!at_end()) fail(what);
-  }
-
-  [[noreturn]] void fail(std::string_view expected) {
-    skip_blanks();
-    const std::string found =
-        next_ == text_.size() ? "it ends" : fmt::format("'{}' stands", text_.substr(next_, text_.size()));
-    bad_input("schedule", "'{}': {} at character {}, where {} should be", text_, found, next_ + 1, expected);
-  }
-
- private:
-  void skip_blanks() {
-    while (next_ < text_.size() && text_[next_] == ' ') ++next_;
-  }
-
-  /// 1 for p, 2 for r, 3 for q, 0 for anything else.
-  std::size_t take_variable() {
-    if (take(std::string_view("p"))) return 1;
-    if (take(std::string_view("r"))) return 2;
-    return take(std::string_view("q")) ? 3 : 0;
-  }
-
-  std::string_view text_;
-  std::size_t next_ = 0;
-};
 
 void add_term(std::string& text, std::int64_t factor, std::string_view variable) {
   if (factor == 0) return;
@@ -149,7 +48,7 @@ std::string text_of(const Cut& cut, std::uint16_t strand_group) {
   return text + ']';
 }
 
-Cut parse_cut(Reader& reader, std::uint16_t strand_group) {
+Cut parse_cut(FormReader& reader, std::uint16_t strand_group) {
   Cut cut;
   cut.group = strand_group;
   if (reader.take(std::string_view("block"))) cut.kind = Cut::Kind::block;
@@ -185,7 +84,7 @@ Cut parse_cut(Reader& reader, std::uint16_t strand_group) {
 std::string text_of(const Linear& number) { return sum_text(number.base, number.position, number.round, number.queue); }
 
 Linear parse_linear(std::string_view text) {
-  Reader reader(text);
+  FormReader reader(text);
   const Linear number = reader.linear();
   reader.require_end("'+', '-' or the end");
   return number;
@@ -197,7 +96,7 @@ std::string text_of(const Peer& peer) {
 }
 
 Peer parse_peer(std::string_view text, std::uint16_t group) {
-  Reader reader(text);
+  FormReader reader(text);
   const bool flips = reader.take(std::string_view("flip"));
   Peer peer{flips ? Peer::Kind::flip : Peer::Kind::offset, group, reader.linear()};
   if (!flips) --peer.value.position;
@@ -213,21 +112,18 @@ std::string text_of(const Range& range, std::uint16_t strand_group) {
 }
 
 Range parse_range(std::string_view text, std::uint16_t strand_group) {
-  Reader reader(text);
+  FormReader reader(text);
   Range range;
-  bool named = false;
-  for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch, Buffer::ccl}) {
-    if (named || !reader.take(name_of(buffer))) continue;
-    range.buffer = buffer;
-    named = true;
-  }
-  if (!named) reader.fail("input, output, scratch or ccl");
+  range.buffer = reader.buffer();
   while (reader.take('[')) range.cuts.push_back(parse_cut(reader, strand_group));
   if (reader.take(std::string_view("slot"))) {
     range.slot = reader.linear();
     if (!reader.take(std::string_view("stride"))) reader.fail("'stride' and its bytes");
     range.slot_stride = reader.number<Bytes>("the bytes of a slot");
-    if (range.slot_stride == 0) bad_input("schedule", "'{}': the stride of slots must be at least 1 byte", text);
+    reader.require_end("the end");
+    if (range.slot_stride == 0) {
+      throw ImpossibleForm(fmt::format("'{}': the stride of slots must be at least 1 byte", text));
+    }
   }
   reader.require_end("'[', slot or the end");
   return range;

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/error.hpp"
 #include "hccl/schedule/schedule.hpp"
 
 /// The closed forms of a schedule as people write them: p is the position in the group, r the round, q the queue.
@@ -21,6 +23,12 @@
 ///
 /// The parse functions throw Error(bad_input, "schedule") that quotes the text and says where it is wrong.
 namespace hcclsim::hccl {
+
+/// Of a text that can be read and says what cannot be.
+class ImpossibleForm : public Error {
+ public:
+  explicit ImpossibleForm(std::string problem) : Error(ErrorCode::bad_input, "schedule", std::move(problem)) {}
+};
 
 [[nodiscard]] std::string text_of(const Linear& number);
 [[nodiscard]] Linear parse_linear(std::string_view text);

@@ -34,8 +34,8 @@ struct Preamble {
   std::uint64_t bytes = 0;     ///< of the message
 };
 
-/// A schedule is small, since its rounds repeat.
-constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20U;
+/// Closed forms take little; lists some 70 bytes for every task.
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30U;
 
 std::uint32_t checksum_of(std::string_view bytes) {
   return static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
@@ -109,6 +109,7 @@ Schedule parse_schedule_binary(std::string_view bytes, const std::string& name, 
 }
 
 std::string contents_of(const Schedule& schedule, ScheduleForm form) {
+  if (form == ScheduleForm::json) return json_of(schedule);
   return form == ScheduleForm::binary ? binary_of(schedule) : text_of(schedule);
 }
 
@@ -119,6 +120,9 @@ ScheduleFile read_schedule(const std::string& path, std::vector<Defect>* defects
   const std::string contents = file.text();
   if (contents.front() == magic.front())
     return {parse_schedule_binary(contents, file.path(), defects), ScheduleForm::binary};
+  const std::size_t first = contents.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && contents[first] == '{')
+    return {parse_schedule_json(contents, file.path(), defects), ScheduleForm::json};
   return {parse_schedule_text(contents, file.path(), defects), ScheduleForm::text};
 }
 

@@ -60,6 +60,7 @@ class TextWriter {
       line(0, "stage {{");
       line(1, "name: {}", quoted(stage.name()));
       for (const format::Strand& strand : stage.strand()) write(strand);
+      for (const format::TaskList& list : stage.list()) write(list);
       line(0, "}}");
     }
     return std::move(text_);
@@ -95,6 +96,15 @@ class TextWriter {
     line(1, "}}");
   }
 
+  void write(const format::TaskList& list) {
+    line(1, "list {{");
+    line(2, "rank: {}", list.rank());
+    line(2, "queue: {}", list.queue());
+    if (list.window() != 0) line(2, "window: {}", list.window());
+    for (const std::string& task : list.task()) line(2, "task: {}", quoted(task));
+    line(1, "}}");
+  }
+
   void write(const format::Task& task) {
     std::string fields = fmt::format("kind: {}", format::TaskKind_Name(task.kind()));
     if (task.has_peer()) fields += " peer: " + quoted(task.peer());
@@ -124,7 +134,7 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   std::string text_;
 };
 
-/// "LINE:COLUMN: " of a place: of the innermost field on the way to it that the text names.
+/// "LINE:COLUMN: " of a place: of the innermost field on the way to it that the text names; a blank if it names none.
 std::string position_of(const FieldPlace& place, const TextFormat::ParseInfoTree& root) {
   const TextFormat::ParseInfoTree* tree = &root;
   const google::protobuf::Descriptor* type = format::Schedule::descriptor();
@@ -133,31 +143,23 @@ std::string position_of(const FieldPlace& place, const TextFormat::ParseInfoTree
     const google::protobuf::FieldDescriptor* field = type == nullptr ? nullptr : type->FindFieldByName(step.field);
     if (tree == nullptr || field == nullptr) break;
     const int index = field->is_repeated() ? std::max(step.index, 0) : -1;
-    const TextFormat::ParseLocation found = tree->GetLocation(field, index);
+    TextFormat::ParseLocation found = tree->GetLocation(field, index);
+    if (found.line < 0 && index > 0) found = tree->GetLocation(field, 0);  // one place for all of [A, B, C]
     if (found.line < 0) break;
     position = fmt::format("{}:{}: ", found.line + 1, found.column + 1);
     type = field->message_type();
     tree = type == nullptr ? nullptr : tree->GetTreeForNested(field, index);
   }
-  return position;
-}
-
-void require_version(std::uint64_t version, const std::string& name) {
-  if (version == schedule_version) return;
-  if (version == 0) {
-    bad_input("schedule", "{}: has no 'version: {}': not a schedule in the text form", name, schedule_version);
-  }
-  bad_input("schedule", "{}: is a schedule of version {}; this hcclsim reads version {}", name, version,
-            schedule_version);
+  return position.empty() ? " " : position;
 }
 
 /// The version that a text which cannot be parsed names at the beginning of a line, 1 if it names none: a later version
 /// may have fields that this one does not know.
-std::uint64_t version_named(const std::string& text) {
+std::uint64_t version_named(std::string_view text) {
   static const std::regex pattern(R"((^|\n)[ \t]*version[ \t]*:[ \t]*([0-9]{1,18})\b)");
   std::smatch match;
   // The version stands at the top; the search stays short in whatever else this may be.
-  const std::string top = text.substr(0, 4096);
+  const std::string top(text.substr(0, 4096));
   return std::regex_search(top, match, pattern) ? std::stoull(match[2]) : schedule_version;
 }
 
@@ -173,9 +175,9 @@ Schedule parse_schedule_text(std::string_view text, const std::string& name, std
   parser.WriteLocationsTo(&places);
   parser.SetRecursionLimit(16);
   format::Schedule message;
-  const std::string copy(text);
-  if (!parser.ParseFromString(copy, &message)) {
-    const std::uint64_t version = version_named(copy);
+  google::protobuf::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
+  if (!parser.Parse(&input, &message)) {
+    const std::uint64_t version = version_named(text);
     if (version > schedule_version) require_version(version, name);
     bad_input("schedule", "{}:{}", name, error.text());
   }

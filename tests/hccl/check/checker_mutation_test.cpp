@@ -16,6 +16,7 @@
 #include "tests/support/conflict_order.hpp"
 #include "tests/support/mutation.hpp"
 #include "tests/support/program_interpreter.hpp"
+#include "tests/support/two_queues.hpp"
 
 /// The checker against schedules with one random defect each, of every algorithm of every collective. A mutant is
 /// killed if the checker, which knows the order of reduction of the original, refuses it. One that passes must be
@@ -70,8 +71,7 @@ Schedule schedule_of(const test::CollectiveAlgorithm& algorithm, Rank ranks, std
   return staged(operation, {LaunchMode::op, Bytes{128} * operation.blocks()}, algorithm.build);
 }
 
-Original original_of(const test::CollectiveAlgorithm& algorithm, Rank ranks, std::uint64_t form) {
-  Schedule schedule = schedule_of(algorithm, ranks, form);
+Original original_of(Schedule schedule) {
   Findings findings(1);
   TaskProgram program = unroll(schedule, findings);
   const CheckReport report = check(program);
@@ -111,7 +111,7 @@ void examine_all(Rank ranks, int mutants_of_each, Tallies& tallies) {
     std::mt19937_64 random(seed_of(algorithm, ranks));
     const std::uint64_t form = random() % 3;
     SCOPED_TRACE(fmt::format("{} {}, {} ranks, form {}", name_of(algorithm.collective), algorithm.name, ranks, form));
-    const Original original = original_of(algorithm, ranks, form);
+    const Original original = original_of(schedule_of(algorithm, ranks, form));
     if (testing::Test::HasFailure()) return;
     const std::size_t first = random();
     for (int i = 0; i < mutants_of_each; ++i) {
@@ -181,6 +181,32 @@ TEST(CheckerMutation, EveryMutantIsKilledOrEquivalent) {
   for (const Tally& tally : tallies) mutants += tally.mutants;
   EXPECT_GE(mutants, 2000);
   expect_in_document(table_of(tallies));
+}
+
+/// The same of algorithms whose queues hand every task over to another queue by local notifies.
+TEST(CheckerMutation, EveryMutantWithLocalNotifiesIsKilledOrEquivalent) {
+  Tallies tallies;
+  for (const Rank ranks : {4U, 5U, 8U}) {
+    for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
+      if (!algorithm.fits(ranks)) continue;
+      SCOPED_TRACE(fmt::format("{} {}, {} ranks", name_of(algorithm.collective), algorithm.name, ranks));
+      std::mt19937_64 random(seed_of(algorithm, ranks));
+      const Original original = original_of(test::on_two_queues(schedule_of(algorithm, ranks, random() % 3)));
+      if (HasFailure()) return;
+      for (int i = 0; i < 4; ++i) {
+        const std::size_t kind = random() % test::mutations;
+        const auto mutant =
+            test::mutate(original.schedule, original.program, static_cast<test::Mutation>(kind), random);
+        if (!mutant) continue;
+        SCOPED_TRACE(fmt::format("mutant {}: {}", i, test::name_of(static_cast<test::Mutation>(kind))));
+        examine(original, *mutant, tallies[kind]);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  int killed = 0;
+  for (const Tally& tally : tallies) killed += tally.mutants - tally.equivalent;
+  EXPECT_GE(killed, 500);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "tests/support/executed.hpp"
 #include "tests/support/mutation.hpp"
 #include "tests/support/program_interpreter.hpp"
+#include "tests/support/two_queues.hpp"
 
 /// The checker says of a program what running it shows: of right ones and, mostly, wrong ones.
 namespace hcclsim::hccl {
@@ -71,6 +72,32 @@ std::vector<Rank> ranks_from_to(Rank first, Rank last) {
 }
 
 TEST(CheckerProperty, EveryAlgorithmOnUpTo12RanksIsProvedAndExecutes) { expect_all_right(ranks_from_to(1, 12), 1); }
+/// On two queues that hand each task over by local notifies every algorithm does what it did before.
+TEST(CheckerProperty, EveryAlgorithmIsTheSameOnTwoQueues) {
+  std::uint64_t form = 0;
+  for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
+    for (const Rank ranks : {1U, 2U, 3U, 8U}) {
+      if (!algorithm.fits(ranks)) continue;
+      Operation operation = test::operation_of(algorithm, ranks, 31);
+      operation.type = DataType::int64;
+      if (is_rooted(operation.collective)) operation.root = ranks - 1;
+      SCOPED_TRACE(
+          fmt::format("{} {}, {} ranks, form {}", name_of(algorithm.collective), algorithm.name, ranks, ++form % 3));
+      const Schedule schedule = form_of(algorithm, operation, form % 3);
+      const Schedule alternating = test::on_two_queues(schedule);
+      expect_right(alternating, form);
+      if (HasFatalFailure()) return;
+      const CheckReport before = check(schedule);
+      const CheckReport after = check(alternating);
+      if (before.order) {
+        ASSERT_EQ(after.order->signature, before.order->signature);
+      }
+      ASSERT_EQ(after.distances->steps, before.distances->steps);
+      ASSERT_EQ(after.distances->sent, before.distances->sent);
+    }
+  }
+}
+
 TEST(CheckerProperty, EveryAlgorithmOn16And33RanksIsProvedAndExecutes) { expect_all_right({16, 33}, 11); }
 TEST(CheckerProperty, EveryAlgorithmOn13To33RanksIsProvedAndExecutesAtLength) {
   expect_all_right(ranks_from_to(13, 33), 11);

@@ -157,9 +157,19 @@ TEST(CheckerRefuses, Matching) {
        [] {
          return by_hand(2, 1, {{0, std::vector<Task>(4, post(rank(1), {0}))}, {1, std::vector<Task>(3, wait({0}))}});
        }},
-      {"two queues wait for one notify", "L1", "two-waiters", "rank 1, queue 1, task 0 (wait for notify 0",
+      {"two queues wait for one notify at the same time", "L1", "two-waiters",
+       "rank 1, queue 1, task 0 (wait for notify 0",
        [] {
-         return by_hand(2, 1, {{0, {post(rank(1), {0}), post(rank(1), {0})}}, {1, {wait({0})}}, {1, {wait({0})}}},
+         return by_hand(2, 1, {{1, {wait({0})}}, {1, {wait({0})}}, {0, {post(rank(1), {0}), post(rank(1), {0})}}},
+                        {0, 1, 0});
+       }},
+      // In the order in which queues are tried here queue 0 takes the first post, and rank 0 goes on only then.
+      {"either queue may take the first post", "L1", "two-waiters", "nothing but the posts orders them",
+       [] {
+         return by_hand(2, 3,
+                        {{0, {post(rank(1), {0}), wait({1}), post(rank(1), {0}), wait({1})}},
+                         {1, {wait({0}), post(rank(0), {1})}},
+                         {1, {wait({0}), post(rank(0), {1})}}},
                         {0, 0, 1});
        }},
       {"posted twice before the wait", "L1", "notify-overwritten", "may come before",

@@ -24,7 +24,7 @@ std::string made(const std::string& name, hccl::Algorithm algorithm) {
 
 TEST(StudySchedules, AreTimedAloneAndTogether) {
   const std::string ring = made("ring.txt", hccl::Algorithm::ring);
-  const ScheduleTimes times = time_schedules({.platform = server, .files = {ring, ring}, .together = true});
+  const ScheduleTimes times = time_schedules({.platform = server, .files = {{ring}, {ring}}, .together = true});
   ASSERT_EQ(times.schedules.size(), 2U);
   EXPECT_EQ(times.on.npus, 8U);
   for (const TimedSchedule& timed : times.schedules) {
@@ -57,7 +57,7 @@ TEST(StudySchedules, AreComparedInStructureAndTime) {
 
 TEST(StudySchedules, NeedAPlatformOfTheirRanks) {
   const std::string ring = made("large.txt", hccl::Algorithm::ring);
-  EXPECT_THROW(static_cast<void>(time_schedules({.platform = {.file = "no-such-platform"}, .files = {ring}})), Error);
+  EXPECT_THROW(static_cast<void>(time_schedules({.platform = {.file = "no-such-platform"}, .files = {{ring}}})), Error);
 }
 
 }  // namespace

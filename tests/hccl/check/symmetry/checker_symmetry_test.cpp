@@ -105,6 +105,45 @@ TEST(CheckerSymmetry, OneRankSaysTheSameAsAllOfRightSchedules) {
   EXPECT_GT(by_servers, 100U);
 }
 
+/// A ring in which a second queue adds what the first one has received; the first one goes on meanwhile.
+Schedule ring_with_adder(Rank ranks) {
+  Schedule ring = ring_allreduce({ranks, std::uint64_t{ranks} * 96}, false);
+  Strand& strand = ring.stages[0].strands[0];
+  const auto local = [&](TaskKind kind, std::uint32_t slot) {
+    Task task;
+    task.kind = kind;
+    task.notify.base = static_cast<std::int32_t>(ring.notifies + slot);
+    task.by_core = false;
+    return task;
+  };
+  std::vector<Task>& tasks = strand.loops[0].tasks;
+  Loop adding{.rounds = strand.loops[0].rounds,
+              .tasks = {local(TaskKind::local_wait, 0), tasks.back(), local(TaskKind::local_post, 1)}};
+  tasks.back() = local(TaskKind::local_post, 0);
+  tasks.push_back(local(TaskKind::local_wait, 1));
+  ring.stages[0].strands.push_back({.group = strand.group, .first_queue = 1, .loops = {std::move(adding)}});
+  ring.queues = 2;
+  ring.notifies += 2;
+  return ring;
+}
+
+TEST(CheckerSymmetry, OneRankSaysTheSameAsAllWithLocalNotifies) {
+  std::mt19937_64 random(9);
+  SymmetryTally tally;
+  for (const Rank ranks : {2U, 3U, 8U, 9U}) {
+    const Schedule schedule = ring_with_adder(ranks);
+    compare(schedule, fmt::format("{} ranks", ranks), tally);
+    EXPECT_TRUE(check(schedule, by_rotation).ok);
+    for (int i = 0; i < 60; ++i) {
+      const auto mutation = static_cast<test::Mutation>(random() % test::mutations);
+      const std::optional<Schedule> mutant = test::mutate_closed_form(schedule, mutation, random);
+      if (mutant) compare(*mutant, fmt::format("{} ranks: {}", ranks, name_of(mutation)), tally);
+    }
+  }
+  EXPECT_GT(tally.compared, 100U);
+  EXPECT_GT(tally.refused, 80U);
+}
+
 TEST(CheckerSymmetry, OneRankSaysTheSameAsAllOfWrongSchedules) {
   std::mt19937_64 random(4);
   SymmetryTally tally;

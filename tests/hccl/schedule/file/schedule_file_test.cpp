@@ -246,7 +246,7 @@ TEST(ScheduleFile, WhatNobodyCouldRunIsRefused) {
       {"span: 2", "span: 2 order: [0, 0]", "group[0].order: 0 is named twice"},
       {"group { span: 2 }", "", "strand[0].group: there is no group 0"},
       {"strand {", "strand { group: 1", "strand[0].group: there is no group 1"},
-      {"strand {", "strand { group: 70000", "strand[0].group: 70000 given"},
+      {"strand {", "strand { group: 70000", "strand[0].group: there is no group 65535 or above"},
       {"strand {", "strand { queues: 0", "strand[0].queues: 0 given"},
       {"strand {", "strand { first_queue: 4294967295 queues: 4294967295",
        "strand[0].first_queue: 4294967295 given; accepted: 0 to 4095"},
