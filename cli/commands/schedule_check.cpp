@@ -15,7 +15,7 @@
 #include "base/error.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/platform_options.hpp"
-#include "cli/print/output.hpp"
+#include "cli/print/baseline.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
 
 namespace hcclsim::cli {
@@ -26,6 +26,7 @@ struct CheckCommand : PlatformChoice {
   std::string levels = "L7";
   std::vector<std::string> files;
   study::CheckSpec spec{};
+  BaselineOptions regression{};
 };
 
 /// "1f0c3b5a77e2d604", as the report prints it.
@@ -48,32 +49,38 @@ std::string count_text(const std::vector<std::string>& some, std::size_t all, co
 }
 
 void check(const CheckCommand& command) {
+  ResultCheck regression(command.regression, study::ResultKind::schedule_check);
   std::vector<std::string> refused;
   std::vector<std::string> unchecked;
   ErrorCode worst = ErrorCode::check_failed;
   std::string text;
+  std::string json;
   const bool several = command.files.size() > 1;
   for (const std::string& file : command.files) {
     study::CheckSpec spec = command.spec;
     spec.file = file;
     spec.last_level = static_cast<std::uint32_t>(command.levels.back() - '0');
     spec.platform = {command.platform, command.rank_table, command.hccl_settings, {}};
-    if (several && command.format == "json") text += text.empty() ? "[\n" : ",\n";
-    if (several && command.format != "json") text += fmt::format("{}{}\n", text.empty() ? "" : "\n", file);
+    if (several) {
+      json += json.empty() ? "[\n" : ",\n";
+      text += fmt::format("{}{}\n", text.empty() ? "" : "\n", file);
+    }
     try {
       const study::ScheduleCheck result = study::check_schedule(spec);
       if (!result.report.ok) refused.push_back(file);
-      text += command.format == "json" ? check_json(result, several ? file : "") : check_text(result);
+      json += check_json(result, several ? file : "");
+      text += check_text(result);
     } catch (const Error& error) {
       if (!several || !is_of_file(error)) throw;
       unchecked.push_back(file);
       worst = std::max(worst, error.code());
-      text += command.format == "json" ? unchecked_json(error, file) : fmt::format("not checked: {}\n", error.what());
+      json += unchecked_json(error, file);
+      text += fmt::format("not checked: {}\n", error.what());
     }
   }
-  if (several && command.format == "json") text += "]\n";
-  print(text);
-  if (refused.empty() && unchecked.empty()) return;
+  if (several) json += "]\n";
+  regression.print_result(command.format, json, text);
+  if (refused.empty() && unchecked.empty()) return regression.require_equal();
   if (!several) throw Error(worst, "schedule", refused.front() + " is refused");
   std::string summary;
   if (!unchecked.empty()) summary = count_text(unchecked, command.files.size(), "cannot be checked");
@@ -110,14 +117,18 @@ void add_schedule_check(Command& schedule) {
       .with_default();
   command.add("--run", flag(options->spec.run), "Also execute it on real data (L6)");
   add_format_option(command, options->format, {"text", "json"});
+  add_baseline_options(command, options->regression);
   command.footer(
       "Examples:\n"
       "  hcclsim schedule check ring.txt --run\n"
       "  hcclsim schedule check ring.txt --platform atlas800-9000 --format json\n"
       "  hcclsim schedule generate --bytes 4M | hcclsim schedule check - --soc 910A");
   command.on_run([&command, options] {
-    finish_platform_options(OptionOrigins(command, {}), {}, *options);
-    check(*options);
+    with_junit(command, options->regression, name_of(study::ResultKind::schedule_check), [&] {
+      check_baseline_options(command, options->regression);
+      finish_platform_options(OptionOrigins(command, {}), {}, *options);
+      check(*options);
+    });
   });
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "cli/options/collective_choice.hpp"
 #include "cli/options/parse/common.hpp"
+#include "cli/print/baseline.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
 
@@ -22,6 +23,7 @@ struct TimeCommand : PlatformChoice {
   std::string launch = "graph";
   std::vector<std::string> files;
   study::TimeSpec spec{};
+  BaselineOptions regression{};
 };
 
 /// "FILE@LIST" with the NPUs of the ranks; a file with all of that as its name comes first.
@@ -38,6 +40,7 @@ study::TimedFile timed_file(const std::string& given) {
 }
 
 void time_schedules(const TimeCommand& command) {
+  ResultCheck regression(command.regression, study::ResultKind::schedule_time);
   study::TimeSpec spec = command.spec;
   spec.platform = command.platform_spec();
   for (const std::string& file : command.files) spec.files.push_back(timed_file(file));
@@ -47,9 +50,9 @@ void time_schedules(const TimeCommand& command) {
   }
   const study::ScheduleTimes times = study::time_schedules(spec);
   if (command.format == "csv") print_remarks_apart(times.on.unmodelled, times.on.notes);
-  print(command.format == "json"  ? times_json(times, spec)
-        : command.format == "csv" ? times_csv(times)
-                                  : times_text(times, spec));
+  regression.print_result(command.format, times_json(times, spec),
+                          command.format == "csv" ? times_csv(times) : times_text(times, spec));
+  regression.require_equal();
 }
 
 }  // namespace
@@ -72,14 +75,18 @@ void add_schedule_time(Command& schedule) {
       .value_name("TEXT")
       .with_default();
   add_format_option(command, options->format, {"text", "json", "csv"});
+  add_baseline_options(command, options->regression);
   command.footer(
       "Examples:\n"
       "  hcclsim schedule time ring.txt hd.txt --platform atlas800-9000\n"
       "  hcclsim schedule time a.txt b.txt --together --iterations 20 --warmups 10 --launch op\n"
       "  hcclsim schedule time four.txt@0-3 four.txt@4-7 --together");
   command.on_run([&command, options] {
-    finish_platform_options(OptionOrigins(command, {}), {}, *options);
-    time_schedules(*options);
+    with_junit(command, options->regression, name_of(study::ResultKind::schedule_time), [&] {
+      check_baseline_options(command, options->regression);
+      finish_platform_options(OptionOrigins(command, {}), {}, *options);
+      time_schedules(*options);
+    });
   });
 }
 
