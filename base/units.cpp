@@ -45,7 +45,10 @@ struct Unit {
 double parse_in_units(std::string_view what, std::string_view text, std::span<const Unit> units) {
   if (const std::optional<Quantity> quantity = parse_quantity(text); quantity.has_value()) {
     for (const Unit& unit : units) {
-      if (unit.suffix == quantity->unit) return quantity->number * unit.factor;
+      if (unit.suffix != quantity->unit) continue;
+      const double value = quantity->number * unit.factor;
+      if (!std::isfinite(value)) bad_input("unit", "'{}' is too large for a {}", text, what);
+      return value;
     }
   }
   const auto named = units.subspan(units.front().suffix.empty() ? 1 : 0);  // a number alone

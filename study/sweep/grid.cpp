@@ -71,10 +71,10 @@ std::vector<std::string> list_values(const std::string& axis, std::string_view t
   return lists;
 }
 
-/// "032" is "32", "1.50GBps" is "1.5GBps".
+/// "032" is "32", "1.50GBps" is "1.5GBps"; "1.2.3" is no number.
 std::string canonical_item(std::string_view item) {
   const auto quantity = parse_quantity(item);
-  if (!quantity) return std::string(item);
+  if (!quantity || quantity->unit.starts_with('.')) return std::string(item);
   const std::string_view digits = item.substr(0, item.find_first_not_of("0123456789"));
   if (digits.size() + quantity->unit.size() < item.size()) return fmt::format("{}{}", quantity->number, quantity->unit);
   // Whole numbers may have more digits than a double.

@@ -50,7 +50,20 @@ TEST(ConfigFile, NamesTheLineOfWhatIsWrong) {
   EXPECT_TRUE(error("a = 1979-05-27\n").starts_with(":1: key 'a' holds a date or time; give a string"));
   EXPECT_TRUE(error("[run]\na = {b = 1}\n").starts_with(":2: key 'run.a' holds a table;"));
   EXPECT_TRUE(error("a = [[1], [2]]\n").starts_with(":1: key 'a' holds a list in a list;"));
+  EXPECT_EQ(error("[ = {b = 1}\n"), ":1: key: expected bare key starting character or string delimiter, saw '='");
   EXPECT_TRUE(error("[run.more]\na = 1\n").starts_with(":1: key 'run.more' holds a table;"));
+}
+
+TEST(ConfigFile, HasCharactersBeyondAsciiInStringsAndCommentsOnly) {
+  EXPECT_EQ(entries("# \xc3\xa9 \"\n'\xc3\xa9' = \"\xc3\xa9\\\"\xc3\xa9\" # \xc3\xa9"),
+            ".\xc3\xa9=\xc3\xa9\"\xc3\xa9 :2;");
+  EXPECT_EQ(entries("a = '''\n\xc3\xa9'\xc3\xa9'''''\nb = \"\"\"\xc3\xa9\\\"\"\"\"\"\nc = \"\"\n"),
+            ".a=\xc3\xa9'\xc3\xa9'' :1;.b=\xc3\xa9\"\" :3;.c= :4;");
+  for (const std::string before : {"", "a = 'x' ", "a = \"\" ", "a = \"\"\"\"\"\" ", "a = '''''''' "}) {
+    EXPECT_EQ(error("b = 1\n" + before + "\xc3\xa9 = 1\n"),
+              ":2: '\xc3\xa9' stands outside of quotes and comments, where TOML has ASCII alone");
+  }
+  EXPECT_EQ(error("a = 'x\n\xff = 1"), ":2: '\\xFF' stands outside of quotes and comments, where TOML has ASCII alone");
 }
 
 }  // namespace

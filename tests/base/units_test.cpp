@@ -32,6 +32,7 @@ TEST(Units, RejectsWhatHasNoUnit) {
   EXPECT_THROW((void)parse_bandwidth("fast"), Error);
   EXPECT_THROW((void)parse_duration("1 us"), Error);
   EXPECT_THROW((void)parse_bytes("-1"), Error);
+  EXPECT_THROW((void)parse_duration("1e308h"), Error);  // beyond a double
 }
 
 TEST(Units, NamesOfTypesAreInverse) {

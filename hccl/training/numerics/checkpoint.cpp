@@ -240,6 +240,18 @@ void CheckpointReader::read_header() {
   checkpoint_format::Record record;
   if (!record.ParseFromString(next_record()) || !record.has_header()) file_.fail("does not begin with a header");
   checkpoint_ = checkpoint_of(record.header());
+  for (const CheckpointParameter& parameter : checkpoint_.parameters) require_room_for(parameter);
+}
+
+void CheckpointReader::require_room_for(const CheckpointParameter& parameter) const {
+  std::uint64_t most_elements = file_.size() / sizeof(float);
+  for (const std::uint32_t side : parameter.shape) {
+    if (side == 0 || side > most_elements) {
+      file_.fail("says that {} has the shape {}, which no tensor in a file of {} bytes can have: the file is damaged",
+                 parameter.name, shape_text(parameter), file_.size());
+    }
+    most_elements /= side;
+  }
 }
 
 void CheckpointReader::check_tensors() {

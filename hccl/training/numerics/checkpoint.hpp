@@ -88,6 +88,8 @@ class CheckpointReader {
   /// Payload of the record at `offset_`, its checksum compared; moves on. Empty at the end of the records.
   std::string next_record();
   void read_header();
+  /// Throws if the file cannot hold such a tensor, or the tensor holds nothing.
+  void require_room_for(const CheckpointParameter& parameter) const;
   /// Walks the rest of the records, so that all are known to be in order.
   void check_tensors();
   /// Hands the pieces of the tensor that comes next in the file to `use(first element, bytes)`.

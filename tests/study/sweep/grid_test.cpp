@@ -68,6 +68,7 @@ TEST(Grid, OneTextForOneValue) {
   EXPECT_EQ(canonical_value("1e-3"), "0.001");
   EXPECT_EQ(canonical_value("080.0,20"), "80,20");
   EXPECT_EQ(canonical_value("-1.0"), "-1");
+  EXPECT_EQ(canonical_value("1.0.0"), "1.0.0");
   EXPECT_EQ(canonical_value("ring"), "ring");
   EXPECT_EQ(canonical_value("2:ring,4:nhr"), "2:ring,4:nhr");
 }
