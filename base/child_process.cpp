@@ -13,6 +13,7 @@
 #include <exception>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/user_error.hpp"
@@ -20,9 +21,10 @@
 namespace hcclsim {
 namespace {
 
-// The first byte of what a child sends: its result, or an Error.
+// The first byte of what a child sends: its result, or an Error; before it, texts of a stream with their lengths.
 constexpr char result_tag = 'R';
 constexpr char error_tag = 'E';
+constexpr char text_tag = 'T';
 
 struct SentError {
   ErrorCode code = ErrorCode::internal;
@@ -70,6 +72,55 @@ void send_error(int result_pipe, const Error& error) {
   ::_exit(status);
 }
 
+std::array<int, 2> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) internal_error("cannot make a pipe: {}", std::strerror(errno));
+  return ends;
+}
+
+/// Forks a child that does `work` with the writing end of the pipe and sends its result there. Returns its number; this
+/// process keeps the reading end.
+pid_t start_child(const std::array<int, 2>& pipe, const std::function<std::string(int file)>& work) {
+  std::fflush(nullptr);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) internal_error("cannot fork: {}", std::strerror(errno));
+  if (child == 0) {
+    end_with_parent(parent);
+    ::close(pipe[0]);
+    child_main([&] { return work(pipe[1]); }, pipe[1]);
+  }
+  ::close(pipe[1]);
+  return child;
+}
+
+/// Waits for a child that has nothing more to send, and returns how it ended.
+int status_of(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+void kill_child(pid_t child) {
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+[[noreturn]] void throw_sent_error(std::string_view encoded_error) {
+  const auto error = decoded<SentError>(encoded_error);
+  throw Error(error.code, error.kind, error.message);
+}
+
+[[noreturn]] void throw_crash(int status, std::string diagnostics) {
+  while (!diagnostics.empty() && diagnostics.back() == '\n') diagnostics.pop_back();
+  const std::string end = WIFSIGNALED(status)
+                              ? fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
+                              : fmt::format("ended with status {}", WEXITSTATUS(status));
+  throw Error(ErrorCode::internal, "crash",
+              fmt::format("the simulating process was {}{}{}", end, diagnostics.empty() ? "" : ":\n", diagnostics));
+}
+
 /// Reads both pipes to their ends, whichever has data first, so that neither side can block the other.
 void drain(int result_pipe, int stderr_pipe, std::string& result, std::string& diagnostics) {
   std::array<pollfd, 2> files{{{result_pipe, POLLIN, 0}, {stderr_pipe, POLLIN, 0}}};
@@ -98,24 +149,14 @@ void drain(int result_pipe, int stderr_pipe, std::string& result, std::string& d
 }  // namespace
 
 Child::Child(const std::function<std::string()>& work) {
-  std::fflush(nullptr);
-  std::array<int, 2> result{};
-  std::array<int, 2> diagnostics{};
-  if (::pipe(result.data()) != 0 || ::pipe(diagnostics.data()) != 0) {
-    internal_error("cannot make a pipe: {}", std::strerror(errno));
-  }
-  const pid_t parent = ::getpid();
-  pid_ = ::fork();
-  if (pid_ < 0) internal_error("cannot fork: {}", std::strerror(errno));
-  if (pid_ == 0) {
-    end_with_parent(parent);
-    ::close(result[0]);
+  const std::array<int, 2> result = make_pipe();
+  const std::array<int, 2> diagnostics = make_pipe();
+  pid_ = start_child(result, [&](int /*file*/) {
     ::close(diagnostics[0]);
     ::dup2(diagnostics[1], STDERR_FILENO);
     ::close(diagnostics[1]);
-    child_main(work, result[1]);
-  }
-  ::close(result[1]);
+    return work();
+  });
   ::close(diagnostics[1]);
   result_pipe_ = result[0];
   stderr_pipe_ = diagnostics[0];
@@ -128,8 +169,7 @@ Child::Child(Child&& other) noexcept
 
 Child::~Child() {
   if (pid_ < 0) return;
-  ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
+  kill_child(pid_);
   ::close(result_pipe_);
   ::close(stderr_pipe_);
 }
@@ -138,26 +178,66 @@ std::string Child::result() {
   std::string sent;
   std::string diagnostics;
   drain(result_pipe_, stderr_pipe_, sent, diagnostics);
-  int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = status_of(pid_);
   ::close(result_pipe_);
   ::close(stderr_pipe_);
   pid_ = -1;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !sent.empty()) {
-    if (sent.front() == result_tag) {
-      write_all(STDERR_FILENO, diagnostics);  // warnings
-      return sent.substr(1);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || sent.empty()) throw_crash(status, std::move(diagnostics));
+  if (sent.front() == error_tag) throw_sent_error(std::string_view(sent).substr(1));
+  write_all(STDERR_FILENO, diagnostics);  // warnings
+  return sent.substr(1);
+}
+
+ChildStream::ChildStream(const std::function<void(const Send&)>& work) {
+  const std::array<int, 2> pipe = make_pipe();
+  pid_ = start_child(pipe, [&](int file) {
+    work([file](std::string_view text) {
+      const std::uint64_t bytes = text.size();
+      std::string frame(1, text_tag);
+      frame.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+      write_all(file, frame.append(text));
+    });
+    return std::string();
+  });
+  pipe_ = pipe[0];
+}
+
+ChildStream::~ChildStream() {
+  if (pid_ >= 0) kill_child(pid_);
+  if (pipe_ >= 0) ::close(pipe_);
+}
+
+std::optional<std::string> ChildStream::next() {
+  if (pid_ < 0) return std::nullopt;
+  const std::string tag = read(1);
+  if (tag.starts_with(text_tag)) {
+    const std::string length = read(sizeof(std::uint64_t));
+    std::uint64_t bytes = 0;
+    if (length.size() == sizeof bytes) {
+      std::memcpy(&bytes, length.data(), sizeof bytes);
+      std::string text = read(bytes);
+      if (text.size() == bytes) return text;
     }
-    const auto error = decoded<SentError>(std::string_view(sent).substr(1));
-    throw Error(error.code, error.kind, error.message);
   }
-  while (!diagnostics.empty() && diagnostics.back() == '\n') diagnostics.pop_back();
-  const std::string end = WIFSIGNALED(status)
-                              ? fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
-                              : fmt::format("ended with status {}", WEXITSTATUS(status));
-  throw Error(ErrorCode::internal, "crash",
-              fmt::format("the simulating process was {}{}{}", end, diagnostics.empty() ? "" : ":\n", diagnostics));
+  std::string error;
+  for (std::string more = read(4096); tag.starts_with(error_tag) && !more.empty(); more = read(4096)) error += more;
+  const int status = status_of(std::exchange(pid_, -1));
+  if (!error.empty()) throw_sent_error(error);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || !tag.starts_with(result_tag)) throw_crash(status, {});
+  return std::nullopt;
+}
+
+std::string ChildStream::read(std::size_t bytes) {
+  std::string text(bytes, '\0');
+  std::size_t size = 0;
+  while (size < bytes) {
+    const ssize_t count = ::read(pipe_, text.data() + size, bytes - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  text.resize(size);
+  return text;
 }
 
 }  // namespace hcclsim

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -43,6 +45,31 @@ class ChildOf {
 
  private:
   Child child_;
+};
+
+/// A child that hands out texts while it works. It waits while what it has sent lies unread (a pipe holds some 64 KiB),
+/// so it is never far ahead of its reader.
+class ChildStream {
+ public:
+  using Send = std::function<void(std::string_view)>;
+
+  explicit ChildStream(const std::function<void(const Send&)>& work);
+  ChildStream(const ChildStream&) = delete;
+  ChildStream(ChildStream&&) = delete;
+  ChildStream& operator=(const ChildStream&) = delete;
+  ChildStream& operator=(ChildStream&&) = delete;
+  /// Kills the child if it still works.
+  ~ChildStream();
+
+  /// The next text; none: the work is done. Throws what ended the work, as run_in_child does.
+  [[nodiscard]] std::optional<std::string> next();
+
+ private:
+  /// Bytes that the child sent; fewer than wanted at the end of the pipe.
+  [[nodiscard]] std::string read(std::size_t bytes);
+
+  int pid_ = -1;
+  int pipe_ = -1;
 };
 
 /// Runs `work` in a forked child and returns what it returned: nothing, or what the codec takes (base/codec.hpp). An

@@ -1,6 +1,7 @@
 #include "base/output_file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,26 @@ fs::path existing_folder(const fs::path& path) {
   return folder;
 }
 
+/// Where a path leads to through symbolic links, the last of which may lead to nothing; empty for links in a circle.
+fs::path end_of_links(fs::path path) {
+  constexpr int most_links = 40;  // as Linux
+  for (int links = 0; links < most_links; ++links) {
+    std::error_code no_link;
+    const fs::path next = fs::read_symlink(path, no_link);
+    if (no_link) return path;
+    path = next.is_absolute() ? next : path.parent_path() / next;
+  }
+  return {};
+}
+
+/// Whether a name is that of a temporary file for `target`: "TARGET.NUMBER.tmp".
+bool is_temporary_of(std::string_view target, std::string_view name) {
+  constexpr std::string_view end = ".tmp";
+  if (!name.starts_with(target) || !name.ends_with(end) || name.size() < target.size() + end.size() + 2) return false;
+  const std::string_view number = name.substr(target.size(), name.size() - target.size() - end.size());
+  return number.front() == '.' && number.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
 /// A file without a name can be given one through this path.
 std::string path_of(int file) { return fmt::format("/proc/self/fd/{}", file); }
 
@@ -41,6 +62,9 @@ OutputFile::OutputFile(const std::string& path, Folders folders) : path_(path), 
   if (fs::exists(status)) {
     if (::access(path.c_str(), W_OK) != 0) fail(errno);
     target_ = fs::canonical(path, ignored).string();
+  } else {
+    target_ = end_of_links(path).string();
+    if (target_.empty()) fail(ELOOP);
   }
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     file_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -61,12 +85,19 @@ void OutputFile::open_temporary(const std::string& folder) {
   if (::lstat(beside.c_str(), &unused) != 0 && errno != ENOENT) fail(errno);
   file_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, readable_by_all);
   nameless_ = file_ >= 0 && ::access(path_of(file_).c_str(), F_OK) == 0;
-  if (nameless_) return;
+  if (nameless_) {
+    lock();
+    return;
+  }
   if (file_ >= 0) ::close(file_);
   file_ = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, readable_by_all);
   if (file_ < 0) fail(errno);
   temporary_ = beside;
+  lock();
 }
+
+/// Tells others that the file is being written, until it is closed or this process ends. Not all file systems can.
+void OutputFile::lock() const { static_cast<void>(::flock(file_, LOCK_EX | LOCK_NB)); }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
@@ -88,11 +119,31 @@ void OutputFile::write(std::string_view text) {
 
 void OutputFile::commit() {
   if (nameless_ || !temporary_.empty()) make_folders();
+  if (nameless_ || !temporary_.empty()) remove_leftovers();
   if (nameless_) give_name();
-  if (::close(std::exchange(file_, -1)) != 0) fail(errno);
-  if (temporary_.empty()) return;
-  if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
+  const int locked = ::dup(file_);  // until the file has its name
+  const bool closed = ::close(std::exchange(file_, -1)) == 0;
+  const bool renamed = closed && (temporary_.empty() || std::rename(temporary_.c_str(), target_.c_str()) == 0);
+  const int error = errno;
+  if (locked >= 0) ::close(locked);
+  if (!renamed) fail(error);
   temporary_.clear();
+}
+
+/// Removes what killed writers of the same target have left beside it: temporary files that nobody has locked.
+void OutputFile::remove_leftovers() const {
+  std::error_code ignored;
+  const fs::path target(target_);
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path() == temporary_ || !is_temporary_of(target.filename().string(), entry.path().filename().string())) {
+      continue;
+    }
+    const int file = ::open(entry.path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) continue;
+    if (::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlink(entry.path().c_str());
+    ::close(file);
+  }
 }
 
 void OutputFile::make_folders() const {

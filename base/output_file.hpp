@@ -5,7 +5,9 @@
 
 /// Files appear whole or not at all: contents go to a file without a name in the target's folder, which takes the
 /// target's place when all is written; a process that is killed leaves nothing. (A file system without such files gets
-/// a temporary name instead.) If a path cannot be written, opening early, before a long simulation, shows it at once.
+/// a temporary name instead; what a killed process left there is removed when the same target is written again.) A
+/// symbolic link stays, and where it leads to is written. If a path cannot be written, opening early, before a long
+/// simulation, shows it at once.
 namespace hcclsim {
 
 class OutputFile {
@@ -31,7 +33,9 @@ class OutputFile {
  private:
   [[noreturn]] void fail(int error_number) const;
   void open_temporary(const std::string& folder);
+  void lock() const;
   void make_folders() const;
+  void remove_leftovers() const;
   void give_name();
   void close_and_remove() noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/counter_random.hpp"
 #include "base/error.hpp"
@@ -59,12 +60,18 @@ Skew::Skew(SkewOptions options, Rank size) : options_(std::move(options)) {
   }
 }
 
+void Skew::go_on(std::uint32_t iterations, std::vector<Seconds> ends) {
+  first_iteration_ = iterations;
+  starts_ = std::move(ends);
+}
+
 bool Skew::none() const {
-  return options_.start_skew == 0 && options_.speed_spread == 0 && options_.jitter == 0 &&
+  return !goes_on() && options_.start_skew == 0 && options_.speed_spread == 0 && options_.jitter == 0 &&
          std::all_of(options_.speeds.begin(), options_.speeds.end(), [](double speed) { return speed == 1; });
 }
 
 Seconds Skew::start(Rank rank) const {
+  if (goes_on()) return starts_.at(rank);
   if (options_.start_skew == 0) return 0;
   return options_.start_skew * uniform(draw(options_.seed, Purpose::start, rank));
 }
@@ -77,7 +84,7 @@ double Skew::speed(Rank rank) const {
 
 double Skew::jitter(Rank rank, std::uint32_t iteration, std::uint32_t kernel) const {
   if (options_.jitter == 0) return 1;
-  const std::uint64_t step = (static_cast<std::uint64_t>(iteration) << 32U) | kernel;
+  const std::uint64_t step = (std::uint64_t{first_iteration_ + iteration} << 32U) | kernel;
   return 1 + options_.jitter * near_normal(draw(options_.seed, Purpose::jitter, rank) ^ mix_bits(step));
 }
 

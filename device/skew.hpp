@@ -34,6 +34,10 @@ class Skew {
   /// False if all factors on kernels are 1.
   [[nodiscard]] bool jitters() const { return options_.jitter > 0; }
   void remove_jitter() { options_.jitter = 0; }
+  /// Training that was simulated before goes on after its first `iterations`, which the ranks ended at these dates:
+  /// they are the ranks' starts, and the jitter is that of the iterations to come.
+  void go_on(std::uint32_t iterations, std::vector<Seconds> ends);
+  [[nodiscard]] bool goes_on() const { return !starts_.empty(); }
 
   /// Date at which a rank starts its first iteration.
   [[nodiscard]] Seconds start(Rank rank) const;
@@ -47,6 +51,8 @@ class Skew {
 
  private:
   SkewOptions options_;
+  std::uint32_t first_iteration_ = 0;
+  std::vector<Seconds> starts_;  // of a training that goes on; empty otherwise
 };
 
 }  // namespace hcclsim::device

@@ -2,6 +2,7 @@
 
 #include <xbt/log.h>
 
+#include <csignal>
 #include <simgrid/s4u/Engine.hpp>
 
 /// The one SimGrid engine of this process, configured so that bytes flow with exact max-min fairness: CM02 without
@@ -14,7 +15,10 @@ inline simgrid::s4u::Engine& engine() {
   using simgrid::s4u::Engine;
   static Engine* const configured = [] {
     if (!Engine::has_instance()) xbt_log_control_set("root.thresh:error");  // else changes of options are announced
-    Engine* const found = Engine::get_instance();                           // makes one if there is none
+    struct sigaction interrupt {};
+    ::sigaction(SIGINT, nullptr, &interrupt);
+    Engine* const found = Engine::get_instance();  // makes one if there is none
+    ::sigaction(SIGINT, &interrupt, nullptr);      // which would end the process on Ctrl-C, with status 1
     if (found->get_netzone_root() == nullptr) {
       Engine::set_config("network/model:CM02");
       Engine::set_config("network/crosstraffic:0");  // else 5 % of each flow is charged to the way back

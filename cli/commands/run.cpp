@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "cli/options/run_options.hpp"
 #include "cli/print/baseline.hpp"
 #include "cli/print/iteration.hpp"
+#include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/run_report.hpp"
 #include "cli/terminal/interruption.hpp"
@@ -95,13 +97,19 @@ class NumericsFiles {
   }
 
   /// Writes the chart of the loss, if one is wanted; it appears with commit().
-  void plot(const study::NumericsResult& result, const std::string& title) {
+  void plot(const study::NumericsResult& result, std::string title) {
     if (loss_plot_.empty()) return;
     ChartSeries loss{"loss", {}};
     for (const study::NumericsIteration& iteration : result.iterations) {
       loss.points.emplace_back(static_cast<double>(iteration.iteration), iteration.loss);
     }
-    loss_plot_.front().write(svg_line_chart({title, "iteration", "loss", {std::move(loss)}, true}));
+    if (result.diverged.has_value()) title += fmt::format(", diverged in iteration {}", result.diverged->iteration);
+    loss_plot_.front().write(svg_line_chart({.title = std::move(title),
+                                             .x_label = "iteration",
+                                             .y_label = "loss",
+                                             .series = {std::move(loss)},
+                                             .whole_x = true,
+                                             .marks_not_finite = true}));
   }
 
   void commit() {
@@ -112,26 +120,52 @@ class NumericsFiles {
   std::vector<OutputFile> loss_plot_;  // one or none
 };
 
-/// What must exist before the simulating child does: the terminal and the signals.
+/// What must exist before the simulating child does: the terminal and the signals. Until training begins, a signal ends
+/// the command.
 struct Session {
   Progress progress;
-  Interruption interruption;
+  Interruption interruption{Interruption::Begin::when_told};
 };
 
-/// --numerics: trains, with a line that tells how far it is, and tells the effort on standard error.
-void compute(const RunOptions& options, const study::Experiment& experiment, Session& session, RunReport& report) {
+/// --numerics: trains, prints each step when it is done (but for JSON, which is printed at the end), with a line that
+/// tells how far it is, and tells the effort on standard error. Returns what ended it early.
+std::optional<Error> compute(const RunOptions& options, const study::Experiment& experiment,
+                             study::TrainingClock& clock, Session& session, RunReport& report) {
   Progress& progress = session.progress;
   const study::TrainingWatch watch{
-      .begin = [&] { progress.start(); },
+      .begin =
+          [&](const study::NumericsResult& numerics) {
+            if (options.format == OutputFormat::text) print(timed_text(report) + numerics_begin_text(numerics));
+            if (options.format == OutputFormat::csv) print(csv_titles());
+            session.interruption.begin();
+            progress.start();
+          },
       .step =
-          [&](std::size_t done, std::size_t total, double loss) {
-            progress.update([&](double seconds) { return progress_line(done, total, loss, seconds); });
+          [&](const study::NumericsIteration& step, std::size_t done, std::size_t total) {
+            const std::string row = options.format == OutputFormat::text  ? step_text(step, done, total)
+                                    : options.format == OutputFormat::csv ? csv_row(*report.numerics, step)
+                                                                          : "";
+            if (!row.empty()) {
+              progress.erase();
+              print(row);
+            }
+            progress.update([&](double seconds) { return progress_line(done, total, step.loss, seconds); });
           },
       .end = [&] { progress.erase(); },
       .stop = [&] { return session.interruption.signal() != 0; }};
-  const study::Effort effort = study::compute_numerics(options.spec, experiment, watch, report);
-  print_apart(fmt::format("Computed in {:.2f} s with {} workers, peak memory {:.2f} GB\n", effort.seconds,
-                          effort.workers, static_cast<double>(effort.peak_memory) / giga));
+  study::Training training = study::compute_numerics(options.spec, experiment, clock, watch, report);
+  print_apart(fmt::format("Computed in {:.2f} s with {} workers, peak memory {:.2f} GB\n", training.effort.seconds,
+                          training.effort.workers, static_cast<double>(training.effort.peak_memory) / giga));
+  return std::move(training.failure);
+}
+
+/// What of the report has not been printed while it trained.
+std::string rest_of_report(const RunReport& report, OutputFormat format) {
+  if (!report.numerics.has_value() || format == OutputFormat::json) return write_report(report, format);
+  if (format == OutputFormat::csv) return {};
+  std::string text = numerics_end_text(*report.numerics);
+  if (report.baseline.has_value()) text += baseline_text(*report.baseline);
+  return text;
 }
 
 void check_traced(const RunOptions& options, Rank npus) {
@@ -162,12 +196,12 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   if (!timelines.empty()) wishes.traced = traced_ranks(options, npus);
   const std::vector<Rank> shown = html.empty() ? std::vector<Rank>() : ranks_of_page(options, npus);
   wishes.traced.insert(wishes.traced.end(), shown.begin(), shown.end());
+  std::optional<study::TrainingClock> clock;
+  if (session != nullptr) clock.emplace(experiment, options.spec.iterations, past_of(*options.spec.numerics));
   RunReport report(simulate_run(experiment, std::move(wishes)), options);
-  if (session != nullptr) {
-    compute(options, experiment, *session, report);
-    numerics_files.plot(*report.numerics, fmt::format("Loss of {} on {} NPUs", report.program->title, npus));
-  }
   report.timeline = options.trace;
+  std::optional<Error> failure;
+  if (session != nullptr) failure = compute(options, experiment, *clock, *session, report);
   for (Timeline& timeline : timelines) {
     write_timeline(report.step.trace, timeline.ranks, [&](std::string_view text) { timeline.file.write(text); });
   }
@@ -177,14 +211,18 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   regression.compare(report);
   regression.write_junit(report);
   // Files appear when all has succeeded, printing included.
-  print(write_report(report, options.format));
+  print(rest_of_report(report, options.format));
   if (options.format == OutputFormat::csv) print_remarks_apart(report.unmodelled, report.notes);
+  if (report.numerics.has_value()) {
+    numerics_files.plot(*report.numerics, fmt::format("Loss of {} on {} NPUs", report.program->title, npus));
+  }
   for (Timeline& timeline : timelines) timeline.file.commit();
   for (OutputFile& file : step_trace) file.commit();
   for (OutputFile& file : gradients) file.commit();
   for (OutputFile& file : html) file.commit();
   numerics_files.commit();
   regression.commit();
+  if (failure.has_value()) throw Error(*failure);
   if (report.numerics.has_value()) study::require_exact(*report.numerics);
   require_baseline(report.baseline);
 }

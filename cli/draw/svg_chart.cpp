@@ -56,7 +56,8 @@ Axis axis_of(const LineChart& chart, bool horizontal, double begin, double end) 
   double high = -low;
   for (const ChartSeries& series : chart.series) {
     for (const auto& [point_x, point_y] : series.points) {
-      if (!is_shown(x, y, point_x, point_y)) continue;
+      const bool marked = horizontal && chart.marks_not_finite && std::isfinite(x.scaled(point_x));
+      if (!marked && !is_shown(x, y, point_x, point_y)) continue;
       const double value = horizontal ? x.scaled(point_x) : y.scaled(point_y);
       low = std::min(low, value);
       high = std::max(high, value);
@@ -115,6 +116,24 @@ void draw_series(SvgDrawing& drawing, const ChartSeries& series, const char* col
               path, xml_text(series.name));
 }
 
+/// A bar at the upper edge of the plot over each run of points that are not finite.
+void draw_not_finite(SvgDrawing& drawing, const ChartSeries& series, const Axis& x) {
+  std::string path;
+  bool drawing_bar = false;
+  for (const auto& [point_x, point_y] : series.points) {
+    const bool finite = std::isfinite(point_y);
+    if (!finite && !drawing_bar) fmt::format_to(std::back_inserter(path), "M{:.1f} {}h0", x.pixel(point_x), chart_top);
+    if (!finite && drawing_bar) fmt::format_to(std::back_inserter(path), "H{:.1f}", x.pixel(point_x));
+    drawing_bar = !finite;
+  }
+  if (path.empty()) return;
+  drawing.add(
+      "<path fill=\"none\" stroke-width=\"6\" stroke-linecap=\"round\" stroke=\"{}\" d=\"{}\"><title>{} is not "
+      "finite</title></path>\n",
+      colour::vermilion, path, xml_text(series.name));
+  drawing.add("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">not finite</text>\n", chart_right, chart_top + 18);
+}
+
 /// One row between title and plot.
 void draw_legend(SvgDrawing& drawing, const LineChart& chart) {
   constexpr double baseline = 43;
@@ -135,6 +154,9 @@ void draw_chart(SvgDrawing& drawing, const LineChart& chart) {
   drawing.add_heading((chart_left + chart_right) / 2, chart.title);
   draw_axes(drawing, chart, x, y);
   for (std::size_t i = 0; i < chart.series.size(); ++i) draw_series(drawing, chart.series[i], line_colours.at(i), x, y);
+  for (const ChartSeries& series : chart.series) {
+    if (chart.marks_not_finite) draw_not_finite(drawing, series, x);
+  }
   if (chart.series.size() > 1) draw_legend(drawing, chart);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -107,17 +108,28 @@ void add_result_options(Command& command, NumericsOptions& options) {
            "Most memory to take, such as 8GiB (default: 80 % of what is free)")
       .value_name("BYTES");
   command.add("--check-gradients", flag(options.spec.check_gradients), "Compare samples with finite differences first");
+  command
+      .add("--check-reductions",
+           one_of({"sample", "all"},
+                  [&options](const std::string& word) { options.spec.check_all_reductions = word == "all"; }),
+           "How many elements of the first and last step are compared with fp64: all, or beyond 2^22 of them about as "
+           "many")
+      .with_default("sample");
   command.add("--save", written_file(options.spec.save),
               "Checkpoint of weights, optimizer and position, written at the end or on Ctrl-C");
   command.add("--save-every", whole_number(options.spec.save_every, 1, 1'000'000'000),
               "Write it after this number of iterations each time");
+  command.add("--save-diverged", flag(options.spec.save_diverged),
+              "Write it even if training has diverged: the loss or weights are not finite");
   command.add("--load", read_file(options.spec.load), "Go on from a checkpoint");
   command.add("--loss-plot", written_file(options.loss_plot), "Loss over iterations as an SVG picture");
 }
 
-/// Whether an option means something without --numerics; what --save-every needs first is --save.
+/// Whether an option means something without --numerics; what --save-every and --save-diverged need
+/// first is --save.
 bool is_numeric(const Option& option) {
-  return option.group() == numerics_group && option.key() != "numerics" && option.key() != "save-every";
+  return option.group() == numerics_group && option.key() != "numerics" && option.key() != "save-every" &&
+         option.key() != "save-diverged";
 }
 
 /// Options that only some optimizers read.
@@ -145,8 +157,14 @@ void check_optimizer_options(const OptionOrigins& origins, Optimizer rule) {
 }
 
 void check_files(const OptionOrigins& origins, const NumericsOptions& options) {
-  if (origins.given("save-every") && options.spec.save.empty()) {
-    bad_input("option", "{} needs --save FILE, which says where the checkpoint goes", origins.name("save-every"));
+  for (const auto& [key, path] : {std::pair("save", &options.spec.save), std::pair("load", &options.spec.load),
+                                  std::pair("loss-plot", &options.loss_plot)}) {
+    if (origins.given(key) && path->empty())
+      bad_input("option", "{} '': the name of a file is empty", origins.name(key));
+  }
+  for (const char* const key : {"save-every", "save-diverged"}) {
+    if (!origins.given(key) || !options.spec.save.empty()) continue;
+    bad_input("option", "{} needs --save FILE, which says where the checkpoint goes", origins.name(key));
   }
   if (options.spec.save == "-" || options.loss_plot == "-") {
     bad_input("option", "{} -: standard output is taken by the report; give a file",

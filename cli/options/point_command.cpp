@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -32,8 +33,10 @@ class RunPoint : public PointCommand {
     finish_run_options(options(), values_);
     values_.format = OutputFormat::json;
     study::Experiment experiment(values_.spec, cluster);
+    std::optional<study::TrainingClock> clock;
+    if (values_.numerics.enabled) clock.emplace(experiment, values_.spec.iterations, past_of(*values_.spec.numerics));
     RunReport report(simulate_run(experiment, {.compared = values_.advice, .explained = values_.explain}), values_);
-    if (values_.numerics.enabled) train(experiment, interruption, report);
+    if (values_.numerics.enabled) train(experiment, *clock, interruption, report);
     return {compact(json_report(report)),
             {{"step_time_s", report.step_time()},
              {"images_per_s", report.images_per_second()},
@@ -42,9 +45,12 @@ class RunPoint : public PointCommand {
   }
 
  private:
-  void train(const study::Experiment& experiment, const Interruption& interruption, RunReport& report) const {
+  void train(const study::Experiment& experiment, study::TrainingClock& clock, const Interruption& interruption,
+             RunReport& report) const {
     const auto interrupted = [&] { return interruption.signal() != 0; };
-    static_cast<void>(study::compute_numerics(values_.spec, experiment, {.stop = interrupted}, report));
+    const study::Training training =
+        study::compute_numerics(values_.spec, experiment, clock, {.stop = interrupted}, report);
+    if (training.failure.has_value()) throw Error(*training.failure);
     if (interrupted()) throw Error(ErrorCode::internal, study::interrupted_kind, "interrupted");
     study::require_exact(*report.numerics);
   }

@@ -1,9 +1,9 @@
 #include "cli/print/numerics_report.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 
 #include "base/json.hpp"
@@ -38,12 +38,17 @@ study::NumericsIteration printable(study::NumericsIteration iteration) {
 std::string head(const study::NumericsResult& report) {
   std::string text = fmt::format("Numerics: timed {} {}; computed {} {}", report.timed_shape, report.timed_type,
                                  report.computed_shape, report.computed_type);
+  if (!report.too_large.empty()) text += fmt::format(" ({} needs more memory than the limit)", report.too_large);
   if (report.round != "none") text += fmt::format(" rounded to {}", report.round);
   text +=
       fmt::format("; gradients are a {} over NPUs\nData: {}{}; numeric seed {}", report.gradients_mean ? "mean" : "sum",
                   report.data, report.shuffle ? ", shuffled in every epoch" : "", report.seed);
   if (!report.loaded.empty()) text += fmt::format("; goes on from {}", report.loaded);
-  return text + '\n';
+  text += '\n';
+  if (!report.changed_settings.empty()) {
+    text += fmt::format("Changed since it was saved: {}\n", fmt::join(report.changed_settings, ", "));
+  }
+  return text;
 }
 
 /// A loss in the table: six decimals, unless training has gone astray and it is huge.
@@ -54,6 +59,7 @@ std::string loss_text(double loss) {
 
 std::string_view update_text(const study::NumericsIteration& iteration) {
   if (iteration.skipped) return "skipped";
+  if (!std::isfinite(iteration.loss)) return "diverged";
   return iteration.overflow ? "overflow" : "done";
 }
 
@@ -68,26 +74,57 @@ std::vector<std::string> row(const study::NumericsIteration& iteration) {
           fmt::format("{:.3f}", iteration.step_time * 1e3)};
 }
 
-std::string iteration_table(const study::NumericsResult& report) {
+/// Of training steps. Rows are printed as they come.
+Table step_table() {
+  return Table({{"iteration"},
+                {.title = "loss", .least_width = 8},
+                {"accuracy %"},
+                {"gradient norm"},
+                {"learning rate"},
+                {"loss scale"},
+                {.title = "update", .align = Table::Align::left, .least_width = 8},
+                {"step ms"}});
+}
+
+/// Whether the table has a row of a step, though it may not be the last one.
+bool is_shown(std::size_t done, std::size_t total) {
+  return done == 1 || done == total || done % row_distance(total) == 0;
+}
+
+/// How training ended, where that is not with the last step.
+std::string ending(const study::NumericsResult& report) {
   const std::size_t count = report.iterations.size();
-  std::string interrupted =
-      count < report.requested ? fmt::format("Interrupted after {} of {} iterations.\n", count, report.requested) : "";
-  if (count == 0) return interrupted;
-  Table table({{"iteration"},
-               {"loss"},
-               {"accuracy %"},
-               {"gradient norm"},
-               {"learning rate"},
-               {"loss scale"},
-               {"update", Table::Align::left},
-               {"step ms"}});
-  const std::size_t distance = row_distance(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i == 0 || i + 1 == count || (i + 1) % distance == 0) table.add_row(row(printable(report.iterations[i])));
+  std::string text;
+  if (!report.failure.empty()) {
+    text = fmt::format("Ended by an error after {} of {} iterations: {}\n", count, report.requested, report.failure);
+  } else if (count < report.requested) {
+    text = fmt::format("Interrupted after {} of {} iterations.\n", count, report.requested);
   }
-  std::string text = table.to_string();
-  if (distance > 1) text += fmt::format("({} iterations, not all shown: --format csv)\n", count);
-  return text + interrupted;
+  if (report.diverged.has_value()) {
+    text += report.diverged->loss
+                ? fmt::format("Diverged: the loss is not finite from iteration {} on.\n", report.diverged->iteration)
+                : fmt::format("Diverged: weights are not finite after iteration {}.\n", report.diverged->iteration);
+  }
+  return text;
+}
+
+/// Dynamic loss scaling that begins too high leaves out the first updates.
+std::string skipped_begin(const study::NumericsResult& report) {
+  const auto& steps = report.iterations;
+  const auto first = std::find_if(steps.begin(), steps.end(), [](const auto& step) { return !step.skipped; });
+  if (first == steps.begin()) return {};
+  const auto skipped = first - steps.begin();
+  const double highest = steps.front().loss_scale.value_or(1);
+  if (first == steps.end()) {
+    return fmt::format(
+        "All {} updates were skipped: the loss scale began at {:g} and is still too high, or gradients "
+        "are not finite at any; --loss-scale dynamic:INITIAL begins lower.\n",
+        skipped, highest);
+  }
+  return fmt::format(
+      "The first {} updates were skipped while the loss scale came down from {:g} to {:g}; --loss-scale "
+      "dynamic:{:g} begins there.\n",
+      skipped, highest, first->loss_scale.value_or(1), first->loss_scale.value_or(1));
 }
 
 std::string exactness(const study::NumericsResult& report) {
@@ -100,12 +137,30 @@ std::string exactness(const study::NumericsResult& report) {
     const study::GradientError& error = *report.gradient_error;
     text += fmt::format(
         "Reduced gradient of iteration {} against the fp64 {}: largest difference {:.3g}, bound there {:.3g} ({} "
-        "additions), worst difference/bound {:.3g}; {} of {} elements vanished{}.\n",
+        "additions), worst difference/bound {:.3g}; {} of {} elements vanished{}{}.\n",
         error.iteration, report.gradients_mean ? "mean" : "sum", error.largest, error.bound, error.additions,
         error.worst_ratio, with_thousands(error.vanished), with_thousands(error.elements),
         error.overflowed > 0 ? fmt::format(", {} overflowed and are not compared", with_thousands(error.overflowed))
-                             : "");
+                             : "",
+        error.not_numbers > 0
+            ? fmt::format(", {} were NaN before the reduction and are not compared", with_thousands(error.not_numbers))
+            : "");
+    if (error.elements < error.all_elements) {
+      text += fmt::format("Compared was a sample, {} of {} elements; --check-reductions all compares all.\n",
+                          with_thousands(error.elements), with_thousands(error.all_elements));
+    }
   }
+  return text;
+}
+
+std::string checkpoint_text(const study::NumericsResult& report) {
+  std::string text;
+  if (!report.saved.empty()) {
+    const bool last = report.saved_iteration == report.iterations.back().iteration;
+    text += fmt::format("Checkpoint: {}{}\n", report.saved,
+                        last ? "" : fmt::format(", of iteration {}", report.saved_iteration));
+  }
+  if (report.save_refused) text += "Checkpoint not written, for training has diverged; --save-diverged writes it.\n";
   return text;
 }
 
@@ -146,16 +201,38 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr)
 
 }  // namespace
 
+std::string numerics_begin_text(const study::NumericsResult& report) { return head(report) + gradient_samples(report); }
+
+std::string step_text(const study::NumericsIteration& step, std::size_t done, std::size_t total) {
+  if (!is_shown(done, total)) return {};
+  const Table table = step_table();
+  return (done == 1 ? table.titles() : "") + table.row(row(printable(step)));
+}
+
+std::string numerics_end_text(const study::NumericsResult& report) {
+  const std::size_t count = report.iterations.size();
+  std::string text;
+  if (count > 0 && !is_shown(count, report.requested))
+    text = step_table().row(row(printable(report.iterations.back())));
+  if (count > 0 && row_distance(report.requested) > 1) {
+    text += fmt::format("({} iterations, not all shown: --format csv)\n", count);
+  }
+  return text + ending(report) + skipped_begin(report) + exactness(report) + checkpoint_text(report);
+}
+
 std::string numerics_text(const study::NumericsResult& report) {
-  std::string text = head(report) + gradient_samples(report) + iteration_table(report) + exactness(report);
-  if (!report.saved.empty()) text += fmt::format("Checkpoint: {}\n", report.saved);
-  return text;
+  std::string text = numerics_begin_text(report);
+  for (std::size_t i = 0; i < report.iterations.size(); ++i) {
+    text += step_text(report.iterations[i], i + 1, report.requested);
+  }
+  return text + numerics_end_text(report);
 }
 
 Json numerics_json(const study::NumericsResult& report) {
   Json json{{"timed_shape", report.timed_shape},
             {"timed_type", report.timed_type},
             {"computed_shape", report.computed_shape},
+            {"too_large_shape", text_or_null(report.too_large)},
             {"dtype", report.computed_type},
             {"round", report.round},
             {"data", report.data},
@@ -163,7 +240,12 @@ Json numerics_json(const study::NumericsResult& report) {
             {"seed", report.seed},
             {"gradients_mean", report.gradients_mean},
             {"loaded", text_or_null(report.loaded)},
+            {"changed_settings", report.changed_settings},
             {"saved", text_or_null(report.saved)},
+            {"saved_iteration", report.saved.empty() ? Json(nullptr) : Json(report.saved_iteration)},
+            {"save_refused", report.save_refused},
+            {"failure", text_or_null(report.failure)},
+            {"diverged_iteration", report.diverged.has_value() ? Json(report.diverged->iteration) : Json(nullptr)},
             {"requested_iterations", report.requested}};
   json["iterations"] = Json::array();
   for (const study::NumericsIteration& iteration : report.iterations)
@@ -175,10 +257,11 @@ Json numerics_json(const study::NumericsResult& report) {
   json["gradient_error"] = nullptr;
   if (report.gradient_error.has_value()) {
     const study::GradientError& error = *report.gradient_error;
-    json["gradient_error"] = {{"iteration", error.iteration}, {"largest", error.largest},
-                              {"bound", error.bound},         {"worst_ratio", error.worst_ratio},
-                              {"additions", error.additions}, {"elements", error.elements},
-                              {"vanished", error.vanished},   {"overflowed", error.overflowed}};
+    json["gradient_error"] = {
+        {"iteration", error.iteration},      {"largest", error.largest},       {"bound", error.bound},
+        {"worst_ratio", error.worst_ratio},  {"additions", error.additions},   {"elements", error.elements},
+        {"vanished", error.vanished},        {"overflowed", error.overflowed}, {"not_numbers", error.not_numbers},
+        {"all_elements", error.all_elements}};
   }
   json["gradient_check"] = Json::array();
   for (const study::GradientSampleLine& sample : report.gradient_samples) {
@@ -187,18 +270,24 @@ Json numerics_json(const study::NumericsResult& report) {
   return json;
 }
 
+std::string csv_titles() {
+  return "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,overflow,skipped,step_time_s,timed_shape,"
+         "timed_"
+         "type,computed_shape,computed_type\n";
+}
+
+std::string csv_row(const study::NumericsResult& report, const study::NumericsIteration& step) {
+  const study::NumericsIteration iteration = printable(step);
+  const std::string scale = iteration.loss_scale.has_value() ? fmt::format("{}", *iteration.loss_scale) : "";
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", iteration.iteration, iteration.loss,
+                     iteration.accuracy, iteration.gradient_norm, iteration.learning_rate, scale,
+                     iteration.overflow ? 1 : 0, iteration.skipped ? 1 : 0, iteration.step_time, report.timed_shape,
+                     report.timed_type, report.computed_shape, report.computed_type);
+}
+
 std::string numerics_csv(const study::NumericsResult& report) {
-  std::string text =
-      "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,overflow,skipped,step_time_s,timed_shape,timed_"
-      "type,computed_shape,computed_type\n";
-  for (const study::NumericsIteration& done : report.iterations) {
-    const study::NumericsIteration iteration = printable(done);
-    const std::string scale = iteration.loss_scale.has_value() ? fmt::format("{}", *iteration.loss_scale) : "";
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{}\n", iteration.iteration,
-                   iteration.loss, iteration.accuracy, iteration.gradient_norm, iteration.learning_rate, scale,
-                   iteration.overflow ? 1 : 0, iteration.skipped ? 1 : 0, iteration.step_time, report.timed_shape,
-                   report.timed_type, report.computed_shape, report.computed_type);
-  }
+  std::string text = csv_titles();
+  for (const study::NumericsIteration& step : report.iterations) text += csv_row(report, step);
   return text;
 }
 

@@ -52,27 +52,40 @@ void Table::add_row(std::vector<std::string> cells) {
 }
 
 std::string Table::to_string(std::string_view indent) const {
-  std::vector<std::string> titles;
-  std::vector<std::size_t> widths;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    titles.push_back(columns_[i].title);
-    widths.push_back(width(columns_[i].title));
-    for (const auto& row : rows_) widths[i] = std::max(widths[i], width(row[i]));
+  std::vector<std::size_t> widths = least_widths();
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < columns_.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
   }
-  std::string text;
-  const auto append = [&](const std::vector<std::string>& cells) {
-    std::string line(indent);
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      const std::string padding(widths[i] - width(cells[i]), ' ');
-      if (i > 0) line += "  ";
-      line += columns_[i].align == Align::left ? cells[i] + padding : padding + cells[i];
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
-  };
-  append(titles);
-  for (const auto& row : rows_) append(row);
+  std::string text = std::string(indent) + line(title_cells(), widths);
+  for (const auto& row : rows_) text.append(indent).append(line(row, widths));
   return text;
+}
+
+std::string Table::titles() const { return line(title_cells(), least_widths()); }
+
+std::string Table::row(const std::vector<std::string>& cells) const { return line(cells, least_widths()); }
+
+std::vector<std::string> Table::title_cells() const {
+  std::vector<std::string> cells;
+  for (const Column& column : columns_) cells.push_back(column.title);
+  return cells;
+}
+
+std::vector<std::size_t> Table::least_widths() const {
+  std::vector<std::size_t> widths;
+  for (const Column& column : columns_) widths.push_back(std::max(column.least_width, width(column.title)));
+  return widths;
+}
+
+std::string Table::line(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) const {
+  std::string line;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const std::string padding(widths[i] - std::min(widths[i], width(cells[i])), ' ');
+    if (i > 0) line += "  ";
+    line += columns_[i].align == Align::left ? cells[i] + padding : padding + cells[i];
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + '\n';
 }
 
 std::string csv_field(std::string_view text) {

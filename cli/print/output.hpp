@@ -27,6 +27,7 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::right;
+    std::size_t least_width = 0;
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -38,7 +39,17 @@ class Table {
   /// The titles and the rows, each line indented and without trailing blanks.
   [[nodiscard]] std::string to_string(std::string_view indent = "") const;
 
+  /// The titles alone, and a row of a table whose rows are printed as they come: columns have their least widths then,
+  /// and a longer cell moves those behind it.
+  [[nodiscard]] std::string titles() const;
+  [[nodiscard]] std::string row(const std::vector<std::string>& cells) const;
+
  private:
+  [[nodiscard]] std::vector<std::string> title_cells() const;
+  /// Of the titles, and at least as wide as asked for.
+  [[nodiscard]] std::vector<std::size_t> least_widths() const;
+  [[nodiscard]] std::string line(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

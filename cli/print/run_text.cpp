@@ -270,7 +270,7 @@ std::string RunReport::segment_list() const {
   return to_string(segments) + " .. " + last;
 }
 
-std::string text_report(const RunReport& report) {
+std::string timed_text(const RunReport& report) {
   std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
   text += head(report) + settings_line(report) + step_line(report) + parallel_line(report) + busy_line(report) +
           trace_line(report);
@@ -279,7 +279,11 @@ std::string text_report(const RunReport& report) {
   text += checks_lines(report);
   if (report.npus > 1) text += advice_line(report);
   text += explanation_text(report.explanation);
-  text += foot(report);
+  return text + foot(report);
+}
+
+std::string text_report(const RunReport& report) {
+  std::string text = timed_text(report);
   if (report.numerics.has_value()) text += numerics_text(*report.numerics);
   if (report.baseline.has_value()) text += baseline_text(*report.baseline);
   return text;

@@ -17,26 +17,31 @@ static_assert(SignalNumber::is_always_lock_free, "a signal handler writes it");
 
 // A signal handler knows nothing but globals. The number lives in memory that forked processes share; whether this
 // process had a signal is its own.
-SignalNumber* shared_signal = nullptr;
+struct Shared {
+  SignalNumber signal = 0;
+  std::atomic<bool> begun = false;
+};
+Shared* shared = nullptr;
 volatile std::sig_atomic_t signalled = 0;
 
 extern "C" void note_signal(int signal) {
-  if (signalled != 0) {
+  if (signalled != 0 || !shared->begun.load()) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
     return;
   }
   signalled = 1;
-  shared_signal->store(signal);
+  shared->signal.store(signal);
 }
 
 }  // namespace
 
-Interruption::Interruption() {
-  if (shared_signal != nullptr) internal_error("signals are already being watched");
-  void* const memory = ::mmap(nullptr, sizeof(SignalNumber), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+Interruption::Interruption(Begin begin) {
+  if (shared != nullptr) internal_error("signals are already being watched");
+  void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) internal_error("cannot share memory between processes: {}", std::strerror(errno));
-  shared_signal = new (memory) SignalNumber(0);
+  shared = new (memory) Shared;
+  shared->begun = begin == Begin::at_once;
   signalled = 0;
   struct sigaction action {};
   action.sa_handler = note_signal;
@@ -49,10 +54,12 @@ Interruption::Interruption() {
 Interruption::~Interruption() {
   ::sigaction(SIGINT, &old_interrupt_, nullptr);
   ::sigaction(SIGTERM, &old_terminate_, nullptr);
-  ::munmap(shared_signal, sizeof(SignalNumber));
-  shared_signal = nullptr;
+  ::munmap(shared, sizeof(Shared));
+  shared = nullptr;
 }
 
-int Interruption::signal() const { return shared_signal->load(); }
+void Interruption::begin() { shared->begun.store(true); }
+
+int Interruption::signal() const { return shared->signal.load(); }
 
 }  // namespace hcclsim::cli

@@ -3,7 +3,8 @@
 #include <csignal>
 #include <stdexcept>
 
-/// Ctrl-C (SIGINT) and SIGTERM while training: the step under way is finished, what was done is saved and printed. The
+/// Ctrl-C (SIGINT) and SIGTERM while training: the step under way is finished, what was done is saved and printed.
+/// Before training begins there is nothing to finish: a signal ends the command at once. The
 /// command trains in a child and waits for it; a terminal sends the signal to both, `kill` to one of them. Whichever
 /// gets it tells the other through memory that both share, so an Interruption is made before the child. A process that
 /// gets a second signal ends at once, and a child ends with its parent.
@@ -11,8 +12,11 @@ namespace hcclsim::cli {
 
 class Interruption {
  public:
-  /// Takes over the two signals; only one Interruption may exist at a time.
-  Interruption();
+  enum class Begin : bool { at_once, when_told };
+
+  /// Takes over the two signals; only one Interruption may exist at a time. `when_told`: until begin() is called, by
+  /// this process or one that shares the memory, a signal ends the process that gets it.
+  explicit Interruption(Begin begin = Begin::at_once);
   Interruption(const Interruption&) = delete;
   Interruption(Interruption&&) = delete;
   Interruption& operator=(const Interruption&) = delete;
@@ -20,6 +24,8 @@ class Interruption {
   /// Gives the signals back to what handled them before.
   ~Interruption();
 
+  /// From now on a first signal is noted.
+  void begin();
   /// The signal that came, to this process or one that shares the memory; 0: none.
   [[nodiscard]] int signal() const;
 

@@ -90,6 +90,8 @@ class Runtime {
 
   /// Statistics of the collectives that have ended, in the order of their ends.
   [[nodiscard]] const std::vector<CollectiveStats>& collectives() const { return finished_; }
+  /// Drops those so far, so that a long simulation takes no more memory than a short one.
+  void forget_collectives() { finished_.clear(); }
 
  private:
   enum class Kind : std::uint8_t { kernel, block, delay, record, wait, collective, host };

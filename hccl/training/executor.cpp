@@ -1,5 +1,6 @@
 #include "hccl/training/executor.hpp"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <variant>
@@ -9,8 +10,14 @@
 namespace hcclsim::hccl {
 
 PlanExecutor::PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew,
-                           std::uint32_t iterations, Seconds launch)
-    : plan_(plan), runtime_(runtime), trace_(trace), skew_(std::move(skew)), iterations_(iterations), launch_(launch) {
+                           std::uint32_t iterations, Seconds launch, IterationEnd on_end)
+    : plan_(plan),
+      runtime_(runtime),
+      trace_(trace),
+      skew_(std::move(skew)),
+      iterations_(iterations),
+      launch_(launch),
+      on_end_(std::move(on_end)) {
   for (const GroupFamily& family : plan_.families) {
     auto& of_ranks = memberships_.emplace_back(plan_.ranks());
     for (std::uint32_t group = 0; group < family.groups.size(); ++group) {
@@ -62,8 +69,14 @@ void PlanExecutor::prepare_role(const Role& role) {
 void PlanExecutor::start() {
   for (Rank rank = 0; rank < ranks_.size(); ++rank) {
     const Seconds start = skew_.start(rank);
-    if (start > 0) runtime_.delay(ranks_[rank].streams.front(), start);
-    start_iteration(rank, 0);
+    const StreamId first = ranks_[rank].streams.front();
+    if (start > 0) runtime_.delay(first, start);
+    if (skew_.goes_on()) {
+      // As behind an iteration: hosts issue collectives from this date on.
+      runtime_.host_function(first, [this, rank] { start_iteration(rank, 0); });
+    } else {
+      start_iteration(rank, 0);
+    }
   }
 }
 
@@ -168,8 +181,20 @@ void PlanExecutor::issue_collective(Rank rank, StreamId stream) {
 }
 
 void PlanExecutor::end_iteration(Rank rank, std::uint32_t iteration) {
-  ranks_[rank].iteration_ends.push_back(runtime_.now());
+  if (on_end_) note_end(rank, iteration);
   if (iteration + 1 < iterations_) start_iteration(rank, iteration + 1);
+}
+
+void PlanExecutor::note_end(Rank rank, std::uint32_t iteration) {
+  while (ended_ + endings_.size() <= iteration) endings_.push_back({std::vector<Seconds>(ranks_.size()), 0});
+  Ending& ending = endings_[iteration - ended_];
+  ending.ends[rank] = runtime_.now();
+  if (++ending.ranks < ranks_.size()) return;
+  // The last rank of an iteration has ended all before it. Others may have begun the next one, which then all do.
+  const bool more = on_end_(ending.ends);
+  if (!more) iterations_ = std::min(iterations_, iteration + 2);
+  endings_.pop_front();
+  ++ended_;
 }
 
 }  // namespace hcclsim::hccl

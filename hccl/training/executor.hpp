@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/units.hpp"
@@ -15,26 +18,25 @@
 /// of an iteration one behind the other from its begin on, ahead of the device; a collective begins when it was issued.
 namespace hcclsim::hccl {
 
+/// Gets the end of an iteration on every rank, and says whether iterations that no rank has begun are to follow.
+using IterationEnd = std::function<bool(std::span<const Seconds> ends)>;
+
 class PlanExecutor {
  public:
   /// The plan must outlive the executor. Throws Error(bad_input, "communicator") if a rank of a group does not take
   /// part or is in two groups of a family; start() and what follows, if a rank calls a collective of a family without a
   /// group of its, or has a message for a rank that does not take part. `launch`: time that the host needs to issue a
-  /// collective.
+  /// collective. `on_end` is called for every iteration, in order, as soon as all ranks have ended it.
   PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew, std::uint32_t iterations,
-               Seconds launch = 0);
+               Seconds launch = 0, IterationEnd on_end = {});
 
   /// Enqueues the first iteration of every rank; the rest follows while the runtime runs.
   void start();
-
-  /// Ends of the iterations of a rank, in order; complete when the runtime has run.
-  [[nodiscard]] const std::vector<Seconds>& iteration_ends(Rank rank) const { return ranks_[rank].iteration_ends; }
 
  private:
   struct RankState {
     std::vector<StreamId> streams;
     std::vector<EventId> events;  // of the role's recorded tasks, then one per stream for the end of an iteration
-    std::vector<Seconds> iteration_ends;
     StreamId host{};              // what its host is busy with: launches of collectives, if they take time
     std::vector<EventId> issued;  // of the collectives of an iteration
     std::size_t issues = 0;       // of this iteration
@@ -48,6 +50,12 @@ class PlanExecutor {
     std::vector<bool> stream_used;
   };
 
+  /// An iteration that some ranks have ended.
+  struct Ending {
+    std::vector<Seconds> ends;
+    Rank ranks = 0;  // that have
+  };
+
   void prepare_role(const Role& role);
   void start_iteration(Rank rank, std::uint32_t iteration);
   void enqueue(Rank rank, std::uint32_t iteration, std::uint32_t task);
@@ -56,6 +64,7 @@ class PlanExecutor {
   void enqueue_communication(Rank rank, StreamId stream, const PlanTask& task, const sim::TaskId& id);
   void issue_collective(Rank rank, StreamId stream);
   void end_iteration(Rank rank, std::uint32_t iteration);
+  void note_end(Rank rank, std::uint32_t iteration);
 
   const Plan& plan_;
   Runtime& runtime_;
@@ -63,6 +72,9 @@ class PlanExecutor {
   device::Skew skew_;
   std::uint32_t iterations_;
   Seconds launch_;
+  IterationEnd on_end_;
+  std::deque<Ending> endings_;  // from iteration ended_ on
+  std::uint32_t ended_ = 0;     // iterations that all ranks have ended
   struct Membership {
     std::uint32_t group = 0;
     CommunicatorId communicator{};

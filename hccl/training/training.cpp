@@ -95,11 +95,44 @@ std::vector<Bottleneck> bottlenecks_of(const Plan& plan, const Runtime& runtime,
   return bottlenecks;
 }
 
-/// Mean distance of successive iteration ends, without the first iteration if there are others: it starts from rest.
-Seconds mean_step(const std::vector<Seconds>& ends, Seconds start) {
-  if (ends.size() == 1) return ends.front() - start;
-  return (ends.back() - ends.front()) / static_cast<double>(ends.size() - 1);
+/// Of a rank: mean distance of successive iteration ends, without the first iteration if there are others: it starts
+/// from rest.
+Seconds mean_step(const std::vector<std::vector<Seconds>>& ends, Rank rank, Seconds start) {
+  const Seconds last = ends.back()[rank];
+  if (ends.size() == 1) return last - start;
+  return (last - ends.front()[rank]) / static_cast<double>(ends.size() - 1);
 }
+
+/// A Plan on simulated NPUs.
+class Simulation {
+ public:
+  /// What is referred to must outlive it; `log` may be null.
+  Simulation(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
+             const TrainingOptions& options, const Plan& plan, sim::Trace& trace, sim::FlowLog* log,
+             IterationEnd on_end)
+      : network_(sim::make_network(options.network, cluster, loop_)),
+        runtime_({loop_, *network_, cluster, costs, soc, trace, options.config.exec_timeout, log}),
+        executor_(plan, runtime_, trace, options.skew, options.iterations,
+                  options.launch == LaunchMode::op ? costs.op_launch : 0, std::move(on_end)) {}
+
+  void run() {
+    executor_.start();
+    runtime_.run();
+    if (network_->completed() != network_->started()) {
+      simulated_failure("network", "{} of {} transfers did not complete", network_->started() - network_->completed(),
+                        network_->started());
+    }
+  }
+
+  [[nodiscard]] Runtime& runtime() { return runtime_; }
+  [[nodiscard]] std::uint64_t transfers() const { return network_->completed(); }
+
+ private:
+  sim::EventLoop loop_;
+  std::unique_ptr<sim::Network> network_;
+  Runtime runtime_;
+  PlanExecutor executor_;
+};
 
 void check_options(const models::Program& program, const sim::Cluster& cluster, const TrainingOptions& options) {
   if (options.npus == 0 || options.npus > cluster.size()) {
@@ -156,33 +189,35 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
   traced.push_back(options.rank);
   step.trace.select(traced, cluster.size(), options.trace_tasks);
 
-  sim::EventLoop loop;
-  const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
   sim::FlowLog log{static_cast<std::int32_t>(options.iterations) - 1};
-  const Machine machine{loop,
-                        *network,
-                        cluster,
-                        costs,
-                        soc,
-                        step.trace,
-                        options.config.exec_timeout,
-                        options.record_flows ? &log : nullptr};
-  Runtime runtime(machine);
-  PlanExecutor executor(step.plan, runtime, step.trace, options.skew, options.iterations,
-                        options.launch == LaunchMode::op ? costs.op_launch : 0);
-  executor.start();
-  runtime.run();
-  if (network->completed() != network->started()) {
-    simulated_failure("network", "{} of {} transfers did not complete", network->started() - network->completed(),
-                      network->started());
-  }
-  step.transfers = network->completed();
+  Simulation simulation(cluster, soc, costs, options, step.plan, step.trace, options.record_flows ? &log : nullptr,
+                        [&step](std::span<const Seconds> ends) {
+                          step.iteration_ends.emplace_back(ends.begin(), ends.end());
+                          return true;
+                        });
+  simulation.run();
+  step.transfers = simulation.transfers();
   for (Rank rank = 0; rank < options.npus; ++rank) {
-    step.step_times.push_back(mean_step(executor.iteration_ends(rank), options.skew.start(rank)));
+    step.step_times.push_back(mean_step(step.iteration_ends, rank, options.skew.start(rank)));
   }
-  step.bottlenecks = bottlenecks_of(step.plan, runtime, step.trace, cluster, options);
+  step.bottlenecks = bottlenecks_of(step.plan, simulation.runtime(), step.trace, cluster, options);
   step.flows = std::move(log.flows);
   return step;
+}
+
+void simulate_iterations(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
+                         const device::Soc& soc, const device::TaskCosts& costs, const TrainingOptions& options,
+                         const IterationEnd& use) {
+  check_options(*program, cluster, options);
+  const Plan plan = make_plan(cluster, program, soc, options);
+  sim::Trace trace;  // of no rank
+  Runtime* runtime = nullptr;
+  Simulation simulation(cluster, soc, costs, options, plan, trace, nullptr, [&](std::span<const Seconds> ends) {
+    runtime->forget_collectives();
+    return use(ends);
+  });
+  runtime = &simulation.runtime();
+  simulation.run();
 }
 
 }  // namespace hcclsim::hccl

@@ -13,6 +13,7 @@
 #include "hccl/parallel/segment.hpp"
 #include "hccl/runtime/bottleneck.hpp"
 #include "hccl/settings/config.hpp"
+#include "hccl/training/executor.hpp"
 #include "sim/cluster.hpp"
 #include "sim/network/link_utilisation.hpp"
 #include "sim/network/network.hpp"
@@ -56,6 +57,7 @@ struct TrainingOptions {
 struct TimedStep {
   Plan plan;
   sim::Trace trace;
+  std::vector<std::vector<Seconds>> iteration_ends;  ///< of every iteration on every rank; since the simulation began
   std::vector<Seconds> step_times;      ///< of every rank: mean distance of successive iteration ends but the first
   std::vector<Bottleneck> bottlenecks;  ///< of the Plan's collectives in the last iteration, as `rank` sees them
   std::vector<sim::Flow> flows;         ///< in the trace's clock, in the order of their ends; empty unless asked for
@@ -66,5 +68,11 @@ struct TimedStep {
 [[nodiscard]] TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                                           const device::Soc& soc, const device::TaskCosts& costs,
                                           const TrainingOptions& options);
+
+/// The same for the ends of iterations alone, which go to `use` one by one; nothing else is kept of an iteration, so
+/// memory does not grow with their number. Ends when `use` wants no more, or after options.iterations.
+void simulate_iterations(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
+                         const device::Soc& soc, const device::TaskCosts& costs, const TrainingOptions& options,
+                         const IterationEnd& use);
 
 }  // namespace hcclsim::hccl

@@ -56,7 +56,7 @@ class Cifar10 final : public Dataset {
     const auto file = static_cast<std::size_t>(std::ranges::upper_bound(first_, sample) - first_.begin()) - 1;
     std::array<std::uint8_t, image_bytes> bytes{};
     files_[file].read((sample - first_[file]) * record_bytes + 1, std::as_writable_bytes(std::span(bytes)));
-    fit(picture_of(picture_size, bytes), form(), inputs_at(batch, slot));
+    fit({picture_size, bytes}, form(), inputs_at(batch, slot));
     labels_at(batch, slot).front() = labels_[sample];
   }
 

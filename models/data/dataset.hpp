@@ -51,6 +51,12 @@ class Dataset {
   /// Puts a sample into place `slot` of a batch that is large enough (see fill). Thread-safe. Throws Error(bad_input)
   /// of kind "data" with the file, if it cannot be read any more.
   virtual void read(std::uint64_t sample, Batch& batch, std::uint32_t slot) const = 0;
+  /// Memory that reading a sample takes beside the batch, at most.
+  struct ReadCost {
+    Bytes bytes = 0;
+    std::string sample{};  ///< that takes most of it, for people; empty: none is worth a word
+  };
+  [[nodiscard]] virtual ReadCost read_cost() const { return {}; }
   /// For people: "CIFAR-10, 50000 images of 3x32x32 in 5 files of DIR".
   [[nodiscard]] virtual std::string describe() const = 0;
 

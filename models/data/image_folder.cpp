@@ -1,4 +1,7 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -6,11 +9,11 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "models/data/netpbm.hpp"
+#include "models/data/image_file.hpp"
 #include "models/data/picture.hpp"
 #include "models/data/sources.hpp"
 
-/// A folder with images in PPM or PGM format (.ppm, .pgm, .pnm). Their labels come from a file labels.txt in the
+/// A folder with images (.png, .jpg, .jpeg, .ppm, .pgm, .pnm). Their labels come from a file labels.txt in the
 /// folder, one line "NAME LABEL" per image, or, if there is none, from one sub-folder per class, numbered from 0 in the
 /// order of their names. Other files, and names that begin with a dot, are ignored. The header of every image is
 /// checked at once; its pixels are read when they are asked for.
@@ -20,11 +23,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::array<std::string_view, 6> extensions{".png", ".jpg", ".jpeg", ".ppm", ".pgm", ".pnm"};
+
 bool is_image(const fs::directory_entry& entry) {
   std::error_code ignored;
   std::string extension = entry.path().extension().string();
   std::ranges::transform(extension, extension.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
-  return (extension == ".ppm" || extension == ".pgm" || extension == ".pnm") && entry.is_regular_file(ignored);
+  const bool known = std::ranges::find(extensions, extension) != extensions.end();
+  return known && entry.is_regular_file(ignored);
 }
 
 /// Names in a folder for which `wanted` holds, sorted.
@@ -53,7 +59,11 @@ class ImageFolder final : public Dataset {
     }
     for (const Entry& entry : entries_) {
       const InputFile file = open_data_file(path_of(entry.name));
-      require_fit(file.path(), read_netpbm_header(file).size, form);
+      const ImageHeader header = read_image_header(file);
+      require_fit(file.path(), header.size, form);
+      if (header.decoding <= largest_.bytes) continue;
+      largest_ = {header.decoding,
+                  fmt::format("{} ({}x{} pixels)", file.path(), header.size.width, header.size.height)};
     }
   }
 
@@ -63,11 +73,18 @@ class ImageFolder final : public Dataset {
   void read(std::uint64_t sample, Batch& batch, std::uint32_t slot) const override {
     const Entry& entry = entries_[sample];
     const InputFile file = open_data_file(path_of(entry.name));
-    const Picture picture = read_netpbm(file);
-    require_fit(file.path(), picture.size, form());
-    fit(picture, form(), inputs_at(batch, slot));
+    const ImageHeader header = read_image_header(file);
+    require_fit(file.path(), header.size, form());
+    if (header.decoding > largest_.bytes) {
+      file.fail("has become {}x{} pixels, larger than any image was at the start", header.size.width,
+                header.size.height);
+    }
+    const DecodedImage image(file);
+    fit(image.picture(), form(), inputs_at(batch, slot));
     labels_at(batch, slot).front() = entry.label;
   }
+
+  [[nodiscard]] ReadCost read_cost() const override { return largest_; }
 
   [[nodiscard]] std::string describe() const override {
     return fmt::format("{} {} of {}", size(), size() == 1 ? "image" : "images", folder_);
@@ -80,6 +97,7 @@ class ImageFolder final : public Dataset {
     std::unordered_set<std::string> names;
     std::string text;
     for (std::size_t number = 1; std::getline(file, text); ++number) {
+      if (text.find('\0') != std::string::npos) bad_input("data", "{}:{}: the line has a NUL byte", path, number);
       const std::string_view line = trimmed(text);
       if (line.empty()) continue;
       const std::size_t blank = line.find_last_of(" \t");
@@ -115,7 +133,8 @@ class ImageFolder final : public Dataset {
     }
     for (std::size_t label = 0; label < classes.size(); ++label) {
       const std::vector<std::string> names = names_in(path_of(classes[label]), is_image);
-      if (names.empty()) bad_input("data", "{} has no images (.ppm, .pgm, .pnm)", path_of(classes[label]));
+      if (names.empty())
+        bad_input("data", "{} has no images ({})", path_of(classes[label]), fmt::join(extensions, ", "));
       for (const std::string& name : names) {
         entries_.push_back({classes[label] + "/" + name, static_cast<std::int32_t>(label)});
       }
@@ -131,6 +150,7 @@ class ImageFolder final : public Dataset {
 
   std::string folder_;
   std::vector<Entry> entries_;
+  ReadCost largest_;
 };
 
 }  // namespace

@@ -78,7 +78,7 @@ class Mnist final : public Dataset {
   void read(std::uint64_t sample, Batch& batch, std::uint32_t slot) const override {
     std::vector<std::uint8_t> bytes(picture_size_.elements());
     images_.read(images_header_bytes + sample * bytes.size(), std::as_writable_bytes(std::span(bytes)));
-    fit(picture_of(picture_size_, bytes), form(), inputs_at(batch, slot));
+    fit({picture_size_, bytes}, form(), inputs_at(batch, slot));
     labels_at(batch, slot).front() = labels_[sample];
   }
 

@@ -13,19 +13,11 @@ namespace {
 constexpr float mean = 0.5F;
 constexpr float deviation = 0.25F;
 
-/// One channel of the result: a channel of the picture, or its luminance.
-std::vector<float> channel_of(const Picture& picture, std::uint32_t channel, std::uint32_t channels) {
-  const std::uint64_t pixels = picture.size.pixels();
-  const auto plane = [&](std::uint32_t c) { return std::span(picture.values).subspan(c * pixels, pixels); };
-  if (channels == picture.size.channels || picture.size.channels == 1) {
-    const auto values = plane(picture.size.channels == 1 ? 0 : channel);
-    return {values.begin(), values.end()};
-  }
-  std::vector<float> grey(pixels);
-  for (std::size_t i = 0; i < pixels; ++i) {
-    grey[i] = 0.299F * plane(0)[i] + 0.587F * plane(1)[i] + 0.114F * plane(2)[i];
-  }
-  return grey;
+/// The value of a channel of the result at a pixel of the picture: of a channel of the picture, or its luminance.
+float value_of(const Picture& picture, std::uint32_t channel, std::uint32_t channels, std::uint64_t pixel) {
+  if (picture.size.channels == 1) return picture.value(0, pixel);
+  if (channels == picture.size.channels) return picture.value(channel, pixel);
+  return 0.299F * picture.value(0, pixel) + 0.587F * picture.value(1, pixel) + 0.114F * picture.value(2, pixel);
 }
 
 /// Where a pixel of a resized line lies between two pixels of the original.
@@ -46,29 +38,27 @@ std::vector<Place> places(std::uint32_t from, std::uint32_t to) {
   return result;
 }
 
-void resize(std::span<const float> plane, const PictureSize& size, const Shape& shape, std::span<float> out) {
+/// Makes a channel of the result; looks at the pixels that it needs alone.
+void resize(const Picture& picture, std::uint32_t channel, const Shape& shape, std::span<float> out) {
+  const PictureSize& size = picture.size;
   const std::vector<Place> rows = places(size.height, shape.height());
   const std::vector<Place> columns = places(size.width, shape.width());
+  const auto at = [&](std::uint32_t row, std::uint32_t column) {
+    return value_of(picture, channel, shape.channels(), std::uint64_t{row} * size.width + column);
+  };
   std::size_t i = 0;
   for (const Place& y : rows) {
-    const auto above = plane.subspan(std::size_t{y.before} * size.width, size.width);
-    const auto below = plane.subspan(std::size_t{y.behind} * size.width, size.width);
     for (const Place& x : columns) {
-      const float upper = above[x.before] + x.share * (above[x.behind] - above[x.before]);
-      const float lower = below[x.before] + x.share * (below[x.behind] - below[x.before]);
+      const float above = at(y.before, x.before);
+      const float below = at(y.behind, x.before);
+      const float upper = above + x.share * (at(y.before, x.behind) - above);
+      const float lower = below + x.share * (at(y.behind, x.behind) - below);
       out[i++] = upper + y.share * (lower - upper);
     }
   }
 }
 
 }  // namespace
-
-Picture picture_of(const PictureSize& size, std::span<const std::uint8_t> bytes) {
-  Picture picture{size, std::vector<float>(bytes.size())};
-  std::ranges::transform(bytes, picture.values.begin(),
-                         [](std::uint8_t value) { return static_cast<float>(value) / 255; });
-  return picture;
-}
 
 void require_fit(std::string_view where, const PictureSize& size, const SampleForm& form) {
   if (form.kind == InputKind::features && size.elements() != form.elements()) {
@@ -82,12 +72,14 @@ void require_fit(std::string_view where, const PictureSize& size, const SampleFo
 
 void fit(const Picture& picture, const SampleForm& form, std::span<float> out) {
   if (form.kind == InputKind::features) {
-    std::ranges::copy(picture.values, out.begin());
+    const std::uint64_t pixels = picture.size.pixels();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] = picture.value(static_cast<std::uint32_t>(i / pixels), i % pixels);
+    }
   } else {
     const std::uint64_t pixels = form.shape.image();
     for (std::uint32_t channel = 0; channel < form.shape.channels(); ++channel) {
-      resize(channel_of(picture, channel, form.shape.channels()), picture.size, form.shape,
-             out.subspan(channel * pixels, pixels));
+      resize(picture, channel, form.shape, out.subspan(channel * pixels, pixels));
     }
   }
   for (float& value : out) value = (value - mean) / deviation;

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "models/data/dataset.hpp"
 
@@ -23,13 +22,24 @@ struct PictureSize {
   [[nodiscard]] std::uint64_t elements() const { return pixels() * channels; }
 };
 
+/// The pixels of an image, one byte per value; 255 is full brightness. The bytes are somebody else's.
 struct Picture {
-  PictureSize size;
-  std::vector<float> values;  ///< 0 to 1; channel, row, column
-};
+  enum class Order : std::uint8_t {
+    by_channel,  ///< channel, row, column
+    by_pixel,    ///< row, column, channel
+  };
 
-/// The picture of one byte per value, in the order channel, row, column; 255 is full brightness.
-[[nodiscard]] Picture picture_of(const PictureSize& size, std::span<const std::uint8_t> bytes);
+  PictureSize size;
+  std::span<const std::uint8_t> bytes;
+  Order order = Order::by_channel;
+
+  /// From 0 to 1.
+  [[nodiscard]] float value(std::uint32_t channel, std::uint64_t pixel) const {
+    const std::uint64_t at =
+        order == Order::by_channel ? channel * size.pixels() + pixel : pixel * size.channels + channel;
+    return static_cast<float>(bytes[at]) / 255;
+  }
+};
 
 /// Throws Error(bad_input) of kind "data", beginning with `where`, if images of this size cannot be given to a network.
 void require_fit(std::string_view where, const PictureSize& size, const SampleForm& form);

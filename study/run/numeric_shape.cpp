@@ -4,11 +4,21 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/error.hpp"
 #include "models/zoo/zoo.hpp"
 
 namespace hcclsim::study {
+namespace {
+
+bool same_parameters(const models::Graph& one, const models::Graph& other) {
+  return std::equal(one.parameters.begin(), one.parameters.end(), other.parameters.begin(), other.parameters.end(),
+                    [](const models::Parameter& a, const models::Parameter& b) { return a.elements == b.elements; });
+}
+
+}  // namespace
+
 models::Graph numeric_graph(const RunSpec& spec, Rank npus) {
   const NumericsSpec& numerics = *spec.numerics;
   models::ModelOptions shape = spec.model;
@@ -26,6 +36,30 @@ models::Graph numeric_graph(const RunSpec& spec, Rank npus) {
     shape.input = std::min(graph.operators.front().shape().height(), small_input);
   }
   return models::make_model(shape);
+}
+
+std::vector<models::Graph> smaller_graphs(const RunSpec& spec, const models::Graph& graph) {
+  constexpr std::uint32_t least_input = 32;
+  const bool images = graph.input_kind == models::InputKind::images;
+  models::ModelOptions shape = spec.model;
+  shape.batch = graph.batch();
+  if (images) shape.input = graph.operators.front().shape().height();
+  std::vector<models::Graph> smaller;
+  while (!spec.numerics->batch.has_value() && shape.batch > 1) {
+    shape.batch /= 2;
+    smaller.push_back(models::make_model(shape));
+  }
+  while (!spec.numerics->input.has_value() && images && *shape.input / 2 >= least_input) {
+    *shape.input /= 2;
+    try {
+      models::Graph made = models::make_model(shape);
+      if (!same_parameters(made, graph)) break;
+      smaller.push_back(std::move(made));
+    } catch (const Error&) {
+      break;  // a window is larger than what is left of the image
+    }
+  }
+  return smaller;
 }
 
 std::string shape_text(const models::Graph& graph) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/units.hpp"
 #include "models/graph.hpp"
@@ -19,6 +20,11 @@ constexpr std::uint32_t small_batch = 2;
 /// The network in the shape to be computed: the sizes of its numerics where given, for the rest the timed
 /// shape or the small one. Throws Error(bad_input) as make_model does.
 [[nodiscard]] models::Graph numeric_graph(const RunSpec& spec, Rank npus);
+
+/// Networks to be computed where that one takes too much memory, the largest first: half the batch down to one sample,
+/// then half the pixels per side down to 32, as far as sizes are not given and a network of the same parameters takes
+/// them.
+[[nodiscard]] std::vector<models::Graph> smaller_graphs(const RunSpec& spec, const models::Graph& graph);
 
 /// "2 x 3x64x64", "2 x 32 tokens", "2 x 784": samples and the shape of one.
 [[nodiscard]] std::string shape_text(const models::Graph& graph);

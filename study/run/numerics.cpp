@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fstream>
+#include <memory>
 #include <span>
 #include <sstream>
+#include <utility>
 
 #include "base/error.hpp"
 #include "device/numerics/loss_scale.hpp"
+#include "hccl/training/numerics/checkpoint.hpp"
 #include "hccl/training/numerics/gradient_check.hpp"
 #include "hccl/training/numerics/trainer.hpp"
 #include "study/run/numeric_shape.hpp"
@@ -69,13 +73,8 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
                                    : numerics.data;
   out.shuffle = numerics.shuffle;
   out.seed = numerics.seed;
+  if (numerics.check_all_reductions) out.checked_part = hccl::CheckedPart::all;
   return out;
-}
-
-/// Simulated duration of an iteration: since the one before ended, the first since it started.
-Seconds step_time(std::span<const hccl::IterationPoints> iterations, std::size_t index) {
-  const hccl::IterationPoints& points = iterations[index];
-  return points.iteration_end - (index == 0 ? points.fp_start : iterations[index - 1].iteration_end);
 }
 
 std::string_view name_of(hccl::SampleVerdict verdict) {
@@ -99,7 +98,27 @@ std::vector<GradientSampleLine> gradient_samples(hccl::Trainer& trainer) {
   return lines;
 }
 
-NumericsResult describe(const RunSpec& spec, const RunResult& run, const hccl::Trainer& trainer) {
+/// The trainer in the largest shape that fits into memory; `too_large` becomes the shape that was to be, if it does
+/// not.
+std::unique_ptr<hccl::Trainer> make_trainer(const RunSpec& spec, const Experiment& experiment, const RunResult& run,
+                                            std::string& too_large) {
+  const models::Graph wanted = numeric_graph(spec, experiment.npus);
+  require_same_parameters(wanted, *run.program);
+  std::vector<models::Graph> graphs = smaller_graphs(spec, wanted);
+  graphs.insert(graphs.begin(), wanted);
+  for (const models::Graph& graph : graphs) {
+    const hccl::TrainerOptions how = trainer_options(spec, experiment, graph);
+    try {
+      return std::make_unique<hccl::Trainer>(graph, run.step.plan, how);
+    } catch (const Error& error) {
+      if (error.kind() != "memory" || &graph == &graphs.back()) throw;
+      too_large = shape_text(wanted);
+    }
+  }
+  internal_error("no shape was tried");
+}
+
+NumericsResult describe(const RunSpec& spec, const hccl::Trainer& trainer) {
   const NumericsSpec& numerics = *spec.numerics;
   NumericsResult result;
   result.timed_shape = shape_text(models::make_model(spec.model));
@@ -111,7 +130,7 @@ NumericsResult describe(const RunSpec& spec, const RunResult& run, const hccl::T
   result.shuffle = trainer.shuffles();
   result.seed = numerics.seed;
   result.gradients_mean = numerics.gradients_mean;
-  result.requested = static_cast<std::uint32_t>(run.view.iterations.size());
+  result.requested = spec.iterations;
   result.loaded = numerics.load;
   return result;
 }
@@ -124,69 +143,128 @@ Bytes peak_memory() {
   return static_cast<Bytes>(usage.ru_maxrss) * kibibyte;
 }
 
-/// The loop with a trainer's steps.
-TrainingLoop loop_of(const RunSpec& spec, std::span<const hccl::IterationPoints> iterations, hccl::Trainer& trainer,
-                     NumericsResult& report) {
-  TrainingLoop loop;
-  loop.iterations = report.requested;
-  loop.save_every = spec.numerics->save_every;
-  const bool scaled = spec.loss_scale.kind() != LossScaler::Kind::none;
-  loop.step = [&trainer, &report, iterations, scaled, done = std::size_t{0}](bool checked) mutable {
-    const hccl::IterationFigures figures = trainer.step(checked);
-    const NumericsIteration iteration{.iteration = figures.iteration + 1,
-                                      .loss = figures.loss,
-                                      .accuracy = figures.accuracy,
-                                      .gradient_norm = figures.gradient_norm,
-                                      .learning_rate = figures.learning_rate,
-                                      .loss_scale = scaled ? std::optional(figures.loss_scale) : std::nullopt,
-                                      .overflow = figures.overflow,
-                                      .skipped = figures.skipped,
-                                      .step_time = step_time(iterations, done++)};
-    // The last check counts, but a later one does not make up for a wrong reduction.
-    const bool wrong = report.gradient_error.has_value() && report.gradient_error->worst_ratio > 1;
-    if (checked && !wrong) {
-      const hccl::ReductionCheck& check = trainer.reduction_check();
-      report.gradient_error =
-          GradientError{iteration.iteration, check.largest_difference, check.bound,    check.worst_ratio,
-                        check.additions,     check.elements,           check.vanished, check.overflowed};
-    }
-    return iteration;
-  };
-  if (!spec.numerics->save.empty()) {
-    loop.save = [&trainer, &report, &spec] {
-      trainer.save(spec.numerics->save);
-      report.saved = spec.numerics->save;
-    };
-  }
-  return loop;
+/// Whether training that has come to this iteration has gone astray. A loss that was not finite for some steps, whose
+/// updates were skipped, has come back.
+std::optional<Divergence> divergence(std::span<const NumericsIteration> done, hccl::Trainer& trainer) {
+  if (done.empty()) return std::nullopt;
+  const auto last_good = std::find_if(done.rbegin(), done.rend(),
+                                      [](const NumericsIteration& iteration) { return std::isfinite(iteration.loss); });
+  if (last_good != done.rbegin()) return Divergence{last_good.base()->iteration, true};
+  if (!trainer.weights_finite()) return Divergence{done.back().iteration, false};
+  return std::nullopt;
 }
+
+/// Steps of a trainer in simulated time, and their checkpoints.
+class TrainingSteps {
+ public:
+  TrainingSteps(const RunSpec& spec, TrainingClock& clock, hccl::Trainer& trainer, NumericsResult& report)
+      : numerics_(*spec.numerics),
+        scaled_(spec.loss_scale.kind() != LossScaler::Kind::none),
+        clock_(clock),
+        trainer_(trainer),
+        report_(report) {}
+
+  [[nodiscard]] TrainingLoop loop() {
+    TrainingLoop loop{.iterations = report_.requested, .save_every = numerics_.save_every};
+    loop.step = [this](bool checked) { return step(checked); };
+    if (!numerics_.save.empty()) loop.save = [this] { save(); };
+    return loop;
+  }
+
+ private:
+  NumericsIteration step(bool checked) {
+    // First the time: where it cannot be simulated, training stands where it was.
+    const Seconds time = clock_.next();
+    const hccl::IterationFigures figures = trainer_.step(checked);
+    last_ = {.iteration = figures.iteration + 1,
+             .loss = figures.loss,
+             .accuracy = figures.accuracy,
+             .gradient_norm = figures.gradient_norm,
+             .learning_rate = figures.learning_rate,
+             .loss_scale = scaled_ ? std::optional(figures.loss_scale) : std::nullopt,
+             .overflow = figures.overflow,
+             .skipped = figures.skipped,
+             .step_time = time};
+    ends_ = clock_.ends();
+    if (checked) note_check();
+    return last_;
+  }
+
+  /// The last check counts, but a later one does not make up for a wrong reduction.
+  void note_check() {
+    if (report_.gradient_error.has_value() && report_.gradient_error->worst_ratio > 1) return;
+    const hccl::ReductionCheck& check = trainer_.reduction_check();
+    report_.gradient_error = GradientError{
+        last_.iteration, check.largest_difference, check.bound,      check.worst_ratio, check.additions,
+        check.elements,  check.vanished,           check.overflowed, check.not_numbers, check.all_elements};
+  }
+
+  void save() {
+    if (!numerics_.save_diverged && divergence({&last_, 1}, trainer_).has_value()) {
+      report_.save_refused = true;
+      return;
+    }
+    trainer_.save(numerics_.save, ends_);
+    report_.save_refused = false;
+    report_.saved = numerics_.save;
+    report_.saved_iteration = last_.iteration;
+  }
+
+  const NumericsSpec& numerics_;
+  bool scaled_;
+  TrainingClock& clock_;
+  hccl::Trainer& trainer_;
+  NumericsResult& report_;
+  NumericsIteration last_;
+  std::vector<Seconds> ends_;  // of the last step
+};
 
 }  // namespace
 
-Effort compute_numerics(const RunSpec& spec, const Experiment& experiment, const TrainingWatch& watch,
-                        RunResult& result) {
+SimulatedPast past_of(const NumericsSpec& spec) {
+  if (spec.load.empty()) return {};
+  hccl::Checkpoint file = hccl::read_checkpoint_header(spec.load);
+  return {static_cast<std::uint32_t>(file.iteration), std::move(file.iteration_ends)};
+}
+
+Training compute_numerics(const RunSpec& spec, const Experiment& experiment, TrainingClock& clock,
+                          const TrainingWatch& watch, RunResult& result) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  models::Graph graph = numeric_graph(spec, experiment.npus);
-  require_same_parameters(graph, *result.program);
-  const hccl::TrainerOptions how = trainer_options(spec, experiment, graph);
-  hccl::Trainer trainer(std::move(graph), result.step.plan, how);
-  if (!spec.numerics->load.empty()) trainer.load(spec.numerics->load);
-
-  NumericsResult& numerics = result.numerics.emplace(describe(spec, result, trainer));
+  std::string too_large;
+  const std::unique_ptr<hccl::Trainer> made = make_trainer(spec, experiment, result, too_large);
+  hccl::Trainer& trainer = *made;
+  NumericsResult& numerics = result.numerics.emplace(describe(spec, trainer));
+  numerics.too_large = std::move(too_large);
+  if (!spec.numerics->load.empty()) numerics.changed_settings = trainer.load(spec.numerics->load);
   if (spec.numerics->check_gradients) numerics.gradient_samples = gradient_samples(trainer);
-  numerics.iterations = run_training(loop_of(spec, result.view.iterations, trainer, numerics), watch);
+
+  if (watch.begin) watch.begin(numerics);
+  clock.begin(result.step);
+  TrainingSteps steps(spec, clock, trainer, numerics);
+  TrainingOutcome outcome = run_training(steps.loop(), watch);
+  numerics.iterations = std::move(outcome.iterations);
+  if (outcome.failure.has_value()) numerics.failure = outcome.failure->what();
+  numerics.diverged = divergence(numerics.iterations, trainer);
   if (!numerics.iterations.empty()) {
     const hccl::ReplicaCheck replicas = trainer.replica_check();
     numerics.replicas = ReplicaDifference{replicas.differing_bits, replicas.largest_difference};
   }
-  return {std::chrono::duration<double>(Clock::now() - start).count(), trainer.workers(), peak_memory()};
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return {{seconds, trainer.workers(), peak_memory()}, std::move(outcome.failure)};
 }
 
 void require_exact(const NumericsResult& report) {
   const auto fail = [](const char* kind, const std::string& message) {
     throw Error(ErrorCode::check_failed, kind, message);
   };
+  if (report.diverged.has_value()) {
+    fail("diverged", report.diverged->loss
+                         ? fmt::format("training has diverged: the loss is not finite from iteration {} on",
+                                       report.diverged->iteration)
+                         : fmt::format("training has diverged: weights are not finite after iteration {}",
+                                       report.diverged->iteration));
+  }
   if (report.replicas.has_value() && report.replicas->bits > 0) {
     fail("replicas", fmt::format("the replicas differ in {} bits; they must be equal", report.replicas->bits));
   }

@@ -1,19 +1,34 @@
 #pragma once
 
+#include <optional>
+
+#include "base/error.hpp"
 #include "study/experiment.hpp"
 #include "study/run/result.hpp"
+#include "study/run/training_clock.hpp"
 #include "study/run/training_loop.hpp"
 
 /// The timed run's network and Plan, trained with real numbers.
 namespace hcclsim::study {
 
-/// Trains as the spec's numerics say and adds what came of it to the result; saves checkpoints. Throws Error(bad_input)
-/// of kind "option", "memory", "data", "dtype", "checkpoint" or "output".
-Effort compute_numerics(const RunSpec& spec, const Experiment& experiment, const TrainingWatch& watch,
-                        RunResult& result);
+/// Where the training that the spec goes on from has ended in simulated time; nowhere without --load. Throws
+/// Error(bad_input, "checkpoint").
+[[nodiscard]] SimulatedPast past_of(const NumericsSpec& spec);
 
-/// Throws Error(check_failed) if replicas differ, if a reduction is farther off than its rounding can explain, or if a
-/// gradient contradicts its difference quotient.
+/// What became of the numbers.
+struct Training {
+  Effort effort;
+  std::optional<Error> failure;  ///< what ended it early; the result holds what was done until then
+};
+
+/// Trains as the spec's numerics say and adds what came of it to the result; saves checkpoints.
+/// Throws Error(bad_input) of kind "option", "memory", "data", "dtype" or "checkpoint" before the watch is told of the
+/// begin.
+[[nodiscard]] Training compute_numerics(const RunSpec& spec, const Experiment& experiment, TrainingClock& clock,
+                                        const TrainingWatch& watch, RunResult& result);
+
+/// Throws Error(check_failed) if training has diverged, if replicas differ, if a reduction is farther off than its
+/// rounding can explain, or if a gradient contradicts its difference quotient.
 void require_exact(const NumericsResult& result);
 
 }  // namespace hcclsim::study

@@ -62,8 +62,8 @@ struct NumericsIteration {
   double gradient_norm = 0;     ///< of the reduced gradient, before clipping
   double learning_rate = 0;
   std::optional<double> loss_scale{};  ///< none: no loss scaling
-  bool overflow = false;               ///< a number left the range of the type on the wire, or of rounded operators
-  bool skipped = false;                ///< for that the update was left out
+  bool overflow = false;               ///< a number left the range of its type: on the wire, in rounded operators, …
+  bool skipped = false;                ///< the update was left out, for gradients were not finite
   Seconds step_time = 0;               ///< simulated: distance of iteration ends on the printed rank
 };
 
@@ -77,12 +77,14 @@ struct ReplicaDifference {
 struct GradientError {
   std::uint64_t iteration = 0;  ///< the step, numbered as above
   double largest = 0;
-  double bound = 0;             ///< of rounding in the order of the reduction, at the element of the largest
-  double worst_ratio = 0;       ///< largest error/bound over all elements
-  std::uint32_t additions = 0;  ///< longest chain of additions that a contribution passes through
-  std::uint64_t elements = 0;
-  std::uint64_t vanished = 0;    ///< elements that are zero after the reduction though the exact sum is not
-  std::uint64_t overflowed = 0;  ///< elements beyond the wire's range on the way; not part of the figures above
+  double bound = 0;                ///< of rounding in the order of the reduction, at the element of the largest
+  double worst_ratio = 0;          ///< largest error/bound over all elements
+  std::uint32_t additions = 0;     ///< longest chain of additions that a contribution passes through
+  std::uint64_t elements = 0;      ///< that were compared
+  std::uint64_t vanished = 0;      ///< elements that are zero after the reduction though the exact sum is not
+  std::uint64_t overflowed = 0;    ///< elements beyond the wire's range on the way; not part of the figures above
+  std::uint64_t not_numbers = 0;   ///< elements that were NaN before the reduction; not part of the figures above
+  std::uint64_t all_elements = 0;  ///< of the gradient
 };
 
 /// A gradient entry against a difference quotient of the loss.
@@ -95,11 +97,18 @@ struct GradientSampleLine {
   std::string verdict;  ///< "agrees", "differs", "unclear"
 };
 
+/// Training that has gone astray.
+struct Divergence {
+  std::uint64_t iteration = 0;  ///< from this one on, numbered as above
+  bool loss = true;             ///< the loss is not finite; false: the weights behind it
+};
+
 struct NumericsResult {
   std::string timed_shape;     ///< "32 x 3x224x224"
   std::string timed_type;      ///< "amp O2"
   std::string computed_shape;  ///< "2 x 3x64x64"
   std::string computed_type;   ///< "fp32"
+  std::string too_large;       ///< the shape that was to be computed, but needs more memory than it may take; or empty
   std::string round = "none";
   std::string data;      ///< what the data source says of itself
   bool shuffle = false;  ///< epochs are shuffled
@@ -111,7 +120,12 @@ struct NumericsResult {
   std::optional<GradientError> gradient_error;
   std::vector<GradientSampleLine> gradient_samples;  ///< of --check-gradients
   std::string loaded;                                ///< checkpoint; empty: none
+  std::vector<std::string> changed_settings;         ///< since that was saved: "beta2 0.999 -> 0.9"
   std::string saved;
+  std::uint64_t saved_iteration = 0;   ///< after which it was saved
+  std::optional<Divergence> diverged;  ///< at the end
+  bool save_refused = false;           ///< a checkpoint was not written, for training had diverged
+  std::string failure;                 ///< what ended training early or kept it from being saved; empty: nothing
 };
 
 /// Steps that differ, by their distances of iteration ends. A percentile is the least of them that so many do not

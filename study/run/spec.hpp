@@ -52,8 +52,10 @@ struct NumericsSpec {
 
   // What comes out
   bool check_gradients = false;
-  std::string save{};            ///< file of the checkpoint; empty: none
-  std::uint32_t save_every = 0;  ///< iterations; 0: at the end only
+  bool check_all_reductions = false;  ///< every element of the reductions that are checked, not a sample of many
+  std::string save{};                 ///< file of the checkpoint; empty: none
+  std::uint32_t save_every = 0;       ///< iterations; 0: at the end only
+  bool save_diverged = false;         ///< a checkpoint of diverged training too
   std::string load{};
 };
 

@@ -2,19 +2,21 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
+#include "base/error.hpp"
 #include "study/run/result.hpp"
 
-/// The loop around real training steps: checkpoints on the way, an end before the last step where it is wanted. What a
-/// step is does not matter to it.
+/// The loop around real training steps: checkpoints on the way, an end before the last step where it is wanted or where
+/// something goes wrong. What a step is does not matter to it.
 namespace hcclsim::study {
 
 /// Who watches a training. Functions that are empty are not called.
 struct TrainingWatch {
-  std::function<void()> begin{};  ///< before the first step
-  std::function<void(std::size_t done, std::size_t total, double loss)> step{};
-  std::function<void()> end{};   ///< after the last one
+  std::function<void(const NumericsResult&)> begin{};  ///< before the loop: what is trained, without steps
+  std::function<void(const NumericsIteration&, std::size_t done, std::size_t total)> step{};  ///< after each
+  std::function<void()> end{};                                                                ///< after the last one
   std::function<bool()> stop{};  ///< true: the step that was done is the last
 };
 
@@ -27,7 +29,14 @@ struct TrainingLoop {
   std::function<void()> save{};  ///< empty: no checkpoint is wanted
 };
 
-/// Runs the steps. Saves after the last step, whichever it is. Returns what was done.
-[[nodiscard]] std::vector<NumericsIteration> run_training(const TrainingLoop& loop, const TrainingWatch& watch);
+/// What became of a training.
+struct TrainingOutcome {
+  std::vector<NumericsIteration> iterations;  ///< those that were done
+  std::optional<Error> failure;               ///< what ended it early, or kept it from being saved
+};
+
+/// Runs the steps. Saves after the last step, whichever it is, also if a step fails: training stands where it was
+/// before it then. A checkpoint that cannot be written ends the training.
+[[nodiscard]] TrainingOutcome run_training(const TrainingLoop& loop, const TrainingWatch& watch);
 
 }  // namespace hcclsim::study

@@ -93,6 +93,47 @@ TEST(ChildProcess, EndsWithItsParent) {
   ::close(pipe[0]);
 }
 
+TEST(ChildStream, HandsOutTextsInOrderAndEnds) {
+  ChildStream stream([](const ChildStream::Send& send) {
+    for (const char* const text : {"one", "", "three"}) send(text);
+    send(std::string(1 << 20, 'x'));
+  });
+  for (const char* const text : {"one", "", "three"}) EXPECT_EQ(stream.next(), text);
+  EXPECT_EQ(stream.next()->size(), 1U << 20U);
+  EXPECT_EQ(stream.next(), std::nullopt);
+  EXPECT_EQ(stream.next(), std::nullopt);
+}
+
+TEST(ChildStream, CarriesAnErrorBehindTexts) {
+  ChildStream stream([](const ChildStream::Send& send) {
+    send("before");
+    throw Error(ErrorCode::simulated_failure, "timeout", "too late");
+  });
+  EXPECT_EQ(stream.next(), "before");
+  try {
+    static_cast<void>(stream.next());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::simulated_failure);
+    EXPECT_STREQ(error.what(), "too late");
+  }
+}
+
+TEST(ChildStream, ACrashIsAnError) {
+  ChildStream stream([](const ChildStream::Send&) { std::raise(SIGKILL); });
+  EXPECT_THROW(static_cast<void>(stream.next()), Error);
+}
+
+TEST(ChildStream, WaitsForItsReaderAndEndsWithIt) {
+  // A child that sends for ever is not far ahead, and its end is not waited for.
+  std::uint64_t number = 0;
+  const auto endless = [&](const ChildStream::Send& send) {
+    while (true) send(std::to_string(number++));
+  };
+  ChildStream stream(endless);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(stream.next(), std::to_string(i));
+}
+
 TEST(ChildProcess, SeveralRunAtOnce) {
   Child first([] { return std::string("1"); });
   Child second([] { return std::string("2"); });

@@ -88,6 +88,31 @@ TEST_F(OutputFileTest, AKilledProcessLeavesNothing) {
   EXPECT_EQ(files(), 0);
 }
 
+TEST_F(OutputFileTest, FollowsSymbolicLinksToNothing) {
+  fs::create_symlink("second", path("first"));
+  fs::create_symlink(path("target"), path("second"));
+  write_file_atomically(path("first"), "new");
+  EXPECT_TRUE(fs::is_symlink(path("first")));
+  EXPECT_TRUE(fs::is_symlink(path("second")));
+  EXPECT_TRUE(fs::is_regular_file(path("target")));
+  fs::create_symlink("round", path("round"));
+  EXPECT_THROW(write_file_atomically(path("round"), "new"), Error);
+  EXPECT_TRUE(fs::is_symlink(path("round")));
+}
+
+TEST_F(OutputFileTest, RemovesWhatAKilledWriterLeft) {
+  for (const char* const name : {"a.123.tmp", "a.tmp", "a.12x.tmp", "b.123.tmp", "a..tmp"})
+    std::ofstream(path(name)) << "old";
+  OutputFile other(path("a"));  // writes, and so has its own
+  write_file_atomically(path("a"), "new");
+  EXPECT_FALSE(fs::exists(path("a.123.tmp")));
+  for (const char* const name : {"a.tmp", "a.12x.tmp", "b.123.tmp", "a..tmp"})
+    EXPECT_TRUE(fs::exists(path(name))) << name;
+  other.write("newer");
+  other.commit();
+  EXPECT_EQ(fs::file_size(path("a")), 5);
+}
+
 TEST_F(OutputFileTest, FollowsSymbolicLinks) {
   write_file_atomically(path("a"), "old");
   fs::create_symlink("a", path("link"));

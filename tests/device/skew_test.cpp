@@ -39,6 +39,21 @@ TEST(Skew, NumbersAreFixed) {
   EXPECT_EQ(skew.jitter(2, 7, 300), 0x1.0965300000000p+0);
 }
 
+TEST(Skew, GoesOnWithTheIterationsToComeFromTheDatesOfTheLast) {
+  const Skew whole({.start_skew = 1, .speed_spread = 0.5, .jitter = 0.0625, .seed = 42}, 2);
+  Skew rest = whole;
+  EXPECT_FALSE(rest.goes_on());
+  rest.go_on(7, {2.5, 3});
+  EXPECT_TRUE(rest.goes_on());
+  EXPECT_EQ(rest.start(1), 3);
+  EXPECT_EQ(rest.speed(1), whole.speed(1));
+  EXPECT_EQ(rest.jitter(1, 0, 300), whole.jitter(1, 7, 300));
+  EXPECT_EQ(rest.jitter(0, 2, 3), whole.jitter(0, 9, 3));
+  Skew none;
+  none.go_on(1, {1});
+  EXPECT_FALSE(none.none());
+}
+
 TEST(Skew, DependsOnEveryCoordinate) {
   const SkewOptions options{.start_skew = 1, .jitter = 0.1, .seed = 1};
   SkewOptions other = options;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -69,6 +70,14 @@ std::string error_of(const std::string& content) {
   }
   std::filesystem::remove(path);
   return message;
+}
+
+TEST(Cluster, LeavesTheHandlingOfCtrlCToTheProgram) {
+  const std::string tree = HCCLSIM_TEST_DATA "/platforms/fat_tree8.xml";
+  EXPECT_EQ(
+      describe(tree,
+               [](Cluster&) { return std::string(std::signal(SIGINT, SIG_DFL) == SIG_DFL ? "default" : "taken"); }),
+      "default");
 }
 
 TEST(Cluster, RanksGoByServerThenDevice) {

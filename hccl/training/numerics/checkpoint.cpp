@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -36,6 +37,9 @@ struct Footer {
   std::uint64_t records = 0;
 };
 
+/// Iterations that may be done: the jitter of their kernels is drawn by a number of 32 bits.
+constexpr std::uint64_t most_iterations = std::uint64_t{1} << 31U;
+
 /// A piece of a tensor has at most 4 MiB, a record at most this, however large the network.
 constexpr std::size_t piece_elements = std::size_t{1} << 20U;
 constexpr std::uint32_t max_payload_bytes = 64U << 20U;
@@ -57,6 +61,22 @@ T read_value(const InputFile& file, std::uint64_t offset) {
   return value;
 }
 
+using Options = google::protobuf::RepeatedPtrField<checkpoint_format::Option>;
+
+void add_options(Options& to, const std::map<std::string, std::string>& from) {
+  for (const auto& [key, value] : from) {
+    checkpoint_format::Option& option = *to.Add();
+    option.set_key(key);
+    option.set_value(value);
+  }
+}
+
+std::map<std::string, std::string> options_of(const Options& from) {
+  std::map<std::string, std::string> options;
+  for (const checkpoint_format::Option& option : from) options.emplace(option.key(), option.value());
+  return options;
+}
+
 checkpoint_format::Record record_of(const Checkpoint& checkpoint) {
   checkpoint_format::Record record;
   checkpoint_format::Header& header = *record.mutable_header();
@@ -73,11 +93,9 @@ checkpoint_format::Record record_of(const Checkpoint& checkpoint) {
   header.set_optimizer_steps(checkpoint.optimizer_steps);
   header.set_loss_scale(checkpoint.loss_scale);
   header.set_loss_scale_streak(checkpoint.loss_scale_streak);
-  for (const auto& [key, value] : checkpoint.options) {
-    checkpoint_format::Option& option = *header.add_options();
-    option.set_key(key);
-    option.set_value(value);
-  }
+  add_options(*header.mutable_options(), checkpoint.options);
+  add_options(*header.mutable_settings(), checkpoint.settings);
+  header.mutable_iteration_ends()->Add(checkpoint.iteration_ends.begin(), checkpoint.iteration_ends.end());
   return record;
 }
 
@@ -94,9 +112,9 @@ Checkpoint checkpoint_of(const checkpoint_format::Header& header) {
   checkpoint.optimizer_steps = header.optimizer_steps();
   checkpoint.loss_scale = header.loss_scale();
   checkpoint.loss_scale_streak = header.loss_scale_streak();
-  for (const checkpoint_format::Option& option : header.options()) {
-    checkpoint.options.emplace(option.key(), option.value());
-  }
+  checkpoint.options = options_of(header.options());
+  checkpoint.settings = options_of(header.settings());
+  checkpoint.iteration_ends.assign(header.iteration_ends().begin(), header.iteration_ends().end());
   return checkpoint;
 }
 
@@ -135,6 +153,16 @@ void require_same_run(const std::string& path, const Checkpoint& file, const Che
   for (const auto& [key, value] : file.options) {
     if (!run.options.contains(key)) require(value, std::string("unset"), key);
   }
+}
+
+std::vector<std::string> changed_settings(const Checkpoint& file, const Checkpoint& run) {
+  std::vector<std::string> changes;
+  for (const auto& [key, value] : run.settings) {
+    const auto found = file.settings.find(key);
+    if (found == file.settings.end() || found->second == value) continue;
+    changes.push_back(fmt::format("{} {} -> {}", key, found->second, value));
+  }
+  return changes;
 }
 
 CheckpointWriter::CheckpointWriter(const std::string& path, const Checkpoint& checkpoint)
@@ -184,9 +212,10 @@ void CheckpointWriter::write_bytes(const void* data, std::size_t bytes) {
   file_.write({static_cast<const char*>(data), bytes});
 }
 
-CheckpointReader::CheckpointReader(const std::string& path) : file_(path, "checkpoint") {
+CheckpointReader::CheckpointReader(const std::string& path, Part part) : file_(path, "checkpoint") {
   check_ends();
   read_header();
+  if (part == Part::header) return;
   const std::uint64_t tensors_begin = offset_;
   check_tensors();
   offset_ = tensors_begin;
@@ -240,6 +269,18 @@ void CheckpointReader::read_header() {
   checkpoint_format::Record record;
   if (!record.ParseFromString(next_record()) || !record.has_header()) file_.fail("does not begin with a header");
   checkpoint_ = checkpoint_of(record.header());
+  if (checkpoint_.iteration > most_iterations) {
+    file_.fail("says that {} iterations are done; accepted: up to {}", checkpoint_.iteration, most_iterations);
+  }
+  if (checkpoint_.optimizer_steps > checkpoint_.iteration) {
+    file_.fail("has {} updates in {} iterations", checkpoint_.optimizer_steps, checkpoint_.iteration);
+  }
+  const std::vector<Seconds>& ends = checkpoint_.iteration_ends;
+  const auto npus = checkpoint_.options.find("npus");
+  const bool one_each =
+      ends.empty() || (npus != checkpoint_.options.end() && npus->second == fmt::to_string(ends.size()));
+  const bool dates = std::all_of(ends.begin(), ends.end(), [](Seconds end) { return end >= 0 && std::isfinite(end); });
+  if (!one_each || !dates) file_.fail("has simulated dates of {} NPUs that are none", ends.size());
   for (const CheckpointParameter& parameter : checkpoint_.parameters) require_room_for(parameter);
 }
 
@@ -252,6 +293,10 @@ void CheckpointReader::require_room_for(const CheckpointParameter& parameter) co
     }
     most_elements /= side;
   }
+}
+
+Checkpoint read_checkpoint_header(const std::string& path) {
+  return CheckpointReader(path, CheckpointReader::Part::header).checkpoint();
 }
 
 void CheckpointReader::check_tensors() {

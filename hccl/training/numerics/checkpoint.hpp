@@ -10,6 +10,7 @@
 
 #include "base/input_file.hpp"
 #include "base/output_file.hpp"
+#include "base/units.hpp"
 
 /// Checkpoints: all that training needs in order to go on bitwise as if it had not been interrupted. A file holds a
 /// header (what is trained, how far, with which settings) and then its tensors: the weights of every parameter, then
@@ -39,8 +40,11 @@ struct Checkpoint {
   std::string optimizer;
   std::uint64_t optimizer_steps = 0;  ///< updates done: less than the iterations where some were skipped
   double loss_scale = 1;
-  std::uint64_t loss_scale_streak = 0;         ///< iterations since the scale changed or a gradient overflowed
-  std::map<std::string, std::string> options;  ///< settings that must be the same for the run to go on bitwise
+  std::uint64_t loss_scale_streak = 0;            ///< iterations since the scale changed or a gradient overflowed
+  std::map<std::string, std::string> options;     ///< settings that must be the same for the run to go on bitwise
+  std::map<std::string, std::string> settings{};  ///< those that users may mean to change on the way
+  /// Simulated dates at which the NPUs ended the last iteration; empty in files of versions that did not know them.
+  std::vector<Seconds> iteration_ends{};
 
   bool operator==(const Checkpoint&) const = default;
 };
@@ -48,6 +52,13 @@ struct Checkpoint {
 /// Throws Error(bad_input) of kind "checkpoint" with the first thing in which a run differs from a file: model,
 /// parameters, kinds of tensors, seed, optimizer, an option. How far the file is does not matter.
 void require_same_run(const std::string& path, const Checkpoint& file, const Checkpoint& run);
+
+/// The settings in which a run differs from a file: "beta2 0.999 -> 0.9". Those that a file does not have are not
+/// compared.
+[[nodiscard]] std::vector<std::string> changed_settings(const Checkpoint& file, const Checkpoint& run);
+
+/// The header of a file, without a look at its tensors; what is wrong with these is found when they are read.
+[[nodiscard]] Checkpoint read_checkpoint_header(const std::string& path);
 
 /// Writes a file tensor by tensor: kind by kind, and in each parameter by parameter.
 class CheckpointWriter {
@@ -75,8 +86,10 @@ class CheckpointWriter {
 /// Reads a file tensor by tensor, in the order in which they were written.
 class CheckpointReader {
  public:
-  /// Opens the file and checks every byte of it.
-  explicit CheckpointReader(const std::string& path);
+  enum class Part : bool { header, all };
+
+  /// Opens the file and checks every byte of it, or its header alone: then no tensors can be read.
+  explicit CheckpointReader(const std::string& path, Part part = Part::all);
 
   [[nodiscard]] const Checkpoint& checkpoint() const { return checkpoint_; }
   /// Reads the next tensor; `out` must have its elements.

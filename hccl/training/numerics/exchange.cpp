@@ -33,6 +33,7 @@ void merge(ReductionCheck& check, const ReductionCheck& other) {
   check.elements += other.elements;
   check.vanished += other.vanished;
   check.overflowed += other.overflowed;
+  check.not_numbers += other.not_numbers;
 }
 
 }  // namespace
@@ -74,7 +75,8 @@ Bytes GradientExchange::wire_bytes(DataType type, std::uint64_t elements, Rank r
 }
 
 GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::span<const std::uint32_t> segments,
-                                                std::span<float* const> gradients, float scale, ReductionCheck* check) {
+                                                std::span<float* const> gradients, float scale, CheckedPart part,
+                                                ReductionCheck& check) {
   workbenches_.resize(pool.workers());
   for (Workbench& workbench : workbenches_) {
     workbench.memory.resize(ranks_);
@@ -86,20 +88,24 @@ GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::s
     const std::size_t first = segments_[segment].first_piece;
     for (std::size_t part = 0; part < segments_[segment].flow->parts(); ++part) wanted_.push_back(first + part);
   }
+  const std::uint64_t distance = part == CheckedPart::none  ? 0
+                                 : part == CheckedPart::all ? 1
+                                                            : (elements_ + sampled_elements - 1) / sampled_elements;
   pool.for_each(wanted_.size(), [&](std::size_t item, unsigned worker) {
-    run_piece(pieces_[wanted_[item]], gradients, scale, check != nullptr, workbenches_[worker]);
+    const std::size_t piece = wanted_[item];
+    run_piece(pieces_[piece], gradients, scale, distance > 0 && piece % distance == 0, workbenches_[worker]);
   });
 
   Outcome outcome{.overflow = false, .identical = true};
   for (const Workbench& workbench : workbenches_) {
     outcome.overflow = outcome.overflow || workbench.outcome.overflow;
     outcome.identical = outcome.identical && workbench.outcome.identical;
-    if (check != nullptr) merge(*check, workbench.check);
+    merge(check, workbench.check);
   }
-  if (check != nullptr) {
-    for (const std::uint32_t segment : segments) {
-      check->additions = std::max(check->additions, segments_[segment].flow->additions());
-    }
+  for (const std::uint32_t segment : segments) {
+    if (part == CheckedPart::none) break;
+    check.additions = std::max(check.additions, segments_[segment].flow->additions());
+    check.all_elements += segments_[segment].elements;
   }
   return outcome;
 }
@@ -172,6 +178,10 @@ void GradientExchange::compare(const float* reduced, std::uint64_t count, std::s
     const double difference = std::abs(static_cast<double>(reduced[i] * scale) - exact);
     // The product with the scale is rounded too.
     const double magnitudes = workbench.magnitudes[sums_at + i];
+    if (std::isnan(magnitudes)) {
+      ++workbench.check.not_numbers;
+      continue;
+    }
     const double rounding = reduction_bound(magnitudes);
     const double bound = rounding * scale + roundoff * std::abs(reduced[i] * scale) + below_normal;
     // No contribution and no partial sum is larger than the sum of the magnitudes and its rounding.

@@ -22,14 +22,24 @@ namespace hcclsim::hccl {
 
 /// How far the reduced gradients are from the fp64 mean (or sum) of what the ranks computed.
 struct ReductionCheck {
-  double largest_difference = 0;  ///< over all elements
-  double bound = 0;               ///< of the rounding error, at the element of the largest difference
-  double worst_ratio = 0;         ///< largest difference/bound; at most 1 unless the reduction is wrong
-  std::uint32_t additions = 0;    ///< longest chain of reductions that a contribution passes through
-  std::uint64_t elements = 0;     ///< of all segments
-  std::uint64_t vanished = 0;     ///< of them zero after the reduction though the exact sum is not
-  std::uint64_t overflowed = 0;   ///< of them beyond the wire's range on the way; not part of the figures above
+  double largest_difference = 0;   ///< over all elements
+  double bound = 0;                ///< of the rounding error, at the element of the largest difference
+  double worst_ratio = 0;          ///< largest difference/bound; at most 1 unless the reduction is wrong
+  std::uint32_t additions = 0;     ///< longest chain of reductions that a contribution passes through
+  std::uint64_t elements = 0;      ///< that were compared
+  std::uint64_t all_elements = 0;  ///< of the segments
+  std::uint64_t vanished = 0;      ///< of them zero after the reduction though the exact sum is not
+  std::uint64_t overflowed = 0;    ///< of them beyond the wire's range on the way; not part of the figures above
+  std::uint64_t not_numbers = 0;   ///< of them NaN on some rank before the reduction; not part of the figures above
 };
+
+/// How much of a reduction is checked. Elements lie in pieces of at most some 10^5; a sample is every n-th piece.
+enum class CheckedPart : std::uint8_t {
+  none,
+  sample,  ///< all up to sampled_elements, beyond them about as many
+  all,
+};
+inline constexpr std::uint64_t sampled_elements = std::uint64_t{1} << 22U;
 
 class GradientExchange {
  public:
@@ -42,10 +52,10 @@ class GradientExchange {
     bool identical = false;  ///< all replicas hold the same bits
   };
 
-  /// Replaces the gradients of these segments, of every rank, by the sum over all ranks. With `check`, also compares
-  /// scale · sum, rounded to fp32, to what fp64 gives for the same gradients, and adds that to it.
+  /// Replaces the gradients of these segments, of every rank, by the sum over all ranks. Where a part is to be checked,
+  /// also compares scale · sum, rounded to fp32, to what fp64 gives for the same gradients, and adds that to `check`.
   Outcome run(device::WorkerPool& pool, std::span<const std::uint32_t> segments, std::span<float* const> gradients,
-              float scale, ReductionCheck* check);
+              float scale, CheckedPart part, ReductionCheck& check);
 
   /// What the buffers that stand for the wire take, of all ranks: nothing for fp32, which is reduced in place.
   [[nodiscard]] static Bytes wire_bytes(DataType type, std::uint64_t elements, Rank ranks);

@@ -1,12 +1,14 @@
 #include "hccl/training/numerics/trainer.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 
 #include "base/counter_random.hpp"
 #include "base/error.hpp"
@@ -18,10 +20,6 @@ namespace {
 /// First of the streams of random numbers from which the ranks draw their seeds of dropout: beyond those of weights
 /// (parameters) and of synthetic data (samples).
 constexpr std::uint64_t dropout_streams = std::uint64_t{5} << 48U;
-
-/// Floating-point operations per second of one worker, for estimates in messages: ResNet50 runs at 52e9 (64x64, batch
-/// 2) to 100e9 (224x224) on one core with AVX-512 or AVX2 of about 3 GHz.
-constexpr double worker_speed = 50e9;
 
 /// Workers that have a replica to compute.
 unsigned busy_workers(Rank npus, const device::WorkerPool& pool) { return std::min<unsigned>(pool.workers(), npus); }
@@ -50,20 +48,32 @@ std::string size_text(Bytes bytes) {
   return fmt::format("{} bytes", bytes);
 }
 
+/// What this process takes already; 0 if the system does not say.
+Bytes resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  Bytes pages = 0;
+  Bytes resident_pages = 0;
+  if (!(file >> pages >> resident_pages)) return 0;
+  return resident_pages * static_cast<Bytes>(::sysconf(_SC_PAGESIZE));
+}
+
 /// Refuses a shape that does not fit into memory before anything of that size is allocated.
-const device::Computation& checked(const device::Computation& computation, const TrainerOptions& options, Rank npus,
-                                   DataType wire, unsigned workers) {
-  const Bytes needed = Replicas::bytes(computation, options.optimizer, npus) +
+const device::Computation& checked(const device::Computation& computation, const models::Dataset& data,
+                                   const TrainerOptions& options, Rank npus, DataType wire, unsigned workers) {
+  const models::Dataset::ReadCost read = data.read_cost();
+  const Bytes needed = resident_bytes() + Replicas::bytes(computation, options.optimizer, npus) +
                        GradientExchange::wire_bytes(wire, computation.elements(), npus) +
-                       workers * computation.workspace_bytes();
+                       workers * (computation.workspace_bytes() + read.bytes);
   if (options.memory_limit == 0 || needed <= options.memory_limit) return computation;
   const models::Graph& graph = computation.graph();
-  const Seconds time = models::step_flops(graph) * npus / (worker_speed * workers);
   bad_input("memory",
-            "{} replicas of {} at {} need {}, and about {:.2g} s per iteration on {} workers; the limit is {}. Take a "
+            "{} replicas of {} at {} need {}{} on {} workers; the limit is {}. Take a "
             "smaller numeric shape (--numeric-input, --numeric-batch), fewer NPUs or workers, or raise --memory-limit",
-            npus, graph.title, to_string(graph.operators.front().shape()), size_text(needed), time, workers,
-            size_text(options.memory_limit));
+            npus, graph.title, to_string(graph.operators.front().shape()), size_text(needed),
+            read.sample.empty()
+                ? ""
+                : fmt::format(" ({} of it on each worker to decode {})", size_text(read.bytes), read.sample),
+            workers, size_text(options.memory_limit));
 }
 
 }  // namespace
@@ -83,7 +93,8 @@ Trainer::Trainer(models::Graph graph, const Plan& plan, TrainerOptions options)
       pool_(options_.workers),
       computation_(std::move(graph), production_order(plan), options_.computation),
       data_(models::open_dataset(options_.data, computation_.graph(), options_.seed)),
-      replicas_(checked(computation_, options_, npus_, wire_, busy_workers(npus_, pool_)), options_.optimizer, npus_),
+      replicas_(checked(computation_, *data_, options_, npus_, wire_, busy_workers(npus_, pool_)), options_.optimizer,
+                npus_),
       exchange_(computation_.parameters(), plan.roles.front().segments, reductions(plan),
                 options_.computation.overflow),
       outputs_(npus_) {
@@ -100,12 +111,14 @@ Trainer::Trainer(models::Graph graph, const Plan& plan, TrainerOptions options)
 Trainer::~Trainer() = default;
 
 IterationFigures Trainer::step(bool checked) {
+  bool finite = true;
   const double scale = options_.loss_scale.scale();
   const double divisor = (options_.gradients_mean ? npus_ : 1) * scale;
   const auto unscale = static_cast<float>(1 / divisor);
   IterationFigures figures{
       .iteration = iteration_, .learning_rate = options_.learning_rate.at(iteration_), .loss_scale = scale};
   if (checked) reduction_check_ = {};
+  step_whole_ = false;
   for (const NumericTask& task : tasks_) {
     switch (task.kind) {
       case NumericTask::Kind::compute:
@@ -116,11 +129,12 @@ IterationFigures Trainer::step(bool checked) {
         figures.gradient_norm = device::norm(pool_, replicas_.gradients_of(0), unscale);
         break;
       case NumericTask::Kind::check:
-        figures.overflow = figures.overflow || !gradients_finite();
+        finite = gradients_finite();
+        figures.overflow = figures.overflow || std::isinf(figures.gradient_norm);
         break;
       case NumericTask::Kind::update: {
         if (task.items.size() != computation_.parameters().size()) internal_error("an update of some parameters only");
-        figures.skipped = !options_.loss_scale.update(figures.overflow);
+        figures.skipped = !options_.loss_scale.update(figures.overflow || !finite);
         if (figures.skipped) break;
         const double clip = options_.clip_norm ? device::clip_factor(figures.gradient_norm, *options_.clip_norm) : 1;
         update(figures.learning_rate, static_cast<float>(clip / divisor));
@@ -129,12 +143,14 @@ IterationFigures Trainer::step(bool checked) {
     }
   }
   ++iteration_;
+  step_whole_ = true;
   return figures;
 }
 
 bool Trainer::reduce(const std::vector<std::uint32_t>& segments, float unscale, bool checked) {
   const GradientExchange::Outcome outcome =
-      exchange_.run(pool_, segments, replicas_.gradients(), unscale, checked ? &reduction_check_ : nullptr);
+      exchange_.run(pool_, segments, replicas_.gradients(), unscale,
+                    checked ? options_.checked_part : CheckedPart::none, reduction_check_);
   if (!outcome.identical) replicas_.split(pool_);
   return outcome.overflow;
 }
@@ -179,6 +195,11 @@ bool Trainer::gradients_finite() {
   });
 }
 
+bool Trainer::weights_finite() {
+  return std::all_of(replicas_.variants().begin(), replicas_.variants().end(),
+                     [&](const Variant& variant) { return device::all_finite(pool_, variant.weights.values()); });
+}
+
 void Trainer::update(double learning_rate, float scale) {
   for (Variant& variant : replicas_.variants()) {
     variant.optimizer.step(pool_, variant.weights.values(), replicas_.gradients_of(variant.members.front()), scale,
@@ -203,7 +224,8 @@ ReplicaCheck Trainer::replica_check() const {
   for (const Variant& variant : replicas_.variants()) {
     if (&variant != &first) compare(first.weights.values(), variant.weights.values());
   }
-  for (Rank rank = 1; rank < npus_; ++rank) compare(replicas_.gradients_of(0), replicas_.gradients_of(rank));
+  for (Rank rank = 1; rank < npus_ && step_whole_; ++rank)
+    compare(replicas_.gradients_of(0), replicas_.gradients_of(rank));
   return check;
 }
 

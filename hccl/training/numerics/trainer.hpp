@@ -39,10 +39,11 @@ struct TrainerOptions {
   device::LearningRate learning_rate{};
   device::LossScaler loss_scale{};
   std::optional<double> clip_norm{};
-  device::ComputationOptions computation{};  ///< its overflow is that of the wire too
-  std::string data = "synthetic";            ///< as open_dataset takes it
-  bool shuffle = true;                       ///< epochs, where the source is to be shuffled at all
-  std::uint64_t seed = 1;                    ///< of weights, synthetic data, shuffling and dropout
+  device::ComputationOptions computation{};        ///< its overflow is that of the wire too
+  std::string data = "synthetic";                  ///< as open_dataset takes it
+  bool shuffle = true;                             ///< epochs, where the source is to be shuffled at all
+  std::uint64_t seed = 1;                          ///< of weights, synthetic data, shuffling and dropout
+  CheckedPart checked_part = CheckedPart::sample;  ///< of a reduction that is checked
 };
 
 /// What one training step showed.
@@ -53,11 +54,13 @@ struct IterationFigures {
   double gradient_norm = 0;     ///< L2 norm of the reduced gradient, before clipping
   double learning_rate = 0;
   double loss_scale = 1;
-  bool overflow = false;  ///< a number left the range of the type on the wire, or of the rounded operators
-  bool skipped = false;   ///< for that the update was left out
+  /// A number left the range of its type: on the wire, in rounded operators, or a reduced gradient that is looked at.
+  /// What is not a number has not.
+  bool overflow = false;
+  bool skipped = false;  ///< the update was left out, for gradients were not finite
 };
 
-/// How far the replicas have drifted apart: over weights and the gradients of the last step.
+/// How far the replicas have drifted apart: over weights and the gradients of the last step, unless that failed.
 struct ReplicaCheck {
   std::uint64_t differing_bits = 0;
   double largest_difference = 0;
@@ -72,7 +75,7 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
   ~Trainer();
 
-  /// One training step. With `checked`, reduction_check() tells of this step afterwards.
+  /// One training step. With `checked`, reduction_check() tells of this step afterwards, of as much as the options say.
   IterationFigures step(bool checked);
 
   /// The gradients of rank 0's next batch, without loss scale, against finite differences of the loss: one entry for
@@ -83,13 +86,18 @@ class Trainer {
   [[nodiscard]] const ReductionCheck& reduction_check() const { return reduction_check_; }
   [[nodiscard]] ReplicaCheck replica_check() const;
 
-  /// Writes weights, optimizer state and position. Throws Error(bad_input, "output") if the file cannot be written, and
-  /// Error(check_failed, "replicas") if the replicas differ: a checkpoint holds one copy.
-  void save(const std::string& path);
+  /// Whether all weights are finite, so that training can go on from them.
+  [[nodiscard]] bool weights_finite();
+
+  /// Writes weights, optimizer state and position, in simulated time too: `ends` of the last iteration on every rank.
+  /// Throws Error(bad_input, "output") if the file cannot be written, and Error(check_failed, "replicas") if the
+  /// replicas differ: a checkpoint holds one copy.
+  void save(const std::string& path, std::span<const Seconds> ends = {});
   /// Goes on from a checkpoint. Throws Error(bad_input, "checkpoint") if it is damaged, or of a run that went on
   /// otherwise: another network, seed, optimizer, number of NPUs, batch, data or type. Settings that a user may mean to
-  /// change on the way are free: learning rate, decay, loss scale's kind, clipping, segments and algorithms.
-  void load(const std::string& path);
+  /// change on the way are free: learning rate, decay, clipping, segments and algorithms. Returns those of the
+  /// optimizer and the loss that were changed, as changed_settings().
+  std::vector<std::string> load(const std::string& path);
 
   [[nodiscard]] const device::Computation& computation() const { return computation_; }
   [[nodiscard]] const models::Dataset& data() const { return *data_; }
@@ -124,6 +132,7 @@ class Trainer {
   std::vector<std::unique_ptr<Seat>> seats_;  // of each worker
   std::vector<device::StepOutput> outputs_;   // of each rank
   std::uint64_t iteration_ = 0;
+  bool step_whole_ = true;  // the last one did not fail, so that all its gradients are reduced
   ReductionCheck reduction_check_;
 };
 

@@ -14,6 +14,27 @@ std::vector<std::string> tensor_kinds(std::size_t states) {
   return {"weights", "first_moment", "second_moment"};
 }
 
+/// What may change on the way and changes the weights: values of the rule in use.
+std::map<std::string, std::string> settings_of(const TrainerOptions& options) {
+  using enum models::Optimizer;
+  const device::OptimizerSettings& optimizer = options.optimizer;
+  const auto text = [](double value) { return fmt::format("{}", value); };
+  std::map<std::string, std::string> settings{
+      {"weight-decay", text(optimizer.weight_decay)},
+      {"decay-norms", optimizer.decay_norm_parameters ? "on" : "off"},
+      {"label-smoothing", fmt::format("{}", options.computation.label_smoothing)},
+      {"clip-norm", options.clip_norm.has_value() ? text(*options.clip_norm) : "none"}};
+  const models::Optimizer rule = optimizer.rule;
+  if (rule == momentum || rule == nesterov || rule == lars) settings["momentum"] = text(optimizer.momentum);
+  if (rule == lars) settings["trust-coefficient"] = text(optimizer.trust_coefficient);
+  if (rule == adam || rule == adamw || rule == lamb) {
+    settings["beta1"] = text(optimizer.beta1);
+    settings["beta2"] = text(optimizer.beta2);
+  }
+  if (optimizer.epsilon.has_value()) settings["epsilon"] = text(*optimizer.epsilon);
+  return settings;
+}
+
 }  // namespace
 
 Checkpoint Trainer::checkpoint() {
@@ -48,6 +69,7 @@ Checkpoint Trainer::checkpoint() {
                                    : scaling == Kind::fixed ? "static"
                                                             : "dynamic"},
                     {"gradients_mean", options_.gradients_mean ? "on" : "off"}};
+  result.settings = settings_of(options_);
   return result;
 }
 
@@ -62,7 +84,7 @@ void Trainer::for_each_tensor(const std::function<void(std::span<float> flat, st
   }
 }
 
-void Trainer::save(const std::string& path) {
+void Trainer::save(const std::string& path, std::span<const Seconds> ends) {
   if (replicas_.variants().size() > 1) {
     throw Error(
         ErrorCode::check_failed, "replicas",
@@ -70,7 +92,9 @@ void Trainer::save(const std::string& path) {
                     "one",
                     path, replicas_.variants().size()));
   }
-  CheckpointWriter writer(path, checkpoint());
+  Checkpoint header = checkpoint();
+  header.iteration_ends.assign(ends.begin(), ends.end());
+  CheckpointWriter writer(path, header);
   std::vector<float> plain;
   for_each_tensor([&](std::span<float> flat, std::size_t slot) {
     plain.resize(computation_.parameters()[slot].elements);
@@ -80,10 +104,11 @@ void Trainer::save(const std::string& path) {
   writer.commit();
 }
 
-void Trainer::load(const std::string& path) {
+std::vector<std::string> Trainer::load(const std::string& path) {
   CheckpointReader reader(path);
   const Checkpoint& file = reader.checkpoint();
-  require_same_run(path, file, checkpoint());
+  const Checkpoint own = checkpoint();
+  require_same_run(path, file, own);
   std::vector<float> plain;
   for_each_tensor([&](std::span<float> flat, std::size_t slot) {
     plain.resize(computation_.parameters()[slot].elements);
@@ -97,6 +122,7 @@ void Trainer::load(const std::string& path) {
     options_.loss_scale.restore({static_cast<float>(file.loss_scale), file.loss_scale_streak});
   }
   iteration_ = file.iteration;
+  return changed_settings(file, own);
 }
 
 }  // namespace hcclsim::hccl

@@ -75,6 +75,16 @@ TEST(SvgLineChart, BreaksWhereThereIsNoNumber) {
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
 }
 
+TEST(SvgLineChart, MarksWhatIsNotFinite) {
+  const double nan = std::nan("");
+  LineChart chart{"t", "x", "y", {{"loss", {{1, 2}, {2, nan}, {3, nan}, {4, 5}, {5, HUGE_VAL}}}}, true};
+  EXPECT_THAT(svg_line_chart(chart), Not(HasSubstr("not finite")));
+  chart.marks_not_finite = true;
+  const std::string svg = svg_line_chart(chart);
+  // From 80 to 780 pixels: x = 2 and 3 are a bar, x = 5 is a dot at the right edge, where no line ends.
+  EXPECT_THAT(svg, HasSubstr("d=\"M255.0 55h0H430.0M780.0 55h0\"><title>loss is not finite</title>"));
+}
+
 TEST(SvgLineChart, OnePointAndNone) {
   EXPECT_THAT(svg_line_chart({"t", "x", "y", {{"s", {{1, 2}}}}}), HasSubstr("d=\"M430.0 222.5h0\""));
   EXPECT_THAT(svg_line_chart({"t", "x", "y", {{"s", {}}}}), HasSubstr("d=\"\""));

@@ -161,13 +161,15 @@ TEST(NumericsOptions, MeanNothingWithoutNumerics) {
                                                    {"--decay-norms", "on"},
                                                    {"--gradients-mean", "on"},
                                                    {"--lr-schedule", "constant"},
+                                                   {"--check-reductions", "all"},
                                                    {"--memory-limit", "1GiB"},
                                                    {"--momentum", "0.5"},
                                                    {"--beta1", "0.5"},
                                                    {"--beta2", "0.5"},
                                                    {"--label-smoothing", "0.5"}};
     std::vector<std::string> arguments{name};
-    if (name != "--check-gradients") arguments.push_back(words.contains(name) ? words.at(name) : "1");
+    const bool is_flag = name == "--check-gradients" || name == "--save-diverged";
+    if (!is_flag) arguments.push_back(words.contains(name) ? words.at(name) : "1");
     EXPECT_THAT(numerics_error(arguments), AllOf(HasSubstr(name), HasSubstr("needs --")));
   }
 }

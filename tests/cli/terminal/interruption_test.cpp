@@ -49,6 +49,19 @@ TEST(Interruption, TheSecondSignalEndsTheProcess) {
       testing::KilledBySignal(SIGINT), "");
 }
 
+TEST(Interruption, EndsTheProcessUntilItBegins) {
+  EXPECT_EXIT(
+      {
+        const Interruption interruption(Interruption::Begin::when_told);
+        std::raise(SIGINT);
+      },
+      testing::KilledBySignal(SIGINT), "");
+  Interruption interruption(Interruption::Begin::when_told);
+  run_in_child([&] { interruption.begin(); });
+  std::raise(SIGINT);
+  EXPECT_EQ(interruption.signal(), SIGINT);
+}
+
 TEST(Interruption, GivesTheSignalsBack) {
   std::signal(SIGINT, SIG_IGN);
   {
@@ -68,7 +81,7 @@ TEST(Interruption, EndsATrainingAfterTheStepAndSaves) {
     return study::NumericsIteration{.iteration = steps, .loss = 1};
   };
   loop.save = [&] { saves.push_back(steps); };
-  EXPECT_EQ(run_training(loop, {.stop = [&] { return interruption.signal() != 0; }}).size(), 2);
+  EXPECT_EQ(run_training(loop, {.stop = [&] { return interruption.signal() != 0; }}).iterations.size(), 2);
   EXPECT_THAT(saves, testing::ElementsAre(2));
 }
 

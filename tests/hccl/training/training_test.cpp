@@ -130,6 +130,35 @@ class BothNetworks : public testing::TestWithParam<sim::NetworkKind> {};
 INSTANTIATE_TEST_SUITE_P(Training, BothNetworks, testing::Values(sim::NetworkKind::simgrid, sim::NetworkKind::fluid),
                          [](const auto& info) { return std::string(sim::name_of(info.param)); });
 
+TEST_P(BothNetworks, IterationsOneByOneEndAsTogether) {
+  const TrainingOptions options{.npus = 2,
+                                .segments = each,
+                                .iterations = 7,
+                                .network = GetParam(),
+                                .skew = device::Skew({.start_skew = 1e-5, .jitter = 0.1}, 2)};
+  const auto ends_of = [&](bool together, std::size_t wanted) {
+    return test::in_child([&] {
+      sim::Cluster cluster(test::write_platform({}));
+      std::vector<std::string> notes;
+      const device::Soc soc = device::find_soc(test::TestPlatform().soc, notes);
+      const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+      const auto program = std::make_shared<models::Program>(three_gradients());
+      if (together) return simulate_training(cluster, program, soc, costs, options).iteration_ends;
+      std::vector<std::vector<Seconds>> ends;
+      simulate_iterations(cluster, program, soc, costs, options, [&](std::span<const Seconds> of_ranks) {
+        ends.emplace_back(of_ranks.begin(), of_ranks.end());
+        return ends.size() < wanted;
+      });
+      return ends;
+    });
+  };
+  const std::vector<std::vector<Seconds>> all = ends_of(true, 0);
+  ASSERT_EQ(all.size(), 7);
+  EXPECT_EQ(ends_of(false, 100), all);
+  // The one that some ranks may have begun still ends.
+  EXPECT_EQ(ends_of(false, 3), (std::vector<std::vector<Seconds>>(all.begin(), all.begin() + 4)));
+}
+
 TEST_P(BothNetworks, SerialAllreducesFollowTheBackwardPass) {
   const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam()}};
   // bp_end 100; three allreduces in series; three updates of 5.

@@ -53,6 +53,27 @@ TEST(NumericShape, WhatIsGivenIsTaken) {
   EXPECT_THROW((void)numeric_graph(spec, 8), Error);
 }
 
+TEST(NumericShape, SmallerOnes) {
+  const auto smaller = [](const RunSpec& spec) {
+    std::vector<std::string> shapes;
+    for (const models::Graph& graph : smaller_graphs(spec, numeric_graph(spec, 8))) shapes.push_back(shape_text(graph));
+    return shapes;
+  };
+  RunSpec spec = numeric_run();
+  EXPECT_THAT(smaller(spec), testing::ElementsAre("1 x 3x64x64", "1 x 3x32x32"));
+  spec.numerics->batch = 5;
+  EXPECT_THAT(smaller(spec), testing::ElementsAre("5 x 3x32x32"));
+  spec.numerics->batch.reset();
+  spec.numerics->input = 224;
+  EXPECT_THAT(smaller(spec), testing::ElementsAre("1 x 3x224x224"));
+  spec.numerics->batch = 1;
+  EXPECT_THAT(smaller(spec), testing::IsEmpty());
+  spec = numeric_run();
+  spec.model.name = "lenet";  // 28 pixels, on which its parameters depend
+  spec.model.batch = 6;
+  EXPECT_THAT(smaller(spec), testing::ElementsAre("3 x 1x28x28", "1 x 1x28x28"));
+}
+
 TEST(NumericShape, MemoryLimit) {
   EXPECT_EQ(default_memory_limit("MemTotal:       24 kB\nMemAvailable:       1000 kB\nCached: 5 kB\n"), 819200U);
   EXPECT_EQ(default_memory_limit("MemTotal:       24 kB\n"), 0U);

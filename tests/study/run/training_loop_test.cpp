@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
+
 namespace hcclsim::study {
 namespace {
 
@@ -32,12 +34,11 @@ struct Recorder {
     };
     loop.save = [this] { saves.push_back(checked.size()); };
     const TrainingWatch watch{
-        .begin = [this] { told.emplace_back("begin"); },
-        .step = [this](std::size_t done, std::size_t total,
-                       double loss) { told.push_back(fmt::format("{} of {}, loss {}", done, total, loss)); },
+        .step = [this](const NumericsIteration& step, std::size_t done,
+                       std::size_t total) { told.push_back(fmt::format("{} of {}, loss {}", done, total, step.loss)); },
         .end = [this] { told.emplace_back("end"); },
         .stop = [this] { return checked.size() >= last_step; }};
-    return run_training(loop, watch).size();
+    return run_training(loop, watch).iterations.size();
   }
 };
 
@@ -62,13 +63,51 @@ TEST(TrainingLoop, WhoWatchesEndsItAfterAStepAndItSaves) {
   recorder.last_step = 2;
   EXPECT_EQ(recorder.run(100, 50), 2);
   EXPECT_THAT(recorder.saves, ElementsAre(2));
-  EXPECT_THAT(recorder.told, ElementsAre("begin", "1 of 100, loss 0.5", "2 of 100, loss 0.5", "end"));
+  EXPECT_THAT(recorder.told, ElementsAre("1 of 100, loss 0.5", "2 of 100, loss 0.5", "end"));
 }
 
 TEST(TrainingLoop, NobodyNeedsToWatch) {
   TrainingLoop loop{.iterations = 3};
   loop.step = [](bool) { return NumericsIteration{}; };
-  EXPECT_EQ(run_training(loop, {}).size(), 3);
+  EXPECT_EQ(run_training(loop, {}).iterations.size(), 3);
+}
+
+TEST(TrainingLoop, AStepThatFailsLeavesWhatWasDone) {
+  std::vector<std::size_t> saves;
+  std::size_t steps = 0;
+  TrainingLoop loop{.iterations = 10};
+  loop.step = [&](bool) {
+    if (++steps == 3) bad_input("data", "a file was cut off");
+    return NumericsIteration{.iteration = steps};
+  };
+  loop.save = [&] { saves.push_back(steps); };
+  bool ended = false;
+  const TrainingOutcome outcome = run_training(loop, {.end = [&] { ended = true; }});
+  EXPECT_EQ(outcome.iterations.size(), 2);
+  EXPECT_THAT(saves, ElementsAre(3));  // while the third failed
+  EXPECT_TRUE(ended);
+  ASSERT_TRUE(outcome.failure.has_value());
+  EXPECT_EQ(outcome.failure->kind(), "data");
+}
+
+TEST(TrainingLoop, ACheckpointThatFailsEndsItAndIsNotTriedAgain) {
+  int saves = 0;
+  TrainingLoop loop{.iterations = 10, .save_every = 4};
+  loop.step = [](bool) { return NumericsIteration{}; };
+  loop.save = [&] {
+    ++saves;
+    bad_input("output", "disk full");
+  };
+  const TrainingOutcome outcome = run_training(loop, {});
+  EXPECT_EQ(outcome.iterations.size(), 4);
+  EXPECT_EQ(saves, 1);
+  EXPECT_EQ(outcome.failure->kind(), "output");
+}
+
+TEST(TrainingLoop, ADefectIsNotAResult) {
+  TrainingLoop loop{.iterations = 1};
+  loop.step = [](bool) -> NumericsIteration { internal_error("a defect"); };
+  EXPECT_THROW(static_cast<void>(run_training(loop, {})), Error);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <bit>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -44,7 +45,9 @@ Checkpoint small_checkpoint() {
   checkpoint.optimizer_steps = 11;
   checkpoint.loss_scale = 65536;
   checkpoint.loss_scale_streak = 3;
-  checkpoint.options = {{"communication", "fp16"}, {"data", "images:a\xff folder that is not UTF-8"}};
+  checkpoint.settings = {{"beta2", "0.999"}, {"weight-decay", "0"}};
+  checkpoint.iteration_ends = {0.125, 0.1 + 0.2};
+  checkpoint.options = {{"communication", "fp16"}, {"npus", "2"}, {"data", "images:a\xff folder that is not UTF-8"}};
   return checkpoint;
 }
 
@@ -119,6 +122,36 @@ TEST_F(CheckpointTest, ComesBackBitByBit) {
   expect_same_file(path("a"), small_checkpoint());
   save(path("b"), small_checkpoint());
   EXPECT_EQ(contents("a"), contents("b"));
+}
+
+TEST_F(CheckpointTest, TheHeaderAloneIsRead) {
+  save(path("a"), small_checkpoint());
+  EXPECT_EQ(read_checkpoint_header(path("a")), small_checkpoint());
+}
+
+TEST_F(CheckpointTest, AHeaderThatSaysWhatCannotBeIsRefused) {
+  const auto refusal_with = [&](void (*change)(Checkpoint&)) {
+    Checkpoint checkpoint = small_checkpoint();
+    change(checkpoint);
+    save(path("a"), checkpoint);
+    return refusal_of_file("a");
+  };
+  EXPECT_THAT(refusal_with([](Checkpoint& it) { it.iteration = std::numeric_limits<std::uint64_t>::max(); }),
+              HasSubstr("says that 18446744073709551615 iterations are done; accepted: up to 2147483648"));
+  EXPECT_THAT(refusal_with([](Checkpoint& it) { it.optimizer_steps = 13; }), HasSubstr("13 updates in 12 iterations"));
+  EXPECT_THAT(refusal_with([](Checkpoint& it) { it.iteration_ends.pop_back(); }), HasSubstr("dates of 1 NPUs"));
+  EXPECT_THAT(refusal_with([](Checkpoint& it) { it.iteration_ends[0] = -1; }), HasSubstr("dates of 2 NPUs"));
+  EXPECT_THAT(refusal_with([](Checkpoint& it) { it.iteration_ends[0] = HUGE_VAL; }), HasSubstr("dates of 2 NPUs"));
+  EXPECT_EQ(refusal_with([](Checkpoint& it) { it.iteration_ends.clear(); }), "");
+}
+
+TEST(CheckpointOfAnotherRun, ChangedSettingsAreNamed) {
+  const Checkpoint file = small_checkpoint();
+  Checkpoint run = file;
+  EXPECT_THAT(changed_settings(file, run), testing::IsEmpty());
+  run.settings = {{"beta2", "0.9"}, {"label-smoothing", "0.1"}, {"weight-decay", "0"}};
+  EXPECT_THAT(changed_settings(file, run), testing::ElementsAre("beta2 0.999 -> 0.9"));
+  require_same_run("file", file, run);
 }
 
 TEST_F(CheckpointTest, TensorsOfSeveralPieces) {

@@ -165,6 +165,7 @@ TEST(Trainer, KeepsTheErrorBoundOnEveryWire) {
 TEST(Trainer, LossScaleSavesSmallGradientsOnAnFp16Wire) {
   TrainingSetup setup = setup_of("resnet18", 2);
   setup.input = 32;
+  setup.options.checked_part = CheckedPart::all;
   const auto vanished = [&](DataType wire, const char* loss_scale) {
     setup.wire = wire;
     setup.options.loss_scale = device::LossScaler::parse(loss_scale);
@@ -247,6 +248,49 @@ TEST(Trainer, DynamicLossScaleSkipsStepsThatOverflowAndGoesOn) {
     trainer->step(false);
     EXPECT_EQ(trainer->step(false).loss_scale, 2 * figures.loss_scale);
   }
+}
+
+TEST(Trainer, WhatIsNotANumberIsNoOverflowButSkipsTheUpdate) {
+  TrainingSetup setup = setup_of("lenet", 2);
+  setup.options.loss_scale = device::LossScaler::parse("dynamic:1:2");
+  setup.options.learning_rate = device::LearningRate(1e30);
+  const auto trainer = make_trainer(setup);
+  EXPECT_FALSE(trainer->step(false).skipped);
+  EXPECT_TRUE(trainer->weights_finite());
+  const IterationFigures figures = trainer->step(true);
+  EXPECT_TRUE(std::isnan(figures.loss));
+  EXPECT_TRUE(std::isnan(figures.gradient_norm));
+  EXPECT_TRUE(figures.skipped);
+  EXPECT_FALSE(figures.overflow);
+  EXPECT_GT(trainer->reduction_check().not_numbers, 0);
+  EXPECT_EQ(trainer->reduction_check().overflowed, 0);
+  EXPECT_TRUE(trainer->weights_finite());
+}
+
+TEST(Trainer, OfManyElementsASampleIsChecked) {
+  TrainingSetup setup = setup_of("mlp:3000,3000,10", 2);
+  setup.options.workers = 2;
+  const auto sampled = make_trainer(setup);
+  sampled->step(true);
+  const ReductionCheck part = sampled->reduction_check();
+  EXPECT_EQ(part.all_elements, sampled->computation().elements());
+  EXPECT_LT(part.elements, part.all_elements);
+  EXPECT_NEAR(static_cast<double>(part.elements), static_cast<double>(part.all_elements) / 3, 2e5);  // of 9 · 10^6
+  setup.options.checked_part = CheckedPart::all;
+  const auto all = make_trainer(setup);
+  all->step(true);
+  EXPECT_EQ(all->reduction_check().elements, part.all_elements);
+  EXPECT_GE(all->reduction_check().worst_ratio, part.worst_ratio);
+  EXPECT_EQ(test::weights_of(*all, 0), test::weights_of(*sampled, 0));
+}
+
+TEST(Trainer, WeightsThatAreNotFinite) {
+  TrainingSetup setup = setup_of("lenet", 2);
+  setup.options.learning_rate = device::LearningRate(1e38);
+  setup.options.gradients_mean = false;
+  const auto trainer = make_trainer(setup);
+  EXPECT_TRUE(std::isfinite(trainer->step(false).loss));
+  EXPECT_FALSE(trainer->weights_finite());
 }
 
 TEST(Trainer, LossScaleOfAPowerOfTwoChangesNoBit) {

@@ -1,0 +1,144 @@
+#include "models/data/image_file.hpp"
+
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_STATIC
+#define STBI_ONLY_JPEG
+#define STBI_ONLY_PNG
+#define STBI_ONLY_PNM
+#define STBI_NO_STDIO
+#define STBI_MAX_DIMENSIONS 65536
+#include <stb/stb_image.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace hcclsim::models {
+namespace {
+
+constexpr std::uint64_t most_pixel_bytes = (std::uint64_t{1} << 31U) - 1;
+
+/// A file as stb_image reads it.
+class Source {
+ public:
+  explicit Source(const InputFile& file) : file_(file) {}
+
+  [[nodiscard]] static stbi_io_callbacks callbacks() { return {read, skip, at_end}; }
+  /// Whether more was asked for where nothing was left.
+  [[nodiscard]] bool overrun() const { return overrun_; }
+
+ private:
+  static int read(void* user, char* to, int bytes) {
+    auto& source = *static_cast<Source*>(user);
+    const auto got =
+        source.file_.read_some(source.offset_, std::as_writable_bytes(std::span(to, static_cast<std::size_t>(bytes))));
+    source.overrun_ = source.overrun_ || got.empty();
+    source.offset_ += got.size();
+    return static_cast<int>(got.size());
+  }
+  static void skip(void* user, int bytes) {
+    auto& source = *static_cast<Source*>(user);
+    // A negative number takes back what was read ahead.
+    source.offset_ = static_cast<std::uint64_t>(static_cast<std::int64_t>(source.offset_) + bytes);
+  }
+  static int at_end(void* user) {
+    const auto& source = *static_cast<Source*>(user);
+    return source.offset_ >= source.file_.size() ? 1 : 0;
+  }
+
+  const InputFile& file_;
+  std::uint64_t offset_ = 0;
+  bool overrun_ = false;
+};
+
+/// The first bytes of a file, as a text.
+std::string_view begin_of(const InputFile& file, std::span<char> buffer) {
+  const auto got = file.read_some(0, std::as_writable_bytes(buffer));
+  return {buffer.data(), got.size()};
+}
+
+bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/// stb_image takes values of any range as they are, and pixels that a file does not have as they come. So the largest
+/// value and the size are looked at here: both follow from the header's four words.
+void check_netpbm(const InputFile& file, std::string_view begin, const PictureSize& size) {
+  std::size_t at = 0;
+  std::string_view word;
+  for (int words = 0; words < 4; ++words) {
+    while (at < begin.size() && (is_blank(begin[at]) || begin[at] == '#')) {
+      if (begin[at] != '#') {
+        ++at;
+      } else {
+        at = std::min(begin.find_first_of("\n\r", at), begin.size());
+      }
+    }
+    const std::size_t first = at;
+    while (at < begin.size() && !is_blank(begin[at])) ++at;
+    word = begin.substr(first, at - first);
+  }
+  if (at == begin.size()) file.fail("has no pixels behind its header, or a header of more than {} bytes", begin.size());
+  if (word != "255") file.fail("has {} as its largest value; accepted of PPM and PGM: 255", word);
+  const std::uint64_t there = file.size() - at - 1;
+  if (there < size.elements()) {
+    file.fail("is cut short: {} bytes of pixels for an image of {}x{}, which needs {}", there, size.width, size.height,
+              size.elements());
+  }
+}
+
+}  // namespace
+
+ImageHeader read_image_header(const InputFile& file) {
+  constexpr std::size_t most_header_bytes = 16384;
+  std::vector<char> buffer(most_header_bytes);
+  const std::string_view begin = begin_of(file, buffer);
+  if (begin.starts_with("P2") || begin.starts_with("P3")) {
+    file.fail("is a PPM or PGM image as text ({}); accepted are binary ones (P5, P6), PNG and JPEG",
+              begin.substr(0, 2));
+  }
+  Source source(file);
+  const stbi_io_callbacks callbacks = Source::callbacks();
+  int width = 0;
+  int height = 0;
+  int channels = 0;
+  if (stbi_info_from_callbacks(&callbacks, &source, &width, &height, &channels) == 0) {
+    file.fail(
+        "is no image that can be read ({}); accepted: PNG, JPEG, binary PPM and PGM (P5, P6), up to {} pixels per side",
+        stbi_failure_reason(), STBI_MAX_DIMENSIONS);
+  }
+  if (width < 1 || height < 1 || width > STBI_MAX_DIMENSIONS || height > STBI_MAX_DIMENSIONS) {
+    file.fail("has {}x{} pixels; accepted: 1 to {} per side", width, height, STBI_MAX_DIMENSIONS);
+  }
+  Source again(file);
+  const std::uint64_t bytes_per_value = stbi_is_16_bit_from_callbacks(&callbacks, &again) != 0 ? 2 : 1;
+  ImageHeader header{.size = {.channels = channels <= 2 ? 1U : 3U,
+                              .height = static_cast<std::uint32_t>(height),
+                              .width = static_cast<std::uint32_t>(width)}};
+  const std::uint64_t decoded = header.size.pixels() * static_cast<std::uint64_t>(channels) * bytes_per_value;
+  if (decoded > most_pixel_bytes) {
+    file.fail("has {}x{} pixels, which are {} bytes; accepted: up to {}", width, height, decoded, most_pixel_bytes);
+  }
+  if (begin.starts_with("P5") || begin.starts_with("P6")) check_netpbm(file, begin, header.size);
+  // PNG: its compressed bytes, in a block that doubles, what these hold, the pixels, and the pixels without alpha.
+  // JPEG: coefficients of two bytes, the channels, the pixels.
+  header.decoding = 4 * decoded + 3 * file.size();
+  return header;
+}
+
+DecodedImage::DecodedImage(const InputFile& file)
+    : size_(read_image_header(file).size), pixels_(nullptr, stbi_image_free) {
+  Source source(file);
+  const stbi_io_callbacks callbacks = Source::callbacks();
+  int width = 0;
+  int height = 0;
+  int channels = 0;
+  pixels_.reset(
+      stbi_load_from_callbacks(&callbacks, &source, &width, &height, &channels, static_cast<int>(size_.channels)));
+  if (source.overrun()) file.fail("is cut short: the image goes on behind its last byte");
+  if (pixels_ == nullptr) file.fail("is a damaged image: {}", stbi_failure_reason());
+}
+
+Picture DecodedImage::picture() const { return {size_, {pixels_.get(), size_.elements()}, Picture::Order::by_pixel}; }
+
+}  // namespace hcclsim::models

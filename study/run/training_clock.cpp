@@ -1,0 +1,95 @@
+#include "study/run/training_clock.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "base/codec.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+/// Simulates and sends the ends of iterations: all of them, or until the step repeats itself.
+void send_ends(Experiment& experiment, const hccl::TrainingOptions& options, const ChildStream::Send& send) {
+  std::vector<Seconds> before;
+  std::vector<Seconds> last;
+  std::uint32_t done = 0;
+  const bool may_repeat = !options.skew.jitters();
+  hccl::simulate_iterations(experiment.cluster, experiment.program, experiment.soc, experiment.costs, options,
+                            [&](std::span<const Seconds> ends) {
+                              const bool steady =
+                                  may_repeat && done >= iterations_in_full && repeats(before, last, ends);
+                              before.swap(last);
+                              last.assign(ends.begin(), ends.end());
+                              ++done;
+                              send(encoded(last));
+                              return !steady;
+                            });
+}
+
+}  // namespace
+
+bool repeats(std::span<const Seconds> first, std::span<const Seconds> second, std::span<const Seconds> third) {
+  constexpr double rounding = 1e-9;
+  const Seconds step = third.front() - second.front();
+  for (std::size_t rank = 0; rank < third.size(); ++rank) {
+    if (!(std::abs(third[rank] - second[rank] - step) <= rounding * step)) return false;
+    if (!(std::abs(second[rank] - first[rank] - step) <= rounding * step)) return false;
+  }
+  return true;
+}
+
+TrainingClock::TrainingClock(Experiment& experiment, std::uint32_t iterations, const SimulatedPast& past)
+    : rank_(experiment.training.rank) {
+  hccl::TrainingOptions& options = experiment.training;
+  if (past.iterations > 0 && options.skew.jitters()) {
+    const bool known = past.ends.size() == experiment.npus;
+    options.skew.go_on(past.iterations, known ? past.ends : std::vector<Seconds>(experiment.npus, 0));
+  } else {
+    skipped_ = past.iterations;  // the same again
+  }
+  const std::uint64_t all = std::uint64_t{skipped_} + iterations;
+  options.iterations = static_cast<std::uint32_t>(std::min<std::uint64_t>(all, iterations_in_full));
+  for (Rank rank = 0; rank < experiment.npus; ++rank) ends_.push_back(options.skew.start(rank));
+  steps_.resize(ends_.size());
+  if (all <= iterations_in_full) return;
+  if (!options.skew.none()) {
+    experiment.notes.push_back(fmt::format(
+        "the times above are of the first {} iterations; those of all {} are in the table of training steps",
+        iterations_in_full, iterations));
+  }
+  hccl::TrainingOptions later = options;
+  later.iterations = static_cast<std::uint32_t>(std::min<std::uint64_t>(all, std::numeric_limits<std::int32_t>::max()));
+  later_.emplace([&](const ChildStream::Send& send) { send_ends(experiment, later, send); });
+}
+
+void TrainingClock::begin(const hccl::TimedStep& full) {
+  full_ = &full;
+  for (; skipped_ > 0; --skipped_) advance();
+}
+
+Seconds TrainingClock::next() {
+  advance();
+  return steps_[rank_];
+}
+
+void TrainingClock::advance() {
+  std::optional<std::vector<Seconds>> ends;
+  if (!later_.has_value()) {
+    ends = full_->iteration_ends.at(index_);
+  } else if (const std::optional<std::string> sent = later_->next()) {
+    ends = decoded<std::vector<Seconds>>(*sent);
+  }
+  ++index_;
+  if (ends.has_value()) {
+    for (std::size_t rank = 0; rank < ends_.size(); ++rank) steps_[rank] = (*ends)[rank] - ends_[rank];
+    ends_ = std::move(*ends);
+  } else {
+    for (std::size_t rank = 0; rank < ends_.size(); ++rank) ends_[rank] += steps_[rank];
+  }
+}
+
+}  // namespace hcclsim::study
