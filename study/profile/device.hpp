@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,7 +28,9 @@ struct DeviceDate {
   std::int64_t whole_us = 0;
   double fraction_us = 0;
 
-  auto operator<=>(const DeviceDate&) const = default;
+  bool operator<(const DeviceDate& other) const {
+    return whole_us < other.whole_us || (whole_us == other.whole_us && fraction_us < other.fraction_us);
+  }
 };
 
 /// The dates of a device as the distance from the earliest of the file, to a nanosecond, whatever the order of its

@@ -97,7 +97,8 @@ bool has_trace_nodes(const Profiles& profiles) {
 void check_sources(const Profiles& profiles) {
   std::vector<std::string> sources;
   for (const ProfileFile& file : profiles.files) {
-    if (!file.kind.starts_with("step_trace")) sources.push_back(fmt::format("{} ({})", file.file, file.kind));
+    const bool has_dates = !file.kind.starts_with("step_trace") && file.kind != "gradient_summary";
+    if (has_dates) sources.push_back(fmt::format("{} ({})", file.file, file.kind));
   }
   const bool own_dates = profiles.record.has_value() || profiles.gradients.has_value();
   if (own_dates && sources.size() > 1) {
@@ -134,6 +135,27 @@ Seconds first_date(const FusionRecord& record, const Profiles& profiles, const m
                   "record does not say when; a step trace would tell",
                   record.file, first * 1e3, modelled.title));
   return first;
+}
+
+/// Where the sizes of a summary are not those of the file that counts.
+std::vector<std::string> size_contradictions(const GradientSummary& summary, const models::GradientProfile& gradients) {
+  if (summary.gradients.size() != gradients.gradients.size()) {
+    return {fmt::format("{} gradients in {}, which counts, but {} in {}: are they of the same network?",
+                        gradients.gradients.size(), gradients.file, summary.gradients.size(), summary.file)};
+  }
+  std::size_t count = 0;
+  std::size_t first = 0;
+  for (std::size_t i = summary.gradients.size(); i-- > 0;) {
+    if (summary.gradients[i].bytes == gradients.gradients[i].bytes) continue;
+    first = i;
+    ++count;
+  }
+  if (count == 0) return {};
+  return {
+      fmt::format("gradient {} has {} bytes in {}, which counts, but {} in {}:{}; {} of {} sizes differ: are they of "
+                  "the same network?",
+                  first, gradients.gradients[first].bytes, gradients.file, summary.gradients[first].bytes, summary.file,
+                  summary.gradients[first].line, count, summary.gradients.size())};
 }
 
 void require_same_sizes(const GradientSummary& summary, const models::Program& modelled) {
@@ -223,6 +245,9 @@ class Import {
     imported_.basis = {.forward = dates, .backward = dates, .forward_backward = dates, .step = dates};
     compare_kernels(modelled, 0);
     add_step_trace_times();
+    if (profiles_.summary.has_value() && profiles_.summary->file != gradients.file) {
+      add_notes(size_contradictions(*profiles_.summary, gradients));
+    }
     // A record's dates begin anywhere: its last one is that of the step trace, or not known.
     if (!profiles_.record.has_value()) {
       add_source(gradients.file, 0, {.forward_backward = gradients.gradients.back().ready_s});

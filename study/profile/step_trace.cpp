@@ -116,7 +116,7 @@ Row read_row(const CsvFile& csv, const TraceColumns& columns, DeviceClock& clock
   row.bp_end = clock.read(csv, columns.bp_end);
   row.end = clock.read(csv, columns.end);
   row.reduces = read_reduces(csv, columns, clock);
-  if (row.bp_end <= row.fp_start) csv.fail("BP End(us) is not after FP Start(us)");
+  if (!(row.fp_start < row.bp_end)) csv.fail("BP End(us) is not after FP Start(us)");
   if (row.end < row.bp_end) csv.fail("Iteration End(us) is before BP End(us)");
   return row;
 }
