@@ -35,7 +35,7 @@ class ListCheck {
   template <typename... Args>
   void find(const char* field, fmt::format_string<Args...> format, Args&&... args) const {
     FieldPlace place = place_;
-    if (*field != '\0') place.push_back({field});
+    place.push_back({field});
     report_(std::move(place), fmt::format(format, std::forward<Args>(args)...));
   }
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/error.hpp"
 #include "hccl/schedule/schedule.hpp"
@@ -27,7 +26,7 @@ namespace hcclsim::hccl {
 /// Of a text that can be read and says what cannot be.
 class ImpossibleForm : public Error {
  public:
-  explicit ImpossibleForm(std::string problem) : Error(ErrorCode::bad_input, "schedule", std::move(problem)) {}
+  explicit ImpossibleForm(const std::string& problem) : Error(ErrorCode::bad_input, "schedule", problem) {}
 };
 
 [[nodiscard]] std::string text_of(const Linear& number);

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <random>
 #include <set>
 #include <span>
@@ -22,10 +23,13 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "hccl/check/check.hpp"
 #include "hccl/schedule/file/expressions.hpp"
 #include "hccl/schedule/file/message.hpp"
 #include "hccl/schedule/validate.hpp"
+#include "hccl/schedule/walk.hpp"
 #include "tests/support/collective_algorithms.hpp"
+#include "tests/support/two_queues.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -368,18 +372,37 @@ TEST(ScheduleFile, FilesOfBothFormsAreKnownByTheirBytes) {
   EXPECT_THAT(message_of([&] { static_cast<void>(read_schedule(path)); }), HasSubstr(path.string()));
 }
 
+/// What the checker says of a text at level L0; nothing of one with too many tasks for a test.
+enum class Refusal : std::uint8_t { none, defects, tasks, unreadable };
+std::optional<Refusal> refusal_of_form(const std::string& text) {
+  std::vector<Defect> defects;
+  try {
+    const Schedule schedule = parse_schedule_text(text, "mutant", &defects);
+    if (!defects.empty()) return Refusal::defects;
+    constexpr std::uint64_t most_tasks = 100'000;
+    if (task_count(schedule) > most_tasks || schedule.ranks > most_tasks) return {};
+    return check(schedule, {.last_level = 0}).ok ? Refusal::none : Refusal::tasks;
+  } catch (const Error&) {
+    return Refusal::unreadable;
+  }
+}
+
 /// Texts of real schedules with characters, words and lines changed: each is read, or refused with a message; what is
 /// read comes back the same.
 TEST(ScheduleFile, MutatedTextsAreReadOrRefused) {
   std::vector<std::string> seeds{exchange};
   for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
     if (algorithm.fits(8)) seeds.push_back(text_of(algorithm.build(test::operation_of(algorithm, 8, 999))));
+    if (!algorithm.fits(3)) continue;
+    seeds.push_back(text_of(test::on_two_queues(algorithm.build(test::operation_of(algorithm, 3, 999)))));
   }
-  const std::vector<std::string> pieces{"-",      "0",          "9999999999", "p",         "q",          "r",   "\"",
-                                        "}",      "{",          " of ",       "half ",     "flip ",      "[",   "]",
-                                        "group ", "4294967295", "-1",         "order: 1 ", "queues: 3 ", "\xff"};
+  const std::vector<std::string> pieces{
+      "-",          "0",     "9999999999", "p",        "q",   "r",        "\"",         "}",  "{",
+      " of ",       "half ", "flip ",      "[",        "]",   "group ",   "4294967295", "-1", "order: 1 ",
+      "queues: 3 ", "\xff",  "local_",     "notify 1", "-> ", "rank: 1 ", "span: 0 ",   ":"};
   std::mt19937 random(11);
   std::size_t read = 0;
+  std::size_t found = 0;
   for (int i = 0; i < 6000; ++i) {
     std::string text = seeds[random() % seeds.size()];
     for (std::uint32_t changes = 1 + random() % 3; changes > 0; --changes) {
@@ -401,16 +424,21 @@ TEST(ScheduleFile, MutatedTextsAreReadOrRefused) {
       }
       if (text.empty()) text = " ";
     }
+    const std::optional<Refusal> form = refusal_of_form(text);
     try {
       const Schedule schedule = parse_schedule_text(text, "mutant");
       ASSERT_EQ(parse_schedule_text(text_of(schedule), "again"), schedule) << text;
+      ASSERT_FALSE(form == Refusal::unreadable || form == Refusal::defects) << text;
       ++read;
     } catch (const Error& error) {
       ASSERT_EQ(error.code(), ErrorCode::bad_input) << error.what() << '\n' << text;
       ASSERT_EQ(error.kind(), "schedule") << error.what();
+      ASSERT_NE(form, Refusal::none) << error.what() << '\n' << text;
     }
+    if (form == Refusal::defects) ++found;
   }
   EXPECT_GT(read, 300);
+  EXPECT_GT(found, 200);
 }
 
 }  // namespace
