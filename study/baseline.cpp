@@ -164,7 +164,9 @@ class RunComparison : private FigureComparison {
     ComparedPart& part = new_part("ranks");
     must_equal(part, "ranks", before.size(), after.size());
     for (std::size_t rank = 0; rank < std::min(before.size(), after.size()); ++rank) {
-      add_figure(part, fmt::format("rank {}", rank), "step_time_s", before[rank], after[rank]);
+      constexpr std::array<std::string_view, 5> keys{"step_time_s", "bp_end_s", "communication_start_s",
+                                                     "communication_end_s", "exposed_communication_s"};
+      add_figures(part, fmt::format("rank {}", rank), keys, before[rank], after[rank]);
     }
   }
 

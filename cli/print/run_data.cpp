@@ -89,12 +89,20 @@ Json checks_json(const RunReport& report) {
 Json ranks_json(const RunReport& report) {
   const std::vector<Seconds>& times = report.step.step_times;
   Json ranks = Json::array();
+  const std::vector<study::RankPhases>& phases = report.phases;
   for (std::size_t rank = 0; rank < times.size(); ++rank) {
-    if (rank > 0 && times[rank] == times[rank - 1]) {
+    const bool as_before = rank > 0 && times[rank] == times[rank - 1];
+    if (as_before && (phases.empty() || phases[rank] == phases[rank - 1])) {
       ranks.back()["last"] = rank;
-    } else {
-      ranks.push_back({{"first", rank}, {"last", rank}, {"step_time_s", times[rank]}});
+      continue;
     }
+    ranks.push_back({{"first", rank}, {"last", rank}, {"step_time_s", times[rank]}});
+    if (phases.empty()) continue;
+    Json& entry = ranks.back();
+    entry["bp_end_s"] = phases[rank].bp_end;
+    entry["communication_start_s"] = phases[rank].communication_start;
+    entry["communication_end_s"] = phases[rank].communication_end;
+    entry["exposed_communication_s"] = phases[rank].exposed;
   }
   return ranks;
 }

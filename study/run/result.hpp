@@ -128,6 +128,16 @@ struct NumericsResult {
   std::string failure;                 ///< what ended training early or kept it from being saved; empty: nothing
 };
 
+/// When the phases of a rank's last iteration begin and end, in seconds since its fp_start.
+struct RankPhases {
+  Seconds bp_end = 0;
+  Seconds communication_start = 0;  ///< of the first allreduce
+  Seconds communication_end = 0;    ///< of the last one
+  Seconds exposed = 0;              ///< communication beside which nothing is computed
+
+  bool operator==(const RankPhases&) const = default;
+};
+
 /// Steps that differ, by their distances of iteration ends. A percentile is the least of them that so many do not
 /// exceed.
 struct StepSpread {
@@ -161,6 +171,7 @@ struct RunResult : Comparison {
   // What came out
   hccl::TimedStep step;
   hccl::StepView view;
+  std::vector<RankPhases> phases;                ///< of every rank, if they were asked for
   std::optional<ProfileResult> profile;          ///< where measurements were given
   std::vector<ExplainedCollective> explanation;  ///< where it was asked for
   std::optional<NumericsResult> numerics;        ///< of RunSpec::numerics

@@ -36,6 +36,14 @@ LinkReport link_report(const sim::Cluster& cluster, const hccl::TimedStep& step,
   return report;
 }
 
+RankPhases rank_phases(const hccl::StepView& view) {
+  RankPhases phases{.bp_end = view.bp_end, .exposed = view.exposed};
+  if (view.segments.empty()) return phases;
+  phases.communication_start = view.segments.front().start;
+  phases.communication_end = view.segments.back().end;
+  return phases;
+}
+
 }  // namespace
 
 RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
@@ -48,8 +56,13 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   std::optional<RunExplanation> explanation;
   if (wishes.explained) explanation.emplace(experiment);
 
+  const bool by_rank = wishes.by_rank && training.npus <= most_ranks_by_phase;
+  for (Rank rank = 0; by_rank && rank < training.npus; ++rank) training.traced.push_back(rank);
   RunResult result;
   result.step = experiment.simulate(training);
+  for (Rank rank = 0; by_rank && rank < training.npus; ++rank) {
+    result.phases.push_back(rank_phases(hccl::StepView::of(result.step.plan, result.step.trace, rank)));
+  }
   result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
   if (comparisons.has_value()) static_cast<Comparison&>(result) = comparisons->finish();
   if (explanation.has_value()) result.explanation = explanation->finish();

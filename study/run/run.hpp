@@ -11,11 +11,15 @@
 namespace hcclsim::study {
 
 /// What is wanted of a run beside its times.
+/// A StepView of every rank takes memory and time for each.
+inline constexpr Rank most_ranks_by_phase = 64;
+
 struct RunWishes {
   std::vector<Rank> traced{};  ///< ranks whose tasks inside collectives are in the trace
   bool compared = false;       ///< with link ranges, one NPU, hcom_parallel turned and other splits
   bool explained = false;      ///< why each allreduce has its algorithm
   bool links = false;          ///< how busy links were
+  bool by_rank = false;        ///< phases of every rank, of up to most_ranks_by_phase
 };
 
 /// Simulates the loaded run, and what it is to be compared with. Uses up experiment.notes. To be called once per
