@@ -21,6 +21,7 @@ struct LineChart {
   bool whole_x = false;  ///< x counts something: no fractions at its axis
   bool log_x = false;    ///< logarithmic axes; points that are not positive are left out
   bool log_y = false;
+  std::vector<std::pair<double, std::string>> x_ticks{};  ///< ascending, with labels; empty: round numbers
 };
 
 /// A chart of at most 8 series; series without any finite point leave an empty plot.
