@@ -118,8 +118,17 @@ class ConfigReader {
   static std::string value_of(const toml::node& node, const std::string& where, const std::string& key) {
     const toml::array* const list = node.as_array();
     if (list == nullptr) return scalar(node, where, key);
+    const bool of_lists =
+        std::all_of(list->begin(), list->end(), [](const toml::node& item) { return item.is_array(); });
+    if (!of_lists) return list_of(*list, where, key);
+    std::vector<std::string> lists;
+    for (const toml::node& item : *list) lists.push_back(list_of(*item.as_array(), where, key));
+    return fmt::format("{}", fmt::join(lists, ";"));
+  }
+
+  static std::string list_of(const toml::array& list, const std::string& where, const std::string& key) {
     std::vector<std::string> items;
-    for (const toml::node& item : *list) items.push_back(scalar(item, where, key));
+    for (const toml::node& item : list) items.push_back(scalar(item, where, key));
     return fmt::format("{}", fmt::join(items, ","));
   }
 
@@ -129,8 +138,10 @@ class ConfigReader {
     if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
     if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
     const std::string_view what = node.is_table() ? "table" : node.is_array() ? "list in a list" : "date or time";
-    bad_input("config", "{}: key '{}' holds a {}; give a string, a number, true or false, or a list of these", where,
-              key, what);
+    bad_input(
+        "config",
+        "{}: key '{}' holds a {}; give a string, a number, true or false, a list of these, or a list of such lists",
+        where, key, what);
   }
 
   std::string file_;

@@ -4,19 +4,20 @@
 #include <vector>
 
 /// A TOML file (1.0) of options: one `key = value` per option, the key being the option's name without dashes, at the
-/// top or in a section named as the command. Values are strings, numbers, true or false, or lists of these. All errors
-/// are Error(bad_input) of kind "config" that name file and line.
+/// top or in a section named as the command. Values are strings, numbers, true or false, lists of these, or lists of
+/// such lists. All errors are Error(bad_input) of kind "config" that name file and line.
 namespace hcclsim {
 
 struct ConfigEntry {
   std::string section;  ///< empty: none
   std::string key;
-  std::string value;  ///< as the command line would have it: without quotes, lists joined by commas
+  std::string value;  ///< as the command line would have it: without quotes, lists joined by commas, lists of lists by
+                      ///< semicolons
   std::string place;  ///< "FILE:LINE"
 };
 
-/// Reads a file, in the order of its keys; refuses what is no TOML, tables and lists as values in lists, dates, and a
-/// key that is given twice, in sections of any name.
+/// Reads a file, in the order of its keys; refuses what is no TOML, tables as values, lists beside other values in a
+/// list, dates, and a key that is given twice, in sections of any name.
 [[nodiscard]] std::vector<ConfigEntry> read_config_file(const std::string& path);
 
 }  // namespace hcclsim

@@ -1,11 +1,16 @@
 #include "cli/commands/commands.hpp"
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/output_file.hpp"
 #include "cli/html/html_report.hpp"
 #include "cli/html/pages.hpp"
 #include "cli/options/parse/command.hpp"
+#include "cli/options/sweep_grid.hpp"
+#include "study/sweep/generations.hpp"
 #include "study/sweep/store.hpp"
 
 namespace hcclsim::cli {
@@ -36,7 +41,9 @@ void add_sweep_report(Command& report, const std::shared_ptr<HtmlReport>& html) 
   command.add("DATABASE", read_file(*database), "File that 'hcclsim sweep' has made").value_name("TEXT").required();
   command.on_run([database, html] {
     OutputFile file(html->path);
-    file.write(sweep_page(study::SweepStore(*database, study::SweepStore::Access::read).points(), *database, *html));
+    std::vector<study::StoredPoint> points = study::SweepStore(*database, study::SweepStore::Access::read).points();
+    study::mark_stale(points, [](const std::string& swept) { return sweep_of(swept); });
+    file.write(sweep_page(study::newest(std::move(points)), *database, *html));
     file.commit();
   });
 }

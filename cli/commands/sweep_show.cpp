@@ -4,16 +4,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "cli/draw/svg_chart.hpp"
 #include "cli/options/parse/common.hpp"
+#include "cli/options/sweep_grid.hpp"
 #include "cli/print/output.hpp"
 #include "study/sweep/curves.hpp"
+#include "study/sweep/generations.hpp"
 #include "study/sweep/ranking.hpp"
 #include "study/sweep/sweep.hpp"
 
@@ -30,14 +35,31 @@ struct SweepShowCommand {
   std::string form;
   std::string output = "-";
   std::string column;
+  std::string x;
+  bool old = false;
   std::string criterion;
   std::vector<std::string> others;
 };
+
+void print_stale(const std::vector<StoredPoint>& points, const std::string& database) {
+  const std::string stale = study::stale_text(points);
+  if (!stale.empty())
+    print_apart(fmt::format("{}: {}; the same `hcclsim sweep run` takes the files as they are now\n", database, stale));
+}
 
 std::vector<StoredPoint> read_points(const std::string& database) {
   SweepStore store(database, SweepStore::Access::read);
   std::vector<StoredPoint> points = store.points();
   if (points.empty()) bad_input("sweep", "{}: there are no points; `hcclsim sweep run` adds them", database);
+  study::mark_stale(points, [](const std::string& command) { return sweep_of(command); });
+  return points;
+}
+
+/// The newest result of each point, or all that there are. Standard error tells how many are stale.
+std::vector<StoredPoint> chosen_points(const SweepShowCommand& command) {
+  std::vector<StoredPoint> points = read_points(command.database);
+  if (!command.old) points = study::newest(std::move(points));
+  print_stale(points, command.database);
   return points;
 }
 
@@ -68,8 +90,10 @@ std::string show(const std::vector<StoredPoint>& points) {
       const auto figure = point.figure(column);
       cells.push_back(figure.has_value() ? fmt::format("{:.6g}", *figure) : "");
     }
-    cells.push_back(point.error.empty() ? std::string(name_of(point.status))
-                                        : fmt::format("{}: {}", name_of(point.status), point.error));
+    std::string status(name_of(point.status));
+    if (!point.stale.empty()) status += fmt::format(", stale: {}", point.stale);
+    if (!point.error.empty()) status += ": " + point.error;
+    cells.push_back(std::move(status));
     table.add_row(std::move(cells));
   }
   return table.to_string();
@@ -84,15 +108,15 @@ std::string csv(const std::vector<StoredPoint>& points) {
   }
   std::string text = "point,id,command";
   for (const std::string& axis : axes) text += ',' + csv_field(axis);
-  text += fmt::format(",{},status,error,version,platform_hash\n", fmt::join(figure_columns, ","));
+  text += fmt::format(",{},status,error,version,platform_hash,stale\n", fmt::join(figure_columns, ","));
   for (const StoredPoint& point : points) {
     text += fmt::format("{},{},{}", point.number, point.id, point.command);
     for (const std::string& axis : axes) text += ',' + csv_field(input_text(point, axis));
     for (const std::optional<double>& figure : point.figures) {
       text += figure.has_value() ? fmt::format(",{}", *figure) : ",";
     }
-    text += fmt::format(",{},{},{},{}\n", name_of(point.status), csv_field(point.error), point.version,
-                        point.platform_hash);
+    text += fmt::format(",{},{},{},{},{}\n", name_of(point.status), csv_field(point.error), point.version,
+                        point.platform_hash, csv_field(point.stale));
   }
   return text;
 }
@@ -107,14 +131,23 @@ Json json_of(const StoredPoint& point) {
   if (point.status == PointStatus::failed) {
     json["error"] = {{"kind", point.error_kind}, {"exit_status", point.exit_status}, {"message", point.error}};
   }
+  if (!point.stale.empty()) json["stale"] = point.stale;
   if (point.status == PointStatus::done) json["result"] = Json::try_parse(point.result).value_or(Json());
   return json;
 }
 
-std::string json(const std::string& database) {
-  SweepStore store(database, SweepStore::Access::read);
+/// `chosen`: what to export; results are read one at a time.
+std::string json(const std::vector<StoredPoint>& chosen, const std::string& database) {
+  std::map<std::int64_t, std::string> stale;  // by number of point
+  for (const StoredPoint& point : chosen) stale[point.number] = point.stale;
   Json points = Json::array();
-  store.for_each([&](const StoredPoint& point) { points.push_back(json_of(point)); }, true);
+  const auto add = [&](StoredPoint point) {
+    const auto found = stale.find(point.number);
+    if (found == stale.end()) return;
+    point.stale = found->second;
+    points.push_back(json_of(point));
+  };
+  SweepStore(database, SweepStore::Access::read).for_each(add, true);
   return Json{{"format_version", 1}, {"points", points}}.dump(2) + '\n';
 }
 
@@ -133,6 +166,10 @@ std::string best(const std::vector<StoredPoint>& points, const SweepShowCommand&
     text += fmt::format("Command: {}\n", study::command_line(point.command, point.inputs));
   }
   if (text.empty()) {
+    const std::string stale = study::stale_text(points);
+    if (!stale.empty())
+      bad_input("sweep", "{}: {}; the same `hcclsim sweep run` takes the files as they are now", command.database,
+                stale);
     bad_input("sweep", "{}: no point with {} is done", command.database,
               criterion ? criterion->column : study::default_criterion(points.front().command).column);
   }
@@ -141,11 +178,13 @@ std::string best(const std::vector<StoredPoint>& points, const SweepShowCommand&
 
 std::string plot(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
   const std::string_view column = column_of(command, points);
-  const study::Curves curves = curves_of(points, column, command.database);
+  const study::Curves curves = curves_of(points, column, command.x, command.database);
   LineChart chart{.title = fmt::format("{} over {}", column, curves.x),
-                  .x_label = curves.x,
+                  .x_label = curves.unit.empty() ? curves.x : fmt::format("{} ({})", curves.x, curves.unit),
                   .y_label = std::string(column),
-                  .series = {}};
+                  .series = {},
+                  .log_x = curves.geometric};
+  if (curves.geometric) chart.x_ticks = {curves.values.begin(), curves.values.end()};
   for (const auto& [name, line] : curves.lines) chart.series.push_back({name, {line.begin(), line.end()}});
   return svg_line_chart(chart);
 }
@@ -178,20 +217,28 @@ Command& add_command(Command& sweep, const char* name, const char* description, 
   return command;
 }
 
+void add_old(Command& command, SweepShowCommand& options) {
+  command.add("--old", flag(options.old),
+              "Also results that newer ones of the same inputs replace: of a platform before it was edited, of another "
+              "version");
+}
+
 }  // namespace
 
 void add_sweep_show_commands(Command& sweep) {
   const auto options = std::make_shared<SweepShowCommand>();
   Command& table = add_command(sweep, "show", "A table of the points and their figures", *options);
-  table.on_run([options] { print(show(read_points(options->database))); });
+  add_old(table, *options);
+  table.on_run([options] { print(show(chosen_points(*options))); });
 
   Command& exported = sweep.add_command("export", "All points as CSV, or as JSON with their results");
   exported.add("FORM", one_of({"csv", "json"}, options->form), "csv or json").value_name("TEXT").required();
   add_database(exported, *options);
+  add_old(exported, *options);
   add_output_option(exported, "-o,--output", options->output);
   exported.on_run([options] {
-    write_output(options->output,
-                 options->form == "csv" ? csv(read_points(options->database)) : json(options->database));
+    const std::vector<StoredPoint> points = chosen_points(*options);
+    write_output(options->output, options->form == "csv" ? csv(points) : json(points, options->database));
   });
 
   Command& chosen =
@@ -200,15 +247,23 @@ void add_sweep_show_commands(Command& sweep) {
       .add("--by", parsed(study::parse_criterion, options->criterion),
            "Figure, the least or the most of it; without it the least time of a step or of a collective")
       .value_name("COLUMN[:min|max]");
-  chosen.on_run([options] { print(best(read_points(options->database), *options)); });
+  chosen.on_run([options] {
+    const std::vector<StoredPoint> points = study::newest(read_points(options->database));
+    print(best(points, *options));
+    print_stale(points, options->database);
+  });
 
-  Command& curves = add_command(sweep, "plot", "A figure over one or two varied inputs as SVG", *options);
+  Command& curves = add_command(sweep, "plot", "A figure over a varied input as SVG", *options);
   curves
       .add("--by", one_of({figure_columns.begin(), figure_columns.end()}, options->column),
            "Figure; without it the time of a step or of a collective")
       .value_name("COLUMN");
+  curves
+      .add("--x", text(options->x),
+           "Input at the x axis, such as batch, others being lines; without it the last one that varies in numbers")
+      .value_name("OPTION");
   add_output_option(curves, "-o,--output", options->output);
-  curves.on_run([options] { write_output(options->output, plot(read_points(options->database), *options)); });
+  curves.on_run([options] { write_output(options->output, plot(chosen_points(*options), *options)); });
 
   Command& merged = sweep.add_command("merge", "Take the finished points of other databases, such as those of shards");
   add_database(merged, *options, "Database that takes them; it is made if there is none");

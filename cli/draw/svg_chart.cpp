@@ -79,12 +79,35 @@ std::vector<double> ticks_of(const Axis& axis, double least) {
   return axis_ticks(std::pow(10, axis.low), std::pow(10, axis.high), most_ticks, least);
 }
 
-void draw_axes(SvgDrawing& drawing, const LineChart& chart, const Axis& x, const Axis& y) {
-  for (const double tick : ticks_of(x, chart.whole_x ? 1 : 0)) {
+void draw_x_tick(SvgDrawing& drawing, double pixel) {
+  drawing.add("<path class=\"grid\" d=\"M{0:.1f} {1}V{2}\"/>", pixel, chart_top, chart_bottom);
+  drawing.add("<path class=\"axis\" d=\"M{:.1f} {}v{}\"/>", pixel, chart_bottom, tick_length);
+}
+
+/// Ticks that the chart names, as far as their labels have room.
+void draw_named_ticks(SvgDrawing& drawing, const LineChart& chart, const Axis& x) {
+  constexpr double character = 8;  // pixels
+  double free = 0;
+  for (const auto& [tick, label] : chart.x_ticks) {
     const double pixel = x.pixel(tick);
-    drawing.add("<path class=\"grid\" d=\"M{0:.1f} {1}V{2}\"/>", pixel, chart_top, chart_bottom);
-    drawing.add("<path class=\"axis\" d=\"M{:.1f} {}v{}\"/>", pixel, chart_bottom, tick_length);
-    drawing.add_number_below(pixel, chart_bottom, tick);
+    const double half = character * static_cast<double>(label.size() + 1) / 2;
+    if (!std::isfinite(pixel) || pixel - half < free) continue;
+    free = pixel + half;
+    draw_x_tick(drawing, pixel);
+    drawing.add("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", pixel, chart_bottom + 20,
+                xml_text(label));
+  }
+}
+
+void draw_axes(SvgDrawing& drawing, const LineChart& chart, const Axis& x, const Axis& y) {
+  if (chart.x_ticks.empty()) {
+    for (const double tick : ticks_of(x, chart.whole_x ? 1 : 0)) {
+      const double pixel = x.pixel(tick);
+      draw_x_tick(drawing, pixel);
+      drawing.add_number_below(pixel, chart_bottom, tick);
+    }
+  } else {
+    draw_named_ticks(drawing, chart, x);
   }
   for (const double tick : ticks_of(y, 0)) {
     const double pixel = y.pixel(tick);

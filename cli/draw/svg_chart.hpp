@@ -22,6 +22,7 @@ struct LineChart {
   bool log_x = false;    ///< logarithmic axes; points that are not positive are left out
   bool log_y = false;
   bool marks_not_finite = false;  ///< a bar at the upper edge where y is not finite
+  std::vector<std::pair<double, std::string>> x_ticks{};  ///< ascending, with labels; empty: round numbers
 };
 
 /// A chart of at most 8 series; series without any finite point leave an empty plot.

@@ -16,6 +16,7 @@
 
 #include "base/error.hpp"
 #include "cli/html/page.hpp"
+#include "study/sweep/generations.hpp"
 #include "study/sweep/ranking.hpp"
 
 namespace hcclsim::cli {
@@ -97,6 +98,8 @@ Json set_up(const std::vector<StoredPoint>& points, const std::string& database)
   for (const StoredPoint& point : points) versions.insert(point.version);
   Json rows = Json::array({{"Database", std::filesystem::path(database).filename().string()},
                            {"Computed by", fmt::format("hcclsim {}", fmt::join(versions, ", "))}});
+  const std::string stale = study::stale_text(points);
+  if (!stale.empty()) rows.push_back({"Stale", stale + "; never the best"});
   const std::vector<Json> inputs = inputs_of(points);
   const std::vector<std::string> axes = varied(inputs);
   for (const auto& [name, value] : inputs.front().items()) {

@@ -36,6 +36,12 @@ bool is_of_output(const std::string& name) {
   });
 }
 
+/// How the values of an option are written.
+ValueForm form_of(const Option& option) {
+  if (option.value_name() == "LIST") return ValueForm::list;
+  return option.value_name() == "SIZE" ? ValueForm::size : ValueForm::word;
+}
+
 /// Collects the axes that one source, the command line or a file, gives.
 class AxisReader {
  public:
@@ -60,8 +66,7 @@ class AxisReader {
                 "{}: not of a sweep, whose points write and print nothing; the command of `sweep best` takes it",
                 place);
     }
-    const bool list = known->value_name() == "LIST";
-    add(name, study::axis_values(place, text, list ? ValueForm::list : ValueForm::word), place);
+    add(name, study::axis_values(place, text, form_of(*known)), place);
   }
 
   void edits(const std::string& text, const std::string& place) {
@@ -165,28 +170,36 @@ void read_arguments(const Command& options, const std::vector<std::string>& argu
   }
 }
 
+study::SweepGrid sweep_of(PointCommand& command) {
+  study::SweepGrid sweep{
+      .command = command.options().name(), .platform = command.platform(), .version = std::string(version())};
+  for (const auto& option : command.options().options()) {
+    if (option->role() == Role::reads_file) sweep.files.insert(option->key());
+  }
+  return sweep;
+}
+
 }  // namespace
+
+study::SweepGrid sweep_of(const std::string& command) { return sweep_of(*PointCommand::make(command)); }
 
 study::SweepGrid read_grid(const std::string& command, const std::vector<std::string>& arguments,
                            const std::string& config) {
   std::vector<ConfigEntry> entries;
   if (!config.empty()) entries = read_config_file(config);
-  study::SweepGrid sweep{.command = command, .version = std::string(version())};
+  std::string name = command;
   for (const ConfigEntry& entry : entries) {
-    if (sweep.command.empty()) sweep.command = entry.section;
-    if (!entry.section.empty() && entry.section != sweep.command) {
-      bad_input("config", "{}: section [{}], but the sweep is of {}", entry.place, entry.section, sweep.command);
+    if (name.empty()) name = entry.section;
+    if (!entry.section.empty() && entry.section != name) {
+      bad_input("config", "{}: section [{}], but the sweep is of {}", entry.place, entry.section, name);
     }
   }
-  if (sweep.command.empty()) {
+  if (name.empty()) {
     bad_input("option",
               "no command to sweep; give run or collective behind the database, or --config with such a section");
   }
-  const std::unique_ptr<PointCommand> point = PointCommand::make(sweep.command);
-  sweep.platform = point->platform();
-  for (const auto& option : point->options().options()) {
-    if (option->role() == Role::reads_file) sweep.files.insert(option->key());
-  }
+  const std::unique_ptr<PointCommand> point = PointCommand::make(name);
+  study::SweepGrid sweep = sweep_of(*point);
   AxisReader of_file(*point, sweep.grid);
   for (const ConfigEntry& entry : entries) {
     const std::string place = fmt::format("{}: {}", entry.place, entry.key);

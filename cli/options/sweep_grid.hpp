@@ -14,4 +14,8 @@ namespace hcclsim::cli {
 [[nodiscard]] study::SweepGrid read_grid(const std::string& command, const std::vector<std::string>& arguments,
                                          const std::string& config);
 
+/// The sweep of a command without axes: what its points depend on beside their inputs. Throws Error(bad_input,
+/// "option") for a command that cannot be swept.
+[[nodiscard]] study::SweepGrid sweep_of(const std::string& command);
+
 }  // namespace hcclsim::cli

@@ -4,10 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "study/sweep/ranking.hpp"
 
 namespace hcclsim::study {
@@ -29,41 +33,87 @@ std::map<std::string, double> numbers_on(const std::string& axis, const std::vec
   return found;
 }
 
+/// The unit that all values have; empty if some have another or none.
+std::string unit_of(const std::map<std::string, double>& numbers) {
+  std::string unit;
+  for (const auto& [value, _] : numbers) {
+    const std::optional<Quantity> quantity = parse_quantity(value);
+    if (!quantity.has_value() || (value != numbers.begin()->first && quantity->unit != unit)) return {};
+    unit = quantity->unit;
+  }
+  return unit.find(',') == std::string::npos ? unit : "";
+}
+
+/// Whether the factors between numbers vary less than the steps, as those of 1K, 4K, 1M do.
+bool is_geometric(const std::map<double, std::string>& values) {
+  if (values.size() < 3 || values.begin()->first <= 0) return false;
+  std::vector<double> steps;
+  std::vector<double> factors;
+  for (auto next = std::next(values.begin()); next != values.end(); ++next) {
+    const double before = std::prev(next)->first;
+    steps.push_back(next->first - before);
+    factors.push_back(next->first / before);
+  }
+  const auto spread = [](const std::vector<double>& of) {
+    const auto [least, most] = std::minmax_element(of.begin(), of.end());
+    return *most / *least;
+  };
+  return spread(factors) < spread(steps);
+}
+
+/// Leaves those points whose command has the figure.
+void keep_points_with(std::string_view column, std::vector<StoredPoint>& points, const std::string& database) {
+  std::set<std::string> commands;
+  for (const StoredPoint& point : points) {
+    if (point.figure(column).has_value()) commands.insert(point.command);
+  }
+  if (commands.empty()) bad_input("sweep", "{}: no point with {} is done", database, column);
+  std::erase_if(points, [&](const StoredPoint& point) { return !commands.contains(point.command); });
+}
+
+/// The input over which figures are drawn, and its numbers by value.
+std::pair<std::string, std::map<std::string, double>> x_of(const std::vector<StoredPoint>& points,
+                                                           const std::vector<std::string>& axes, const std::string& x,
+                                                           const std::string& database) {
+  if (!x.empty() && std::find(axes.begin(), axes.end(), x) == axes.end()) {
+    bad_input("sweep", "{}: {} does not vary; inputs that do: {}", database, x, fmt::join(axes, ", "));
+  }
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    if (!x.empty() && *axis != x) continue;
+    std::map<std::string, double> numbers = numbers_on(*axis, points);
+    if (!numbers.empty()) return {*axis, std::move(numbers)};
+  }
+  if (!x.empty()) bad_input("sweep", "{}: the values of {} are no numbers, or two of them are the same", database, x);
+  bad_input("sweep",
+            "{}: {} inputs vary ({}); a plot needs one of numbers, no two of them the same; `hcclsim sweep show` has "
+            "all",
+            database, axes.size(), fmt::join(axes, ", "));
+}
+
 }  // namespace
 
-Curves curves_of(const std::vector<StoredPoint>& points, std::string_view column, const std::string& database) {
+Curves curves_of(std::vector<StoredPoint> points, std::string_view column, const std::string& x,
+                 const std::string& database) {
   constexpr std::size_t most_lines = 8;
-  const std::vector<std::string> axes = axes_of(points);
-  std::map<std::string, double> numbers;  // by value of x
-  const auto x = std::find_if(axes.rbegin(), axes.rend(), [&](const std::string& axis) {
-    numbers = numbers_on(axis, points);
-    return !numbers.empty();
-  });
-  if (x == axes.rend() || axes.size() > 2) {
-    bad_input("sweep",
-              "{}: {} inputs vary ({}); a plot needs one of numbers, no two of them the same, and at most one other; "
-              "`hcclsim sweep show` has all",
-              database, axes.size(), fmt::join(axes, ", "));
-  }
-  Curves curves{*x, {}};
+  keep_points_with(column, points, database);
+  std::vector<std::string> axes = axes_of(points);
+  const auto [name, numbers] = x_of(points, axes, x, database);
+  Curves curves{.x = name, .unit = unit_of(numbers)};
+  for (const auto& [value, number] : numbers) curves.values[number] = value;
+  curves.geometric = is_geometric(curves.values);
+  std::erase(axes, name);
+  std::map<std::string, std::size_t> places;  // of lines
   for (const StoredPoint& point : points) {
-    std::string name;
-    for (const std::string& axis : axes) {
-      if (axis != *x) name = fmt::format("{} {}", axis, text_on(axis, point));
-    }
-    auto line =
-        std::find_if(curves.lines.begin(), curves.lines.end(), [&](const auto& one) { return one.first == name; });
-    if (line == curves.lines.end()) line = curves.lines.insert(line, {name, {}});
-    line->second[numbers.at(text_on(*x, point))] =
+    const std::string line = axes.empty() ? "" : name_of_point(point.inputs, axes);
+    const auto [place, added] = places.try_emplace(line, curves.lines.size());
+    if (added) curves.lines.push_back({line, {}});
+    curves.lines[place->second].second[numbers.at(text_on(name, point))] =
         point.figure(column).value_or(std::numeric_limits<double>::quiet_NaN());
   }
   if (curves.lines.size() > most_lines) {
-    bad_input("sweep", "{}: {} lines, one per value beside {}; a plot has at most {}", database, curves.lines.size(),
-              *x, most_lines);
+    bad_input("sweep", "{}: {} lines, one per combination of {}; a plot has at most {}; --x takes another input",
+              database, curves.lines.size(), fmt::join(axes, ", "), most_lines);
   }
-  const bool known = std::any_of(points.begin(), points.end(),
-                                 [&](const StoredPoint& point) { return point.figure(column).has_value(); });
-  if (!known) bad_input("sweep", "{}: no point with {} is done", database, column);
   return curves;
 }
 

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "study/measure/names.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -22,16 +23,43 @@ void require_few(const std::string& axis, std::string_view text, double values) 
   bad_input("sweep", "{}: '{}' has {:.12g} values; at most {} are taken", axis, text, values, most_points);
 }
 
+/// A size in bytes as sizes are written: with the largest letter that leaves a whole number.
+std::string size_text(double bytes) {
+  constexpr double kilo = 1024;
+  std::string letter;
+  for (const char each : std::string_view("KMG")) {
+    if (bytes < kilo || std::fmod(bytes, kilo) != 0) break;
+    bytes /= kilo;
+    letter = each;
+  }
+  return fmt::format("{:.0f}{}", bytes, letter);
+}
+
+/// A size with letters as a number of bytes.
+Quantity bytes_of(const std::string& axis, std::string_view text) {
+  try {
+    return {static_cast<double>(parse_size(text)), {}};
+  } catch (const Error& error) {
+    bad_input("sweep", "{}: {}", axis, error.what());
+  }
+}
+
 /// The numbers of a range; its text itself if it is none. Sums of steps are printed to 12 digits, so that ten tenths
-/// are 1.
-std::vector<std::string> range_values(const std::string& axis, std::string_view text) {
+/// are 1. Sizes with letters are counted in bytes.
+std::vector<std::string> range_values(const std::string& axis, std::string_view text, bool sizes = false) {
   const std::vector<std::string_view> parts = split_trimmed(text, ':');
   if (parts.size() != 3) return {std::string(text)};
-  const auto first = parse_quantity(parts[0]);
-  const auto last = parse_quantity(parts[1]);
+  auto first = parse_quantity(parts[0]);
+  auto last = parse_quantity(parts[1]);
   const bool factor = parts[2].starts_with('x');
-  const auto step = parse_quantity(factor ? parts[2].substr(1) : parts[2]);
+  auto step = parse_quantity(factor ? parts[2].substr(1) : parts[2]);
   if (!first || !last || !step) return {std::string(text)};
+  const bool letters = sizes && !(first->unit.empty() && last->unit.empty() && (factor || step->unit.empty()));
+  if (letters) {
+    first = bytes_of(axis, parts[0]);
+    last = bytes_of(axis, parts[1]);
+    if (!factor) step = bytes_of(axis, parts[2]);
+  }
   if (first->unit != last->unit || (factor ? !step->unit.empty() : step->unit != first->unit)) {
     bad_input("sweep", "{}: the parts of the range '{}' differ in their units; give all of them the same", axis, text);
   }
@@ -51,7 +79,7 @@ std::vector<std::string> range_values(const std::string& axis, std::string_view 
   for (std::size_t i = 0; static_cast<double>(i) <= count + tolerance; ++i) {
     const auto steps = static_cast<double>(i);
     const double number = factor ? first->number * std::pow(step->number, steps) : first->number + steps * step->number;
-    values.push_back(fmt::format("{:.12g}{}", number, first->unit));
+    values.push_back(letters ? size_text(std::round(number)) : fmt::format("{:.12g}{}", number, first->unit));
   }
   return values;
 }
@@ -88,7 +116,8 @@ std::vector<std::string> axis_values(const std::string& axis, std::string_view t
   std::vector<std::string> values;
   std::unordered_set<std::string> known;
   for (const std::string_view part : split_trimmed(text, form == ValueForm::list ? ';' : ',')) {
-    const std::vector<std::string> some = form == ValueForm::list ? list_values(axis, part) : range_values(axis, part);
+    const std::vector<std::string> some =
+        form == ValueForm::list ? list_values(axis, part) : range_values(axis, part, form == ValueForm::size);
     for (const std::string& value : some) {
       if (value.empty()) bad_input("sweep", "{}: a value of '{}' is empty", axis, text);
       if (known.insert(value).second) values.push_back(value);

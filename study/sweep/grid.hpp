@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 ///     80,20;60,40              two values of an option that takes lists
 ///     50:99:1                  a range: first, last, step; xF in place of the step multiplies by F
 ///     10GBps:40GBps:5GBps      the same with a unit
+///     1K:64M:x4                of an option that takes sizes: 1K, 4K, 16K, … 16M, 64M
 ///     20:40:10,5               of an option that takes lists: the lists 20,5 and 30,5 and 40,5
 namespace hcclsim::study {
 
@@ -21,8 +23,8 @@ struct Axis {
   std::vector<std::string> values;  ///< in the order in which they were given, none twice
 };
 
-/// Whether a comma separates the values of an axis, or stands in each of them.
-enum class ValueForm : bool { word, list };
+/// Words and sizes of collectives are separated by commas; lists have commas in them.
+enum class ValueForm : std::uint8_t { word, list, size };
 
 /// The values that a text stands for; throws Error(bad_input, "sweep") that names the axis for empty values, ranges
 /// that do not end, and more than a million values, which are counted, not made.

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <map>
 #include <string_view>
 #include <utility>
 
@@ -26,33 +25,43 @@ void add_environment(Json& inputs) {
 
 }  // namespace
 
+Point PointNamer::named(Json inputs) {
+  Point point{.command = sweep_.command, .inputs = std::move(inputs), .version = sweep_.version};
+  const auto given = point.inputs.value("platform", sweep_.platform).get<std::string>();
+  const auto [platform, added] = platforms_.try_emplace(given);
+  if (added) platform->second = find_platform(given);
+  point.files["platform"] = platform->second;
+  point.group = platform->second;
+  for (const auto& [name, value] : point.inputs.items()) {
+    const auto text = value.get<std::string>();
+    if (is_edit(name)) point.group += fmt::format("\n{}={}", name, text);
+    const bool names_file = name == "RANK_TABLE_FILE" || sweep_.files.contains(name);
+    if (name != "platform" && names_file && std::filesystem::is_regular_file(text)) point.files[name] = text;
+  }
+  for (const auto& [name, path] : point.files) {
+    const auto [hash, unread] = hashes_.try_emplace(path);
+    if (unread) hash->second = content_hash_of_file(path);
+    point.hashes[name] = hash->second;
+  }
+  point.id = point_id(point);
+  return point;
+}
+
+std::string PointNamer::id_by_version(Point point, const std::string& version) {
+  point.version = version;
+  return point_id(point);
+}
+
 std::vector<Point> points_of(const SweepGrid& sweep) {
-  std::map<std::string, std::string> hashes;     // of files, each read once
-  std::map<std::string, std::string> platforms;  // as given -> path
+  PointNamer namer(sweep);
   std::vector<Point> points;
   std::set<std::string> ids;
   const std::size_t size = sweep.grid.size();
   for (std::size_t i = 0; i < size; ++i) {
-    Point point{.command = sweep.command, .inputs = Json::object(), .version = sweep.version};
-    for (const auto& [name, value] : sweep.grid.at(i)) point.inputs[name] = value;
-    add_environment(point.inputs);
-    const auto given = point.inputs.value("platform", sweep.platform).get<std::string>();
-    const auto [platform, added] = platforms.try_emplace(given);
-    if (added) platform->second = find_platform(given);
-    point.files["platform"] = platform->second;
-    point.group = platform->second;
-    for (const auto& [name, value] : point.inputs.items()) {
-      const auto text = value.get<std::string>();
-      if (is_edit(name)) point.group += fmt::format("\n{}={}", name, text);
-      const bool names_file = name == "RANK_TABLE_FILE" || sweep.files.contains(name);
-      if (name != "platform" && names_file && std::filesystem::is_regular_file(text)) point.files[name] = text;
-    }
-    for (const auto& [name, path] : point.files) {
-      const auto [hash, unread] = hashes.try_emplace(path);
-      if (unread) hash->second = content_hash_of_file(path);
-      point.hashes[name] = hash->second;
-    }
-    point.id = point_id(point);
+    Json inputs = Json::object();
+    for (const auto& [name, value] : sweep.grid.at(i)) inputs[name] = value;
+    add_environment(inputs);
+    Point point = namer.named(std::move(inputs));
     if (ids.insert(point.id).second) points.push_back(std::move(point));
   }
   return points;

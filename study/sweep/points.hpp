@@ -1,7 +1,9 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "study/sweep/grid.hpp"
@@ -16,6 +18,24 @@ struct SweepGrid {
   std::string platform{};         ///< where no axis says it
   std::set<std::string> files{};  ///< axes whose values name files, beside the platform's
   std::string version{};          ///< of hcclsim
+};
+
+/// Finds what the results of points depend on, reading each file once.
+class PointNamer {
+ public:
+  /// Of points of the sweep's command; its grid does not matter.
+  explicit PointNamer(SweepGrid sweep) : sweep_(std::move(sweep)) {}
+
+  /// The point of these inputs, with its files as they are now, and its name. Throws Error(bad_input) for platforms
+  /// that are not found and files that cannot be read.
+  [[nodiscard]] Point named(Json inputs);
+  /// The name that the same point has if another version of hcclsim computes it.
+  [[nodiscard]] static std::string id_by_version(Point point, const std::string& version);
+
+ private:
+  SweepGrid sweep_;
+  std::map<std::string, std::string> hashes_{};     ///< of files
+  std::map<std::string, std::string> platforms_{};  ///< as given -> path
 };
 
 /// All points of the grid with their names, none twice; variables of HCCL that are set are inputs like others. Throws

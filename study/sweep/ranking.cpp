@@ -65,7 +65,7 @@ std::vector<RankedGroup> ranked(const std::vector<StoredPoint>& points, const st
   for (const StoredPoint& point : points) {
     const Criterion by = criterion.value_or(default_criterion(point.command));
     const std::optional<double> figure = point.figure(by.column);
-    if (point.status != PointStatus::done || !figure.has_value()) continue;
+    if (point.status != PointStatus::done || !point.stale.empty() || !figure.has_value()) continue;
     const auto [place, added] = places.try_emplace(group_of(point, by.column), groups.size());
     if (added) groups.push_back({&point, 0});
     RankedGroup& group = groups[place->second];

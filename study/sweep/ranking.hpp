@@ -26,7 +26,7 @@ struct Criterion {
 /// The time of a step or of a collective.
 [[nodiscard]] Criterion default_criterion(std::string_view command);
 
-/// Done points of one group, and the best of them.
+/// Done points of one group that are not stale, and the best of them.
 struct RankedGroup {
   const StoredPoint* best = nullptr;
   std::size_t points = 0;

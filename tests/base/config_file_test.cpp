@@ -38,6 +38,7 @@ TEST(ConfigFile, ReadsTomlAsTheStandardHasIt) {
   EXPECT_EQ(entries("a = \"tab\\t\\u00e4\"\nb = 'C:\\x'\n"), ".a=tab\t\xc3\xa4 :1;.b=C:\\x :2;");
   EXPECT_EQ(entries("a = \"\"\"50,\\\n   50\"\"\"\nb = 1\n"), ".a=50,50 :1;.b=1 :3;");
   EXPECT_EQ(entries("a = [1, 2.5, 'x',\n # why\n true,]\n"), ".a=1,2.5,x,true :1;");
+  EXPECT_EQ(entries("a = [[80, 20], [60.5, 39.5]]\nb = [[1]]\n"), ".a=80,20;60.5,39.5 :1;.b=1 :2;");
   EXPECT_EQ(entries("[run]\nb = 2\n[tune]\na = 1\n"), "run.b=2 :2;tune.a=1 :4;");
   EXPECT_EQ(entries("run.b = 2\n\"quoted key\" = 3\n"), "run.b=2 :1;.quoted key=3 :2;");
   EXPECT_EQ(entries(""), "");
@@ -49,8 +50,9 @@ TEST(ConfigFile, NamesTheLineOfWhatIsWrong) {
   EXPECT_TRUE(error("a = 1\n[run]\na = 2\n").starts_with(":3: key 'a' was given before, in "));
   EXPECT_TRUE(error("a = 1979-05-27\n").starts_with(":1: key 'a' holds a date or time; give a string"));
   EXPECT_TRUE(error("[run]\na = {b = 1}\n").starts_with(":2: key 'run.a' holds a table;"));
-  EXPECT_TRUE(error("a = [[1], [2]]\n").starts_with(":1: key 'a' holds a list in a list;"));
   EXPECT_EQ(error("[ = {b = 1}\n"), ":1: key: expected bare key starting character or string delimiter, saw '='");
+  EXPECT_TRUE(error("a = [1, [2]]\n").starts_with(":1: key 'a' holds a list in a list;"));
+  EXPECT_TRUE(error("a = [[1], [[2]]]\n").starts_with(":1: key 'a' holds a list in a list;"));
   EXPECT_TRUE(error("[run.more]\na = 1\n").starts_with(":1: key 'run.more' holds a table;"));
 }
 

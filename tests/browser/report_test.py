@@ -417,6 +417,11 @@ class ReportTest(unittest.TestCase):
         best = min((point for point in data["points"]), key=lambda point: point[2][0])
         self.assertIn(f"{best[2][0] * 1e3:.4g}", self.text("#best tbody tr.best"))
         self.assertIn(data["best"][0]["command"], self.text("#best pre"))
+        # Printers leave out backgrounds, but a map is nothing without its colours.
+        self.browser.media("light", paper=True)
+        self.assertEqual(self.browser.run(
+            "return getComputedStyle(document.querySelector('table.heat td')).printColorAdjust"), "exact")
+        self.browser.media("light")
         self.browser.resize(420, 800)
         self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 420)
 

@@ -24,6 +24,16 @@ std::string fault_of(std::string_view text) {
   }
 }
 
+TEST(AxisValues, RangesOfSizes) {
+  const auto sizes = [](std::string_view text) { return axis_values("--size", text, ValueForm::size); };
+  EXPECT_THAT(sizes("1K:64M:x16"), ElementsAre("1K", "16K", "256K", "4M", "64M"));
+  EXPECT_THAT(sizes("512K:2M:512K"), ElementsAre("512K", "1M", "1536K", "2M"));
+  EXPECT_THAT(sizes("512:1K:x1.5"), ElementsAre("512", "768"));
+  EXPECT_THAT(sizes("1G:1M:x0.03125"), ElementsAre("1G", "32M", "1M"));
+  EXPECT_THAT(sizes("1024:4096:x2,8M"), ElementsAre("1024", "2048", "4096", "8M"));
+  EXPECT_THROW(static_cast<void>(sizes("1K:1GBps:x2")), Error);
+}
+
 TEST(Grid, ValuesOfAnAxis) {
   EXPECT_THAT(words("16,32, 64"), ElementsAre("16", "32", "64"));
   EXPECT_THAT(words("16,32,16"), ElementsAre("16", "32"));

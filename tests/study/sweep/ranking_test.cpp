@@ -42,6 +42,8 @@ TEST(Ranking, TimesCompareWithinOneWork) {
   EXPECT_THAT(groups(points, parse_criterion("busbw_Bps")), IsEmpty());
   points[2].status = PointStatus::failed;
   EXPECT_THAT(groups(points, {}), ElementsAre("1/1", "2/2", "5/1"));
+  points[1].stale = "platform edited";
+  EXPECT_THAT(groups(points, {}), ElementsAre("1/1", "4/1", "5/1"));
 }
 
 TEST(Ranking, TimesCompareAmongAsManyNpus) {
