@@ -45,9 +45,13 @@ std::string_view quoted_or_comment(std::string_view text) {
 /// as é, so they are refused before it sees them.
 void require_ascii_outside_strings(std::string_view text, const std::string& file) {
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  constexpr std::string_view before_a_string = " \t\r\n=,.[{";  // elsewhere quotes are part of a value that is none
   const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
-  for (std::size_t i = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0; i < text.size();) {
-    if (const std::string_view passed = quoted_or_comment(text.substr(i)); !passed.empty()) {
+  const std::size_t start = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
+  for (std::size_t i = start; i < text.size();) {
+    const bool may_begin = i == start || text[i] == '#' || before_a_string.find(text[i - 1]) != std::string_view::npos;
+    const std::string_view passed = may_begin ? quoted_or_comment(text.substr(i)) : std::string_view();
+    if (!passed.empty()) {
       i += passed.size();
     } else if (is_ascii(text[i])) {
       ++i;

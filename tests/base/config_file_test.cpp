@@ -65,6 +65,8 @@ TEST(ConfigFile, HasCharactersBeyondAsciiInStringsAndCommentsOnly) {
     EXPECT_EQ(error("b = 1\n" + before + "\xc3\xa9 = 1\n"),
               ":2: '\xc3\xa9' stands outside of quotes and comments, where TOML has ASCII alone");
   }
+  EXPECT_EQ(error("a = 1'-\xc3\xa9'\n"),
+            ":1: '\xc3\xa9' stands outside of quotes and comments, where TOML has ASCII alone");
   EXPECT_EQ(error("a = 'x\n\xff = 1"), ":2: '\\xFF' stands outside of quotes and comments, where TOML has ASCII alone");
 }
 
