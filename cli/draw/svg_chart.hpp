@@ -21,7 +21,7 @@ struct LineChart {
   bool whole_x = false;  ///< x counts something: no fractions at its axis
   bool log_x = false;    ///< logarithmic axes; points that are not positive are left out
   bool log_y = false;
-  bool marks_not_finite = false;  ///< a bar at the upper edge where y is not finite
+  bool marks_not_finite = false;                          ///< a bar at the upper edge where y is not finite
   std::vector<std::pair<double, std::string>> x_ticks{};  ///< ascending, with labels; empty: round numbers
 };
 

@@ -30,7 +30,7 @@ int fuzz_platform_edit(Input input);
 int fuzz_gradients(Input input);
 int fuzz_mnist(Input input);
 int fuzz_cifar10(Input input);
-int fuzz_netpbm(Input input);
+int fuzz_image_file(Input input);
 int fuzz_image_labels(Input input);
 // targets/settings.cpp
 int fuzz_rank_table(Input input);
