@@ -89,7 +89,7 @@ int fuzz_sweep_rows(Input input) {
       require(group.best != nullptr && group.points > 0, "a group without points");
     }
     for (const std::string_view column : study::columns_in_use(points)) {
-      static_cast<void>(study::curves_of(points, column, rows.path()));
+      static_cast<void>(study::curves_of(points, column, "", rows.path()));
     }
   });
 }
