@@ -193,8 +193,8 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   study::RunWishes wishes{.compared = options.format == OutputFormat::text || options.advice || !html.empty(),
                           .explained = options.explain,
                           .links = !html.empty(),
-                          .by_rank = options.format == OutputFormat::json || !regression_options.file.empty() ||
-                                     !regression_options.junit.empty()};
+                          .by_rank = options.format == OutputFormat::json || !html.empty() ||
+                                     !regression_options.file.empty() || !regression_options.junit.empty()};
   if (!timelines.empty()) wishes.traced = traced_ranks(options, npus);
   const std::vector<Rank> shown = html.empty() ? std::vector<Rank>() : ranks_of_page(options, npus);
   wishes.traced.insert(wishes.traced.end(), shown.begin(), shown.end());

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "base/json.hpp"
 #include "cli/print/baseline.hpp"
@@ -85,24 +88,33 @@ Json checks_json(const RunReport& report) {
   return json;
 }
 
-/// Ranks that follow each other and have the same figures are one entry.
+/// The figures of a rank: its step, and its phases if they are known.
+std::vector<std::pair<const char*, Seconds>> figures_of_rank(const RunReport& report, std::size_t rank) {
+  std::vector<std::pair<const char*, Seconds>> figures{{"step_time_s", report.step.step_times[rank]}};
+  if (report.phases.empty()) return figures;
+  const study::RankPhases& phases = report.phases[rank];
+  figures.insert(figures.end(), {{"bp_end_s", phases.bp_end},
+                                 {"communication_start_s", phases.communication_start},
+                                 {"communication_end_s", phases.communication_end},
+                                 {"exposed_communication_s", phases.exposed}});
+  return figures;
+}
+
+/// Ranks that follow each other and have the same figures, but for rounding, are one entry with those of the first.
 Json ranks_json(const RunReport& report) {
-  const std::vector<Seconds>& times = report.step.step_times;
   Json ranks = Json::array();
-  const std::vector<study::RankPhases>& phases = report.phases;
-  for (std::size_t rank = 0; rank < times.size(); ++rank) {
-    const bool as_before = rank > 0 && times[rank] == times[rank - 1];
-    if (as_before && (phases.empty() || phases[rank] == phases[rank - 1])) {
+  std::vector<std::pair<const char*, Seconds>> entry;
+  for (std::size_t rank = 0; rank < report.step.step_times.size(); ++rank) {
+    const auto figures = figures_of_rank(report, rank);
+    const Seconds rounding = 1e-12 * figures.front().second;
+    const auto alike = [&](const auto& a, const auto& b) { return std::abs(a.second - b.second) <= rounding; };
+    if (std::equal(figures.begin(), figures.end(), entry.begin(), entry.end(), alike)) {
       ranks.back()["last"] = rank;
       continue;
     }
-    ranks.push_back({{"first", rank}, {"last", rank}, {"step_time_s", times[rank]}});
-    if (phases.empty()) continue;
-    Json& entry = ranks.back();
-    entry["bp_end_s"] = phases[rank].bp_end;
-    entry["communication_start_s"] = phases[rank].communication_start;
-    entry["communication_end_s"] = phases[rank].communication_end;
-    entry["exposed_communication_s"] = phases[rank].exposed;
+    ranks.push_back({{"first", rank}, {"last", rank}});
+    for (const auto& [name, seconds] : figures) ranks.back()[name] = seconds;
+    entry = figures;
   }
   return ranks;
 }

@@ -134,8 +134,6 @@ struct RankPhases {
   Seconds communication_start = 0;  ///< of the first allreduce
   Seconds communication_end = 0;    ///< of the last one
   Seconds exposed = 0;              ///< communication beside which nothing is computed
-
-  bool operator==(const RankPhases&) const = default;
 };
 
 /// Steps that differ, by their distances of iteration ends. A percentile is the least of them that so many do not

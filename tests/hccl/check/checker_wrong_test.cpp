@@ -158,9 +158,9 @@ TEST(CheckerRefuses, Matching) {
          return by_hand(2, 1, {{0, std::vector<Task>(4, post(rank(1), {0}))}, {1, std::vector<Task>(3, wait({0}))}});
        }},
       {"two queues wait for one notify at the same time", "L1", "two-waiters",
-       "rank 1, queue 1, task 0 (wait for notify 0",
+       "rank 0, queue 1, task 0 (wait for notify 0",
        [] {
-         return by_hand(2, 1, {{1, {wait({0})}}, {1, {wait({0})}}, {0, {post(rank(1), {0}), post(rank(1), {0})}}},
+         return by_hand(2, 1, {{0, {wait({0})}}, {0, {wait({0})}}, {1, {post(rank(0), {0}), post(rank(0), {0})}}},
                         {0, 1, 0});
        }},
       // In the order in which queues are tried here queue 0 takes the first post, and rank 0 goes on only then.
