@@ -21,61 +21,46 @@
 namespace hcclsim {
 namespace {
 
-/// The string or comment that a text begins with, or nothing. It may lack its end.
-std::string_view quoted_or_comment(std::string_view text) {
-  if (text.starts_with('#')) return text.substr(0, text.find('\n'));
-  for (const std::string_view quotes : {R"(""")", "'''", "\"", "'"}) {
-    if (!text.starts_with(quotes)) continue;
-    for (std::size_t i = quotes.size(); i < text.size(); ++i) {
-      if (quotes.size() == 1 && text[i] == '\n') return text.substr(0, i);
-      if (quotes.front() == '"' && text[i] == '\\') {
-        ++i;
-      } else if (text.substr(i).starts_with(quotes)) {
-        std::size_t end = i + quotes.size();  // before the three that end a string, up to two may belong to it
-        while (quotes.size() > 1 && end < i + 5 && text.substr(end).starts_with(quotes.front())) ++end;
-        return text.substr(0, end);
-      }
+bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+
+/// The text with every byte beyond ASCII as "?" and its two digits. TOML has no question mark outside of strings and
+/// comments, and nothing else beyond ASCII either: both texts are TOML, or neither is.
+std::string as_ascii(std::string_view text) {
+  std::string ascii;
+  ascii.reserve(text.size());
+  for (const char c : text) {
+    if (is_ascii(c)) {
+      ascii += c;
+    } else {
+      ascii += fmt::format("?{:02x}", static_cast<unsigned char>(c));
     }
-    return text;
   }
-  return {};
+  return ascii;
 }
 
-/// TOML has characters beyond ASCII in strings and comments only. Elsewhere toml++ has no defined answer to some, such
-/// as é, so they are refused before it sees them.
-void require_ascii_outside_strings(std::string_view text, const std::string& file) {
-  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-  constexpr std::string_view before_a_string = " \t\r\n=,.[{";  // elsewhere quotes are part of a value that is none
-  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
-  const std::size_t start = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
-  for (std::size_t i = start; i < text.size();) {
-    const bool may_begin = i == start || text[i] == '#' || before_a_string.find(text[i - 1]) != std::string_view::npos;
-    const std::string_view passed = may_begin ? quoted_or_comment(text.substr(i)) : std::string_view();
-    if (!passed.empty()) {
-      i += passed.size();
-    } else if (is_ascii(text[i])) {
-      ++i;
-    } else {
-      const auto* const end = std::find_if(text.begin() + i, text.end(), is_ascii);
-      bad_input("config", "{}:{}: '{}' stands outside of quotes and comments, where TOML has ASCII alone", file,
-                1 + std::count(text.begin(), text.begin() + i, '\n'), printable(std::string(text.begin() + i, end)));
-    }
+/// The characters beyond ASCII at which the parser of as_ascii() stopped, if it was at such.
+std::string beyond_ascii_at(const toml::source_position& at, std::string_view text) {
+  for (toml::source_index line = 1; line < at.line; ++line) text.remove_prefix(text.find('\n') + 1);
+  std::size_t column = 1;
+  for (std::size_t i = 0; i < text.size() && column <= at.column; ++i) {
+    const std::size_t next = column + (is_ascii(text[i]) ? 1 : 3);
+    if (!is_ascii(text[i]) && at.column < next)
+      return {text.begin() + i, std::find_if(text.begin() + i, text.end(), is_ascii)};
+    column = next;
   }
+  return {};
 }
 
 class ConfigReader {
  public:
   explicit ConfigReader(const InputFile& file) : file_(file.path()) {
-    const std::string text = file.text();
-    require_ascii_outside_strings(text, file_);
-    try {
-      add_table(toml::parse(text), {});
-    } catch (const toml::parse_error& error) {
-      constexpr std::string_view introduction = "Error while parsing ";
-      std::string_view what = error.description();
-      if (what.starts_with(introduction)) what.remove_prefix(introduction.size());
-      bad_input("config", "{}: {}", place(error.source()), printable(std::string(what)));
-    }
+    std::string text = file.text();
+    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+    if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
+    // toml++ has no defined answer to some characters beyond ASCII where there may be none, such as é: it sees them
+    // only after it has found the same text without them to be TOML.
+    if (!std::all_of(text.begin(), text.end(), is_ascii)) static_cast<void>(parse(as_ascii(text), text));
+    add_table(parse(text, {}), {});
   }
 
   /// In the order of the file.
@@ -100,6 +85,23 @@ class ConfigReader {
     toml::source_position at;
     ConfigEntry entry;
   };
+
+  /// `original`: what the text stands for, in messages; empty: itself.
+  [[nodiscard]] toml::table parse(const std::string& text, std::string_view original) const {
+    try {
+      return toml::parse(text);
+    } catch (const toml::parse_error& error) {
+      const std::string found = beyond_ascii_at(error.source().begin, original);
+      if (!found.empty()) {
+        bad_input("config", "{}: '{}' stands outside of quotes and comments, where TOML has ASCII alone",
+                  place(error.source()), printable(found));
+      }
+      constexpr std::string_view introduction = "Error while parsing ";
+      std::string_view what = error.description();
+      if (what.starts_with(introduction)) what.remove_prefix(introduction.size());
+      bad_input("config", "{}: {}", place(error.source()), printable(std::string(what)));
+    }
+  }
 
   [[nodiscard]] std::string place(const toml::source_region& region) const {
     return fmt::format("{}:{}", file_, region.begin.line);

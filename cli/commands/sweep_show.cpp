@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "cli/draw/svg_chart.hpp"
+#include "cli/draw/svg_heat_map.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/sweep_grid.hpp"
 #include "cli/print/output.hpp"
@@ -36,6 +37,8 @@ struct SweepShowCommand {
   std::string output = "-";
   std::string column;
   std::string x;
+  std::string heat;
+  std::vector<std::string> where;
   bool old = false;
   std::string criterion;
   std::vector<std::string> others;
@@ -176,7 +179,30 @@ std::string best(const std::vector<StoredPoint>& points, const SweepShowCommand&
   return text;
 }
 
-std::string plot(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
+/// `--where batch=32`, once for each input.
+void keep_chosen(const std::vector<std::string>& where, std::vector<StoredPoint>& points, const std::string& database) {
+  for (const std::string& one : where) {
+    const std::size_t equals = one.find('=');
+    if (equals == std::string::npos || equals == 0) bad_input("option", "--where: '{}' is not NAME=VALUE", one);
+    study::keep_points_at(one.substr(0, equals), one.substr(equals + 1), points, database);
+  }
+}
+
+std::string heat_map(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
+  const study::Criterion criterion = study::parse_criterion(column_of(command, points));
+  study::FigureMap map = study::map_of(points, criterion, command.heat, command.x, command.database);
+  return svg_heat_map({.title = fmt::format("{} over {} and {}", criterion.column, map.across, map.down),
+                       .x_label = map.across,
+                       .y_label = map.down,
+                       .columns = std::move(map.columns),
+                       .rows = std::move(map.rows),
+                       .figures = std::move(map.figures),
+                       .best = std::move(map.best)});
+}
+
+std::string plot(std::vector<StoredPoint> points, const SweepShowCommand& command) {
+  keep_chosen(command.where, points, command.database);
+  if (!command.heat.empty()) return heat_map(points, command);
   const std::string_view column = column_of(command, points);
   const study::Curves curves = curves_of(points, column, command.x, command.database);
   LineChart chart{.title = fmt::format("{} over {}", column, curves.x),
@@ -262,6 +288,11 @@ void add_sweep_show_commands(Command& sweep) {
       .add("--x", text(options->x),
            "Input at the x axis, such as batch, others being lines; without it the last one that varies in numbers")
       .value_name("OPTION");
+  curves.add("--heat", text(options->heat), "A map of coloured cells: this input down, --x or another one across")
+      .value_name("OPTION");
+  Value where = texts(options->where);
+  where.name = "NAME=VALUE";
+  curves.add("--where", where, "Only points with this value of an input; may be repeated");
   add_output_option(curves, "-o,--output", options->output);
   curves.on_run([options] { write_output(options->output, plot(chosen_points(*options), *options)); });
 

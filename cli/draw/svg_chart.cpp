@@ -21,6 +21,7 @@ constexpr double chart_top = 55;
 constexpr double chart_bottom = 390;
 constexpr double tick_length = 5;
 constexpr int most_ticks = 8;
+constexpr double legend_row = 18;
 
 /// The first ones are readable on black and white.
 constexpr std::array<const char*, 8> line_colours{colour::blue,   colour::vermilion, colour::green, colour::purple,
@@ -157,16 +158,38 @@ void draw_not_finite(SvgDrawing& drawing, const ChartSeries& series, const Axis&
   drawing.add("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">not finite</text>\n", chart_right, chart_top + 18);
 }
 
-/// One row between title and plot.
-void draw_legend(SvgDrawing& drawing, const LineChart& chart) {
-  constexpr double baseline = 43;
-  const double distance = (chart_right - chart_left) / static_cast<double>(chart.series.size());
-  for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    const double x = chart_left + distance * static_cast<double>(i);
-    drawing.add("<path class=\"line\" stroke=\"{}\" d=\"M{:.1f} {}h20\"/>", line_colours.at(i), x, baseline - 4);
-    drawing.add("<text x=\"{:.1f}\" y=\"{}\">{}</text>\n", x + 26, baseline, xml_text(chart.series[i].name));
+/// Names of series in columns as wide as the longest needs.
+struct Legend {
+  std::size_t columns = 1;
+  std::size_t rows = 0;
+
+  explicit Legend(const LineChart& chart) {
+    constexpr double letter_width = 7;
+    constexpr double mark_and_gap = 42;
+    if (chart.series.size() < 2) return;
+    std::size_t letters = 0;
+    for (const ChartSeries& series : chart.series) letters = std::max(letters, series.name.size());
+    const double width = mark_and_gap + letter_width * static_cast<double>(letters);
+    const auto fitting = static_cast<std::size_t>((chart_right - chart_left) / width);
+    columns = std::clamp<std::size_t>(fitting, 1, chart.series.size());
+    rows = (chart.series.size() + columns - 1) / columns;
   }
-}
+  /// By how much rows behind the first push the plot down.
+  [[nodiscard]] double extra_height() const { return rows > 1 ? legend_row * static_cast<double>(rows - 1) : 0; }
+
+  void draw(SvgDrawing& drawing, const LineChart& chart) const {
+    constexpr double first_baseline = 43;
+    const double distance = (chart_right - chart_left) / static_cast<double>(columns);
+    for (std::size_t i = 0; rows > 0 && i < chart.series.size(); ++i) {
+      const double x = chart_left + distance * static_cast<double>(i % columns);
+      const double baseline = first_baseline + legend_row * static_cast<double>(i / columns);
+      drawing.add("<path class=\"line\" stroke=\"{}\" d=\"M{:.1f} {}h20\"/>", line_colours.at(i), x, baseline - 4);
+      drawing.add("<text x=\"{:.1f}\" y=\"{}\">{}</text>\n", x + 26, baseline, xml_text(chart.series[i].name));
+    }
+  }
+};
+
+double height_of(const LineChart& chart) { return chart_height + Legend(chart).extra_height(); }
 
 /// One chart in its place of the picture.
 void draw_chart(SvgDrawing& drawing, const LineChart& chart) {
@@ -175,28 +198,35 @@ void draw_chart(SvgDrawing& drawing, const LineChart& chart) {
   const Axis x = axis_of(chart, true, chart_left, chart_right);
   const Axis y = axis_of(chart, false, chart_bottom, chart_top);
   drawing.add_heading((chart_left + chart_right) / 2, chart.title);
+  const Legend legend(chart);
+  if (legend.rows > 1) drawing.add("<g transform=\"translate(0 {})\">\n", legend.extra_height());
   draw_axes(drawing, chart, x, y);
   for (std::size_t i = 0; i < chart.series.size(); ++i) draw_series(drawing, chart.series[i], line_colours.at(i), x, y);
   for (const ChartSeries& series : chart.series) {
     if (chart.marks_not_finite) draw_not_finite(drawing, series, x);
   }
-  if (chart.series.size() > 1) draw_legend(drawing, chart);
+  if (legend.rows > 1) drawing.add("</g>\n");
+  legend.draw(drawing, chart);
 }
 
 }  // namespace
 
 std::string svg_line_chart(const LineChart& chart) {
-  SvgDrawing drawing(chart_width, chart_height, chart.title, chart_rules);
+  SvgDrawing drawing(chart_width, height_of(chart), chart.title, chart_rules);
   draw_chart(drawing, chart);
   return std::move(drawing).finish();
 }
 
 std::string svg_line_charts(const std::vector<LineChart>& charts) {
-  SvgDrawing drawing(chart_width, chart_height * static_cast<double>(charts.size()), charts.front().title, chart_rules);
-  for (std::size_t i = 0; i < charts.size(); ++i) {
-    drawing.add("<g transform=\"translate(0 {})\">\n", chart_height * static_cast<double>(i));
-    draw_chart(drawing, charts[i]);
+  double height = 0;
+  for (const LineChart& chart : charts) height += height_of(chart);
+  SvgDrawing drawing(chart_width, height, charts.front().title, chart_rules);
+  double top = 0;
+  for (const LineChart& chart : charts) {
+    drawing.add("<g transform=\"translate(0 {})\">\n", top);
+    draw_chart(drawing, chart);
     drawing.add("</g>\n");
+    top += height_of(chart);
   }
   return std::move(drawing).finish();
 }

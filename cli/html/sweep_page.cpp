@@ -16,6 +16,7 @@
 
 #include "base/error.hpp"
 #include "cli/html/page.hpp"
+#include "study/sweep/curves.hpp"
 #include "study/sweep/generations.hpp"
 #include "study/sweep/ranking.hpp"
 
@@ -65,7 +66,10 @@ class Axis {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] Json json() const {
     const std::optional<std::vector<double>> numbers = study::axis_numbers(values_);
-    return {{"name", name_}, {"values", values_}, {"numbers", numbers.has_value() ? Json(*numbers) : Json(nullptr)}};
+    return {{"name", name_},
+            {"values", values_},
+            {"numbers", numbers.has_value() ? Json(*numbers) : Json(nullptr)},
+            {"geometric", numbers.has_value() && study::is_geometric(*numbers)}};
   }
 
  private:
@@ -119,6 +123,16 @@ Json best_points(const std::vector<StoredPoint>& points) {
   return best;
 }
 
+/// The number of each point's work: figures of one work may be compared.
+Json works_of(const std::vector<StoredPoint>& points, std::string_view column) {
+  std::map<std::string, std::size_t> numbers;
+  Json works = Json::array();
+  for (const StoredPoint& point : points) {
+    works.push_back(numbers.try_emplace(study::work_of(point, column), numbers.size()).first->second);
+  }
+  return works;
+}
+
 }  // namespace
 
 Json sweep_data(const std::vector<StoredPoint>& points) {
@@ -136,15 +150,20 @@ Json sweep_data(const std::vector<StoredPoint>& points) {
       figures.push_back(figure.has_value() ? Json(*figure) : Json(nullptr));
     }
     Json row = Json::array({name_of(points[i].status), std::move(places), std::move(figures)});
-    if (points[i].status == PointStatus::failed) row.push_back(points[i].error);
+    const bool failed = points[i].status == PointStatus::failed;
+    if (failed || !points[i].stale.empty()) row.push_back(failed ? Json(points[i].error) : Json(nullptr));
+    if (!points[i].stale.empty()) row.push_back(points[i].stale);
     rows.push_back(std::move(row));
   }
   Json axes_json = Json::array();
   for (const Axis& axis : axes) axes_json.push_back(axis.json());
   Json metrics_json = Json::array();
   for (const Metric& metric : known) {
-    metrics_json.push_back(
-        {{"key", metric.key}, {"title", metric.title}, {"unit", metric.unit}, {"more", metric.more}});
+    metrics_json.push_back({{"key", metric.key},
+                            {"title", metric.title},
+                            {"unit", metric.unit},
+                            {"more", metric.more},
+                            {"works", works_of(points, metric.key)}});
   }
   return {{"axes", std::move(axes_json)}, {"metrics", std::move(metrics_json)}, {"points", std::move(rows)}};
 }

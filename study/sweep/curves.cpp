@@ -4,15 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
-#include "study/sweep/ranking.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -44,23 +43,6 @@ std::string unit_of(const std::map<std::string, double>& numbers) {
   return unit.find(',') == std::string::npos ? unit : "";
 }
 
-/// Whether the factors between numbers vary less than the steps, as those of 1K, 4K, 1M do.
-bool is_geometric(const std::map<double, std::string>& values) {
-  if (values.size() < 3 || values.begin()->first <= 0) return false;
-  std::vector<double> steps;
-  std::vector<double> factors;
-  for (auto next = std::next(values.begin()); next != values.end(); ++next) {
-    const double before = std::prev(next)->first;
-    steps.push_back(next->first - before);
-    factors.push_back(next->first / before);
-  }
-  const auto spread = [](const std::vector<double>& of) {
-    const auto [least, most] = std::minmax_element(of.begin(), of.end());
-    return *most / *least;
-  };
-  return spread(factors) < spread(steps);
-}
-
 /// Leaves those points whose command has the figure.
 void keep_points_with(std::string_view column, std::vector<StoredPoint>& points, const std::string& database) {
   std::set<std::string> commands;
@@ -71,13 +53,16 @@ void keep_points_with(std::string_view column, std::vector<StoredPoint>& points,
   std::erase_if(points, [&](const StoredPoint& point) { return !commands.contains(point.command); });
 }
 
+void require_varying(const std::string& name, const std::vector<std::string>& axes, const std::string& database) {
+  if (std::find(axes.begin(), axes.end(), name) != axes.end()) return;
+  bad_input("sweep", "{}: {} does not vary; inputs that do: {}", database, name, fmt::join(axes, ", "));
+}
+
 /// The input over which figures are drawn, and its numbers by value.
 std::pair<std::string, std::map<std::string, double>> x_of(const std::vector<StoredPoint>& points,
                                                            const std::vector<std::string>& axes, const std::string& x,
                                                            const std::string& database) {
-  if (!x.empty() && std::find(axes.begin(), axes.end(), x) == axes.end()) {
-    bad_input("sweep", "{}: {} does not vary; inputs that do: {}", database, x, fmt::join(axes, ", "));
-  }
+  if (!x.empty()) require_varying(x, axes, database);
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
     if (!x.empty() && *axis != x) continue;
     std::map<std::string, double> numbers = numbers_on(*axis, points);
@@ -90,7 +75,93 @@ std::pair<std::string, std::map<std::string, double>> x_of(const std::vector<Sto
             database, axes.size(), fmt::join(axes, ", "));
 }
 
+/// The values of an input among points: numbers ascending, else as they come up.
+std::vector<std::string> values_on(const std::string& axis, const std::vector<StoredPoint>& points) {
+  std::vector<std::string> values;
+  std::set<std::string> seen;
+  for (const StoredPoint& point : points) {
+    if (seen.insert(text_on(axis, point)).second) values.push_back(text_on(axis, point));
+  }
+  const std::map<std::string, double> numbers = numbers_on(axis, points);
+  if (numbers.empty()) return values;
+  std::sort(values.begin(), values.end(),
+            [&](const std::string& a, const std::string& b) { return numbers.at(a) < numbers.at(b); });
+  return values;
+}
+
+/// The inputs down and across a map; no third one may vary.
+std::pair<std::string, std::string> axes_of_map(const std::vector<StoredPoint>& points, const std::string& down,
+                                                std::string across, const std::string& database) {
+  std::vector<std::string> axes = axes_of(points);
+  require_varying(down, axes, database);
+  if (!across.empty()) require_varying(across, axes, database);
+  if (across == down) bad_input("sweep", "{}: {} cannot be both down and across", database, down);
+  std::erase(axes, down);
+  if (axes.empty()) bad_input("sweep", "{}: only {} varies; a map needs two inputs", database, down);
+  if (across.empty()) across = axes.back();
+  std::erase(axes, across);
+  if (axes.empty()) return {down, across};
+  bad_input("sweep", "{}: {} vary beside {} and {}; choose one value of each, as in --where {}={}", database,
+            fmt::join(axes, ", "), down, across, axes.front(), text_on(axes.front(), points.front()));
+}
+
 }  // namespace
+
+FigureMap map_of(std::vector<StoredPoint> points, const Criterion& criterion, const std::string& down,
+                 const std::string& across, const std::string& database) {
+  keep_points_with(criterion.column, points, database);
+  FigureMap map;
+  std::tie(map.down, map.across) = axes_of_map(points, down, across, database);
+  map.columns = values_on(map.across, points);
+  map.rows = values_on(map.down, points);
+  const auto places = [](const std::vector<std::string>& values) {
+    std::map<std::string, std::size_t> found;
+    for (std::size_t i = 0; i < values.size(); ++i) found[values[i]] = i;
+    return found;
+  };
+  const auto columns = places(map.columns);
+  const auto rows = places(map.rows);
+  map.figures.assign(map.rows.size(),
+                     std::vector<double>(map.columns.size(), std::numeric_limits<double>::quiet_NaN()));
+  const auto place_of = [&](const StoredPoint& point) {
+    return std::pair(rows.at(text_on(map.down, point)), columns.at(text_on(map.across, point)));
+  };
+  for (const StoredPoint& point : points) {
+    const std::optional<double> figure = point.figure(criterion.column);
+    if (!figure.has_value()) continue;
+    const auto [row, column] = place_of(point);
+    map.figures[row][column] = *figure;
+  }
+  for (const RankedGroup& group : ranked(points, criterion)) map.best.push_back(place_of(*group.best));
+  return map;
+}
+
+void keep_points_at(std::string_view name, std::string_view value, std::vector<StoredPoint>& points,
+                    const std::string& database) {
+  const std::string axis(name);
+  const std::vector<std::string> values = values_on(axis, points);
+  std::erase_if(points, [&](const StoredPoint& point) { return text_on(axis, point) != value; });
+  if (points.empty()) {
+    bad_input("sweep", "{}: no point has {}={}; values that there are: {}", database, name, value,
+              fmt::join(values, "; "));
+  }
+}
+
+bool is_geometric(std::vector<double> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  if (numbers.size() < 3 || numbers.front() <= 0) return false;
+  std::vector<double> steps;
+  std::vector<double> factors;
+  for (std::size_t i = 1; i < numbers.size(); ++i) {
+    steps.push_back(numbers[i] - numbers[i - 1]);
+    factors.push_back(numbers[i] / numbers[i - 1]);
+  }
+  const auto spread = [](const std::vector<double>& of) {
+    const auto [least, most] = std::minmax_element(of.begin(), of.end());
+    return *most / *least;
+  };
+  return spread(factors) < spread(steps);
+}
 
 Curves curves_of(std::vector<StoredPoint> points, std::string_view column, const std::string& x,
                  const std::string& database) {
@@ -99,8 +170,12 @@ Curves curves_of(std::vector<StoredPoint> points, std::string_view column, const
   std::vector<std::string> axes = axes_of(points);
   const auto [name, numbers] = x_of(points, axes, x, database);
   Curves curves{.x = name, .unit = unit_of(numbers)};
-  for (const auto& [value, number] : numbers) curves.values[number] = value;
-  curves.geometric = is_geometric(curves.values);
+  std::vector<double> values;
+  for (const auto& [value, number] : numbers) {
+    curves.values[number] = value;
+    values.push_back(number);
+  }
+  curves.geometric = is_geometric(std::move(values));
   std::erase(axes, name);
   std::map<std::string, std::size_t> places;  // of lines
   for (const StoredPoint& point : points) {
@@ -111,7 +186,9 @@ Curves curves_of(std::vector<StoredPoint> points, std::string_view column, const
         point.figure(column).value_or(std::numeric_limits<double>::quiet_NaN());
   }
   if (curves.lines.size() > most_lines) {
-    bad_input("sweep", "{}: {} lines, one per combination of {}; a plot has at most {}; --x takes another input",
+    bad_input("sweep",
+              "{}: {} lines, one per combination of {}; a plot has at most {}; --x takes another input, --where one "
+              "value of an input",
               database, curves.lines.size(), fmt::join(axes, ", "), most_lines);
   }
   return curves;

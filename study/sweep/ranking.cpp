@@ -31,16 +31,6 @@ std::span<const std::string_view> work_axes(std::string_view command, std::strin
   return is_rate(column) ? all.first(run ? kinds_of_run : kinds_of_collective) : all;
 }
 
-/// Equal for points of one group.
-std::string group_of(const StoredPoint& point, std::string_view column) {
-  Json key = Json::array({point.command});
-  for (const std::string_view axis : work_axes(point.command, column)) {
-    key.push_back(point.inputs.value(std::string(axis), std::string()));
-  }
-  if (!is_rate(column)) key.push_back(point.npus);
-  return key.dump();
-}
-
 }  // namespace
 
 Criterion parse_criterion(std::string_view text) {
@@ -59,6 +49,15 @@ Criterion parse_criterion(std::string_view text) {
 
 Criterion default_criterion(std::string_view command) { return {command == "run" ? "step_time_s" : "time_s", false}; }
 
+std::string work_of(const StoredPoint& point, std::string_view column) {
+  Json key = Json::array({point.command});
+  for (const std::string_view axis : work_axes(point.command, column)) {
+    key.push_back(point.inputs.value(std::string(axis), std::string()));
+  }
+  if (!is_rate(column)) key.push_back(point.npus);
+  return key.dump();
+}
+
 std::vector<RankedGroup> ranked(const std::vector<StoredPoint>& points, const std::optional<Criterion>& criterion) {
   std::vector<RankedGroup> groups;
   std::map<std::string, std::size_t> places;
@@ -66,7 +65,7 @@ std::vector<RankedGroup> ranked(const std::vector<StoredPoint>& points, const st
     const Criterion by = criterion.value_or(default_criterion(point.command));
     const std::optional<double> figure = point.figure(by.column);
     if (point.status != PointStatus::done || !point.stale.empty() || !figure.has_value()) continue;
-    const auto [place, added] = places.try_emplace(group_of(point, by.column), groups.size());
+    const auto [place, added] = places.try_emplace(work_of(point, by.column), groups.size());
     if (added) groups.push_back({&point, 0});
     RankedGroup& group = groups[place->second];
     ++group.points;

@@ -26,6 +26,9 @@ struct Criterion {
 /// The time of a step or of a collective.
 [[nodiscard]] Criterion default_criterion(std::string_view command);
 
+/// The same text for points whose figures of the column may be compared.
+[[nodiscard]] std::string work_of(const StoredPoint& point, std::string_view column);
+
 /// Done points of one group that are not stale, and the best of them.
 struct RankedGroup {
   const StoredPoint* best = nullptr;

@@ -65,9 +65,15 @@ TEST(ConfigFile, HasCharactersBeyondAsciiInStringsAndCommentsOnly) {
     EXPECT_EQ(error("b = 1\n" + before + "\xc3\xa9 = 1\n"),
               ":2: '\xc3\xa9' stands outside of quotes and comments, where TOML has ASCII alone");
   }
-  EXPECT_EQ(error("a = 1'-\xc3\xa9'\n"),
+  EXPECT_EQ(error("a = \"\xc3\xa9\" \xc3\xa9\n"),
             ":1: '\xc3\xa9' stands outside of quotes and comments, where TOML has ASCII alone");
-  EXPECT_EQ(error("a = 'x\n\xff = 1"), ":2: '\\xFF' stands outside of quotes and comments, where TOML has ASCII alone");
+  EXPECT_EQ(entries("\xef\xbb\xbf\"\xc3\xa9\" = 1\n'\xc3\xbc' = '?c3?a9'\n"), ".\xc3\xa9=1 :1;.\xc3\xbc=?c3?a9 :2;");
+  // Quotes in what is no string: nothing behind them is seen as TOML.
+  EXPECT_TRUE(error("a = 1'-\xc3\xa9'\n").starts_with(":1: date:"));
+  EXPECT_TRUE(error("c=-.\".\xef\xb7\xbfX[=\"0.").starts_with(":1: "));
+  EXPECT_TRUE(error("a = 'x\n\xff = 1").starts_with(":1: literal string:"));
+  EXPECT_EQ(error("a = 1\n b \xff = 1"),
+            ":2: '\\xFF' stands outside of quotes and comments, where TOML has ASCII alone");
 }
 
 }  // namespace

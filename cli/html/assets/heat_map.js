@@ -1,7 +1,7 @@
 // A table whose cells are coloured by their value: it is its own alternative for whoever does not see colours.
 
-// rows, columns: [text …]; value(row, column): a number or null; words(value); best: the number to be marked, if any.
-function heatMap(caption, corner, rows, columns, value, words, best = null) {
+// rows, columns: [text …]; value(row, column): a number or null; words(value); framed(row, column): whether it is marked.
+function heatMap(caption, corner, rows, columns, value, words, framed = () => false) {
   const values = rows.map((_, r) => columns.map((__, c) => value(r, c)));
   const known = values.flat().filter((one) => one !== null);
   const [least, most] = [Math.min(...known), Math.max(...known)];
@@ -9,7 +9,7 @@ function heatMap(caption, corner, rows, columns, value, words, best = null) {
   const body = values.map((line, r) =>
     element("tr", {}, element("th", { scope: "row" }, rows[r]), ...line.map((one, c) => {
       const cell = element("td", { title: `${rows[r]}, ${columns[c]}` }, one === null ? "" : words(one));
-      if (one !== null && one === best) cell.className = "best";
+      if (framed(r, c)) cell.className = "best";
       cells.push([cell, one]);
       return cell;
     })));

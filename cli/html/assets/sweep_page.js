@@ -10,13 +10,16 @@ function metricWords(metric, value) {
   return value === null ? "–" : words(value);
 }
 
-// Points by words: {status, inputs: {axis: value}, values: {metric: number}, error}.
+// Points by words: {status, inputs: {axis: value}, values: {metric: number}, error, stale: why it is, if it is; works: its kind
+// of work by metric}: figures of one kind compare.
 function sweepPoints(data) {
-  return data.points.map(([status, places, figures, error]) => ({
+  return data.points.map(([status, places, figures, error, stale], number) => ({
     status,
     inputs: Object.fromEntries(data.axes.map((axis, i) => [axis.name, axis.values[places[i]]])),
     values: Object.fromEntries(data.metrics.map((metric, i) => [metric.key, figures[i]])),
     error,
+    stale,
+    works: Object.fromEntries(data.metrics.map((metric) => [metric.key, metric.works[number]])),
   }));
 }
 
@@ -39,17 +42,19 @@ class SweepExplorer {
 
   keyOf(value) { return JSON.stringify(this.axes.map(value)); }
 
-  // The figure of the point with these values of x and y and the held ones of all other axes; null if there is none.
-  valueAt(x, y) {
-    const point = this.points.get(this.keyOf((one) => (one === this.x ? x : one === this.y ? y : this.held.get(one.name))));
-    return point ? point.values[this.metric.key] : null;
+  // The point with these values of x and y and the held ones of all other axes.
+  pointAt(x, y) {
+    return this.points.get(this.keyOf((one) => (one === this.x ? x : one === this.y ? y : this.held.get(one.name))));
   }
+
+  // Its figure; null if there is none.
+  valueAt(x, y) { return this.pointAt(x, y)?.values[this.metric.key] ?? null; }
 
   show() {
     this.showTools();
     const parts = this.y === null ? [this.curves([null])] : [this.curves(this.y.values), this.map()];
     theme.forget(this.picture);
-    this.picture.replaceChildren(...parts.filter((part) => part !== null));
+    this.picture.replaceChildren(this.caption(), ...parts.filter((part) => part !== null));
   }
 
   showTools() {
@@ -82,6 +87,13 @@ class SweepExplorer {
     this.tools.replaceChildren(...tools);
   }
 
+  // What is shown, for paper too, where there is no choice.
+  caption() {
+    const held = this.axes.filter((one) => one !== this.x && one !== this.y).map((one) => `${one.name} ${this.held.get(one.name)}`);
+    const each = this.y === null ? "" : `, for each ${this.y.name}`;
+    return element("p", { class: "quiet shown" }, `${this.metric.title} over ${this.x.name}${each}${held.length ? `; ${held.join(", ")}` : ""}`);
+  }
+
   // A line for each value of y; bars where x is no number.
   curves(lines) {
     const numbers = this.x.numbers;
@@ -101,23 +113,37 @@ class SweepExplorer {
       points: order.map((i) => [numbers[i], this.valueAt(this.x.values[i], y)]).filter(([, value]) => value !== null),
     }));
     const text = new Map(numbers.map((number, i) => [number, this.x.values[i]]));
-    const picture = lineChart(description, series, axis(this.x.name, short), axis(this.metric.title, words),
+    const picture = lineChart(description, series, axis(this.x.name, short, this.x.geometric ? powersOfTwo : {}), axis(this.metric.title, words),
                               { x: (number) => `${this.x.name} ${text.get(number)}`, y: words }, { tall: true, mode: "index" });
     if (lines.length <= most) return picture;
     return element("div", {}, picture,
                    element("p", { class: "quiet" }, `${most} of ${lines.length} values of ${this.y.name}; the map has all.`));
   }
 
+  // Of the points that are shown.
+  bestOfEachWork() {
+    const { key, more } = this.metric;
+    const best = new Map();
+    for (const point of this.y.values.flatMap((y) => this.x.values.map((x) => this.pointAt(x, y)))) {
+      if (!point || point.stale !== undefined || point.values[key] === null) continue;
+      const other = best.get(point.works[key]);
+      if (!other || (more ? point.values[key] > other.values[key] : point.values[key] < other.values[key])) best.set(point.works[key], point);
+    }
+    return new Set(best.values());
+  }
+
   map() {
     const values = this.y.values.flatMap((y) => this.x.values.map((x) => this.valueAt(x, y))).filter((one) => one !== null);
     if (values.length === 0) return element("p", { class: "quiet" }, "No point here is done.");
-    const best = this.metric.more ? Math.max(...values) : Math.min(...values);
+    const best = this.bestOfEachWork();
     // What has more values than fit beside each other goes down.
     const turned = this.x.values.length > mostColumns && this.y.values.length < this.x.values.length;
     const [down, across] = turned ? [this.x, this.y] : [this.y, this.x];
-    const value = (r, c) => (turned ? this.valueAt(down.values[r], across.values[c]) : this.valueAt(across.values[c], down.values[r]));
-    return heatMap(`${this.metric.title}: ${down.name} down, ${across.name} across; the best is framed`, "", down.values,
-                   across.values, value, (one) => metricWords(this.metric, one), best);
+    const point = (r, c) => (turned ? this.pointAt(down.values[r], across.values[c]) : this.pointAt(across.values[c], down.values[r]));
+    const frames = ["", "; the best is framed"][best.size] ?? "; the best of each kind of work is framed";
+    return heatMap(`${this.metric.title}: ${down.name} down, ${across.name} across${frames}`, "", down.values, across.values,
+                   (r, c) => point(r, c)?.values[this.metric.key] ?? null, (one) => metricWords(this.metric, one),
+                   (r, c) => best.has(point(r, c)));
   }
 }
 
@@ -136,7 +162,7 @@ function sweepSections(data) {
   const metric = data.metrics[0];
   const sign = metric && metric.more ? -1 : 1;
   const done = metric ? points.filter((point) => point.values[metric.key] !== null) : [];
-  const ranked = [...done].sort((a, b) => sign * (a.values[metric.key] - b.values[metric.key]));
+  const ranked = done.filter((point) => point.stale === undefined).sort((a, b) => sign * (a.values[metric.key] - b.values[metric.key]));
   const bests = data.best.map((one) => points[one.point]);
   const best = bests[0];
   const failed = points.filter((point) => point.status === "failed");

@@ -30,14 +30,26 @@ std::vector<StoredPoint> four_points() {
 TEST(SweepPage, NamesWhatWasVariedAndWhatWasFound) {
   const Json data = sweep_data(four_points());
   EXPECT_EQ(data["axes"], Json::parse(R"([
-      {"name": "batch", "values": ["16", "32"], "numbers": [16.0, 32.0]},
-      {"name": "split-by-size", "values": ["50,50", "60,40"], "numbers": [50.0, 60.0]}])"));
+      {"name": "batch", "values": ["16", "32"], "numbers": [16.0, 32.0], "geometric": false},
+      {"name": "split-by-size", "values": ["50,50", "60,40"], "numbers": [50.0, 60.0],
+       "geometric": false}])"));
   ASSERT_EQ(data["metrics"].size(), 2U);  // no point has the others
   EXPECT_EQ(data["metrics"][0]["key"], "step_time_s");
   EXPECT_EQ(data["metrics"][1]["more"], true);
+  EXPECT_EQ(data["metrics"][0]["works"], Json::parse("[0, 0, 1, 1]"));  // times compare within a batch
+  EXPECT_EQ(data["metrics"][1]["works"], Json::parse("[0, 0, 0, 0]"));
   EXPECT_EQ(data["points"], Json::parse(R"([["done", [0, 0], [0.5, 512.0]], ["done", [0, 1], [0.25, 1024.0]],
                                                     ["failed", [1, 0], [null, null], "HBM exceeded"],
                                                     ["waiting", [1, 1], [null, null]]])"));
+}
+
+TEST(SweepPage, SaysWhichPointsAreStale) {
+  std::vector<StoredPoint> points = four_points();
+  points[1].stale = "platform edited";
+  points[2].stale = "version";
+  const Json rows = sweep_data(points)["points"];
+  EXPECT_EQ(rows[1], Json::parse(R"(["done", [0, 1], [0.25, 1024.0], null, "platform edited"])"));
+  EXPECT_EQ(rows[2], Json::parse(R"(["failed", [1, 0], [null, null], "HBM exceeded", "version"])"));
 }
 
 TEST(SweepPage, HoldsTheCommandOfTheBestPointAndWhatAllHaveInCommon) {
