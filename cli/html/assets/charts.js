@@ -108,7 +108,7 @@ function barChart(description, labels, series, x, words) {
     label: one.name,
     data: one.values,
     borderRadius: 3,
-    maxBarThickness: 22,
+    maxBarThickness: 18,
     backgroundColor: seriesColour(one, number),
   }));
   const tooltip = { callbacks: { label: (item) => `${item.dataset.label}: ${words(item.parsed.x)}` } };
@@ -117,6 +117,6 @@ function barChart(description, labels, series, x, words) {
     data: { labels, datasets },
     options: { indexAxis: "y", scales: { x, y: { ticks: { autoSkip: false, callback: labelLines } } }, plugins: { tooltip } },
   });
-  box.style.height = `${90 + labels.length * (14 + 14 * series.length)}px`;
+  box.style.height = `${80 + labels.length * Math.max(24, 4 + 11 * series.length)}px`;
   return box;
 }
