@@ -182,7 +182,8 @@ struct Legend {
     const double distance = (chart_right - chart_left) / static_cast<double>(columns);
     for (std::size_t i = 0; rows > 0 && i < chart.series.size(); ++i) {
       const double x = chart_left + distance * static_cast<double>(i % columns);
-      const double baseline = first_baseline + legend_row * static_cast<double>(i / columns);
+      const std::size_t row = i / columns;
+      const double baseline = first_baseline + legend_row * static_cast<double>(row);
       drawing.add("<path class=\"line\" stroke=\"{}\" d=\"M{:.1f} {}h20\"/>", line_colours.at(i), x, baseline - 4);
       drawing.add("<text x=\"{:.1f}\" y=\"{}\">{}</text>\n", x + 26, baseline, xml_text(chart.series[i].name));
     }

@@ -62,18 +62,24 @@ Range range_of(const HeatMap& map) {
   return range;
 }
 
+/// Of what stands in a column: its name and its figures.
+std::size_t most_letters(const HeatMap& map) {
+  std::size_t letters = longest(map.columns);
+  for (const std::vector<double>& row : map.figures) {
+    for (const double figure : row) letters = std::max(letters, figure_text(figure).size());
+  }
+  return letters;
+}
+
 class Drawer {
  public:
-  explicit Drawer(const HeatMap& map) : map_(map), range_(range_of(map)) {
-    std::size_t letters = longest(map.columns);
-    for (const std::vector<double>& row : map.figures) {
-      for (const double figure : row) letters = std::max(letters, figure_text(figure).size());
-    }
-    cell_width_ = letter_width * static_cast<double>(letters) + padding;
-    left_ = beside_map + letter_width * static_cast<double>(longest(map.rows)) + padding;
-    right_ = left_ + cell_width_ * static_cast<double>(map.columns.size());
-    bottom_ = map_top + cell_height * static_cast<double>(map.rows.size());
-  }
+  explicit Drawer(const HeatMap& map)
+      : map_(map),
+        range_(range_of(map)),
+        cell_width_(letter_width * static_cast<double>(most_letters(map)) + padding),
+        left_(beside_map + letter_width * static_cast<double>(longest(map.rows)) + padding),
+        right_(left_ + cell_width_ * static_cast<double>(map.columns.size())),
+        bottom_(map_top + cell_height * static_cast<double>(map.rows.size())) {}
 
   std::string draw() {
     const double letters = static_cast<double>(map_.title.size());
@@ -145,10 +151,10 @@ class Drawer {
 
   const HeatMap& map_;
   Range range_;
-  double cell_width_ = 0;
-  double left_ = 0;
-  double right_ = 0;
-  double bottom_ = 0;
+  double cell_width_;
+  double left_;
+  double right_;
+  double bottom_;
 };
 
 }  // namespace
