@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "cli/options/parse/command.hpp"
 
@@ -12,7 +14,10 @@ hccl::Communicator parse_group(const std::string& text) {
   if (equals == std::string::npos) {
     bad_input("group", "'{}' is not a group; write a name and its ranks, for example dp0=0,4,8,12", text);
   }
-  hccl::Communicator group{text.substr(0, equals), parse_rank_list(std::string_view(text).substr(equals + 1))};
+  hccl::Communicator group{text.substr(0, equals), parse_ranks_in_order(std::string_view(text).substr(equals + 1))};
+  std::sort(group.ranks.begin(), group.ranks.end());
+  const auto twice = std::adjacent_find(group.ranks.begin(), group.ranks.end());
+  if (twice != group.ranks.end()) bad_input("group", "'{}' names rank {} twice", text, *twice);
   hccl::require_group_name(group.name, "group");
   return group;
 }
