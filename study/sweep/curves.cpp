@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -63,10 +64,10 @@ std::pair<std::string, std::map<std::string, double>> x_of(const std::vector<Sto
                                                            const std::vector<std::string>& axes, const std::string& x,
                                                            const std::string& database) {
   if (!x.empty()) require_varying(x, axes, database);
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-    if (!x.empty() && *axis != x) continue;
-    std::map<std::string, double> numbers = numbers_on(*axis, points);
-    if (!numbers.empty()) return {*axis, std::move(numbers)};
+  for (const std::string& axis : std::ranges::reverse_view(axes)) {
+    if (!x.empty() && axis != x) continue;
+    std::map<std::string, double> numbers = numbers_on(axis, points);
+    if (!numbers.empty()) return {axis, std::move(numbers)};
   }
   if (!x.empty()) bad_input("sweep", "{}: the values of {} are no numbers, or two of them are the same", database, x);
   bad_input("sweep",
