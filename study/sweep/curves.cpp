@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -64,7 +63,8 @@ std::pair<std::string, std::map<std::string, double>> x_of(const std::vector<Sto
                                                            const std::vector<std::string>& axes, const std::string& x,
                                                            const std::string& database) {
   if (!x.empty()) require_varying(x, axes, database);
-  for (const std::string& axis : std::ranges::reverse_view(axes)) {
+  const std::vector<std::string> last_first(axes.rbegin(), axes.rend());
+  for (const std::string& axis : last_first) {
     if (!x.empty() && axis != x) continue;
     std::map<std::string, double> numbers = numbers_on(axis, points);
     if (!numbers.empty()) return {axis, std::move(numbers)};

@@ -15,7 +15,6 @@ using hccl::ByteRange;
 using hccl::QueueWalk;
 using hccl::Schedule;
 using hccl::Task;
-using hccl::TaskKind;
 
 struct Queue {
   QueueWalk walk;

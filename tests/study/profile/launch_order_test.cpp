@@ -24,10 +24,10 @@ constexpr double launch_tolerance = 1e-12;
 /// Writes kernel_details.csv as PyTorch's profiler does, one kernel right behind the other.
 class PyTorchProfile {
  public:
-  explicit PyTorchProfile(bool step_ids = true) : step_ids_(step_ids) {
-    text_ = step_ids ? "Step Id,Device_id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us)\n"
-                     : "Device_id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us)\n";
-  }
+  explicit PyTorchProfile(bool step_ids = true)
+      : step_ids_(step_ids),
+        text_(step_ids ? "Step Id,Device_id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us)\n"
+                       : "Device_id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us)\n") {}
 
   void launch(const std::string& function, const std::string& type, double us) {
     if (step_ids_) text_ += fmt::format("{},", step_);
