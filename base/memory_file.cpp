@@ -12,6 +12,12 @@
 
 namespace hcclsim {
 
+namespace {
+
+constexpr std::string_view open_files = "/proc/self/fd/";
+
+}  // namespace
+
 MemoryFile::MemoryFile(const std::string& text) : file_(::memfd_create("hcclsim", MFD_CLOEXEC)) {
   const bool held = file_ >= 0 && (std::ofstream(path()) << text).flush();
   if (!held) internal_error("cannot hold a file in memory: {}", std::strerror(errno));
@@ -23,7 +29,9 @@ MemoryFile::~MemoryFile() {
   if (file_ >= 0) ::close(file_);
 }
 
-std::string MemoryFile::path() const { return fmt::format("/proc/self/fd/{}", file_); }
+std::string MemoryFile::path() const { return fmt::format("{}{}", open_files, file_); }
+
+bool MemoryFile::is_path(std::string_view path) { return path.starts_with(open_files); }
 
 std::string MemoryFile::keep() && {
   std::string kept = path();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace hcclsim {
 
@@ -19,6 +20,8 @@ class MemoryFile {
   [[nodiscard]] std::string path() const;
   /// The same; the file then lives as long as the process.
   [[nodiscard]] std::string keep() &&;
+  /// Whether path() has such a form.
+  [[nodiscard]] static bool is_path(std::string_view path);
 
  private:
   int file_;

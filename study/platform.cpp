@@ -1,9 +1,9 @@
 #include "study/platform.hpp"
+#include "study/shipped_platforms.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/error.hpp"
 #include "hccl/collective/selection/algo_notes.hpp"
@@ -76,7 +76,7 @@ LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hc
 }
 
 PlatformFacts LoadedPlatform::facts() const {
-  return {.platform = std::filesystem::path(cluster.path()).filename().string(),
+  return {.platform = platform_name(cluster.path()),
           .rank_table = rank_table,
           .npu = soc.name,
           .npus = placed.value_or(cluster.size()),

@@ -81,6 +81,10 @@ std::string find_platform(const std::string& platform) {
             did_you_mean(name, names), fmt::join(names, ", "));
 }
 
+std::string platform_name(const std::string& file) {
+  return MemoryFile::is_path(file) ? "a pipe" : fs::path(file).filename().string();
+}
+
 std::vector<std::string> platforms_like(const std::string& pattern) {
   std::vector<std::string> found;
   if (pattern.find_first_of("*?[") == std::string::npos) return {pattern};

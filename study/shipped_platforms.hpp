@@ -20,6 +20,9 @@ namespace hcclsim::study {
 /// and names the nearest, and for folders, devices and sockets.
 [[nodiscard]] std::string find_platform(const std::string& platform);
 
+/// What to call a file that find_platform() found: its name without folders, "a pipe" if it came through one.
+[[nodiscard]] std::string platform_name(const std::string& file);
+
 /// Files that a shell's pattern names: paths, else shipped platforms; a name without a pattern as it is. Throws
 /// Error(bad_input, "platform") if there is none.
 [[nodiscard]] std::vector<std::string> platforms_like(const std::string& pattern);

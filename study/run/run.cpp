@@ -1,7 +1,6 @@
 #include "study/run/run.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "sim/network/link_utilisation.hpp"
 #include "study/run/comparisons.hpp"
 #include "study/run/explanation.hpp"
+#include "study/shipped_platforms.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -71,7 +71,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     result.profile.emplace(*experiment.profile, simulated_phases(result.view, result.step_time()));
   }
   result.model = experiment.model;
-  result.platform = std::filesystem::path(experiment.cluster.path()).filename().string();
+  result.platform = platform_name(experiment.cluster.path());
   result.rank_table = experiment.rank_table;
   result.npu = experiment.soc.name;
   result.npus = experiment.npus;

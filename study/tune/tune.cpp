@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -75,7 +74,7 @@ class Tuner {
   [[nodiscard]] TuneResult described() const {
     TuneResult report;
     report.model = run_.model;
-    report.platform = std::filesystem::path(run_.cluster.path()).filename().string();
+    report.platform = platform_name(run_.cluster.path());
     report.npu = run_.soc.name;
     report.npus = run_.npus;
     report.link_sources = link_sources(run_.cluster, hccl::world_communicator(run_.npus).ranks);
