@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -30,6 +31,16 @@ MemoryFile::~MemoryFile() {
 }
 
 std::string MemoryFile::path() const { return fmt::format("{}{}", open_files, file_); }
+
+std::string MemoryFile::readable(std::string_view text) {
+  std::string out;
+  for (std::size_t at = text.find(open_files); at != std::string_view::npos; at = text.find(open_files)) {
+    out += fmt::format("{}-", text.substr(0, at));
+    text.remove_prefix(at + open_files.size());
+    text.remove_prefix(std::min(text.find_first_not_of("0123456789"), text.size()));
+  }
+  return out.append(text);
+}
 
 bool MemoryFile::is_path(std::string_view path) { return path.starts_with(open_files); }
 

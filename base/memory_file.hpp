@@ -22,6 +22,8 @@ class MemoryFile {
   [[nodiscard]] std::string keep() &&;
   /// Whether path() has such a form.
   [[nodiscard]] static bool is_path(std::string_view path);
+  /// A text for people, with "-" for every such path: what a command calls the pipe that was read.
+  [[nodiscard]] static std::string readable(std::string_view text);
 
  private:
   int file_;

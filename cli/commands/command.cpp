@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/memory_file.hpp"
 #include "base/text.hpp"
 #include "base/user_error.hpp"
 #include "cli/commands/commands.hpp"
@@ -61,7 +62,7 @@ std::string shell_words(int argc, char** argv) {
 
 int report(ErrorCode code, const std::string& message) {
   std::fflush(stdout);  // what was printed before comes first
-  print_apart(fmt::format("hcclsim: error: {}\n", message));
+  print_apart(fmt::format("hcclsim: error: {}\n", MemoryFile::readable(message)));
   return static_cast<int>(code);
 }
 
