@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/memory_file_name.hpp"
 
 namespace hcclsim {
 
@@ -32,7 +33,7 @@ MemoryFile::~MemoryFile() {
 
 std::string MemoryFile::path() const { return fmt::format("{}{}", open_files, file_); }
 
-std::string MemoryFile::readable(std::string_view text) {
+std::string without_memory_files(std::string_view text) {
   std::string out;
   for (std::size_t at = text.find(open_files); at != std::string_view::npos; at = text.find(open_files)) {
     out += fmt::format("{}-", text.substr(0, at));
@@ -42,7 +43,7 @@ std::string MemoryFile::readable(std::string_view text) {
   return out.append(text);
 }
 
-bool MemoryFile::is_path(std::string_view path) { return path.starts_with(open_files); }
+bool is_memory_file(std::string_view path) { return path.starts_with(open_files); }
 
 std::string MemoryFile::keep() && {
   std::string kept = path();

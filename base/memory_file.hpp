@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 namespace hcclsim {
 
@@ -20,10 +19,6 @@ class MemoryFile {
   [[nodiscard]] std::string path() const;
   /// The same; the file then lives as long as the process.
   [[nodiscard]] std::string keep() &&;
-  /// Whether path() has such a form.
-  [[nodiscard]] static bool is_path(std::string_view path);
-  /// A text for people, with "-" for every such path: what a command calls the pipe that was read.
-  [[nodiscard]] static std::string readable(std::string_view text);
 
  private:
   int file_;

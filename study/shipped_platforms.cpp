@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "base/memory_file.hpp"
+#include "base/memory_file_name.hpp"
 #include "base/suggest.hpp"
 
 namespace hcclsim::study {
@@ -82,7 +83,7 @@ std::string find_platform(const std::string& platform) {
 }
 
 std::string platform_name(const std::string& file) {
-  return MemoryFile::is_path(file) ? "a pipe" : fs::path(file).filename().string();
+  return is_memory_file(file) ? "a pipe" : fs::path(file).filename().string();
 }
 
 std::vector<std::string> platforms_like(const std::string& pattern) {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/memory_file.hpp"
+#include "base/memory_file_name.hpp"
 #include "base/text.hpp"
 #include "base/user_error.hpp"
 #include "cli/commands/commands.hpp"
@@ -62,7 +62,7 @@ std::string shell_words(int argc, char** argv) {
 
 int report(ErrorCode code, const std::string& message) {
   std::fflush(stdout);  // what was printed before comes first
-  print_apart(fmt::format("hcclsim: error: {}\n", MemoryFile::readable(message)));
+  print_apart(fmt::format("hcclsim: error: {}\n", without_memory_files(message)));
   return static_cast<int>(code);
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/memory_file.hpp"
+#include "base/memory_file_name.hpp"
 #include "base/text.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/print/output.hpp"
@@ -62,12 +62,12 @@ void check(const std::string& file) {
   for (const sim::PlatformProblem& problem : problems) {
     if (problem.fatal) ++fatal;
     const std::string line = problem.line == 0 ? "" : fmt::format(":{}", problem.line);
-    print(fmt::format("{}{}: {}: {}\n", MemoryFile::readable(path), line, problem.fatal ? "error" : "warning",
+    print(fmt::format("{}{}: {}: {}\n", without_memory_files(path), line, problem.fatal ? "error" : "warning",
                       problem.message));
   }
   if (fatal > 0) bad_input("platform", "{}: {} error{}", path, fatal, fatal == 1 ? "" : "s");
   const study::PlatformSize size = study::load_platform(path);
-  print(fmt::format("{}: {} NPUs in {} server{}, no errors\n", MemoryFile::readable(path), size.npus, size.servers,
+  print(fmt::format("{}: {} NPUs in {} server{}, no errors\n", without_memory_files(path), size.npus, size.servers,
                     size.servers == 1 ? "" : "s"));
 }
 

@@ -1,4 +1,5 @@
 #include "base/memory_file.hpp"
+#include "base/memory_file_name.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -24,11 +25,11 @@ TEST(MemoryFile, IsReadFromItsPath) {
 
 TEST(MemoryFile, IsADashForPeople) {
   const MemoryFile file("");
-  EXPECT_TRUE(MemoryFile::is_path(file.path()));
-  EXPECT_FALSE(MemoryFile::is_path("/proc/version"));
-  EXPECT_EQ(MemoryFile::readable(fmt::format("{0}:7: 14 (check {0})", file.path())), "-:7: 14 (check -)");
-  EXPECT_EQ(MemoryFile::readable(file.path()), "-");
-  EXPECT_EQ(MemoryFile::readable("mine.xml:7: 14"), "mine.xml:7: 14");
+  EXPECT_TRUE(is_memory_file(file.path()));
+  EXPECT_FALSE(is_memory_file("/proc/version"));
+  EXPECT_EQ(without_memory_files(fmt::format("{0}:7: 14 (check {0})", file.path())), "-:7: 14 (check -)");
+  EXPECT_EQ(without_memory_files(file.path()), "-");
+  EXPECT_EQ(without_memory_files("mine.xml:7: 14"), "mine.xml:7: 14");
 }
 
 }  // namespace
