@@ -7,6 +7,7 @@ directory:
 
     # Comment.
     label long                                     not of every run of the tests: ./bootstrap test-long
+    label memory                                   depends on the memory that the program takes: not under sanitizers
     $ hcclsim run --model resnet5 > /dev/null      a line for sh; the step expects status 0 unless it says otherwise
     status 2
     stdout is NAME                                 equals the golden file NAME
