@@ -157,11 +157,6 @@ void check_optimizer_options(const OptionOrigins& origins, Optimizer rule) {
 }
 
 void check_files(const OptionOrigins& origins, const NumericsOptions& options) {
-  for (const auto& [key, path] : {std::pair("save", &options.spec.save), std::pair("load", &options.spec.load),
-                                  std::pair("loss-plot", &options.loss_plot)}) {
-    if (origins.given(key) && path->empty())
-      bad_input("option", "{} '': the name of a file is empty", origins.name(key));
-  }
   for (const char* const key : {"save-every", "save-diverged"}) {
     if (!origins.given(key) || !options.spec.save.empty()) continue;
     bad_input("option", "{} needs --save FILE, which says where the checkpoint goes", origins.name(key));

@@ -9,8 +9,9 @@
 namespace hcclsim::cli {
 
 void add_rank_table_option(Command& command, RankTableChoice& choice) {
-  command.add("--rank-table", read_file(choice.file),
-              "HCCL rank table: which NPU each rank is (default: that of RANK_TABLE_FILE)");
+  Value file = read_file(choice.file);
+  file.check = {};  // '' does without the table of the environment
+  command.add("--rank-table", file, "HCCL rank table: which NPU each rank is (default: that of RANK_TABLE_FILE)");
 }
 
 void finish_rank_table_option(const OptionOrigins& origins, std::initializer_list<const char*> selecting,

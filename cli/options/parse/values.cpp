@@ -49,6 +49,9 @@ Value read_file(std::string& target) {
   Value value = text(target);
   value.name = "FILE";
   value.role = Role::reads_file;
+  value.check = [](const std::string& given) {
+    if (given.empty()) bad_input("option", "'': the name of a file is empty");
+  };
   return value;
 }
 
