@@ -1,6 +1,7 @@
 #include "base/input_file.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@ std::string unreadable(const struct stat& status, int file) {
 
 }  // namespace
 
-// O_NONBLOCK: a pipe without a writer is refused, not waited for.
+// O_NONBLOCK: devices are refused, not waited for.
 InputFile::InputFile(std::string path, std::string kind)
     : path_(std::move(path)),
       kind_(std::move(kind)),
@@ -39,21 +40,25 @@ InputFile::InputFile(std::string path, std::string kind)
     ::close(std::exchange(file_, -1));
     bad_input(kind_, "cannot read {}: {}", path_, problem);
   }
-  if (S_ISREG(status.st_mode)) {
+  if (S_ISREG(status.st_mode) && status.st_size > 0) {
     size_ = static_cast<std::uint64_t>(status.st_size);
   } else {
-    read_pipe();
+    read_through();  // files of /proc have no size either
   }
 }
 
-void InputFile::read_pipe() {
+void InputFile::read_through() {
   constexpr std::size_t most = std::size_t{256} << 20U;
   constexpr std::size_t piece = std::size_t{64} << 10U;
+  // A named pipe ends at once as long as nobody has opened it to write: first its writer is waited for.
+  pollfd opened{.fd = file_, .events = POLLIN, .revents = 0};
+  while (!succeeded(::poll(&opened, 1, -1))) {
+  }
   ::fcntl(file_, F_SETFL, ::fcntl(file_, F_GETFL) & ~O_NONBLOCK);
   ssize_t got = 1;
   while (got > 0) {
     const std::size_t before = contents_.size();
-    if (before > most) fail("more than {} MiB come out of this pipe; give a file", most >> 20U);
+    if (before > most) fail("more than {} MiB come out of it; give a file", most >> 20U);
     contents_.resize(before + piece);
     got = ::read(file_, contents_.data() + before, piece);
     contents_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
@@ -99,7 +104,12 @@ std::span<std::byte> InputFile::read_some(std::uint64_t offset, std::span<std::b
 
 void InputFile::read(std::uint64_t offset, std::span<std::byte> to) const {
   const std::size_t got = read_some(offset, to).size();
-  if (got < to.size()) fail("ends at byte {}, {} bytes too early", offset + got, to.size() - got);
+  if (got == to.size()) return;
+  // Nothing may have been there: the file ends before.
+  struct stat now {};
+  const bool shrank = got == 0 && file_ >= 0 && ::fstat(file_, &now) == 0;
+  const std::uint64_t end = shrank ? static_cast<std::uint64_t>(now.st_size) : std::min(size_, offset + got);
+  fail("ends at byte {}, {} bytes too early", end, offset + to.size() - end);
 }
 
 std::string InputFile::text() const {

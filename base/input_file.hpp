@@ -45,7 +45,7 @@ class InputFile {
   }
 
  private:
-  void read_pipe();
+  void read_through();
   /// The result of a call of read; throws if it failed, false: again.
   [[nodiscard]] bool succeeded(ssize_t got) const;
 

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/data/image_memory.hpp"
+
 namespace hcclsim::models {
 namespace {
 
@@ -87,6 +89,26 @@ void check_netpbm(const InputFile& file, std::string_view begin, const PictureSi
   }
 }
 
+using Pixels = std::unique_ptr<std::uint8_t, void (*)(void*)>;
+
+Pixels decode(Source& source, int channels) {
+  const stbi_io_callbacks callbacks = Source::callbacks();
+  int width = 0;
+  int height = 0;
+  int channels_of_file = 0;
+  return {stbi_load_from_callbacks(&callbacks, &source, &width, &height, &channels_of_file, channels), stbi_image_free};
+}
+
+/// stb_image tells why it cannot read a header only when it is to decode the image.
+[[noreturn]] void refuse(const InputFile& file) {
+  Source source(file);
+  const Pixels none = decode(source, 0);
+  if (source.overrun()) file.fail("is cut short: its header goes on behind its last byte");
+  file.fail(
+      "is no image that can be read ({}); accepted: PNG, JPEG, binary PPM and PGM (P5, P6), up to {} pixels per side",
+      none == nullptr ? stbi_failure_reason() : "bad header", STBI_MAX_DIMENSIONS);
+}
+
 }  // namespace
 
 ImageHeader read_image_header(const InputFile& file) {
@@ -102,39 +124,31 @@ ImageHeader read_image_header(const InputFile& file) {
   int width = 0;
   int height = 0;
   int channels = 0;
-  if (stbi_info_from_callbacks(&callbacks, &source, &width, &height, &channels) == 0) {
-    file.fail(
-        "is no image that can be read ({}); accepted: PNG, JPEG, binary PPM and PGM (P5, P6), up to {} pixels per side",
-        stbi_failure_reason(), STBI_MAX_DIMENSIONS);
-  }
+  if (stbi_info_from_callbacks(&callbacks, &source, &width, &height, &channels) == 0) refuse(file);
   if (width < 1 || height < 1 || width > STBI_MAX_DIMENSIONS || height > STBI_MAX_DIMENSIONS) {
     file.fail("has {}x{} pixels; accepted: 1 to {} per side", width, height, STBI_MAX_DIMENSIONS);
   }
   Source again(file);
-  const std::uint64_t bytes_per_value = stbi_is_16_bit_from_callbacks(&callbacks, &again) != 0 ? 2 : 1;
-  ImageHeader header{.size = {.channels = channels <= 2 ? 1U : 3U,
-                              .height = static_cast<std::uint32_t>(height),
-                              .width = static_cast<std::uint32_t>(width)}};
-  const std::uint64_t decoded = header.size.pixels() * static_cast<std::uint64_t>(channels) * bytes_per_value;
-  if (decoded > most_pixel_bytes) {
-    file.fail("has {}x{} pixels, which are {} bytes; accepted: up to {}", width, height, decoded, most_pixel_bytes);
+  const std::uint32_t bytes_per_value = stbi_is_16_bit_from_callbacks(&callbacks, &again) != 0 ? 2 : 1;
+  const StoredImage image{.height = static_cast<std::uint32_t>(height),
+                          .width = static_cast<std::uint32_t>(width),
+                          .channels = static_cast<std::uint32_t>(channels),
+                          .bytes_per_value = bytes_per_value};
+  if (image.bytes() > most_pixel_bytes) {
+    file.fail("has {}x{} pixels, which are {} bytes; accepted: up to {}", width, height, image.bytes(),
+              most_pixel_bytes);
   }
+  const ImageHeader header{
+      .size = {.channels = channels <= 2 ? 1U : 3U, .height = image.height, .width = image.width},
+      .decoding = decoding_memory(file, image)};
   if (begin.starts_with("P5") || begin.starts_with("P6")) check_netpbm(file, begin, header.size);
-  // PNG: its compressed bytes, in a block that doubles, what these hold, the pixels, and the pixels without alpha.
-  // JPEG: coefficients of two bytes, the channels, the pixels.
-  header.decoding = 4 * decoded + 3 * file.size();
   return header;
 }
 
 DecodedImage::DecodedImage(const InputFile& file)
     : size_(read_image_header(file).size), pixels_(nullptr, stbi_image_free) {
   Source source(file);
-  const stbi_io_callbacks callbacks = Source::callbacks();
-  int width = 0;
-  int height = 0;
-  int channels = 0;
-  pixels_.reset(
-      stbi_load_from_callbacks(&callbacks, &source, &width, &height, &channels, static_cast<int>(size_.channels)));
+  pixels_ = decode(source, static_cast<int>(size_.channels));
   if (source.overrun()) file.fail("is cut short: the image goes on behind its last byte");
   if (pixels_ == nullptr) file.fail("is a damaged image: {}", stbi_failure_reason());
 }

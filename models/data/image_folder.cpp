@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <system_error>
 #include <unordered_set>
 
@@ -92,8 +92,7 @@ class ImageFolder final : public Dataset {
 
  private:
   void read_labels(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) bad_input("data", "cannot read {}", path);
+    std::istringstream file(read_text_file(path, "data"));
     std::unordered_set<std::string> names;
     std::string text;
     for (std::size_t number = 1; std::getline(file, text); ++number) {
@@ -109,7 +108,9 @@ class ImageFolder final : public Dataset {
       }
       require_class(fmt::format("{}:{}: {}", path, number, name), *label);
       std::error_code ignored;
-      if (!fs::exists(path_of(name), ignored)) bad_input("data", "{}:{}: there is no {}", path, number, path_of(name));
+      if (!fs::is_regular_file(path_of(name), ignored)) {
+        bad_input("data", "{}:{}: there is no file {}", path, number, path_of(name));
+      }
       if (!names.insert(name).second) bad_input("data", "{}:{}: {} has a label already", path, number, name);
       entries_.push_back({name, static_cast<std::int32_t>(*label)});
     }

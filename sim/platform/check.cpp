@@ -1,27 +1,15 @@
 #include "sim/platform/check.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <pugixml.hpp>
-#include <system_error>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "sim/platform/passes.hpp"
 
 namespace hcclsim::sim {
 namespace {
-
-/// Reads a file whole; returns what went wrong, or an empty string.
-std::string read_file(const std::string& path, std::string& text) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return "is a directory";
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::generic_category().message(errno);
-  text.assign(std::istreambuf_iterator<char>(file), {});
-  return file.bad() ? std::generic_category().message(errno) : "";
-}
 
 void check_document(const pugi::xml_document& document, const std::string& directory, PlatformProblems& problems) {
   check_schema(document, directory, problems);
@@ -36,8 +24,7 @@ void check_document(const pugi::xml_document& document, const std::string& direc
 }  // namespace
 
 std::vector<PlatformProblem> check_platform(const std::string& path) {
-  std::string text;
-  if (const std::string fault = read_file(path, text); !fault.empty()) return {{0, "cannot be read: " + fault, true}};
+  const std::string text = read_text_file(path, "platform");
   PlatformProblems problems(text);
   pugi::xml_document document;
   constexpr unsigned parts = pugi::parse_default | pugi::parse_fragment | pugi::parse_declaration | pugi::parse_doctype;

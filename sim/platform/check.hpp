@@ -17,8 +17,7 @@ struct PlatformProblem {
   bool fatal = true;  ///< false: the file can be used, but says something doubtful
 };
 
-/// All problems of a platform file, by line. A file that cannot be read is one fatal problem; the function itself
-/// throws only if there is no memory left.
+/// All problems of a platform file, by line. Throws Error(bad_input, "platform") if the file cannot be read.
 [[nodiscard]] std::vector<PlatformProblem> check_platform(const std::string& path);
 
 /// Throws Error(bad_input, "platform") "FILE:LINE: message" for the first fatal problem, with the number of the others.

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <set>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 
@@ -70,10 +70,7 @@ std::string content_hash(std::string_view bytes) {
 }
 
 std::string content_hash_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file || std::filesystem::is_directory(path)) bad_input("sweep", "{}: cannot be read", path);
-  return content_hash(text);
+  return content_hash(read_text_file(path, "sweep"));
 }
 
 std::string point_id(const Point& point) {

@@ -64,11 +64,14 @@ TEST_F(InputFileTest, RefusesWhatCannotBeRead) {
   EXPECT_EQ(opening(""), "cannot read '': No such file or directory");
   EXPECT_EQ(opening(path("")), "cannot read " + path("") + ": it is a folder");
   EXPECT_EQ(opening("/dev/zero"), "cannot read /dev/zero: it is a device");
+  EXPECT_EQ(opening("/proc/self/mem"), "cannot read /proc/self/mem: Input/output error");
+}
+
+TEST_F(InputFileTest, ReadsFilesThatSayNoSize) {
+  EXPECT_NE(read_text_file("/proc/self/status", "thing").find("VmSize:"), std::string::npos);
 }
 
 TEST_F(InputFileTest, ReadsAPipeAtOnce) {
-  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
-  EXPECT_EQ(InputFile(path("pipe"), "thing").size(), 0U);  // nobody writes
   std::string sent(300'000, 'x');
   sent += "end";
   std::array<int, 2> ends{};
@@ -80,6 +83,16 @@ TEST_F(InputFileTest, ReadsAPipeAtOnce) {
   EXPECT_EQ(read_text_file("/dev/fd/" + std::to_string(ends[0]), "thing"), sent);
   writer.join();
   ::close(ends[0]);
+}
+
+TEST_F(InputFileTest, WaitsForTheWriterOfANamedPipe) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::ofstream(path("pipe")) << "late";
+  });
+  EXPECT_EQ(read_text_file(path("pipe"), "thing"), "late");
+  writer.join();
 }
 
 }  // namespace

@@ -146,12 +146,38 @@ TEST_F(ImageFileTest, EveryTruncationIsRefused) {
   }
 }
 
-TEST_F(ImageFileTest, MemoryFollowsTheSize) {
-  write("a.png", "P6 16000 16000 255\n");
-  std::filesystem::resize_file(path("a.png"), 19 + std::uint64_t{3} * 16000 * 16000);
-  const ImageHeader header = read_image_header(InputFile(path("a.png"), "data"));
-  EXPECT_GE(header.decoding, std::uint64_t{3} * 16000 * 16000);
-  EXPECT_EQ(header.size.width, 16000);
+/// A JPEG file up to and with its frame: a comment, then `kind` with three components, the first of 2x2 samples for one
+/// of the others.
+std::string jpeg_frame(char kind, char height, char width) {
+  std::string file{"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0\1\0\1\0\0\xff\xfe\0\6text\xff", 29};
+  file += std::string{kind, 0, 17, 8, 0, height, 0, width, 3, 1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0};
+  return file;
+}
+
+TEST_F(ImageFileTest, MemoryIsWhatDecodingTakes) {
+  const auto memory = [this](const std::string& bytes) {
+    write("a.png", bytes);
+    return read_image_header(InputFile(path("a.png"), "data")).decoding;
+  };
+  EXPECT_EQ(memory("P6 2 1 255\nabcdef"), 6);
+  // Blocks of 8x8: 17x9 pixels are 4x2 of the first component, 2x1 of each of the others; pixels of three bytes.
+  EXPECT_EQ(memory(jpeg_frame('\xc0', 9, 17)), 64 * (4 * 2 + 2 * 2 * 1) + 3 * 17 * 9);
+  EXPECT_EQ(memory(jpeg_frame('\xc2', 9, 17)), 3 * 64 * (4 * 2 + 2 * 2 * 1) + 3 * 17 * 9);
+  // Lines with a byte of their filter, and pixels with a fourth channel; the file is small.
+  std::string png = file_of(true, 64, 32, 3, Bytes8(64 * 32 * 3, 7));
+  ASSERT_LT(3 * png.size(), 64 * 32 * 4);
+  EXPECT_EQ(memory(png), 32 * (3 * 64 + 1) + 64 * 32 * 4);
+  png[28] = 1;  // interlaced
+  EXPECT_EQ(memory(png), 32 * (3 * 64 + 1) + 64 * 32 * 4 * 3 / 2);
+}
+
+TEST_F(ImageFileTest, HeadersSayWhatIsWrongWithThem) {
+  std::string png = file_of(true, 2, 2, 1, Bytes8(4, 7));
+  png[16 + 1] = 2;  // width 131074
+  EXPECT_THAT(error(png), HasSubstr("no image that can be read (too large); accepted: PNG"));
+  const std::string jpeg = jpeg_frame('\xc0', 9, 17);
+  EXPECT_THAT(error(jpeg.substr(0, jpeg.size() - 3)), HasSubstr("is cut short"));
+  EXPECT_THAT(error(jpeg_frame('\xc9', 9, 17)), HasSubstr("no image that can be read (unknown marker)"));
 }
 
 /// Grey pixels in a file.
@@ -207,7 +233,7 @@ TEST_F(ImageFolderTest, BadLabels) {
   EXPECT_THAT(error_with("a.pgm 99999999999"), HasSubstr("is not"));
   EXPECT_THAT(error_with("a.pgm 0\n\nb.pgm 2"),
               HasSubstr("labels.txt:3: b.pgm has label 2, but the network has 2 classes (labels 0 to 1)"));
-  EXPECT_THAT(error_with("c.pgm 0"), HasSubstr("labels.txt:1: there is no " + path("c.pgm")));
+  EXPECT_THAT(error_with("c.pgm 0"), HasSubstr("labels.txt:1: there is no file " + path("c.pgm")));
   EXPECT_THAT(error_with(std::string("a.pgm\0 0", 8)), HasSubstr("labels.txt:1: the line has a NUL byte"));
   EXPECT_THAT(error_with("a.pgm 0\na.pgm 1"), HasSubstr("labels.txt:2: a.pgm has a label already"));
 }
@@ -232,7 +258,7 @@ TEST_F(ImageFolderTest, ImageThatChangesLater) {
   write("c0/a.pgm", pgm(1, 2, "ab"));
   const auto dataset = open_dataset("images:" + path(), graph_, 1);
   EXPECT_THAT(dataset->read_cost().sample, HasSubstr("c0/a.pgm (1x2 pixels)"));
-  EXPECT_GT(dataset->read_cost().bytes, 2);
+  EXPECT_EQ(dataset->read_cost().bytes, 2);
   write("c0/a.pgm", "P5 1 2 255\na");
   EXPECT_THAT(data_error([&] { (void)batch_of(*dataset, {0}); }), HasSubstr("c0/a.pgm: is cut short"));
   write("c0/a.pgm", pgm(10, 10, std::string(100, 'x')));

@@ -131,14 +131,17 @@ TEST(PlatformCheck, AcceptsTheFilesThatTheCasesChange) {
 }
 
 TEST(PlatformCheck, SaysWhyAFileCannotBeRead) {
-  EXPECT_THAT(print(check_platform(data + "missing.xml")), HasSubstr("0: cannot be read: No such file"));
-  EXPECT_THAT(print(check_platform(data)), HasSubstr("0: cannot be read: is a directory"));
-  try {
-    require_valid_platform(data + "missing.xml");
-    ADD_FAILURE() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), data + "missing.xml: cannot be read: No such file or directory");
-  }
+  const auto problem = [](const std::string& path) -> std::string {
+    try {
+      static_cast<void>(check_platform(path));
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(problem(data + "missing.xml"), "cannot read " + data + "missing.xml: No such file or directory");
+  EXPECT_EQ(problem(data), "cannot read " + data + ": it is a folder");
+  EXPECT_EQ(problem("/proc/self/mem"), "cannot read /proc/self/mem: Input/output error");
 }
 
 TEST(PlatformCheck, NeedsARootElement) {
