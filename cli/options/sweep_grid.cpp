@@ -58,8 +58,9 @@ class AxisReader {
         options.find(name == study::collective_axis && options.name() == "collective" ? "OP" : "--" + name);
     const bool writes = is_of_output(name);
     if (known == nullptr && !writes) {
+      const std::string meant = name.size() > 1 ? did_you_mean("--" + name, options.option_names()) : "";
       bad_input("option", "{}: {} has no such option{}", place, options.name(),
-                did_you_mean("--" + name, options.option_names()));
+                meant.empty() ? "; options of the sweep itself come before the command" : meant);
     }
     if (writes) {
       bad_input("option",

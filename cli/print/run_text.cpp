@@ -66,8 +66,12 @@ std::string step_line(const RunReport& report) {
   }
   line += '\n';
   if (const auto spread = report.spread(); spread.has_value()) {
-    line += fmt::format("Steps from {:.3f} to {:.3f} ms: p50 {:.3f}, p99 {:.3f} of {}\n", ms(spread->least),
-                        ms(spread->most), ms(spread->p50), ms(spread->p99), spread->steps);
+    const std::string least = fmt::format("{:.3f}", ms(spread->least));
+    const std::string most = fmt::format("{:.3f}", ms(spread->most));
+    if (least != most) {
+      line += fmt::format("Steps from {} to {} ms: p50 {:.3f}, p99 {:.3f} of {}\n", least, most, ms(spread->p50),
+                          ms(spread->p99), spread->steps);
+    }
   }
   return line;
 }

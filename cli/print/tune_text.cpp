@@ -273,7 +273,8 @@ std::string regret_text(const study::Regret& regret) {
 std::string jitter_text(const study::JitterResult& jitter) {
   const study::JitterOutcome& outcome = jitter.outcome;
   return fmt::format(
-      "Kernel times with a relative standard deviation of {:g}, {} draws (seed {}): the split is the best in {:.1f} % "
+      "All figures above are without jitter. Kernel times with a relative standard deviation of {:g}, {} draws (seed "
+      "{}): the split is the best in {:.1f} % "
       "of them; it ends {} ms later than the best on average, {} ms at worst ({:.2f} % of an end at most).\n",
       jitter.jitter, outcome.draws, jitter.seed, 100.0 * outcome.optimal / outcome.draws,
       milliseconds(outcome.mean_regret), milliseconds(outcome.worst_regret), outcome.worst_fraction * 100);

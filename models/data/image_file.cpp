@@ -138,9 +138,8 @@ ImageHeader read_image_header(const InputFile& file) {
     file.fail("has {}x{} pixels, which are {} bytes; accepted: up to {}", width, height, image.bytes(),
               most_pixel_bytes);
   }
-  const ImageHeader header{
-      .size = {.channels = channels <= 2 ? 1U : 3U, .height = image.height, .width = image.width},
-      .decoding = decoding_memory(file, image)};
+  const ImageHeader header{.size = {.channels = channels <= 2 ? 1U : 3U, .height = image.height, .width = image.width},
+                           .decoding = decoding_memory(file, image)};
   if (begin.starts_with("P5") || begin.starts_with("P6")) check_netpbm(file, begin, header.size);
   return header;
 }

@@ -62,8 +62,8 @@ JpegFrame read_frame(const InputFile& file, std::uint64_t at, bool progressive) 
   };
   JpegFrame frame{.progressive = progressive};
   for (const Sampling& component : components) {
-    frame.samples += blocks(width, most.across) * component.across * blocks(height, most.down) * component.down *
-                     block * block;
+    frame.samples +=
+        blocks(width, most.across) * component.across * blocks(height, most.down) * component.down * block * block;
   }
   return frame;
 }

@@ -76,7 +76,13 @@ class Advice {
     const auto late =
         static_cast<std::size_t>(std::find_if(segments.begin(), segments.end(), is_late) - segments.begin()) + 1;
     const std::string what = fmt::format("AR{} ends {} ms after bp_end", late, after_backward(late));
-    if (!some_cut_hides_first(problem_, cost_)) {
+    if (best.size() < own_.cuts.size()) {
+      return {SplitScenario::none,
+              fmt::format("{}: {} segment{} instead of {} shorten{} the step", what, best.size(),
+                          best.size() == 1 ? "" : "s", own_.cuts.size(), best.size() == 1 ? "s" : ""),
+              true};
+    }
+    if (best.size() > own_.cuts.size() && !some_cut_hides_first(problem_, cost_)) {
       return {SplitScenario::more_segments,
               fmt::format("{}, and no single cut hides AR1: use {} segments", what, best.size()), true};
     }

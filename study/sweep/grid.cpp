@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <unordered_set>
 
@@ -114,16 +115,17 @@ std::string canonical_item(std::string_view item) {
 
 std::vector<std::string> axis_values(const std::string& axis, std::string_view text, ValueForm form) {
   std::vector<std::string> values;
-  std::unordered_set<std::string> known;
   for (const std::string_view part : split_trimmed(text, form == ValueForm::list ? ';' : ',')) {
-    const std::vector<std::string> some =
+    std::vector<std::string> some =
         form == ValueForm::list ? list_values(axis, part) : range_values(axis, part, form == ValueForm::size);
-    for (const std::string& value : some) {
-      if (value.empty()) bad_input("sweep", "{}: a value of '{}' is empty", axis, text);
-      if (known.insert(value).second) values.push_back(value);
-    }
+    std::move(some.begin(), some.end(), std::back_inserter(values));
     require_few(axis, text, static_cast<double>(values.size()));
   }
+  std::unordered_set<std::string> known;
+  std::erase_if(values, [&](const std::string& value) {
+    if (value.empty()) bad_input("sweep", "{}: a value of '{}' is empty", axis, text);
+    return !known.insert(value).second;
+  });
   return values;
 }
 

@@ -119,7 +119,8 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
   const auto unexpected = app.remaining(true);
   const auto commands = command_names(command);
   std::string message = error.what();
-  if (!unexpected.empty()) {
+  // What follows a command that keeps the rest is not looked at yet.
+  if (!unexpected.empty() && !command.get_prefix_command()) {
     message = unexpected_argument(command, unexpected.front());
   } else if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     message = fmt::format("a command is required; commands: {}", fmt::join(commands, ", "));

@@ -66,14 +66,16 @@ const device::Computation& checked(const device::Computation& computation, const
                        workers * (computation.workspace_bytes() + read.bytes);
   if (options.memory_limit == 0 || needed <= options.memory_limit) return computation;
   const models::Graph& graph = computation.graph();
+  const std::string decoding =
+      read.sample.empty() ? ""
+                          : fmt::format(" ({} of it on each worker to decode {})", size_text(read.bytes), read.sample);
+  const bool mostly_decoding = 2 * workers * read.bytes > needed;
   bad_input("memory",
-            "{} replicas of {} at {} need {}{} on {} workers; the limit is {}. Take a "
-            "smaller numeric shape (--numeric-input, --numeric-batch), fewer NPUs or workers, or raise --memory-limit",
-            npus, graph.title, to_string(graph.operators.front().shape()), size_text(needed),
-            read.sample.empty()
-                ? ""
-                : fmt::format(" ({} of it on each worker to decode {})", size_text(read.bytes), read.sample),
-            workers, size_text(options.memory_limit));
+            "{} replicas of {} at {} need {}{} on {} workers; the limit is {}. Take {}, or raise --memory-limit", npus,
+            graph.title, to_string(graph.operators.front().shape()), size_text(needed), decoding, workers,
+            size_text(options.memory_limit),
+            mostly_decoding ? "smaller images or fewer workers (--workers)"
+                            : "a smaller numeric shape (--numeric-input, --numeric-batch), fewer NPUs or workers");
 }
 
 }  // namespace

@@ -60,14 +60,16 @@ class Rows {
   std::string path_;
 };
 
-/// A range may have a million values, and rightly takes its time.
+/// A range, or several together, may have a million values, and rightly take their time and memory.
 bool may_have_many_values(std::string_view text) {
   constexpr std::size_t most_bytes = 256;
-  constexpr std::ptrdiff_t most_digits = 3;
+  const auto ranges = std::count(text.begin(), text.end(), ':') / 2;
+  const std::ptrdiff_t most_digits = ranges > 1 ? 1 : 3;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  const bool range = text.find(':') != std::string_view::npos;
-  return text.size() > most_bytes || (range && std::search_n(text.begin(), text.end(), most_digits + 1, true,
-                                                             [&](char c, bool) { return is_digit(c); }) != text.end());
+  constexpr std::ptrdiff_t most_ranges = 4;
+  return text.size() > most_bytes || ranges > most_ranges ||
+         (ranges > 0 && std::search_n(text.begin(), text.end(), most_digits + 1, true,
+                                      [&](char c, bool) { return is_digit(c); }) != text.end());
 }
 
 }  // namespace

@@ -92,6 +92,14 @@ TEST(SplitAdvice, Scenario3OnlyWhereNoCutHidesTheFirst) {
   EXPECT_NE(network(8.8).advice({8, 9}).scenario, SplitScenario::more_segments);
 }
 
+TEST(SplitAdvice, FewerSegmentsAreNoScenario) {
+  // Each allreduce takes 20 ms before its first byte: one of all gradients ends at 30.1 ms, two at 41.1 or later.
+  const SplitAdvice advice = network(0.01, 20).advice({0, 8, 9});
+  EXPECT_EQ(advice.scenario, SplitScenario::none);
+  EXPECT_EQ(advice.sentence, "AR1 ends 11.010 ms after bp_end: 1 segment instead of 3 shortens the step");
+  EXPECT_TRUE(advice.try_best);
+}
+
 TEST(SplitAdvice, SaysWhatItTakesForWorthIt) {
   // With three segments the last gradient is alone: 10 ms + 0.1 + 0.2.
   const Network slow = network(0.2);
