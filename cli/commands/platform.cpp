@@ -71,6 +71,8 @@ void check(const std::string& file) {
                     size.servers == 1 ? "" : "s"));
 }
 
+constexpr std::uint64_t most_servers = 16384;  // of one NPU each
+
 struct GeneratePlatform {
   sim::PlatformOptions platform;
   std::string rank_table;
@@ -128,7 +130,7 @@ void add_platform_command(Command& app) {
     const auto options = std::make_shared<GeneratePlatform>();
     generating.add("--soc", text(options->platform.soc),
                    "NPU: 910A, 910ProA, 910B2, 910_9391 and others [910A or 910_9391 for the rank table]");
-    Option& servers = generating.add("--servers", whole_number(options->platform.servers), "Servers").with_default();
+    Option& servers = generating.add("--servers", whole_number(options->platform.servers, 1, most_servers), "Servers").with_default();
     Option& super_pods = generating
                              .add("--super-pods", text(options->super_pods),
                                   "A3: number of super-pods, joined by RoCE, or the servers of each, such as 3,1 [one]")

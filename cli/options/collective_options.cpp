@@ -13,6 +13,13 @@
 namespace hcclsim::cli {
 namespace {
 
+ReduceOp parse_reduction(std::string_view text) {
+  if (text.find('.') != std::string_view::npos) {
+    bad_input("reduce-op", "'{}' is no reduction (-o is that of hccl_test); a file goes to --output or --plot", text);
+  }
+  return parse_reduce_op(text);
+}
+
 /// Forms with counts have equal ones, as in hccl_test.
 hccl::Collective collective_of(const std::string& op) { return study::parse_collective_with_payload(op).collective; }
 
@@ -39,7 +46,7 @@ void add_test_options(Command& command, CollectiveOptions& options) {
   command.add("-f,--stepfactor", number(sizes.factor, 0, largest_factor), "From size to size, in place of a step")
       .value_name("FLOAT");
   command.add("-d,--datatype", parsed(parse_data_type, operation.type), "Type of the elements").with_default("fp32");
-  command.add("-o,--op", parsed(parse_reduce_op, operation.op), "sum, prod, max or min").with_default("sum");
+  command.add("-o,--op", parsed(parse_reduction, operation.op), "sum, prod, max or min").with_default("sum");
   command.add("-r,--root", whole_number(operation.root, 0, (1U << 20U) - 1), "Of broadcast, reduce, scatter, gather")
       .value_name("UINT")
       .with_default();

@@ -133,7 +133,7 @@ class PropertyCheck {
       check_value(prop, parse_bytes);
     } else if (std::any_of(task_costs().begin(), task_costs().end(),
                            [&](const TaskCost& c) { return c.property == id; })) {
-      constexpr double highest_us = 1e9;
+      constexpr double highest_us = 1e6;
       std::string fault = number_fault(value);
       if (fault.empty() && value.starts_with('-')) fault = fmt::format("'{}' is negative", value);
       if (fault.empty() && parse_number<double>(value) > highest_us)

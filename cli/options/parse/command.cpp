@@ -113,6 +113,17 @@ std::string unexpected_argument(const CLI::App& command, const std::string& argu
                      fmt::join(commands, ", "));
 }
 
+/// An option that took the name of the next one for its value; none: empty.
+std::string option_without_value(const CLI::App& command) {
+  const std::vector<std::string> names = long_names(command);
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (std::find(names.begin(), names.end(), value) != names.end()) return option->get_name();
+    }
+  }
+  return {};
+}
+
 /// What is wrong with the arguments, and where to read on.
 std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
   const CLI::App& command = named_command(app);
@@ -121,7 +132,8 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
   std::string message = error.what();
   // What follows a command that keeps the rest is not looked at yet.
   if (!unexpected.empty() && !command.get_prefix_command()) {
-    message = unexpected_argument(command, unexpected.front());
+    const std::string cause = option_without_value(command);
+    message = cause.empty() ? unexpected_argument(command, unexpected.front()) : fmt::format("{} needs a value", cause);
   } else if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     message = fmt::format("a command is required; commands: {}", fmt::join(commands, ", "));
   } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
