@@ -130,7 +130,8 @@ void add_platform_command(Command& app) {
     const auto options = std::make_shared<GeneratePlatform>();
     generating.add("--soc", text(options->platform.soc),
                    "NPU: 910A, 910ProA, 910B2, 910_9391 and others [910A or 910_9391 for the rank table]");
-    Option& servers = generating.add("--servers", whole_number(options->platform.servers, 1, most_servers), "Servers").with_default();
+    Option& servers =
+        generating.add("--servers", whole_number(options->platform.servers, 1, most_servers), "Servers").with_default();
     Option& super_pods = generating
                              .add("--super-pods", text(options->super_pods),
                                   "A3: number of super-pods, joined by RoCE, or the servers of each, such as 3,1 [one]")

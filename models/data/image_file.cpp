@@ -11,10 +11,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "base/text.hpp"
 #include "models/data/image_memory.hpp"
 
 namespace hcclsim::models {
@@ -63,12 +64,26 @@ std::string_view begin_of(const InputFile& file, std::span<char> buffer) {
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// stb_image takes values of any range as they are, and pixels that a file does not have as they come. So the largest
-/// value and the size are looked at here: both follow from the header's four words.
-void check_netpbm(const InputFile& file, std::string_view begin, const PictureSize& size) {
+void require_accepted(const InputFile& file, const StoredImage& image) {
+  if (image.width < 1 || image.height < 1 || image.width > STBI_MAX_DIMENSIONS || image.height > STBI_MAX_DIMENSIONS) {
+    file.fail("has {}x{} pixels; accepted: 1 to {} per side", image.width, image.height, STBI_MAX_DIMENSIONS);
+  }
+  if (image.bytes() > most_pixel_bytes) {
+    file.fail("has {}x{} pixels, which are {} bytes; accepted: up to {}", image.width, image.height, image.bytes(),
+              most_pixel_bytes);
+  }
+}
+
+/// The first four words of a PPM or PGM file: its kind, width, height and largest value; and where the last one ends.
+struct NetpbmHeader {
+  std::array<std::string_view, 4> words;
+  std::size_t end = 0;
+};
+
+NetpbmHeader netpbm_header(const InputFile& file, std::string_view begin) {
+  NetpbmHeader header;
   std::size_t at = 0;
-  std::string_view word;
-  for (int words = 0; words < 4; ++words) {
+  for (std::string_view& word : header.words) {
     while (at < begin.size() && (is_blank(begin[at]) || begin[at] == '#')) {
       if (begin[at] != '#') {
         ++at;
@@ -81,11 +96,29 @@ void check_netpbm(const InputFile& file, std::string_view begin, const PictureSi
     word = begin.substr(first, at - first);
   }
   if (at == begin.size()) file.fail("has no pixels behind its header, or a header of more than {} bytes", begin.size());
-  if (word != "255") file.fail("has {} as its largest value; accepted of PPM and PGM: 255", word);
-  const std::uint64_t there = file.size() - at - 1;
-  if (there < size.elements()) {
-    file.fail("is cut short: {} bytes of pixels for an image of {}x{}, which needs {}", there, size.width, size.height,
-              size.elements());
+  if (header.words[0].size() != 2) file.fail("begins with '{}' instead of P5 or P6", printable(header.words[0]));
+  header.end = at;
+  return header;
+}
+
+/// stb_image takes numbers and values of any range as they are, and pixels that a file does not have as they come. So
+/// these are looked at before.
+void check_netpbm(const InputFile& file, std::string_view begin) {
+  const NetpbmHeader header = netpbm_header(file, begin);
+  const std::optional<std::uint32_t> width = parse_number<std::uint32_t>(header.words[1]);
+  const std::optional<std::uint32_t> height = parse_number<std::uint32_t>(header.words[2]);
+  if (!width.has_value() || !height.has_value()) {
+    file.fail("has '{} {}' in place of its width and height", printable(header.words[1]), printable(header.words[2]));
+  }
+  const StoredImage image{.height = *height, .width = *width, .channels = begin.starts_with("P6") ? 3U : 1U};
+  require_accepted(file, image);
+  if (header.words[3] != "255") {
+    file.fail("has {} as its largest value; accepted of PPM and PGM: 255", printable(header.words[3]));
+  }
+  const std::uint64_t there = file.size() - header.end - 1;
+  if (there < image.bytes()) {
+    file.fail("is cut short: {} bytes of pixels for an image of {}x{}, which needs {}", there, *width, *height,
+              image.bytes());
   }
 }
 
@@ -119,29 +152,22 @@ ImageHeader read_image_header(const InputFile& file) {
     file.fail("is a PPM or PGM image as text ({}); accepted are binary ones (P5, P6), PNG and JPEG",
               begin.substr(0, 2));
   }
+  if (begin.starts_with("P5") || begin.starts_with("P6")) check_netpbm(file, begin);
   Source source(file);
   const stbi_io_callbacks callbacks = Source::callbacks();
   int width = 0;
   int height = 0;
   int channels = 0;
   if (stbi_info_from_callbacks(&callbacks, &source, &width, &height, &channels) == 0) refuse(file);
-  if (width < 1 || height < 1 || width > STBI_MAX_DIMENSIONS || height > STBI_MAX_DIMENSIONS) {
-    file.fail("has {}x{} pixels; accepted: 1 to {} per side", width, height, STBI_MAX_DIMENSIONS);
-  }
   Source again(file);
   const std::uint32_t bytes_per_value = stbi_is_16_bit_from_callbacks(&callbacks, &again) != 0 ? 2 : 1;
   const StoredImage image{.height = static_cast<std::uint32_t>(height),
                           .width = static_cast<std::uint32_t>(width),
                           .channels = static_cast<std::uint32_t>(channels),
                           .bytes_per_value = bytes_per_value};
-  if (image.bytes() > most_pixel_bytes) {
-    file.fail("has {}x{} pixels, which are {} bytes; accepted: up to {}", width, height, image.bytes(),
-              most_pixel_bytes);
-  }
-  const ImageHeader header{.size = {.channels = channels <= 2 ? 1U : 3U, .height = image.height, .width = image.width},
-                           .decoding = decoding_memory(file, image)};
-  if (begin.starts_with("P5") || begin.starts_with("P6")) check_netpbm(file, begin, header.size);
-  return header;
+  require_accepted(file, image);
+  return {.size = {.channels = channels <= 2 ? 1U : 3U, .height = image.height, .width = image.width},
+          .decoding = decoding_memory(file, image)};
 }
 
 DecodedImage::DecodedImage(const InputFile& file)

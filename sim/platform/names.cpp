@@ -9,6 +9,7 @@ namespace {
 
 // A larger cluster is a typing mistake: SimGrid would fill the memory before it reported anything.
 constexpr std::size_t max_hosts = std::size_t{1} << 20;
+constexpr double max_links = std::size_t{1} << 20;  // that clusters make
 
 /// The link's name without the _UP or _DOWN by which SimGrid names the directions of a SPLITDUPLEX link.
 std::string_view without_direction(std::string_view name) {
@@ -110,9 +111,18 @@ void PlatformNames::collect_cluster(const pugi::xml_node& cluster, std::uint32_t
   if (!hosts) {
     problems_.fatal(place(cluster), "cluster {}: topo_parameters '{}' of a {} must have the form {}", id, parameters,
                     topology, topology_form(topology));
-  } else if (*hosts != numbers->size()) {
+    return;
+  }
+  if (*hosts != numbers->size()) {
     problems_.fatal(place(cluster), "cluster {}: topo_parameters '{}' are a {} of {} hosts, but radical '{}' names {}",
                     id, parameters, topology, *hosts, radical.substr(0, 40), numbers->size());
+    return;
+  }
+  links_of_clusters_ += topology_links(topology, parameters);
+  if (links_of_clusters_ > max_links) {
+    problems_.fatal(place(cluster),
+                    "cluster {}: with topo_parameters '{}' the clusters make {:.0f} links; accepted: {}", id,
+                    parameters, links_of_clusters_, max_links);
   }
 }
 

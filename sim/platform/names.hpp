@@ -72,6 +72,7 @@ class PlatformNames {
 
   PlatformProblems& problems_;
   std::vector<PlatformPoint> points_;
+  double links_of_clusters_ = 0;
   std::vector<PlatformZone> zones_;
   std::vector<PlatformLink> links_;
   std::unordered_map<std::string, std::uint32_t> point_numbers_;

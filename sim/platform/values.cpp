@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
 #include <span>
 
 #include "base/text.hpp"
@@ -172,6 +174,42 @@ std::optional<std::uint64_t> topology_hosts(std::string_view topology, std::stri
     hosts = std::min<std::uint64_t>(hosts * *number, std::uint64_t{1} << 32);
   }
   return hosts;
+}
+
+double topology_links(std::string_view topology, std::string_view parameters) {
+  const auto numbers = [](std::string_view list) {
+    std::vector<double> values;
+    for (const std::string_view part : split_trimmed(list, ',')) {
+      values.push_back(parse_number<std::uint32_t>(part).value_or(0));
+    }
+    return values;
+  };
+  const auto product = [](const std::vector<double>& factors) {
+    return std::accumulate(factors.begin(), factors.end(), 1.0, std::multiplies<>());
+  };
+  if (topology == "TORUS") {
+    const std::vector<double> sizes = numbers(parameters);
+    return product(sizes) * static_cast<double>(sizes.size());
+  }
+  const std::vector<std::string_view> parts = split(parameters, ';');
+  if (topology == "FAT_TREE") {
+    const std::vector<double> children = numbers(parts[1]);
+    const std::vector<double> parents = numbers(parts[2]);
+    const std::vector<double> parallel = numbers(parts[3]);
+    double nodes = product(children);
+    double links = 0;
+    for (std::size_t level = 0; level < children.size(); ++level) {
+      links += nodes * parents[level] * parallel[level];
+      nodes *= parents[level] / children[level];
+    }
+    return links;
+  }
+  const double groups = numbers(parts[0]).front();
+  const double chassis = numbers(parts[1]).front();
+  const double routers = numbers(parts[2]).front();
+  const double hosts = groups * chassis * routers * numbers(parts[3]).front();
+  const auto pairs = [](double count) { return count * (count - 1) / 2; };
+  return hosts + groups * chassis * pairs(routers) + groups * routers * pairs(chassis) + pairs(groups);
 }
 
 std::string_view topology_form(std::string_view topology) {

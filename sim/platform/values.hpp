@@ -26,6 +26,9 @@ namespace hcclsim::sim {
 /// parameters do not have the form that the topology needs.
 [[nodiscard]] std::optional<std::uint64_t> topology_hosts(std::string_view topology, std::string_view parameters);
 
+/// The number of links that SimGrid makes for a cluster whose topo_parameters have the right form.
+[[nodiscard]] double topology_links(std::string_view topology, std::string_view parameters);
+
 /// The form that topology_hosts expects, for messages.
 [[nodiscard]] std::string_view topology_form(std::string_view topology);
 

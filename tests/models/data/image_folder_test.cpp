@@ -125,6 +125,8 @@ TEST_F(ImageFileTest, BadImages) {
   EXPECT_THAT(error("P5 3 1 15\nabc"), HasSubstr("has 15 as its largest value; accepted of PPM and PGM: 255"));
   EXPECT_THAT(error("P5 3 1 65535\nabcdef"), HasSubstr("has 65535 as its largest value"));
   EXPECT_THAT(error("P6 60000 60000 255\nab"), HasSubstr("10800000000 bytes; accepted: up to 2147483647"));
+  EXPECT_THAT(error("P5 9999999990 1 255\nabc"), HasSubstr("has '9999999990 1' in place of its width and height"));
+  EXPECT_THAT(error("P5 2x 1 255\nabc"), HasSubstr("has '2x 1' in place of its width and height"));
   EXPECT_THAT(error("P5 0 1 255\nabc"), HasSubstr("0x1 pixels; accepted: 1 to 65536 per side"));
   EXPECT_THAT(error("P5 70000 1 255\nabc"), HasSubstr("70000x1 pixels; accepted: 1 to 65536 per side"));
 }

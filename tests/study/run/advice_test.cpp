@@ -83,10 +83,14 @@ TEST(SplitAdvice, Scenario2WhereACutHidesTheFirst) {
 }
 
 TEST(SplitAdvice, Scenario3OnlyWhereNoCutHidesTheFirst) {
-  // 1 MB takes 9.6 ms: the first gradient is ready at 1 ms and reduced at 10.6.
-  const SplitAdvice advice = network(9.5).advice({8, 9});
+  // 1 MB takes 9.6 ms: the first gradient is ready at 1 ms and reduced at 10.6. Updates of 5 ms want many segments.
+  Network slow_updates = network(9.5);
+  slow_updates.updates.assign(10, 5 * ms);
+  const SplitAdvice advice = slow_updates.advice({8, 9});
   EXPECT_EQ(advice.scenario, SplitScenario::more_segments);
-  EXPECT_THAT(advice.sentence, HasSubstr("and no single cut hides AR1: use"));
+  EXPECT_THAT(advice.sentence, HasSubstr("and no single cut hides AR1: use 6 segments"));
+  // Without updates two segments do, the first of which is one gradient.
+  EXPECT_EQ(network(9.5).advice({8, 9}).scenario, SplitScenario::none);
   EXPECT_EQ(network(9.5).advice({9}).scenario, SplitScenario::more_segments);
   // A little faster, the first gradient alone is hidden: no longer.
   EXPECT_NE(network(8.8).advice({8, 9}).scenario, SplitScenario::more_segments);
