@@ -100,12 +100,17 @@ std::vector<std::string> list_values(const std::string& axis, std::string_view t
   return lists;
 }
 
-/// "032" is "32", "1.50GBps" is "1.5GBps"; "1.2.3" is no number.
+/// "032" is "32", "1.50GBps" is "1.5GBps"; what would then be another quantity is none: "1.2.3", "1e2e3".
 std::string canonical_item(std::string_view item) {
   const auto quantity = parse_quantity(item);
-  if (!quantity || quantity->unit.starts_with('.')) return std::string(item);
+  if (!quantity) return std::string(item);
   const std::string_view digits = item.substr(0, item.find_first_not_of("0123456789"));
-  if (digits.size() + quantity->unit.size() < item.size()) return fmt::format("{}{}", quantity->number, quantity->unit);
+  if (digits.size() + quantity->unit.size() < item.size()) {
+    std::string canonical = fmt::format("{}{}", quantity->number, quantity->unit);
+    const auto again = parse_quantity(canonical);
+    const bool same = again && again->number == quantity->number && again->unit == quantity->unit;
+    return same ? canonical : std::string(item);
+  }
   // Whole numbers may have more digits than a double.
   const std::size_t first = std::min(digits.find_first_not_of('0'), digits.size() - 1);
   return std::string(item.substr(first));
