@@ -153,6 +153,7 @@ ImageHeader read_image_header(const InputFile& file) {
               begin.substr(0, 2));
   }
   if (begin.starts_with("P5") || begin.starts_with("P6")) check_netpbm(file, begin);
+  check_jpeg(file);
   Source source(file);
   const stbi_io_callbacks callbacks = Source::callbacks();
   int width = 0;

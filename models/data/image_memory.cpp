@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -21,6 +22,19 @@ std::uint32_t number(std::uint8_t high, std::uint8_t low) { return (std::uint32_
 bool is_png(const InputFile& file) {
   constexpr std::array<std::uint8_t, 8> signature{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
   return bytes_at<8>(file, 0) == signature;
+}
+
+/// Where the first segment of a JPEG file is: behind the mark of its begin, before which bytes 0xff may stand. Nothing
+/// for other files.
+std::optional<std::uint64_t> begin_of_segments(const InputFile& file) {
+  constexpr std::uint8_t start_of_image = 0xd8;
+  constexpr std::size_t most_before = 64;
+  const auto begin = bytes_at<most_before>(file, 0);
+  const auto* const mark = std::find_if(begin.begin(), begin.end(), [](std::uint8_t byte) { return byte != 0xff; });
+  if (mark == begin.begin()) return std::nullopt;
+  if (mark == begin.end()) file.fail("is no image that can be read: it begins with {} bytes 0xff", most_before);
+  if (*mark != start_of_image) return std::nullopt;
+  return static_cast<std::uint64_t>(mark - begin.begin()) + 1;
 }
 
 /// The compressed bytes, in a block that doubles as it grows, until they are inflated into lines; then the lines and
@@ -68,18 +82,73 @@ JpegFrame read_frame(const InputFile& file, std::uint64_t at, bool progressive) 
   return frame;
 }
 
-/// The frame follows in a chain of segments, each with its length (ITU T.81, B.1.1); none where the chain is damaged.
-std::optional<JpegFrame> find_frame(const InputFile& file) {
+/// The segments of a JPEG file up to the first scan, as stb_image finds them: bytes between segments are passed over,
+/// and marks may be repeated (ITU T.81, B.1.1).
+class JpegSegments {
+ public:
+  JpegSegments(const InputFile& file, std::uint64_t begin) : file_(file), end_(begin) {}
+
+  /// Goes to the next segment; false at the first scan or the end.
+  bool next() {
+    for (at_ = end_; at_ + 3 < file_.size(); ++at_) {
+      const auto [mark, kind, high, low] = bytes_at<4>(file_, at_);
+      if (mark != 0xff || kind == 0xff) continue;
+      constexpr std::uint8_t start_of_scan = 0xda;
+      kind_ = kind;
+      end_ = at_ + 2 + std::max(number(high, low), 2U);
+      return kind != start_of_scan;
+    }
+    return false;
+  }
+
+  [[nodiscard]] std::uint8_t kind() const { return kind_; }
+  /// Behind the length.
+  [[nodiscard]] std::uint64_t content() const { return at_ + 4; }
+  [[nodiscard]] std::uint64_t end() const { return end_; }
+
+ private:
+  const InputFile& file_;
+  std::uint64_t at_ = 0;
+  std::uint64_t end_;
+  std::uint8_t kind_ = 0;
+};
+
+std::optional<JpegFrame> find_frame(const InputFile& file, std::uint64_t begin) {
   constexpr std::uint8_t baseline = 0xc0;
   constexpr std::uint8_t progressive = 0xc2;
-  constexpr std::uint64_t behind_begin_of_image = 2;
-  for (std::uint64_t at = behind_begin_of_image; at < file.size();) {
-    const auto [mark, kind, high, low] = bytes_at<4>(file, at);
-    if (mark != 0xff) return std::nullopt;
-    if (kind >= baseline && kind <= progressive) return read_frame(file, at + 4, kind == progressive);
-    at += kind == 0xff ? 1 : 2 + std::max(number(high, low), 2U);
+  for (JpegSegments segments(file, begin); segments.next();) {
+    const std::uint8_t kind = segments.kind();
+    if (kind >= baseline && kind <= progressive) return read_frame(file, segments.content(), kind == progressive);
   }
   return std::nullopt;
+}
+
+constexpr std::uint8_t huffman_tables = 0xc4;
+
+/// stb_image 2.27 takes tables with more codes than there are symbols, and writes behind its own.
+void check_huffman_tables(const InputFile& file, std::uint64_t at, std::uint64_t end) {
+  constexpr std::size_t lengths = 16;
+  constexpr std::uint32_t most_codes = 256;
+  while (at < end) {
+    const auto table = bytes_at<1 + lengths>(file, at);
+    const std::uint32_t codes = std::accumulate(table.begin() + 1, table.end(), 0U);
+    if (codes > most_codes) file.fail("is a damaged image: a Huffman table at byte {} has {} codes", at, codes);
+    at += table.size() + codes;
+  }
+}
+
+/// What looks like tables behind the begin of the first scan is none of its data, in which 0 follows on 0xff.
+void check_later_tables(const InputFile& file, std::uint64_t from) {
+  std::vector<std::uint8_t> piece(std::size_t{64} << 10U);
+  for (std::uint64_t at = from; at < file.size(); at += piece.size() - 1) {
+    const auto got = file.read_some(at, std::as_writable_bytes(std::span(piece))).size();
+    for (std::size_t i = 0; i + 1 < got; ++i) {
+      if (piece[i] != 0xff || piece[i + 1] != huffman_tables) continue;
+      const std::uint64_t begin = at + i;
+      const auto [high, low] = bytes_at<2>(file, begin + 2);
+      check_huffman_tables(file, begin + 4, begin + 2 + number(high, low));
+    }
+  }
 }
 
 /// The samples of each component, with the coefficients of two bytes of a progressive image, and the pixels.
@@ -89,10 +158,20 @@ Bytes jpeg_memory(const StoredImage& image, const JpegFrame& frame) {
 
 }  // namespace
 
+void check_jpeg(const InputFile& file) {
+  const std::optional<std::uint64_t> begin = begin_of_segments(file);
+  if (!begin.has_value()) return;
+  JpegSegments segments(file, *begin);
+  while (segments.next()) {
+    if (segments.kind() == huffman_tables) check_huffman_tables(file, segments.content(), segments.end());
+  }
+  check_later_tables(file, segments.content());
+}
+
 Bytes decoding_memory(const InputFile& file, const StoredImage& image) {
   if (is_png(file)) return png_memory(file, image);
-  if (bytes_at<2>(file, 0) == std::array<std::uint8_t, 2>{0xff, 0xd8}) {
-    const std::optional<JpegFrame> frame = find_frame(file);
+  if (const std::optional<std::uint64_t> begin = begin_of_segments(file); begin.has_value()) {
+    const std::optional<JpegFrame> frame = find_frame(file, *begin);
     constexpr std::uint64_t samples_per_value = 3;  // progressive, without smaller components
     return frame.has_value() ? jpeg_memory(image, *frame) : (1 + samples_per_value) * image.bytes();
   }

@@ -5,8 +5,8 @@
 #include "base/input_file.hpp"
 #include "base/units.hpp"
 
-/// What stb_image takes to decode an image, from the way in which it does so (stb_image 2.27): all buffers that live at
-/// once, counted where they are the most.
+/// What must be known of an image before stb_image 2.27 may read it: the memory that it takes, and what it does not
+/// check itself.
 namespace hcclsim::models {
 
 /// An image as its file holds it.
@@ -20,7 +20,11 @@ struct StoredImage {
   [[nodiscard]] Bytes bytes() const { return pixels() * channels * bytes_per_value; }
 };
 
-/// Most memory that decoding the image of `file` takes. Looks at the file's header only.
+/// Fails for a JPEG file with Huffman tables that stb_image would write beyond. Other files are left alone.
+void check_jpeg(const InputFile& file);
+
+/// Most memory that decoding the image of `file` takes: all buffers that live at once, counted where they are the most.
+/// Looks at the file's header only.
 [[nodiscard]] Bytes decoding_memory(const InputFile& file, const StoredImage& image);
 
 }  // namespace hcclsim::models

@@ -173,6 +173,19 @@ TEST_F(ImageFileTest, MemoryIsWhatDecodingTakes) {
   EXPECT_EQ(memory(png), 32 * (3 * 64 + 1) + 64 * 32 * 4 * 3 / 2);
 }
 
+TEST_F(ImageFileTest, HuffmanTablesWithTooManyCodesAreRefused) {
+  // A table of 16 lengths with 20 codes each, before the frame, and one behind the begin of the first scan.
+  const std::string table = std::string("\xff\xc4\x01\x53\0", 5) + std::string(16, 20) + std::string(320, 1);
+  const std::string begin("\xff\xd8", 2);
+  EXPECT_THAT(error(begin + table + jpeg_frame('\xc0', 9, 17).substr(2)),
+              HasSubstr("is a damaged image: a Huffman table at byte 6 has 320 codes"));
+  std::string image = file_of(false, 40, 24, 3, soft_pixels(40, 24, 3));
+  EXPECT_EQ(data_error([&] { (void)pixels(image, {3, 24, 40}); }), "");
+  image.insert(image.size() - 2, table);
+  EXPECT_THAT(error(image), HasSubstr("has 320 codes"));
+  EXPECT_THAT(error(std::string(100, '\xff')), HasSubstr("begins with 64 bytes 0xff"));
+}
+
 TEST_F(ImageFileTest, HeadersSayWhatIsWrongWithThem) {
   std::string png = file_of(true, 2, 2, 1, Bytes8(4, 7));
   png[16 + 1] = 2;  // width 131074
