@@ -109,8 +109,9 @@ void Experiment::split_gradients(const RunSpec& spec) {
   const std::vector<Rank> alone = hccl::ranks_in_none(groups, npus);
   for (const Rank rank : alone) groups.push_back({fmt::format("rank {} alone", rank), {rank}});
   if (!alone.empty()) {
-    notes.push_back(fmt::format("{} of {} NPUs are in no group, from rank {} on: nobody reduces gradients with them",
-                                alone.size(), npus, alone.front()));
+    notes.push_back(
+        fmt::format("{} of {} NPUs are in no group, the first is rank {}: nobody reduces gradients with them",
+                    alone.size(), npus, alone.front()));
   }
   for (const hccl::Communicator& group : groups) {
     const hccl::SplitStrategies strategies = spec.split_strategies(group, npus);

@@ -101,8 +101,9 @@ void LoadedPlatform::note_algorithm(std::span<const hccl::HcclSetting> settings,
 void LoadedPlatform::note_group(std::span<const Rank> ranks) {
   const auto refused = hccl::refused_server(ranks, cluster, soc.generation);
   if (!refused.has_value()) return;
-  notes.push_back(fmt::format("HCCL does not accept the {} NPUs of server {} on {}: {}; simulated all the same",
-                              refused->npus, refused->server, soc.name, hccl::group_rule_910a));
+  std::string note = fmt::format("HCCL does not accept the {} NPUs of server {} on {}: {}; simulated all the same",
+                                 refused->npus, refused->server, soc.name, hccl::group_rule_910a);
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
 }
 
 void LoadedPlatform::require_ranks(const std::string& what, Rank ranks) const {

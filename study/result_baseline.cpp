@@ -40,6 +40,10 @@ bool is_compared(std::string_view key) {
   return std::find(left_out.begin(), left_out.end(), key) == left_out.end();
 }
 
+[[noreturn]] void refuse_equal_names(std::string_view what, const std::string& name) {
+  bad_input("baseline", "two {}s are named {}: which is which in a baseline? Give them other names", what, name);
+}
+
 bool names_a_file(std::string_view key) {
   constexpr std::array<std::string_view, 5> files{"file", "a", "b", "platform", "rank_table"};
   return std::find(files.begin(), files.end(), key) != files.end();
@@ -96,7 +100,12 @@ class ResultComparison : private FigureComparison {
 
   void add_list(const NamedList& list, const Json& before, const Json& now, const std::string& of) {
     std::map<std::string, Json> known;
-    for (const Json& element : list_of(now, list.key)) known.emplace(name_of_element(list, element), element);
+    for (const Json& element : list_of(now, list.key)) {
+      const std::string name = name_of_element(list, element);
+      if (!known.emplace(name, element).second && names_a_file(list.names.front())) {
+        refuse_equal_names(list.element, name.substr(1));
+      }
+    }
     for (const Json& element : list_of(before, list.key)) {
       const std::string name = name_of_element(list, element);
       ComparedPart& part = new_part(fmt::format("{}{}{}{}", of, of.empty() ? "" : ", ", list.element, name));
@@ -116,7 +125,11 @@ class ResultComparison : private FigureComparison {
 std::map<std::string, Json> by_file(const Json& results) {
   std::map<std::string, Json> found;
   if (results.is_array()) {
-    for (const Json& one : results) found.emplace(file_name(value_of(one, "file")).dump(), one);
+    for (const Json& one : results) {
+      const Json name = file_name(value_of(one, "file"));
+      const std::string text = name.is_string() ? name.get<std::string>() : name.dump();
+      if (!found.emplace(text, one).second) refuse_equal_names("file", text);
+    }
   } else {
     found.emplace("", results);
   }

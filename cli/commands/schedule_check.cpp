@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,12 +44,27 @@ bool is_of_file(const Error& error) {
   return error.kind() == "schedule" || error.kind() == "memory" || error.code() == ErrorCode::simulated_failure;
 }
 
+/// What the check found, for JUnit.
+JunitTest test_of(const std::string& file, const hccl::CheckReport& report) {
+  JunitTest test{.name = fmt::format("schedule {} is right", file)};
+  if (report.ok) return test;
+  test.outcome = JunitTest::Outcome::failed;
+  test.message = report.verdict;
+  for (const hccl::LevelReport& level : report.levels) {
+    for (const hccl::Finding& finding : level.findings) {
+      test.details += fmt::format("{} {}: {}\n", level.level, finding.kind, finding.message);
+    }
+  }
+  return test;
+}
+
 /// "2 of 5 schedules are refused: a.txt, b.txt".
 std::string count_text(const std::vector<std::string>& some, std::size_t all, const char* what) {
   return fmt::format("{} of {} schedules {}: {}", some.size(), all, what, fmt::join(some, ", "));
 }
 
-void check(const CheckCommand& command) {
+/// Returns what is wrong, once it is printed.
+std::optional<Error> check(const CheckCommand& command) {
   ResultCheck regression(command.regression, study::ResultKind::schedule_check);
   std::vector<std::string> refused;
   std::vector<std::string> unchecked;
@@ -68,11 +84,13 @@ void check(const CheckCommand& command) {
     try {
       const study::ScheduleCheck result = study::check_schedule(spec);
       if (!result.report.ok) refused.push_back(file);
+      regression.add_test(test_of(file, result.report));
       json += check_json(result, several ? file : "");
       text += check_text(result);
     } catch (const Error& error) {
       if (!several || !is_of_file(error)) throw;
       unchecked.push_back(file);
+      regression.add_test({fmt::format("schedule {} is right", file), JunitTest::Outcome::error, error.what()});
       worst = std::max(worst, error.code());
       json += unchecked_json(error, file);
       text += fmt::format("not checked: {}\n", error.what());
@@ -80,14 +98,17 @@ void check(const CheckCommand& command) {
   }
   if (several) json += "]\n";
   regression.print_result(command.format, json, text);
-  if (refused.empty() && unchecked.empty()) return regression.require_equal();
-  if (!several) throw Error(worst, "schedule", refused.front() + " is refused");
+  if (refused.empty() && unchecked.empty()) {
+    regression.require_equal();
+    return std::nullopt;
+  }
+  if (!several) return Error(worst, "schedule", refused.front() + " is refused");
   std::string summary;
   if (!unchecked.empty()) summary = count_text(unchecked, command.files.size(), "cannot be checked");
   if (!refused.empty()) {
     summary += (summary.empty() ? "" : "; ") + count_text(refused, command.files.size(), "are refused");
   }
-  throw Error(worst, "schedule", summary);
+  return Error(worst, "schedule", summary);
 }
 
 }  // namespace
@@ -124,11 +145,13 @@ void add_schedule_check(Command& schedule) {
       "  hcclsim schedule check ring.txt --platform atlas800-9000 --format json\n"
       "  hcclsim schedule generate --bytes 4M | hcclsim schedule check - --soc 910A");
   command.on_run([&command, options] {
+    std::optional<Error> wrong;
     with_junit(command, options->regression, name_of(study::ResultKind::schedule_check), [&] {
       check_baseline_options(command, options->regression);
       finish_platform_options(OptionOrigins(command, {}), {}, *options);
-      check(*options);
+      wrong = check(*options);
     });
+    if (wrong.has_value()) throw Error(*wrong);
   });
 }
 

@@ -63,7 +63,8 @@ void add_schedule_time(Command& schedule) {
   options->platform = "atlas800-9000";
   command
       .add("FILE", read_files(options->files),
-           "Schedules in any form; FILE@0-3 or FILE@0,2,4,6: on these NPUs, one for each rank in this order")
+           "Schedules in any form; FILE@0-3 or FILE@0,2,4,6: on these NPUs, one for each rank in this order; "
+           "/dev/stdin@LIST: standard input")
       .required();
   add_platform_options(command, "A platform file, or the name of a shipped one", *options);
   command.add("--together", flag(options->spec.together), "Also all at the same time, sharing the links");
@@ -71,7 +72,7 @@ void add_schedule_time(Command& schedule) {
   add_launch_option(command, options->launch, "graph: tasks are loaded in advance; op: the host launches each");
   command
       .add("--network", one_of({"auto", "simgrid", "fluid"}, options->network),
-           "Network model; auto: simgrid up to 64 NPUs, then fluid")
+           "Network model; auto: simgrid up to 64 NPUs and 1024 queues, then fluid")
       .value_name("TEXT")
       .with_default();
   add_format_option(command, options->format, {"text", "json", "csv"});

@@ -46,8 +46,10 @@ struct SweepShowCommand {
 
 void print_stale(const std::vector<StoredPoint>& points, const std::string& database) {
   const std::string stale = study::stale_text(points);
-  if (!stale.empty())
-    print_apart(fmt::format("{}: {}; the same `hcclsim sweep run` takes the files as they are now\n", database, stale));
+  if (stale.empty()) return;
+  print_apart(fmt::format(
+      "{}: {}{}\n", database, stale,
+      study::can_be_refreshed(points) ? "; the same `hcclsim sweep run` takes the files as they are now" : ""));
 }
 
 std::vector<StoredPoint> read_points(const std::string& database) {

@@ -115,7 +115,7 @@ void add_communication_options(Command& command, RunOptions& options) {
       .with_default("fp32");
   command
       .add("--split", one_of({"default", "none", "each"}, options.split),
-           "Split without a list: 96.54/3.46 %, one segment, one per gradient")
+           "Split of what no list splits: 96.54/3.46 %, one segment, one per gradient")
       .with_default();
   command
       .add("--split-by-size", parsed(hccl::parse_size_list, options.spec.split_by_size),
@@ -216,25 +216,23 @@ void add_output_options(Command& command, RunOptions& options) {
 }
 
 /// Options that cannot be given together.
-constexpr std::array<OptionPair, 11> exclusive{{{"split", "split-by-size"},
-                                                {"split", "split-by-idx"},
-                                                {"gradients", "model"},
-                                                {"gradients", "input"},
-                                                {"gradients", "classes"},
-                                                {"gradients", "fc-bias"},
-                                                {"gradients", "numerics"},
-                                                {"gradients", "profile"},
-                                                {"profile", "numerics"},
-                                                {"rank-table", "npus"},
-                                                {"speed-factors", "speed-spread"}}};
+constexpr std::array<OptionPair, 9> exclusive{{{"gradients", "model"},
+                                               {"gradients", "input"},
+                                               {"gradients", "classes"},
+                                               {"gradients", "fc-bias"},
+                                               {"gradients", "numerics"},
+                                               {"gradients", "profile"},
+                                               {"profile", "numerics"},
+                                               {"rank-table", "npus"},
+                                               {"speed-factors", "speed-spread"}}};
 /// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
-constexpr OptionPair either{"split-by-size", "split-by-idx"};
+constexpr std::array<OptionPair, 3> either{
+    {{"split-by-size", "split-by-idx"}, {"split", "split-by-size"}, {"split", "split-by-idx"}}};
 
 /// All pairs of which the command line's option drops the file's.
-constexpr std::array<OptionPair, exclusive.size() + 1> droppable = [] {
-  std::array<OptionPair, exclusive.size() + 1> pairs{};
-  std::copy(exclusive.begin(), exclusive.end(), pairs.begin());
-  pairs.back() = either;
+constexpr std::array<OptionPair, exclusive.size() + either.size()> droppable = [] {
+  std::array<OptionPair, exclusive.size() + either.size()> pairs{};
+  std::copy(either.begin(), either.end(), std::copy(exclusive.begin(), exclusive.end(), pairs.begin()));
   return pairs;
 }();
 

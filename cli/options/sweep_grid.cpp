@@ -171,6 +171,16 @@ void read_arguments(const Command& options, const std::vector<std::string>& argu
   }
 }
 
+/// Of options that are on or off, true and false in a file mean these.
+std::string in_words_of(const Option* option, const std::string& values) {
+  if (option == nullptr || option->accepted() != "on|off") return values;
+  std::vector<std::string> words;
+  for (const std::string_view value : split_trimmed(values, ',')) {
+    words.emplace_back(value == "true" ? "on" : value == "false" ? "off" : value);
+  }
+  return fmt::format("{}", fmt::join(words, ","));
+}
+
 study::SweepGrid sweep_of(PointCommand& command) {
   study::SweepGrid sweep{
       .command = command.options().name(), .platform = command.platform(), .version = std::string(version())};
@@ -205,7 +215,7 @@ study::SweepGrid read_grid(const std::string& command, const std::vector<std::st
   for (const ConfigEntry& entry : entries) {
     const std::string place = fmt::format("{}: {}", entry.place, entry.key);
     if (entry.key != "set") {
-      of_file.option(entry.key, entry.value, place);
+      of_file.option(entry.key, in_words_of(point->options().find("--" + entry.key), entry.value), place);
       continue;
     }
     for (const std::string& edit : study::split_edits(entry.value)) of_file.edits(edit, place);

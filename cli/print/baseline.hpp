@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/output_file.hpp"
+#include "cli/print/junit.hpp"
 #include "cli/print/run_report.hpp"
 #include "study/result_baseline.hpp"
 
@@ -55,6 +56,8 @@ class ResultCheck {
   /// Prints a result as `format` says: its JSON form with the comparison, or the other one with the table of
   /// differences behind a text. Writes the file for JUnit.
   void print_result(const std::string& format, const std::string& json, const std::string& other);
+  /// A test of its own for JUnit, beside the figures; before print_result().
+  void add_test(JunitTest test) { tests_.push_back(std::move(test)); }
   /// Throws Error(check_failed, "baseline") with the first difference, if there is one.
   void require_equal() const;
 
@@ -64,6 +67,7 @@ class ResultCheck {
   std::optional<Json> baseline_;
   std::vector<OutputFile> junit_;  // one or none
   std::optional<BaselineReport> report_;
+  std::vector<JunitTest> tests_;
 };
 
 /// Throws Error(check_failed, "baseline") with the first difference, if there is one.
@@ -72,7 +76,8 @@ void require_baseline(const std::optional<BaselineReport>& baseline);
 void write_junit_failure(const Command& command, const BaselineOptions& options, std::string_view name,
                          const Error& error);
 /// Carries out a command; what it throws is also written to the file for JUnit, if one is wanted and can be written
-/// without harm, as the reason why there is no result. A check that failed has written its own.
+/// without harm, as the reason why there is no result. A check that failed has written its own. What is told
+/// behind a whole result is thrown outside of it.
 template <typename Work>
 void with_junit(const Command& command, const BaselineOptions& options, std::string_view name, const Work& work) {
   try {

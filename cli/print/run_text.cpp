@@ -62,7 +62,9 @@ std::string step_line(const RunReport& report) {
   }
   line += fmt::format("   {:.1f} images/s", report.images_per_second());
   if (report.one_npu_step.has_value()) {
-    line += fmt::format("   efficiency {:.1f} % of {} x one NPU", percent(*report.one_npu_step / step), report.npus);
+    const double ideal = static_cast<double>(report.program->batch) * report.npus / *report.one_npu_step;
+    line +=
+        fmt::format("   efficiency {:.1f} % of {} x one NPU", percent(report.images_per_second() / ideal), report.npus);
   }
   line += '\n';
   if (const auto spread = report.spread(); spread.has_value()) {

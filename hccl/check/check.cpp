@@ -85,7 +85,7 @@ CheckReport with_verdict(CheckReport report, const Rotation* rotation, const Che
   }
   report.verdict = "correct in every interleaving: each wait takes the same post in all of them";
   if (report.order && report.order->free) {
-    report.verdict += "; order free: reductions of integers come out the same in any";
+    report.verdict += "; order free: reductions of integers come out the same in any order";
   }
   if (rotation != nullptr) {
     const std::string shown = rotation->period() == 1 ? "one rank" : fmt::format("{} ranks", rotation->period());

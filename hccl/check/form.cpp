@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace hcclsim::hccl {
 namespace {
@@ -25,27 +27,32 @@ class FormCheck {
 
   void check_tasks() {
     visit_tasks(program_, [&](const TaskId& id, const ProgramPart& /*part*/, const ProgramTask& task) {
-      const Problem problem = problem_of(task, id.rank);
-      if (problem.kind == nullptr || !findings_.wanted()) return;
-      findings_.keep({problem.kind, fmt::format("{}: {}", program_.describe(id), problem.message), {id.rank}, {id}});
+      for (const Problem& problem : problems_of(task, id.rank)) {
+        if (!findings_.wanted()) continue;
+        findings_.keep({problem.kind, fmt::format("{}: {}", program_.describe(id), problem.message), {id.rank}, {id}});
+      }
     });
   }
 
  private:
-  [[nodiscard]] Problem problem_of(const ProgramTask& task, Rank rank) const {
+  /// Of the first movement that has any.
+  [[nodiscard]] std::vector<Problem> problems_of(const ProgramTask& task, Rank rank) const {
     if (has_peer(task.kind)) {
-      if (task.peer >= program_.ranks) return {"peer", fmt::format("there are {} ranks", program_.ranks)};
-      if (task.peer == rank) return {"peer", "its peer is the rank itself"};
+      if (task.peer >= program_.ranks) return {{"peer", fmt::format("there are {} ranks", program_.ranks)}};
+      if (task.peer == rank) return {{"peer", "its peer is the rank itself"}};
     }
     if (is_notify(task.kind)) {
-      if (task.value >= program_.notifies) return {"notify", fmt::format("a rank has {}", program_.notifies)};
+      if (task.value >= program_.notifies) return {{"notify", fmt::format("a rank has {}", program_.notifies)}};
       return {};
     }
     for (const Movement& movement : program_.movements_of(task)) {
-      Problem problem = problem_of(movement, source_rank(task, rank), destination_rank(task, rank));
-      if (problem.kind != nullptr) return problem;
+      std::vector<Problem> problems = problems_of(movement, source_rank(task, rank), destination_rank(task, rank));
+      if (!problems.empty()) return problems;
     }
-    return is_transfer(task.kind) && reduces(task.kind) ? reduction_problem(task, rank) : Problem{};
+    if (!is_transfer(task.kind) || !reduces(task.kind)) return {};
+    Problem problem = reduction_problem(task, rank);
+    if (problem.kind == nullptr) return {};
+    return {std::move(problem)};
   }
 
   /// What keeps a transfer from reducing on its way.
@@ -68,17 +75,20 @@ class FormCheck {
     return std::any_of(moved.begin(), moved.end(), [](const Movement& movement) { return movement.source.length > 0; });
   }
 
-  [[nodiscard]] Problem problem_of(const Movement& movement, Rank from, Rank to) const {
-    if (movement.destination.buffer == Buffer::input) return {"input", "writes into an input"};
-    if (movement.source.length != movement.destination.length) return {"length", "both sides must be as long"};
-    Problem problem = problem_of(movement.source, from);
-    if (problem.kind == nullptr) problem = problem_of(movement.destination, to);
-    if (problem.kind != nullptr) return problem;
-    if (movement.destination.length == 0) return {};
-    if (from == to && overlap(movement.source, movement.destination)) {
-      return {"overlap", "source and destination overlap"};
+  [[nodiscard]] std::vector<Problem> problems_of(const Movement& movement, Rank from, Rank to) const {
+    if (movement.destination.buffer == Buffer::input) return {{"input", "writes into an input"}};
+    std::vector<Problem> problems;
+    if (movement.source.length != movement.destination.length)
+      problems.push_back({"length", "both sides must be as long"});
+    for (const Problem& problem :
+         std::array<Problem, 2>{problem_of(movement.source, from), problem_of(movement.destination, to)}) {
+      if (problem.kind != nullptr) problems.push_back(problem);
     }
-    return {};
+    if (problems.empty() && movement.destination.length > 0 && from == to &&
+        overlap(movement.source, movement.destination)) {
+      problems.push_back({"overlap", "source and destination overlap"});
+    }
+    return problems;
   }
 
   [[nodiscard]] Problem problem_of(const ByteRange& range, Rank owner) const {

@@ -242,8 +242,8 @@ class Walker {
   }
 
   std::string place(Rank number) const {
-    return fmt::format("{} {}, stage '{}', rank {}", schedule_.algorithm, name_of(schedule_.collective),
-                       schedule_.stage(ranks_[number].stage).name, number);
+    return fmt::format("{}{}{}, stage '{}', rank {}", schedule_.algorithm, schedule_.algorithm.empty() ? "" : " ",
+                       name_of(schedule_.collective), schedule_.stage(ranks_[number].stage).name, number);
   }
 
   [[noreturn]] void report_deadlock(Rank number) const {

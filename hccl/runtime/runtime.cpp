@@ -344,8 +344,8 @@ void Runtime::report_deadlock() const {
     } else {
       what = "has not begun its next task";
     }
-    message += fmt::format("\n  rank {}, stream {}: {} ({} more tasks behind)", stream.rank, stream.number, what,
-                           stream.tasks.size() - 1);
+    message += fmt::format("\n  rank {}, stream {}: {} ({} more of the stream behind)", stream.rank, stream.number,
+                           what, stream.tasks.size() - 1);
   }
   if (unfinished > most_lines) message += fmt::format("\n  and {} more streams", unfinished - most_lines);
   throw Error(ErrorCode::simulated_failure, "deadlock", message);

@@ -71,7 +71,7 @@ struct SimulatedCollectives {
   sim::Trace trace;
 };
 
-/// The network that `auto` stands for: SimGrid's own up to 64 NPUs and 1024 transfers at once, then `fluid`.
+/// The network that `auto` stands for: SimGrid's own up to 64 NPUs and 1024 queues of theirs, then `fluid`.
 [[nodiscard]] sim::NetworkKind automatic_network(const std::vector<CollectiveCall>& calls);
 
 /// One simulation. With the network `fluid` any number of them can follow each other in a process; with `simgrid` only

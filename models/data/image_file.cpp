@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "models/data/image_memory.hpp"
+#include "models/data/image_header.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -103,14 +103,15 @@ NetpbmHeader netpbm_header(const InputFile& file, std::string_view begin) {
 
 /// stb_image takes numbers and values of any range as they are, and pixels that a file does not have as they come. So
 /// these are looked at before.
-void check_netpbm(const InputFile& file, std::string_view begin) {
+StoredImage netpbm_image(const InputFile& file, std::string_view begin) {
   const NetpbmHeader header = netpbm_header(file, begin);
   const std::optional<std::uint32_t> width = parse_number<std::uint32_t>(header.words[1]);
   const std::optional<std::uint32_t> height = parse_number<std::uint32_t>(header.words[2]);
   if (!width.has_value() || !height.has_value()) {
     file.fail("has '{} {}' in place of its width and height", printable(header.words[1]), printable(header.words[2]));
   }
-  const StoredImage image{.height = *height, .width = *width, .channels = begin.starts_with("P6") ? 3U : 1U};
+  StoredImage image{.height = *height, .width = *width, .channels = begin.starts_with("P6") ? 3U : 1U};
+  image.decoding = image.bytes();
   require_accepted(file, image);
   if (header.words[3] != "255") {
     file.fail("has {} as its largest value; accepted of PPM and PGM: 255", printable(header.words[3]));
@@ -120,31 +121,11 @@ void check_netpbm(const InputFile& file, std::string_view begin) {
     file.fail("is cut short: {} bytes of pixels for an image of {}x{}, which needs {}", there, *width, *height,
               image.bytes());
   }
+  return image;
 }
 
-using Pixels = std::unique_ptr<std::uint8_t, void (*)(void*)>;
-
-Pixels decode(Source& source, int channels) {
-  const stbi_io_callbacks callbacks = Source::callbacks();
-  int width = 0;
-  int height = 0;
-  int channels_of_file = 0;
-  return {stbi_load_from_callbacks(&callbacks, &source, &width, &height, &channels_of_file, channels), stbi_image_free};
-}
-
-/// stb_image tells why it cannot read a header only when it is to decode the image.
-[[noreturn]] void refuse(const InputFile& file) {
-  Source source(file);
-  const Pixels none = decode(source, 0);
-  if (source.overrun()) file.fail("is cut short: its header goes on behind its last byte");
-  file.fail(
-      "is no image that can be read ({}); accepted: PNG, JPEG, binary PPM and PGM (P5, P6), up to {} pixels per side",
-      none == nullptr ? stbi_failure_reason() : "bad header", STBI_MAX_DIMENSIONS);
-}
-
-}  // namespace
-
-ImageHeader read_image_header(const InputFile& file) {
+/// stb_image is not asked what a file is: where it does not find one form to the end, it looks for others in its midst.
+StoredImage image_of(const InputFile& file) {
   constexpr std::size_t most_header_bytes = 16384;
   std::vector<char> buffer(most_header_bytes);
   const std::string_view begin = begin_of(file, buffer);
@@ -152,31 +133,41 @@ ImageHeader read_image_header(const InputFile& file) {
     file.fail("is a PPM or PGM image as text ({}); accepted are binary ones (P5, P6), PNG and JPEG",
               begin.substr(0, 2));
   }
-  if (begin.starts_with("P5") || begin.starts_with("P6")) check_netpbm(file, begin);
+  if (begin.starts_with("P5") || begin.starts_with("P6")) return netpbm_image(file, begin);
+  const std::optional<StoredImage> image = stored_image(file);
+  if (!image.has_value()) {
+    file.fail(
+        "is no image that can be read; accepted: PNG, JPEG, binary PPM and PGM (P5, P6), up to {} pixels per side",
+        STBI_MAX_DIMENSIONS);
+  }
+  require_accepted(file, *image);
+  return *image;
+}
+
+}  // namespace
+
+ImageHeader read_image_header(const InputFile& file) {
+  const StoredImage image = image_of(file);
+  return {.size = {.channels = image.channels <= 2 ? 1U : 3U, .height = image.height, .width = image.width},
+          .decoding = image.decoding};
+}
+
+DecodedImage::DecodedImage(const InputFile& file)
+    : size_(read_image_header(file).size), pixels_(nullptr, stbi_image_free) {
   check_jpeg(file);
   Source source(file);
   const stbi_io_callbacks callbacks = Source::callbacks();
   int width = 0;
   int height = 0;
   int channels = 0;
-  if (stbi_info_from_callbacks(&callbacks, &source, &width, &height, &channels) == 0) refuse(file);
-  Source again(file);
-  const std::uint32_t bytes_per_value = stbi_is_16_bit_from_callbacks(&callbacks, &again) != 0 ? 2 : 1;
-  const StoredImage image{.height = static_cast<std::uint32_t>(height),
-                          .width = static_cast<std::uint32_t>(width),
-                          .channels = static_cast<std::uint32_t>(channels),
-                          .bytes_per_value = bytes_per_value};
-  require_accepted(file, image);
-  return {.size = {.channels = channels <= 2 ? 1U : 3U, .height = image.height, .width = image.width},
-          .decoding = decoding_memory(file, image)};
-}
-
-DecodedImage::DecodedImage(const InputFile& file)
-    : size_(read_image_header(file).size), pixels_(nullptr, stbi_image_free) {
-  Source source(file);
-  pixels_ = decode(source, static_cast<int>(size_.channels));
+  pixels_.reset(
+      stbi_load_from_callbacks(&callbacks, &source, &width, &height, &channels, static_cast<int>(size_.channels)));
   if (source.overrun()) file.fail("is cut short: the image goes on behind its last byte");
   if (pixels_ == nullptr) file.fail("is a damaged image: {}", stbi_failure_reason());
+  if (static_cast<std::uint32_t>(width) != size_.width || static_cast<std::uint32_t>(height) != size_.height) {
+    file.fail("is a damaged image: its header says {}x{} pixels, decoded were {}x{}", size_.width, size_.height, width,
+              height);
+  }
 }
 
 Picture DecodedImage::picture() const { return {size_, {pixels_.get(), size_.elements()}, Picture::Order::by_pixel}; }

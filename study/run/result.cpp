@@ -2,8 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace hcclsim::study {
+
+double RunResult::images_per_second() const {
+  const auto batch = static_cast<double>(program->batch);
+  return std::accumulate(replicas.begin(), replicas.end(), 0.0, [&](double sum, const Replicas& group) {
+    return sum + batch * group.npus / step.step_times[group.rank];
+  });
+}
 
 std::optional<StepSpread> RunResult::spread() const {
   std::vector<Seconds> steps;

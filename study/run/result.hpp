@@ -161,6 +161,12 @@ struct RunResult : Comparison {
   std::string npu;         ///< "Ascend910A"
   std::uint32_t npus = 0;
   Rank rank = 0;        ///< whose figures these are
+  /// NPUs that reduce gradients with each other, and the one of them whose step is theirs; `rank` in its own group.
+  struct Replicas {
+    Rank npus = 0;
+    Rank rank = 0;
+  };
+  std::vector<Replicas> replicas;
   std::string network;  ///< "simgrid" or "fluid"
   std::shared_ptr<const models::Program> program;
   device::HbmAccount hbm;
@@ -180,7 +186,8 @@ struct RunResult : Comparison {
   std::vector<std::string> unmodelled;   ///< settings of HCCL that have no effect, as they were given
   std::vector<std::string> notes;        ///< sentences: ignored settings, fall-backs, warnings
 
-  [[nodiscard]] double images_per_second() const { return static_cast<double>(program->batch) * npus / step_time(); }
+  /// Of all groups of replicas, each by its own step.
+  [[nodiscard]] double images_per_second() const;
   [[nodiscard]] Seconds step_time() const { return step.step_times[rank]; }
   /// Of all steps but the first, which starts from rest; none if they are equal (without jitter) or fewer than two.
   [[nodiscard]] std::optional<StepSpread> spread() const;

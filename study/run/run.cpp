@@ -44,6 +44,17 @@ RankPhases rank_phases(const hccl::StepView& view) {
   return phases;
 }
 
+std::vector<RunResult::Replicas> replicas_of(const hccl::TrainingOptions& training) {
+  if (training.groups.empty()) return {{training.npus, training.rank}};
+  std::vector<RunResult::Replicas> replicas;
+  for (const hccl::ReplicaGroup& group : training.groups) {
+    const std::vector<Rank>& ranks = group.ranks.ranks;
+    const bool has_printed = std::find(ranks.begin(), ranks.end(), training.rank) != ranks.end();
+    replicas.push_back({static_cast<Rank>(ranks.size()), has_printed ? training.rank : ranks.front()});
+  }
+  return replicas;
+}
+
 }  // namespace
 
 RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
@@ -75,6 +86,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.rank_table = experiment.rank_table;
   result.npu = experiment.soc.name;
   result.npus = experiment.npus;
+  result.replicas = replicas_of(training);
   result.network = name_of(training.network);
   result.program = experiment.program;
   result.hbm = experiment.hbm;

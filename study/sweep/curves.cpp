@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "study/sweep/grid.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -141,7 +142,11 @@ void keep_points_at(std::string_view name, std::string_view value, std::vector<S
                     const std::string& database) {
   const std::string axis(name);
   const std::vector<std::string> values = values_on(axis, points);
-  std::erase_if(points, [&](const StoredPoint& point) { return text_on(axis, point) != value; });
+  const std::string number = canonical_value(value);  // 016 is 16
+  std::erase_if(points, [&](const StoredPoint& point) {
+    const std::string there = text_on(axis, point);
+    return there != value && there != number;
+  });
   if (points.empty()) {
     bad_input("sweep", "{}: no point has {}={}; values that there are: {}", database, name, value,
               fmt::join(values, "; "));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -35,6 +36,14 @@ bool has_result(const StoredPoint& point) {
 /// Later in this order is newer.
 auto age(const StoredPoint& point) { return std::tuple(has_result(point), point.stale.empty(), point.number); }
 
+std::set<std::string> ids_with_result(const std::vector<StoredPoint>& points) {
+  std::set<std::string> ids;
+  for (const StoredPoint& point : points) {
+    if (has_result(point)) ids.insert(point.id);
+  }
+  return ids;
+}
+
 /// Equal for the generations of a point.
 std::string key_of(const StoredPoint& point) {
   Json inputs = point.inputs;
@@ -54,14 +63,25 @@ void mark_stale(std::vector<StoredPoint>& points, const SweepOfCommand& sweep_of
       continue;
     }
     try {
-      point.stale = reason(point, namer->second.named(point.inputs));
+      const Point today = namer->second.named(point.inputs);
+      point.today = today.id;
+      point.stale = reason(point, today);
     } catch (const Error&) {  // the command of these inputs would fail, too
       point.stale = "file not found";
     }
   }
 }
 
+bool can_be_refreshed(const std::vector<StoredPoint>& points) {
+  const std::set<std::string> there = ids_with_result(points);
+  return std::any_of(points.begin(), points.end(), [&](const StoredPoint& point) {
+    return !point.stale.empty() && !point.today.empty() && !there.contains(point.today);
+  });
+}
+
 std::vector<StoredPoint> newest(std::vector<StoredPoint> points) {
+  const std::set<std::string> there = ids_with_result(points);
+  std::erase_if(points, [&](const StoredPoint& point) { return !point.stale.empty() && there.contains(point.today); });
   std::map<std::string, std::size_t> places;  // of the newest, by key
   std::vector<std::size_t> chosen;
   for (std::size_t i = 0; i < points.size(); ++i) {

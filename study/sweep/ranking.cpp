@@ -14,20 +14,42 @@
 namespace hcclsim::study {
 namespace {
 
-// Inputs that say what is computed or moved, beside the number of NPUs, which a result has.
-constexpr std::array<std::string_view, 6> work_of_run{"model", "gradients", "profile", "input", "classes", "batch"};
-constexpr std::array<std::string_view, 9> work_of_collective{
-    "collective", "minbytes", "maxbytes", "stepbytes", "stepfactor", "size", "datatype", "op", "root"};
+/// An input, and what it is where it is not given.
+struct WorkAxis {
+  std::string_view name;
+  std::string_view otherwise{};
+};
+
+// Inputs that say what is computed or moved, where and by whom the figures are, beside the number of NPUs, which a
+// result has.
+constexpr std::array<WorkAxis, 8> work_of_run{{{"model", "resnet50"},
+                                               {"gradients"},
+                                               {"profile"},
+                                               {"input"},
+                                               {"classes"},
+                                               {"group"},
+                                               {"rank", "0"},
+                                               {"batch", "32"}}};
+constexpr std::array<WorkAxis, 10> work_of_collective{{{"collective"},
+                                                       {"group"},
+                                                       {"minbytes", "64M"},
+                                                       {"maxbytes", "64M"},
+                                                       {"stepbytes"},
+                                                       {"stepfactor"},
+                                                       {"size"},
+                                                       {"datatype", "fp32"},
+                                                       {"op", "sum"},
+                                                       {"root", "0"}}};
 // What of them still matters to figures per second.
-constexpr std::size_t kinds_of_run = 5;
-constexpr std::size_t kinds_of_collective = 1;
+constexpr std::size_t kinds_of_run = 7;
+constexpr std::size_t kinds_of_collective = 2;
 
 bool is_rate(std::string_view column) { return column.ends_with("_Bps") || column == "images_per_s"; }
 
-std::span<const std::string_view> work_axes(std::string_view command, std::string_view column) {
+std::span<const WorkAxis> work_axes(std::string_view command, std::string_view column) {
   const bool run = command == "run";
-  const std::span<const std::string_view> all =
-      run ? std::span<const std::string_view>(work_of_run) : std::span<const std::string_view>(work_of_collective);
+  const std::span<const WorkAxis> all =
+      run ? std::span<const WorkAxis>(work_of_run) : std::span<const WorkAxis>(work_of_collective);
   return is_rate(column) ? all.first(run ? kinds_of_run : kinds_of_collective) : all;
 }
 
@@ -51,8 +73,8 @@ Criterion default_criterion(std::string_view command) { return {command == "run"
 
 std::string work_of(const StoredPoint& point, std::string_view column) {
   Json key = Json::array({point.command});
-  for (const std::string_view axis : work_axes(point.command, column)) {
-    key.push_back(point.inputs.value(std::string(axis), std::string()));
+  for (const WorkAxis& axis : work_axes(point.command, column)) {
+    key.push_back(point.inputs.value(std::string(axis.name), std::string(axis.otherwise)));
   }
   if (!is_rate(column)) key.push_back(point.npus);
   return key.dump();

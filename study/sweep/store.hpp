@@ -53,6 +53,7 @@ struct StoredPoint {
   std::int64_t npus = 0;  ///< that take part, as the result says; 0 if it does not
   std::array<std::optional<double>, figure_columns.size()> figures{};
   std::string stale{};  ///< why its command would not give its result today, as mark_stale() finds; empty: it would
+  std::string today{};  ///< id of the point that it would give; empty: none
 
   [[nodiscard]] std::optional<double> figure(std::string_view column) const;
 };

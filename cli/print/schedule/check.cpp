@@ -64,7 +64,8 @@ std::string text_of(const hccl::ReductionOrder& order) {
 
 std::string text_of(const hccl::Distances& distances) {
   std::string text = fmt::format(
-      "    steps {}, at least {}; bytes sent by a rank {}, at least {}; reduced at one {}, at least {}\n",
+      "    steps {}, at least {} with as many transfers of a rank at once; bytes sent by a rank {}, at least {}; "
+      "reduced at one {}, at least {}\n",
       distances.steps, distances.least_steps, with_thousands(distances.sent), with_thousands(distances.least_sent),
       with_thousands(distances.reduced), with_thousands(distances.least_reduced));
   for (const hccl::CutDistance& cut : distances.cuts) {
@@ -72,9 +73,10 @@ std::string text_of(const hccl::Distances& distances) {
                         with_thousands(cut.crossing), with_thousands(cut.least), cut.least_time / microsecond);
   }
   if (distances.least_time_of.empty()) return text;
-  return text +
-         fmt::format("    time on this platform at least {:.3f} us, by the {}\n", distances.least_time / microsecond,
-                     distances.least_time_of == "steps" ? "steps" : "bytes between " + distances.least_time_of + "s");
+  return text + fmt::format("    time on this platform at least {:.3f} us, by the {}\n",
+                            distances.least_time / microsecond,
+                            distances.least_time_of == "steps" ? "steps, with as many transfers of a rank at once"
+                                                               : "bytes between " + distances.least_time_of + "s");
 }
 
 Json json_of(const hccl::TimedCheck& timing) {

@@ -204,11 +204,12 @@ TEST(RunOptions, WrongSplits) {
       {{"--split-by-idx", "20.5,160"}, "'20.5' is not an index"},
       {{"--split-by-idx", "a"}, "'a' is not an index"},
       {{"--split-by-idx", "0,1,2,3,4,5,6,7,8"}, "--allow-many-segments"},
-      {{"--split", "none", "--split-by-size", "50,50"}, "--split and --split-by-size exclude each other"},
   };
   for (const WrongRunOption& wrong : cases) {
     EXPECT_THAT(parse_error(wrong.arguments), HasSubstr(wrong.message)) << testing::PrintToString(wrong.arguments);
   }
+  // --split is for what no list splits, so a list that is tried need not replace it.
+  EXPECT_TRUE(parse({"--split", "none", "--split-by-size", "50,50"}).spec.split_by_size.has_value());
   EXPECT_EQ(parse({"--split-by-idx", "0,1,2,3,4,5,6,7,8", "--allow-many-segments"}).spec.split_by_idx->size(), 9);
 }
 
@@ -301,7 +302,6 @@ TEST(RunConfig, Errors) {
       {"model = \"vgg16\n", ":1: string: unescaped control characters"},
       {"model = \"vgg\" 16\n", "expected a comment or whitespace, saw '1'"},
       {"allow-many-segments = \"maybe\"\n", ":1: allow-many-segments is 'maybe', must be true or false"},
-      {"split = \"none\"\nsplit-by-size = \"50,50\"\n", ":1: split and "},
       {"npus = 2\nrank = 2\n", ":2: rank 2 is not one of the 2 NPUs of "},
       {"\ntrace-ranks = \"all\"\n", ":2: trace-ranks needs --trace"},
       {"config = \"other.toml\"\n", ":1: unknown key 'config'"},

@@ -64,6 +64,7 @@ class Rows {
 bool may_have_many_values(std::string_view text) {
   constexpr std::size_t most_bytes = 256;
   const auto ranges = std::count(text.begin(), text.end(), ':') / 2;
+  if (ranges > 0 && text.find_first_of("eE") != std::string_view::npos) return true;
   const std::ptrdiff_t most_digits = ranges > 1 ? 1 : 3;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   constexpr std::ptrdiff_t most_ranges = 4;

@@ -136,7 +136,7 @@ TEST(Checker, IntegersAreReducedInAnyOrder) {
     EXPECT_TRUE(report.order->free);
     EXPECT_EQ(report.verdict,
               "correct in every interleaving: each wait takes the same post in all of them; order free: reductions of "
-              "integers come out the same in any");
+              "integers come out the same in any order");
     CheckOptions recorded;
     recorded.recorded_order = report.order->signature;
     const CheckReport bound = check(free_star(type, false), recorded);

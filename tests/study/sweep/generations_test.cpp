@@ -73,6 +73,25 @@ TEST(Generations, SayWhatHasChanged) {
   EXPECT_THAT(reasons(points), ElementsAre("file not found", "file not found"));
 }
 
+TEST(Generations, AnEqualFileElsewhereHasTheResultAlready) {
+  std::filesystem::create_directories(std::filesystem::path(file_with("here", "")).parent_path() / "there");
+  const Json here{{"platform", file_with("same.xml", "one")}};
+  const Json there{{"platform", file_with("there/same.xml", "two")}};
+  std::vector<StoredPoint> points{stored(1, here), stored(2, there)};
+  EXPECT_THAT(numbers_of_newest(points), ElementsAre(1, 2));
+  mark_stale(points, sweep_of);
+  EXPECT_FALSE(can_be_refreshed(points));
+  file_with("there/same.xml", "one");
+  mark_stale(points, sweep_of);
+  EXPECT_EQ(points[1].stale, "platform edited");
+  EXPECT_FALSE(can_be_refreshed(points));
+  EXPECT_THAT(numbers_of_newest(points), ElementsAre(1));
+  file_with("there/same.xml", "three");
+  mark_stale(points, sweep_of);
+  EXPECT_TRUE(can_be_refreshed(points));
+  EXPECT_THAT(numbers_of_newest(points), ElementsAre(1, 2));
+}
+
 TEST(Generations, NewestIsTheOneOfToday) {
   const std::string platform = file_with("newest.xml", "one");
   const Json eight{{"platform", platform}, {"batch", "8"}};

@@ -1,4 +1,4 @@
-#include "models/data/image_memory.hpp"
+#include "models/data/image_header.hpp"
 
 #include <algorithm>
 #include <array>
@@ -37,20 +37,12 @@ std::optional<std::uint64_t> begin_of_segments(const InputFile& file) {
   return static_cast<std::uint64_t>(mark - begin.begin()) + 1;
 }
 
-/// The compressed bytes, in a block that doubles as it grows, until they are inflated into lines; then the lines and
-/// the pixels, with an alpha channel if a colour may stand for it (tRNS); then the pixels and those of the form asked
-/// for. Of an interlaced image also the pixels of one pass, half of all.
-Bytes png_memory(const InputFile& file, const StoredImage& image) {
-  constexpr std::uint64_t place_of_interlacing = 28;
-  const bool interlaced = bytes_at<1>(file, place_of_interlacing).front() != 0;
-  const Bytes lines = image.bytes() + image.height;
-  const Bytes pixels = image.pixels() * (image.channels + image.channels % 2) * image.bytes_per_value;
-  return lines + std::max(pixels + (interlaced ? pixels / 2 : 0), 3 * file.size());
-}
-
 /// The frame of a JPEG file.
 struct JpegFrame {
   bool progressive = false;
+  std::uint32_t height = 0;
+  std::uint32_t width = 0;
+  std::uint32_t components = 0;
   std::uint64_t samples = 0;  ///< of all components, in whole blocks
 };
 
@@ -62,11 +54,13 @@ JpegFrame read_frame(const InputFile& file, std::uint64_t at, bool progressive) 
     std::uint64_t down = 1;
   };
   const auto head = bytes_at<6>(file, at);
-  const std::uint64_t height = number(head[1], head[2]);
-  const std::uint64_t width = number(head[3], head[4]);
+  JpegFrame frame{.progressive = progressive,
+                  .height = number(head[1], head[2]),
+                  .width = number(head[3], head[4]),
+                  .components = head[5]};
   std::vector<Sampling> components;
   Sampling most;
-  for (std::uint64_t i = 0; i < head[5]; ++i) {
+  for (std::uint64_t i = 0; i < frame.components; ++i) {
     const std::uint32_t factors = bytes_at<2>(file, at + head.size() + 3 * i)[1];
     components.push_back({factors >> 4U, factors & 15U});
     most = {std::max(most.across, components.back().across), std::max(most.down, components.back().down)};
@@ -74,10 +68,9 @@ JpegFrame read_frame(const InputFile& file, std::uint64_t at, bool progressive) 
   const auto blocks = [](std::uint64_t length, std::uint64_t factor) {
     return (length + block * factor - 1) / (block * factor);
   };
-  JpegFrame frame{.progressive = progressive};
   for (const Sampling& component : components) {
-    frame.samples +=
-        blocks(width, most.across) * component.across * blocks(height, most.down) * component.down * block * block;
+    frame.samples += blocks(frame.width, most.across) * component.across * blocks(frame.height, most.down) *
+                     component.down * block * block;
   }
   return frame;
 }
@@ -151,9 +144,43 @@ void check_later_tables(const InputFile& file, std::uint64_t from) {
   }
 }
 
-/// The samples of each component, with the coefficients of two bytes of a progressive image, and the pixels.
-Bytes jpeg_memory(const StoredImage& image, const JpegFrame& frame) {
-  return frame.samples * (frame.progressive ? 3 : 1) + image.bytes();
+StoredImage jpeg_image(const InputFile& file, std::uint64_t begin) {
+  const std::optional<JpegFrame> frame = find_frame(file, begin);
+  if (!frame.has_value()) file.fail("is a damaged JPEG image, or cut short: no baseline or progressive frame is found");
+  if (frame->components != 1 && frame->components != 3 && frame->components != 4) {
+    file.fail("is a JPEG image of {} components; accepted: 1, 3 and 4", frame->components);
+  }
+  StoredImage image{.height = frame->height, .width = frame->width, .channels = frame->components >= 3 ? 3U : 1U};
+  // The samples of each component, with the coefficients of two bytes of a progressive image, and the pixels.
+  image.decoding = frame->samples * (frame->progressive ? 3 : 1) + image.bytes();
+  return image;
+}
+
+/// The first chunk is the header (ISO 15948, 11.2.2).
+StoredImage png_image(const InputFile& file) {
+  constexpr std::uint64_t place = 16;
+  const auto head = bytes_at<13>(file, place);
+  if (bytes_at<4>(file, place - 4) != std::array<std::uint8_t, 4>{'I', 'H', 'D', 'R'} ||
+      file.size() < place + head.size())
+    file.fail("is a damaged PNG image, or cut short: it does not begin with a header");
+  const auto side = [&](std::size_t at) {
+    return number(head[at], head[at + 1]) << 16U | number(head[at + 2], head[at + 3]);
+  };
+  constexpr std::array<std::uint32_t, 7> channels_of_type{1, 0, 3, 4, 2, 0, 4};  // of a palette with alpha
+  const std::uint8_t depth = head[8];
+  const std::uint8_t type = head[9];
+  const std::uint32_t channels = type < channels_of_type.size() ? channels_of_type.at(type) : 0;
+  if (channels == 0) file.fail("is a damaged PNG image: there is no colour type {}", type);
+  StoredImage image{
+      .height = side(4), .width = side(0), .channels = channels, .bytes_per_value = depth == 16 ? 2U : 1U};
+  // The compressed bytes, in a block that doubles as it grows, until they are inflated into lines; then the lines and
+  // the pixels, with an alpha channel if a colour may stand for it (tRNS); then the pixels and those of the form asked
+  // for. Of an interlaced image also the pixels of one pass, half of all.
+  const bool interlaced = head[12] != 0;
+  const Bytes lines = image.bytes() + image.height;
+  const Bytes pixels = image.pixels() * (channels + channels % 2) * image.bytes_per_value;
+  image.decoding = lines + std::max(pixels + (interlaced ? pixels / 2 : 0), 3 * file.size());
+  return image;
 }
 
 }  // namespace
@@ -168,14 +195,11 @@ void check_jpeg(const InputFile& file) {
   check_later_tables(file, segments.content());
 }
 
-Bytes decoding_memory(const InputFile& file, const StoredImage& image) {
-  if (is_png(file)) return png_memory(file, image);
-  if (const std::optional<std::uint64_t> begin = begin_of_segments(file); begin.has_value()) {
-    const std::optional<JpegFrame> frame = find_frame(file, *begin);
-    constexpr std::uint64_t samples_per_value = 3;  // progressive, without smaller components
-    return frame.has_value() ? jpeg_memory(image, *frame) : (1 + samples_per_value) * image.bytes();
-  }
-  return image.bytes();
+std::optional<StoredImage> stored_image(const InputFile& file) {
+  if (is_png(file)) return png_image(file);
+  const std::optional<std::uint64_t> begin = begin_of_segments(file);
+  if (begin.has_value()) return jpeg_image(file, *begin);
+  return std::nullopt;
 }
 
 }  // namespace hcclsim::models
