@@ -160,7 +160,7 @@ struct RunResult : Comparison {
   std::string rank_table;  ///< its file; empty: none
   std::string npu;         ///< "Ascend910A"
   std::uint32_t npus = 0;
-  Rank rank = 0;        ///< whose figures these are
+  Rank rank = 0;  ///< whose figures these are
   /// NPUs that reduce gradients with each other, and the one of them whose step is theirs; `rank` in its own group.
   struct Replicas {
     Rank npus = 0;

@@ -137,6 +137,7 @@ inline RunReport sample_run(models::Program program = sample_program()) {
   report.platform = "atlas800-9000.xml";
   report.npu = "Ascend910A";
   report.npus = 8;
+  report.replicas = {{8, 0}};
   report.amp = "O2";
   report.framework = "tf";
   report.split = "default 96.54/3.46";

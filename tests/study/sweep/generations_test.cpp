@@ -74,8 +74,10 @@ TEST(Generations, SayWhatHasChanged) {
 }
 
 TEST(Generations, AnEqualFileElsewhereHasTheResultAlready) {
-  std::filesystem::create_directories(std::filesystem::path(file_with("here", "")).parent_path() / "there");
-  const Json here{{"platform", file_with("same.xml", "one")}};
+  for (const char* const folder : {"here", "there"}) {
+    std::filesystem::create_directories(testing::TempDir() + "generations-" + folder);
+  }
+  const Json here{{"platform", file_with("here/same.xml", "one")}};
   const Json there{{"platform", file_with("there/same.xml", "two")}};
   std::vector<StoredPoint> points{stored(1, here), stored(2, there)};
   EXPECT_THAT(numbers_of_newest(points), ElementsAre(1, 2));
