@@ -23,7 +23,8 @@ SweepGrid sweep_of(const std::string& command) {
 
 /// A file of this test.
 std::string file_with(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + "generations-" + name;
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "generations" / name;
+  std::filesystem::create_directories(path.parent_path());
   std::ofstream(path) << text;
   return path;
 }
@@ -74,9 +75,6 @@ TEST(Generations, SayWhatHasChanged) {
 }
 
 TEST(Generations, AnEqualFileElsewhereHasTheResultAlready) {
-  for (const char* const folder : {"here", "there"}) {
-    std::filesystem::create_directories(testing::TempDir() + "generations-" + folder);
-  }
   const Json here{{"platform", file_with("here/same.xml", "one")}};
   const Json there{{"platform", file_with("there/same.xml", "two")}};
   std::vector<StoredPoint> points{stored(1, here), stored(2, there)};
