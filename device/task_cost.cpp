@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/platform/catalog.hpp"
+
 namespace hcclsim::device {
 
 Seconds TaskCosts::transfer_setup(sim::Transport transport, Bytes bytes) const {
@@ -11,6 +13,11 @@ Seconds TaskCosts::transfer_setup(sim::Transport transport, Bytes bytes) const {
 
 Seconds TaskCosts::local_reduce(Bytes bytes) const {
   return reduce_setup + static_cast<double>(bytes) / reduce_bandwidth;
+}
+
+Seconds HostIssue::base_for(std::string_view collective) const {
+  const auto own = base_of.find(collective);
+  return own == base_of.end() ? base : own->second;
 }
 
 TaskCosts read_task_costs(const PropertyLookup& property, std::vector<std::string>& notes) {
@@ -27,11 +34,20 @@ TaskCosts read_task_costs(const PropertyLookup& property, std::vector<std::strin
   zone.real("reduce.setup_us", 0, most_us, microsecond, costs.reduce_setup);
   zone.quantity("reduce.bandwidth", parse_bandwidth, costs.reduce_bandwidth);
   zone.real("launch_us", 0, most_us, microsecond, costs.launch);
-  zone.real("op.launch_us", 0, most_us, microsecond, costs.op_launch);
+  zone.real("op.base_us", 0, most_us, microsecond, costs.issue.base);
+  zone.real("op.task_us", 0, most_us, microsecond, costs.issue.task);
   if (!zone.missing().empty()) {
     notes.push_back(
         fmt::format("task costs not in the platform file, defaults used: {}", fmt::join(zone.missing(), ", ")));
   }
+  PropertyReader optional("outermost zone", property);
+  for (const std::string_view collective : sim::issued_collectives()) {
+    Seconds base = 0;
+    if (optional.real(fmt::format("op.base.{}_us", collective), 0, most_us, microsecond, base)) {
+      costs.issue.base_of.emplace(collective, base);
+    }
+  }
+  costs.issue.each_starts = property("op.issue").value_or("whole") == "task";
   return costs;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,8 +12,20 @@
 
 /// The fixed costs of the tasks that a collective consists of: the named parts of alpha. They are properties of the
 /// platform's outermost zone. The defaults are the task times that HCCL itself uses for estimates (its
-/// task_profiling.h); for the launch in op mode it is the static cost of communication in the vendor's modelling tool.
+/// task_profiling.h); for a call in op mode it is the static cost of communication in the vendor's modelling tool.
 namespace hcclsim::device {
+
+/// What a collective costs the host of a rank in op mode, where the host expands it into tasks and issues them one
+/// after the other (HCCL_OP_EXPANSION_MODE HOST).
+struct HostIssue {
+  Seconds base = 10 * microsecond;  ///< `op.base_us`: per call
+  Seconds task = 0;                 ///< `op.task_us`: per task of the rank's schedule
+  bool each_starts = false;  ///< `op.issue` task: a task may start when it is issued; whole: all when the last one is
+  std::map<std::string, Seconds, std::less<>> base_of{};  ///< `op.base.NAME_us`: of a collective, in place of base
+
+  /// Per call of the collective of that name ("allreduce", "send-recv", …).
+  [[nodiscard]] Seconds base_for(std::string_view collective) const;
+};
 
 struct TaskCosts {
   Seconds notify_record = 1 * microsecond;          ///< `notify.record_us`: posting to another NPU
@@ -23,9 +37,9 @@ struct TaskCosts {
   Seconds rdma_setup = 7 * microsecond;             ///< `rdma.setup_us`
   Seconds reduce_setup = 0.6 * microsecond;         ///< `reduce.setup_us`
   BytesPerSecond reduce_bandwidth = 10 * giga;      ///< `reduce.bandwidth`, of a reduction on the AI core
-  // What a collective costs the host, once, before the device can start it.
-  Seconds launch = 0;                    ///< `launch_us`: in graph mode, which loads the tasks in advance
-  Seconds op_launch = 10 * microsecond;  ///< `op.launch_us`: in op mode
+  /// `launch_us`: what a collective costs the host, once, in graph mode, which loads the tasks in advance.
+  Seconds launch = 0;
+  HostIssue issue;  ///< the same in op mode
 
   /// What a transfer costs before its first byte flows, besides the latency of the route.
   [[nodiscard]] Seconds transfer_setup(sim::Transport transport, Bytes bytes) const;

@@ -83,6 +83,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.rank = spec.rank;
   split_gradients(spec);
   training.hcom_parallel = spec.hcom_parallel;
+  training.update_stream = spec.update_stream;
   training.allreduce = spec.allreduce;
   training.levels = spec.levels;
   training.launch = spec.launch;

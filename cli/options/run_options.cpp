@@ -297,6 +297,7 @@ void finish_run_options(Command& command, RunOptions& options) {
     origins.apply(read_config_file(options.config));
   }
   refuse_overwriting(command);
+  options.spec.update_stream = !options.mindspore;
   if (options.mindspore) {
     if (!origins.given("hcom-parallel")) options.spec.hcom_parallel = true;
     if (!origins.given("split")) options.split = "none";

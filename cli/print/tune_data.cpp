@@ -16,7 +16,10 @@ Json date_json(Seconds date) { return date < study::never ? Json(date) : Json(nu
 
 Json premises_json(const TuneReport& report) {
   Json premises{"fixed ready times", "contiguous cuts", "one stream", "costs not below the lower hull of sampled ones"};
-  if (report.objective == study::Objective::step) premises.push_back("updates in a stream of their own");
+  if (report.objective == study::Objective::step) {
+    premises.push_back(report.update_stream ? "updates in a stream of their own"
+                                            : "a rest of the same length after the last allreduce");
+  }
   if (report.start_skew > 0) premises.push_back("one start date");
   if (report.op_mode) premises.push_back("launched in time");
   return premises;

@@ -104,7 +104,7 @@ std::string premises_text(const TuneReport& report) {
       "Premises: fixed ready times, the same for every split; contiguous cuts, runs of gradients in production order; "
       "one stream";
   if (report.objective == Objective::step) {
-    text += report.hcom_parallel
+    text += report.update_stream
                 ? "; updates or checks in a stream of their own, each when its gradient is reduced, and after them a "
                   "rest of the same length"
                 : "; after the last allreduce a rest of the same length";

@@ -111,7 +111,7 @@ class RoleBuilder {
 
   /// Checks of all gradients, then what updates wait for beside their allreduces; updates.
   void add_once_per_step() {
-    const std::uint32_t stream = options_.hcom_parallel ? update_stream : compute_stream;
+    const std::uint32_t stream = options_.update_stream ? update_stream : compute_stream;
     std::optional<std::uint32_t> barrier;  // the reduction of the flag
     for (std::uint32_t k = program_.micro_batch_kernels; k < program_.kernels.size(); ++k) {
       const Kernel& kernel = program_.kernels[k];
@@ -257,7 +257,7 @@ class RoleBuilder {
     return reduce(1, DataType::fp32, std::string(overflow_flag_name), {.phase = StepPhase::check}, last_check);
   }
 
-  /// The task that reduces a gradient, or the last one where all updates follow it.
+  /// The task that reduces a gradient; without hcom_parallel the last one.
   [[nodiscard]] std::uint32_t allreduce_of(std::uint32_t gradient) {
     if (!options_.hcom_parallel) return allreduces_.back();
     while (gradient < segments_[segment_].first) segment_ = 0;

@@ -27,19 +27,20 @@ Bottleneck find_bottleneck(const CollectiveStats& stats, const sim::Cluster& clu
   offer(BottleneckKind::reduction, path.reducing, "AI-core reduction");
   offer(BottleneckKind::copy, path.copying, "HBM copy");
   offer(BottleneckKind::others, delays.others, "other collectives");
-  offer(BottleneckKind::launch, delays.launch, "host launch");
+  offer(BottleneckKind::launch, delays.launch + path.issuing, "host launch");
   offer(BottleneckKind::alpha, path.alpha(), "alpha");
   offer(BottleneckKind::late_rank, path.start - arrival, "late rank");
   return limit;
 }
 
-Bottleneck bottleneck_of(const CollectiveTime& time, const sim::Cluster& cluster, Seconds launch, Seconds others) {
-  // The host's part: all of the launch that the device waits for, nothing of one that it hides.
+Bottleneck bottleneck_of(const CollectiveTime& time, const sim::Cluster& cluster, Seconds others) {
+  // The host's part: all of the issue that the device waits for, nothing of one that it hides.
   constexpr double rounding = 1e-9;
   const bool waits =
-      time.per_iteration > time.duration * (1 + rounding) || launch > time.per_iteration * (1 - rounding);
+      time.per_iteration > time.duration * (1 + rounding) || time.issue > time.per_iteration * (1 - rounding);
   // Ranks that arrive late do so because of iterations before, which is no limit of this one.
-  return find_bottleneck(time.stats, cluster, time.stats.path.start, {.others = others, .launch = waits ? launch : 0});
+  return find_bottleneck(time.stats, cluster, time.stats.path.start,
+                         {.others = others, .launch = waits ? time.issue : 0});
 }
 
 }  // namespace hcclsim::hccl

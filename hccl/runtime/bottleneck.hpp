@@ -40,9 +40,7 @@ struct Delays {
 [[nodiscard]] Bottleneck find_bottleneck(const CollectiveStats& stats, const sim::Cluster& cluster, Seconds arrival,
                                          const Delays& delays = {});
 
-/// The same of a call that was simulated by itself (simulate.hpp), whose launch costs the host `launch`; `others` as in
-/// Delays.
-[[nodiscard]] Bottleneck bottleneck_of(const CollectiveTime& time, const sim::Cluster& cluster, Seconds launch,
-                                       Seconds others = 0);
+/// The same of a call that was simulated by itself (simulate.hpp); `others` as in Delays.
+[[nodiscard]] Bottleneck bottleneck_of(const CollectiveTime& time, const sim::Cluster& cluster, Seconds others = 0);
 
 }  // namespace hcclsim::hccl

@@ -36,7 +36,8 @@ CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communi
   }
 }
 
-void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream, const sim::TaskId& id) {
+void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream, const sim::TaskId& id,
+                           const Pace& pace) {
   Member& member = members_[rank];
   if (member.arrived) internal_error("rank {} arrived twice at {}", rank, name());
   member.arrived = true;
@@ -44,6 +45,7 @@ void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::u
   member.caller = caller;
   member.stream = stream;
   member.id = id;
+  member.pace = pace;
   last_arrival_ = std::max(last_arrival_, date);
   ++arrived_;
   // What the end of another rank sets free may bring this call while the run is at work.
@@ -65,6 +67,10 @@ void CollectiveRun::start_stage(Rank rank, Seconds date, PathTime path) {
       if (!queue.active) continue;
       ++member.running;
       queue.path = path;
+      if (member.pace.task > 0) {
+        queue.number = member.issued;
+        member.issued += queue.walk.count();
+      }
       if (number > 0) {
         main_date += costs.notify_record_local;
         queue.date = main_date + costs.notify_wait;
@@ -118,6 +124,7 @@ void CollectiveRun::drain() {
 void CollectiveRun::advance(Rank rank, std::uint32_t number) {
   Queue& queue = queue_of(rank, number);
   while (const Task* task = queue.walk.task()) {
+    if (members_[rank].pace.task > 0) wait_for_issue(members_[rank], queue);
     switch (task->kind) {
       case TaskKind::wait:
       case TaskKind::local_wait:
@@ -142,8 +149,16 @@ void CollectiveRun::advance(Rank rank, std::uint32_t number) {
       }
     }
     queue.walk.next();
+    ++queue.number;
   }
   end_queue(rank);
+}
+
+void CollectiveRun::wait_for_issue(const Member& member, Queue& queue) const {
+  const Seconds issued = member.pace.begin + static_cast<double>(queue.number + 1) * member.pace.task;
+  if (issued <= queue.date) return;
+  queue.path.issuing += issued - queue.date;
+  queue.date = issued;
 }
 
 /// Consumes the slot if it is set; otherwise the queue is noted as its waiter.
@@ -248,6 +263,7 @@ void CollectiveRun::on_event(std::uint64_t tag) {
   }
   if (by_core) reduce_by_core(rank, number, bytes);  // from scratch memory, at the destination
   queue.walk.next();
+  ++queue.number;
   woken_.push_back({rank, number});
   drain();
 }

@@ -42,6 +42,13 @@ struct Machine {
   Rank period = std::numeric_limits<Rank>::max();
 };
 
+/// The tasks of a rank as its host issues them: number k of them, counted from 0 in the order of the walk, does not
+/// begin before `begin` + (k + 1) · `task`.
+struct Pace {
+  Seconds begin = 0;
+  Seconds task = 0;  ///< 0: all are there
+};
+
 /// Order of a rank's events at one date: by stream, within a stream by the queues of its collective.
 [[nodiscard]] constexpr sim::EventOrder event_order(Rank rank, std::uint32_t stream, std::uint32_t queue = 0) {
   constexpr std::uint32_t queues_per_stream = 4096;
@@ -70,7 +77,8 @@ class CollectiveRun final : public sim::EventHandler {
                 std::uint32_t name, std::uint64_t sequence, Done done);
 
   /// `rank` of the communicator takes part from `date` on; its spans go to `stream` under `id`.
-  void arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream, const sim::TaskId& id);
+  void arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream, const sim::TaskId& id,
+              const Pace& pace = {});
 
   [[nodiscard]] const Schedule& schedule() const { return *schedule_; }
   [[nodiscard]] bool finished() const { return finished_ == members_.size(); }
@@ -90,6 +98,7 @@ class CollectiveRun final : public sim::EventHandler {
     Seconds task_start = 0;             // of the transfer under way, for the trace
     Seconds first_byte = 0;             // of it, behind set-up and latency
     const sim::Route* route = nullptr;  // of the last transfer: rounds mostly use the same
+    std::uint64_t number = 0;           // of its task, in the order in which the host issues the rank's tasks
     bool active = false;
   };
   struct Member {
@@ -98,6 +107,8 @@ class CollectiveRun final : public sim::EventHandler {
     std::uint32_t caller = 0;
     std::uint32_t stream = 0;
     sim::TaskId id{};
+    Pace pace{};
+    std::uint64_t issued = 0;  // tasks of the stages so far
     bool arrived = false;
     bool traced = false;
   };
@@ -116,6 +127,8 @@ class CollectiveRun final : public sim::EventHandler {
   /// By value: the path may be that of a queue which the stage uses again.
   void start_stage(Rank rank, Seconds date, PathTime path);
   void end_queue(Rank rank);
+  /// Waits until the host has issued the task of the queue.
+  void wait_for_issue(const Member& member, Queue& queue) const;
   /// Goes on with a queue until it waits, starts a transfer or ends.
   void advance(Rank rank, std::uint32_t number);
   /// Goes on with all queues that were woken.

@@ -20,13 +20,14 @@ struct PathTime {
   Seconds sharing = 0;   ///< part of the time on links: what they take longer because others use them too
   Seconds reducing = 0;  ///< by an AI core
   Seconds copying = 0;   ///< within an NPU
+  Seconds issuing = 0;   ///< waiting for a task that the host issues
 
   /// Bytes at the speed of idle links.
   [[nodiscard]] Seconds beta() const { return std::accumulate(on_links.begin(), on_links.end(), 0.0) - sharing; }
   /// Reductions and copies on an NPU.
   [[nodiscard]] Seconds gamma() const { return reducing + copying; }
   /// What is left: set-ups, latencies, notifies, forks and joins of queues.
-  [[nodiscard]] Seconds alpha() const { return end - start - beta() - sharing - gamma(); }
+  [[nodiscard]] Seconds alpha() const { return end - start - beta() - sharing - gamma() - issuing; }
 };
 
 }  // namespace hcclsim::hccl

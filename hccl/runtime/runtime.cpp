@@ -71,6 +71,8 @@ void Runtime::launch(StreamId stream, const KernelRun& block, const sim::TaskId&
 
 void Runtime::delay(StreamId stream, Seconds duration) { enqueue(stream, {.kind = Kind::delay, .duration = duration}); }
 
+void Runtime::wait_until(StreamId stream, Seconds date) { enqueue(stream, {.kind = Kind::until, .duration = date}); }
+
 void Runtime::record(StreamId stream, EventId event) {
   Event& recorded = events_.at(event.index);
   if (recorded.pending == 0) {
@@ -91,7 +93,7 @@ void Runtime::wait(StreamId stream, EventId event) {
 }
 
 void Runtime::collective(StreamId stream, CommunicatorId communicator, std::shared_ptr<const Schedule> schedule,
-                         std::uint32_t name, const sim::TaskId& id) {
+                         std::uint32_t name, const sim::TaskId& id, const Pace& pace) {
   CommunicatorState& state = communicators_.at(communicator.index);
   const Rank world = streams_.at(stream.index).rank;
   const Rank rank = state.rank_of[world];
@@ -104,7 +106,7 @@ void Runtime::collective(StreamId stream, CommunicatorId communicator, std::shar
               machine_.trace.name(name), state.communicator.name, state.communicator.ranks.size(), schedule->ranks);
   }
   const std::uint32_t call =
-      place_in(calls_, free_calls_, Call{communicator.index, rank, state.calls[rank]++, std::move(schedule)});
+      place_in(calls_, free_calls_, Call{communicator.index, rank, state.calls[rank]++, std::move(schedule), pace});
   enqueue(stream, {.kind = Kind::collective, .index = call, .name = name, .id = id});
 }
 
@@ -122,15 +124,15 @@ CommunicatorId Runtime::channel(Rank source, Rank destination, std::uint32_t tag
 }
 
 void Runtime::send(StreamId stream, Rank destination, std::uint32_t tag, std::shared_ptr<const Schedule> schedule,
-                   std::uint32_t name, const sim::TaskId& id) {
+                   std::uint32_t name, const sim::TaskId& id, const Pace& pace) {
   const CommunicatorId way = channel(streams_.at(stream.index).rank, destination, tag);
-  collective(stream, way, std::move(schedule), name, id);
+  collective(stream, way, std::move(schedule), name, id, pace);
 }
 
 void Runtime::receive(StreamId stream, Rank source, std::uint32_t tag, std::shared_ptr<const Schedule> schedule,
-                      std::uint32_t name, const sim::TaskId& id) {
+                      std::uint32_t name, const sim::TaskId& id, const Pace& pace) {
   const CommunicatorId way = channel(source, streams_.at(stream.index).rank, tag);
-  collective(stream, way, std::move(schedule), name, id);
+  collective(stream, way, std::move(schedule), name, id, pace);
 }
 
 void Runtime::host_function(StreamId stream, std::function<void()> function) {
@@ -200,6 +202,9 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
     case Kind::delay:
       stream.date += task.duration;
       return true;
+    case Kind::until:
+      stream.date = std::max(stream.date, task.duration);
+      return true;
     case Kind::record: {
       Event& event = events_[task.index];
       event.date(task.generation) = stream.date;
@@ -268,7 +273,7 @@ void Runtime::start_collective(std::uint32_t index, const Task& task) {
   Stream& stream = streams_[index];
   stream.blocked_since = stream.date;
   forget_finished_runs(communicators_[call.communicator]);
-  run_of(call, task.name).arrive(call.rank, stream.date, index, stream.number, task.id);
+  run_of(call, task.name).arrive(call.rank, stream.date, index, stream.number, task.id, call.pace);
 }
 
 /// The run that a call belongs to; the first call of a sequence number makes it.

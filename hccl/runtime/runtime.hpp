@@ -65,18 +65,20 @@ class Runtime {
   void delay(StreamId stream, Seconds duration);
   void record(StreamId stream, EventId event);
   void wait(StreamId stream, EventId event);
+  /// Idles until a date; not shown in the trace.
+  void wait_until(StreamId stream, Seconds date);
   /// The stream's rank takes part in the next collective that it has not yet called on the communicator. All ranks must
   /// call with schedules of the same shape; throws Error(bad_input, "collective") otherwise.
   void collective(StreamId stream, CommunicatorId communicator, std::shared_ptr<const Schedule> schedule,
-                  std::uint32_t name, const sim::TaskId& id = {});
+                  std::uint32_t name, const sim::TaskId& id = {}, const Pace& pace = {});
   /// The stream's rank sends to, or receives from, another rank: the n-th send of a source to a destination under a tag
   /// meets the n-th receive. Both wait for each other. The schedule is that of a message between two ranks, from the
   /// first to the second (Collective::send_recv); that of both ends must be the same, as for a collective. Throws
   /// Error(bad_input, "stream") if there is no such rank or it is the stream's own.
   void send(StreamId stream, Rank destination, std::uint32_t tag, std::shared_ptr<const Schedule> schedule,
-            std::uint32_t name, const sim::TaskId& id = {});
+            std::uint32_t name, const sim::TaskId& id = {}, const Pace& pace = {});
   void receive(StreamId stream, Rank source, std::uint32_t tag, std::shared_ptr<const Schedule> schedule,
-               std::uint32_t name, const sim::TaskId& id = {});
+               std::uint32_t name, const sim::TaskId& id = {}, const Pace& pace = {});
   /// Calls the function when everything before it in the stream has ended; the stream waits for it to return.
   void host_function(StreamId stream, std::function<void()> function);
 
@@ -94,14 +96,14 @@ class Runtime {
   void forget_collectives() { finished_.clear(); }
 
  private:
-  enum class Kind : std::uint8_t { kernel, block, delay, record, wait, collective, host };
+  enum class Kind : std::uint8_t { kernel, block, delay, until, record, wait, collective, host };
   struct Task {
     Kind kind = Kind::kernel;
     std::uint32_t index = 0;  // block, event, collective call or host function
     std::uint32_t name = 0;
     std::uint32_t generation = 0;  // record or wait: which record of the event, counted from 1
     sim::TaskId id{};
-    Seconds duration = 0;
+    Seconds duration = 0;  // until: a date
   };
   struct Stream {
     Rank rank = 0;
@@ -126,6 +128,7 @@ class Runtime {
     Rank rank = 0;  // of the communicator
     std::uint64_t sequence = 0;
     std::shared_ptr<const Schedule> schedule;
+    Pace pace{};
   };
   struct CommunicatorState {
     Communicator communicator;

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/folding.hpp"
+#include "hccl/runtime/issue.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "sim/event_loop.hpp"
 
@@ -43,11 +44,10 @@ void check(const sim::Cluster& cluster, const SimulateOptions& options, const st
 /// The hosts of all ranks: they issue the calls of all iterations.
 class Hosts final : private sim::EventHandler {
  public:
-  Hosts(const Machine& machine, Runtime& runtime, Seconds launch, const SimulateOptions& options,
+  Hosts(const Machine& machine, Runtime& runtime, const device::TaskCosts& costs, const SimulateOptions& options,
         const std::vector<CollectiveCall>& calls)
       : loop_(machine.loop),
         runtime_(runtime),
-        launch_(launch),
         iterations_(options.warmups + options.iterations),
         calls_(calls),
         members_(std::min(calls.front().schedule->ranks, machine.period)),
@@ -61,9 +61,16 @@ class Hosts final : private sim::EventHandler {
       names_.push_back(machine.trace.intern(calls[index].name));
       stream_of_.push_back(
           static_cast<std::uint32_t>(std::distance(streams.begin(), streams.find(calls[index].stream))));
-      for (const Rank member : members) {
-        if (member < machine.period) ranks_[member].calls.push_back(index);
+      Seconds longest = 0;
+      for (Rank rank = 0; rank < members.size(); ++rank) {
+        const Rank member = members[rank];
+        if (member >= machine.period) continue;
+        const Issue issue = issue_of(costs, options.launch, *calls[index].schedule, rank);
+        same_issue_ = same_issue_ && issue.task == 0 && (rank == 0 || issue == ranks_[members[0]].calls.back().issue);
+        longest = std::max(longest, issue.total());
+        ranks_[member].calls.push_back({index, issue});
       }
+      longest_issues_.push_back(longest);
     }
     for (Rank rank = 0; rank < ranks_.size(); ++rank) {
       for (std::uint32_t s = 0; s < streams_ && !ranks_[rank].calls.empty(); ++s) {
@@ -74,7 +81,7 @@ class Hosts final : private sim::EventHandler {
 
   /// Issues everything; of a single call only the first iteration, and the others if they can differ from it.
   void start() {
-    const std::uint32_t first = calls_.size() == 1 ? 1 : iterations_;
+    const std::uint32_t first = calls_.size() == 1 && same_issue_ ? 1 : iterations_;
     for (Rank rank = 0; rank < ranks_.size(); ++rank) {
       if (ranks_[rank].calls.empty()) continue;
       issue(rank, 0, first);
@@ -91,12 +98,18 @@ class Hosts final : private sim::EventHandler {
   [[nodiscard]] std::uint32_t iterations() const { return iterations_; }
   /// The first iteration ended on all ranks at one date and stands for the others.
   [[nodiscard]] bool all_equal() const { return all_equal_; }
+  /// Of the host that is busy longest with a call.
+  [[nodiscard]] Seconds issue_of_call(std::uint32_t call) const { return longest_issues_[call]; }
   [[nodiscard]] std::uint32_t streams() const { return streams_; }
   [[nodiscard]] std::uint32_t stream_of(std::uint32_t call) const { return stream_of_[call]; }
 
  private:
+  struct HostCall {
+    std::uint32_t number = 0;
+    Issue issue;
+  };
   struct RankState {
-    std::vector<std::uint32_t> calls;
+    std::vector<HostCall> calls;
     std::vector<StreamId> streams;
     Seconds date = 0;  // of the host, which has issued all before
   };
@@ -112,8 +125,9 @@ class Hosts final : private sim::EventHandler {
   }
 
   /// Enqueues something on the device after all that the rank's host has issued.
-  void at_host_date(Rank rank, const std::function<void()>& enqueue) {
-    const Seconds date = ranks_[rank].date;
+  void at_host_date(Rank rank, const std::function<void()>& enqueue) { at_date(rank, ranks_[rank].date, enqueue); }
+
+  void at_date(Rank rank, Seconds date, const std::function<void()>& enqueue) {
     if (date <= loop_.now()) {
       enqueue();
     } else {
@@ -124,12 +138,14 @@ class Hosts final : private sim::EventHandler {
   void issue(Rank rank, std::uint32_t first, std::uint32_t last) {
     RankState& state = ranks_[rank];
     for (std::uint32_t iteration = first; iteration < last; ++iteration) {
-      for (const std::uint32_t call : state.calls) {
-        state.date = std::max(state.date, calls_[call].start) + launch_;
-        at_host_date(rank, [this, rank, call, iteration] {
+      for (const auto& [call, issue] : state.calls) {
+        const Seconds begin = std::max(state.date, calls_[call].start) + issue.until_start();
+        state.date = begin + issue.behind_the_call;
+        const Pace pace{begin, issue.task};
+        at_date(rank, begin, [this, rank, call = call, iteration, pace] {
           runtime_.collective(ranks_[rank].streams[stream_of_[call]], ids_[communicator_of_[call]],
                               calls_[call].schedule, names_[call],
-                              {.task = call, .iteration = static_cast<std::int32_t>(iteration)});
+                              {.task = call, .iteration = static_cast<std::int32_t>(iteration)}, pace);
         });
       }
     }
@@ -145,7 +161,6 @@ class Hosts final : private sim::EventHandler {
 
   sim::EventLoop& loop_;
   Runtime& runtime_;
-  Seconds launch_;
   std::uint32_t iterations_;
   const std::vector<CollectiveCall>& calls_;
   Rank members_;  // of the first call, that are there
@@ -156,7 +171,9 @@ class Hosts final : private sim::EventHandler {
   std::vector<std::uint32_t> stream_of_;      // by call
   std::uint32_t streams_ = 0;
   std::vector<RankState> ranks_;
-  std::vector<Rank> ended_;  // at the present date
+  bool same_issue_ = true;               // of all ranks, as a whole
+  std::vector<Seconds> longest_issues_;  // by call
+  std::vector<Rank> ended_;              // at the present date
   bool all_equal_ = false;
 };
 
@@ -203,26 +220,23 @@ void read_dates(SimulatedCollectives& result, const Hosts& hosts, const Simulate
   }
   for (std::uint32_t call = 0; call < calls.size(); ++call) {
     result.calls[call].per_iteration = per_iteration[hosts.stream_of(call)];
+    result.calls[call].issue = hosts.issue_of_call(call);
   }
 }
 
 /// The other iterations of a call that is always the same: each starts when the one before it has ended and it has been
 /// issued.
-void add_equal_iterations(SimulatedCollectives& result, Seconds start, Seconds launch, const SimulateOptions& options) {
+void add_equal_iterations(SimulatedCollectives& result, Seconds start, const SimulateOptions& options) {
   CollectiveTime& time = result.calls.front();
   const auto end_of = [&](std::uint32_t iteration) {
     if (iteration == 0) return start;
-    return time.end + (iteration - 1) * std::max(time.duration, launch);
+    return time.end + (iteration - 1) * std::max(time.duration, time.issue);
   };
   result.makespan = end_of(options.warmups + options.iterations);
   time.per_iteration = (result.makespan - end_of(options.warmups)) / options.iterations;
 }
 
 }  // namespace
-
-Seconds launch_of(const device::TaskCosts& costs, LaunchMode mode) {
-  return mode == LaunchMode::graph ? costs.launch : costs.op_launch;
-}
 
 sim::NetworkKind automatic_network(const std::vector<CollectiveCall>& calls) {
   std::map<std::uint32_t, std::uint64_t> transfers;  // of each stream, at once
@@ -247,7 +261,6 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
   std::iota(all.begin(), all.end(), Rank{0});
   result.trace.select(all, cluster.size(), options.trace);
 
-  const Seconds launch = launch_of(costs, options.launch);
   device::TaskCosts on_device = costs;
   on_device.launch = 0;  // the hosts pay it
   const Folding folding(cluster, options, calls);
@@ -262,7 +275,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
                         .exec_timeout = options.exec_timeout,
                         .period = folding.period()};
   Runtime runtime(machine);
-  Hosts hosts(machine, runtime, launch, options, calls);
+  Hosts hosts(machine, runtime, costs, options, calls);
   hosts.start();
   runtime.run();
   if (network->completed() != network->started()) {
@@ -274,7 +287,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
   result.simulated = hosts.all_equal() ? 1 : hosts.iterations();
   for (const CollectiveStats& stats : runtime.collectives()) result.calls[stats.id.task].stats = stats;
   read_dates(result, hosts, options, calls);
-  if (hosts.all_equal()) add_equal_iterations(result, calls.front().start, launch, options);
+  if (hosts.all_equal()) add_equal_iterations(result, calls.front().start, options);
   return result;
 }
 

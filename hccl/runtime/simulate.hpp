@@ -18,22 +18,21 @@
 
 /// Times collectives outside of a training step: alone, back to back or several at once.
 ///
-/// Each rank has a host that issues its calls in their order, and again for every iteration. A launch keeps the host
-/// busy for a time that depends on the mode; it runs ahead of the device, so call k can start on the device at
+/// Each rank has a host that issues its calls in their order, and again for every iteration. To issue a call keeps the
+/// host busy for a time that depends on the mode (issue.hpp); it runs ahead of the device, so call k can start on the
+/// device at
 ///
-///     h(k) = max(h(k−1), start of the call) + launch        issued by the host
+///     h(k) = max(h(k−1), start of the call) + issue         issued by the host
 ///     s(k) = max(h(k), end of the call before it on its stream)
 ///
-/// and calls back to back cost max(time on the device, launch) each. Calls of one stream run one after the other on
-/// each rank, without waiting for other ranks; different streams run at the same time and share the links.
+/// and calls back to back cost max(time on the device, issue) each. Where tasks start as they are issued, a call starts
+/// earlier, and its tasks wait for the host. Calls of one stream run one after the other on each rank, without waiting
+/// for other ranks; different streams run at the same time and share the links.
 ///
-/// Iterations of a single call are all equal if the first one ends on all ranks at the same date: then each later one
-/// begins like the first, with all ranks at once and nothing on the links. Only the first is simulated then, and the
-/// formulas above give the rest.
+/// Iterations of a single call are all equal if all ranks take as long to issue it, as a whole, and the first one ends
+/// on all ranks at the same date: then each later one begins like the first, with all ranks at once and nothing on the
+/// links. Only the first is simulated then, and the formulas above give the rest.
 namespace hcclsim::hccl {
-
-/// What the launch of a collective costs the host.
-[[nodiscard]] Seconds launch_of(const device::TaskCosts& costs, LaunchMode mode);
 
 struct CollectiveCall {
   std::string name;  ///< in the trace and in messages
@@ -58,7 +57,8 @@ struct CollectiveTime {
   Seconds start = 0;          ///< its first rank begins on the device
   Seconds end = 0;            ///< its last rank has ended
   Seconds duration = 0;       ///< of its slowest rank, waiting for others included
-  Seconds per_iteration = 0;  ///< mean of the timed iterations of its stream, launches included, on the slowest rank
+  Seconds per_iteration = 0;  ///< mean of the timed iterations of its stream, their issue included, on the slowest rank
+  Seconds issue = 0;          ///< of the host that is busy longest with it
   CollectiveStats stats;
 };
 

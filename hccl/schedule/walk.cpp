@@ -218,28 +218,43 @@ std::int64_t rounds_of(const Loop& loop, const Place& place) {
   return loop.most_rounds >= 0 ? std::min<std::int64_t>(rounds, loop.most_rounds) : rounds;
 }
 
+/// Of one queue.
+std::uint64_t tasks_of(const Strand& strand, const Place& place) {
+  std::uint64_t tasks = 0;
+  for (const Loop& loop : strand.loops) {
+    const std::int64_t rounds = rounds_of(loop, place);
+    if (rounds > 0) tasks += static_cast<std::uint64_t>(rounds) * loop.tasks.size();
+  }
+  return tasks;
+}
+
 }  // namespace
 
-std::uint64_t task_count(const Schedule& schedule) {
-  std::uint64_t tasks = 0;
+std::uint64_t task_count(const Schedule& schedule, Rank rank) {
+  std::uint64_t in_strands = 0;
+  std::uint64_t in_lists = 0;
+  const std::uint32_t windows = schedule.windows();
   for (const Stage& stage : schedule.stages) {
     for (const Strand& strand : stage.strands) {
-      for (Rank rank = 0; rank < schedule.ranks; ++rank) {
-        const Rank position = schedule.groups[strand.group].position(rank);
-        if (position == Group::not_a_member) continue;
-        for (std::uint32_t queue = strand.first_queue; queue < strand.first_queue + strand.queues; ++queue) {
-          for (const Loop& loop : strand.loops) {
-            const std::int64_t rounds = rounds_of(loop, {position, 0, queue});
-            if (rounds > 0) tasks += static_cast<std::uint64_t>(rounds) * loop.tasks.size();
-          }
-        }
+      const Rank position = schedule.groups[strand.group].position(rank);
+      if (position == Group::not_a_member) continue;
+      for (std::uint32_t queue = strand.first_queue; queue < strand.first_queue + strand.queues; ++queue) {
+        in_strands += tasks_of(strand, {position, 0, queue});
+      }
+    }
+    for (std::uint32_t window = 0; window < windows && !stage.lists.empty(); ++window) {
+      for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
+        const TaskList* const list = stage.lists.find(window, rank, queue);
+        if (list != nullptr) in_lists += list->tasks.size();
       }
     }
   }
-  tasks *= schedule.windows();
-  for (const Stage& stage : schedule.stages) {
-    for (const TaskList& list : stage.lists) tasks += list.tasks.size();
-  }
+  return in_strands * windows + in_lists;
+}
+
+std::uint64_t task_count(const Schedule& schedule) {
+  std::uint64_t tasks = 0;
+  for (Rank rank = 0; rank < schedule.ranks; ++rank) tasks += task_count(schedule, rank);
   return tasks;
 }
 
@@ -295,6 +310,12 @@ bool QueueWalk::enter(const Schedule& schedule, std::uint32_t stage, Rank rank, 
   loop_end_ = list->tasks.data() + list->tasks.size();
   task_ = list->tasks.empty() ? nullptr : list->tasks.data();
   return true;
+}
+
+std::uint64_t QueueWalk::count() const {
+  if (task_ == nullptr) return 0;
+  if (strand_ == nullptr) return static_cast<std::uint64_t>(loop_end_ - task_);
+  return tasks_of(*strand_, {place_.position, 0, place_.queue});
 }
 
 /// Stands at the first task of loop_, or of the next loop that has a round; at the end if there is none.

@@ -34,6 +34,8 @@ struct Viewer {
 
 /// Tasks of all ranks, posts and waits among them.
 [[nodiscard]] std::uint64_t task_count(const Schedule& schedule);
+/// Tasks of one of them.
+[[nodiscard]] std::uint64_t task_count(const Schedule& schedule, Rank rank);
 
 /// The pieces of a range in their order, neighbours joined; none has length 0.
 void resolve(const Schedule& schedule, const Range& range, const Viewer& viewer, std::vector<ByteRange>& pieces);
@@ -68,6 +70,9 @@ class QueueWalk {
   /// The task at which the walk stands, or nullptr at the end of the stage.
   [[nodiscard]] const Task* task() const { return task_; }
   void next();
+
+  /// Tasks of the queue in this stage. Only before the first next().
+  [[nodiscard]] std::uint64_t count() const;
 
   [[nodiscard]] const Place& place() const { return place_; }
   /// Peer of the current task as a rank of the communicator; of a local post the rank itself.

@@ -10,24 +10,25 @@
 namespace hcclsim::hccl {
 
 PlanExecutor::PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew,
-                           std::uint32_t iterations, Seconds launch, IterationEnd on_end)
+                           std::uint32_t iterations, IssueOf issue, IterationEnd on_end)
     : plan_(plan),
       runtime_(runtime),
       trace_(trace),
       skew_(std::move(skew)),
       iterations_(iterations),
-      launch_(launch),
+      issue_(std::move(issue)),
       on_end_(std::move(on_end)) {
   for (const GroupFamily& family : plan_.families) {
     auto& of_ranks = memberships_.emplace_back(plan_.ranks());
     for (std::uint32_t group = 0; group < family.groups.size(); ++group) {
       const CommunicatorId communicator = runtime_.create_communicator(family.groups[group]);
-      for (const Rank rank : family.groups[group].ranks) {
+      for (Rank member = 0; member < family.groups[group].ranks.size(); ++member) {
+        const Rank rank = family.groups[group].ranks[member];
         if (rank >= plan_.ranks() || of_ranks[rank].has_value()) {
           bad_input("communicator", "{}: rank {} {}", family.groups[group].name, rank,
                     rank >= plan_.ranks() ? "does not take part" : "is in another group of the family too");
         }
-        of_ranks[rank] = {group, communicator};
+        of_ranks[rank] = {group, member, communicator};
       }
     }
   }
@@ -43,7 +44,6 @@ PlanExecutor::PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace
     for (std::uint32_t event = 0; event < role.events + role.stream_used.size(); ++event) {
       ranks_[rank].events.push_back(runtime_.create_event());
     }
-    if (launch_ > 0) ranks_[rank].host = runtime_.create_stream(rank);
   }
 }
 
@@ -83,7 +83,6 @@ void PlanExecutor::start() {
 void PlanExecutor::start_iteration(Rank rank, std::uint32_t iteration) {
   const RoleState& role = roles_[plan_.role_of[rank]];
   waited_.assign(role.stream_used.size() * role.events, false);
-  ranks_[rank].issues = 0;
   for (std::uint32_t task = 0; task < role.event_of.size(); ++task) enqueue(rank, iteration, task);
 
   // Stream 0 waits for all others; then the iteration has ended.
@@ -119,7 +118,6 @@ void PlanExecutor::enqueue(Rank rank, std::uint32_t iteration, std::uint32_t num
   } else if (const auto* host = std::get_if<HostWork>(&task.work)) {
     runtime_.delay(stream, host->duration);
   } else {
-    if (launch_ > 0) issue_collective(rank, stream);
     enqueue_communication(rank, stream, task, id);
   }
   const std::int32_t event = role_state.event_of[number];
@@ -153,11 +151,13 @@ void PlanExecutor::enqueue_communication(Rank rank, StreamId stream, const PlanT
     return static_cast<Rank>(other);
   };
   if (const auto* send = std::get_if<SendTask>(&task.work)) {
-    runtime_.send(stream, peer(send->offset), send->tag, plan_.messages[send->message].schedule,
-                  message_names_[send->message], id);
+    const std::shared_ptr<const Schedule>& schedule = plan_.messages[send->message].schedule;
+    const Pace pace = issue(rank, stream, *schedule, 0);
+    runtime_.send(stream, peer(send->offset), send->tag, schedule, message_names_[send->message], id, pace);
   } else if (const auto* receive = std::get_if<ReceiveTask>(&task.work)) {
-    runtime_.receive(stream, peer(receive->offset), receive->tag, plan_.messages[receive->message].schedule,
-                     message_names_[receive->message], id);
+    const std::shared_ptr<const Schedule>& schedule = plan_.messages[receive->message].schedule;
+    const Pace pace = issue(rank, stream, *schedule, 1);
+    runtime_.receive(stream, peer(receive->offset), receive->tag, schedule, message_names_[receive->message], id, pace);
   } else {
     const std::uint32_t number = std::get<CollectiveTask>(task.work).collective;
     const PlannedCollective& collective = plan_.collectives[number];
@@ -165,19 +165,20 @@ void PlanExecutor::enqueue_communication(Rank rank, StreamId stream, const PlanT
     if (!member.has_value()) {
       bad_input("communicator", "{}: rank {} is in no group of its family", collective.name, rank);
     }
-    runtime_.collective(stream, member->communicator, collective.schedules[member->group], collective_names_[number],
-                        id);
+    const std::shared_ptr<const Schedule>& schedule = collective.schedules[member->group];
+    const Pace pace = issue(rank, stream, *schedule, member->rank);
+    runtime_.collective(stream, member->communicator, schedule, collective_names_[number], id, pace);
   }
 }
 
-/// The stream waits until the host has issued its next collective.
-void PlanExecutor::issue_collective(Rank rank, StreamId stream) {
-  RankState& state = ranks_[rank];
-  if (state.issues == state.issued.size()) state.issued.push_back(runtime_.create_event());
-  const EventId issued = state.issued[state.issues++];
-  runtime_.delay(state.host, launch_);
-  runtime_.record(state.host, issued);
-  runtime_.wait(stream, issued);
+Pace PlanExecutor::issue(Rank rank, StreamId stream, const Schedule& schedule, Rank member) {
+  if (!issue_) return {};
+  const Issue issue = issue_(schedule, member);
+  Seconds& host = ranks_[rank].host;
+  const Seconds begin = std::max(host, runtime_.now()) + issue.until_start();
+  host = begin + issue.behind_the_call;
+  runtime_.wait_until(stream, begin);
+  return {begin, issue.task};
 }
 
 void PlanExecutor::end_iteration(Rank rank, std::uint32_t iteration) {

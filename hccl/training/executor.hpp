@@ -10,25 +10,30 @@
 #include "base/units.hpp"
 #include "device/skew.hpp"
 #include "hccl/parallel/plan.hpp"
+#include "hccl/runtime/issue.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "sim/trace.hpp"
 
 /// Carries out a Plan for several iterations: a client of the runtime like any other program. Each rank enqueues its
-/// next iteration when its last one has ended. Where launches of collectives take time, the host of a rank issues those
-/// of an iteration one behind the other from its begin on, ahead of the device; a collective begins when it was issued.
+/// next iteration when its last one has ended. Where it takes time to issue collectives, the host of a rank issues
+/// those of an iteration one behind the other from its begin on, ahead of the device; a collective begins when it was
+/// issued.
 namespace hcclsim::hccl {
 
 /// Gets the end of an iteration on every rank, and says whether iterations that no rank has begun are to follow.
 using IterationEnd = std::function<bool(std::span<const Seconds> ends)>;
 
+/// How the host of a rank of a schedule issues it; empty: in no time.
+using IssueOf = std::function<Issue(const Schedule& schedule, Rank rank)>;
+
 class PlanExecutor {
  public:
   /// The plan must outlive the executor. Throws Error(bad_input, "communicator") if a rank of a group does not take
   /// part or is in two groups of a family; start() and what follows, if a rank calls a collective of a family without a
-  /// group of its, or has a message for a rank that does not take part. `launch`: time that the host needs to issue a
-  /// collective. `on_end` is called for every iteration, in order, as soon as all ranks have ended it.
+  /// group of its, or has a message for a rank that does not take part. `on_end` is called for every iteration, in
+  /// order, as soon as all ranks have ended it.
   PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew, std::uint32_t iterations,
-               Seconds launch = 0, IterationEnd on_end = {});
+               IssueOf issue = {}, IterationEnd on_end = {});
 
   /// Enqueues the first iteration of every rank; the rest follows while the runtime runs.
   void start();
@@ -37,9 +42,7 @@ class PlanExecutor {
   struct RankState {
     std::vector<StreamId> streams;
     std::vector<EventId> events;  // of the role's recorded tasks, then one per stream for the end of an iteration
-    StreamId host{};              // what its host is busy with: launches of collectives, if they take time
-    std::vector<EventId> issued;  // of the collectives of an iteration
-    std::size_t issues = 0;       // of this iteration
+    Seconds host = 0;             // date at which its host has issued all collectives so far
   };
   /// What the executor adds to a role.
   struct RoleState {
@@ -62,7 +65,8 @@ class PlanExecutor {
   void enqueue_kernels(Rank rank, StreamId stream, const KernelBlock& block, std::uint32_t ordinal,
                        const sim::TaskId& id);
   void enqueue_communication(Rank rank, StreamId stream, const PlanTask& task, const sim::TaskId& id);
-  void issue_collective(Rank rank, StreamId stream);
+  /// The stream waits until the host of `rank` has issued its next collective, in whose schedule it is `member`.
+  Pace issue(Rank rank, StreamId stream, const Schedule& schedule, Rank member);
   void end_iteration(Rank rank, std::uint32_t iteration);
   void note_end(Rank rank, std::uint32_t iteration);
 
@@ -71,12 +75,13 @@ class PlanExecutor {
   sim::Trace& trace_;
   device::Skew skew_;
   std::uint32_t iterations_;
-  Seconds launch_;
+  IssueOf issue_;
   IterationEnd on_end_;
   std::deque<Ending> endings_;  // from iteration ended_ on
   std::uint32_t ended_ = 0;     // iterations that all ranks have ended
   struct Membership {
     std::uint32_t group = 0;
+    Rank rank = 0;  // in the group
     CommunicatorId communicator{};
   };
   std::vector<std::vector<std::optional<Membership>>> memberships_;  // of each family, of each rank

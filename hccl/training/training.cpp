@@ -57,10 +57,12 @@ Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Progra
     }
     return last.schedule;
   };
-  return data_parallel_plan(
-      program,
-      {.ranks = options.npus, .replicas = replica_groups(cluster, options), .hcom_parallel = options.hcom_parallel},
-      allreduce);
+  return data_parallel_plan(program,
+                            {.ranks = options.npus,
+                             .replicas = replica_groups(cluster, options),
+                             .hcom_parallel = options.hcom_parallel,
+                             .update_stream = options.has_update_stream()},
+                            allreduce);
 }
 
 /// Whether a rank is in the group of a collective whose first rank is `first`.
@@ -103,6 +105,12 @@ Seconds mean_step(const std::vector<std::vector<Seconds>>& ends, Rank rank, Seco
   return (last - ends.front()[rank]) / static_cast<double>(ends.size() - 1);
 }
 
+/// In graph mode the runtime adds what a launch takes.
+IssueOf issue_in(LaunchMode launch, const device::TaskCosts& costs) {
+  if (launch == LaunchMode::graph) return {};
+  return [&costs](const Schedule& schedule, Rank rank) { return issue_of(costs, LaunchMode::op, schedule, rank); };
+}
+
 /// A Plan on simulated NPUs.
 class Simulation {
  public:
@@ -112,8 +120,8 @@ class Simulation {
              IterationEnd on_end)
       : network_(sim::make_network(options.network, cluster, loop_)),
         runtime_({loop_, *network_, cluster, costs, soc, trace, options.config.exec_timeout, log}),
-        executor_(plan, runtime_, trace, options.skew, options.iterations,
-                  options.launch == LaunchMode::op ? costs.op_launch : 0, std::move(on_end)) {}
+        executor_(plan, runtime_, trace, options.skew, options.iterations, issue_in(options.launch, costs),
+                  std::move(on_end)) {}
 
   void run() {
     executor_.start();

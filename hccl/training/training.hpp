@@ -33,6 +33,9 @@ struct TrainingOptions {
   std::vector<Segment> segments{};     ///< cover the program's gradients; of `rank` if there are groups
   std::vector<ReplicaGroup> groups{};  ///< each rank is in one of them; empty: all ranks are one group
   bool hcom_parallel = false;
+  /// With hcom_parallel, updates run in a stream of their own, as TensorFlow has it; otherwise they stay in the compute
+  /// stream, as in MindSpore.
+  bool update_stream = true;
   Algorithm allreduce = Algorithm::automatic;
   std::vector<HierarchyLevel> levels{};  ///< of a hierarchical allreduce that is asked for; empty: HCCL's
   HcclConfig config{};
@@ -47,6 +50,7 @@ struct TrainingOptions {
   sim::NetworkKind network = sim::NetworkKind::simgrid;
   device::Skew skew{};
 
+  [[nodiscard]] bool has_update_stream() const { return hcom_parallel && update_stream; }
   /// The ranks with which `rank` reduces its gradients.
   [[nodiscard]] Communicator replicas() const;
   /// An allreduce among them as these options ask for it.

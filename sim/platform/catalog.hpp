@@ -33,6 +33,14 @@ enum class ServerTopology : std::uint8_t {
   ub_plane,     ///< pairs of dies over SIO, every die with a port to a switch of the unified bus
 };
 
+/// A property of the outermost zone that prices a task of HCCL, or what its host does in op mode; see
+/// platforms/README.md, "Tasks" and "Host in op mode".
+struct TaskCost {
+  std::string_view property;
+  std::string_view value;
+  std::string_view meaning;
+};
+
 struct ServerModel {
   std::string_view title;  ///< product name
   ServerTopology topology = ServerTopology::hccs_mesh;
@@ -42,6 +50,7 @@ struct ServerModel {
   LinkSpeed host;    ///< between an NPU and the CPUs of its server
   LinkSpeed level2;  ///< UB between the nodes of a super-pod; used = 0 where there is none
   double level2_latency_us = 0;
+  std::span<const TaskCost> issue{};  ///< what issuing a collective costs the host in op mode
 
   /// Speed of a kind of link of this server; internal_error if the server has none of that kind.
   [[nodiscard]] const LinkSpeed& speed(std::string_view kind) const;
@@ -94,14 +103,14 @@ struct NpuProperty {
 /// says which ones "910B" and "A3" can mean.
 [[nodiscard]] const SocEntry& find_soc_entry(std::string_view name);
 
-/// A property of the outermost zone that prices a task of HCCL; see platforms/README.md, "Tasks".
-struct TaskCost {
-  std::string_view property;
-  std::string_view value;
-  std::string_view meaning;
-};
-
+/// The costs of tasks, the same in all files.
 [[nodiscard]] std::span<const TaskCost> task_costs();
+
+/// The collectives that may have a base of their own on the host: property op.base.NAME_us.
+[[nodiscard]] std::span<const std::string_view> issued_collectives();
+
+/// All properties of the outermost zone that are times in microseconds.
+[[nodiscard]] std::vector<std::string> time_properties();
 
 /// The hosts' CPUs: sockets × cores, and clock. They run no kernels here.
 inline constexpr std::uint32_t host_cores = 4 * 48;

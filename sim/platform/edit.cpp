@@ -51,6 +51,10 @@ std::vector<std::string> keys_of(std::string_view element) {
   }
   std::vector<std::string> keys;
   for (const TaskCost& cost : task_costs()) keys.emplace_back(cost.property);
+  for (const std::string& time : time_properties()) {
+    if (time.starts_with("op.")) keys.push_back(time);
+  }
+  keys.emplace_back("op.issue");
   for (const NpuProperty& property : npu_properties()) keys.push_back(fmt::format("npu.{}", property.key));
   for (const char* const kind : {"hccs", "pcie", "sio", "ub", "roce", "other"}) {
     for (const char* const speed : edited_speeds) keys.push_back(fmt::format("link.{}.{}", kind, speed));

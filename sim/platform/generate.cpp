@@ -157,6 +157,7 @@ class Writer {
     }
     for (const auto& [key, value] : npu_values(soc_)) write_property(indent, fmt::format("npu.{}", key), value);
     for (const TaskCost& cost : task_costs()) write_property(indent, cost.property, cost.value);
+    for (const TaskCost& cost : soc_.server->issue) write_property(indent, cost.property, cost.value);
   }
 
   /// The servers of a zone of routing Cluster.

@@ -131,8 +131,11 @@ class PropertyCheck {
       check_value(prop, parse_bandwidth);
     } else if (id == "sdma.large_bytes") {
       check_value(prop, parse_bytes);
-    } else if (std::any_of(task_costs().begin(), task_costs().end(),
-                           [&](const TaskCost& c) { return c.property == id; })) {
+    } else if (id == "op.issue") {
+      if (value != "whole" && value != "task") {
+        problems_.fatal(place(prop), "property 'op.issue' is '{}', must be whole or task", value);
+      }
+    } else if (contains(times(), id)) {
       constexpr double highest_us = 1e6;
       std::string fault = number_fault(value);
       if (fault.empty() && value.starts_with('-')) fault = fmt::format("'{}' is negative", value);
@@ -153,10 +156,14 @@ class PropertyCheck {
     if (!meant.empty()) problems_.fatal(place(prop), "unknown property '{}'{}", id, meant);
   }
 
+  static const std::vector<std::string>& times() {
+    static const std::vector<std::string> properties = time_properties();
+    return properties;
+  }
   static std::vector<std::string> zone_properties() {
     std::vector<std::string> names{"fabric.kind", "npus_per_server", "reduce.bandwidth", "sdma.large_bytes",
-                                   "name",        "description",     "generated_by"};
-    for (const TaskCost& cost : task_costs()) names.emplace_back(cost.property);
+                                   "name",        "description",     "generated_by",     "op.issue"};
+    for (const std::string& time : times()) names.push_back(time);
     return names;
   }
   static std::vector<std::string> host_properties() {

@@ -269,7 +269,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                        .time = time,
                        .speed = bandwidth_of(schedule, time),
                        .bound = least_time(schedule, bounds[group]),
-                       .limited_by = bottleneck_of(call, cluster, launch_of(costs, request.launch)).name,
+                       .limited_by = bottleneck_of(call, cluster).name,
                        .servers_alike = results[i].servers_alike};
     request.operation.elements = schedule.elements;
     const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;

@@ -86,6 +86,7 @@ struct RunSpec {
   std::vector<hccl::Communicator> groups{};
   std::string split_group{};  ///< the group whose split is set, as in HCCL; empty: every group's
   bool hcom_parallel = false;
+  bool update_stream = true;  ///< TrainingOptions::update_stream
   hccl::LaunchMode launch = hccl::LaunchMode::graph;
   hccl::Algorithm allreduce = hccl::Algorithm::automatic;
   std::vector<hccl::HierarchyLevel> levels{};  ///< of a hierarchy that is asked for; empty: HCCL's

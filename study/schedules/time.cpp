@@ -15,14 +15,14 @@ namespace hcclsim::study {
 namespace {
 
 ScheduleTiming timing_of(const hccl::SimulatedCollectives& result, std::size_t call, const sim::Cluster& cluster,
-                         Seconds others, Seconds launch) {
+                         Seconds others) {
   const hccl::CollectiveTime& time = result.calls[call];
   return {.time = time.per_iteration,
           .device = time.duration,
           .transfers = time.stats.transfers,
           .simulated = result.simulated,
           .servers_alike = result.servers_alike,
-          .limit = bottleneck_of(time, cluster, launch, others).name};
+          .limit = bottleneck_of(time, cluster, others).name};
 }
 
 ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveCall>& calls, LoadedPlatform& platform) {
@@ -37,7 +37,6 @@ ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveC
                                       .warmups = spec.warmups,
                                       .exec_timeout = platform.config.exec_timeout,
                                       .fold = true};
-  const Seconds launch = launch_of(platform.costs, options.launch);
   std::vector<std::vector<hccl::CollectiveCall>> points;
   for (const hccl::CollectiveCall& call : calls) points.push_back({call});
   if (together) points.push_back(calls);
@@ -53,11 +52,11 @@ ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveC
                         .ranks = schedule.ranks,
                         .payload = schedule.payload(),
                         .type = schedule.type,
-                        .alone = timing_of(results[i], 0, platform.cluster, 0, launch)};
+                        .alone = timing_of(results[i], 0, platform.cluster, 0)};
     timed.speed = bandwidth_of(schedule, timed.alone.time);
     if (together) {
       const Seconds others = results.back().calls[i].duration - timed.alone.device;
-      timed.together = timing_of(results.back(), i, platform.cluster, others, launch);
+      timed.together = timing_of(results.back(), i, platform.cluster, others);
     }
     times.schedules.push_back(std::move(timed));
   }

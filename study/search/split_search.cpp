@@ -133,11 +133,10 @@ hccl::TrainingOptions base_of_search(const Experiment& run, hccl::TrainingOption
 SplitProblem split_problem(const Experiment& run, const hccl::TrainingOptions& options, const SimulatedStep& step) {
   std::vector<Seconds> ready = step.ready;
   Followers followers;
-  if (options.hcom_parallel) {
+  if (options.has_update_stream()) {
     followers.of_gradients = times_after_reduction(*run.program, options.skew.speed(options.rank));
-  } else {
-    std::fill(ready.begin(), ready.end(), step.backward_end);
   }
+  if (!options.hcom_parallel) std::fill(ready.begin(), ready.end(), step.backward_end);
   const SplitProblem without_rest(ready, run.gradient_sizes, followers);
   Seconds end = 0;
   for (std::size_t i = 0; i < step.segments.size(); ++i) {

@@ -45,6 +45,7 @@ struct TuneResult {
   std::string npu;
   Rank npus = 0;
   bool hcom_parallel = true;
+  bool update_stream = true;  ///< updates run beside what follows their allreduces
   std::uint32_t gradients = 0;
   Bytes bytes = 0;
   Seconds backward_end = 0;

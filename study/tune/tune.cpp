@@ -79,6 +79,7 @@ class Tuner {
     report.npus = run_.npus;
     report.link_sources = link_sources(run_.cluster, hccl::world_communicator(run_.npus).ranks);
     report.hcom_parallel = run_.training.hcom_parallel;
+    report.update_stream = run_.training.has_update_stream();
     report.gradients = static_cast<std::uint32_t>(run_.gradient_sizes.size());
     report.bytes = std::accumulate(run_.gradient_sizes.begin(), run_.gradient_sizes.end(), Bytes{0});
     report.objective = spec_.search.aim.objective;

@@ -29,7 +29,9 @@ TEST(TaskCosts, DefaultsAreTheTaskTable) {
   EXPECT_DOUBLE_EQ(costs.notify_record_local, 0.5e-6);
   EXPECT_DOUBLE_EQ(costs.notify_wait, 0.02e-6);
   EXPECT_EQ(costs.launch, 0);
-  EXPECT_DOUBLE_EQ(costs.op_launch, 10e-6);
+  EXPECT_DOUBLE_EQ(costs.issue.base, 10e-6);
+  EXPECT_EQ(costs.issue.task, 0);
+  EXPECT_FALSE(costs.issue.each_starts);
   EXPECT_DOUBLE_EQ(costs.transfer_setup(sim::Transport::sdma, 0), 0.6e-6);
   EXPECT_DOUBLE_EQ(costs.transfer_setup(sim::Transport::sdma, 512 * 1024 - 1), 0.6e-6);
   EXPECT_DOUBLE_EQ(costs.transfer_setup(sim::Transport::sdma, 512 * 1024), 1.5e-6);
@@ -51,7 +53,10 @@ TEST(TaskCosts, ReadFromProperties) {
                                 {"reduce.setup_us", "7"},
                                 {"reduce.bandwidth", "20GBps"},
                                 {"launch_us", "8.5"},
-                                {"op.launch_us", "9.5"}},
+                                {"op.base_us", "9.5"},
+                                {"op.task_us", "0.25"},
+                                {"op.base.send-recv_us", "30"},
+                                {"op.issue", "task"}},
                                notes);
   EXPECT_TRUE(notes.empty());
   EXPECT_DOUBLE_EQ(costs.notify_record, 2e-6);
@@ -62,7 +67,10 @@ TEST(TaskCosts, ReadFromProperties) {
   EXPECT_DOUBLE_EQ(costs.transfer_setup(sim::Transport::rdma, 1 << 20), 6e-6);
   EXPECT_DOUBLE_EQ(costs.local_reduce(2'000'000), 107e-6);
   EXPECT_DOUBLE_EQ(costs.launch, 8.5e-6);
-  EXPECT_DOUBLE_EQ(costs.op_launch, 9.5e-6);
+  EXPECT_DOUBLE_EQ(costs.issue.base_for("allreduce"), 9.5e-6);
+  EXPECT_DOUBLE_EQ(costs.issue.base_for("send-recv"), 30e-6);
+  EXPECT_DOUBLE_EQ(costs.issue.task, 0.25e-6);
+  EXPECT_TRUE(costs.issue.each_starts);
 }
 
 TEST(TaskCosts, MissingPropertiesAreNoted) {

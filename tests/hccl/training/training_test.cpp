@@ -183,7 +183,7 @@ TEST_P(BothNetworks, ParallelAllreducesHideInTheBackwardPass) {
 
 TEST_P(BothNetworks, InOpModeACollectiveBeginsWhenItsHostHasIssuedIt) {
   test::TestPlatform platform;
-  platform.properties = {{"op.launch_us", "50"}};
+  platform.properties = {{"op.base_us", "50"}};
   const Case late{
       platform, {.npus = 2, .segments = each, .hcom_parallel = true, .launch = LaunchMode::op, .network = GetParam()}};
   // Issued at 50, 100 and 150, ready at 30, 60 and 100.
