@@ -68,15 +68,8 @@ class ConfigReader {
     std::sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
       return std::tie(a.at.line, a.at.column) < std::tie(b.at.line, b.at.column);
     });
-    std::map<std::string, std::string> places;
     std::vector<ConfigEntry> entries;
-    for (Found& found : found_) {
-      const auto [first, is_new] = places.try_emplace(found.entry.key, found.entry.place);
-      if (!is_new) {
-        bad_input("config", "{}: key '{}' was given before, in {}", found.entry.place, found.entry.key, first->second);
-      }
-      entries.push_back(std::move(found.entry));
-    }
+    for (Found& found : found_) entries.push_back(std::move(found.entry));
     return entries;
   }
 
@@ -157,6 +150,16 @@ class ConfigReader {
 }  // namespace
 
 std::vector<ConfigEntry> read_config_file(const std::string& path) {
+  std::vector<ConfigEntry> entries = read_sections(path);
+  std::map<std::string_view, std::string_view> places;
+  for (const ConfigEntry& entry : entries) {
+    const auto [first, is_new] = places.try_emplace(entry.key, entry.place);
+    if (!is_new) bad_input("config", "{}: key '{}' was given before, in {}", entry.place, entry.key, first->second);
+  }
+  return entries;
+}
+
+std::vector<ConfigEntry> read_sections(const std::string& path) {
   return ConfigReader(InputFile(path, "config")).entries();
 }
 

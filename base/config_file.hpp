@@ -20,4 +20,7 @@ struct ConfigEntry {
 /// list, dates, and a key that is given twice, in sections of any name.
 [[nodiscard]] std::vector<ConfigEntry> read_config_file(const std::string& path);
 
+/// The same of a file whose sections may have the same keys.
+[[nodiscard]] std::vector<ConfigEntry> read_sections(const std::string& path);
+
 }  // namespace hcclsim

@@ -47,6 +47,8 @@ TaskCosts read_task_costs(const PropertyLookup& property, std::vector<std::strin
       costs.issue.base_of.emplace(collective, base);
     }
   }
+  optional.real("aiv.launch_us", 0, most_us, microsecond, costs.vector_cores.launch);
+  optional.real("aiv.access_us", 0, most_us, microsecond, costs.vector_cores.access);
   costs.issue.each_starts = property("op.issue").value_or("whole") == "task";
   return costs;
 }

@@ -27,6 +27,13 @@ struct HostIssue {
   [[nodiscard]] Seconds base_for(std::string_view collective) const;
 };
 
+/// What a collective costs where vector cores carry it out (HCCL_OP_EXPANSION_MODE AIV): one kernel that reads and writes
+/// the memory of other NPUs. No measurement is published.
+struct VectorCoreCosts {
+  Seconds launch = 2 * microsecond;  ///< `aiv.launch_us`: per call, on the host; the modelling tool's vector operator
+  Seconds access = 1 * microsecond;  ///< `aiv.access_us`: until the first byte, or a flag, of another NPU is there
+};
+
 struct TaskCosts {
   Seconds notify_record = 1 * microsecond;          ///< `notify.record_us`: posting to another NPU
   Seconds notify_record_local = 0.5 * microsecond;  ///< `notify.record_local_us`: between queues of one NPU
@@ -40,6 +47,7 @@ struct TaskCosts {
   /// `launch_us`: what a collective costs the host, once, in graph mode, which loads the tasks in advance.
   Seconds launch = 0;
   HostIssue issue;  ///< the same in op mode
+  VectorCoreCosts vector_cores;
 
   /// What a transfer costs before its first byte flows, besides the latency of the route.
   [[nodiscard]] Seconds transfer_setup(sim::Transport transport, Bytes bytes) const;

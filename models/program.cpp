@@ -1,6 +1,8 @@
 #include "models/program.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace hcclsim::models {
 
@@ -33,6 +35,33 @@ std::vector<Bytes> live_bytes(const Program& program) {
 Bytes peak_live_bytes(const Program& program) {
   const std::vector<Bytes> bytes = live_bytes(program);
   return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
+}
+
+void number_gradients_by_parameter(Program& program) {
+  std::vector<std::uint32_t> old_number(program.gradients.size());
+  std::iota(old_number.begin(), old_number.end(), 0U);
+  const auto parameter = [&](std::uint32_t gradient) { return program.gradients[gradient].parameter; };
+  std::sort(old_number.begin(), old_number.end(),
+            [&](std::uint32_t one, std::uint32_t other) { return parameter(one) > parameter(other); });
+  std::vector<Gradient> gradients;
+  std::vector<std::uint32_t> new_number(old_number.size());
+  for (std::uint32_t number = 0; number < old_number.size(); ++number) {
+    gradients.push_back(std::move(program.gradients[old_number[number]]));
+    new_number[old_number[number]] = number;
+  }
+  program.gradients = std::move(gradients);
+  for (Kernel& kernel : program.kernels) {
+    if (kernel.gradient != no_gradient) kernel.gradient = new_number[kernel.gradient];
+  }
+}
+
+void order_updates_by_parameter(Program& program) {
+  const auto place = [&](const Kernel& kernel) {
+    return std::pair(kernel.phase,
+                     kernel.gradient == no_gradient ? no_gradient : program.gradients[kernel.gradient].parameter);
+  };
+  std::stable_sort(program.kernels.begin() + program.micro_batch_kernels, program.kernels.end(),
+                   [&](const Kernel& one, const Kernel& other) { return place(one) < place(other); });
 }
 
 }  // namespace hcclsim::models

@@ -73,4 +73,11 @@ struct Program {
 /// The greatest of them.
 [[nodiscard]] Bytes peak_live_bytes(const Program& program);
 
+/// Numbers the gradients by their parameters, the last parameter's as 0, in place of the order in which they become
+/// complete: so that ranges of gradients are ranges of parameters.
+void number_gradients_by_parameter(Program& program);
+
+/// Lets checks and updates come in the order of parameters in place of that of the gradients.
+void order_updates_by_parameter(Program& program);
+
 }  // namespace hcclsim::models

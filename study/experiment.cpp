@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "hccl/comm/groups.hpp"
+#include "hccl/parallel/fusion_index.hpp"
 #include "models/profile.hpp"
 #include "models/zoo/zoo.hpp"
 #include "sim/platform/catalog.hpp"
@@ -62,18 +62,29 @@ Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
 
 /// Variables of HCCL that change what a run does: what it costs, or the memory that it takes. All of its reductions are
 /// deterministic, as HCCL_DETERMINISTIC asks.
-constexpr std::array<std::string_view, 5> variables_of_a_run{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC",
-                                                             "HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
+std::vector<std::string_view> variables_of(const RunSpec& spec) {
+  std::vector<std::string_view> variables{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
+                                          "HCCL_INTER_HCCS_DISABLE"};
+  if (spec.launch == hccl::LaunchMode::op) variables.emplace_back("HCCL_OP_EXPANSION_MODE");
+  return variables;
+}
 
 }  // namespace
 
 Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
-    : LoadedPlatform(spec.platform.rank_table, spec.platform.hccl_settings, variables_of_a_run, on),
+    : LoadedPlatform(spec.platform.rank_table, spec.platform.hccl_settings, variables_of(spec), on),
       npus(npus_of_run(spec, *this)) {
   notes.insert(notes.end(), soc_notes.begin(), soc_notes.end());
+  if (spec.launch == hccl::LaunchMode::op && config.op_expansion == hccl::OpExpansion::aiv) {
+    notes.emplace_back("HCCL_OP_EXPANSION_MODE AIV is documented for inference: a training step takes the default mode");
+  }
   training.config = config;
   training.skew = device::Skew(spec.skew, npus);
-  program = std::make_shared<models::Program>(load_program(spec));
+  models::Program loaded = load_program(spec);
+  by_parameter = spec.fusion_index.has_value();
+  if (by_parameter) number_gradients_by_parameter(loaded);
+  if (spec.framework == Framework::mindspore) order_updates_by_parameter(loaded);
+  program = std::make_shared<models::Program>(std::move(loaded));
   hbm = device::hbm_account(*program, npus > 1 ? config.communicator_bytes() : 0);
   if (std::string warning = check_hbm(hbm, soc, spec.hbm_check); !warning.empty()) {
     notes.push_back(std::move(warning));
@@ -83,7 +94,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.rank = spec.rank;
   split_gradients(spec);
   training.hcom_parallel = spec.hcom_parallel;
-  training.update_stream = spec.update_stream;
+  training.update_stream = spec.framework == Framework::tensorflow;
   training.allreduce = spec.allreduce;
   training.levels = spec.levels;
   training.launch = spec.launch;
@@ -114,9 +125,15 @@ void Experiment::split_gradients(const RunSpec& spec) {
         fmt::format("{} of {} NPUs are in no group, the first is rank {}: nobody reduces gradients with them",
                     alone.size(), npus, alone.front()));
   }
+  std::vector<hccl::Segment> fused;
+  if (by_parameter) {
+    fused =
+        hccl::segments_of_fusion_index(*spec.fusion_index, static_cast<std::uint32_t>(gradient_sizes.size()), notes);
+  }
   for (const hccl::Communicator& group : groups) {
     const hccl::SplitStrategies strategies = spec.split_strategies(group, npus);
-    std::vector<hccl::Segment> segments = strategies.resolve(group.name, gradient_sizes);
+    std::vector<hccl::Segment> segments =
+        by_parameter ? fused : strategies.resolve(group.name, gradient_sizes);
     if (std::find(group.ranks.begin(), group.ranks.end(), training.rank) != group.ranks.end()) {
       training.segments = segments;
       notes.insert(notes.end(), strategies.notes().begin(), strategies.notes().end());

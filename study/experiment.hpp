@@ -32,6 +32,7 @@ struct Experiment : LoadedPlatform {
   std::optional<ImportedProfile> profile;  ///< of --profile
   std::shared_ptr<const models::Program> program;
   device::HbmAccount hbm;
+  bool by_parameter = false;          ///< gradients are numbered by parameters (RunSpec::fusion_index)
   std::vector<Bytes> gradient_sizes;  ///< production order, as they are sent
   hccl::TrainingOptions training;     ///< without traced ranks
 

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "hccl/collective/selection/algo_notes.hpp"
 #include "hccl/comm/groups.hpp"
 #include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
+#include "hccl/runtime/expansion.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -65,6 +67,7 @@ LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hc
   soc = device::resolve_soc(cluster, 0, soc_notes);
   costs = device::read_task_costs(cluster, notes);
   config = read_hccl_config(settings, soc.generation, notes);
+  if (config.op_expansion != hccl::OpExpansion::aiv) costs = costs_in(config.op_expansion, std::move(costs));
   unmodelled = without_effect(settings, obeyed, soc.generation);
   const bool roce = config.inter_hccs_disabled && soc.generation == device::Generation::a3 && cluster.servers() > 1;
   if (roce) cluster.use_roce_between_servers();

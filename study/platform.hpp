@@ -78,7 +78,7 @@ struct LoadedPlatform {
   std::optional<Rank> placed;  ///< ranks of the rank table
   std::string table_group;     ///< how the rank table calls the group of all ranks; empty: it does not
   device::Soc soc;
-  device::TaskCosts costs;
+  device::TaskCosts costs;  ///< in the mode of HCCL_OP_EXPANSION_MODE, but for AIV, which depends on the collective
   hccl::HcclConfig config;
 };
 

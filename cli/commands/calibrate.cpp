@@ -60,6 +60,7 @@ void add_calibrate_command(Command& app) {
              "Type of the elements [what the logs say, or fp32]")
         .value_name("TEXT");
     add_repetition_options(command, "-n,--iters", measured.iterations, "-w,--warmup_iters", measured.warmups);
+    add_method_option(command, measured.iterations, measured.warmups);
     add_launch_option(command, options->launch, "op: each call by itself; graph: tasks are loaded in advance");
     command.add("--fit", text(options->spec.fit),
                 "What to fit, such as hccs.bandwidth,hccs.latency [all links in use]");

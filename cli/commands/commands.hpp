@@ -18,6 +18,8 @@ void add_run_command(Command& app);
 void add_tune_command(Command& app);
 /// `calibrate`: link speeds of a platform fitted to measured communication times.
 void add_calibrate_command(Command& app);
+/// `validate`: published measurements beside what is simulated.
+void add_validate_command(Command& app);
 /// `collective`: measures a collective as HCCL's test tool hccl_test does, with its options and its table.
 void add_collective_command(Command& app);
 // Make a command do what that of the name does, and write its report where `html` says when it is called; null: none.

@@ -37,4 +37,19 @@ void add_repetition_options(Command& command, const char* iterations_name, std::
       .with_default();
 }
 
+void add_method_option(Command& command, std::uint32_t& iterations, std::uint32_t& warmups) {
+  command
+      .add("--method",
+           one_of({"hccl-test", "single"},
+                  [&](const std::string& name) {
+                    if (name == "hccl-test") return;
+                    iterations = 1;
+                    warmups = 0;
+                  }),
+           "hccl-test: the mean of the iterations; single: one call, from its issue until all ranks have waited for it")
+      .with_default("hccl-test")
+      .excludes(command.get("--iters"))
+      .excludes(command.get("--warmup_iters"));
+}
+
 }  // namespace hcclsim::cli

@@ -28,5 +28,7 @@ void finish_collective_choice(const OptionOrigins& origins, std::initializer_lis
 /// Adds two options: how often an operation is repeated and timed, and how often before that.
 void add_repetition_options(Command& command, const char* iterations_name, std::uint32_t& iterations,
                             const char* warmups_name, std::uint32_t& warmups);
+/// What the repetitions are for, after the options --iters and --warmup_iters.
+void add_method_option(Command& command, std::uint32_t& iterations, std::uint32_t& warmups);
 
 }  // namespace hcclsim::cli

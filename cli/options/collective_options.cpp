@@ -51,6 +51,7 @@ void add_test_options(Command& command, CollectiveOptions& options) {
       .value_name("UINT")
       .with_default();
   add_repetition_options(command, "-n,--iters", spec.iterations, "-w,--warmup_iters", spec.warmups);
+  add_method_option(command, spec.iterations, spec.warmups);
   command
       .add("-c,--check", whole_number([&spec](std::uint64_t check) { spec.check = check > 0; }, 0, 2),
            "1: check the results, on real data up to 64 MiB in total, by proof beyond; 2: the same")

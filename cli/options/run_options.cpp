@@ -12,6 +12,7 @@
 #include "cli/options/parse/origins.hpp"
 #include "cli/options/parse/overwriting.hpp"
 #include "device/numerics/loss_scale.hpp"
+#include "hccl/parallel/fusion_index.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -104,8 +105,13 @@ void add_communication_options(Command& command, RunOptions& options) {
   command
       .add(
           "--framework",
-          one_of({"tf", "mindspore"}, [&options](const std::string& word) { options.mindspore = word == "mindspore"; }),
-          "Defaults of TensorFlow (serial, split) or MindSpore (overlapped, one allreduce)")
+          one_of({"tf", "mindspore"},
+                 [&options](const std::string& word) {
+                   using study::Framework;
+                   options.spec.framework = word == "mindspore" ? Framework::mindspore : Framework::tensorflow;
+                 }),
+          "Graph and defaults of TensorFlow (serial, split) or MindSpore (overlapped, one allreduce, updates computed "
+          "behind the backward pass)")
       .with_default("tf");
   command
       .add("--comm-dtype",
@@ -124,6 +130,10 @@ void add_communication_options(Command& command, RunOptions& options) {
   command
       .add("--split-by-idx", parsed(hccl::parse_index_list, options.spec.split_by_idx),
            "set_split_strategy_by_idx: last gradient of each segment, such as 106,160")
+      .value_name("LIST");
+  command
+      .add("--fusion-index", parsed(hccl::parse_fusion_index, options.spec.fusion_index),
+           "MindSpore's all_reduce_fusion_config: last parameter of each segment, in parameter order, such as 85,160")
       .value_name("LIST");
   command
       .add("--split-group", text(options.spec.split_group),
@@ -216,13 +226,17 @@ void add_output_options(Command& command, RunOptions& options) {
 }
 
 /// Options that cannot be given together.
-constexpr std::array<OptionPair, 9> exclusive{{{"gradients", "model"},
+constexpr std::array<OptionPair, 13> exclusive{{{"gradients", "model"},
                                                {"gradients", "input"},
                                                {"gradients", "classes"},
                                                {"gradients", "fc-bias"},
                                                {"gradients", "numerics"},
                                                {"gradients", "profile"},
                                                {"profile", "numerics"},
+                                                {"fusion-index", "split"},
+                                                {"fusion-index", "split-by-size"},
+                                                {"fusion-index", "split-by-idx"},
+                                                {"fusion-index", "split-group"},
                                                {"rank-table", "npus"},
                                                {"speed-factors", "speed-spread"}}};
 /// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
@@ -297,8 +311,11 @@ void finish_run_options(Command& command, RunOptions& options) {
     origins.apply(read_config_file(options.config));
   }
   refuse_overwriting(command);
-  options.spec.update_stream = !options.mindspore;
-  if (options.mindspore) {
+  if (options.spec.fusion_index.has_value() && options.spec.framework != study::Framework::mindspore) {
+    bad_input("option", "{} is MindSpore's; give --framework mindspore, or --split-by-idx for HCCL's own numbering",
+              origins.name("fusion-index"));
+  }
+  if (options.spec.framework == study::Framework::mindspore) {
     if (!origins.given("hcom-parallel")) options.spec.hcom_parallel = true;
     if (!origins.given("split")) options.split = "none";
   }

@@ -25,7 +25,6 @@ struct RunOptions {
 
   // As they were given
   std::string platform = "atlas800-9000";
-  bool mindspore = false;  ///< defaults of MindSpore instead of TensorFlow's
   std::string loss_scale = "none";
   std::string split = "default";  ///< default, none, each
   std::string levels{};           ///< of a hierarchy; empty: HCCL's

@@ -64,9 +64,10 @@ void add_tune_options(Command& command, TuneOptions& options) {
       .with_default("step");
   command
       .add("--cost",
-           one_of({"affine", "table", "simulated"},
+           one_of({"affine", "table", "simulated", "aoe"},
                   [&options](const std::string& name) { options.spec.search.cost = study::parse_cost_model(name); }),
-           "Cost of an allreduce: fitted line, straight between simulated sizes, every segment simulated")
+           "Cost of an allreduce: fitted line, straight between simulated sizes, every segment simulated, or the "
+           "estimate of the vendor's tool AOE")
       .with_default("table");
   command
       .add("--streams",

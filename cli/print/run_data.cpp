@@ -132,6 +132,7 @@ Json advice_json(const RunReport& report) {
   for (const study::Trial& trial : report.trials) {
     trials.push_back({{"split_by_size", trial.by_size.empty() ? Json(nullptr) : Json(trial.by_size)},
                       {"split_by_idx", trial.by_idx},
+                      {"fusion_index", trial.fusion_index.empty() ? Json(nullptr) : Json(trial.fusion_index)},
                       {"step_time_s", trial.step_time}});
   }
   const auto seconds = [](const std::optional<Seconds>& time) {

@@ -14,6 +14,8 @@ namespace {
 
 std::string split_name(const RunOptions& options) {
   const bool is_set = options.spec.sets_split_of(options.spec.rank);
+  if (options.spec.fusion_index.has_value())
+    return fmt::format("by parameter {}", fmt::join(*options.spec.fusion_index, ","));
   if (is_set && options.spec.split_by_size.has_value())
     return fmt::format("by size {}", fmt::join(*options.spec.split_by_size, ","));
   if (is_set && options.spec.split_by_idx.has_value())
@@ -83,7 +85,7 @@ std::vector<std::pair<std::string, std::string>> changed_settings_of(const RunOp
 RunReport::RunReport(study::RunResult result, const RunOptions& options)
     : study::RunResult(std::move(result)),
       amp(models::name_of(options.spec.amp)),
-      framework(options.mindspore ? "mindspore" : "tf"),
+      framework(options.spec.framework == study::Framework::mindspore ? "mindspore" : "tf"),
       hcom_parallel(options.spec.hcom_parallel),
       launch(name_of(options.spec.launch)),
       split(split_name(options)),

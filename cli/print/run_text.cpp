@@ -207,6 +207,7 @@ std::string checks_lines(const RunReport& report) {
 
 /// As `run` takes it.
 std::string split_option(const study::Trial& trial) {
+  if (!trial.fusion_index.empty()) return fmt::format("--fusion-index {}", fmt::join(trial.fusion_index, ","));
   return trial.by_size.empty() ? fmt::format("--split-by-idx {}", fmt::join(trial.by_idx, ","))
                                : fmt::format("--split-by-size {}", fmt::join(trial.by_size, ","));
 }

@@ -54,7 +54,8 @@ Json best_json(const TuneReport& report) {
   Json best = times_json(report, report.chosen, report.best);
   const bool bound_holds = report.certificate.holds();
   best.update(
-      {{"by_size", report.percentages.empty() ? Json(nullptr) : Json(report.percentages)},
+      {{"numbering", report.by_parameter ? "reverse parameter order" : "production order"},
+       {"by_size", report.by_parameter || report.percentages.empty() ? Json(nullptr) : Json(report.percentages)},
        {"all_reduce_fusion_config", report.mindspore},
        {"all_reduce_fusion_config_exact", report.mindspore_exact},
        {"segments", report.chosen.cuts.size()},

@@ -37,6 +37,11 @@ std::string cost_text(const TuneReport& report) {
         line_text(report), report.line_points, error,
         error > far_off ? "That line is far off: --cost table takes the simulated sizes themselves\n" : "");
   }
+  if (report.cost_model == study::CostModel::aoe) {
+    return fmt::format(
+        "Cost of an allreduce of n bytes: as AOE estimates it for 910A, {:.1f} us + n / {:.2f} GB/s; simulated {}\n",
+        report.estimate.alpha / microsecond, 1 / report.estimate.beta / giga, line_text(report));
+  }
   const std::string how = report.cost_model == study::CostModel::table
                               ? fmt::format("straight between {} simulated sizes", report.cost_points)
                               : fmt::format("each of {} sizes simulated by itself", report.cost_points);
@@ -359,8 +364,10 @@ std::string tune_text(const TuneReport& report) {
   text += fmt::format("{}: {} gradients, {} bytes; {} x {}, {}\n", report.model, report.gradients,
                       with_thousands(report.bytes), report.npus, report.npu, report.platform);
   text += cost_text(report) + '\n';
-  text += fmt::format("  set_split_strategy_by_idx([{}])\n", fmt::join(report.chosen.cuts, ","));
-  if (!report.percentages.empty()) {
+  // HCCL itself numbers gradients as they are produced.
+  if (!report.by_parameter)
+    text += fmt::format("  set_split_strategy_by_idx([{}])\n", fmt::join(report.chosen.cuts, ","));
+  if (!report.by_parameter && !report.percentages.empty()) {
     text += fmt::format("  set_split_strategy_by_size([{}])\n", percentages_text(report.percentages));
   }
   text += fmt::format("  all_reduce_fusion_config=[{}]{}\n\n", fmt::join(report.mindspore, ","),

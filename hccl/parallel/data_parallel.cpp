@@ -258,11 +258,11 @@ class RoleBuilder {
   }
 
   /// The task that reduces a gradient; without hcom_parallel the last one.
-  [[nodiscard]] std::uint32_t allreduce_of(std::uint32_t gradient) {
+  [[nodiscard]] std::uint32_t allreduce_of(std::uint32_t gradient) const {
     if (!options_.hcom_parallel) return allreduces_.back();
-    while (gradient < segments_[segment_].first) segment_ = 0;
-    while (gradient > segments_[segment_].last) ++segment_;
-    return allreduces_[segment_];
+    const auto holds = std::partition_point(segments_.begin(), segments_.end(),
+                                            [&](const Segment& segment) { return segment.last < gradient; });
+    return allreduces_[static_cast<std::size_t>(holds - segments_.begin())];
   }
 
   const models::Program& program_;
@@ -273,7 +273,6 @@ class RoleBuilder {
   std::vector<std::uint32_t> allreduces_;  // tasks
   std::uint32_t open_ = none;              // the block that kernels are added to
   std::uint32_t ordinal_ = 0;
-  std::size_t segment_ = 0;  // in which a gradient was found last
   Role role_;
   std::uint32_t replicas_;  // family in which the gradients are reduced
   Plan& plan_;

@@ -113,7 +113,7 @@ struct ExpansionMode {
 constexpr std::array<ExpansionMode, 5> expansion_modes{{
     {"HOST", OpExpansion::host, true, false},
     {"HOST_TS", OpExpansion::host_ts, true, false},
-    {"AI_CPU", OpExpansion::ai_cpu, true, true},
+    {"AI_CPU", OpExpansion::ai_cpu, false, true},
     {"AICPU_CacheDisable", OpExpansion::ai_cpu_without_cache, false, true},
     {"AIV", OpExpansion::aiv, true, true},
 }};
@@ -132,7 +132,9 @@ OpExpansion expansion_of(const Settings& settings, Generation generation, std::v
                                 setting->value, product_of(generation), a3 ? "AI_CPU" : "HOST"));
     return usual;
   }
-  refuse(*setting, fmt::format("{}{}", fmt::join(names, ", "), did_you_mean(setting->value, names)));
+  notes.push_back(fmt::format("{} '{}' is no mode, and HCCL takes {}; there are {}{}", setting->origin, setting->value,
+                              a3 ? "AI_CPU" : "HOST", fmt::join(names, ", "), did_you_mean(setting->value, names)));
+  return usual;
 }
 
 /// Seconds with up to two decimals of at most `longest`, or nothing.

@@ -42,14 +42,20 @@ constexpr std::array<TaskCost, 2> issue_910a{{
     {"op.base_us", "0", per_call},
     {"op.task_us", "0.933", per_task},
 }};
-constexpr std::array<TaskCost, 3> issue_a2{{
+constexpr std::string_view vector_launch = "host, per collective that vector cores carry out";
+constexpr std::string_view vector_access = "first byte or flag of another NPU's memory, by a vector core";
+constexpr std::array<TaskCost, 5> issue_a2{{
     {"op.base_us", "0", per_call},
     {"op.task_us", "0.933", per_task},
     {"op.base.send-recv_us", "27.656", "host, per message in op mode, in place of op.base_us"},
+    {"aiv.launch_us", "2", vector_launch},
+    {"aiv.access_us", "1", vector_access},
 }};
-constexpr std::array<TaskCost, 2> issue_a3{{
+constexpr std::array<TaskCost, 4> issue_a3{{
     {"op.base_us", "10", per_call},
     {"op.task_us", "0", per_task},
+    {"aiv.launch_us", "2", vector_launch},
+    {"aiv.access_us", "1.5", vector_access},
 }};
 
 constexpr ServerModel atlas_800_9000{"Atlas 800 (model 9000)",
@@ -225,7 +231,7 @@ std::span<const TaskCost> task_costs() { return costs; }
 std::span<const std::string_view> issued_collectives() { return collectives; }
 
 std::vector<std::string> time_properties() {
-  std::vector<std::string> properties{"op.base_us", "op.task_us"};
+  std::vector<std::string> properties{"op.base_us", "op.task_us", "aiv.launch_us", "aiv.access_us"};
   for (const TaskCost& cost : costs) {
     if (cost.property.ends_with("_us")) properties.emplace_back(cost.property);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "hccl/collective/selection/explain.hpp"
 #include "hccl/comm/groups.hpp"
 #include "hccl/runtime/bottleneck.hpp"
+#include "hccl/runtime/expansion.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/verify/topology_cuts.hpp"
 #include "hccl/verify/value_check.hpp"
@@ -157,8 +159,51 @@ std::vector<MeasuredGroup> groups_of(const MeasureSpec& spec, LoadedPlatform& pl
 std::vector<std::string_view> obeyed_variables(const hccl::CollectiveRequest& request) {
   std::vector<std::string_view> obeyed{"HCCL_ALGO", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
                                        "HCCL_INTER_HCCS_DISABLE"};
+  if (request.launch == hccl::LaunchMode::op) obeyed.emplace_back("HCCL_OP_EXPANSION_MODE");
   if (request.launch == hccl::LaunchMode::op && !request.zero_copy) obeyed.emplace_back("HCCL_BUFFSIZE");
   return obeyed;
+}
+
+using Points = std::vector<std::vector<hccl::CollectiveCall>>;
+
+/// Each point by itself, those that HCCL carries out on vector cores with their costs; notes why others are not, though
+/// it was asked for.
+std::vector<hccl::SimulatedCollectives> simulate_points(const LoadedPlatform& platform,
+                                                        const hccl::CollectiveRequest& request,
+                                                        const hccl::Topology& topology,
+                                                        const hccl::SimulateOptions& simulate, const Points& points,
+                                                        std::vector<std::string>& notes) {
+  const auto results_of = [&](const device::TaskCosts& costs, const Points& of) {
+    return of.empty() ? std::vector<hccl::SimulatedCollectives>{}
+                      : simulate_each(platform.cluster, platform.soc, costs, simulate, of);
+  };
+  constexpr auto aiv = hccl::OpExpansion::aiv;
+  if (platform.config.op_expansion != aiv || request.launch != hccl::LaunchMode::op) {
+    return results_of(platform.costs, points);
+  }
+  Points on_vector_cores;
+  Points others;
+  std::vector<bool> is_other;
+  std::set<std::string> refusals;
+  for (const std::vector<hccl::CollectiveCall>& calls : points) {
+    hccl::Operation operation = request.operation;
+    operation.elements = calls.front().schedule->elements;
+    const std::string refusal =
+        refused_by_vector_cores(operation, topology, platform.soc.generation, request.config.determinism);
+    if (!refusal.empty()) refusals.insert(refusal);
+    is_other.push_back(!refusal.empty());
+    (refusal.empty() ? on_vector_cores : others).push_back(calls);
+  }
+  for (const std::string& refusal : refusals) {
+    notes.push_back(fmt::format("HCCL_OP_EXPANSION_MODE AIV {}: HCCL takes its default mode", refusal));
+  }
+  std::vector<hccl::SimulatedCollectives> of_vector_cores = results_of(costs_in(aiv, platform.costs), on_vector_cores);
+  std::vector<hccl::SimulatedCollectives> of_others = results_of(platform.costs, others);
+  auto next_other = of_others.begin();
+  auto next = of_vector_cores.begin();
+  std::vector<hccl::SimulatedCollectives> merged;
+  for (const bool other : is_other) merged.push_back(std::move(*(other ? next_other++ : next++)));
+  return merged;
 }
 
 }  // namespace
@@ -247,7 +292,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                                        .warmups = spec.warmups,
                                        .exec_timeout = request.config.exec_timeout,
                                        .fold = true};
-  const auto results = simulate_each(cluster, soc, costs, simulate, points);
+  const auto results = simulate_points(platform, request, first_shape, simulate, points, measurement.on.notes);
 
   constexpr Rank most_ranks = 128;  // more would take a good part of the time of small measurements
   std::vector<hccl::FormulaCosts> formula_costs;

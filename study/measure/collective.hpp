@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hccl/collective/selection/selection.hpp"
@@ -32,6 +33,10 @@ struct MeasureSpec {
   bool check = true;
   bool explain = false;
   sim::NetworkKind network = sim::NetworkKind::fluid;
+
+  /// "single": one call, from its issue until all ranks have waited for its end. "hccl-test": calls back to back between
+  /// two events, of which the mean is taken.
+  [[nodiscard]] std::string_view method() const { return iterations == 1 && warmups == 0 ? "single" : "hccl-test"; }
 };
 
 /// How a result was checked, and what came out.

@@ -23,6 +23,7 @@ struct Trial {
   Cuts by_idx;
   std::vector<double> by_size{};  ///< percentages; empty: HCCL's rule makes none
   Seconds step_time = 0;
+  std::vector<std::uint32_t> fusion_index{};  ///< MindSpore's list, where gradients are numbered by it; else empty
 };
 
 struct SplitAdvice {

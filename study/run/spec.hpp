@@ -59,7 +59,14 @@ struct NumericsSpec {
   std::string load{};
 };
 
+/// The framework whose graph is simulated. TensorFlow's pass for hcom_parallel moves updates into a stream of their own,
+/// in the order of gradients; in MindSpore's graph they stay behind the backward pass in the compute stream, in the
+/// order of parameters.
+enum class Framework : std::uint8_t { tensorflow, mindspore };
+
 struct RunSpec {
+  Framework framework = Framework::tensorflow;
+
   // What is trained
   models::ModelOptions model{.name = "resnet50", .batch = 32};
   std::string gradients_file{};         ///< CSV that replaces the model; empty: none
@@ -80,13 +87,15 @@ struct RunSpec {
   hccl::FallbackSplit fallback_split = hccl::FallbackSplit::vendor_default;
   std::optional<std::vector<double>> split_by_size{};
   std::optional<std::vector<std::uint32_t>> split_by_idx{};
+  /// MindSpore's all_reduce_fusion_config: the last parameter of each segment, in parameter order; replaces the lists
+  /// above and numbers the gradients in the reverse of that order.
+  std::optional<std::vector<std::uint32_t>> fusion_index{};
   bool allow_many_segments = false;
   /// Ranks that reduce their gradients among themselves; those in none of them have nobody to reduce with. Empty: all
   /// ranks are one group.
   std::vector<hccl::Communicator> groups{};
   std::string split_group{};  ///< the group whose split is set, as in HCCL; empty: every group's
   bool hcom_parallel = false;
-  bool update_stream = true;  ///< TrainingOptions::update_stream
   hccl::LaunchMode launch = hccl::LaunchMode::graph;
   hccl::Algorithm allreduce = hccl::Algorithm::automatic;
   std::vector<hccl::HierarchyLevel> levels{};  ///< of a hierarchy that is asked for; empty: HCCL's

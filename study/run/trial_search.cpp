@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "hccl/parallel/fusion_index.hpp"
 #include "hccl/parallel/split.hpp"
 #include "study/split/percentages.hpp"
 
@@ -56,7 +57,13 @@ std::vector<Trial> TrialSearch::trials() {
   std::vector<Trial> trials;
   for (const auto& [cuts, step] : simulated) {
     if (cuts != cuts_of(options_.segments)) {
-      trials.push_back({cuts, percentages_of(cuts, run_.gradient_sizes).value_or(std::vector<double>{}), step.step});
+      Trial trial{.by_idx = cuts, .step_time = step.step};
+      if (run_.by_parameter) {
+        trial.fusion_index = hccl::fusion_index_of(cuts);
+      } else {
+        trial.by_size = percentages_of(cuts, run_.gradient_sizes).value_or(std::vector<double>{});
+      }
+      trials.push_back(std::move(trial));
     }
   }
   const auto time = [&](const Trial& trial) {

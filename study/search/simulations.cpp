@@ -79,6 +79,8 @@ SegmentCost segment_cost(CostModel model, const std::vector<CostPoint>& points) 
       return interpolated(points, table_tolerance);
     case CostModel::simulated:
       return {looked_up(points)};
+    case CostModel::aoe:
+      internal_error("AOE's estimate is made of no points");
   }
   internal_error("unknown cost model {}", static_cast<int>(model));
 }

@@ -7,6 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "base/error.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "study/split/aoe_cost.hpp"
 #include "study/split/optimum.hpp"
 
 namespace hcclsim::study {
@@ -120,6 +123,15 @@ void refine(Experiment& run, const SplitProblem& problem, const SearchSpec& spec
   }
 }
 
+/// For the servers of the run, which must have as many NPUs each.
+SegmentCost aoe_cost_of(const Experiment& run) {
+  const hccl::Topology topology = hccl::topology_of(hccl::world_communicator(run.npus), run.cluster);
+  if (topology.ranks_per_server == 0) {
+    bad_input("option", "--cost aoe: the servers have different numbers of NPUs, for which AOE has no estimate");
+  }
+  return aoe_cost(topology.ranks_per_server, topology.servers);
+}
+
 }  // namespace
 
 hccl::TrainingOptions base_of_search(const Experiment& run, hccl::TrainingOptions options) {
@@ -157,7 +169,7 @@ SearchedCost searched_cost(Experiment& run, const SplitProblem& problem, const S
   searched.line_points = searched.points.size();
   if (spec.cost == CostModel::simulated) searched.points = start_costs(run, cost_sizes(spec.cost, problem)).result();
   if (spec.cost == CostModel::table) close_in_on_drops(run, searched.points);
-  searched.cost = segment_cost(spec.cost, searched.points);
+  searched.cost = spec.cost == CostModel::aoe ? aoe_cost_of(run) : segment_cost(spec.cost, searched.points);
   const bool is_large = spec.cost == CostModel::table && problem.size() > few;
   if (is_large) {
     const Coarse coarse = coarsened(problem, few);

@@ -12,7 +12,7 @@
 namespace hcclsim::study {
 namespace {
 
-constexpr std::array<std::string_view, 3> cost_names{"affine", "table", "simulated"};
+constexpr std::array<std::string_view, 4> cost_names{"affine", "table", "simulated", "aoe"};
 constexpr std::array<std::string_view, 2> objective_names{"step", "communication"};
 constexpr std::array<std::string_view, 3> stream_names{"1", "2-shared", "2-disjoint"};
 

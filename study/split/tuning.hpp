@@ -24,6 +24,7 @@ enum class CostModel : std::uint8_t {
   affine,     ///< alpha + beta · bytes, fitted to the measured sizes
   table,      ///< straight between the measured sizes
   simulated,  ///< the cost of every segment by itself
+  aoe,        ///< what the vendor's tuning tool estimates (aoe_cost.hpp)
 };
 enum class Streams : std::uint8_t { one, two_shared, two_disjoint };
 

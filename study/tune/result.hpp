@@ -55,6 +55,7 @@ struct TuneResult {
   Objective objective = Objective::step;
   CostModel cost_model = CostModel::table;
   AffineFit fit;
+  AffineCost estimate;            ///< of CostModel::aoe
   std::size_t line_points = 0;  ///< simulated allreduces behind the line
   std::size_t cost_points = 0;  ///< those behind the cost
   std::uint32_t most_segments = 8;
@@ -69,6 +70,7 @@ struct TuneResult {
   std::vector<SegmentTime> timeline;     ///< of the chosen split, by the cost
   CriticalChain chain;
   std::vector<double> percentages;                        ///< of the chosen split; empty: HCCL's rule makes none
+  bool by_parameter = false;                              ///< gradients are numbered by parameters, as MindSpore does
   std::vector<std::uint32_t> mindspore;                   ///< all_reduce_fusion_config of the chosen split
   bool mindspore_exact = false;                           ///< its segments hold the same gradients
   ConfirmedSplit best;                                    ///< the chosen split, simulated

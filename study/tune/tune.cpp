@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "hccl/parallel/fusion_index.hpp"
 #include "hccl/parallel/split.hpp"
 #include "study/experiment.hpp"
 #include "study/ready_times.hpp"
@@ -25,10 +26,10 @@ namespace {
 void add_mindspore(TuneResult& report, const models::Program& program) {
   const std::uint32_t n = report.gradients;
   const Cuts& cuts = report.chosen.cuts;
+  report.mindspore = hccl::fusion_index_of(cuts);
   report.mindspore_exact = true;
-  for (std::size_t i = cuts.size(); i-- > 0;) {
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
     const std::uint32_t begin = i == 0 ? 0 : cuts[i - 1] + 1;
-    report.mindspore.push_back(n - 1 - begin);
     for (std::uint32_t gradient = begin; gradient <= cuts[i]; ++gradient) {
       const std::uint32_t parameter = program.gradients[gradient].parameter;
       report.mindspore_exact = report.mindspore_exact && parameter <= n - 1 - begin && parameter + cuts[i] + 1 >= n;
@@ -57,7 +58,7 @@ class Tuner {
     const std::vector<CostPoint> simulated = confirm(report, input.problem);
     choose(report, input);
     report.percentages = percentages_of(report.chosen.cuts, run_.gradient_sizes).value_or(std::vector<double>{});
-    if (report.percentages.empty()) {
+    if (report.percentages.empty() && !run_.by_parameter) {
       report.notes.emplace_back("HCCL's percent rule makes no such cuts; use the indices");
     }
     add_mindspore(report, *run_.program);
@@ -80,6 +81,7 @@ class Tuner {
     report.link_sources = link_sources(run_.cluster, hccl::world_communicator(run_.npus).ranks);
     report.hcom_parallel = run_.training.hcom_parallel;
     report.update_stream = run_.training.has_update_stream();
+    report.by_parameter = run_.by_parameter;
     report.gradients = static_cast<std::uint32_t>(run_.gradient_sizes.size());
     report.bytes = std::accumulate(run_.gradient_sizes.begin(), run_.gradient_sizes.end(), Bytes{0});
     report.objective = spec_.search.aim.objective;
@@ -109,6 +111,7 @@ class Tuner {
     report.fit = searched.line;
     report.line_points = searched.line_points;
     report.cost_points = searched.points.size();
+    if (spec_.search.cost == CostModel::aoe) report.estimate = *searched.cost.affine();
     return {.problem = std::move(problem),
             .forward = forward_times(report, simulated.ready),
             .affine = searched.line.cost,
@@ -255,6 +258,9 @@ TuneResult tune(const TuneSpec& spec, const Stage& stage) {
     bad_input("option",
               "--group: a split is searched for ranks that all reduce together; give a platform or --npus of "
               "that many ranks");
+  }
+  if (spec.bandwidth_range.has_value() && spec.search.cost == CostModel::aoe) {
+    bad_input("option", "--bandwidth-range: the estimate of --cost aoe does not depend on the platform's links");
   }
   return Tuner(spec, stage).tune();
 }

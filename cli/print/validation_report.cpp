@@ -1,0 +1,152 @@
+#include "cli/print/validation_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "base/json.hpp"
+#include "cli/print/output.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+using study::ValidatedFigure;
+using study::ValidationGroup;
+
+std::string command_of(const ValidatedFigure& figure) {
+  std::vector<std::string> words;
+  for (const std::string& word : figure.published.command) {
+    const std::size_t folder = word.find("/validation/");
+    words.push_back(folder == std::string::npos ? word : "platforms" + word.substr(folder));
+  }
+  return fmt::format("hcclsim {}", fmt::join(words, " "));
+}
+
+std::string error_text(const ValidatedFigure& figure) { return signed_percent(figure.error()); }
+
+/// What the reader is to know of a figure: why it is off, or that nobody knows.
+std::string remark_of(const ValidatedFigure& figure) {
+  if (figure.published.calibration) return "calibration";
+  if (!figure.is_off()) return {};
+  return figure.published.note.empty() ? "off, unexplained" : "off";
+}
+
+std::string summary_of(const ValidationGroup& group) {
+  const study::ValidationErrors errors = errors_of(group.figures);
+  const std::size_t calibrating = group.figures.size() - errors.predictions;
+  const std::string used = calibrating == 0 ? "" : fmt::format("; {} used for calibration", calibrating);
+  if (errors.predictions == 0) return fmt::format("no predictions{}", used);
+  return fmt::format("{} predictions: mean error {:.1f} %, worst {:.1f} %{}", errors.predictions, errors.mean * 100,
+                     errors.worst * 100, used);
+}
+
+/// The footnotes of a group: conditions and notes, each once, with the figures that they are for.
+std::string notes_of(const ValidationGroup& group, std::string_view bullet) {
+  std::string text;
+  for (const ValidatedFigure* const figure : group.figures) {
+    if (figure->published.note.empty()) continue;
+    text += fmt::format("{}{}: {}\n", bullet, figure->published.id, figure->published.note);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string validation_text(const std::vector<ValidatedFigure>& figures) {
+  std::string text;
+  for (const ValidationGroup& group : groups_of(figures)) {
+    Table table("<figure|<product|measured|simulated|<unit|error %|<");
+    for (const ValidatedFigure* const figure : group.figures) {
+      const study::PublishedFigure& published = figure->published;
+      table.add_row({published.id, published.product, fmt::format("{:.6g}", published.measured),
+                     fmt::format("{:.6g}", figure->simulated), published.unit, error_text(*figure),
+                     remark_of(*figure)});
+    }
+    text += fmt::format("{} ({})\n{}{}\n", group.what, summary_of(group), table.to_string("  "), notes_of(group, "  "));
+  }
+  return text + "Sources, conditions and commands: --format json, or docs/validation.md.\n";
+}
+
+std::string validation_json(const std::vector<ValidatedFigure>& figures) {
+  Json rows = Json::array();
+  for (const ValidatedFigure& figure : figures) {
+    const study::PublishedFigure& published = figure.published;
+    rows.push_back({{"id", published.id},
+                    {"what", published.what},
+                    {"product", published.product},
+                    {"software", published.software},
+                    {"conditions", published.conditions},
+                    {"source", published.source},
+                    {"date", published.date},
+                    {"unit", published.unit},
+                    {"measured", published.measured},
+                    {"simulated", figure.simulated},
+                    {"error", figure.error()},
+                    {"uncertainty", published.uncertainty},
+                    {"calibration", published.calibration},
+                    {"command", command_of(figure)},
+                    {"figure", published.figure},
+                    {"note", published.note}});
+  }
+  Json groups = Json::array();
+  for (const ValidationGroup& group : groups_of(figures)) {
+    const study::ValidationErrors errors = errors_of(group.figures);
+    groups.push_back({{"what", group.what},
+                      {"predictions", errors.predictions},
+                      {"mean_error", errors.predictions == 0 ? Json(nullptr) : Json(errors.mean)},
+                      {"worst_error", errors.predictions == 0 ? Json(nullptr) : Json(errors.worst)}});
+  }
+  return Json{{"format_version", 1}, {"rows", rows}, {"groups", groups}}.dump(2) + '\n';
+}
+
+std::string validation_csv(const std::vector<ValidatedFigure>& figures) {
+  std::string text =
+      "id,what,product,software,conditions,source,date,unit,measured,simulated,error,uncertainty,calibration,note\n";
+  for (const ValidatedFigure& figure : figures) {
+    const study::PublishedFigure& published = figure.published;
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{:.9g},{:.6f},{},{},{}\n", csv_field(published.id),
+                        csv_field(published.what), csv_field(published.product), csv_field(published.software),
+                        csv_field(published.conditions), csv_field(published.source), csv_field(published.date),
+                        csv_field(published.unit), published.measured, figure.simulated, figure.error(),
+                        published.uncertainty, published.calibration, csv_field(published.note));
+  }
+  return text;
+}
+
+std::string validation_page(const std::vector<ValidatedFigure>& figures) {
+  std::string text =
+      "# Measured against predicted\n\n"
+      "Every published figure that hcclsim is held against, from `platforms/validation/*.toml`, and what it simulates. "
+      "This\npage is what `hcclsim validate --format markdown` prints.\n\n"
+      "A figure marked *calibration* gave a constant of the simulator: it is no prediction and counts in no mean. The\n"
+      "uncertainty is what measurement and model together are expected to be off by; where a prediction is off by more, "
+      "the\nnote says why, or the figure is marked as unexplained.\n";
+  std::set<std::string> sources;
+  for (const ValidationGroup& group : groups_of(figures)) {
+    text += fmt::format("\n## {}{}\n\n{}.\n\n", static_cast<char>(std::toupper(group.what.front())),
+                        group.what.substr(1), summary_of(group));
+    text += "| figure | product | measured | simulated | unit | error % | uncertainty % | |\n";
+    text += "| --- | --- | ---: | ---: | --- | ---: | ---: | --- |\n";
+    for (const ValidatedFigure* const figure : group.figures) {
+      const study::PublishedFigure& published = figure->published;
+      text += fmt::format("| {} | {} | {:.6g} | {:.6g} | {} | {} | {} | {} |\n", published.id, published.product,
+                          published.measured, figure->simulated, published.unit, error_text(*figure),
+                          published.calibration ? "" : fmt::format("{:g}", published.uncertainty * 100),
+                          remark_of(*figure));
+      sources.insert(fmt::format("{} ({}). {}; {}.", published.source, published.date, published.software,
+                                 published.conditions));
+    }
+    if (const std::string notes = notes_of(group, "- "); !notes.empty()) text += '\n' + notes;
+  }
+  text += "\n## Sources\n\n";
+  for (const std::string& source : sources) text += fmt::format("- {}\n", source);
+  text += "\n## Commands\n\n";
+  std::set<std::string> commands;
+  for (const ValidatedFigure& figure : figures) {
+    if (commands.insert(command_of(figure)).second) text += fmt::format("- `{}`\n", command_of(figure));
+  }
+  return text;
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hccl/parallel/segment.hpp"
+
+/// MindSpore's split of gradients by index (all_reduce_fusion_config, or comm_fusion of mode "index"): the last
+/// parameter of each segment, counted in parameter order.
+namespace hcclsim::hccl {
+
+/// Reads "85,160" or "[85, 160]": whole numbers that ascend. Throws Error(bad_input, "split").
+[[nodiscard]] std::vector<std::uint32_t> parse_fusion_index(std::string_view text);
+
+/// The segments of gradients that are numbered in the reverse of parameter order, in which the last parameter's is 0.
+/// Parameters behind the last index are a segment, too. An index that no parameter has is left out, as MindSpore does,
+/// which is noted.
+[[nodiscard]] std::vector<Segment> segments_of_fusion_index(std::span<const std::uint32_t> last_parameters,
+                                                            std::uint32_t parameters, std::vector<std::string>& notes);
+
+/// The list that makes these segments: `last_gradients` ascend up to the number of parameters − 1.
+[[nodiscard]] std::vector<std::uint32_t> fusion_index_of(std::span<const std::uint32_t> last_gradients);
+
+}  // namespace hcclsim::hccl
