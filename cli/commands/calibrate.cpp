@@ -34,7 +34,7 @@ void run(const CalibrateCommand& command) {
 }  // namespace
 
 void add_calibrate_command(Command& app) {
-  app.add_command("calibrate", "Fit the links of a platform to measured times", [](Command& command) {
+  app.add_command("calibrate", "Fit links and host of a platform to measured times", [](Command& command) {
     const auto options = std::make_shared<CalibrateCommand>();
     options->platform = "atlas800-9000";
     study::MeasureSpec& measured = options->spec.measured;
@@ -63,7 +63,7 @@ void add_calibrate_command(Command& app) {
     add_method_option(command, measured.iterations, measured.warmups);
     add_launch_option(command, options->launch, "op: each call by itself; graph: tasks are loaded in advance");
     command.add("--fit", text(options->spec.fit),
-                "What to fit, such as hccs.bandwidth,hccs.latency [all links in use]");
+                "What to fit, such as hccs.bandwidth,op.task,op.base,hccs.latency [what the logs tell]");
     add_format_option(command, options->format, {"text", "json"});
     command.footer(
         "Examples:\n"

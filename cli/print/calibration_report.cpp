@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
+#include <string_view>
+#include <vector>
+
 #include "base/json.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/output.hpp"
@@ -12,28 +16,53 @@ namespace {
 
 std::string error_text(Seconds simulated, Seconds measured) { return signed_percent(simulated / measured - 1); }
 
+bool is_time(const study::FitChoice& choice) { return choice.target != study::FitChoice::Target::bandwidth; }
+
+std::string value_text(const study::FitChoice& choice, double value) {
+  return is_time(choice) ? fmt::format("{:.6g} us", value / microsecond) : fmt::format("{:.6g} GB/s", value / giga);
+}
+
 /// What became of a parameter that was to be fitted.
-std::string fitted_text(const std::optional<bool>& fitted, const std::string& value) {
-  return fitted.value_or(false) ? value : "kept: no measured time depends on it";
+std::string fitted_text(const study::CalibratedParameter& parameter) {
+  switch (parameter.state) {
+    case study::FitState::fitted:
+      return is_time(parameter.choice)
+                 ? value_text(parameter.choice, parameter.after)
+                 : fmt::format("{} (x {:.6g})", value_text(parameter.choice, parameter.after),
+                               parameter.after / parameter.before);
+    case study::FitState::at_least:
+      return value_text(parameter.choice, parameter.after) + " (the least that it can be)";
+    case study::FitState::no_effect:
+      return "kept: no measured time depends on it";
+    case study::FitState::not_told_apart:
+      return fmt::format("kept: these times cannot tell it from {}", fmt::join(parameter.alike, ", "));
+  }
+  return {};
+}
+
+std::string_view name_of(study::FitState state) {
+  constexpr std::array<std::string_view, 4> names{"fitted", "at_least", "no_effect", "not_told_apart"};
+  return names.at(static_cast<std::size_t>(state));
 }
 
 std::string parameters_text(const study::Calibration& calibration) {
-  Table table("<links|platform|<fitted");
-  for (const study::CalibratedKind& kind : calibration.kinds) {
-    if (kind.fitted_bandwidth.has_value()) {
-      table.add_row({fmt::format("{} bandwidth", name_of(kind.kind)), fmt::format("{:g} GB/s", kind.bandwidth / giga),
-                     fitted_text(kind.fitted_bandwidth, fmt::format("{:.6g} GB/s (x {:.6g})",
-                                                                    kind.bandwidth * kind.adjustment.bandwidth / giga,
-                                                                    kind.adjustment.bandwidth))});
-    }
-    if (kind.fitted_latency.has_value()) {
-      table.add_row({fmt::format("{} latency", name_of(kind.kind)), fmt::format("{:g} us", kind.latency / microsecond),
-                     fitted_text(kind.fitted_latency,
-                                 fmt::format("{:.6g} us{}", (kind.latency + kind.adjustment.latency) / microsecond,
-                                             kind.latency_at_zero ? " (the least that it can be)" : ""))});
-    }
+  Table table("<parameter|platform|<fitted");
+  for (const study::CalibratedParameter& parameter : calibration.parameters) {
+    table.add_row(
+        {parameter.choice.name(), value_text(parameter.choice, parameter.before), fitted_text(parameter)});
   }
   return table.to_string("  ");
+}
+
+/// Each collective by a fit to the others.
+std::string predicted_text(const study::Calibration& calibration) {
+  if (calibration.predicted.empty()) return {};
+  std::vector<std::string> parts;
+  for (const study::PredictedCollective& predicted : calibration.predicted) {
+    parts.push_back(fmt::format("{}: mean {:.2f} %, largest {:.2f} %", predicted.what, predicted.error.mean * 100,
+                                predicted.error.largest * 100));
+  }
+  return fmt::format("Each collective by a fit to the others: {}\n", fmt::join(parts, "; "));
 }
 
 std::string errors_text(const study::Calibration& calibration, bool held_out) {
@@ -62,24 +91,32 @@ std::string calibration_text(const study::FittedPlatform& fitted, const std::str
     table.add_row({point.what, fmt::format("{}", point.size), microseconds(point.measured, 2),
                    microseconds(point.before, 2), error_text(point.before, point.measured),
                    microseconds(point.after, 2), error_text(point.after, point.measured),
-                   point.held_out ? "held out" : ""});
+                   point.held_out  ? "held out"
+                   : point.outlier ? "far off, weighs little"
+                                   : ""});
   }
   text += table.to_string("  ");
   text +=
       fmt::format("Errors: {}; {}\n", errors_text(fitted.calibration, false), errors_text(fitted.calibration, true));
+  text += predicted_text(fitted.calibration);
   text += fmt::format("Written: {}\n", output);
   return text + remarks_text(fitted.on.unmodelled, fitted.on.notes);
 }
 
 std::string calibration_json(const study::FittedPlatform& fitted, const std::string& output) {
-  Json kinds = Json::array();
-  for (const study::CalibratedKind& kind : fitted.calibration.kinds) {
-    kinds.push_back({{"kind", name_of(kind.kind)},
-                     {"bandwidth_factor", kind.adjustment.bandwidth},
-                     {"added_latency_s", kind.adjustment.latency},
-                     {"bandwidth_fitted", kind.fitted_bandwidth.value_or(false)},
-                     {"latency_fitted", kind.fitted_latency.value_or(false)},
-                     {"latency_at_zero", kind.latency_at_zero}});
+  Json parameters = Json::array();
+  for (const study::CalibratedParameter& parameter : fitted.calibration.parameters) {
+    parameters.push_back({{"name", parameter.choice.name()},
+                          {"unit", is_time(parameter.choice) ? "s" : "B/s"},
+                          {"platform", parameter.before},
+                          {"value", parameter.after},
+                          {"state", name_of(parameter.state)},
+                          {"not_told_from", Json(parameter.alike)}});
+  }
+  Json predicted = Json::array();
+  for (const study::PredictedCollective& collective : fitted.calibration.predicted) {
+    predicted.push_back(
+        {{"what", collective.what}, {"mean", collective.error.mean}, {"largest", collective.error.largest}});
   }
   Json points = Json::array();
   for (const study::CalibrationPoint& point : fitted.calibration.points) {
@@ -89,15 +126,17 @@ std::string calibration_json(const study::FittedPlatform& fitted, const std::str
                       {"measured_s", point.measured},
                       {"before_s", point.before},
                       {"after_s", point.after},
-                      {"held_out", point.held_out}});
+                      {"held_out", point.held_out},
+                      {"outlier", point.outlier}});
   }
   Json json{{"format_version", 1},
             {"platform", fitted.on.platform},
             {"output", output},
-            {"links", kinds},
+            {"parameters", parameters},
             {"points", points},
             {"fitted_errors", errors_json(fitted.calibration, false)},
             {"held_out_errors", errors_json(fitted.calibration, true)},
+            {"predicted_collectives", predicted},
             {"notes", fitted.on.notes}};
   if (!fitted.on.unmodelled.empty()) json["not_modelled"] = fitted.on.unmodelled;
   return json.dump(2) + '\n';

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -13,10 +14,32 @@
 #include "study/calibrate/bandwidth_log.hpp"
 #include "study/calibrate/least_squares.hpp"
 
-/// Fits a platform's links to measured times: for each kind of link a factor on its speeds and an addition to its
-/// latency, which is the part of alpha that a link has (the others, such as set-ups and notifies, are the platform's
-/// and stay). Every third size of a source is held out: it takes no part in the fit and shows what the fit is worth.
+/// Fits a platform to measured times: what issuing a collective costs the host (per call and per task), for each kind of
+/// link a factor on its speeds, and an addition to its latency. What the measured times cannot tell apart goes to what
+/// comes first in that order, and the rest stays as the platform has it. Every third size of a log is held out: it takes
+/// no part in the fit and shows what the fit is worth; and each collective is predicted by a fit to the others.
 namespace hcclsim::study {
+
+/// What can be fitted.
+struct FitChoice {
+  enum class Target : std::uint8_t { bandwidth, task, base, latency };
+  Target target = Target::bandwidth;
+  sim::LinkKind kind = sim::LinkKind::other;  ///< bandwidth, latency
+  std::string collective{};  ///< base: of this collective, which has one of its own; empty: of all others
+
+  /// As --fit has it: "hccs.bandwidth", "op.task", "op.base", "op.base.send-recv".
+  [[nodiscard]] std::string name() const;
+  bool operator==(const FitChoice&) const = default;
+};
+
+/// A platform other than its file.
+struct PlatformChange {
+  std::map<sim::LinkKind, sim::LinkAdjustment> links{};
+  std::optional<Seconds> task{};          ///< `op.task_us`
+  std::map<std::string, Seconds> base{};  ///< `op.base.NAME_us` by the name, `op.base_us` by an empty one
+
+  [[nodiscard]] device::TaskCosts applied_to(device::TaskCosts costs) const;
+};
 
 /// One measured time.
 struct CalibrationPoint {
@@ -27,24 +50,17 @@ struct CalibrationPoint {
   bool held_out = false;
   Seconds before = 0;  ///< simulated on the platform as it was
   Seconds after = 0;   ///< … as it is fitted
+  bool outlier = false;
 };
 
-/// What is fitted of a kind of link.
-struct CalibratedKind {
-  sim::LinkKind kind = sim::LinkKind::other;
-  BytesPerSecond bandwidth = 0;  ///< of its fastest link, as the platform has it
-  Seconds latency = 0;           ///< the least of its links, likewise
-  sim::LinkAdjustment adjustment{};
-  std::optional<bool> fitted_bandwidth{};  ///< none: was not to be fitted; false: no measured time depends on it
-  std::optional<bool> fitted_latency{};
-  bool latency_at_zero = false;  ///< measured times are shorter than the platform's other parts of alpha allow
-};
-
-struct Calibration {
-  std::vector<CalibratedKind> kinds;
-  std::vector<CalibrationPoint> points;
-
-  [[nodiscard]] std::map<sim::LinkKind, sim::LinkAdjustment> adjustments() const;
+/// What became of a parameter; values in bytes per second or seconds, of a kind of link those of its fastest one and its
+/// shortest latency.
+struct CalibratedParameter {
+  FitChoice choice;
+  double before = 0;
+  double after = 0;
+  FitState state = FitState::fitted;
+  std::vector<std::string> alike{};  ///< what it is not told apart from
 };
 
 /// Mean and largest of |simulated / measured − 1|.
@@ -52,19 +68,31 @@ struct CalibrationError {
   double mean = 0;
   double largest = 0;
 };
-[[nodiscard]] CalibrationError error_of(const Calibration& calibration, bool held_out, bool after);
 
-struct FitChoice {
-  sim::LinkKind kind = sim::LinkKind::other;
-  bool latency = false;  ///< else bandwidth
+/// A collective among some ranks as a fit to all other logs predicts it.
+struct PredictedCollective {
+  std::string what;
+  CalibrationError error;
 };
 
-/// Fits `choices` so that `simulate`, called after the cluster's links have been adjusted, gives the measured times of
-/// `points`, whose held_out is set. Leaves the cluster as fitted. Throws what fit_times throws, and
-/// Error(bad_input, "log") where a bandwidth would be more than 50 times or less than 1/50 of the platform's.
-[[nodiscard]] Calibration calibrate(sim::Cluster& cluster, std::span<const FitChoice> choices,
-                                    std::vector<CalibrationPoint> points,
-                                    const std::function<std::vector<Seconds>()>& simulate);
+struct Calibration {
+  std::vector<CalibratedParameter> parameters;
+  std::vector<CalibrationPoint> points;
+  std::vector<PredictedCollective> predicted;  ///< where there are several
+  PlatformChange change;
+};
+
+[[nodiscard]] CalibrationError error_of(const Calibration& calibration, bool held_out, bool after);
+
+/// Times of all points on the changed platform.
+using SimulatedPoints = std::function<std::vector<Seconds>(const PlatformChange& change)>;
+
+/// Fits `choices`, the more important ones first. `costs`: those of the platform. With `all` every one of them must be
+/// told by the points. Throws what fit_times throws, and Error(bad_input, "log") where a bandwidth would be more than 50
+/// times or less than 1/50 of the platform's, and for a parameter that is not told though all are wanted.
+[[nodiscard]] Calibration calibrate(const sim::Cluster& cluster, const device::TaskCosts& costs,
+                                    std::span<const FitChoice> choices, std::vector<CalibrationPoint> points,
+                                    const SimulatedPoints& simulate, bool all);
 
 /// Marks every third point of each file as held out.
 void hold_out(std::vector<CalibrationPoint>& points);

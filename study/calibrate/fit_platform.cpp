@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -76,21 +77,39 @@ std::set<sim::LinkKind> kinds_between(sim::Cluster& cluster, const std::vector<R
   return kinds;
 }
 
-/// "hccs.bandwidth,roce.latency" as choices; without a list everything of these kinds.
-std::vector<FitChoice> choices_of(const std::string& list, const std::set<sim::LinkKind>& kinds) {
+/// The collectives among the logs whose base the platform gives apart, and whether there are others.
+struct Bases {
+  std::set<std::string> own;
+  bool others = false;
+};
+
+/// Everything that the logs depend on, the more important first: what times depend on most in all platforms.
+std::vector<FitChoice> known_choices(const std::set<sim::LinkKind>& kinds, const std::optional<Bases>& op_mode) {
+  using Target = FitChoice::Target;
+  std::vector<FitChoice> known;
+  for (const sim::LinkKind kind : kinds) known.push_back({.target = Target::bandwidth, .kind = kind});
+  if (op_mode.has_value()) {
+    known.push_back({.target = Target::task});
+    if (op_mode->others) known.push_back({.target = Target::base});
+    for (const std::string& name : op_mode->own) known.push_back({.target = Target::base, .collective = name});
+  }
+  for (const sim::LinkKind kind : kinds) known.push_back({.target = Target::latency, .kind = kind});
+  return known;
+}
+
+/// "hccs.bandwidth,op.task" as choices; without a list all known ones.
+std::vector<FitChoice> choices_of(const std::string& list, const std::vector<FitChoice>& known) {
+  if (list.empty()) return known;
   std::vector<FitChoice> choices;
-  std::vector<std::string> known;
-  for (const sim::LinkKind kind : kinds) {
-    for (const bool latency : {false, true}) {
-      known.push_back(fmt::format("{}.{}", name_of(kind), latency ? "latency" : "bandwidth"));
-      const std::string wanted = ',' + list + ',';
-      if (list.empty() || wanted.find(',' + known.back() + ',') != std::string::npos)
-        choices.push_back({kind, latency});
-    }
+  std::vector<std::string> names;
+  const std::string wanted = ',' + list + ',';
+  for (const FitChoice& choice : known) {
+    names.push_back(choice.name());
+    if (wanted.find(',' + names.back() + ',') != std::string::npos) choices.push_back(choice);
   }
   const auto given = static_cast<std::size_t>(std::count(list.begin(), list.end(), ',')) + 1;
-  if (choices.empty() || (!list.empty() && given != choices.size())) {
-    bad_input("option", "--fit {}: accepted are, each once, {}", list, fmt::join(known, ","));
+  if (given != choices.size()) {
+    bad_input("option", "--fit {}: accepted are, each once, {}", list, fmt::join(names, ","));
   }
   return choices;
 }
@@ -105,13 +124,15 @@ class Calibrator {
   FittedPlatform fit() {
     for (const std::string& source : spec_.sources) read(source);
     hold_out(points_);
-    const std::vector<FitChoice> choices = choices_of(spec_.fit, kinds_);
-    FittedPlatform fitted{.on = platform_.facts(),
-                          .sources = sources_,
-                          .calibration = calibrate(cluster_, choices, points_, [this] { return simulated(); }),
-                          .text = {}};
+    const bool op_mode = !logs_.empty() && logs_.front().measured.request.launch == hccl::LaunchMode::op;
+    const std::vector<FitChoice> choices =
+        choices_of(spec_.fit, known_choices(kinds_, op_mode ? std::optional(bases()) : std::nullopt));
+    FittedPlatform fitted{.on = platform_.facts(), .sources = sources_, .calibration = {}, .text = {}};
+    fitted.calibration = calibrate(
+        cluster_, platform_.costs, choices, points_, [this](const PlatformChange& change) { return simulated(change); },
+        !spec_.fit.empty());
     note_errors(fitted);
-    fitted.text = rewritten_platform(cluster_.path(), fitted.calibration.adjustments(),
+    fitted.text = rewritten_platform(cluster_.path(), fitted.calibration.change,
                                      fmt::format("{}", fmt::join(sources_, ", ")));
     return fitted;
   }
@@ -180,12 +201,27 @@ class Calibrator {
     for (const sim::LinkKind kind : kinds_between(cluster_, communicator.ranks)) kinds_.insert(kind);
   }
 
-  /// Times of all points, on the links as they are now.
-  std::vector<Seconds> simulated() {
+  [[nodiscard]] Bases bases() const {
+    Bases bases;
+    for (const MeasuredLog& log : logs_) {
+      const std::string name(name_of(log.measured.request.operation.collective));
+      if (platform_.costs.issue.base_of.contains(name)) {
+        bases.own.insert(name);
+      } else {
+        bases.others = true;
+      }
+    }
+    return bases;
+  }
+
+  /// Times of all points on the changed platform.
+  std::vector<Seconds> simulated(const PlatformChange& change) {
+    cluster_.adjust(change.links);
+    const device::TaskCosts costs = change.applied_to(platform_.costs);
     std::vector<Seconds> times;
     for (const auto& [is_transfer, index] : order_) {
       if (is_transfer) {
-        times.push_back(transfer_time(cluster_, platform_.costs, transfers_[index], ""));
+        times.push_back(transfer_time(cluster_, costs, transfers_[index], ""));
         continue;
       }
       const MeasuredLog& log = logs_[index];
@@ -193,7 +229,7 @@ class Calibrator {
                                            .launch = log.measured.request.launch,
                                            .iterations = log.measured.iterations,
                                            .warmups = log.measured.warmups};
-      for (const auto& result : simulate_each(cluster_, platform_.soc, platform_.costs, simulate, log.calls)) {
+      for (const auto& result : simulate_each(cluster_, platform_.soc, costs, simulate, log.calls)) {
         times.push_back(result.calls.front().per_iteration);
       }
     }

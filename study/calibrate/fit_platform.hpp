@@ -15,7 +15,7 @@ struct CalibrateSpec {
   MeasureSpec measured{};              ///< platform, ranks, launch mode and iterations; what logs say fills it in
   std::string op{};                    ///< collective; empty: what the logs say
   std::string type{};                  ///< of the elements; empty: what the logs say, or fp32
-  std::string fit{};                   ///< "hccs.bandwidth,roce.latency"; empty: all links in use
+  std::string fit{};                   ///< "hccs.bandwidth,op.task"; empty: what the files tell
 };
 
 struct FittedPlatform {

@@ -1,7 +1,6 @@
 #include "study/calibrate/least_squares.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <Eigen/Dense>
 #include <algorithm>
@@ -28,10 +27,11 @@ class Problem {
     return VectorXd::Map(times.data(), measured_.size()).array() / measured_.array() - 1;
   }
 
-  /// Columns of derivatives, by parameter.
-  [[nodiscard]] MatrixXd derivatives(const std::vector<double>& values, const VectorXd& at) const {
-    MatrixXd columns(measured_.size(), values.size());
-    for (std::size_t j = 0; j < values.size(); ++j) {
+  /// Columns of derivatives of these parameters; those of the others are 0.
+  [[nodiscard]] MatrixXd derivatives(const std::vector<double>& values, const VectorXd& at,
+                                     const std::vector<std::size_t>& of) const {
+    MatrixXd columns = MatrixXd::Zero(measured_.size(), static_cast<Index>(values.size()));
+    for (const std::size_t j : of) {
       std::vector<double> moved = values;
       moved[j] += parameters_[j].step;
       columns.col(static_cast<Index>(j)) = (errors(moved) - at) / parameters_[j].step;
@@ -45,25 +45,36 @@ class Problem {
   const SimulatedTimes& simulate_;
 };
 
-/// Refuses parameters that the measurements cannot tell from those before them.
-void require_independent(std::span<const FitParameter> parameters, const std::vector<std::size_t>& free,
-                         const MatrixXd& derivatives) {
-  constexpr double least_part = 1e-3;  // of a column that those before it do not explain
-  const MatrixXd columns = derivatives(Eigen::all, free);
-  const VectorXd rest = columns.householderQr().matrixQR().diagonal().cwiseAbs();
-  std::vector<std::string> before;
-  for (std::size_t a = 0; a < free.size(); ++a) {
-    const auto column = static_cast<Index>(a);
-    const std::string& name = parameters[free[a]].name;
-    if (rest[column] < least_part * columns.col(column).norm()) {
-      bad_input(
-          "log",
-          "under-determined: the measured sizes cannot tell {} from {}; measure more and more different sizes, or "
-          "say what to fit with --fit",
-          name, fmt::join(before, ", "));
+/// The parameters that the measurements tell apart, first ones first; sets the states of all.
+std::vector<std::size_t> told_apart(std::span<const FitParameter> parameters, const MatrixXd& derivatives, Fit& fit) {
+  constexpr double no_effect = 1e-9;   // on the sum of squares of relative changes
+  constexpr double least_part = 1e-2;  // of a column that those before it do not explain
+  constexpr double much = 0.1;         // of the largest share in what explains a column
+  fit.states.assign(parameters.size(), FitState::fitted);
+  fit.alike.assign(parameters.size(), {});
+  std::vector<std::size_t> free;
+  for (std::size_t j = 0; j < parameters.size(); ++j) {
+    const VectorXd column = derivatives.col(static_cast<Index>(j));
+    if (column.norm() * parameters[j].step <= no_effect) {
+      fit.states[j] = FitState::no_effect;
+      continue;
     }
-    before.push_back(name);
+    if (!free.empty()) {
+      const MatrixXd before = derivatives(Eigen::all, free);
+      const VectorXd shares = before.colPivHouseholderQr().solve(column);
+      if ((column - before * shares).norm() < least_part * column.norm()) {
+        fit.states[j] = FitState::not_told_apart;
+        const VectorXd effects = (before * shares.asDiagonal()).colwise().norm();
+        for (std::size_t a = 0; a < free.size(); ++a) {
+          if (effects[static_cast<Index>(a)] >= much * effects.maxCoeff())
+            fit.alike[j].push_back(parameters[free[a]].name);
+        }
+        continue;
+      }
+    }
+    free.push_back(j);
   }
+  return free;
 }
 
 /// A step from `values` with this damping, within the bounds.
@@ -87,32 +98,21 @@ std::vector<double> stepped(std::span<const FitParameter> parameters, const std:
   return values;
 }
 
-}  // namespace
-
-Fit fit_times(std::span<const FitParameter> parameters, std::span<const Seconds> measured,
-              const SimulatedTimes& simulate) {
-  constexpr double no_effect = 1e-9;  // on the sum of squares of relative changes
+/// Moves the values to where the weighted squares are least.
+void minimise(const Problem& problem, std::span<const FitParameter> parameters, const std::vector<std::size_t>& free,
+              const VectorXd& weights, std::vector<double>& values) {
   constexpr int most_steps = 50;
   constexpr double done = 1e-13;
-  const Problem problem(parameters, measured, simulate);
-  Fit fit;
-  for (const FitParameter& parameter : parameters) fit.values.push_back(parameter.start);
-  VectorXd errors = problem.errors(fit.values);
-  MatrixXd columns = problem.derivatives(fit.values, errors);
-  std::vector<std::size_t> free;
-  for (std::size_t j = 0; j < parameters.size(); ++j) {
-    fit.has_effect.push_back(columns.col(static_cast<Index>(j)).norm() * parameters[j].step > no_effect);
-    if (fit.has_effect[j]) free.push_back(j);
-  }
-  if (measured.size() <= free.size()) {
-    bad_input("log", "under-determined: {} measured sizes that are not held out, to fit {} parameters; {} are needed",
-              measured.size(), free.size(), free.size() + 1);
-  }
-  require_independent(parameters, free, columns);
+  VectorXd errors = weights.cwiseProduct(problem.errors(values));
+  const auto derivatives = [&] {
+    const MatrixXd columns = problem.derivatives(values, errors.cwiseQuotient(weights), free);
+    return MatrixXd(weights.asDiagonal() * columns);
+  };
+  MatrixXd columns = derivatives();
   double damping = 0;
   for (int step = 0; step < most_steps && errors.squaredNorm() > 0; ++step) {
-    const std::vector<double> next = stepped(parameters, free, columns, errors, fit.values, damping);
-    const VectorXd next_errors = problem.errors(next);
+    const std::vector<double> next = stepped(parameters, free, columns, errors, values, damping);
+    const VectorXd next_errors = weights.cwiseProduct(problem.errors(next));
     const double gain = errors.squaredNorm() - next_errors.squaredNorm();
     if (!(gain > 0)) {  // also if it is no number
       constexpr double first_damping = 1e-3;
@@ -122,14 +122,68 @@ Fit fit_times(std::span<const FitParameter> parameters, std::span<const Seconds>
       continue;
     }
     const bool small = gain <= done * errors.squaredNorm();
-    fit.values = next;
+    values = next;
     errors = next_errors;
     if (small) break;
     damping = damping < 1e-6 ? 0 : damping / 10;
-    columns = problem.derivatives(fit.values, errors);
+    columns = derivatives();
   }
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// How large an error usually is, from the median of all.
+double usual_error(const VectorXd& errors) {
+  constexpr double of_median = 1.4826;  // the standard deviation of normal errors
+  constexpr double least = 1e-3;        // below which nothing is an outlier
+  const VectorXd sizes = errors.cwiseAbs();
+  return std::max(least, of_median * median({sizes.begin(), sizes.end()}));
+}
+
+/// Square roots of Huber's weights.
+VectorXd weights_of(const VectorXd& errors) {
+  constexpr double tuning = 1.345;  // 95 % efficient for normal errors (Huber)
+  const double limit = tuning * usual_error(errors);
+  return (limit / errors.cwiseAbs().array().max(limit)).sqrt();
+}
+
+}  // namespace
+
+Fit fit_times(std::span<const FitParameter> parameters, std::span<const Seconds> measured,
+              const SimulatedTimes& simulate) {
+  constexpr int most_rounds = 12;
+  constexpr double settled = 1e-9;
+  constexpr double far_off = 5;  // usual errors
+  const Problem problem(parameters, measured, simulate);
+  Fit fit;
+  std::vector<std::size_t> all;
   for (std::size_t j = 0; j < parameters.size(); ++j) {
-    fit.at_bound.push_back(fit.has_effect[j] && fit.values[j] <= parameters[j].least);
+    fit.values.push_back(parameters[j].start);
+    all.push_back(j);
+  }
+  VectorXd errors = problem.errors(fit.values);
+  const std::vector<std::size_t> free = told_apart(parameters, problem.derivatives(fit.values, errors, all), fit);
+  if (measured.size() <= free.size()) {
+    bad_input("log", "under-determined: {} measured sizes that are not held out, to fit {} parameters; {} are needed",
+              measured.size(), free.size(), free.size() + 1);
+  }
+  VectorXd weights = VectorXd::Ones(errors.size());
+  for (int round = 0; round < most_rounds && !free.empty(); ++round) {
+    minimise(problem, parameters, free, weights, fit.values);
+    errors = problem.errors(fit.values);
+    const VectorXd next = weights_of(errors);
+    const bool same = (next - weights).cwiseAbs().maxCoeff() < settled;
+    weights = next;
+    if (same) break;
+  }
+  const double usual = usual_error(errors);
+  for (const double error : errors) fit.outliers.push_back(std::abs(error) > far_off * usual);
+  for (const std::size_t j : free) {
+    if (fit.values[j] <= parameters[j].least) fit.states[j] = FitState::at_least;
   }
   return fit;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <pugixml.hpp>
 #include <sstream>
@@ -33,38 +34,57 @@ void delay(pugi::xml_attribute latency, Seconds added) {
 }
 
 /// "--" ends no comment of XML, so it is not written.
-std::string comment_text(std::string_view kind, const LinkAdjustment& adjustment, std::string source) {
+std::string without_dashes(std::string source) {
   for (std::size_t at = source.find("--"); at != std::string::npos; at = source.find("--")) source.replace(at, 2, "-");
+  return source;
+}
+
+std::string comment_text(std::string_view kind, const LinkAdjustment& adjustment, const std::string& source) {
   return fmt::format(" calibrated: {} bandwidth x {:.6g}, latency {:+.6g} us; {} ", kind, adjustment.bandwidth,
-                     adjustment.latency / microsecond, source);
+                     adjustment.latency / microsecond, without_dashes(source));
 }
 
 class Rewriter {
  public:
-  Rewriter(pugi::xml_node root, const std::map<sim::LinkKind, LinkAdjustment>& adjustments, const std::string& source)
-      : root_(root), source_(source) {
-    for (const auto& [kind, adjustment] : adjustments) adjustments_[std::string(name_of(kind))] = adjustment;
+  Rewriter(pugi::xml_node root, const PlatformChange& change, const std::string& source)
+      : root_(root), source_(source), change_(change) {
+    for (const auto& [kind, adjustment] : change.links) links_[std::string(name_of(kind))] = adjustment;
   }
 
   void rewrite() {
-    for (const auto& [kind, adjustment] : adjustments_) rewrite_defaults(kind, adjustment);
+    if (change_.task.has_value()) set_time("op.task_us", *change_.task);
+    for (const auto& [collective, base] : change_.base) {
+      set_time(collective.empty() ? "op.base_us" : fmt::format("op.base.{}_us", collective), base);
+    }
+    for (const auto& [kind, adjustment] : links_) rewrite_defaults(kind, adjustment);
     visit(root_);
   }
 
  private:
+  /// SimGrid wants properties before everything else.
+  pugi::xml_node add_property(const std::string& id) {
+    pugi::xml_node added = root_.prepend_child("prop");
+    root_.prepend_child(pugi::node_pcdata).set_value("\n    ");
+    added.append_attribute("id").set_value(id.c_str());
+    added.append_attribute("value");
+    return added;
+  }
+
+  /// A time of the outermost zone, with where it comes from.
+  void set_time(const std::string& id, Seconds time) {
+    pugi::xml_node element = root_.find_child_by_attribute("prop", "id", id.c_str());
+    if (!element) element = add_property(id);
+    element.attribute("value").set_value(fmt::format("{:.9g}", time / microsecond).c_str());
+    comment(root_, element, fmt::format(" calibrated: {} ", without_dashes(source_)));
+  }
+
   /// What the outermost zone says of all links of the kind.
   void rewrite_defaults(const std::string& kind, const LinkAdjustment& adjustment) {
     for (const char* const key : {"read", "write"}) {
       scale(property(root_, fmt::format("link.{}.{}", kind, key)), adjustment.bandwidth);
     }
     pugi::xml_attribute source = property(root_, fmt::format("link.{}.source", kind));
-    if (!source) {
-      // SimGrid wants properties before everything else.
-      pugi::xml_node added = root_.prepend_child("prop");
-      root_.prepend_child(pugi::node_pcdata).set_value("\n    ");
-      added.append_attribute("id").set_value(fmt::format("link.{}.source", kind).c_str());
-      source = added.append_attribute("value");
-    }
+    if (!source) source = add_property(fmt::format("link.{}.source", kind)).attribute("value");
     source.set_value(fmt::format("calibrated: {}", source_).c_str());
   }
 
@@ -80,8 +100,8 @@ class Rewriter {
       const pugi::xml_attribute usual = property(root_, "fabric.kind");
       const pugi::xml_attribute own = property(child, "kind");
       const std::string kind = link && own ? own.value() : usual.as_string("other");
-      const auto adjustment = adjustments_.find(kind);
-      if (adjustment == adjustments_.end()) continue;
+      const auto adjustment = links_.find(kind);
+      if (adjustment == links_.end()) continue;
       comment(zone, child, comment_text(kind, adjustment->second, source_));
       for (const char* const name : {"bandwidth", "bw", "bb_bw"}) {
         scale(child.attribute(name), adjustment->second.bandwidth);
@@ -114,19 +134,19 @@ class Rewriter {
 
   pugi::xml_node root_;
   const std::string& source_;
-  std::map<std::string, LinkAdjustment> adjustments_;
+  const PlatformChange& change_;
+  std::map<std::string, LinkAdjustment> links_;
 };
 
 }  // namespace
 
-std::string rewritten_platform(const std::string& path, const std::map<sim::LinkKind, sim::LinkAdjustment>& adjustments,
-                               const std::string& source) {
+std::string rewritten_platform(const std::string& path, const PlatformChange& change, const std::string& source) {
   pugi::xml_document document;
   const pugi::xml_parse_result result = document.load_file(path.c_str(), pugi::parse_full | pugi::parse_ws_pcdata);
   if (!result) internal_error("{}: {} although the platform passed its check", path, result.description());
   const pugi::xml_node zone =
       document.child("platform").find_child([](pugi::xml_node child) { return child.type() == pugi::node_element; });
-  Rewriter(zone, adjustments, source).rewrite();
+  Rewriter(zone, change, source).rewrite();
   std::ostringstream text;
   for (const pugi::xml_node part : document) {
     part.print(text, "", pugi::format_raw);
