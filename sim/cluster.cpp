@@ -88,7 +88,7 @@ void Cluster::forget_routes() {
   route_index_.clear();
 }
 
-void Cluster::use(LinkValues values) {
+void Cluster::use(const std::map<LinkKind, LinkValues>& values) {
   values_ = values;
   forget_routes();
 }
@@ -117,9 +117,11 @@ void Cluster::adjust(const std::map<LinkKind, LinkAdjustment>& adjustments) {
 
 BytesPerSecond Cluster::own_capacity(LinkId link) const {
   const Link& values = links_[link];
-  const BytesPerSecond bandwidth = values_ == LinkValues::low    ? values.low
-                                   : values_ == LinkValues::high ? values.high
-                                                                 : values.bandwidth;
+  const auto chosen = values_.find(values.kind);
+  const LinkValues which = chosen == values_.end() ? LinkValues::used : chosen->second;
+  const BytesPerSecond bandwidth = which == LinkValues::low    ? values.low
+                                   : which == LinkValues::high ? values.high
+                                                               : values.bandwidth;
   return bandwidth * adjustments_[link].bandwidth;
 }
 

@@ -122,9 +122,9 @@ class Cluster {
   /// A property of the outermost zone.
   [[nodiscard]] std::optional<std::string> property(std::string_view key) const;
 
-  /// Chooses the links' values for networks that are made later; the default is `used`. Routes found before become
-  /// invalid.
-  void use(LinkValues values);
+  /// Chooses the values of the links of these kinds, for networks that are made later; all others have those that are
+  /// used. Routes found before become invalid.
+  void use(const std::map<LinkKind, LinkValues>& values);
   /// For networks that are made later: changes the speeds (used values and both ends of their ranges) and latencies of
   /// the links of these kinds; links of all other kinds get the values of the file. Routes found before become invalid.
   void adjust(const std::map<LinkKind, LinkAdjustment>& adjustments);
@@ -175,7 +175,7 @@ class Cluster {
   std::vector<simgrid::s4u::Link*> simgrid_links_;                      // by LinkId
   std::vector<std::pair<const simgrid::s4u::Link*, LinkId>> link_ids_;  // sorted
   std::vector<const simgrid::s4u::NetZone*> bypass_zones_;              // zones with properties `route:…`
-  LinkValues values_ = LinkValues::used;
+  std::map<LinkKind, LinkValues> values_;  // used: those of kinds without an entry
   std::vector<LinkAdjustment> adjustments_;  // by LinkId
   std::optional<LinkFold> fold_;
   std::deque<Route> routes_;

@@ -81,6 +81,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.config = config;
   training.skew = device::Skew(spec.skew, npus);
   models::Program loaded = load_program(spec);
+  has_measured_gradients = !spec.gradients_file.empty();
   by_parameter = spec.fusion_index.has_value();
   if (by_parameter) number_gradients_by_parameter(loaded);
   if (spec.framework == Framework::mindspore) order_updates_by_parameter(loaded);

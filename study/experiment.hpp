@@ -27,11 +27,15 @@ struct Experiment : LoadedPlatform {
     return simulate_training(cluster, program, soc, costs, options);
   }
 
+  /// Whether times of kernels were measured, so that the cost model has no part in them.
+  [[nodiscard]] bool measured_kernels() const { return profile.has_value() || has_measured_gradients; }
+
   std::string model;  ///< as given to --model, or the file that replaces it
   Rank npus = 0;
   std::optional<ImportedProfile> profile;  ///< of --profile
   std::shared_ptr<const models::Program> program;
   device::HbmAccount hbm;
+  bool has_measured_gradients = false;  ///< RunSpec::gradients_file
   bool by_parameter = false;          ///< gradients are numbered by parameters (RunSpec::fusion_index)
   std::vector<Bytes> gradient_sizes;  ///< production order, as they are sent
   hccl::TrainingOptions training;     ///< without traced ranks

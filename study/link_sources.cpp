@@ -45,8 +45,8 @@ std::string_view title_of(sim::LinkKind kind) {
   return titles.at(static_cast<std::size_t>(kind));
 }
 
-std::vector<LinkSource> link_sources(sim::Cluster& cluster, std::span<const Rank> ranks) {
-  std::map<sim::LinkKind, LinkSource> kinds;
+std::vector<sim::LinkId> links_between(sim::Cluster& cluster, std::span<const Rank> ranks) {
+  std::vector<sim::LinkId> links;
   const std::uint32_t first_server = cluster.npu(ranks.front()).server;
   std::uint32_t server = first_server;
   for (const Rank rank : ranks.subspan(1)) {
@@ -54,13 +54,19 @@ std::vector<LinkSource> link_sources(sim::Cluster& cluster, std::span<const Rank
         server != first_server && server == last) {
       continue;
     }
-    for (const sim::LinkId id : cluster.route(ranks.front(), rank).links) {
-      const sim::Link& link = cluster.links()[id];
-      if (link.kind == sim::LinkKind::other || kinds.contains(link.kind)) continue;
-      const auto source = cluster.property(fmt::format("link.{}.source", name_of(link.kind)));
-      kinds[link.kind] = {speed_of(link),
-                          is_edited(link, cluster.edits()) ? set_by_user : source.value_or("platform file")};
-    }
+    const sim::Route& route = cluster.route(ranks.front(), rank);
+    links.insert(links.end(), route.links.begin(), route.links.end());
+  }
+  return links;
+}
+
+std::vector<LinkSource> link_sources(sim::Cluster& cluster, std::span<const Rank> ranks) {
+  std::map<sim::LinkKind, LinkSource> kinds;
+  for (const sim::LinkId id : links_between(cluster, ranks)) {
+    const sim::Link& link = cluster.links()[id];
+    if (link.kind == sim::LinkKind::other || kinds.contains(link.kind)) continue;
+    const auto source = cluster.property(fmt::format("link.{}.source", name_of(link.kind)));
+    kinds[link.kind] = {speed_of(link), is_edited(link, cluster.edits()) ? set_by_user : source.value_or("platform file")};
   }
   std::vector<LinkSource> sources;
   for (auto& [kind, source] : kinds) sources.push_back(std::move(source));

@@ -24,6 +24,9 @@ struct LinkSource {
 /// Names of the kinds of links as the vendor writes them: "HCCS".
 [[nodiscard]] std::string_view title_of(sim::LinkKind kind);
 
+/// Links on the ways from the first rank inside its server and to the first NPU of every other one.
+[[nodiscard]] std::vector<sim::LinkId> links_between(sim::Cluster& cluster, std::span<const Rank> ranks);
+
 /// Speeds of the kinds of links between these ranks, with the platform's word on where they come from. Routes from the
 /// first rank inside its server and to the first NPU of every other one stand for all.
 [[nodiscard]] std::vector<LinkSource> link_sources(sim::Cluster& cluster, std::span<const Rank> ranks);

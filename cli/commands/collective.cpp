@@ -33,7 +33,7 @@ void run(const CollectiveOptions& command, study::MeasureSpec spec, const Baseli
   if (command.format == "csv") print_remarks_apart(measurement.on.unmodelled, measurement.on.notes);
   check.print_result(command.format, collective_json(measurement, spec, command.op),
                      command.format == "csv" ? collective_csv(measurement, spec, command.op)
-                                             : collective_text(measurement, command.extended));
+                                             : collective_text(measurement, spec, command.extended));
   if (html.has_value()) html->commit();
   if (plot.has_value()) {
     plot->write(collective_plot(measurement, command.op));

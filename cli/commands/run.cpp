@@ -190,7 +190,9 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   NumericsFiles numerics_files(options.numerics);
   RegressionCheck regression(regression_options);
 
-  study::RunWishes wishes{.compared = options.format == OutputFormat::text || options.advice || !html.empty(),
+  study::RunWishes wishes{.uncertainty = options.uncertainty && options.format != OutputFormat::csv,
+                          .explained_uncertainty = options.explain_uncertainty,
+                          .compared = options.format == OutputFormat::text || options.advice || !html.empty(),
                           .explained = options.explain,
                           .links = !html.empty(),
                           .by_rank = options.format == OutputFormat::json || !html.empty() ||

@@ -20,7 +20,7 @@ std::string collective_page(const Measurement& measurement, const MeasureSpec& s
                     {"Launch", name_of(spec.request.launch)},
                     {"Iterations", fmt::format("{} after {} that do not count", spec.iterations, spec.warmups)}};
   data["assumptions"] = speed_rows(measurement.link_sources);
-  data["text"] = collective_text(measurement, true);
+  data["text"] = collective_text(measurement, spec, true);
   return html_page(data);
 }
 

@@ -52,4 +52,11 @@ void add_method_option(Command& command, std::uint32_t& iterations, std::uint32_
       .excludes(command.get("--warmup_iters"));
 }
 
+void add_uncertainty_options(Command& command, bool& uncertainty, bool& explained) {
+  Option& range = command.add("--uncertainty", on_off(uncertainty),
+                              "Also simulate the ends of what is assumed: link speeds, kernel times, host issue");
+  range.with_default("on");
+  command.add("--explain-uncertainty", flag(explained), "What each of these assumptions alone does");
+}
+
 }  // namespace hcclsim::cli

@@ -30,5 +30,7 @@ void add_repetition_options(Command& command, const char* iterations_name, std::
                             const char* warmups_name, std::uint32_t& warmups);
 /// What the repetitions are for, after the options --iters and --warmup_iters.
 void add_method_option(Command& command, std::uint32_t& iterations, std::uint32_t& warmups);
+/// Whether the range over what is assumed is simulated, and told for each assumption.
+void add_uncertainty_options(Command& command, bool& uncertainty, bool& explained);
 
 }  // namespace hcclsim::cli

@@ -90,6 +90,8 @@ void add_collective_options(Command& command, CollectiveOptions& options) {
       .with_default("fluid");
   command.add("--extended", flag(options.extended), "Also bus bandwidth, bound, algorithm, what limits it, formula");
   command.add("--explain", flag(options.spec.explain), "Why each algorithm was chosen, and what the others cost");
+  options.spec.uncertainty = true;
+  add_uncertainty_options(command, options.spec.uncertainty, options.spec.explained_uncertainty);
   add_format_option(command, options.format, {"text", "json", "csv"});
   command.add("--plot", written_file(options.plot), "Time and bandwidth over the size as an SVG file");
 }

@@ -68,7 +68,8 @@ class CollectivePoint : public PointCommand {
   }
 
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
-    const study::MeasureSpec spec = measure_spec(options(), values_);
+    study::MeasureSpec spec = measure_spec(options(), values_);
+    spec.uncertainty = false;  // a sweep varies what is assumed itself
     const Measurement measurement = measure_collective(spec, cluster);
     if (!measurement.ok()) throw Error(ErrorCode::check_failed, "collective", values_.op + " gives wrong results");
     const MeasurementRow& largest = measurement.rows.back();

@@ -7,6 +7,7 @@
 
 #include "base/config_file.hpp"
 #include "base/error.hpp"
+#include "cli/options/collective_choice.hpp"
 #include "cli/options/group_option.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
@@ -219,6 +220,7 @@ void add_output_options(Command& command, RunOptions& options) {
               "Also simulate, with --format json, what the text form compares with and advises");
   command.add("--explain", flag(options.explain),
               "Why each allreduce uses its algorithm; what the others cost, by formula and simulated");
+  add_uncertainty_options(command, options.uncertainty, options.explain_uncertainty);
   command
       .add("--config", read_file(options.config),
            "TOML file of options, such as batch = 64; the command line counts first")
@@ -254,6 +256,10 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
   for (const auto& [one, other] : exclusive) origins.require_one_of(one, other);
   if (origins.given("trace-ranks") && !origins.given("trace") && options.html.path.empty()) {
     bad_input("option", "{} needs --trace FILE, which says where the timeline goes", origins.name("trace-ranks"));
+  }
+  if (origins.given("explain-uncertainty") && !options.uncertainty) {
+    bad_input("option", "{} explains the range that {} off leaves out", origins.name("explain-uncertainty"),
+              origins.name("uncertainty"));
   }
   for (const char* option : {"advice", "explain"}) {
     if (options.format != OutputFormat::csv ||

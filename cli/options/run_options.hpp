@@ -42,6 +42,8 @@ struct RunOptions {
   HtmlReport html{};     ///< of `hcclsim report run`; without a path: none
   bool advice = false;   ///< the comparisons of the text form in JSON too
   bool explain = false;  ///< why each algorithm was chosen
+  bool uncertainty = true;
+  bool explain_uncertainty = false;  ///< what each assumption alone does to the step
 };
 
 /// Adds all options to the command. After parsing, finish_run_options() completes what they say.

@@ -13,7 +13,7 @@ namespace {
 
 /// Hides what a run writes or computes beside its times; who gives it all the same is told where it belongs.
 void hide_what_run_writes(std::span<const std::unique_ptr<Option>> options_of_run) {
-  constexpr std::array<std::string_view, 2> others{"trace-ranks", "advice"};
+  constexpr std::array<std::string_view, 4> others{"trace-ranks", "advice", "uncertainty", "explain-uncertainty"};
   for (const auto& option : options_of_run) {
     const bool is_other = std::find(others.begin(), others.end(), option->key()) != others.end();
     if (option->role() == Role::writes_file || is_other || option->group() == numerics_group) option->hide();

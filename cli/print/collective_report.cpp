@@ -9,6 +9,7 @@
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/explanation.hpp"
 #include "cli/print/output.hpp"
+#include "cli/print/uncertainty.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -41,6 +42,22 @@ std::string check_line(const Measurement& measurement) {
   return lines;
 }
 
+/// The ranges of the least and the largest size, or what each assumption does to all of them.
+std::string uncertainty_lines(const Measurement& measurement, bool explained) {
+  std::string lines;
+  for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
+    const MeasurementRow& row = measurement.rows[i];
+    if (!row.uncertainty.has_value()) continue;
+    if (explained) {
+      lines += fmt::format("Range of {} bytes over what is assumed:\n{}", row.size, effects_table(*row.uncertainty));
+    } else if (i == 0 || i + 1 == measurement.rows.size()) {
+      lines += fmt::format("Range over what is assumed: {} bytes {}..{} us\n", row.size,
+                           microseconds(row.uncertainty->fastest, 2), microseconds(row.uncertainty->slowest, 2));
+    }
+  }
+  return lines;
+}
+
 Json json_of(const MeasurementRow& row, const Measurement& measurement, const MeasureSpec& spec,
              const std::string& op) {
   Json json{{"op", op},
@@ -57,6 +74,7 @@ Json json_of(const MeasurementRow& row, const Measurement& measurement, const Me
             {"servers_alike", row.servers_alike},
             {"check", check_word(row)}};
   if (row.formula.has_value()) json["formula_s"] = *row.formula;
+  if (row.uncertainty.has_value()) json["uncertainty"] = uncertainty_json(*row.uncertainty);
   return json;
 }
 
@@ -67,7 +85,7 @@ std::string check_word(const MeasurementRow& row) {
   return row.check->ok ? "success" : "failed";
 }
 
-std::string collective_text(const Measurement& measurement, bool extended) {
+std::string collective_text(const Measurement& measurement, const MeasureSpec& spec, bool extended) {
   // The widths are hccl_test's.
   std::string text = fmt::format("{:<15} | {:<12} | {:<18} | {}",
                                  "data_size(Bytes):", "aveg_time(us):", "alg_bandwidth(GB/s):", "check_result:");
@@ -82,7 +100,8 @@ std::string collective_text(const Measurement& measurement, bool extended) {
     text += extended ? fmt::format("{:<13}", check) + extended_cells(row) : check;
     text += '\n';
   }
-  text += check_line(measurement) + explanation_text(measurement.explanation);
+  text += check_line(measurement) + uncertainty_lines(measurement, spec.explained_uncertainty) +
+          explanation_text(measurement.explanation);
   return text + remarks_text(measurement.on.unmodelled, measurement.on.notes);
 }
 

@@ -13,7 +13,7 @@ using study::MeasurementRow;
 using study::MeasureSpec;
 
 /// `op`: the collective as the user calls it.
-[[nodiscard]] std::string collective_text(const Measurement& measurement, bool extended);
+[[nodiscard]] std::string collective_text(const Measurement& measurement, const MeasureSpec& spec, bool extended);
 [[nodiscard]] std::string collective_json(const Measurement& measurement, const MeasureSpec& spec,
                                           const std::string& op);
 [[nodiscard]] std::string collective_csv(const Measurement& measurement, const MeasureSpec& spec,

@@ -12,6 +12,7 @@
 #include "cli/print/output.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/run_report.hpp"
+#include "cli/print/uncertainty.hpp"
 
 // The forms of run_report.hpp for programs. Their keys are stable: docs/formats.md.
 namespace hcclsim::cli {
@@ -143,8 +144,6 @@ Json advice_json(const RunReport& report) {
           {"try_best", report.advice->try_best},
           {"trials", trials},
           {"one_npu_step_s", seconds(report.one_npu_step)},
-          {"low_links_step_s", seconds(report.slowest_step)},
-          {"high_links_step_s", seconds(report.fastest_step)},
           {"other_hcom_parallel", report.hcom_parallel ? "off" : "on"},
           {"other_hcom_parallel_step_s", seconds(report.other_hcom_parallel_step)}};
 }
@@ -188,6 +187,7 @@ std::string json_report(const RunReport& report) {
             {"compute_s", view.computing},
             {"exposed_communication_s", view.exposed},
             {"hbm_peak_bytes", report.hbm.peak()},
+            {"uncertainty", report.uncertainty.has_value() ? uncertainty_json(*report.uncertainty) : Json(nullptr)},
             {"advice", advice_json(report)},
             {"notes", report.notes}};
   if (const auto spread = report.spread(); spread.has_value()) {

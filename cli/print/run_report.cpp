@@ -89,6 +89,7 @@ RunReport::RunReport(study::RunResult result, const RunOptions& options)
       hcom_parallel(options.spec.hcom_parallel),
       launch(name_of(options.spec.launch)),
       split(split_name(options)),
+      explain_uncertainty(options.explain_uncertainty),
       loss_scale(options.loss_scale),
       clip_norm(options.spec.clip_norm),
       settings(settings_of(options)),

@@ -32,6 +32,7 @@ struct RunReport : study::RunResult {
   bool hcom_parallel = false;
   std::string launch = "graph";     ///< "graph" or "op"
   std::string split;                ///< "default 96.54/3.46"
+  bool explain_uncertainty = false;
   std::string loss_scale = "none";  ///< as given to --loss-scale
   std::optional<double> clip_norm;  ///< as given to --clip-norm
   /// What was chosen beyond that, by the name of the option: "optimizer" is "momentum", "jitter" "0.02".

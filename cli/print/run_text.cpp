@@ -12,6 +12,7 @@
 #include "cli/print/output.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/run_report.hpp"
+#include "cli/print/uncertainty.hpp"
 
 // The form of run_report.hpp for people, in the words of msprof and of the vendor's split guide.
 namespace hcclsim::cli {
@@ -57,8 +58,9 @@ std::string settings_line(const RunReport& report) {
 std::string step_line(const RunReport& report) {
   const Seconds step = report.step_time();
   std::string line = fmt::format("Step {:.3f} ms", ms(step));
-  if (report.fastest_step.has_value() && report.slowest_step.has_value()) {
-    line += fmt::format(" ({:.3f}..{:.3f} over the link ranges)", ms(*report.fastest_step), ms(*report.slowest_step));
+  if (report.uncertainty.has_value()) {
+    line += fmt::format(" ({:.3f}..{:.3f} over what is assumed)", ms(report.uncertainty->fastest),
+                        ms(report.uncertainty->slowest));
   }
   line += fmt::format("   {:.1f} images/s", report.images_per_second());
   if (report.one_npu_step.has_value()) {
@@ -67,6 +69,11 @@ std::string step_line(const RunReport& report) {
         fmt::format("   efficiency {:.1f} % of {} x one NPU", percent(report.images_per_second() / ideal), report.npus);
   }
   line += '\n';
+  if (report.explain_uncertainty && report.uncertainty.has_value()) {
+    line += "Range of the step over what is assumed:\n" + effects_table(*report.uncertainty);
+  } else if (report.uncertainty.has_value() && !report.uncertainty->effects.empty()) {
+    line += fmt::format("Matters most: {}\n", largest_effects(*report.uncertainty));
+  }
   if (const auto spread = report.spread(); spread.has_value()) {
     const std::string least = fmt::format("{:.3f}", ms(spread->least));
     const std::string most = fmt::format("{:.3f}", ms(spread->most));

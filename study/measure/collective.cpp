@@ -206,6 +206,51 @@ std::vector<hccl::SimulatedCollectives> simulate_points(const LoadedPlatform& pl
   return merged;
 }
 
+/// What a measurement simulates.
+struct Simulated {
+  const hccl::CollectiveRequest& request;
+  const hccl::Topology& topology;
+  const hccl::SimulateOptions& options;
+  const Points& points;
+};
+
+/// Times of all points with these assumptions at an end of their ranges.
+ChildOf<std::vector<Seconds>> times_at(LoadedPlatform& platform, const Simulated& simulated,
+                                       std::vector<Assumption> assumptions, RangeEnd end) {
+  return ChildOf<std::vector<Seconds>>([&platform, simulated, assumptions = std::move(assumptions), end] {
+    assume(platform.cluster, assumptions, end);
+    platform.costs = assumed(platform.costs, assumptions, end);
+    std::vector<std::string> ignored;
+    std::vector<Seconds> times;
+    for (const auto& result : simulate_points(platform, simulated.request, simulated.topology, simulated.options,
+                                              simulated.points, ignored)) {
+      times.push_back(result.calls[slowest(result)].per_iteration);
+    }
+    return times;
+  });
+}
+
+/// The range of each point; with `each` what every assumption alone does, too.
+std::vector<Uncertainty> ranges_of(LoadedPlatform& platform, const Simulated& simulated, std::span<const Rank> ranks,
+                                   bool each) {
+  const std::vector<Assumption> assumptions =
+      assumptions_of(platform.cluster, ranks, {.host = simulated.options.launch == hccl::LaunchMode::op});
+  const auto at = [&](const std::vector<Assumption>& some, RangeEnd end) {
+    return times_at(platform, simulated, some, end).result();
+  };
+  const std::vector<Seconds> fastest = at(assumptions, RangeEnd::fast);
+  const std::vector<Seconds> slowest_times = at(assumptions, RangeEnd::slow);
+  std::vector<Uncertainty> ranges;
+  for (std::size_t i = 0; i < fastest.size(); ++i) ranges.push_back({fastest[i], slowest_times[i]});
+  for (std::size_t a = 0; each && a < assumptions.size(); ++a) {
+    const std::vector<Seconds> fast = at({assumptions[a]}, RangeEnd::fast);
+    const std::vector<Seconds> slow = at({assumptions[a]}, RangeEnd::slow);
+    for (std::size_t i = 0; i < fast.size(); ++i) ranges[i].effects.push_back({assumptions[a].text, fast[i], slow[i]});
+  }
+  for (Uncertainty& range : ranges) sort_effects(range);
+  return ranges;
+}
+
 }  // namespace
 
 bool Measurement::ok() const {
@@ -292,6 +337,10 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                                        .warmups = spec.warmups,
                                        .exec_timeout = request.config.exec_timeout,
                                        .fold = true};
+  std::vector<Uncertainty> ranges;
+  if (spec.uncertainty) {
+    ranges = ranges_of(platform, {request, first_shape, simulate, points}, all_ranks, spec.explained_uncertainty);
+  }
   const auto results = simulate_points(platform, request, first_shape, simulate, points, measurement.on.notes);
 
   constexpr Rank most_ranks = 128;  // more would take a good part of the time of small measurements
@@ -323,6 +372,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
       row.formula_text = to_string(*formula, schedule.payload());
     }
     if (spec.check) row.check = check_of(schedule, workers);
+    if (spec.uncertainty) row.uncertainty = std::move(ranges[i]);
     const bool last = i + 1 == sizes.size() || points[i + 1].front().schedule->algorithm != schedule.algorithm;
     if (spec.explain && last && topology.ranks > 1) {
       measurement.explanation.push_back(explain_size(platform, groups[group].communicator, request));

@@ -15,6 +15,7 @@
 #include "study/link_sources.hpp"
 #include "study/measure/sizes.hpp"
 #include "study/platform.hpp"
+#include "study/uncertainty/assumptions.hpp"
 
 /// One collective at many sizes on one platform, timed and checked as HCCL's test tool hccl_test does.
 namespace hcclsim::study {
@@ -32,6 +33,8 @@ struct MeasureSpec {
   std::uint32_t warmups = 10;
   bool check = true;
   bool explain = false;
+  bool uncertainty = false;            ///< the range of every time over what is assumed
+  bool explained_uncertainty = false;  ///< … and what each assumption alone does
   sim::NetworkKind network = sim::NetworkKind::fluid;
 
   /// "single": one call, from its issue until all ranks have waited for its end. "hccl-test": calls back to back between
@@ -57,6 +60,7 @@ struct MeasurementRow {
   std::string limited_by;
   std::uint32_t servers_alike = 1;  ///< of which one was simulated in place of all
   std::optional<MeasurementCheck> check{};
+  std::optional<Uncertainty> uncertainty{};
 };
 
 struct Measurement {

@@ -5,11 +5,9 @@
 namespace hcclsim::study {
 namespace {
 
-/// Simulates with these options and link values in a child that returns the step time.
-ChildOf<Seconds> step_in_child(Experiment& experiment, hccl::TrainingOptions options,
-                               sim::LinkValues values = sim::LinkValues::used) {
-  return ChildOf<Seconds>([&experiment, options = std::move(options), values] {
-    experiment.cluster.use(values);
+/// Simulates with these options in a child that returns the step time.
+ChildOf<Seconds> step_in_child(Experiment& experiment, hccl::TrainingOptions options) {
+  return ChildOf<Seconds>([&experiment, options = std::move(options)] {
     return experiment.simulate(options).step_times[options.rank];
   });
 }
@@ -19,8 +17,6 @@ ChildOf<Seconds> step_in_child(Experiment& experiment, hccl::TrainingOptions opt
 Comparisons::Comparisons(Experiment& experiment) {
   const hccl::TrainingOptions& options = experiment.training;
   if (options.npus == 1) return;
-  slowest_.emplace(step_in_child(experiment, options, sim::LinkValues::low));
-  fastest_.emplace(step_in_child(experiment, options, sim::LinkValues::high));
   hccl::TrainingOptions alone = options;
   alone.npus = 1;
   alone.rank = 0;
@@ -41,9 +37,7 @@ Comparisons::Comparisons(Experiment& experiment) {
 
 Comparison Comparisons::finish() {
   Comparison comparison;
-  if (!slowest_.has_value()) return comparison;
-  comparison.slowest_step = slowest_->result();
-  comparison.fastest_step = fastest_->result();
+  if (!one_npu_.has_value()) return comparison;
   comparison.one_npu_step = one_npu_->result();
   comparison.other_hcom_parallel_step = turned_.has_value() ? turned_->result() : search_->own_step();
   if (!search_.has_value()) return comparison;

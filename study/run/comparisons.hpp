@@ -8,7 +8,7 @@
 #include "study/run/result.hpp"
 #include "study/run/trial_search.hpp"
 
-/// What a run is compared with: the ends of the link ranges, one NPU alone, hcom_parallel turned, and, where all ranks
+/// What a run is compared with: one NPU alone, hcom_parallel turned, and, where all ranks
 /// reduce their gradients together, the best splits that are found. Each is a simulation in a child of the process that
 /// has loaded the platform; none is a formula. The children work while this process simulates the run itself.
 namespace hcclsim::study {
@@ -22,8 +22,6 @@ class Comparisons {
   [[nodiscard]] Comparison finish();
 
  private:
-  std::optional<ChildOf<Seconds>> slowest_;
-  std::optional<ChildOf<Seconds>> fastest_;
   std::optional<ChildOf<Seconds>> one_npu_;
   std::optional<ChildOf<Seconds>> turned_;
   std::optional<TrialSearch> search_;

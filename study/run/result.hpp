@@ -13,6 +13,7 @@
 #include "models/program.hpp"
 #include "study/explanation.hpp"
 #include "study/link_sources.hpp"
+#include "study/uncertainty/assumptions.hpp"
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
 #include "study/run/advice.hpp"
@@ -44,8 +45,6 @@ struct LinkReport {
 
 /// What further simulations say of a run; absent where none was run.
 struct Comparison {
-  std::optional<Seconds> fastest_step;  ///< with the high values of all links
-  std::optional<Seconds> slowest_step;  ///< with the low values
   std::optional<Seconds> one_npu_step;
   std::optional<Seconds> other_hcom_parallel_step;  ///< with hcom_parallel turned
   std::optional<SplitAdvice> advice;
@@ -180,6 +179,8 @@ struct RunResult : Comparison {
   std::vector<ExplainedCollective> explanation;  ///< where it was asked for
   std::optional<NumericsResult> numerics;        ///< of RunSpec::numerics
   LinkReport links;                              ///< empty unless asked for
+
+  std::optional<Uncertainty> uncertainty;  ///< of the step time, where it was asked for
 
   // Remarks
   std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used

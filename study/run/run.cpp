@@ -10,6 +10,7 @@
 #include "study/run/comparisons.hpp"
 #include "study/run/explanation.hpp"
 #include "study/shipped_platforms.hpp"
+#include "study/uncertainty/step_range.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -64,6 +65,11 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   training.record_flows = wishes.links;
   std::optional<Comparisons> comparisons;
   if (wishes.compared) comparisons.emplace(experiment);
+  std::optional<StepRange> range;
+  if (wishes.uncertainty) {
+    constexpr Rank most_npus = 64;
+    range.emplace(experiment, wishes.explained_uncertainty || experiment.npus <= most_npus);
+  }
   std::optional<RunExplanation> explanation;
   if (wishes.explained) explanation.emplace(experiment);
 
@@ -76,6 +82,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   }
   result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
   if (comparisons.has_value()) static_cast<Comparison&>(result) = comparisons->finish();
+  if (range.has_value()) result.uncertainty = range->finish();
   if (explanation.has_value()) result.explanation = explanation->finish();
   result.rank = training.rank;
   if (experiment.profile.has_value()) {

@@ -16,7 +16,11 @@ inline constexpr Rank most_ranks_by_phase = 64;
 
 struct RunWishes {
   std::vector<Rank> traced{};  ///< ranks whose tasks inside collectives are in the trace
-  bool compared = false;       ///< with link ranges, one NPU, hcom_parallel turned and other splits
+  /// The range of the step over what is assumed, and what each assumption alone does; of many NPUs the range alone,
+  /// unless `explained_uncertainty`.
+  bool uncertainty = false;
+  bool explained_uncertainty = false;
+  bool compared = false;       ///< with one NPU, hcom_parallel turned and other splits
   bool explained = false;      ///< why each allreduce has its algorithm
   bool links = false;          ///< how busy links were
   bool by_rank = false;        ///< phases of every rank, of up to most_ranks_by_phase

@@ -2,9 +2,9 @@
 
 function runCards(data) {
   const { result, memory } = data;
-  const advice = result.advice;
-  const range = advice && advice.low_links_step_s
-    ? `${milliseconds(advice.high_links_step_s)} to ${milliseconds(advice.low_links_step_s)} over the link ranges` : "";
+  const { uncertainty } = result;
+  const range = uncertainty
+    ? `${milliseconds(uncertainty.fastest_s)} to ${milliseconds(uncertainty.slowest_s)} over what is assumed` : "";
   const exposed = result.exposed_communication_s;
   const cards = [
     card("Step time", milliseconds(result.step_time_s), "ms", range),
@@ -139,8 +139,10 @@ function comparisonSection(data) {
   for (const trial of advice.trials) {
     add(`${data.parallel ? "" : "hcom_parallel on, "}split after ${gradientList(trial.split_by_idx)}`, trial.step_time_s);
   }
-  add("all links at the high end of their range", advice.high_links_step_s);
-  add("all links at the low end", advice.low_links_step_s);
+  for (const { assumption, fast_s: fast, slow_s: slow } of result.uncertainty ? result.uncertainty.effects : []) {
+    add(`${assumption}: the fast end`, fast);
+    add(`${assumption}: the slow end`, slow);
+  }
   add("one NPU alone", advice.one_npu_step_s);
   const scenario = advice.scenario > 0 ? `Scenario ${advice.scenario} of the split guide` : "No scenario of the split guide";
   const columns = [{ title: "Run" }, { title: "Step ms", number: true }, { title: "Change", number: true }];

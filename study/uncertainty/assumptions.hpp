@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/task_cost.hpp"
+#include "models/program.hpp"
+#include "sim/cluster.hpp"
+
+/// What a simulated time rests on without being known exactly: speeds of links (the ranges of the platform file), times
+/// of kernels, and what issuing tasks costs the host.
+namespace hcclsim::study {
+
+/// Kernel times of the cost model are right within this part (other batches, clocks and software than those that it was
+/// fitted to).
+inline constexpr double kernel_range = 0.10;
+/// Costs of issue are known from one public record of A2 alone; other hosts and frameworks differ by about this part.
+inline constexpr double host_range = 0.25;
+
+struct Assumption {
+  enum class Subject : std::uint8_t { links, kernels, host };
+  Subject subject = Subject::links;
+  sim::LinkKind kind = sim::LinkKind::other;  ///< of links
+  std::string text{};                         ///< "HCCS 10..19.3 GB/s", "kernel times -10..+10 %"
+
+  bool operator==(const Assumption&) const = default;
+};
+
+/// The end of the ranges that is taken: that with longer times, or that with shorter ones.
+enum class RangeEnd : std::uint8_t { slow, fast };
+
+/// The assumptions of a simulation among these ranks: of all kinds of links on their ways that have a range.
+struct AssumedSubjects {
+  bool kernels = false;  ///< times of kernels come from the cost model
+  bool host = false;     ///< hosts issue each collective
+};
+[[nodiscard]] std::vector<Assumption> assumptions_of(sim::Cluster& cluster, std::span<const Rank> ranks,
+                                                     const AssumedSubjects& subjects);
+
+/// Moves links to the end of their ranges, all others have their used values.
+void assume(sim::Cluster& cluster, std::span<const Assumption> assumptions, RangeEnd end);
+/// The same of the costs of issue, and of a program's kernels.
+[[nodiscard]] device::TaskCosts assumed(device::TaskCosts costs, std::span<const Assumption> assumptions, RangeEnd end);
+[[nodiscard]] models::Program assumed(models::Program program, std::span<const Assumption> assumptions, RangeEnd end);
+
+/// A time with one assumption at its ends.
+struct AssumptionEffect {
+  std::string assumption;
+  Seconds fast = 0;
+  Seconds slow = 0;
+
+  [[nodiscard]] Seconds span() const { return slow - fast; }
+};
+
+/// A time with all assumptions at their ends.
+struct Uncertainty {
+  Seconds fastest = 0;
+  Seconds slowest = 0;
+  std::vector<AssumptionEffect> effects{};  ///< one assumption at a time, the largest span first
+};
+
+/// Puts the assumption with the largest span first.
+void sort_effects(Uncertainty& uncertainty);
+
+}  // namespace hcclsim::study

@@ -1,0 +1,53 @@
+#include "study/uncertainty/step_range.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "hccl/comm/communicator.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+ChildOf<Seconds> step_at(Experiment& experiment, std::vector<Assumption> assumptions, RangeEnd end) {
+  return ChildOf<Seconds>([&experiment, assumptions = std::move(assumptions), end] {
+    assume(experiment.cluster, assumptions, end);
+    experiment.costs = assumed(experiment.costs, assumptions, end);
+    experiment.program = std::make_shared<models::Program>(assumed(*experiment.program, assumptions, end));
+    return experiment.simulate(experiment.training).step_times[experiment.training.rank];
+  });
+}
+
+}  // namespace
+
+StepRange::Ends StepRange::ends_of(Experiment& experiment, std::string text, std::vector<Assumption> assumptions) {
+  return {std::move(text), step_at(experiment, assumptions, RangeEnd::fast),
+          step_at(experiment, assumptions, RangeEnd::slow)};
+}
+
+StepRange::StepRange(Experiment& experiment, bool each) {
+  const std::vector<Assumption> assumptions = assumptions_of(
+      experiment.cluster, hccl::world_communicator(experiment.npus).ranks,
+      {.kernels = !experiment.measured_kernels(),
+       .host = experiment.training.launch == hccl::LaunchMode::op && experiment.npus > 1});
+  ends_.push_back(ends_of(experiment, "", assumptions));
+  for (std::size_t i = 0; each && i < assumptions.size(); ++i) {
+    ends_.push_back(ends_of(experiment, assumptions[i].text, {assumptions[i]}));
+  }
+}
+
+Uncertainty StepRange::finish() {
+  Uncertainty uncertainty;
+  for (Ends& ends : ends_) {
+    AssumptionEffect effect{ends.text, ends.fast.result(), ends.slow.result()};
+    if (ends.text.empty()) {
+      uncertainty.fastest = effect.fast;
+      uncertainty.slowest = effect.slow;
+    } else {
+      uncertainty.effects.push_back(std::move(effect));
+    }
+  }
+  sort_effects(uncertainty);
+  return uncertainty;
+}
+
+}  // namespace hcclsim::study
