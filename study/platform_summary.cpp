@@ -79,6 +79,24 @@ RouteSummary summarize_route(sim::Cluster& cluster, std::pair<Rank, Rank> ends) 
   return summary;
 }
 
+/// What issuing costs, of which a file has only what its product needs.
+void add_issue(const sim::Cluster& cluster, std::vector<TaskValue>& tasks) {
+  const auto add = [&](const std::string& property, std::string_view usual, const std::string& meaning) {
+    const auto own = cluster.property(property);
+    if (own.has_value() || !usual.empty()) {
+      tasks.push_back({property, own.value_or(std::string(usual)), meaning, own.has_value()});
+    }
+  };
+  add("op.base_us", "10", "host, per collective in op mode");
+  for (const std::string_view collective : sim::issued_collectives()) {
+    add(fmt::format("op.base.{}_us", collective), "", fmt::format("host, per {} in op mode", collective));
+  }
+  add("op.task_us", "0", "host, per task of the rank in op mode");
+  add("op.issue", "whole", "whole: tasks start when the last one is issued; task: each when it is");
+  add("aiv.launch_us", "", "host, per collective that vector cores carry out");
+  add("aiv.access_us", "", "first byte or flag of another NPU's memory, by a vector core");
+}
+
 PlatformSummary summarize(sim::Cluster& cluster) {
   PlatformSummary summary{.file = cluster.path(),
                           .name = cluster.property("name"),
@@ -96,6 +114,7 @@ PlatformSummary summarize(sim::Cluster& cluster) {
     summary.tasks.push_back({std::string(cost.property), own.value_or(std::string(cost.value)),
                              std::string(cost.meaning), own.has_value()});
   }
+  add_issue(cluster, summary.tasks);
   return summary;
 }
 

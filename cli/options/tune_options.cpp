@@ -93,6 +93,7 @@ void finish_tune_options(Command& command, TuneOptions& options) {
   finish_run_options(command, options.run);
   if (!command.get("--hcom-parallel").given()) options.run.spec.hcom_parallel = true;
   options.spec.run = options.run.spec;
+  options.spec.link_speeds = options.run.explain;
 }
 
 }  // namespace hcclsim::cli

@@ -143,6 +143,22 @@ void add_streams(const study::Tuning& tuning, Json& json) {
   }
 }
 
+Json link_speeds_json(const TuneReport& report) {
+  Json all = Json::array();
+  for (const study::LinkSpeedsOfSplit& speeds : report.link_speeds) {
+    Json best = Json::array();
+    for (const auto& [from, to] : speeds.best) best.push_back({{"from_Bps", from}, {"to_Bps", to}});
+    all.push_back({{"links", name_of(speeds.kind)},
+                   {"used_Bps", speeds.used},
+                   {"tried_from_Bps", speeds.from},
+                   {"tried_to_Bps", speeds.to},
+                   {"best", best},
+                   {"least_lost_at_Bps", speeds.least_lost_at},
+                   {"least_lost_s", speeds.lost}});
+  }
+  return {{"given", Json(report.given)}, {"kinds", all}};
+}
+
 }  // namespace
 
 std::string tune_json(const TuneReport& report) {
@@ -169,6 +185,7 @@ std::string tune_json(const TuneReport& report) {
   add_streams(report.tuning, json);
   if (report.jitter.has_value()) json["jitter"] = jitter_json(*report.jitter);
   if (report.bandwidth.has_value()) json["bandwidth_range"] = bandwidth_json(*report.bandwidth);
+  if (!report.link_speeds.empty()) json["link_speeds"] = link_speeds_json(report);
   json["sensitivity"] = Json::array();
   for (const study::Sensitivity& sensitivity : report.sensitivity) {
     Json entry = regret_json(sensitivity.regret);

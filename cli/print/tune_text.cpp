@@ -6,6 +6,7 @@
 
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/output.hpp"
+#include "study/link_sources.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/tune_report.hpp"
 
@@ -116,8 +117,10 @@ std::string premises_text(const TuneReport& report) {
   }
   text += fmt::format("; for the bound, costs not below the lower hull of those of {} sizes", report.certificate.sizes);
   if (report.cost_model != study::CostModel::simulated) {
-    text += fmt::format("; for the optimum, those of the {}",
-                        report.cost_model == study::CostModel::affine ? "line" : "table");
+    text += fmt::format("; for the optimum, those of the {}", report.cost_model == study::CostModel::affine ? "line"
+                                                              : report.cost_model == study::CostModel::aoe
+                                                                  ? "estimate"
+                                                                  : "table");
   }
   if (report.start_skew > 0) {
     text +=
@@ -357,6 +360,29 @@ std::string timeline_text(const TuneReport& report) {
   return table.to_string();
 }
 
+/// What the given split says of the links that it was tuned for.
+std::string link_speeds_text(const TuneReport& report) {
+  std::string text;
+  const std::string what = report.objective == study::Objective::step ? "the shortest step" : "the earliest end";
+  for (const study::LinkSpeedsOfSplit& speeds : report.link_speeds) {
+    const std::string links = fmt::format("{} links", study::title_of(speeds.kind));
+    if (speeds.best.empty()) {
+      text += fmt::format(
+          "The given split {} has {} of all with at most {} segments for no speed of {} from {:.4g} to {:.4g} GB/s; it "
+          "loses least at {:.4g} GB/s, {} ms (used: {:g} GB/s).\n",
+          list(report.given), what, report.given.size(), links, speeds.from / giga, speeds.to / giga,
+          speeds.least_lost_at / giga, milliseconds(speeds.lost), speeds.used / giga);
+      continue;
+    }
+    std::vector<std::string> ranges;
+    for (const auto& [from, to] : speeds.best) ranges.push_back(fmt::format("{:.4g} to {:.4g}", from / giga, to / giga));
+    text += fmt::format("The given split {} has {} of all with at most {} segments for {} of {} GB/s (used: {:g}).\n",
+                        list(report.given), what, report.given.size(), links, fmt::join(ranges, ", "),
+                        speeds.used / giga);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string tune_text(const TuneReport& report) {
@@ -374,7 +400,7 @@ std::string tune_text(const TuneReport& report) {
                       report.mindspore_exact ? "" : "  # nearest: some segments are no runs in parameter order");
   text += certificate(report) + two_streams(report.tuning) + '\n' + comparison(report) + prediction_text(report) +
           preferred_text(report) + with_more_segments(report) + step_text(report) + robustness(report);
-  if (report.explain) text += '\n' + timeline_text(report);
+  if (report.explain) text += '\n' + timeline_text(report) + link_speeds_text(report);
   text += unmodelled_line(report.unmodelled);
   for (const std::string& note : report.notes) text += fmt::format("note: {}\n", note);
   return text;

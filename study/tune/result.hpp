@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -31,6 +32,17 @@ struct BandwidthResult {
   std::vector<BandwidthInterval> intervals;
   Regret at_lowest;  ///< of the best split, at the ends of the range
   Regret at_highest;
+};
+
+/// For which speeds of a kind of link the given split has no better rival of as many segments.
+struct LinkSpeedsOfSplit {
+  sim::LinkKind kind = sim::LinkKind::other;
+  BytesPerSecond used = 0;
+  BytesPerSecond from = 0;  ///< the speeds that were tried
+  BytesPerSecond to = 0;
+  std::vector<std::pair<BytesPerSecond, BytesPerSecond>> best{};  ///< ranges of them; empty: none
+  BytesPerSecond least_lost_at = 0;                               ///< where it loses least against the best
+  Seconds lost = 0;                                               ///< … that
 };
 
 /// How the best split fares where the backward pass takes its time in proportion to something.
@@ -82,6 +94,8 @@ struct TuneResult {
   std::optional<JitterResult> jitter;
   std::optional<BandwidthResult> bandwidth;
   std::vector<Sensitivity> sensitivity;
+  Cuts given;                                  ///< of link_speeds
+  std::vector<LinkSpeedsOfSplit> link_speeds;  ///< where it was asked for
 
   std::optional<ProfileResult> profile;  ///< of --profile
   std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used

@@ -30,6 +30,7 @@ struct TuneSpec {
   Streams streams = Streams::one;
   std::optional<std::vector<Strategy>> compare{};  ///< none: all that differ
   bool verify = false;
+  bool link_speeds = false;  ///< for which speeds of links the given split is the best
   std::optional<BandwidthRange> bandwidth_range{};
 };
 

@@ -17,6 +17,7 @@
 #include "study/search/simulations.hpp"
 #include "study/shipped_platforms.hpp"
 #include "study/split/percentages.hpp"
+#include "study/tune/link_speeds.hpp"
 #include "study/tune/robustness.hpp"
 
 namespace hcclsim::study {
@@ -66,6 +67,10 @@ class Tuner {
     withdraw_bound(report);
     stage_("trying how far the split stays the best");
     add_robustness(report, {input.problem, input.cost, report.chosen.cuts});
+    if (spec_.link_speeds) {
+      report.given = input.given;
+      report.link_speeds = link_speeds_of(spec_, run_, {input.problem, input.cost, report.given});
+    }
     report.unmodelled = run_.unmodelled;
     report.notes.insert(report.notes.end(), run_.notes.begin(), run_.notes.end());
     return report;

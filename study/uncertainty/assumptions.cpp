@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -82,6 +83,11 @@ models::Program assumed(models::Program program, std::span<const Assumption> ass
   if (!holds(assumptions, Subject::kernels)) return program;
   for (models::Kernel& kernel : program.kernels) kernel.duration *= factor_of(kernel_range, end);
   return program;
+}
+
+Seconds AssumptionEffect::span() const {
+  constexpr double rounding = 1e-12;
+  return std::abs(slow - fast) <= rounding * slow ? 0 : slow - fast;
 }
 
 void sort_effects(Uncertainty& uncertainty) {

@@ -51,7 +51,8 @@ struct AssumptionEffect {
   Seconds fast = 0;
   Seconds slow = 0;
 
-  [[nodiscard]] Seconds span() const { return slow - fast; }
+  /// 0 where the ends differ by rounding alone.
+  [[nodiscard]] Seconds span() const;
 };
 
 /// A time with all assumptions at their ends.
