@@ -27,8 +27,8 @@ struct HostIssue {
   [[nodiscard]] Seconds base_for(std::string_view collective) const;
 };
 
-/// What a collective costs where vector cores carry it out (HCCL_OP_EXPANSION_MODE AIV): one kernel that reads and writes
-/// the memory of other NPUs. No measurement is published.
+/// What a collective costs where vector cores carry it out (HCCL_OP_EXPANSION_MODE AIV): one kernel that reads and
+/// writes the memory of other NPUs. No measurement is published.
 struct VectorCoreCosts {
   Seconds launch = 2 * microsecond;  ///< `aiv.launch_us`: per call, on the host; the modelling tool's vector operator
   Seconds access = 1 * microsecond;  ///< `aiv.access_us`: until the first byte, or a flag, of another NPU is there

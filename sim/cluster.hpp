@@ -175,8 +175,8 @@ class Cluster {
   std::vector<simgrid::s4u::Link*> simgrid_links_;                      // by LinkId
   std::vector<std::pair<const simgrid::s4u::Link*, LinkId>> link_ids_;  // sorted
   std::vector<const simgrid::s4u::NetZone*> bypass_zones_;              // zones with properties `route:…`
-  std::map<LinkKind, LinkValues> values_;  // used: those of kinds without an entry
-  std::vector<LinkAdjustment> adjustments_;  // by LinkId
+  std::map<LinkKind, LinkValues> values_;                               // used: those of kinds without an entry
+  std::vector<LinkAdjustment> adjustments_;                             // by LinkId
   std::optional<LinkFold> fold_;
   std::deque<Route> routes_;
   FlatMap route_index_;  // source << 32 | destination -> index in routes_

@@ -76,7 +76,8 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
       npus(npus_of_run(spec, *this)) {
   notes.insert(notes.end(), soc_notes.begin(), soc_notes.end());
   if (spec.launch == hccl::LaunchMode::op && config.op_expansion == hccl::OpExpansion::aiv) {
-    notes.emplace_back("HCCL_OP_EXPANSION_MODE AIV is documented for inference: a training step takes the default mode");
+    notes.emplace_back(
+        "HCCL_OP_EXPANSION_MODE AIV is documented for inference: a training step takes the default mode");
   }
   training.config = config;
   training.skew = device::Skew(spec.skew, npus);
@@ -133,8 +134,7 @@ void Experiment::split_gradients(const RunSpec& spec) {
   }
   for (const hccl::Communicator& group : groups) {
     const hccl::SplitStrategies strategies = spec.split_strategies(group, npus);
-    std::vector<hccl::Segment> segments =
-        by_parameter ? fused : strategies.resolve(group.name, gradient_sizes);
+    std::vector<hccl::Segment> segments = by_parameter ? fused : strategies.resolve(group.name, gradient_sizes);
     if (std::find(group.ranks.begin(), group.ranks.end(), training.rank) != group.ranks.end()) {
       training.segments = segments;
       notes.insert(notes.end(), strategies.notes().begin(), strategies.notes().end());

@@ -36,9 +36,9 @@ struct Experiment : LoadedPlatform {
   std::shared_ptr<const models::Program> program;
   device::HbmAccount hbm;
   bool has_measured_gradients = false;  ///< RunSpec::gradients_file
-  bool by_parameter = false;          ///< gradients are numbered by parameters (RunSpec::fusion_index)
-  std::vector<Bytes> gradient_sizes;  ///< production order, as they are sent
-  hccl::TrainingOptions training;     ///< without traced ranks
+  bool by_parameter = false;            ///< gradients are numbered by parameters (RunSpec::fusion_index)
+  std::vector<Bytes> gradient_sizes;    ///< production order, as they are sent
+  hccl::TrainingOptions training;       ///< without traced ranks
 
  private:
   [[nodiscard]] models::Program load_program(const RunSpec& spec);

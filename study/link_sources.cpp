@@ -66,7 +66,8 @@ std::vector<LinkSource> link_sources(sim::Cluster& cluster, std::span<const Rank
     const sim::Link& link = cluster.links()[id];
     if (link.kind == sim::LinkKind::other || kinds.contains(link.kind)) continue;
     const auto source = cluster.property(fmt::format("link.{}.source", name_of(link.kind)));
-    kinds[link.kind] = {speed_of(link), is_edited(link, cluster.edits()) ? set_by_user : source.value_or("platform file")};
+    kinds[link.kind] = {speed_of(link),
+                        is_edited(link, cluster.edits()) ? set_by_user : source.value_or("platform file")};
   }
   std::vector<LinkSource> sources;
   for (auto& [kind, source] : kinds) sources.push_back(std::move(source));

@@ -104,15 +104,14 @@ void add_cluster_options(Command& command, RunOptions& options) {
 void add_communication_options(Command& command, RunOptions& options) {
   command.begin_group("How it communicates");
   command
-      .add(
-          "--framework",
-          one_of({"tf", "mindspore"},
-                 [&options](const std::string& word) {
-                   using study::Framework;
-                   options.spec.framework = word == "mindspore" ? Framework::mindspore : Framework::tensorflow;
-                 }),
-          "Graph and defaults of TensorFlow (serial, split) or MindSpore (overlapped, one allreduce, updates computed "
-          "behind the backward pass)")
+      .add("--framework",
+           one_of({"tf", "mindspore"},
+                  [&options](const std::string& word) {
+                    using study::Framework;
+                    options.spec.framework = word == "mindspore" ? Framework::mindspore : Framework::tensorflow;
+                  }),
+           "Graph and defaults of TensorFlow (serial, split) or MindSpore (overlapped, one allreduce, updates computed "
+           "behind the backward pass)")
       .with_default("tf");
   command
       .add("--comm-dtype",
@@ -229,18 +228,18 @@ void add_output_options(Command& command, RunOptions& options) {
 
 /// Options that cannot be given together.
 constexpr std::array<OptionPair, 13> exclusive{{{"gradients", "model"},
-                                               {"gradients", "input"},
-                                               {"gradients", "classes"},
-                                               {"gradients", "fc-bias"},
-                                               {"gradients", "numerics"},
-                                               {"gradients", "profile"},
-                                               {"profile", "numerics"},
+                                                {"gradients", "input"},
+                                                {"gradients", "classes"},
+                                                {"gradients", "fc-bias"},
+                                                {"gradients", "numerics"},
+                                                {"gradients", "profile"},
+                                                {"profile", "numerics"},
                                                 {"fusion-index", "split"},
                                                 {"fusion-index", "split-by-size"},
                                                 {"fusion-index", "split-by-idx"},
                                                 {"fusion-index", "split-group"},
-                                               {"rank-table", "npus"},
-                                               {"speed-factors", "speed-spread"}}};
+                                                {"rank-table", "npus"},
+                                                {"speed-factors", "speed-spread"}}};
 /// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
 constexpr std::array<OptionPair, 3> either{
     {{"split-by-size", "split-by-idx"}, {"split", "split-by-size"}, {"split", "split-by-idx"}}};

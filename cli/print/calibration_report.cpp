@@ -26,10 +26,9 @@ std::string value_text(const study::FitChoice& choice, double value) {
 std::string fitted_text(const study::CalibratedParameter& parameter) {
   switch (parameter.state) {
     case study::FitState::fitted:
-      return is_time(parameter.choice)
-                 ? value_text(parameter.choice, parameter.after)
-                 : fmt::format("{} (x {:.6g})", value_text(parameter.choice, parameter.after),
-                               parameter.after / parameter.before);
+      return is_time(parameter.choice) ? value_text(parameter.choice, parameter.after)
+                                       : fmt::format("{} (x {:.6g})", value_text(parameter.choice, parameter.after),
+                                                     parameter.after / parameter.before);
     case study::FitState::at_least:
       return value_text(parameter.choice, parameter.after) + " (the least that it can be)";
     case study::FitState::no_effect:
@@ -48,8 +47,7 @@ std::string_view name_of(study::FitState state) {
 std::string parameters_text(const study::Calibration& calibration) {
   Table table("<parameter|platform|<fitted");
   for (const study::CalibratedParameter& parameter : calibration.parameters) {
-    table.add_row(
-        {parameter.choice.name(), value_text(parameter.choice, parameter.before), fitted_text(parameter)});
+    table.add_row({parameter.choice.name(), value_text(parameter.choice, parameter.before), fitted_text(parameter)});
   }
   return table.to_string("  ");
 }

@@ -106,10 +106,15 @@ std::string collective_text(const Measurement& measurement, const MeasureSpec& s
 }
 
 std::string collective_json(const Measurement& measurement, const MeasureSpec& spec, const std::string& op) {
-  Json json{{"format_version", 1},       {"platform", measurement.on.platform},
-            {"npu", measurement.on.npu}, {"launch", name_of(spec.request.launch)},
-            {"warmups", spec.warmups},   {"iterations", spec.iterations}, {"method", spec.method()},
-            {"rows", Json::array()},     {"checked", {{"real_data", Json::array()}, {"proof", Json::array()}}}};
+  Json json{{"format_version", 1},
+            {"platform", measurement.on.platform},
+            {"npu", measurement.on.npu},
+            {"launch", name_of(spec.request.launch)},
+            {"warmups", spec.warmups},
+            {"iterations", spec.iterations},
+            {"method", spec.method()},
+            {"rows", Json::array()},
+            {"checked", {{"real_data", Json::array()}, {"proof", Json::array()}}}};
   if (!measurement.on.rank_table.empty()) json["rank_table"] = measurement.on.rank_table;
   for (const MeasurementRow& row : measurement.rows) {
     json["rows"].push_back(json_of(row, measurement, spec, op));

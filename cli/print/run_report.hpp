@@ -30,8 +30,8 @@ struct RunReport : study::RunResult {
   std::string amp;
   std::string framework;
   bool hcom_parallel = false;
-  std::string launch = "graph";     ///< "graph" or "op"
-  std::string split;                ///< "default 96.54/3.46"
+  std::string launch = "graph";  ///< "graph" or "op"
+  std::string split;             ///< "default 96.54/3.46"
   bool explain_uncertainty = false;
   std::string loss_scale = "none";  ///< as given to --loss-scale
   std::optional<double> clip_norm;  ///< as given to --clip-norm

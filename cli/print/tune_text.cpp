@@ -6,9 +6,9 @@
 
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/output.hpp"
-#include "study/link_sources.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/tune_report.hpp"
+#include "study/link_sources.hpp"
 
 // The form of tune_report.hpp for people.
 
@@ -118,9 +118,8 @@ std::string premises_text(const TuneReport& report) {
   text += fmt::format("; for the bound, costs not below the lower hull of those of {} sizes", report.certificate.sizes);
   if (report.cost_model != study::CostModel::simulated) {
     text += fmt::format("; for the optimum, those of the {}", report.cost_model == study::CostModel::affine ? "line"
-                                                              : report.cost_model == study::CostModel::aoe
-                                                                  ? "estimate"
-                                                                  : "table");
+                                                              : report.cost_model == study::CostModel::aoe  ? "estimate"
+                                                                                                            : "table");
   }
   if (report.start_skew > 0) {
     text +=
@@ -375,10 +374,11 @@ std::string link_speeds_text(const TuneReport& report) {
       continue;
     }
     std::vector<std::string> ranges;
-    for (const auto& [from, to] : speeds.best) ranges.push_back(fmt::format("{:.4g} to {:.4g}", from / giga, to / giga));
-    text += fmt::format("The given split {} has {} of all with at most {} segments for {} of {} GB/s (used: {:g}).\n",
-                        list(report.given), what, report.given.size(), links, fmt::join(ranges, ", "),
-                        speeds.used / giga);
+    for (const auto& [from, to] : speeds.best)
+      ranges.push_back(fmt::format("{:.4g} to {:.4g}", from / giga, to / giga));
+    text +=
+        fmt::format("The given split {} has {} of all with at most {} segments for {} of {} GB/s (used: {:g}).\n",
+                    list(report.given), what, report.given.size(), links, fmt::join(ranges, ", "), speeds.used / giga);
   }
   return text;
 }

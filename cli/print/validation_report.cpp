@@ -120,7 +120,8 @@ std::string validation_page(const std::vector<ValidatedFigure>& figures) {
       "Every published figure that hcclsim is held against, from `platforms/validation/*.toml`, and what it simulates. "
       "This\npage is what `hcclsim validate --format markdown` prints.\n\n"
       "A figure marked *calibration* gave a constant of the simulator: it is no prediction and counts in no mean. The\n"
-      "uncertainty is what measurement and model together are expected to be off by; where a prediction is off by more, "
+      "uncertainty is what measurement and model together are expected to be off by; where a prediction is off by "
+      "more, "
       "the\nnote says why, or the figure is marked as unexplained.\n";
   std::set<std::string> sources;
   for (const ValidationGroup& group : groups_of(figures)) {
@@ -134,8 +135,8 @@ std::string validation_page(const std::vector<ValidatedFigure>& figures) {
                           published.measured, figure->simulated, published.unit, error_text(*figure),
                           published.calibration ? "" : fmt::format("{:g}", published.uncertainty * 100),
                           remark_of(*figure));
-      sources.insert(fmt::format("{} ({}). {}; {}.", published.source, published.date, published.software,
-                                 published.conditions));
+      sources.insert(
+          fmt::format("{} ({}). {}; {}.", published.source, published.date, published.software, published.conditions));
     }
     if (const std::string notes = notes_of(group, "- "); !notes.empty()) text += '\n' + notes;
   }

@@ -25,10 +25,10 @@ std::vector<Segment> segments_of_fusion_index(std::span<const std::uint32_t> las
   for (std::size_t i = last_parameters.size(); i-- > 0;) {
     const std::uint32_t last = last_parameters[i];
     if (last >= parameters) {
-      notes.push_back(
-          fmt::format("fusion index {} is left out, as MindSpore does with a warning: there are {} parameters, the last "
-                      "one is {}",
-                      last, parameters, parameters - 1));
+      notes.push_back(fmt::format(
+          "fusion index {} is left out, as MindSpore does with a warning: there are {} parameters, the last "
+          "one is {}",
+          last, parameters, parameters - 1));
       continue;
     }
     // The segment above this one ends with the gradient of the parameter behind it.

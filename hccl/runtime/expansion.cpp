@@ -17,8 +17,8 @@ bool is_reduction(Collective collective) {
 
 }  // namespace
 
-std::string refused_by_vector_cores(const Operation& operation, const Topology& topology,
-                                    device::Generation generation, Determinism determinism) {
+std::string refused_by_vector_cores(const Operation& operation, const Topology& topology, device::Generation generation,
+                                    Determinism determinism) {
   constexpr Bytes least_not_deterministic = Bytes{8} << 20U;
   const Collective collective = operation.collective;
   if (std::find(on_vector_cores.begin(), on_vector_cores.end(), collective) == on_vector_cores.end()) {

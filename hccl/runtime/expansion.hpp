@@ -7,10 +7,10 @@
 #include "hccl/schedule/schedule.hpp"
 #include "hccl/settings/config.hpp"
 
-/// What HCCL_OP_EXPANSION_MODE changes about the costs of a collective. HOST: the platform's costs of issue, a task graph
-/// of A2 being submitted whole. HOST_TS: the host gives each task to the scheduler by itself, so it may start at once.
-/// AI_CPU: the platform's costs of A3, where the device issues. AIV: one kernel on the vector cores, whose flags and
-/// copies cost an access to the other NPU's memory; for what HCCL documents it for.
+/// What HCCL_OP_EXPANSION_MODE changes about the costs of a collective. HOST: the platform's costs of issue, a task
+/// graph of A2 being submitted whole. HOST_TS: the host gives each task to the scheduler by itself, so it may start at
+/// once. AI_CPU: the platform's costs of A3, where the device issues. AIV: one kernel on the vector cores, whose flags
+/// and copies cost an access to the other NPU's memory; for what HCCL documents it for.
 namespace hcclsim::hccl {
 
 /// Why HCCL does not carry out the operation on vector cores, as the end of a sentence, or nothing if it does. What its

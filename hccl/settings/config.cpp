@@ -123,17 +123,23 @@ OpExpansion expansion_of(const Settings& settings, Generation generation, std::v
   const OpExpansion usual = a3 ? OpExpansion::ai_cpu : OpExpansion::host;
   const HcclSetting* const setting = settings.find("HCCL_OP_EXPANSION_MODE");
   if (setting == nullptr) return usual;
-  std::vector<std::string> names;
+  const std::string_view usual_name = a3 ? "AI_CPU" : "HOST";
+  const auto has = [&](const ExpansionMode& mode) {
+    return (mode.a2 && generation == Generation::a2) || (mode.a3 && a3) || mode.mode == usual;
+  };
+  std::vector<std::string> names;  // of the product
   for (const ExpansionMode& mode : expansion_modes) {
-    names.emplace_back(mode.name);
-    if (mode.name != setting->value) continue;
-    if ((mode.a2 && generation == Generation::a2) || (mode.a3 && a3) || mode.mode == usual) return mode.mode;
-    notes.push_back(fmt::format("{} {}: HCCL on {} does not have this mode and takes {}", setting->origin,
-                                setting->value, product_of(generation), a3 ? "AI_CPU" : "HOST"));
-    return usual;
+    if (mode.name == setting->value) {
+      if (has(mode)) return mode.mode;
+      notes.push_back(fmt::format("{} {}: HCCL on {} does not have this mode and takes {}", setting->origin,
+                                  setting->value, product_of(generation), usual_name));
+      return usual;
+    }
+    if (has(mode)) names.emplace_back(mode.name);
   }
-  notes.push_back(fmt::format("{} '{}' is no mode, and HCCL takes {}; there are {}{}", setting->origin, setting->value,
-                              a3 ? "AI_CPU" : "HOST", fmt::join(names, ", "), did_you_mean(setting->value, names)));
+  notes.push_back(fmt::format("{} '{}': HCCL on {} has {} and takes {} for anything else{}", setting->origin,
+                              setting->value, product_of(generation), fmt::join(names, ", "), usual_name,
+                              did_you_mean(setting->value, names)));
   return usual;
 }
 

@@ -45,8 +45,8 @@ CalibratedParameter described(const sim::Cluster& cluster, const device::TaskCos
   return {.choice = choice, .before = value()};
 }
 
-/// In the unit of the fit: bandwidths as 1 / factor, in which times are linear, times as microseconds, of latencies what
-/// is added.
+/// In the unit of the fit: bandwidths as 1 / factor, in which times are linear, times as microseconds, of latencies
+/// what is added.
 FitParameter parameter_of(const CalibratedParameter& parameter) {
   constexpr double step = 1e-3;
   constexpr double fastest = 1e-3;

@@ -14,10 +14,10 @@
 #include "study/calibrate/bandwidth_log.hpp"
 #include "study/calibrate/least_squares.hpp"
 
-/// Fits a platform to measured times: what issuing a collective costs the host (per call and per task), for each kind of
-/// link a factor on its speeds, and an addition to its latency. What the measured times cannot tell apart goes to what
-/// comes first in that order, and the rest stays as the platform has it. Every third size of a log is held out: it takes
-/// no part in the fit and shows what the fit is worth; and each collective is predicted by a fit to the others.
+/// Fits a platform to measured times: what issuing a collective costs the host (per call and per task), for each kind
+/// of link a factor on its speeds, and an addition to its latency. What the measured times cannot tell apart goes to
+/// what comes first in that order, and the rest stays as the platform has it. Every third size of a log is held out: it
+/// takes no part in the fit and shows what the fit is worth; and each collective is predicted by a fit to the others.
 namespace hcclsim::study {
 
 /// What can be fitted.
@@ -53,8 +53,8 @@ struct CalibrationPoint {
   bool outlier = false;
 };
 
-/// What became of a parameter; values in bytes per second or seconds, of a kind of link those of its fastest one and its
-/// shortest latency.
+/// What became of a parameter; values in bytes per second or seconds, of a kind of link those of its fastest one and
+/// its shortest latency.
 struct CalibratedParameter {
   FitChoice choice;
   double before = 0;
@@ -88,8 +88,8 @@ struct Calibration {
 using SimulatedPoints = std::function<std::vector<Seconds>(const PlatformChange& change)>;
 
 /// Fits `choices`, the more important ones first. `costs`: those of the platform. With `all` every one of them must be
-/// told by the points. Throws what fit_times throws, and Error(bad_input, "log") where a bandwidth would be more than 50
-/// times or less than 1/50 of the platform's, and for a parameter that is not told though all are wanted.
+/// told by the points. Throws what fit_times throws, and Error(bad_input, "log") where a bandwidth would be more than
+/// 50 times or less than 1/50 of the platform's, and for a parameter that is not told though all are wanted.
 [[nodiscard]] Calibration calibrate(const sim::Cluster& cluster, const device::TaskCosts& costs,
                                     std::span<const FitChoice> choices, std::vector<CalibrationPoint> points,
                                     const SimulatedPoints& simulate, bool all);

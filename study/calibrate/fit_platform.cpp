@@ -132,8 +132,8 @@ class Calibrator {
         cluster_, platform_.costs, choices, points_, [this](const PlatformChange& change) { return simulated(change); },
         !spec_.fit.empty());
     note_errors(fitted);
-    fitted.text = rewritten_platform(cluster_.path(), fitted.calibration.change,
-                                     fmt::format("{}", fmt::join(sources_, ", ")));
+    fitted.text =
+        rewritten_platform(cluster_.path(), fitted.calibration.change, fmt::format("{}", fmt::join(sources_, ", ")));
     return fitted;
   }
 

@@ -37,8 +37,8 @@ struct MeasureSpec {
   bool explained_uncertainty = false;  ///< … and what each assumption alone does
   sim::NetworkKind network = sim::NetworkKind::fluid;
 
-  /// "single": one call, from its issue until all ranks have waited for its end. "hccl-test": calls back to back between
-  /// two events, of which the mean is taken.
+  /// "single": one call, from its issue until all ranks have waited for its end. "hccl-test": calls back to back
+  /// between two events, of which the mean is taken.
   [[nodiscard]] std::string_view method() const { return iterations == 1 && warmups == 0 ? "single" : "hccl-test"; }
 };
 

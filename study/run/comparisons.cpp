@@ -7,9 +7,8 @@ namespace {
 
 /// Simulates with these options in a child that returns the step time.
 ChildOf<Seconds> step_in_child(Experiment& experiment, hccl::TrainingOptions options) {
-  return ChildOf<Seconds>([&experiment, options = std::move(options)] {
-    return experiment.simulate(options).step_times[options.rank];
-  });
+  return ChildOf<Seconds>(
+      [&experiment, options = std::move(options)] { return experiment.simulate(options).step_times[options.rank]; });
 }
 
 }  // namespace

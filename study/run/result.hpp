@@ -13,10 +13,10 @@
 #include "models/program.hpp"
 #include "study/explanation.hpp"
 #include "study/link_sources.hpp"
-#include "study/uncertainty/assumptions.hpp"
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
 #include "study/run/advice.hpp"
+#include "study/uncertainty/assumptions.hpp"
 
 /// What a run gives. Dates are seconds since fp_start of the last iteration on the rank whose figures were asked for.
 namespace hcclsim::study {

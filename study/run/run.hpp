@@ -20,10 +20,10 @@ struct RunWishes {
   /// unless `explained_uncertainty`.
   bool uncertainty = false;
   bool explained_uncertainty = false;
-  bool compared = false;       ///< with one NPU, hcom_parallel turned and other splits
-  bool explained = false;      ///< why each allreduce has its algorithm
-  bool links = false;          ///< how busy links were
-  bool by_rank = false;        ///< phases of every rank, of up to most_ranks_by_phase
+  bool compared = false;   ///< with one NPU, hcom_parallel turned and other splits
+  bool explained = false;  ///< why each allreduce has its algorithm
+  bool links = false;      ///< how busy links were
+  bool by_rank = false;    ///< phases of every rank, of up to most_ranks_by_phase
 };
 
 /// Simulates the loaded run, and what it is to be compared with. Uses up experiment.notes. To be called once per

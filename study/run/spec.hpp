@@ -59,9 +59,9 @@ struct NumericsSpec {
   std::string load{};
 };
 
-/// The framework whose graph is simulated. TensorFlow's pass for hcom_parallel moves updates into a stream of their own,
-/// in the order of gradients; in MindSpore's graph they stay behind the backward pass in the compute stream, in the
-/// order of parameters.
+/// The framework whose graph is simulated. TensorFlow's pass for hcom_parallel moves updates into a stream of their
+/// own, in the order of gradients; in MindSpore's graph they stay behind the backward pass in the compute stream, in
+/// the order of parameters.
 enum class Framework : std::uint8_t { tensorflow, mindspore };
 
 struct RunSpec {

@@ -52,7 +52,8 @@ LinkSpeedsOfSplit speeds_of(sim::LinkKind kind, const SpeedRange& range, const C
                            .lost = std::numeric_limits<double>::infinity()};
   double best_at = 1;
   for (const double factor : factors_between(range, tried)) {
-    const Regret regret = regret_of(choice.cuts, choice.problem, costs.at(std::clamp(factor, costs.lowest(), costs.highest())), aim);
+    const Regret regret =
+        regret_of(choice.cuts, choice.problem, costs.at(std::clamp(factor, costs.lowest(), costs.highest())), aim);
     const Seconds lost = regret.none() ? 0 : regret.time();
     if (lost >= result.lost) continue;
     result.lost = lost;
@@ -60,8 +61,8 @@ LinkSpeedsOfSplit speeds_of(sim::LinkKind kind, const SpeedRange& range, const C
   }
   result.least_lost_at = best_at * range.used;
   if (result.lost > 0) return result;
-  for (const BandwidthInterval& interval :
-       best_over_bandwidth(choice.problem, costs, aim, choice.cuts, std::clamp(best_at, costs.lowest(), costs.highest()))) {
+  for (const BandwidthInterval& interval : best_over_bandwidth(choice.problem, costs, aim, choice.cuts,
+                                                               std::clamp(best_at, costs.lowest(), costs.highest()))) {
     if (interval.cuts != choice.cuts) continue;
     result.best.emplace_back(interval.from * range.used, interval.to * range.used);
   }

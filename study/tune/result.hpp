@@ -67,7 +67,7 @@ struct TuneResult {
   Objective objective = Objective::step;
   CostModel cost_model = CostModel::table;
   AffineFit fit;
-  AffineCost estimate;            ///< of CostModel::aoe
+  AffineCost estimate;          ///< of CostModel::aoe
   std::size_t line_points = 0;  ///< simulated allreduces behind the line
   std::size_t cost_points = 0;  ///< those behind the cost
   std::uint32_t most_segments = 8;

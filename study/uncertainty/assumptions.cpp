@@ -27,7 +27,7 @@ std::string percent_text(std::string_view what, double range) {
 
 /// The ranges of the kinds of links on the ways that link_sources() looks at.
 std::map<sim::LinkKind, std::pair<BytesPerSecond, BytesPerSecond>> link_ranges(sim::Cluster& cluster,
-                                                                              std::span<const Rank> ranks) {
+                                                                               std::span<const Rank> ranks) {
   std::map<sim::LinkKind, std::pair<BytesPerSecond, BytesPerSecond>> ranges;
   for (const sim::LinkId id : links_between(cluster, ranks)) {
     const sim::Link& link = cluster.links()[id];
@@ -91,8 +91,9 @@ Seconds AssumptionEffect::span() const {
 }
 
 void sort_effects(Uncertainty& uncertainty) {
-  std::stable_sort(uncertainty.effects.begin(), uncertainty.effects.end(),
-                   [](const AssumptionEffect& one, const AssumptionEffect& other) { return one.span() > other.span(); });
+  std::stable_sort(
+      uncertainty.effects.begin(), uncertainty.effects.end(),
+      [](const AssumptionEffect& one, const AssumptionEffect& other) { return one.span() > other.span(); });
 }
 
 }  // namespace hcclsim::study

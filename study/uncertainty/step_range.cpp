@@ -25,10 +25,10 @@ StepRange::Ends StepRange::ends_of(Experiment& experiment, std::string text, std
 }
 
 StepRange::StepRange(Experiment& experiment, bool each) {
-  const std::vector<Assumption> assumptions = assumptions_of(
-      experiment.cluster, hccl::world_communicator(experiment.npus).ranks,
-      {.kernels = !experiment.measured_kernels(),
-       .host = experiment.training.launch == hccl::LaunchMode::op && experiment.npus > 1});
+  const std::vector<Assumption> assumptions =
+      assumptions_of(experiment.cluster, hccl::world_communicator(experiment.npus).ranks,
+                     {.kernels = !experiment.measured_kernels(),
+                      .host = experiment.training.launch == hccl::LaunchMode::op && experiment.npus > 1});
   ends_.push_back(ends_of(experiment, "", assumptions));
   for (std::size_t i = 0; each && i < assumptions.size(); ++i) {
     ends_.push_back(ends_of(experiment, assumptions[i].text, {assumptions[i]}));

@@ -152,8 +152,10 @@ inline RunReport sample_run(models::Program program = sample_program()) {
     for (Seconds* const date : {&segment.ready, &segment.start, &segment.end}) *date = std::round(*date / ms) * ms;
     for (double* const bandwidth : {&segment.algbw, &segment.busbw}) *bandwidth = std::round(*bandwidth);
   }
-  report.fastest_step = 9 * ms;
-  report.slowest_step = 12.5 * ms;
+  report.uncertainty = study::Uncertainty{
+      9 * ms,
+      12.5 * ms,
+      {{"kernel times -10..+10 %", 9.1 * ms, 12.25 * ms}, {"HCCS 10..19.3 GB/s", 9.75 * ms, 10.125 * ms}}};
   report.one_npu_step = 7 * ms;
   report.other_hcom_parallel_step = 8 * ms;
   report.link_sources = {{"HCCS 14 GB/s (10..19.3)", "vendor tool"}, {"RoCE 22.6 GB/s (20..25)", "measured, HIXL"}};

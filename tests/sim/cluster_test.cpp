@@ -123,7 +123,7 @@ TEST(Cluster, LinkValuesComeFromTheLinkThenTheZoneThenTheBandwidth) {
 }
 
 TEST(Cluster, RoutesHaveLatencyTransportAndTaskSpeeds) {
-  const auto route = [](Rank from, Rank to, LinkValues values) {
+  const auto route = [](Rank from, Rank to, const std::map<LinkKind, LinkValues>& values = {}) {
     return describe(platform("lab.xml"), [&](Cluster& cluster) {
       cluster.use(values);
       const Route& first = cluster.route(from, to);
@@ -132,14 +132,19 @@ TEST(Cluster, RoutesHaveLatencyTransportAndTaskSpeeds) {
     });
   };
   // A read task reaches 8 of the 16 GB/s of pcie, a write task 16 of the 20 GB/s of hccs.
-  EXPECT_EQ(route(0, 1, LinkValues::used), "0>1: hccs_UP 1us sdma w1.25 r1 slowest hccs_UP");
-  EXPECT_EQ(route(1, 0, LinkValues::used), "1>0: hccs_DOWN 1us sdma w1.25 r1 slowest hccs_DOWN");
-  EXPECT_EQ(route(0, 2, LinkValues::used), "0>2: hccs_UP pcie 4us sdma w1 r2 slowest pcie");
-  EXPECT_EQ(route(0, 3, LinkValues::used), "0>3: pcie roce 1003us rdma w1 r1.25 slowest roce");
-  EXPECT_EQ(route(1, 3, LinkValues::used), "1>3: pcie plane 5us sdma w1 r1 slowest plane");
+  EXPECT_EQ(route(0, 1), "0>1: hccs_UP 1us sdma w1.25 r1 slowest hccs_UP");
+  EXPECT_EQ(route(1, 0), "1>0: hccs_DOWN 1us sdma w1.25 r1 slowest hccs_DOWN");
+  EXPECT_EQ(route(0, 2), "0>2: hccs_UP pcie 4us sdma w1 r2 slowest pcie");
+  EXPECT_EQ(route(0, 3), "0>3: pcie roce 1003us rdma w1 r1.25 slowest roce");
+  EXPECT_EQ(route(1, 3), "1>3: pcie plane 5us sdma w1 r1 slowest plane");
   // Low: hccs 10 (write 8), pcie 12 (read 6); high: hccs 28 (write 22.4), pcie 16 (read 8).
-  EXPECT_EQ(route(0, 2, LinkValues::low), "0>2: hccs_UP pcie 4us sdma w1.25 r1.66667 slowest hccs_UP");
-  EXPECT_EQ(route(0, 2, LinkValues::high), "0>2: hccs_UP pcie 4us sdma w1 r2 slowest pcie");
+  const auto both = [](LinkValues values) {
+    return std::map<LinkKind, LinkValues>{{LinkKind::hccs, values}, {LinkKind::pcie, values}};
+  };
+  EXPECT_EQ(route(0, 2, both(LinkValues::low)), "0>2: hccs_UP pcie 4us sdma w1.25 r1.66667 slowest hccs_UP");
+  EXPECT_EQ(route(0, 2, both(LinkValues::high)), "0>2: hccs_UP pcie 4us sdma w1 r2 slowest pcie");
+  // One kind alone: hccs 10 (write 8), pcie 16 (read 8).
+  EXPECT_EQ(route(0, 2, {{LinkKind::hccs, LinkValues::low}}), "0>2: hccs_UP pcie 4us sdma w1.25 r1.25 slowest hccs_UP");
 }
 
 TEST(Cluster, LinksOfAKindCanBeAdjusted) {
@@ -148,9 +153,9 @@ TEST(Cluster, LinksOfAKindCanBeAdjusted) {
       static_cast<void>(cluster.route(0, 2));
       cluster.adjust({{LinkKind::pcie, {0.1, 1}}});  // is replaced
       cluster.adjust(adjustments);
-      cluster.use(LinkValues::high);
+      cluster.use({{LinkKind::hccs, LinkValues::high}});
       const double high = cluster.capacity(cluster.route(0, 2).links[0]);
-      cluster.use(LinkValues::used);
+      cluster.use({});
       return fmt::format("{} high {:g}", text_of(cluster, cluster.route(0, 2)), high);
     });
   };
@@ -180,8 +185,8 @@ TEST(Cluster, AChangeOfValuesFindsRoutesAnew) {
   EXPECT_EQ(describe(platform("fat_tree8.xml"),
                      [](Cluster& cluster) {
                        const std::string before = text_of(cluster, cluster.route(0, 2));
-                       cluster.use(LinkValues::low);
-                       cluster.use(LinkValues::used);
+                       cluster.use({{LinkKind::hccs, LinkValues::low}});
+                       cluster.use({});
                        return before == text_of(cluster, cluster.route(0, 2)) ? std::string("equal") : before;
                      }),
             "equal");

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <functional>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -52,8 +53,16 @@ class Completions final : public EventHandler {
 
 /// What is done to a cluster before its routes are asked for.
 using Prepare = std::function<void(Cluster&)>;
+/// The same values for links of every kind.
+inline std::map<LinkKind, LinkValues> everywhere(LinkValues values) {
+  std::map<LinkKind, LinkValues> all;
+  for (const LinkKind kind : {LinkKind::hccs, LinkKind::pcie, LinkKind::sio, LinkKind::ub, LinkKind::roce}) {
+    all[kind] = values;
+  }
+  return all;
+}
 inline Prepare use(LinkValues values) {
-  return [values](Cluster& cluster) { cluster.use(values); };
+  return [values](Cluster& cluster) { cluster.use(everywhere(values)); };
 }
 
 /// Runs all jobs in one simulation; returns the date at which each was complete, −1 if it never was.

@@ -24,7 +24,8 @@ TEST(TextReport, SampleRun) {
   EXPECT_EQ(text_report(report),
             R"(Tiny, 8 x Ascend910A (atlas800-9000.xml), batch 32 per NPU (256 global), O2, gradients fp32
 framework tf, hcom_parallel off, split default 96.54/3.46 -> segment index list: [0,1] [2,2]
-Step 10.000 ms (9.000..12.500 over the link ranges)   25600.0 images/s   efficiency 70.0 % of 8 x one NPU
+Step 10.000 ms (9.000..12.500 over what is assumed)   25600.0 images/s   efficiency 70.0 % of 8 x one NPU
+Matters most: kernel times -10..+10 % (9.100..12.250 ms), HCCS 10..19.3 GB/s (9.750..10.125 ms)
 hcom_parallel on would give 8.000 ms (-20.0 %)
 FP 2.000 | BP 4.000 | Computing 7.000 | Communication 3.000 | Overlapped 0.000 | Communication(Not Overlapped) 3.000 | Free 0.000 ms
 Trace (ms): fp_start 0.000  bp_end 6.000  allreduce1_start 6.000  allreduce1_end 8.000  allreduce2_start 8.000  allreduce2_end 9.000  iteration_end 10.000
@@ -67,7 +68,7 @@ TEST(TextReport, ChecksOfGradients) {
 
 TEST(TextReport, LeavesOutWhatWasNotSimulated) {
   RunReport report = sample_run();
-  report.fastest_step.reset();
+  report.uncertainty.reset();
   report.one_npu_step.reset();
   report.other_hcom_parallel_step.reset();
   report.timeline.clear();
@@ -151,8 +152,10 @@ TEST(JsonReport, Keys) {
   EXPECT_EQ(json["segment_log"], "gradient segment result: segment num: 2, segment index list: [0,1] [2,2]");
   EXPECT_EQ(json["advice"]["scenario"], 1);
   EXPECT_EQ(json["advice"]["one_npu_step_s"], 7 * 1e-3);
-  EXPECT_EQ(json["advice"]["low_links_step_s"], 12.5 * 1e-3);
-  EXPECT_EQ(json["advice"]["high_links_step_s"], 9 * 1e-3);
+  EXPECT_EQ(json["uncertainty"]["slowest_s"], 12.5 * 1e-3);
+  EXPECT_EQ(json["uncertainty"]["fastest_s"], 9 * 1e-3);
+  EXPECT_EQ(json["uncertainty"]["effects"][1]["assumption"], "HCCS 10..19.3 GB/s");
+  EXPECT_EQ(json["uncertainty"]["effects"][1]["slow_s"], 10.125 * 1e-3);
   EXPECT_EQ(json["advice"]["other_hcom_parallel"], "on");
   EXPECT_EQ(json["advice"]["other_hcom_parallel_step_s"], 8 * 1e-3);
   EXPECT_EQ(json["advice"]["try_best"], true);

@@ -55,7 +55,7 @@ struct Bench {
     std::vector<std::string> notes;
     soc = device::resolve_soc(cluster, 0, notes);
     costs = device::read_task_costs(cluster, notes);
-    costs.op_launch = launch;
+    costs.issue.base = launch;
   }
   SimulatedCollectives run(const SimulateOptions& options, const std::vector<CollectiveCall>& calls) {
     return simulate_collectives(cluster, soc, costs, options, calls);

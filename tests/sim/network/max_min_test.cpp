@@ -134,7 +134,7 @@ TEST(MaxMin, LinksHaveTheCapacitiesInUse) {
   const auto half_of_pcie = [](LinkValues values) {
     return numbers_of_child([&] {
       Cluster cluster(platform("lab.xml"));
-      cluster.use(values);
+      cluster.use(everywhere(values));
       return rates_of(cluster, {{"pcie"}, {"pcie"}});
     });
   };

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/soc.hpp"
@@ -104,7 +106,7 @@ TEST(LeastSquares, FindsAnAffineCost) {
                             [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
   EXPECT_NEAR(fit.values[0], 3, 1e-9);
   EXPECT_NEAR(fit.values[1], 0.25, 1e-10);
-  EXPECT_THAT(fit.has_effect, ElementsAre(true, true, false));
+  EXPECT_THAT(fit.states, ElementsAre(FitState::fitted, FitState::fitted, FitState::no_effect));
   EXPECT_EQ(fit.values[2], 5);
 }
 
@@ -123,21 +125,39 @@ TEST(LeastSquares, StopsAtBounds) {
   const Fit fit = fit_times(parameters, affine(sizes, -0.5, 1),
                             [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
   EXPECT_EQ(fit.values[0], 0);
-  EXPECT_THAT(fit.at_bound, ElementsAre(true, false));
+  EXPECT_THAT(fit.states, ElementsAre(FitState::at_least, FitState::fitted));
 }
 
-TEST(LeastSquares, RefusesWhatCannotBeTold) {
+// Two of nine times are twice as long as they should be: the line goes through the others.
+TEST(LeastSquares, OutliersDoNotMoveTheFit) {
+  std::vector<double> sizes;
+  for (int i = 0; i < 9; ++i) sizes.push_back(std::pow(2, i));
+  std::vector<Seconds> measured = affine(sizes, 3, 0.25);
+  measured[2] *= 2;
+  measured[7] *= 2;
+  const std::vector<FitParameter> parameters{{"alpha", 1, 0, 1e-3}, {"beta", 1, 0, 1e-3}};
+  const Fit fit = fit_times(parameters, measured, [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
+  EXPECT_NEAR(fit.values[0], 3, 0.01);
+  EXPECT_NEAR(fit.values[1], 0.25, 0.001);
+  EXPECT_THAT(fit.outliers, ElementsAre(false, false, true, false, false, false, false, true, false));
+}
+
+TEST(LeastSquares, KeepsWhatCannotBeTold) {
   const std::vector<FitParameter> parameters{{"alpha", 1, 0, 1e-3}, {"beta", 1, 0, 1e-3}};
   const auto fit = [&](const std::vector<double>& sizes) {
-    static_cast<void>(fit_times(parameters, affine(sizes, 3, 2),
-                                [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); }));
+    return fit_times(parameters, affine(sizes, 3, 2),
+                     [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
   };
   EXPECT_THAT(test::refusal("log",
                             [&] {
-                              fit({1, 2});
+                              static_cast<void>(fit({1, 2}));
                             }),
               HasSubstr("2 measured sizes that are not held out, to fit 2 parameters; 3 are needed"));
-  EXPECT_THAT(test::refusal("log", [&] { fit({5, 5, 5}); }), HasSubstr("cannot tell beta from alpha"));
+  const Fit same_size = fit({5, 5, 5});
+  EXPECT_THAT(same_size.states, ElementsAre(FitState::fitted, FitState::not_told_apart));
+  EXPECT_THAT(same_size.alike[1], ElementsAre("alpha"));
+  EXPECT_EQ(same_size.values[1], 1);
+  EXPECT_NEAR(same_size.values[0] + 5 * same_size.values[1], 13, 1e-9);
 }
 
 /// Allreduces of some sizes, each among the first so many NPUs.
@@ -160,9 +180,12 @@ class Measured {
     hold_out(points_);
   }
 
-  std::vector<Seconds> times() {
+  [[nodiscard]] device::TaskCosts costs() { return device::read_task_costs(cluster_, notes_); }
+
+  std::vector<Seconds> times(const PlatformChange& change) {
+    cluster_.adjust(change.links);
     std::vector<Seconds> result;
-    const device::TaskCosts costs = device::read_task_costs(cluster_, notes_);
+    const device::TaskCosts costs = change.applied_to(this->costs());
     for (const auto& each : simulate_each(cluster_, soc_, costs, {.network = sim::NetworkKind::fluid}, calls_)) {
       result.push_back(each.calls.front().duration);
     }
@@ -171,9 +194,7 @@ class Measured {
 
   /// The points as a cluster with these links would have them.
   std::vector<CalibrationPoint> points(const std::map<sim::LinkKind, sim::LinkAdjustment>& links) {
-    cluster_.adjust(links);
-    const std::vector<Seconds> measured = times();
-    cluster_.adjust({});
+    const std::vector<Seconds> measured = times({.links = links});
     std::vector<CalibrationPoint> points = points_;
     for (std::size_t i = 0; i < points.size(); ++i) points[i].measured = measured[i];
     return points;
@@ -187,15 +208,28 @@ class Measured {
   std::vector<CalibrationPoint> points_;
 };
 
+constexpr auto bandwidth = FitChoice::Target::bandwidth;
+constexpr auto latency = FitChoice::Target::latency;
+constexpr auto hccs = sim::LinkKind::hccs;
+constexpr auto roce = sim::LinkKind::roce;
+
+Calibration fitted(sim::Cluster& cluster, Measured& measured, const std::vector<FitChoice>& choices,
+                   std::vector<CalibrationPoint> points, bool all = true) {
+  return calibrate(
+      cluster, measured.costs(), choices, std::move(points),
+      [&](const PlatformChange& change) { return measured.times(change); }, all);
+}
+
 TEST(Calibrate, FindsTheLinksOfAServer) {
   sim::Cluster cluster(test::write_platform({.npus_per_server = 4}));
   Measured measured(cluster);
-  const std::vector<FitChoice> choices{{sim::LinkKind::hccs, false}, {sim::LinkKind::hccs, true}};
-  const Calibration result = calibrate(cluster, choices, measured.points({{sim::LinkKind::hccs, {1.37, 2.5 * us}}}),
-                                       [&] { return measured.times(); });
-  ASSERT_EQ(result.kinds.size(), 1U);
-  EXPECT_NEAR(result.kinds[0].adjustment.bandwidth / 1.37, 1, 1e-6);
-  EXPECT_NEAR(result.kinds[0].adjustment.latency / (2.5 * us), 1, 1e-6);
+  const Calibration result =
+      fitted(cluster, measured, {{bandwidth, hccs}, {latency, hccs}}, measured.points({{hccs, {1.37, 2.5 * us}}}));
+  ASSERT_EQ(result.parameters.size(), 2U);
+  const sim::LinkAdjustment& found = result.change.links.at(hccs);
+  EXPECT_NEAR(found.bandwidth / 1.37, 1, 1e-6);
+  EXPECT_NEAR(found.latency / (2.5 * us), 1, 1e-6);
+  EXPECT_NEAR(result.parameters[0].after / result.parameters[0].before / 1.37, 1, 1e-6);
   EXPECT_EQ(std::count_if(result.points.begin(), result.points.end(), [](const auto& p) { return p.held_out; }), 4);
   EXPECT_GT(error_of(result, true, false).largest, 0.1);
   EXPECT_LT(error_of(result, true, true).largest, 1e-6);
@@ -206,37 +240,46 @@ TEST(Calibrate, FindsTheLinksOfAServer) {
 // apart.
 TEST(Calibrate, LinksOfTwoKindsNeedTwoLogs) {
   sim::Cluster cluster(test::write_platform({.servers = 2, .npus_per_server = 4}));
-  const std::vector<FitChoice> choices{{sim::LinkKind::hccs, false}, {sim::LinkKind::roce, false}};
-  const std::map<sim::LinkKind, sim::LinkAdjustment> links{{sim::LinkKind::hccs, {0.8, 0}},
-                                                           {sim::LinkKind::roce, {1.25, 0}}};
+  const std::vector<FitChoice> choices{{bandwidth, hccs}, {bandwidth, roce}};
+  const std::map<sim::LinkKind, sim::LinkAdjustment> links{{hccs, {0.8, 0}}, {roce, {1.25, 0}}};
   Measured one(cluster);
-  EXPECT_THAT(
-      test::refusal(
-          "log",
-          [&] { static_cast<void>(calibrate(cluster, choices, one.points(links), [&] { return one.times(); })); }),
-      HasSubstr("cannot tell roce bandwidth from hccs bandwidth"));
+  EXPECT_THAT(test::refusal("log", [&] { static_cast<void>(fitted(cluster, one, choices, one.points(links))); }),
+              HasSubstr("cannot tell roce.bandwidth from hccs.bandwidth"));
+  // Where not all are asked for, what is not told stays as it is.
+  const Calibration kept = fitted(cluster, one, choices, one.points(links), false);
+  EXPECT_EQ(kept.parameters[1].state, FitState::not_told_apart);
+  EXPECT_THAT(kept.parameters[1].alike, ElementsAre("hccs.bandwidth"));
+  EXPECT_FALSE(kept.change.links.contains(roce));
+
   Measured two(cluster, {4, 8});
-  const Calibration result = calibrate(cluster, choices, two.points(links), [&] { return two.times(); });
-  EXPECT_NEAR(result.kinds[0].adjustment.bandwidth / 0.8, 1, 1e-6);
-  EXPECT_NEAR(result.kinds[1].adjustment.bandwidth / 1.25, 1, 1e-6);
+  const Calibration result = fitted(cluster, two, choices, two.points(links));
+  EXPECT_NEAR(result.change.links.at(hccs).bandwidth / 0.8, 1, 1e-6);
+  EXPECT_NEAR(result.change.links.at(roce).bandwidth / 1.25, 1, 1e-6);
+  // Each group of ranks by a fit to the other: that within a server tells nothing of RoCE.
+  ASSERT_EQ(result.predicted.size(), 2U);
+  EXPECT_EQ(result.predicted[0].what, "4");
+  EXPECT_LT(result.predicted[0].error.largest, 1e-6);
 }
 
 // What a file says after it is written is what the cluster in memory does.
 TEST(Calibrate, WritesWhatItFitted) {
   const std::string path = test::write_platform({.npus_per_server = 4});
   const std::map<sim::LinkKind, sim::LinkAdjustment> links{{sim::LinkKind::hccs, {1.37, 2.5 * us}}};
-  const std::string text = rewritten_platform(path, links, "ar--8.log");
+  PlatformChange change{.links = links, .task = 1.25 * us, .base = {{"", 3 * us}, {"send-recv", 20 * us}}};
+  const std::string text = rewritten_platform(path, change, "ar--8.log");
+  EXPECT_THAT(text, HasSubstr("<!-- calibrated: ar-8.log -->"));
+  EXPECT_THAT(text, HasSubstr(R"(<prop id="op.task_us" value="1.25"/>)"));
+  EXPECT_THAT(text, HasSubstr(R"(<prop id="op.base.send-recv_us" value="20"/>)"));
   EXPECT_THAT(text, HasSubstr("<!-- calibrated: hccs bandwidth x 1.37, latency +2.5 us; ar-8.log -->"));
   EXPECT_THAT(text, HasSubstr("13.7GBps"));
   const std::string written = test::write_temporary("calibrated.xml", text);
   const std::vector<double> in_file = test::in_child([&] {
     sim::Cluster cluster(written);
-    return Measured(cluster).times();
+    return Measured(cluster).times({});
   });
   sim::Cluster cluster(path);
   Measured measured(cluster);
-  cluster.adjust(links);
-  const std::vector<Seconds> in_memory = measured.times();
+  const std::vector<Seconds> in_memory = measured.times({.links = links});
   ASSERT_EQ(in_file.size(), in_memory.size());
   for (std::size_t i = 0; i < in_file.size(); ++i) EXPECT_NEAR(in_file[i] / in_memory[i], 1, 1e-9) << i;
 }
