@@ -38,16 +38,20 @@ constexpr std::array<LinkSpeed, 3> speeds_a3{{
 // of up to 64 KB 41.06 us, all of it, so 44 tasks take 0.933 us each; send-receive of 8 bytes 33.254 us.
 constexpr std::string_view per_call = "host, per collective in op mode";
 constexpr std::string_view per_task = "host, per task of the rank in op mode";
-constexpr std::array<TaskCost, 2> issue_910a{{
+// The scheduler of 910A knows no task graphs (FFTS+ came with A2): it starts what it is given.
+constexpr std::string_view per_message = "host, per message in op mode, in place of op.base_us";
+constexpr std::array<TaskCost, 4> issue_910a{{
     {"op.base_us", "0", per_call},
     {"op.task_us", "0.933", per_task},
+    {"op.base.send-recv_us", "27.656", per_message},
+    {"op.issue", "task", "a task may start when it is issued"},
 }};
 constexpr std::string_view vector_launch = "host, per collective that vector cores carry out";
 constexpr std::string_view vector_access = "first byte or flag of another NPU's memory, by a vector core";
 constexpr std::array<TaskCost, 5> issue_a2{{
     {"op.base_us", "0", per_call},
     {"op.task_us", "0.933", per_task},
-    {"op.base.send-recv_us", "27.656", "host, per message in op mode, in place of op.base_us"},
+    {"op.base.send-recv_us", "27.656", per_message},
     {"aiv.launch_us", "2", vector_launch},
     {"aiv.access_us", "1", vector_access},
 }};

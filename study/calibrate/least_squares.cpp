@@ -5,6 +5,8 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <set>
 
 #include "base/error.hpp"
 
@@ -45,8 +47,10 @@ class Problem {
   const SimulatedTimes& simulate_;
 };
 
-/// The parameters that the measurements tell apart, first ones first; sets the states of all.
-std::vector<std::size_t> told_apart(std::span<const FitParameter> parameters, const MatrixXd& derivatives, Fit& fit) {
+/// The parameters that the measurements tell apart, first ones first, but for those that are at their bounds; sets the
+/// states of all.
+std::vector<std::size_t> told_apart(std::span<const FitParameter> parameters, const MatrixXd& derivatives,
+                                    const std::set<std::size_t>& at_bounds, Fit& fit) {
   constexpr double no_effect = 1e-9;   // on the sum of squares of relative changes
   constexpr double least_part = 1e-2;  // of a column that those before it do not explain
   constexpr double much = 0.1;         // of the largest share in what explains a column
@@ -54,6 +58,10 @@ std::vector<std::size_t> told_apart(std::span<const FitParameter> parameters, co
   fit.alike.assign(parameters.size(), {});
   std::vector<std::size_t> free;
   for (std::size_t j = 0; j < parameters.size(); ++j) {
+    if (at_bounds.contains(j)) {
+      fit.states[j] = FitState::at_least;
+      continue;
+    }
     const VectorXd column = derivatives.col(static_cast<Index>(j));
     if (column.norm() * parameters[j].step <= no_effect) {
       fit.states[j] = FitState::no_effect;
@@ -151,12 +159,40 @@ VectorXd weights_of(const VectorXd& errors) {
   return (limit / errors.cwiseAbs().array().max(limit)).sqrt();
 }
 
+/// Fits these parameters, outliers with less weight; returns the errors that are left.
+VectorXd fit_robustly(const Problem& problem, std::span<const FitParameter> parameters,
+                      const std::vector<std::size_t>& free, std::vector<double>& values) {
+  constexpr int most_rounds = 12;
+  constexpr double settled = 1e-9;
+  VectorXd errors = problem.errors(values);
+  VectorXd weights = VectorXd::Ones(errors.size());
+  for (int round = 0; round < most_rounds && !free.empty(); ++round) {
+    minimise(problem, parameters, free, weights, values);
+    errors = problem.errors(values);
+    const VectorXd next = weights_of(errors);
+    const bool same = (next - weights).cwiseAbs().maxCoeff() < settled;
+    weights = next;
+    if (same) break;
+  }
+  return errors;
+}
+
+/// The first parameter at its bound in whose place another one could be fitted, which has the same effect.
+std::optional<std::size_t> blocking(std::span<const FitParameter> parameters, const std::vector<std::size_t>& free,
+                                    const Fit& fit) {
+  for (const std::size_t j : free) {
+    if (fit.values[j] > parameters[j].least) continue;
+    for (const std::vector<std::string>& alike : fit.alike) {
+      if (std::find(alike.begin(), alike.end(), parameters[j].name) != alike.end()) return j;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Fit fit_times(std::span<const FitParameter> parameters, std::span<const Seconds> measured,
               const SimulatedTimes& simulate) {
-  constexpr int most_rounds = 12;
-  constexpr double settled = 1e-9;
   constexpr double far_off = 5;  // usual errors
   const Problem problem(parameters, measured, simulate);
   Fit fit;
@@ -165,20 +201,19 @@ Fit fit_times(std::span<const FitParameter> parameters, std::span<const Seconds>
     fit.values.push_back(parameters[j].start);
     all.push_back(j);
   }
-  VectorXd errors = problem.errors(fit.values);
-  const std::vector<std::size_t> free = told_apart(parameters, problem.derivatives(fit.values, errors, all), fit);
-  if (measured.size() <= free.size()) {
-    bad_input("log", "under-determined: {} measured sizes that are not held out, to fit {} parameters; {} are needed",
-              measured.size(), free.size(), free.size() + 1);
-  }
-  VectorXd weights = VectorXd::Ones(errors.size());
-  for (int round = 0; round < most_rounds && !free.empty(); ++round) {
-    minimise(problem, parameters, free, weights, fit.values);
+  VectorXd errors;
+  std::vector<std::size_t> free;
+  std::set<std::size_t> at_bounds;
+  for (std::optional<std::size_t> blocked; errors.size() == 0 || blocked.has_value();) {
+    if (blocked.has_value()) at_bounds.insert(*blocked);
     errors = problem.errors(fit.values);
-    const VectorXd next = weights_of(errors);
-    const bool same = (next - weights).cwiseAbs().maxCoeff() < settled;
-    weights = next;
-    if (same) break;
+    free = told_apart(parameters, problem.derivatives(fit.values, errors, all), at_bounds, fit);
+    if (measured.size() <= free.size()) {
+      bad_input("log", "under-determined: {} measured sizes that are not held out, to fit {} parameters; {} are needed",
+                measured.size(), free.size(), free.size() + 1);
+    }
+    errors = fit_robustly(problem, parameters, free, fit.values);
+    blocked = blocking(parameters, free, fit);
   }
   const double usual = usual_error(errors);
   for (const double error : errors) fit.outliers.push_back(std::abs(error) > far_off * usual);

@@ -102,9 +102,10 @@ TEST(DataParallelPlan, UpdatesInTheComputeStream) {
   EXPECT_THAT(written(plan),
               ElementsAre("compute 0: forward f0 .. f1", "compute 2: backward b0",
                           "communication 3: reduction allreduce1 after 1", "compute 4: backward b1 .. b2",
-                          "communication 6: reduction allreduce2 after 3", "compute 7: check c0 .. c2 after 4",
-                          "communication 10: check overflow_flag after 5", "compute 11: check clip",
-                          "compute 12: update u0 .. u2 after 4 after 6"));
+                          "communication 6: reduction allreduce2 after 3", "compute 7: check c0 after 2",
+                          "compute 8: check c1 .. c2 after 4", "communication 10: check overflow_flag after 6",
+                          "compute 11: check clip", "compute 12: update u0 after 2 after 7",
+                          "compute 13: update u1 .. u2 after 4 after 7"));
 }
 
 // Ranks 0 and 2 reduce in one segment, 1 and 3 in two: a role each, with a family of its own.

@@ -62,18 +62,18 @@ TEST(PlatformEdit, RefusesOtherForms) {
 }
 
 TEST(PlatformEdit, BandwidthTakesTheOtherSpeedsAlong) {
-  const std::vector<PlatformEdit> edits{{"link[hccs-0-?].bandwidth", "28GBps"}, {"link[hccs-0-1].latency", "7us"}};
+  const std::vector<PlatformEdit> edits{{"link[hccs-0-?].bandwidth", "20GBps"}, {"link[hccs-0-1].latency", "7us"}};
   const Cluster cluster(atlas, edits);
   const Link& edited = link_of(cluster, "hccs-0-1_UP");
-  // The file has 14 GB/s, from 10 to 19.3, advertised as 30; all twice now.
-  EXPECT_DOUBLE_EQ(edited.bandwidth, 28e9);
+  // The file has 10 GB/s, from 10 to 19.3, advertised as 30; all twice now.
+  EXPECT_DOUBLE_EQ(edited.bandwidth, 20e9);
   EXPECT_DOUBLE_EQ(edited.low, 20e9);
   EXPECT_DOUBLE_EQ(edited.high, 38.6e9);
   EXPECT_DOUBLE_EQ(edited.nominal, 60e9);
-  EXPECT_DOUBLE_EQ(edited.write, 28e9);
+  EXPECT_DOUBLE_EQ(edited.write, 20e9);
   EXPECT_DOUBLE_EQ(edited.latency, 7e-6);
   const Link& other = link_of(cluster, "hccs-1-2_UP");
-  EXPECT_DOUBLE_EQ(other.bandwidth, 14e9);
+  EXPECT_DOUBLE_EQ(other.bandwidth, 10e9);
   EXPECT_NE(other.latency, 7e-6);
   EXPECT_EQ(cluster.path(), atlas);
 }
