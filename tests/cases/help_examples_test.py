@@ -34,6 +34,9 @@ FILES = [
     # Times of HCCS as those of RDMA, which two servers have between them.
     "sed 's/\"RDMA\"/\"X\"/; s/\"HCCS\"/\"RDMA\"/; s/\"X\"/\"HCCS\"/' hccs.json > communication.json",
     "printf '[run]\\nmodel = \"lenet\"\\nbatch = [1, 2, 4, 8, 16, 32]\\n' > grid.toml",
+    "printf '[eight]\\nwhat = \"steps\"\\nproduct = \"910A\"\\nsoftware = \"ours\"\\nsource = \"our log\"\\ndate = \"2026\"\\n"
+    "conditions = \"batch 32\"\\ncommand = \"run\"\\nfigure = \"/step_time_s\"\\nfactor = 1e3\\nunit = \"ms\"\\n"
+    "measured = 22.0\\nuncertainty = 0.1\\n' > mine.toml",
     "printf 'index,name,bytes,ready_us\\n0,b,4000000,1000\\n1,a,4000000,2000\\n' > profile.csv",
 ]
 DIFFERS = {"hcclsim schedule diff ring.txt hd.txt --platform atlas800-9000"}
