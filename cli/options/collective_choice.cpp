@@ -59,4 +59,10 @@ void add_uncertainty_options(Command& command, bool& uncertainty, bool& explaine
   command.add("--explain-uncertainty", flag(explained), "What each of these assumptions alone does");
 }
 
+void check_uncertainty_options(const OptionOrigins& origins, bool uncertainty) {
+  if (!origins.given("explain-uncertainty") || uncertainty) return;
+  bad_input("option", "{} explains the range that {} off leaves out", origins.name("explain-uncertainty"),
+            origins.name("uncertainty"));
+}
+
 }  // namespace hcclsim::cli

@@ -32,5 +32,7 @@ void add_repetition_options(Command& command, const char* iterations_name, std::
 void add_method_option(Command& command, std::uint32_t& iterations, std::uint32_t& warmups);
 /// Whether the range over what is assumed is simulated, and told for each assumption.
 void add_uncertainty_options(Command& command, bool& uncertainty, bool& explained);
+/// Refuses the one without the other.
+void check_uncertainty_options(const OptionOrigins& origins, bool uncertainty);
 
 }  // namespace hcclsim::cli

@@ -104,6 +104,7 @@ study::MeasureSpec measure_spec(Command& command, CollectiveOptions& options) {
   operation.in_place = operation.collective == hccl::Collective::broadcast;
   const OptionOrigins origins(command, {});
   for (const char* const number : {"ranks", "npus"}) origins.require_one_of("group", number);
+  check_uncertainty_options(origins, spec.uncertainty);
   finish_collective_choice(origins, {"ranks", "npus"}, options, spec.request);
   spec.platform.rank_table = options.rank_table;
   spec.platform.hccl_settings = options.hccl_settings;

@@ -256,10 +256,7 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
   if (origins.given("trace-ranks") && !origins.given("trace") && options.html.path.empty()) {
     bad_input("option", "{} needs --trace FILE, which says where the timeline goes", origins.name("trace-ranks"));
   }
-  if (origins.given("explain-uncertainty") && !options.uncertainty) {
-    bad_input("option", "{} explains the range that {} off leaves out", origins.name("explain-uncertainty"),
-              origins.name("uncertainty"));
-  }
+  check_uncertainty_options(origins, options.uncertainty);
   for (const char* option : {"advice", "explain"}) {
     if (options.format != OutputFormat::csv ||
         !(option == std::string_view("advice") ? options.advice : options.explain)) {

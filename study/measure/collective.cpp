@@ -233,8 +233,10 @@ ChildOf<std::vector<Seconds>> times_at(LoadedPlatform& platform, const Simulated
 /// The range of each point; with `each` what every assumption alone does, too.
 std::vector<Uncertainty> ranges_of(LoadedPlatform& platform, const Simulated& simulated, std::span<const Rank> ranks,
                                    bool each) {
+  const bool by_host = simulated.options.launch == hccl::LaunchMode::op;
+  const bool by_vector_cores = by_host && platform.config.op_expansion == hccl::OpExpansion::aiv;
   const std::vector<Assumption> assumptions =
-      assumptions_of(platform.cluster, ranks, {.host = simulated.options.launch == hccl::LaunchMode::op});
+      assumptions_of(platform.cluster, ranks, {.host = by_host, .vector_cores = by_vector_cores});
   const auto at = [&](const std::vector<Assumption>& some, RangeEnd end) {
     return times_at(platform, simulated, some, end).result();
   };

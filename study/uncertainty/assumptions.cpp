@@ -57,6 +57,10 @@ std::vector<Assumption> assumptions_of(sim::Cluster& cluster, std::span<const Ra
   if (subjects.host) {
     assumptions.push_back({.subject = Subject::host, .text = percent_text("host issue", host_range)});
   }
+  if (subjects.vector_cores) {
+    assumptions.push_back(
+        {.subject = Subject::vector_cores, .text = percent_text("vector cores", vector_core_range)});
+  }
   return assumptions;
 }
 
@@ -70,12 +74,17 @@ void assume(sim::Cluster& cluster, std::span<const Assumption> assumptions, Rang
 }
 
 device::TaskCosts assumed(device::TaskCosts costs, std::span<const Assumption> assumptions, RangeEnd end) {
-  if (!holds(assumptions, Subject::host)) return costs;
-  const double factor = factor_of(host_range, end);
-  costs.issue.base *= factor;
-  costs.issue.task *= factor;
-  for (auto& [collective, base] : costs.issue.base_of) base *= factor;
-  costs.vector_cores.launch *= factor;
+  if (holds(assumptions, Subject::host)) {
+    const double factor = factor_of(host_range, end);
+    costs.issue.base *= factor;
+    costs.issue.task *= factor;
+    for (auto& [collective, base] : costs.issue.base_of) base *= factor;
+  }
+  if (holds(assumptions, Subject::vector_cores)) {
+    const double factor = factor_of(vector_core_range, end);
+    costs.vector_cores.launch *= factor;
+    costs.vector_cores.access *= factor;
+  }
   return costs;
 }
 

@@ -10,7 +10,7 @@
 #include "sim/cluster.hpp"
 
 /// What a simulated time rests on without being known exactly: speeds of links (the ranges of the platform file), times
-/// of kernels, and what issuing tasks costs the host.
+/// of kernels, what issuing tasks costs the host, and what vector cores take.
 namespace hcclsim::study {
 
 /// Kernel times of the cost model are right within this part (other batches, clocks and software than those that it was
@@ -18,9 +18,11 @@ namespace hcclsim::study {
 inline constexpr double kernel_range = 0.10;
 /// Costs of issue are known from one public record of A2 alone; other hosts and frameworks differ by about this part.
 inline constexpr double host_range = 0.25;
+/// Of vector cores no measurement is published: half as much to half as much again.
+inline constexpr double vector_core_range = 0.5;
 
 struct Assumption {
-  enum class Subject : std::uint8_t { links, kernels, host };
+  enum class Subject : std::uint8_t { links, kernels, host, vector_cores };
   Subject subject = Subject::links;
   sim::LinkKind kind = sim::LinkKind::other;  ///< of links
   std::string text{};                         ///< "HCCS 10..19.3 GB/s", "kernel times -10..+10 %"
@@ -35,13 +37,14 @@ enum class RangeEnd : std::uint8_t { slow, fast };
 struct AssumedSubjects {
   bool kernels = false;  ///< times of kernels come from the cost model
   bool host = false;     ///< hosts issue each collective
+  bool vector_cores = false;  ///< vector cores carry collectives out
 };
 [[nodiscard]] std::vector<Assumption> assumptions_of(sim::Cluster& cluster, std::span<const Rank> ranks,
                                                      const AssumedSubjects& subjects);
 
 /// Moves links to the end of their ranges, all others have their used values.
 void assume(sim::Cluster& cluster, std::span<const Assumption> assumptions, RangeEnd end);
-/// The same of the costs of issue, and of a program's kernels.
+/// The same of the costs of issue and of vector cores, and of a program's kernels.
 [[nodiscard]] device::TaskCosts assumed(device::TaskCosts costs, std::span<const Assumption> assumptions, RangeEnd end);
 [[nodiscard]] models::Program assumed(models::Program program, std::span<const Assumption> assumptions, RangeEnd end);
 

@@ -49,6 +49,13 @@ TEST(Assumptions, HostAndKernelsAtTheirEnds) {
   EXPECT_DOUBLE_EQ(assumed(costs, host, RangeEnd::fast).issue.base, 3 * us);
   EXPECT_EQ(assumed(costs, kernels, RangeEnd::slow).issue.base, 4 * us);
 
+  const std::vector<Assumption> vector_cores{{.subject = Subject::vector_cores}};
+  const device::TaskCosts fast = assumed(costs, vector_cores, RangeEnd::fast);
+  EXPECT_DOUBLE_EQ(fast.vector_cores.launch, 1 * us);
+  EXPECT_DOUBLE_EQ(fast.vector_cores.access, 0.5 * us);
+  EXPECT_EQ(fast.issue.base, 4 * us);
+  EXPECT_EQ(slow.vector_cores.access, 1 * us);
+
   models::Program program;
   program.kernels.resize(2);
   program.kernels[1].duration = 10 * us;
