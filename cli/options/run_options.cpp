@@ -13,7 +13,6 @@
 #include "cli/options/parse/origins.hpp"
 #include "cli/options/parse/overwriting.hpp"
 #include "device/numerics/loss_scale.hpp"
-#include "hccl/parallel/fusion_index.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -2,22 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
-
-#include "base/error.hpp"
 #include "hccl/parallel/split.hpp"
 
 namespace hcclsim::hccl {
-
-std::vector<std::uint32_t> parse_fusion_index(std::string_view text) {
-  std::vector<std::uint32_t> list = parse_index_list(text);
-  const auto wrong = std::adjacent_find(list.begin(), list.end(), std::greater_equal<>());
-  if (wrong != list.end()) {
-    bad_input("split", "MindSpore wants indices that ascend, got {} after {}", *(wrong + 1), *wrong);
-  }
-  return list;
-}
 
 std::vector<Segment> segments_of_fusion_index(std::span<const std::uint32_t> last_parameters, std::uint32_t parameters,
                                               std::vector<std::string>& notes) {

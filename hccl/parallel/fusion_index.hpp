@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "hccl/parallel/segment.hpp"
@@ -11,9 +10,6 @@
 /// MindSpore's split of gradients by index (all_reduce_fusion_config, or comm_fusion of mode "index"): the last
 /// parameter of each segment, counted in parameter order.
 namespace hcclsim::hccl {
-
-/// Reads "85,160" or "[85, 160]": whole numbers that ascend. Throws Error(bad_input, "split").
-[[nodiscard]] std::vector<std::uint32_t> parse_fusion_index(std::string_view text);
 
 /// The segments of gradients that are numbered in the reverse of parameter order, in which the last parameter's is 0.
 /// Parameters behind the last index are a segment, too. An index that no parameter has is left out, as MindSpore does,

@@ -26,6 +26,8 @@ inline constexpr double default_first_percent = 96.54;
 
 /// Reads "20,100,159" or the Python list "[20, 100, 159]": whole numbers from 0 to 2^32 − 1.
 [[nodiscard]] std::vector<std::uint32_t> parse_index_list(std::string_view text);
+/// Reads MindSpore's list (fusion_index.hpp): the same, and ascending.
+[[nodiscard]] std::vector<std::uint32_t> parse_fusion_index(std::string_view text);
 /// Reads "60,20,20", "96.54,3.46" or the Python list "[60, 20, 20]": finite percentages, not negative.
 [[nodiscard]] std::vector<double> parse_size_list(std::string_view text);
 

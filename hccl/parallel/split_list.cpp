@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -43,6 +45,15 @@ std::vector<std::uint32_t> parse_index_list(std::string_view text) {
     indices.push_back(*index);
   }
   return indices;
+}
+
+std::vector<std::uint32_t> parse_fusion_index(std::string_view text) {
+  std::vector<std::uint32_t> list = parse_index_list(text);
+  const auto wrong = std::adjacent_find(list.begin(), list.end(), std::greater_equal<>());
+  if (wrong != list.end()) {
+    bad_input("split", "MindSpore wants indices that ascend, got {} after {}", *(wrong + 1), *wrong);
+  }
+  return list;
 }
 
 std::vector<double> parse_size_list(std::string_view text) {

@@ -58,8 +58,7 @@ std::vector<Assumption> assumptions_of(sim::Cluster& cluster, std::span<const Ra
     assumptions.push_back({.subject = Subject::host, .text = percent_text("host issue", host_range)});
   }
   if (subjects.vector_cores) {
-    assumptions.push_back(
-        {.subject = Subject::vector_cores, .text = percent_text("vector cores", vector_core_range)});
+    assumptions.push_back({.subject = Subject::vector_cores, .text = percent_text("vector cores", vector_core_range)});
   }
   return assumptions;
 }

@@ -35,8 +35,8 @@ enum class RangeEnd : std::uint8_t { slow, fast };
 
 /// The assumptions of a simulation among these ranks: of all kinds of links on their ways that have a range.
 struct AssumedSubjects {
-  bool kernels = false;  ///< times of kernels come from the cost model
-  bool host = false;     ///< hosts issue each collective
+  bool kernels = false;       ///< times of kernels come from the cost model
+  bool host = false;          ///< hosts issue each collective
   bool vector_cores = false;  ///< vector cores carry collectives out
 };
 [[nodiscard]] std::vector<Assumption> assumptions_of(sim::Cluster& cluster, std::span<const Rank> ranks,
