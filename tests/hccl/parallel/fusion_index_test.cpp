@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "hccl/parallel/split.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace hcclsim::hccl {
