@@ -182,6 +182,9 @@ std::string tune_json(const TuneReport& report) {
             {"strategies", strategies_json(report)},
             {"by_segments", by_segments_json(report)},
             {"best_by_cost", best_by_cost_json(report)}};
+  if (report.cost_model == study::CostModel::aoe) {
+    json["cost"]["estimate"] = {{"alpha_s", report.estimate.alpha}, {"beta_s_per_byte", report.estimate.beta}};
+  }
   add_streams(report.tuning, json);
   if (report.jitter.has_value()) json["jitter"] = jitter_json(*report.jitter);
   if (report.bandwidth.has_value()) json["bandwidth_range"] = bandwidth_json(*report.bandwidth);

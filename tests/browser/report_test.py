@@ -23,8 +23,7 @@ SCREENSHOTS = None
 
 
 def hcclsim(*arguments):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("HCCL_")}
-    environment.pop("RANK_TABLE_FILE", None)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HCCL_", "RANK_TABLE_"))}
     return subprocess.run([HCCLSIM, *map(str, arguments)], check=True, capture_output=True, text=True,
                           env=environment).stdout
 
@@ -118,7 +117,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(len(rows), 3)
         self.assertIn(f"{plain['segments'][0]['end_s'] * 1e3:.3f}", rows[0].text)
         self.assertIn("hcclsim report run --hcom-parallel on", self.text("#reproduce pre"))
-        self.assertIn("HCCS 14 GB/s", self.text("#assumptions"))
+        self.assertIn("HCCS 10 GB/s", self.text("#assumptions"))
         self.picture("run_light")
 
     def test_asks_nothing_of_the_network(self):
@@ -366,6 +365,11 @@ class ReportTest(unittest.TestCase):
         self.assertIn(f"{data['result']['jitter']['optimal']} of {data['result']['jitter']['draws']} draws",
                       self.text("#robustness"))
 
+    def test_fusion_index_is_told_in_parameter_order(self):
+        for kind, place, text in (("run", "#comparison", "fusion index "), ("tune", "#best", "fusion_config=[")):
+            self.report(f"mindspore_{kind}", kind, "--framework", "mindspore", "--fusion-index", "85,160")
+            self.assertIn(text, self.text(place))
+
     def test_tune_shows_two_streams(self):
         data = self.report("shared", "tune", "--hcom-parallel", "on", "--streams", "2-shared")
         cuts = data["result"]["shared_link"]["by_idx"]
@@ -417,8 +421,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(len(cells), 8)
         framed = [cell.text for cell in self.browser.driver.find_elements(By.CSS_SELECTOR, "table.heat td.best")]
         least = [min(y for _, y in points) for points in curves.values()]
-        self.assertEqual(len(framed), len(least))
-        for text, seconds in zip(framed, least):
+        for text, seconds in zip(framed, least, strict=True):
             self.assertAlmostEqual(float(text.split()[0]), seconds * 1e3, delta=0.01)
         # Another figure, another axis, another value of what is held.
         self.choose("Figure", "images_per_s")
@@ -461,7 +464,7 @@ class ReportTest(unittest.TestCase):
         for name, arguments in {"run": ["run", "--hcom-parallel", "on", "--split-by-size", "80,15,5"], "tune": ["tune"],
                                 "collective": ["collective", "allreduce", "-b", "8K", "-e", "16M", "-f", "2"]}.items():
             self.report(name, *arguments)
-            self.assertIn("HCCS 14 GB/s (10..19.3) vendor tool assumed", self.text("#assumptions table"))
+            self.assertIn("HCCS 10 GB/s (10..19.3) HCCL's constant assumed", self.text("#assumptions table"))
             self.assertIn(f"hcclsim report {arguments[0]} ", self.text("#reproduce pre"))
 
     def test_names_of_bars_are_whole_in_a_small_window(self):

@@ -2,7 +2,7 @@
 
 function runCards(data) {
   const { result, memory } = data;
-  const { uncertainty } = result;
+  const { advice, uncertainty } = result;
   const range = uncertainty
     ? `${milliseconds(uncertainty.fastest_s)} to ${milliseconds(uncertainty.slowest_s)} over what is assumed` : "";
   const exposed = result.exposed_communication_s;
@@ -137,7 +137,9 @@ function comparisonSection(data) {
   const add = (name, time) => { if (time) entries.push([name, time]); };
   add(`hcom_parallel ${advice.other_hcom_parallel}`, advice.other_hcom_parallel_step_s);
   for (const trial of advice.trials) {
-    add(`${data.parallel ? "" : "hcom_parallel on, "}split after ${gradientList(trial.split_by_idx)}`, trial.step_time_s);
+    const split = trial.fusion_index ? `fusion index ${trial.fusion_index.join(", ")}`
+      : `split after ${gradientList(trial.split_by_idx)}`;
+    add(`${data.parallel ? "" : "hcom_parallel on, "}${split}`, trial.step_time_s);
   }
   for (const { assumption, fast_s: fast, slow_s: slow } of result.uncertainty ? result.uncertainty.effects : []) {
     add(`${assumption}: the fast end`, fast);

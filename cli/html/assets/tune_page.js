@@ -130,10 +130,17 @@ function tuneStreams(result) {
     table("", [{ title: "Gradients" }, ...(streams ? [{ title: "Stream" }] : [])], rows));
 }
 
+function tuneCostWords(cost) {
+  if (cost.model === "affine") return "";
+  if (cost.model === "aoe") return "; splits are chosen by what the vendor's tool estimates";
+  return `; splits are chosen by ${cost.simulated_sizes} simulated sizes`;
+}
+
 function tuneSections(data) {
   const { result } = data;
   const { best, cost } = result;
-  const lines = [`set_split_strategy_by_idx([${best.by_idx.join(",")}])`];
+  const lines = [];
+  if (best.numbering === "production order") lines.push(`set_split_strategy_by_idx([${best.by_idx.join(",")}])`);
   if (best.by_size) lines.push(`set_split_strategy_by_size([${best.by_size.join(",")}])`);
   lines.push(`all_reduce_fusion_config=[${best.all_reduce_fusion_config.join(",")}]`);
   const speed = cost.beta_s_per_byte > 0 ? ` + n / ${rateWords(1 / cost.beta_s_per_byte)}` : "";
@@ -143,7 +150,7 @@ function tuneSections(data) {
     sections: [
       backTestSection(result.profile),
       section("best", "The best split", ...lines.map(copied), ...tuneTimeline(data),
-        element("p", {}, `An allreduce of n bytes costs roughly ${timeWords(cost.alpha_s)}${speed}, with an error of up to ${percentWords(cost.largest_error)}${cost.model === "affine" ? "" : `; splits are chosen by ${cost.simulated_sizes} simulated sizes`}. Premises: ${best.premises.join("; ")}.`)),
+        element("p", {}, `An allreduce of n bytes costs roughly ${timeWords(cost.alpha_s)}${speed}, with an error of up to ${percentWords(cost.largest_error)}${tuneCostWords(cost)}. Premises: ${best.premises.join("; ")}.`)),
       tuneStrategies(result), tuneBySegments(result), tuneStreams(result), tuneRobustness(result), setUpSection(data), notesSection(data)],
   };
 }
