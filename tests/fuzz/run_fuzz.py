@@ -29,6 +29,7 @@ SEEDS = {
     "schedule_text": ["tests/hccl/schedule/file/schedules/*.txt"],
     "profile": ["tests/data/profile/*.csv"],
     "gradients": ["tests/data/study/*.csv"],
+    "validation": ["platforms/validation/*.toml"],
 }
 WORDS = {
     "config_file": ["base/config_file.cpp"],
@@ -44,6 +45,7 @@ WORDS = {
     "calibration_log": ["study/calibrate/bandwidth_log.cpp"],
     "communication": ["study/calibrate/bandwidth_log.cpp"],
     "baseline": ["study/baseline.cpp"],
+    "validation": ["study/validate/validation_file.cpp", "base/config_file.cpp"],
     "option_texts": ["sim/platform/options.cpp", "models/zoo/*.cpp", "device/numerics/learning_rate.cpp",
                      "hccl/collective/algorithm.cpp", "study/measure/names.cpp", "study/split/comparison.cpp",
                      "study/sweep/slurm.cpp", "study/tune/spec.cpp"],

@@ -47,6 +47,7 @@ int fuzz_profile(Input input);
 int fuzz_calibration_log(Input input);
 int fuzz_communication(Input input);
 int fuzz_baseline(Input input);
+int fuzz_validation(Input input);
 // targets/sweep.cpp
 int fuzz_sweep_rows(Input input);
 int fuzz_sweep_grid(Input input);

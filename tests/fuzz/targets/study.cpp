@@ -1,4 +1,4 @@
-// Profiles of real steps, logs of measured communication, stored runs.
+// Profiles of real steps, logs of measured communication, stored runs, published figures.
 
 #include <cmath>
 #include <string>
@@ -10,6 +10,7 @@
 #include "study/baseline.hpp"
 #include "study/calibrate/bandwidth_log.hpp"
 #include "study/profile/import.hpp"
+#include "study/validate/validation_file.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace hcclsim::fuzz {
@@ -81,6 +82,18 @@ int fuzz_baseline(Input input) {
     const Json baseline = study::read_baseline(file.path());
     static_cast<void>(study::compare_runs(baseline, stored_run(), 0.01));
     require(study::compare_runs(baseline, baseline, 0).differences() == 0, "a run differs from itself");
+  });
+}
+
+int fuzz_validation(Input input) {
+  const MemoryFile file(text_of(input));
+  return attempt([&] {
+    const std::vector<study::PublishedFigure> figures = study::read_published_figures(file.path());
+    require(!figures.empty(), "a file without figures");
+    for (const study::PublishedFigure& figure : figures) {
+      require(figure.measured > 0 && figure.factor > 0 && figure.uncertainty >= 0, "a number out of its range");
+      require(!figure.command.empty() && !figure.id.empty() && !figure.what.empty(), "a figure that lacks something");
+    }
   });
 }
 
