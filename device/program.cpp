@@ -35,8 +35,10 @@ void add_times(models::Program& program, const Soc& soc, std::size_t first) {
 models::Program make_program(const models::Graph& graph, const Soc& soc, const ProgramOptions& options,
                              std::vector<std::string>& notes) {
   check_gradient_type(options.gradient_type, soc);
-  models::Program program =
-      models::lower(graph, {.amp = options.amp, .fusion = options.fusion, .communication = options.gradient_type});
+  models::Program program = models::lower(graph, {.amp = options.amp,
+                                                  .fusion = options.fusion,
+                                                  .fused_attention = fuses_attention(soc, options),
+                                                  .communication = options.gradient_type});
   models::add_updates(program, update_options(options));
   add_times(program, soc, 0);
   const bool fp32_products = models::activation_type(options.amp) == DataType::fp32;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,14 @@ struct ProgramOptions {
   models::Optimizer optimizer = models::Optimizer::momentum;
   DataType gradient_type = DataType::fp32;  ///< as communicated: fp32, fp16 or bf16
   models::GradientChecks checks{};          ///< of dynamic loss scaling and clipping
+  /// Attention as one kernel; unset: where the SoC's libraries have it, see fuses_attention.
+  std::optional<bool> fused_attention = {};
 };
+
+/// Whether attention is one kernel: FlashAttentionScore of CANN's operator library, which is for A2 and A3.
+[[nodiscard]] inline bool fuses_attention(const Soc& soc, const ProgramOptions& options) {
+  return options.fused_attention.value_or(soc.generation != Generation::a1);
+}
 
 /// Kernels with the times of the cost model. What the user should know about the figures is added to `notes`. Throws
 /// Error(bad_input, "dtype") for a type that the SoC cannot compute in or that gradients cannot have.

@@ -28,10 +28,17 @@ Flops attention_multiply_adds(const Operator& op) {
   return static_cast<Flops>(op.shape().elements()) * static_cast<Flops>(op.sequence);
 }
 
+/// Of all that an operator reads.
+Flops inputs_elements(const Graph& graph, const Operator& op) {
+  Flops elements = 0;
+  for (const Value input : op.inputs) elements += static_cast<Flops>(graph.tensor(input).shape.elements());
+  return elements;
+}
+
 }  // namespace
 
 std::string_view name_of(OperatorKind kind) {
-  static constexpr std::array<std::string_view, 27> names{"input",
+  static constexpr std::array<std::string_view, 39> names{"input",
                                                           "convolution",
                                                           "batch_norm",
                                                           "relu",
@@ -43,11 +50,23 @@ std::string_view name_of(OperatorKind kind) {
                                                           "linear",
                                                           "dropout",
                                                           "gelu",
+                                                          "swiglu",
+                                                          "tanh",
                                                           "layer_norm",
+                                                          "rms_norm",
                                                           "token_embedding",
                                                           "position_embedding",
+                                                          "segment_embedding",
+                                                          "class_token",
+                                                          "rotary",
                                                           "attention",
+                                                          "select_rows",
+                                                          "patches",
+                                                          "join_rows",
+                                                          "sum_rows",
+                                                          "factorization",
                                                           "loss",
+                                                          "binary_loss",
                                                           "split",
                                                           "concat",
                                                           "slice",
@@ -107,6 +126,15 @@ std::uint64_t attention_scores(const Operator& op) {
   return std::uint64_t{op.shape().batch()} * op.sequence * op.heads;
 }
 
+Flops model_flops(const Graph& graph, bool causal) {
+  Flops sum = 0;
+  for (const Operator& op : graph.operators) {
+    if (op.kind == OperatorKind::convolution || op.kind == OperatorKind::linear) sum += 2 * multiply_adds(graph, op);
+    if (op.kind == OperatorKind::attention) sum += (causal && op.causal ? 2 : 4) * attention_multiply_adds(op);
+  }
+  return sum;
+}
+
 Flops forward_flops(const Graph& graph, const Operator& op) {
   if (op.kind == OperatorKind::send) return 0;  // it has no output
   const auto outputs = static_cast<Flops>(op.shape().elements());
@@ -119,14 +147,29 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
       return 7 * outputs;
     case OperatorKind::gelu:
       return 9 * outputs;
+    case OperatorKind::rms_norm:
+      return 4 * outputs;
+    case OperatorKind::swiglu:
+      return 6 * outputs;
+    case OperatorKind::rotary:
+      return 3 * outputs;
     case OperatorKind::attention:
-      return 4 * attention_multiply_adds(op) + 6 * static_cast<Flops>(attention_scores(op));
+      return 4 * attention_multiply_adds(op) +
+             (op.drop_rate > 0 ? 7 : 6) * static_cast<Flops>(attention_scores(op));
+    case OperatorKind::factorization:
+      return 3 * static_cast<Flops>(graph.input_of(op).elements());
+    case OperatorKind::sum_rows:
+      return static_cast<Flops>(graph.input_of(op).elements());
     case OperatorKind::max_pool:
       return op.window.area() * outputs;
     case OperatorKind::average_pool:
       return static_cast<Flops>(average_pool_reads(graph.input_of(op), op.shape()));
     case OperatorKind::loss:
-      return 5 * static_cast<Flops>(graph.input_of(op).elements());
+      return 5 * inputs_elements(graph, op);
+    case OperatorKind::binary_loss:
+      return 6 * inputs_elements(graph, op);
+    case OperatorKind::tanh:
+    case OperatorKind::segment_embedding:
     case OperatorKind::relu:
     case OperatorKind::relu6:
     case OperatorKind::add:
@@ -152,12 +195,24 @@ Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gr
       return (input_needs_gradient ? 15 : 5) * outputs;
     case OperatorKind::gelu:
       return 17 * outputs;
+    case OperatorKind::rms_norm:
+      return (input_needs_gradient ? 9 : 3) * outputs;
+    case OperatorKind::swiglu:
+      return 12 * outputs;
+    case OperatorKind::tanh:
+      return 3 * outputs;
     case OperatorKind::attention:
-      return 8 * attention_multiply_adds(op) + 5 * static_cast<Flops>(attention_scores(op));
+      return 8 * attention_multiply_adds(op) +
+             (op.drop_rate > 0 ? 6 : 5) * static_cast<Flops>(attention_scores(op));
+    case OperatorKind::factorization:
+      return 2 * static_cast<Flops>(graph.input_of(op).elements());
+    case OperatorKind::sum_rows:
+      return op.parameters.empty() ? 0 : outputs;
     case OperatorKind::max_pool:
       return outputs;
     case OperatorKind::loss:
-      return 2 * static_cast<Flops>(graph.input_of(op).elements());
+    case OperatorKind::binary_loss:
+      return 2 * inputs_elements(graph, op);
     default:
       return forward_flops(graph, op);
   }

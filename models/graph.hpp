@@ -31,11 +31,23 @@ enum class OperatorKind : std::uint8_t {
   linear,
   dropout,
   gelu,                ///< x · Φ(x) in the tanh form: x/2 · (1 + tanh(√(2/π) · (x + 0.044715·x³)))
+  swiglu,              ///< x · σ(x) · y of two tensors
+  tanh,
   layer_norm,          ///< over the features of every row
+  rms_norm,            ///< x / √(mean of x² over the features of the row + ε), times a weight
   token_embedding,     ///< tokens to rows of a table
-  position_embedding,  ///< adds row t of a table to position t of every sequence
-  attention,           ///< softmax(Q·Kᵀ/√d)·V per head; the input's features are those of Q, then of K, then of V
-  loss,                ///< mean softmax cross-entropy of the logits against one label per row
+  position_embedding,  ///< row t of a table for position t of every sequence, added to the input unless it is tokens
+  segment_embedding,   ///< the same with row ⌊t · rows / sequence⌋: a sequence consists of as many segments as rows
+  class_token,         ///< puts a learned row in front of every sequence
+  rotary,              ///< turns pairs of features of every head by angles that grow with the position
+  attention,           ///< softmax(Q·Kᵀ/√d)·V per head, of Q, K and V or of a tensor with the features of all three
+  select_rows,         ///< the first rows of every sequence
+  patches,             ///< an image as a sequence: a row of all channels per pixel
+  join_rows,           ///< the rows of every sequence side by side, as one row
+  sum_rows,            ///< the sum of the rows of every sequence, and a bias if it has one
+  factorization,       ///< half of (Σv)² − Σv² over the rows v of every sequence, summed over the features
+  loss,                ///< mean softmax cross-entropy of logits against one label per row; of several, their sum
+  binary_loss,         ///< mean cross-entropy of the sigmoid of one logit per row against a label of 0 or 1
   split,               ///< along an axis into equal parts, one output each
   concat,              ///< along an axis
   slice,               ///< along an axis, the part of this rank of the group
@@ -92,15 +104,18 @@ struct Operator {
   std::vector<Tensor> outputs;
   Window window;                  ///< convolution and max_pool
   std::uint32_t groups = 1;       ///< convolution; = channels for a depthwise one
-  std::uint32_t sequence = 1;     ///< position_embedding, attention: rows of one sequence
-  std::uint32_t heads = 1;        ///< attention
+  std::uint32_t sequence = 1;     ///< operators of sequences: rows of one sequence (of the input where rows are added up)
+  std::uint32_t heads = 1;        ///< attention, rotary: of the queries
+  std::uint32_t kv_heads = 1;     ///< attention: of keys and values; a divisor of heads, which share them in order
   bool causal = false;            ///< attention: a position sees itself and those before it
-  float drop_rate = 0.5F;         ///< dropout: fraction of elements set to zero
+  float drop_rate = 0;            ///< dropout, attention (of its probabilities): fraction of elements set to zero
   std::uint32_t axis = 0;         ///< split, concat, slice, all_gather, reduce_scatter, all_to_all (cut along it)
   std::uint32_t joined_axis = 0;  ///< all_to_all: the parts that come are joined along it
   Group group{};                  ///< of communication and slice
   Peer peer{};                    ///< send, receive
-  std::vector<std::uint32_t> parameters;  ///< indices in parameter order: weight, then bias if it has one
+  /// Indices in parameter order: weight, then bias if it has one. The weight of a linear operator may be the table of
+  /// an embedding before it, which then has two gradients to be added ("tied").
+  std::vector<std::uint32_t> parameters;
 
   /// Of its first output.
   [[nodiscard]] const Shape& shape() const { return outputs.front().shape; }
@@ -111,7 +126,7 @@ struct Parameter {
   /// Convolution: out, in / groups, kernel, kernel; linear: out, in; table of an embedding: rows, features.
   std::vector<std::uint32_t> shape;
   std::uint64_t elements = 0;
-  OperatorId owner = 0;
+  OperatorId owner = 0;  ///< the first operator that has it
   double initial_scale = 1;  ///< factor on its initial values: ResNet starts its residual branches small
 };
 
@@ -157,14 +172,22 @@ struct Graph {
 /// convolution or linear operator (a bias is not counted), batch and layer norm 7 per element, pooling one per element
 /// that it reads, softmax cross-entropy 5 per logit, GELU 9 per element (tanh is one of them), other element-wise
 /// operators and embeddings 1; cutting, joining and communication none. Attention: its two products as 2 per
-/// multiply-add, the scores that a causal mask hides included, and 6 per score for the scaled softmax.
+/// multiply-add, the scores that a causal mask hides included, and 6 per score for the scaled softmax, 1 more with
+/// dropout. RMS norm 4 per element, SwiGLU 6, rotary positions 3; factorization 3 per element that it reads, the sum of
+/// rows 1; sigmoid cross-entropy 6 per logit.
 [[nodiscard]] Flops forward_flops(const Graph& graph, const Operator& op);
 
 /// The same for the backward pass: twice the forward of a convolution or linear operator, once if its input needs no
 /// gradient; batch norm 11 per element, layer norm 15, GELU 17, max pooling 1 per output, average pooling 1 per
-/// element of the window, softmax cross-entropy 2 per logit, other element-wise operators and embeddings 1. Attention:
-/// four products and 5 per score.
+/// element of the window, softmax and sigmoid cross-entropy 2 per logit, other element-wise operators and embeddings 1.
+/// Attention: four products and 5 per score, 1 more with dropout. RMS norm 9 per element, 3 without a gradient of its
+/// input, SwiGLU 12, rotary positions and tanh 3; factorization 2 per element that it read.
 [[nodiscard]] Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gradient);
+
+/// What the literature counts as the operations of a network: 2 per multiply-add of the products of convolutions,
+/// linear operators and attention in the forward pass; the backward pass has twice as many. `causal`: of attention with
+/// a causal mask only half.
+[[nodiscard]] Flops model_flops(const Graph& graph, bool causal = false);
 
 /// Forward pass of all operators and backward pass of those whose output has a gradient.
 [[nodiscard]] Flops step_flops(const Graph& graph);

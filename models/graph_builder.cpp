@@ -37,6 +37,7 @@ GraphBuilder GraphBuilder::of_tokens(std::string title, std::uint32_t sequences,
     bad_input("model", "{} sequences of {} tokens are more than {} tokens", sequences, length, max_rows);
   }
   builder.graph_.input_kind = InputKind::tokens;
+  builder.sequences_.front() = length;
   builder.graph_.operators.front().outputs.front().dtype = DataType::int32;
   return builder;
 }
@@ -57,13 +58,15 @@ OperatorId GraphBuilder::append(std::string name, OperatorKind kind, std::vector
               output.channels());
   }
   const bool reads_tokens = graph_.input_kind == InputKind::tokens && std::ranges::count(inputs, Value(input())) > 0;
-  if (reads_tokens != (kind == OperatorKind::token_embedding)) {
+  const bool looks_up = kind == OperatorKind::token_embedding || kind == OperatorKind::position_embedding;
+  if ((reads_tokens && !looks_up) || (!reads_tokens && kind == OperatorKind::token_embedding)) {
     bad_input("model", "{}: {}", name,
               reads_tokens ? "only a token embedding can read the tokens of the input"
                            : "a token embedding reads the input, which must be tokens");
   }
   const std::uint64_t inherited = inputs.empty() ? 1 : strides_[inputs.front().op];
   strides_.push_back(next_stride_ != 0 ? std::exchange(next_stride_, 0) : inherited);
+  sequences_.push_back(inputs.empty() ? 0 : sequences_[inputs.front().op]);
   Operator& op = graph_.operators.emplace_back();
   op.name = std::move(name);
   op.kind = kind;
@@ -161,11 +164,16 @@ OperatorId GraphBuilder::flatten(std::string name, Value from) {
   return append(std::move(name), OperatorKind::flatten, {from}, {in.batch(), static_cast<std::uint32_t>(features)});
 }
 
+std::uint32_t GraphBuilder::features_of(std::string_view name, Value from) const {
+  const Shape& in = shape(from);
+  if (in.image() != 1) bad_input("model", "{}: needs flat features, got {}", name, to_string(in));
+  return in.channels();
+}
+
 OperatorId GraphBuilder::linear(std::string name, Value from, std::uint32_t features, bool bias) {
-  const Shape in = shape(from);
-  if (in.image() != 1) bad_input("model", "{}: a linear operator needs flat features, got {}", name, to_string(in));
-  const OperatorId id = append(std::move(name), OperatorKind::linear, {from}, {in.batch(), features});
-  add_parameter(id, "weight", {features, in.channels()});
+  const std::uint32_t width = features_of(name, from);
+  const OperatorId id = append(std::move(name), OperatorKind::linear, {from}, {shape(from).batch(), features});
+  add_parameter(id, "weight", {features, width});
   if (bias) add_parameter(id, "bias", {features});
   return id;
 }
@@ -175,63 +183,6 @@ OperatorId GraphBuilder::dropout(std::string name, Value from, float rate) {
     bad_input("model", "{}: the drop rate must be 0 or more and below 1, got {}", name, rate);
   const OperatorId id = append(std::move(name), OperatorKind::dropout, {from}, shape(from));
   graph_.operators[id].drop_rate = rate;
-  return id;
-}
-
-OperatorId GraphBuilder::layer_norm(std::string name, Value from) {
-  const Shape in = shape(from);
-  if (in.image() != 1) bad_input("model", "{}: layer norm needs flat features, got {}", name, to_string(in));
-  const OperatorId id = append(std::move(name), OperatorKind::layer_norm, {from}, in);
-  add_parameter(id, "weight", {in.channels()});
-  add_parameter(id, "bias", {in.channels()});
-  return id;
-}
-
-OperatorId GraphBuilder::token_embedding(std::string name, Value from, std::uint32_t vocabulary,
-                                         std::uint32_t features) {
-  if (vocabulary == 0 || vocabulary > max_channels) {
-    bad_input("model", "{}: a vocabulary must have 1 to {} tokens, got {}", name, max_channels, vocabulary);
-  }
-  const Shape in = shape(from);
-  const OperatorId id =
-      append(std::move(name), OperatorKind::token_embedding, {from}, {in.batch() * in.channels(), features});
-  add_parameter(id, "weight", {vocabulary, features});
-  return id;
-}
-
-std::uint32_t GraphBuilder::sequence_of(std::string_view name, Value from) const {
-  const Shape& in = shape(input());
-  if (graph_.input_kind != InputKind::tokens || shape(from).image() != 1 ||
-      shape(from).batch() != in.batch() * in.channels()) {
-    bad_input("model", "{}: needs the rows of sequences of tokens, got {} from an input of {} ({})", name,
-              to_string(shape(from)), to_string(in), name_of(graph_.input_kind));
-  }
-  return in.channels();
-}
-
-OperatorId GraphBuilder::position_embedding(std::string name, Value from) {
-  const std::uint32_t sequence = sequence_of(name, from);
-  const OperatorId id = append(std::move(name), OperatorKind::position_embedding, {from}, shape(from));
-  graph_.operators[id].sequence = sequence;
-  add_parameter(id, "weight", {sequence, shape(id).channels()});
-  return id;
-}
-
-OperatorId GraphBuilder::attention(std::string name, Value from, std::uint32_t heads, bool causal) {
-  const std::uint32_t sequence = sequence_of(name, from);
-  const Shape in = shape(from);
-  if (in.channels() % 3 != 0) {
-    bad_input("model", "{}: queries, keys and values must be of one size, but 3 does not divide {} features", name,
-              in.channels());
-  }
-  const std::uint32_t features = in.channels() / 3;
-  if (heads == 0 || features % heads != 0) {
-    bad_input("model", "{}: {} heads do not divide {} features", name, heads, features);
-  }
-  const OperatorId id = append(std::move(name), OperatorKind::attention, {from}, {in.batch(), features});
-  graph_.operators[id].sequence = sequence;
-  graph_.operators[id].heads = heads;
-  graph_.operators[id].causal = causal;
   return id;
 }
 
@@ -321,8 +272,16 @@ OperatorId GraphBuilder::receive(std::string name, const Tensor& what, const Pee
   return id;
 }
 
-Graph GraphBuilder::finish(Value logits) && {
-  append("loss", OperatorKind::loss, {logits}, {1, 1});
+Graph GraphBuilder::finish_sum(const std::vector<Value>& logits) && {
+  append("loss", OperatorKind::loss, logits, {1, 1});
+  return std::move(*this).finish();
+}
+
+Graph GraphBuilder::finish_binary(Value logits) && {
+  if (features_of("loss", logits) != 1) {
+    bad_input("model", "loss: one logit per row is needed, got {}", to_string(shape(logits)));
+  }
+  append("loss", OperatorKind::binary_loss, {logits}, {1, 1});
   return std::move(*this).finish();
 }
 
@@ -333,7 +292,7 @@ Graph GraphBuilder::finish() && {
   }
   for (OperatorId id = 0; id < read.size(); ++id) {
     const Operator& op = graph_.operators[id];
-    const bool ends = op.kind == OperatorKind::loss || op.kind == OperatorKind::send;
+    const bool ends = id + 1 == read.size() || op.kind == OperatorKind::send;
     if (!read[id] && !ends) bad_input("model", "{}: nobody reads what it computes", op.name);
   }
   return std::move(graph_);

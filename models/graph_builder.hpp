@@ -10,7 +10,7 @@
 /// Builds a Graph operator by operator and infers the shapes. What cannot be is refused with Error(bad_input) of kind
 /// "model" that names the operator and the sizes: a batch of 0 or more than 65536, no channels, an image smaller than
 /// a window or than the product of the strides before it, operands of an addition that differ, attention heads that do
-/// not divide the features, a drop rate outside [0, 1), operators of sequences without tokens to read, and
+/// not divide the features, a drop rate outside [0, 1), operators of sequences without sequences to read, and
 /// when it is finished, an operator whose outputs nobody reads.
 namespace hcclsim::models {
 
@@ -19,6 +19,13 @@ struct ConvolutionOptions {
   Window window;
   std::uint32_t groups = 1;
   bool bias = false;
+};
+
+struct AttentionOptions {
+  std::uint32_t heads = 1;
+  std::uint32_t kv_heads = 0;  ///< heads of keys and values; 0: as many as of queries
+  bool causal = false;
+  float drop_rate = 0;  ///< of the probabilities
 };
 
 /// Kind of the Error for an input image that is too small for the network's windows and strides.
@@ -59,13 +66,36 @@ class GraphBuilder {
   OperatorId gelu(std::string name, Value from) {
     return append(std::move(name), OperatorKind::gelu, {from}, shape(from));
   }
+  OperatorId tanh(std::string name, Value from) {
+    return append(std::move(name), OperatorKind::tanh, {from}, shape(from));
+  }
+  OperatorId swiglu(std::string name, Value gate, Value up);
+  /// A linear operator whose weight is the table of `embedding`, a token embedding.
+  OperatorId tied_linear(std::string name, Value from, OperatorId embedding, bool bias);
   /// `from` must be flat.
   OperatorId layer_norm(std::string name, Value from);
+  OperatorId rms_norm(std::string name, Value from);
+
+  // Sequences. Tokens, or the patches of an image, make them; other operators keep them.
   /// One row of `features` per token of the input: a matrix of sequences × length rows.
   OperatorId token_embedding(std::string name, Value from, std::uint32_t vocabulary, std::uint32_t features);
-  OperatorId position_embedding(std::string name, Value from);
-  /// `from` has the queries, keys and values side by side; the result has a third of its features.
-  OperatorId attention(std::string name, Value from, std::uint32_t heads, bool causal);
+  /// Adds row t of a table to position t; the table has rows for `positions` of them, 0: for a sequence.
+  OperatorId position_embedding(std::string name, Value from, std::uint32_t positions = 0);
+  /// Row t of such a table for position t of the tokens of the input.
+  OperatorId position_rows(std::string name, std::uint32_t positions, std::uint32_t features);
+  OperatorId segment_embedding(std::string name, Value from, std::uint32_t segments);
+  OperatorId class_token(std::string name, Value from);
+  /// A row of channels for each pixel of an image.
+  OperatorId patches(std::string name, Value from);
+  /// `from` has the features of `heads` heads of even size side by side.
+  OperatorId rotary(std::string name, Value from, std::uint32_t heads);
+  /// `from` has the queries, keys and values side by side; the result has the features of the queries.
+  OperatorId attention(std::string name, Value from, const AttentionOptions& options);
+  OperatorId attention(std::string name, Value queries, Value keys, Value values, const AttentionOptions& options);
+  OperatorId select_rows(std::string name, Value from, std::uint32_t rows);
+  OperatorId join_rows(std::string name, Value from);
+  OperatorId sum_rows(std::string name, Value from, bool bias);
+  OperatorId factorization(std::string name, Value from);
 
   /// Cuts along an axis into equal parts, one output each.
   OperatorId split(std::string name, Value from, std::uint32_t axis, std::uint32_t parts);
@@ -89,13 +119,23 @@ class GraphBuilder {
   OperatorId receive(std::string name, const Tensor& what, const Peer& from);
 
   /// Adds the softmax cross-entropy of `logits` as the last operator and hands the graph out.
-  [[nodiscard]] Graph finish(Value logits) &&;
+  [[nodiscard]] Graph finish(Value logits) && { return std::move(*this).finish_sum({logits}); }
+  /// The same with the sum of several losses.
+  [[nodiscard]] Graph finish_sum(const std::vector<Value>& logits) &&;
+  /// Adds the cross-entropy of the sigmoid of one logit per row.
+  [[nodiscard]] Graph finish_binary(Value logits) &&;
   /// Hands out a stage that ends without a loss; its results have been sent.
   [[nodiscard]] Graph finish() &&;
 
  private:
-  /// Refuses an operator of sequences whose input does not come from tokens; returns the length of a sequence.
+  /// Refuses an operator of sequences whose input has none; returns the length of a sequence.
   [[nodiscard]] std::uint32_t sequence_of(std::string_view name, Value from) const;
+  /// Refuses what is not flat; returns its features.
+  [[nodiscard]] std::uint32_t features_of(std::string_view name, Value from) const;
+  /// Appends an operator that makes `length` rows of `features` of every sequence.
+  OperatorId append_rows(std::string name, OperatorKind kind, Value from, std::uint32_t length, std::uint32_t features);
+  OperatorId append_attention(std::string name, std::vector<Value> inputs, std::uint32_t features,
+                              const AttentionOptions& options);
   /// `output` by value: it may be the shape of an operator that moves when one is appended.
   OperatorId append(std::string name, OperatorKind kind, std::vector<Value> inputs, Shape output);
   OperatorId append_collective(std::string name, OperatorKind kind, Value from, const Group& group, Shape output,
@@ -107,7 +147,8 @@ class GraphBuilder {
   Shape slide(std::string_view name, Value from, const Window& window, std::uint32_t channels);
 
   Graph graph_;
-  std::vector<std::uint64_t> strides_;  ///< per operator: product of the strides from the input to it
+  std::vector<std::uint64_t> strides_;    ///< per operator: product of the strides from the input to it
+  std::vector<std::uint32_t> sequences_;  ///< per operator: rows of one sequence; 0: it has none
   std::uint64_t parameter_elements_ = 0;
   std::uint64_t next_stride_ = 0;  ///< stride of the operator appended next; 0: as its first input
 };

@@ -151,7 +151,8 @@ models::Program Experiment::load_program(const RunSpec& spec) {
   const device::ProgramOptions how{.amp = spec.amp,
                                    .optimizer = spec.optimizer,
                                    .gradient_type = spec.communication_type,
-                                   .checks = spec.gradient_checks()};
+                                   .checks = spec.gradient_checks(),
+                                   .fused_attention = spec.fused_attention};
   if (!spec.gradients_file.empty()) {
     if (!spec.profiles.empty() || spec.numerics.has_value()) {
       bad_input("option",

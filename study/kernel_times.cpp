@@ -6,13 +6,13 @@
 
 namespace hcclsim::study {
 
-std::vector<Seconds> kernel_times(const PlatformSpec& platform, const models::Graph& graph,
-                                  const device::ProgramOptions& options) {
+KernelTimes kernel_times(const PlatformSpec& platform, const models::Graph& graph,
+                          const device::ProgramOptions& options) {
   return on_platform(platform, {}, [&](const LoadedPlatform& loaded) {
     std::vector<std::string> notes;
-    std::vector<Seconds> times;
+    KernelTimes times{.fused_attention = fuses_attention(loaded.soc, options), .times = {}};
     for (const models::Kernel& kernel : make_program(graph, loaded.soc, options, notes).kernels) {
-      times.push_back(kernel.duration);
+      times.times.push_back(kernel.duration);
     }
     return times;
   });

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "cli/options/model_options.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/print/output.hpp"
 #include "models/lowering/lower.hpp"
@@ -282,7 +283,7 @@ struct View {
   Rows (*rows)(const LoweredModel& model);
 };
 constexpr std::array<View, 4> views{
-    {{"--layers", "layers", "Operators with shapes and FLOPs", layer_rows},
+    {{"--operators", "layers", "Operators with shapes and FLOPs", layer_rows},
      {"--parameters", "parameter_list", "Parameters in parameter order (forward)", parameter_rows},
      {"--gradients", "gradients", "Gradients in production order (backward, HCCL)", gradient_rows},
      {"--kernels", "kernel_list", "Kernels as launched, the update at the end", kernel_rows}}};
@@ -292,6 +293,7 @@ struct ShowModel {
   std::string amp = "O2";
   std::string optimizer = "momentum";
   std::string fusion = "full";
+  std::optional<bool> fused_attention{};  ///< unset: as the platform's NPUs have it; off without a platform
   std::string format = "text";
   std::string platform{};                  ///< empty: no times
   std::array<bool, views.size()> shown{};  ///< at most one
@@ -302,13 +304,16 @@ void show_model(const ShowModel& options) {
   const models::Optimizer optimizer = models::parse_optimizer(options.optimizer);
   const models::Fusion fusion = models::parse_fusion(options.fusion);
   models::Graph graph = models::make_model(options.model);
-  models::Program program = models::lower(graph, {.amp = amp, .fusion = fusion});
-  models::add_updates(program, {.amp = amp, .optimizer = optimizer});
-  LoweredModel model{std::move(graph), std::move(program), amp, optimizer};
+  study::KernelTimes on_npu{.fused_attention = options.fused_attention.value_or(false), .times = {}};
   if (!options.platform.empty()) {
-    model.times = study::kernel_times({.file = options.platform}, model.graph,
-                                      {.amp = amp, .fusion = fusion, .optimizer = optimizer});
+    const device::ProgramOptions how{
+        .amp = amp, .fusion = fusion, .optimizer = optimizer, .fused_attention = options.fused_attention};
+    on_npu = study::kernel_times({.file = options.platform}, graph, how);
   }
+  models::Program program =
+      models::lower(graph, {.amp = amp, .fusion = fusion, .fused_attention = on_npu.fused_attention});
+  models::add_updates(program, {.amp = amp, .optimizer = optimizer});
+  const LoweredModel model{std::move(graph), std::move(program), amp, optimizer, std::move(on_npu.times)};
   const auto chosen = std::find(options.shown.begin(), options.shown.end(), true) - options.shown.begin();
   const View* const view = chosen == std::ssize(views) ? nullptr : &views.at(static_cast<std::size_t>(chosen));
   if (options.format == "csv") {
@@ -353,15 +358,11 @@ void add_models_command(Command& app) {
     const auto options = std::make_shared<ShowModel>();
     shown.add("NAME", text(options->model.name), "A network of `models list`").required();
     shown.add("--batch", whole_number(options->model.batch), "Samples per step on one NPU").with_default();
-    shown.add("--input", whole_number(options->model.input),
-              "Pixels per side of the input [224; lenet 28, smallres 16]");
-    shown.add("--classes", whole_number(options->model.classes), "Classes [1000; lenet, smallres 10]");
-    Value bias = on_off(options->model.fc_bias);
-    bias.accepted = "{on,off}";
-    shown.add("--fc-bias", bias, "Whether the last linear operator has a bias").value_name("TEXT").with_default();
+    add_model_size_options(shown, options->model);
     shown.add("--amp", text(options->amp), "Precision: O0, O2 or O3").with_default();
     shown.add("--optimizer", text(options->optimizer), "Optimizer whose update kernels are shown").with_default();
     shown.add("--fusion", text(options->fusion), "Kernel fusion: full or none").with_default();
+    shown.add("--fused-attention", on_off(options->fused_attention), "Attention as one kernel [off; A2, A3 on]");
     shown.add("--platform", read_file(options->platform),
               "Also how long the kernels take on its NPUs: a platform file, or the name of a shipped one");
     Command& tables = shown.add_alternatives("Table");

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "cli/options/collective_choice.hpp"
 #include "cli/options/group_option.hpp"
+#include "cli/options/model_options.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
 #include "cli/options/parse/overwriting.hpp"
@@ -57,11 +58,8 @@ void add_model_options(Command& command, RunOptions& options) {
            "gradient_summary")
       .value_name("NAME");
   command.add("--batch", whole_number(options.spec.model.batch, 1, 65536), "Samples per NPU and step").with_default();
-  command.add("--input", whole_number(options.spec.model.input, 1, 8192), "Pixels per side of the image")
-      .with_default("224");
-  command.add("--classes", whole_number(options.spec.model.classes, 1, 1'000'000), "Classes of the last layer")
-      .with_default("1000");
-  command.add("--fc-bias", on_off(options.spec.model.fc_bias), "Bias of the last layer").with_default();
+  add_model_size_options(command, options.spec.model);
+  command.add("--fused-attention", on_off(options.spec.fused_attention), "Attention as one kernel [910A off, A2, A3 on]");
   command.add("--amp", parsed(models::parse_amp, options.spec.amp, "O0|O2|O3"), "Mixed precision")
       .value_name("")
       .with_default("O2");
@@ -226,10 +224,16 @@ void add_output_options(Command& command, RunOptions& options) {
 }
 
 /// Options that cannot be given together.
-constexpr std::array<OptionPair, 13> exclusive{{{"gradients", "model"},
+constexpr std::array<OptionPair, 19> exclusive{{{"gradients", "model"},
                                                 {"gradients", "input"},
                                                 {"gradients", "classes"},
                                                 {"gradients", "fc-bias"},
+                                                {"gradients", "sequence"},
+                                                {"gradients", "layers"},
+                                                {"gradients", "hidden"},
+                                                {"gradients", "heads"},
+                                                {"gradients", "vocabulary"},
+                                                {"gradients", "fused-attention"},
                                                 {"gradients", "numerics"},
                                                 {"gradients", "profile"},
                                                 {"profile", "numerics"},

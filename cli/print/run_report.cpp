@@ -51,8 +51,15 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"speed-spread", fmt::format("{}", skew.speed_spread)},
       {"jitter", fmt::format("{}", skew.jitter)},
       {"seed", fmt::format("{}", skew.seed)}};
-  const std::array<std::pair<const char*, std::string>, 3> where_given{
-      {{"profile-model", options.spec.profile_model},
+  const auto& fused = options.spec.fused_attention;
+  const std::array<std::pair<const char*, std::string>, 9> where_given{
+      {{"sequence", number(options.spec.model.sequence)},
+       {"layers", number(options.spec.model.layers)},
+       {"hidden", number(options.spec.model.hidden)},
+       {"heads", number(options.spec.model.heads)},
+       {"vocabulary", number(options.spec.model.vocabulary)},
+       {"fused-attention", fused.has_value() ? (*fused ? "on" : "off") : ""},
+       {"profile-model", options.spec.profile_model},
        {"group", fmt::format("{}", fmt::join(groups, " "))},
        {"split-group", options.spec.split_group}}};
   for (const auto& [name, value] : where_given) {

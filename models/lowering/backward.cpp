@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <array>
 #include <string_view>
+#include <vector>
 
 #include "models/lowering/backward_order.hpp"
 #include "models/lowering/cube.hpp"
@@ -26,7 +29,8 @@ OperatorKind dual_of(OperatorKind kind) {
 
 class BackwardPass {
  public:
-  explicit BackwardPass(LoweringState& state) : state_(state), graph_(state.graph), writer_(state.writer) {
+  explicit BackwardPass(LoweringState& state)
+      : state_(state), graph_(state.graph), writer_(state.writer), parameter_begun_(graph_.parameters.size(), false) {
     writer_.program().gradients.reserve(graph_.parameters.size());
   }
 
@@ -44,8 +48,10 @@ class BackwardPass {
     switch (op.kind) {
       case input:
       case loss:  // its kernel of the forward pass wrote the gradient of the logits
+      case binary_loss:
         return;
       case flatten:
+      case join_rows:
         state_.contribute_unchanged(op.inputs.front(), dy);
         return;
       case add:
@@ -58,6 +64,9 @@ class BackwardPass {
       case batch_norm:
       case layer_norm:
         differentiate_norm(id, dy);
+        return;
+      case rms_norm:
+        differentiate_rms_norm(id, dy);
         return;
       case relu:
       case relu6:
@@ -76,17 +85,38 @@ class BackwardPass {
         launch_vector(id, dy, static_cast<std::uint64_t>(forward_flops(graph_, op)));
         return;
       case gelu:
+      case tanh:
+      case rotary:
+      case patches:
+      case select_rows:
+      case factorization:
         launch_vector(id, dy, static_cast<std::uint64_t>(backward_flops(graph_, op, true)));
+        return;
+      case sum_rows:
+        if (!op.parameters.empty()) differentiate_bias(op, 0, dy);
+        launch_vector(id, dy, 0);
+        return;
+      case swiglu:
+        differentiate_swiglu(id, dy);
         return;
       case token_embedding:
         differentiate_table(op, dy);
         return;
       case position_embedding:
+      case segment_embedding:
         differentiate_table(op, dy);
         state_.contribute_unchanged(op.inputs.front(), dy);
         return;
+      case class_token:
+        differentiate_table(op, dy);
+        launch_vector(id, dy, 0);
+        return;
       case attention:
-        differentiate_attention(id, dy);
+        if (state_.options.fused_attention) {
+          differentiate_fused_attention(id, dy);
+        } else {
+          differentiate_attention(id, dy);
+        }
         return;
       case broadcast:
         state_.contribute_unchanged(op.inputs.front(), dy);
@@ -111,7 +141,10 @@ class BackwardPass {
     writer_.launch(op.name, what, Phase::backward, kernel_class(op.kind), dtype);
   }
 
-  /// Gradient of an operator without parameters: reads dy and its mask, if it has one; GELU reads its input.
+  /// Whether the gradient of an operator depends on what it read.
+  [[nodiscard]] static bool reads_input_again(OperatorKind kind) { return kind == gelu || kind == factorization; }
+
+  /// Gradient of an operator without parameters: reads dy and its mask, if it has one; some read their input or output.
   void launch_vector(OperatorId id, TensorId dy, std::uint64_t operations) {
     const Operator& op = graph_.operators[id];
     if (!state_.needs_gradient[op.inputs.front().op]) return;
@@ -119,7 +152,8 @@ class BackwardPass {
     writer_.vector_work(1, operations);
     writer_.read(dy);
     if (state_.mask[id] != no_tensor) writer_.read(state_.mask[id]);
-    if (op.kind == gelu) writer_.read(state_.value_of(op.inputs.front()));
+    if (reads_input_again(op.kind)) writer_.read(state_.value_of(op.inputs.front()));
+    if (op.kind == tanh) writer_.read(state_.value_of(id));
     state_.contribute(op.inputs.front());
   }
 
@@ -151,62 +185,156 @@ class BackwardPass {
     state_.contribute(from);
   }
 
+  /// One kernel for the gradients of the weight and of the input.
+  void differentiate_rms_norm(OperatorId id, TensorId dy) {
+    const Operator& op = graph_.operators[id];
+    const Value from = op.inputs.front();
+    const bool whole = state_.needs_gradient[from.op];
+    launch(op, "gradient", state_.master);
+    writer_.vector_work(whole ? rms_norm_work::gradient : rms_norm_work::weight_gradient, op.shape().elements());
+    writer_.read(dy);
+    writer_.read(state_.value_of(from));
+    writer_.read(state_.statistics[id]);
+    writer_.read_bytes(state_.vector_parameter_bytes(op));
+    writer_.write_bytes(state_.vector_parameter_bytes(op));
+    if (whole) state_.contribute(from);
+    finish_gradients({op.parameters[0]});
+  }
+
+  /// One kernel, or without fusion one for either operand; the first also computes σ(x) again.
+  void differentiate_swiglu(OperatorId id, TensorId dy) {
+    const Operator& op = graph_.operators[id];
+    const std::uint64_t elements = op.shape().elements();
+    launch(op, "gradient", state_.activation);
+    writer_.vector_work(12, elements);
+    for (const Value operand : op.inputs) writer_.read(state_.value_of(operand));
+    writer_.read(dy);
+    // Both are written by this kernel before one of them is added to what is there.
+    std::array<TensorId, 2> written{};
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      written.at(i) =
+          state_.needs_gradient[op.inputs[i].op] ? writer_.write(state_.bytes_of(op.inputs[i])) : no_tensor;
+    }
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      if (written.at(i) != no_tensor) state_.contribute_unchanged(op.inputs[i], written.at(i));
+    }
+  }
+
   /// The whole table is written: rows without a token (or position) get zeros.
   void differentiate_table(const Operator& op, TensorId dy) {
     launch(op, "weight_gradient", state_.master);
     writer_.vector_work(1, op.shape().elements());
+    begin_gradient(op.parameters[0]);
     writer_.read(dy);
     if (op.kind == token_embedding) writer_.read(state_.value_of(op.inputs.front()));
     writer_.write_bytes(state_.table_bytes(op));
     finish_gradients({op.parameters[0]});
   }
 
+  /// The gradients of queries, keys and values: parts of one tensor, if the operator reads one, or three tensors.
+  class QkvGradients {
+   public:
+    QkvGradients(LoweringState& state, const Operator& op) : state_(state), op_(op) {}
+
+    /// The kernel last launched writes the gradient of queries (0), keys (1) or values (2).
+    void write(std::uint32_t part) {
+      const std::uint64_t width = op_.shape().channels() / op_.heads;
+      const Bytes bytes =
+          op_.shape().batch() * width * (part == 0 ? op_.heads : op_.kv_heads) * size_of(state_.activation);
+      TensorId& tensor = tensors_.at(op_.inputs.size() == 1 ? 0 : part);
+      if (tensor == no_tensor) {
+        tensor = state_.writer.write(bytes);
+      } else {
+        state_.writer.write_part(tensor, bytes);
+      }
+    }
+    void contribute() const {
+      for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
+        state_.contribute_unchanged(op_.inputs[i], tensors_.at(i));
+      }
+    }
+
+   private:
+    LoweringState& state_;
+    const Operator& op_;
+    std::array<TensorId, 3> tensors_{no_tensor, no_tensor, no_tensor};
+  };
+
+  [[nodiscard]] bool inputs_need_gradient(const Operator& op) const {
+    return std::ranges::any_of(op.inputs, [&](Value input) { return state_.needs_gradient[input.op]; });
+  }
+
   /// Gradients of values, probabilities, scores, queries and keys, in this order.
   void differentiate_attention(OperatorId id, TensorId dy) {
     const Operator& op = graph_.operators[id];
-    const Value from = op.inputs.front();
-    if (!state_.needs_gradient[from.op]) return;
-    const TensorId qkv = state_.value_of(from);
-    const TensorId probabilities = state_.probabilities[id];
-    const Bytes part = state_.activation_bytes(op.shape());  // queries, keys or values
-    const Bytes scores_bytes = attention_scores(op) * size_of(state_.activation);
+    if (!inputs_need_gradient(op)) return;
+    QkvGradients gradients(state_, op);
 
     state_.launch_product(op, "value_gradient", Phase::backward, attention_context_work(op));
-    writer_.read(probabilities);
+    writer_.read(state_.dropped[id]);
     writer_.read(dy);
-    const TensorId gradient = writer_.write(part);
+    gradients.write(2);
 
     state_.launch_product(op, "probability_gradient", Phase::backward, attention_scores_work(op));
     writer_.read(dy);
-    writer_.read_part(qkv, part);
-    const TensorId probability_gradient = writer_.write(scores_bytes);
+    state_.read_qkv(op, 2);
+    TensorId probability_gradient = writer_.write(state_.score_bytes(op));
+    if (op.drop_rate > 0) {
+      writer_.launch(op.name, "dropout_gradient", Phase::backward, KernelClass::vector, state_.activation);
+      writer_.vector_work(attention_work::dropout, attention_scores(op));
+      writer_.read(probability_gradient);
+      writer_.read(state_.mask[id]);
+      probability_gradient = writer_.write(state_.score_bytes(op));
+    }
 
     writer_.launch(op.name, "softmax_gradient", Phase::backward, KernelClass::vector, state_.activation);
     writer_.vector_work(attention_work::softmax_gradient, attention_scores(op));
     writer_.read(probability_gradient);
-    writer_.read(probabilities);
-    const TensorId score_gradient = writer_.write(scores_bytes);
+    writer_.read(state_.probabilities[id]);
+    const TensorId score_gradient = writer_.write(state_.score_bytes(op));
 
-    for (const std::string_view what : {"query_gradient", "key_gradient"}) {
-      state_.launch_product(op, what, Phase::backward, attention_context_work(op));
+    for (const std::uint32_t part : {0U, 1U}) {
+      state_.launch_product(op, part == 0 ? "query_gradient" : "key_gradient", Phase::backward,
+                            attention_context_work(op));
       writer_.read(score_gradient);
-      writer_.read_part(qkv, part);
-      writer_.write_part(gradient, part);
+      state_.read_qkv(op, 1 - part);
+      gradients.write(part);
     }
-    state_.contribute_unchanged(from, gradient);
+    gradients.contribute();
+  }
+
+  /// One kernel: the scores once more, then the four products.
+  void differentiate_fused_attention(OperatorId id, TensorId dy) {
+    const Operator& op = graph_.operators[id];
+    if (!inputs_need_gradient(op)) return;
+    QkvGradients gradients(state_, op);
+    constexpr std::uint32_t products = 5;
+    state_.launch_product(op, "fused_gradient", Phase::backward, fused_attention_work(op, products));
+    writer_.vector_work(attention_work::softmax + attention_work::softmax_gradient, computed_scores(op));
+    for (std::uint32_t part = 0; part < 3; ++part) state_.read_qkv(op, part);
+    writer_.read(state_.value_of(id));
+    writer_.read(dy);
+    writer_.read(state_.statistics[id]);
+    if (op.drop_rate > 0) writer_.read(state_.mask[id]);
+    for (std::uint32_t part = 0; part < 3; ++part) gradients.write(part);
+    gradients.contribute();
+  }
+
+  /// Sums up dy over its rows; `number`: of the bias among the operator's parameters.
+  void differentiate_bias(const Operator& op, std::size_t number, TensorId dy) {
+    writer_.launch(op.name, "bias_gradient", Phase::backward, KernelClass::vector, state_.master);
+    writer_.vector_work(1, op.shape().elements());
+    writer_.read(dy);
+    writer_.write_bytes(graph_.parameters[op.parameters[number]].elements * size_of(state_.master));
+    finish_gradients({op.parameters[number]});
   }
 
   void differentiate_cube(const Operator& op, TensorId dy) {
     const Value from = op.inputs.front();
     const Flops product = forward_flops(graph_, op);
-    if (op.parameters.size() > 1) {
-      writer_.launch(op.name, "bias_gradient", Phase::backward, KernelClass::vector, state_.master);
-      writer_.vector_work(1, op.shape().elements());
-      writer_.read(dy);
-      writer_.write_bytes(state_.vector_parameter_bytes(op));
-      finish_gradients({op.parameters[1]});
-    }
+    if (op.parameters.size() > 1) differentiate_bias(op, 1, dy);
     launch(op, "weight_gradient", state_.activation);
+    begin_gradient(op.parameters[0]);
     writer_.kernel().cube = weight_gradient_work(graph_, op);
     writer_.kernel().flops = product;
     writer_.read(dy);
@@ -254,11 +382,23 @@ class BackwardPass {
     state_.contribute_unchanged(to, work.output = writer_.write(state_.bytes_of(to)));
   }
 
+  /// The kernel last launched writes the gradient of a parameter; if another operator has done so before (tied
+  /// weights), it adds to it.
+  void begin_gradient(std::uint32_t parameter) {
+    if (parameter_begun_[parameter]) {
+      writer_.read_bytes(graph_.parameters[parameter].elements * size_of(state_.master));
+      writer_.vector_work(1, graph_.parameters[parameter].elements);
+      writer_.fused("add");
+    }
+    parameter_begun_[parameter] = true;
+  }
+
   /// The kernel last launched has written the gradients of these parameters, in production order. Casts them if they
-  /// are communicated in another type.
+  /// are communicated in another type. A gradient to which another operator will add is not complete.
   void finish_gradients(std::initializer_list<std::uint32_t> parameters) {
     const DataType dtype = state_.options.communication.value_or(state_.master);
     for (const std::uint32_t index : parameters) {
+      if (--state_.pending_gradients[index] > 0) continue;
       const Parameter& parameter = graph_.parameters[index];
       if (dtype != state_.master) {
         writer_.launch(parameter.name, "gradient_cast", Phase::backward, KernelClass::vector, state_.master);
@@ -277,6 +417,7 @@ class BackwardPass {
   LoweringState& state_;
   const Graph& graph_;
   ProgramWriter& writer_;
+  std::vector<bool> parameter_begun_;  ///< a part of its gradient is there
 };
 
 }  // namespace

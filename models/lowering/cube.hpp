@@ -29,5 +29,9 @@ namespace hcclsim::models {
 /// The context (probabilities times values) and the gradients of queries, keys and values: the features of a head for
 /// every position, over all positions.
 [[nodiscard]] CubeWork attention_context_work(const Operator& op);
+/// A kernel that does several of these products; of what a causal mask hides it computes nothing.
+[[nodiscard]] CubeWork fused_attention_work(const Operator& op, std::uint32_t products);
+/// The scores that such a kernel computes.
+[[nodiscard]] std::uint64_t computed_scores(const Operator& op);
 
 }  // namespace hcclsim::models

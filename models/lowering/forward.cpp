@@ -74,6 +74,7 @@ class ForwardPass {
         launch_batch_norm(head);
         break;
       case loss:
+      case binary_loss:
         launch_loss(head);
         return;
       case max_pool:
@@ -86,22 +87,41 @@ class ForwardPass {
         launch_vector(head, "forward");
         write_mask(head);
         break;
+      case join_rows:
+        state_.value_of(head) = state_.value_of(op.inputs.front());
+        return;
       case add:
       case gelu:
+      case tanh:
+      case rotary:
+      case patches:
+      case select_rows:
+      case sum_rows:
+      case factorization:
         launch_vector(head, "forward");
         break;
+      case swiglu:
+        launch_swiglu(head);
+        break;
       case layer_norm:
-        launch_layer_norm(head);
+      case rms_norm:
+        launch_row_norm(head);
         break;
       case token_embedding:
         launch_token_embedding(head);
         break;
       case position_embedding:
+      case segment_embedding:
+      case class_token:
         launch_vector(head, "forward");
-        writer_.read_bytes(state_.table_bytes(op));
+        writer_.read_bytes(table_rows_bytes(op));
         break;
       case attention:
-        launch_attention(head);
+        if (state_.options.fused_attention) {
+          launch_fused_attention(head);
+        } else {
+          launch_attention(head);
+        }
         break;
       case split:
       case concat:
@@ -199,13 +219,39 @@ class ForwardPass {
     writer_.write_bytes(running);
   }
 
-  void launch_layer_norm(OperatorId id) {
+  /// Layer norm keeps mean and variance of each row, RMS norm the reciprocal of its root mean square.
+  void launch_row_norm(OperatorId id) {
     const Operator& op = graph_.operators[id];
     writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, state_.master);
     writer_.vector_work(1, static_cast<std::uint64_t>(forward_flops(graph_, op)));
     writer_.read(state_.value_of(op.inputs.front()));
     writer_.read_bytes(state_.vector_parameter_bytes(op));
-    state_.statistics[id] = writer_.write(std::uint64_t{2} * op.shape().batch() * size_of(DataType::fp32));
+    const std::uint64_t kept = op.kind == layer_norm ? 2 : 1;
+    state_.statistics[id] = writer_.write(kept * op.shape().batch() * size_of(DataType::fp32));
+  }
+
+  /// One kernel, or without fusion one for x · σ(x) and one for the product.
+  void launch_swiglu(OperatorId id) {
+    if (state_.fuses()) {
+      launch_vector(id, "forward");
+      return;
+    }
+    const Operator& op = graph_.operators[id];
+    const std::uint64_t elements = op.shape().elements();
+    writer_.launch(op.name, "silu", Phase::forward, KernelClass::vector, state_.activation);
+    writer_.vector_work(5, elements);
+    writer_.read(state_.value_of(op.inputs[0]));
+    const TensorId activated = writer_.write(state_.bytes_of(id));
+    writer_.launch(op.name, "multiply", Phase::forward, KernelClass::vector, state_.activation);
+    writer_.vector_work(1, elements);
+    writer_.read(activated);
+    writer_.read(state_.value_of(op.inputs[1]));
+  }
+
+  /// What is read of the table of positions, of segments or of the class token.
+  [[nodiscard]] Bytes table_rows_bytes(const Operator& op) const {
+    const std::uint64_t rows = op.kind == position_embedding ? op.sequence : state_.weight(op).shape.front();
+    return rows * op.shape().channels() * size_of(state_.master);
   }
 
   /// Gathers the rows of the tokens from the table that the optimizer keeps.
@@ -218,22 +264,44 @@ class ForwardPass {
   /// Scores, softmax and context; the caller writes the context.
   void launch_attention(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    const TensorId qkv = state_.value_of(op.inputs.front());
-    const Bytes part = state_.activation_bytes(op.shape());  // queries, keys or values
-    const Bytes scores_bytes = attention_scores(op) * size_of(state_.activation);
-
     state_.launch_product(op, "scores", Phase::forward, attention_scores_work(op));
-    writer_.read_part(qkv, 2 * part);
-    const TensorId scores = writer_.write(scores_bytes);
+    state_.read_qkv(op, 0);
+    state_.read_qkv(op, 1);
+    const TensorId scores = writer_.write(state_.score_bytes(op));
 
     writer_.launch(op.name, "softmax", Phase::forward, KernelClass::vector, state_.activation);
     writer_.vector_work(attention_work::softmax, attention_scores(op));
     writer_.read(scores);
-    state_.probabilities[id] = writer_.write(scores_bytes);
+    state_.probabilities[id] = writer_.write(state_.score_bytes(op));
+    state_.dropped[id] = state_.probabilities[id];
+    if (op.drop_rate > 0) {
+      writer_.launch(op.name, "dropout", Phase::forward, KernelClass::vector, state_.activation);
+      writer_.vector_work(attention_work::dropout, attention_scores(op));
+      writer_.read(state_.probabilities[id]);
+      state_.mask[id] = writer_.write(bytes_of_bits(attention_scores(op)));
+      state_.dropped[id] = writer_.write(state_.score_bytes(op));
+    }
 
     state_.launch_product(op, "context", Phase::forward, attention_context_work(op));
-    writer_.read(state_.probabilities[id]);
-    writer_.read_part(qkv, part);
+    writer_.read(state_.dropped[id]);
+    state_.read_qkv(op, 2);
+  }
+
+  /// One kernel for all three; with dropout, one that makes the mask before it.
+  void launch_fused_attention(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    if (op.drop_rate > 0) {
+      writer_.launch(op.name, "drop_mask", Phase::forward, KernelClass::vector, state_.activation);
+      writer_.vector_work(attention_work::dropout, attention_scores(op));
+      state_.mask[id] = writer_.write(bytes_of_bits(attention_scores(op)));
+    }
+    constexpr std::uint32_t products = 2;
+    state_.launch_product(op, "fused", Phase::forward, fused_attention_work(op, products));
+    writer_.vector_work(attention_work::softmax, computed_scores(op));
+    for (std::uint32_t part = 0; part < 3; ++part) state_.read_qkv(op, part);
+    if (op.drop_rate > 0) writer_.read(state_.mask[id]);
+    const std::uint64_t rows = std::uint64_t{op.shape().batch()} * op.heads;
+    state_.statistics[id] = writer_.write(rows * attention_work::kept_per_row * size_of(DataType::fp32));
   }
 
   /// Parts of tensors are copied: one kernel reads all inputs and writes all outputs.
@@ -258,17 +326,18 @@ class ForwardPass {
     if (op.kind != send) state_.value_of(id) = work.output = writer_.write(state_.bytes_of(id));
   }
 
-  /// One kernel reads logits and labels and writes the loss and the gradient of the logits.
+  /// For each tensor of logits one kernel reads it and its labels and writes the loss and the gradient of the logits.
   void launch_loss(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    const Value logits = op.inputs.front();
-    const Shape& shape = graph_.tensor(logits).shape;
-    writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, DataType::fp32);
-    writer_.vector_work(7, shape.elements());
-    writer_.read(state_.value_of(logits));
-    writer_.read_bytes(shape.batch() * size_of(DataType::int32));
-    writer_.write_bytes(size_of(DataType::fp32));
-    state_.contribute(logits);
+    for (const Value logits : op.inputs) {
+      const Shape& shape = graph_.tensor(logits).shape;
+      writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, DataType::fp32);
+      writer_.vector_work(op.kind == binary_loss ? 8 : 7, shape.elements());
+      writer_.read(state_.value_of(logits));
+      writer_.read_bytes(shape.batch() * size_of(DataType::int32));
+      writer_.write_bytes(size_of(DataType::fp32));
+      state_.contribute(logits);
+    }
   }
 
   LoweringState& state_;

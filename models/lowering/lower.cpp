@@ -34,7 +34,12 @@ LoweringState::LoweringState(const Graph& the_graph, const LoweringOptions& the_
       pending_contributions(consumers),
       mask(the_graph.operators.size(), no_tensor),
       statistics(mask),
-      probabilities(mask) {
+      probabilities(mask),
+      dropped(mask),
+      pending_gradients(the_graph.parameters.size(), 0) {
+  for (const Operator& op : graph.operators) {
+    for (const std::uint32_t parameter : op.parameters) ++pending_gradients[parameter];
+  }
   // ResNet50 has 541 kernels with its update; room for all saves moving them.
   writer.program().kernels.reserve(graph.operators.size() * 4);
   writer.program().tensors.reserve(graph.operators.size() * 4);
@@ -47,6 +52,12 @@ Bytes LoweringState::vector_parameter_bytes(const Operator& op) const {
     bytes += graph.parameters[op.parameters[i]].elements * size_of(master);
   }
   return bytes;
+}
+
+void LoweringState::read_qkv(const Operator& op, std::uint32_t part) {
+  const Bytes features = std::uint64_t{op.shape().channels()} / op.heads * (part == 0 ? op.heads : op.kv_heads);
+  const TensorId from = value_of(op.inputs[op.inputs.size() == 1 ? 0 : part]);
+  writer.read_part(from, op.shape().batch() * features * size_of(activation));
 }
 
 void LoweringState::launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work) {

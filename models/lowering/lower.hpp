@@ -17,7 +17,9 @@
 ///  - the last kernel to contribute to the gradient of a tensor adds the earlier contributions and applies the mask.
 /// GELU, layer norm, embeddings and dropout are kernels of their own; attention is a batched product, a softmax and a
 /// second product, with the probabilities kept for its backward pass of four products and a softmax gradient. A causal
-/// mask saves neither work nor memory, and the heads are read in place. Batch and layer norm's backward is a reduction
+/// mask saves neither work nor memory, and the heads are read in place. Fused attention (a choice) is one kernel in
+/// either pass: its scores never reach HBM, what a causal mask hides is not computed, and the backward pass computes
+/// the scores again. A softmax with dropout is followed by a kernel that drops; fused, by one that makes the mask. Batch and layer norm's backward is a reduction
 /// (gives the gradients of beta and gamma) and an application; convolution and linear have bias, weight and data
 /// gradients; the network's input gets no gradient. Communication is a kernel by itself. Its backward pass is its dual:
 /// all_reduce and all_reduce, all_gather and reduce_scatter, all_to_all and all_to_all back, send and receive; the
@@ -33,6 +35,7 @@ enum class Fusion : std::uint8_t { full, none };
 struct LoweringOptions {
   Amp amp = Amp::o2;
   Fusion fusion = Fusion::full;
+  bool fused_attention = false;
   /// Type in which gradients are communicated; a cast follows the kernel of a gradient of another type. Unset: as the
   /// backward pass produces them, master_type(amp).
   std::optional<DataType> communication = {};

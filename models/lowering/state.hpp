@@ -23,10 +23,20 @@ inline constexpr std::uint64_t reduce_gradient = 5;
 inline constexpr std::uint64_t apply_gradient = 10;  // two sums along the row and their subtraction
 }  // namespace layer_norm_work
 
+/// The same of RMS norm, whose backward pass is one kernel; without a gradient of the input it has 3.
+namespace rms_norm_work {
+inline constexpr std::uint64_t gradient = 9;
+inline constexpr std::uint64_t weight_gradient = 3;
+}  // namespace rms_norm_work
+
 /// Element operations per score of attention.
 namespace attention_work {
 inline constexpr std::uint64_t softmax = 6;  // scale, maximum, difference, exponential, sum, quotient
 inline constexpr std::uint64_t softmax_gradient = 5;
+inline constexpr std::uint64_t dropout = 1;
+/// fp32 numbers per row and head that a fused attention keeps for its backward pass: the row's maximum and sum, eight
+/// times each, as torch_npu documents the outputs of npu_fusion_attention.
+inline constexpr std::uint64_t kept_per_row = 16;
 }  // namespace attention_work
 
 struct LoweringState {
@@ -49,6 +59,9 @@ struct LoweringState {
   std::vector<TensorId> mask;           ///< bits that the backward pass needs: ReLU, dropout, max_pool
   std::vector<TensorId> statistics;     ///< mean and variance, fp32; batch norm: per channel, layer norm: per row
   std::vector<TensorId> probabilities;  ///< attention: per sequence, head and pair of positions
+  std::vector<TensorId> dropped;        ///< attention with dropout: the probabilities behind it
+  // Per parameter:
+  std::vector<std::uint32_t> pending_gradients;  ///< operators that have not contributed to its gradient yet
 
   [[nodiscard]] std::uint32_t number_of(Value v) const { return first_value[v.op] + v.output; }
   [[nodiscard]] TensorId& value_of(Value v) { return value[number_of(v)]; }
@@ -70,6 +83,10 @@ struct LoweringState {
   [[nodiscard]] Bytes table_bytes(const Operator& op) const { return weight(op).elements * size_of(master); }
   /// Bytes of all parameters of an operator but a cube's weight: bias, gamma and beta, as the optimizer keeps them.
   [[nodiscard]] Bytes vector_parameter_bytes(const Operator& op) const;
+  /// Bytes of the scores of an attention, or of its probabilities.
+  [[nodiscard]] Bytes score_bytes(const Operator& op) const { return attention_scores(op) * size_of(activation); }
+  /// The kernel last launched reads part 0, 1 or 2 of attention's inputs: queries, keys, values.
+  void read_qkv(const Operator& op, std::uint32_t part);
 
   /// Launches one of attention's products.
   void launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work);

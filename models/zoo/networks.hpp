@@ -32,9 +32,46 @@ struct ImageNetwork {
 [[nodiscard]] Graph alexnet(std::string title, const ImageNetwork& network);
 /// MobileNetV2 of width 1.0.
 [[nodiscard]] Graph mobilenet_v2(std::string title, const ImageNetwork& network);
+/// ViT-B/16: patches of 16x16 pixels, 12 layers of 768 features.
+[[nodiscard]] Graph vit_b16(std::string title, const ImageNetwork& network);
 /// Linear operators with ReLU between them; `widths` = features of the input, hidden layers and output.
 [[nodiscard]] Graph mlp(std::span<const std::uint32_t> widths, std::uint32_t batch, bool last_bias);
 /// One block of a GPT (causal attention of 4 heads, layer norm before each half) over sequences of 16 tokens out of 32.
 [[nodiscard]] Graph tiny_gpt(std::string title, std::uint32_t sequences);
+
+/// Sizes of a network of transformer layers that reads tokens.
+struct Transformer {
+  std::uint32_t layers = 0;
+  std::uint32_t hidden = 0;  ///< features of a row
+  std::uint32_t heads = 0;
+  std::uint32_t kv_heads = 0;      ///< heads of keys and values
+  std::uint32_t feed_forward = 0;  ///< features between the two linear operators of a layer's second half
+  std::uint32_t vocabulary = 0;
+  std::uint32_t sequence = 0;
+  std::uint32_t positions = 0;  ///< rows of the table of positions
+  std::uint32_t batch = 1;      ///< sequences
+  float drop_rate = 0;
+};
+
+/// GPT-2 and GPT-3: layer norm before each half of a layer, GELU, the table of tokens used again for the logits.
+[[nodiscard]] Graph gpt(std::string title, const Transformer& sizes);
+/// PanGu-α: as GPT, but the queries of the last layer come from a table of positions of their own.
+[[nodiscard]] Graph pangu(std::string title, const Transformer& sizes);
+/// BERT with its heads of pre-training: tokens that are masked, of which there are 15 % in a sequence, and whether the
+/// second segment follows the first.
+[[nodiscard]] Graph bert(std::string title, const Transformer& sizes);
+/// LLaMA-2: RMS norm, rotary positions, SwiGLU, no biases; groups of heads share keys and values.
+[[nodiscard]] Graph llama(std::string title, const Transformer& sizes);
+
+/// Click-through prediction from categorical fields, each looked up in one large table; sizes as MindSpore's models
+/// have them for Criteo's data: 39 fields, 80 features each, layers of 1024, 512, 256 and 128.
+struct Recommender {
+  std::uint32_t batch = 1;
+  std::uint32_t vocabulary = 0;  ///< rows of the tables
+};
+/// Wide & Deep: a linear model of the fields beside a multi-layer perceptron of their embeddings.
+[[nodiscard]] Graph wide_deep(std::string title, const Recommender& sizes);
+/// DeepFM: with the products of all pairs of embeddings (factorization machine) besides.
+[[nodiscard]] Graph deepfm(std::string title, const Recommender& sizes);
 
 }  // namespace hcclsim::models::zoo

@@ -16,42 +16,188 @@
 namespace hcclsim::models {
 namespace {
 
-using Make = Graph (*)(const ModelInfo&, const zoo::ImageNetwork&);
+constexpr std::uint32_t max_layers = 10000;
+constexpr std::uint32_t max_sequence = 1 << 20;
 
-template <std::uint32_t depth>
-Graph make_resnet(const ModelInfo& info, const zoo::ImageNetwork& network) {
-  return zoo::resnet(std::string(info.title), depth, network);
+using Make = Graph (*)(const ModelInfo&, const ModelOptions&);
+using MakeOfImages = Graph (*)(std::string, const zoo::ImageNetwork&);
+using MakeOfTokens = Graph (*)(std::string, const zoo::Transformer&);
+using MakeOfCategories = Graph (*)(std::string, const zoo::Recommender&);
+
+template <MakeOfImages build>
+Graph of_images(const ModelInfo& info, const ModelOptions& options) {
+  return build(std::string(info.title), {.batch = options.batch,
+                                         .input = options.input.value_or(info.input),
+                                         .classes = options.classes.value_or(info.classes),
+                                         .fc_bias = options.fc_bias});
 }
 
-constexpr std::array<ModelInfo, 12> models{{
-    {"resnet50", "ResNet50 v1.5", "bottleneck residual network, stride on the 3x3 convolution"},
-    {"resnet18", "ResNet18", "residual network of two 3x3 convolutions per block"},
-    {"resnet34", "ResNet34", "residual network of two 3x3 convolutions per block"},
-    {"resnet101", "ResNet101 v1.5", "as resnet50, 33 blocks"},
-    {"resnet152", "ResNet152 v1.5", "as resnet50, 50 blocks"},
-    {"vgg16", "VGG16", "configuration D, with biases, without batch norm"},
-    {"alexnet", "AlexNet", "one-column form"},
-    {"mobilenet_v2", "MobileNetV2", "inverted residuals with depthwise convolutions, width 1.0"},
-    {"lenet", "LeNet-5", "28x28 grey images, 10 classes; ReLU and max pooling", 28, 10},
-    {"smallres", "Small residual network", "16x16 images, 10 classes; two blocks as resnet18's", 16, 10},
-    {"tinygpt", "Tiny GPT", "one block, 16 tokens out of 32, 64 features, 4 heads", 0, 32},
-    {"mlp:784,512,512,10", "MLP", "multi-layer perceptron: features of input, hidden layers, output", 0, 10},
-}};
+template <std::uint32_t depth>
+Graph resnet_of(std::string title, const zoo::ImageNetwork& network) {
+  return zoo::resnet(std::move(title), depth, network);
+}
 
-/// Builders of all but the last entry of `models`, in the same order.
-constexpr std::array<Make, models.size() - 1> makers{
-    make_resnet<50>,
-    make_resnet<18>,
-    make_resnet<34>,
-    make_resnet<101>,
-    make_resnet<152>,
-    [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::vgg16(std::string(info.title), n); },
-    [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::alexnet(std::string(info.title), n); },
-    [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::mobilenet_v2(std::string(info.title), n); },
-    [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::lenet(std::string(info.title), n); },
-    [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::small_resnet(std::string(info.title), n); },
-    [](const ModelInfo& info, const zoo::ImageNetwork& n) { return zoo::tiny_gpt(std::string(info.title), n.batch); },
+Graph of_tiny_gpt(const ModelInfo& info, const ModelOptions& options) {
+  return zoo::tiny_gpt(std::string(info.title), options.batch);
+}
+
+template <MakeOfCategories build, std::uint32_t vocabulary>
+Graph of_categories(const ModelInfo& info, const ModelOptions& options) {
+  return build(std::string(info.title),
+               {.batch = options.batch, .vocabulary = options.vocabulary.value_or(vocabulary)});
+}
+
+/// As published: Devlin et al. 2018 (BERT), Radford et al. 2019 and Brown et al. 2020 (GPT-2, GPT-3; 13B with 5120
+/// features, as 40 heads of 128 give), Zeng et al. 2021 (PanGu-α), Touvron et al. 2023 (LLaMA-2). Dropout is that of
+/// their pre-training.
+namespace sizes {
+constexpr float dropout = 0.1F;
+constexpr zoo::Transformer bert_base{.layers = 12,
+                                     .hidden = 768,
+                                     .heads = 12,
+                                     .kv_heads = 12,
+                                     .feed_forward = 3072,
+                                     .vocabulary = 30522,
+                                     .sequence = 512,
+                                     .positions = 512,
+                                     .drop_rate = dropout};
+constexpr zoo::Transformer bert_large{.layers = 24,
+                                      .hidden = 1024,
+                                      .heads = 16,
+                                      .kv_heads = 16,
+                                      .feed_forward = 4096,
+                                      .vocabulary = 30522,
+                                      .sequence = 512,
+                                      .positions = 512,
+                                      .drop_rate = dropout};
+constexpr zoo::Transformer decoder(std::uint32_t layers, std::uint32_t hidden, std::uint32_t heads,
+                                   std::uint32_t vocabulary, std::uint32_t sequence) {
+  return {.layers = layers,
+          .hidden = hidden,
+          .heads = heads,
+          .kv_heads = heads,
+          .feed_forward = 4 * hidden,
+          .vocabulary = vocabulary,
+          .sequence = sequence,
+          .positions = sequence,
+          .drop_rate = dropout};
+}
+constexpr zoo::Transformer gpt2_small = decoder(12, 768, 12, 50257, 1024);
+constexpr zoo::Transformer gpt2_xl = decoder(48, 1600, 25, 50257, 1024);
+constexpr zoo::Transformer gpt3_13b = decoder(40, 5120, 40, 50257, 2048);
+constexpr zoo::Transformer gpt3_175b = decoder(96, 12288, 96, 50257, 2048);
+constexpr zoo::Transformer pangu_2_6b = decoder(32, 2560, 40, 40000, 1024);
+constexpr zoo::Transformer pangu_13b = decoder(40, 5120, 40, 40000, 1024);
+constexpr zoo::Transformer llama2(std::uint32_t layers, std::uint32_t hidden, std::uint32_t heads,
+                                  std::uint32_t kv_heads, std::uint32_t feed_forward) {
+  return {.layers = layers,
+          .hidden = hidden,
+          .heads = heads,
+          .kv_heads = kv_heads,
+          .feed_forward = feed_forward,
+          .vocabulary = 32000,
+          .sequence = 4096};
+}
+constexpr zoo::Transformer llama2_7b = llama2(32, 4096, 32, 32, 11008);
+constexpr zoo::Transformer llama2_13b = llama2(40, 5120, 40, 40, 13824);
+constexpr zoo::Transformer llama2_70b = llama2(80, 8192, 64, 8, 28672);
+}  // namespace sizes
+
+/// The sizes of the paper with what the user wants otherwise.
+zoo::Transformer transformer_of(const ModelInfo& info, const ModelOptions& options, zoo::Transformer sizes) {
+  const std::uint32_t hidden = options.hidden.value_or(sizes.hidden);
+  const std::uint64_t feed_forward = std::uint64_t{sizes.feed_forward} * hidden / sizes.hidden;
+  const std::uint32_t heads = options.heads.value_or(sizes.heads);
+  if (heads == 0 || hidden == 0 || hidden % heads != 0) {
+    bad_input("model", "{}: {} heads do not divide {} features; give --hidden and --heads that fit", info.name, heads,
+              hidden);
+  }
+  const bool groups = sizes.kv_heads < sizes.heads;
+  sizes.kv_heads = groups ? std::min(sizes.kv_heads, heads) : heads;
+  if (heads % sizes.kv_heads != 0) {
+    bad_input("model", "{}: {} heads cannot share {} heads of keys and values; give a multiple", info.name, heads,
+              sizes.kv_heads);
+  }
+  sizes.heads = heads;
+  sizes.hidden = hidden;
+  sizes.feed_forward = static_cast<std::uint32_t>(std::min<std::uint64_t>(feed_forward, ~0U));
+  sizes.layers = options.layers.value_or(sizes.layers);
+  sizes.vocabulary = options.vocabulary.value_or(sizes.vocabulary);
+  sizes.sequence = options.sequence.value_or(sizes.sequence);
+  sizes.positions = std::max(sizes.positions, sizes.sequence);
+  sizes.batch = options.batch;
+  if (sizes.layers == 0 || sizes.layers > max_layers) {
+    bad_input("model", "{}: layers must be 1 to {}, got {}", info.name, max_layers, sizes.layers);
+  }
+  if (sizes.sequence == 0 || sizes.sequence > max_sequence) {
+    bad_input("model", "{}: a sequence must have 1 to {} tokens, got {}", info.name, max_sequence, sizes.sequence);
+  }
+  return sizes;
+}
+
+template <MakeOfTokens build, const zoo::Transformer& published>
+Graph of_tokens(const ModelInfo& info, const ModelOptions& options) {
+  return build(std::string(info.title), transformer_of(info, options, published));
+}
+
+struct Network {
+  ModelInfo info;
+  Make make;
 };
+
+constexpr auto tokens = NetworkKind::tokens;
+constexpr auto categories = NetworkKind::categories;
+constexpr std::array<Network, 25> networks{{
+    {{"resnet50", "ResNet50 v1.5", "bottleneck residual network, stride on the 3x3 convolution"},
+     of_images<resnet_of<50>>},
+    {{"resnet18", "ResNet18", "residual network of two 3x3 convolutions per block"}, of_images<resnet_of<18>>},
+    {{"resnet34", "ResNet34", "residual network of two 3x3 convolutions per block"}, of_images<resnet_of<34>>},
+    {{"resnet101", "ResNet101 v1.5", "as resnet50, 33 blocks"}, of_images<resnet_of<101>>},
+    {{"resnet152", "ResNet152 v1.5", "as resnet50, 50 blocks"}, of_images<resnet_of<152>>},
+    {{"vgg16", "VGG16", "configuration D, with biases, without batch norm"}, of_images<zoo::vgg16>},
+    {{"alexnet", "AlexNet", "one-column form"}, of_images<zoo::alexnet>},
+    {{"mobilenet_v2", "MobileNetV2", "inverted residuals with depthwise convolutions, width 1.0"},
+     of_images<zoo::mobilenet_v2>},
+    {{"vit-b16", "ViT-B/16", "vision transformer, patches of 16x16 pixels"}, of_images<zoo::vit_b16>},
+    {{"bert-base", "BERT-Base", "12 layers of 768, with the heads of pre-training", tokens},
+     of_tokens<zoo::bert, sizes::bert_base>},
+    {{"bert-large", "BERT-Large", "24 layers of 1024, with the heads of pre-training", tokens},
+     of_tokens<zoo::bert, sizes::bert_large>},
+    {{"gpt2-small", "GPT-2 small", "12 layers of 768, 1024 tokens", tokens}, of_tokens<zoo::gpt, sizes::gpt2_small>},
+    {{"gpt2-xl", "GPT-2 XL", "48 layers of 1600, 1024 tokens", tokens}, of_tokens<zoo::gpt, sizes::gpt2_xl>},
+    {{"gpt3-13b", "GPT-3 13B", "40 layers of 5120, 2048 tokens", tokens}, of_tokens<zoo::gpt, sizes::gpt3_13b>},
+    {{"gpt3-175b", "GPT-3 175B", "96 layers of 12288, 2048 tokens", tokens}, of_tokens<zoo::gpt, sizes::gpt3_175b>},
+    {{"pangu-2.6b", "PanGu-alpha 2.6B", "31 layers of 2560 and a query layer, 1024 tokens", tokens},
+     of_tokens<zoo::pangu, sizes::pangu_2_6b>},
+    {{"pangu-13b", "PanGu-alpha 13B", "39 layers of 5120 and a query layer, 1024 tokens", tokens},
+     of_tokens<zoo::pangu, sizes::pangu_13b>},
+    {{"llama2-7b", "LLaMA-2 7B", "32 layers of 4096, 4096 tokens", tokens}, of_tokens<zoo::llama, sizes::llama2_7b>},
+    {{"llama2-13b", "LLaMA-2 13B", "40 layers of 5120, 4096 tokens", tokens},
+     of_tokens<zoo::llama, sizes::llama2_13b>},
+    {{"llama2-70b", "LLaMA-2 70B", "80 layers of 8192, 8 heads of keys and values, 4096 tokens", tokens},
+     of_tokens<zoo::llama, sizes::llama2_70b>},
+    {{"wide-deep", "Wide & Deep", "39 categories, table of 200,000 x 80, linear model and perceptron", categories},
+     of_categories<zoo::wide_deep, 200000>},
+    {{"deepfm", "DeepFM", "39 categories, table of 184,965 x 80, factorization machine and perceptron", categories},
+     of_categories<zoo::deepfm, 184965>},
+    {{"lenet", "LeNet-5", "28x28 grey images, 10 classes; ReLU and max pooling", NetworkKind::images, 28, 10},
+     of_images<zoo::lenet>},
+    {{"smallres", "Small residual network", "16x16 images, 10 classes; two blocks as resnet18's", NetworkKind::images,
+      16, 10},
+     of_images<zoo::small_resnet>},
+    {{"tinygpt", "Tiny GPT", "one block, 16 tokens out of 32, 64 features, 4 heads", NetworkKind::tiny, 0, 32},
+     of_tiny_gpt},
+}};
+constexpr ModelInfo perceptron{
+    "mlp:784,512,512,10", "MLP", "multi-layer perceptron: features of input, hidden layers, output",
+    NetworkKind::layers,  0,     10};
+
+constexpr auto models = [] {
+  std::array<ModelInfo, networks.size() + 1> list{};
+  for (std::size_t i = 0; i < networks.size(); ++i) list.at(i) = networks.at(i).info;
+  list.back() = perceptron;
+  return list;
+}();
 
 constexpr std::string_view mlp_prefix = "mlp:";
 constexpr std::size_t max_mlp_layers = 1000;
@@ -91,22 +237,53 @@ std::vector<std::uint32_t> parse_widths(std::string_view name) {
   return widths;
 }
 
+/// An option that some networks do not take.
+struct SizeOption {
+  std::string_view name;
+  std::optional<std::uint32_t> ModelOptions::*value;
+  std::vector<NetworkKind> kinds;
+};
+
+void require_options_fit(const ModelInfo& info, const ModelOptions& options) {
+  using enum NetworkKind;
+  static const std::array<SizeOption, 7> sized{{{"--input", &ModelOptions::input, {images}},
+                                                {"--classes", &ModelOptions::classes, {images}},
+                                                {"--sequence", &ModelOptions::sequence, {NetworkKind::tokens}},
+                                                {"--layers", &ModelOptions::layers, {NetworkKind::tokens}},
+                                                {"--hidden", &ModelOptions::hidden, {NetworkKind::tokens}},
+                                                {"--heads", &ModelOptions::heads, {NetworkKind::tokens}},
+                                                {"--vocabulary",
+                                                 &ModelOptions::vocabulary,
+                                                 {NetworkKind::tokens, NetworkKind::categories}}}};
+  std::vector<std::string_view> taken;
+  for (const SizeOption& option : sized) {
+    if (std::ranges::count(option.kinds, info.kind) != 0) taken.push_back(option.name);
+  }
+  for (const SizeOption& option : sized) {
+    if (!(options.*option.value).has_value() || std::ranges::count(option.kinds, info.kind) != 0) continue;
+    bad_input("model", "{} does not go with {}, which takes {}", option.name, info.name,
+              taken.empty() ? "none such" : fmt::format("{}", fmt::join(taken, ", ")));
+  }
+}
+
 Graph make_mlp(const ModelOptions& options) {
   if (options.input || options.classes) {
     bad_input("model", "'{}' gives input and output sizes itself; --input and --classes do not go with it",
               options.name);
   }
+  require_options_fit(perceptron, options);
   return zoo::mlp(parse_widths(options.name), options.batch, options.fc_bias);
 }
 
 /// The smallest input that a network takes, above one that is too small.
-std::uint32_t smallest_input(std::size_t model, zoo::ImageNetwork network) {
-  network.batch = 1;
+std::uint32_t smallest_input(const Network& network, ModelOptions options) {
+  options.batch = 1;
+  options.input = options.input.value_or(network.info.input);
   while (true) {
-    ++network.input;
+    ++*options.input;
     try {
-      static_cast<void>(makers.at(model)(models.at(model), network));
-      return network.input;
+      static_cast<void>(network.make(network.info, options));
+      return *options.input;
     } catch (const Error& error) {
       if (error.kind() != small_input) throw;
     }
@@ -120,25 +297,20 @@ std::span<const ModelInfo> model_list() { return models; }
 Graph make_model(const ModelOptions& options) {
   if (normalised(options.name.substr(0, mlp_prefix.size())) == mlp_prefix) return make_mlp(options);
   const std::string name = normalised(options.name);
-  for (std::size_t i = 0; i < makers.size(); ++i) {
-    if (normalised(models[i].name) != name) continue;
-    const ModelInfo& info = models[i];
-    if (info.input == 0 && (options.input || options.classes)) {
-      bad_input("model", "{} reads tokens and predicts the next of {}; --input and --classes do not go with it",
-                info.name, info.classes);
-    }
-    const zoo::ImageNetwork network{.batch = options.batch,
-                                    .input = options.input.value_or(info.input),
-                                    .classes = options.classes.value_or(info.classes),
-                                    .fc_bias = options.fc_bias};
-    try {
-      return makers[i](info, network);
-    } catch (const Error& error) {
-      if (error.kind() != small_input) throw;
-      bad_input("model", "{}; give an input of at least {} pixels", error.what(), smallest_input(i, network));
-    }
+  const auto named = [&](const Network& network) { return normalised(network.info.name) == name; };
+  const auto network = std::ranges::find_if(networks, named);
+  if (network == networks.end()) unknown_model(options.name);
+  if (network->info.kind == NetworkKind::tiny && (options.input || options.classes)) {
+    bad_input("model", "{} reads tokens and predicts the next of {}; --input and --classes do not go with it",
+              network->info.name, network->info.classes);
   }
-  unknown_model(options.name);
+  require_options_fit(network->info, options);
+  try {
+    return network->make(network->info, options);
+  } catch (const Error& error) {
+    if (error.kind() != small_input) throw;
+    bad_input("model", "{}; give an input of at least {} pixels", error.what(), smallest_input(*network, options));
+  }
 }
 
 }  // namespace hcclsim::models

@@ -74,6 +74,7 @@ struct RunSpec {
   std::string profile_model{};  ///< hash, name or graph of a model in one that holds several; empty: the only one
   models::Amp amp = models::Amp::o2;
   models::Optimizer optimizer = models::Optimizer::momentum;
+  std::optional<bool> fused_attention{};  ///< none: as the SoC has it
   device::LossScaler loss_scale{};
   std::optional<double> clip_norm{};  ///< largest global norm of the gradients; none: they are not clipped
 

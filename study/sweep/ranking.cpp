@@ -22,11 +22,16 @@ struct WorkAxis {
 
 // Inputs that say what is computed or moved, where and by whom the figures are, beside the number of NPUs, which a
 // result has.
-constexpr std::array<WorkAxis, 8> work_of_run{{{"model", "resnet50"},
+constexpr std::array<WorkAxis, 13> work_of_run{{{"model", "resnet50"},
                                                {"gradients"},
                                                {"profile"},
                                                {"input"},
                                                {"classes"},
+                                               {"sequence"},
+                                               {"layers"},
+                                               {"hidden"},
+                                               {"heads"},
+                                               {"vocabulary"},
                                                {"group"},
                                                {"rank", "0"},
                                                {"batch", "32"}}};
@@ -41,7 +46,7 @@ constexpr std::array<WorkAxis, 10> work_of_collective{{{"collective"},
                                                        {"op", "sum"},
                                                        {"root", "0"}}};
 // What of them still matters to figures per second.
-constexpr std::size_t kinds_of_run = 7;
+constexpr std::size_t kinds_of_run = 12;
 constexpr std::size_t kinds_of_collective = 2;
 
 bool is_rate(std::string_view column) { return column.ends_with("_Bps") || column == "images_per_s"; }

@@ -161,7 +161,7 @@ TEST(DataParallelPlan, CommunicationWaitsForTheLastPartOfItsInput) {
   models::GraphBuilder builder = models::GraphBuilder::of_tokens("test", 2, 4);
   models::Value x = builder.token_embedding("tokens", 0, 16, 8);
   x = builder.all_reduce("sum", builder.linear("qkv", x, 24, false), {.family = 0, .ranks = 2});
-  x = builder.attention("attention", x, 2, false);
+  x = builder.attention("attention", x, {.heads = 2});
   const models::Value logits = builder.linear("fc", x, 3, false);
   models::Program program = models::lower(std::move(builder).finish(logits), {});
   models::add_updates(program, {});

@@ -26,7 +26,7 @@ Graph small_transformer() {
   OperatorId x = builder.token_embedding("table", GraphBuilder::input(), 5, 6);
   x = builder.position_embedding("position", x);
   x = builder.layer_norm("norm", x);
-  x = builder.attention("attention", x, 2, true);
+  x = builder.attention("attention", x, {.heads = 2, .causal = true});
   const OperatorId context = x;
   x = builder.dropout("drop", builder.gelu("gelu", x), 0.25F);
   const OperatorId logits = builder.linear("head", builder.add("add", x, context), 4, false);

@@ -19,7 +19,7 @@ models::Graph sequences(float drop_rate) {
   models::OperatorId x = builder.token_embedding("wte", models::GraphBuilder::input(), 11, 12);
   x = builder.dropout("drop_1", builder.position_embedding("wpe", x), drop_rate);
   models::OperatorId branch = builder.linear("qkv", builder.layer_norm("ln", x), 36, true);
-  branch = builder.dropout("drop_2", builder.attention("attention", branch, 3, true), drop_rate);
+  branch = builder.dropout("drop_2", builder.attention("attention", branch, {.heads = 3, .causal = true}), drop_rate);
   x = builder.add("sum", branch, x);
   branch = builder.linear("head", builder.gelu("gelu", x), 11, true);
   return std::move(builder).finish(branch);

@@ -64,7 +64,7 @@ Graph sequences(Sizes& sizes, const std::function<OperatorId(GraphBuilder&, Oper
   OperatorId x = builder.token_embedding("table", GraphBuilder::input(), vocabulary, width);
   x = builder.position_embedding("positions", x);
   x = builder.linear("qkv", x, 3 * width, sizes.flip());
-  x = builder.attention("attention", x, heads, sizes.flip());
+  x = builder.attention("attention", x, {.heads = heads, .causal = sizes.flip()});
   x = layer(builder, x);
   x = builder.linear("last", x, vocabulary, false);
   return std::move(builder).finish(x);
