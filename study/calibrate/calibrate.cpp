@@ -139,6 +139,20 @@ void require_plausible(const CalibratedParameter& parameter, const std::string& 
       factor, name_of(parameter.choice.kind), platform, parameter.before / giga);
 }
 
+/// Refuses times that no parameters come near to, and those that tell nothing.
+void require_fitted(const Calibration& calibration, const std::string& platform) {
+  constexpr double far_from_all = 0.5;
+  const CalibrationError error = error_of(calibration, false, true);
+  if (error.median > far_from_all) {
+    bad_input("log",
+              "the best fit of {} misses half of the measured times by {:.3g} % or more; are they in microseconds, do "
+              "they grow with the size, and are they of this platform and these ranks?",
+              platform, error.median * 100);
+  }
+  if (std::ranges::any_of(calibration.parameters, &CalibratedParameter::is_fitted)) return;
+  bad_input("log", "under-determined: the measured sizes tell nothing of {}", platform);
+}
+
 /// With `all` wanted, refuses what the points do not tell.
 void require_told(const CalibratedParameter& parameter) {
   if (parameter.is_fitted()) return;
@@ -340,6 +354,7 @@ Calibration calibrate(const sim::Cluster& cluster, const device::TaskCosts& cost
     points[i].outlier = std::abs(after[i] / points[i].measured - 1) > fit.far_off;
   }
   result.points = std::move(points);
+  require_fitted(result, cluster.path());
   result.change = only_fitted(result.parameters, change);
   return result;
 }

@@ -100,9 +100,10 @@ std::vector<FitChoice> known_choices(const std::set<sim::LinkKind>& kinds, const
   std::vector<FitChoice> known;
   for (const sim::LinkKind kind : kinds) known.push_back({.target = Target::bandwidth, .kind = kind});
   if (op_mode.has_value()) {
+    // A base of its own moves one collective, the cost of a task all of them.
+    for (const std::string& name : op_mode->own) known.push_back({.target = Target::base, .collective = name});
     known.push_back({.target = Target::task});
     if (op_mode->others) known.push_back({.target = Target::base});
-    for (const std::string& name : op_mode->own) known.push_back({.target = Target::base, .collective = name});
   }
   for (const sim::LinkKind kind : kinds) known.push_back({.target = Target::latency, .kind = kind});
   return known;

@@ -59,6 +59,7 @@ class Judge {
   /// Those of the fitted whose effects together are that of `j`.
   [[nodiscard]] std::vector<std::string> alike(std::size_t j, const ParameterIndices& fitted) const {
     constexpr double much = 0.1;  // of the largest share
+    if (fitted.empty()) return {};
     const MatrixXd others = derivatives_(Eigen::all, fitted);
     const VectorXd shares = others.colPivHouseholderQr().solve(column(j));
     const VectorXd effects = (others * shares.asDiagonal()).colwise().norm();
@@ -155,8 +156,8 @@ double loss(const VectorXd& errors, double noise) {
 
 /// A parameter that was moved though the others fit the times as well where it stays at its start: another place of the
 /// same valley, or of another one. The least important one; none: all moves were needed.
-std::optional<std::size_t> needless(const FitProblem& problem, const ParameterIndices& free, const VectorXd& errors,
-                                    const std::vector<double>& start, Fit& fit) {
+std::optional<std::size_t> needless(const FitProblem& problem, const Judge& judge, const ParameterIndices& free,
+                                    const VectorXd& errors, const std::vector<double>& start, Fit& fit) {
   constexpr double least_noise = 2e-3;
   constexpr double visible = 1e-2;  // of a move
   constexpr double significant = 4;  // two standard errors, squared
@@ -173,12 +174,8 @@ std::optional<std::size_t> needless(const FitProblem& problem, const ParameterIn
     std::vector<double> values = fit.values;
     values[j] = start[j];
     if (loss(minimise_robustly(problem, others, values), noise) > best + significant) continue;
-    fit.states[j] = FitState::no_effect;
-    for (const std::size_t other : others) {
-      if (std::abs(values[other] - fit.values[other]) < 0.2 * limit_of(parameters[other], values[other])) continue;
-      fit.states[j] = FitState::not_told_apart;
-      fit.alike[j].push_back(parameters[other].name);
-    }
+    fit.states[j] = FitState::not_told_apart;
+    fit.alike[j] = judge.alike(j, others);
     return j;
   }
   return std::nullopt;
@@ -222,14 +219,14 @@ Fit fit_told(const FitProblem& problem, ParameterIndices free, const std::vector
     if (const auto found = judge.standard_errors(inner); found.has_value()) {
       for (std::size_t a = 0; a < inner.size(); ++a) fit.errors[inner[a]] = (*found)[static_cast<Index>(a)];
     }
-    if (const auto dropped = needless(problem, free, errors, start, fit); dropped.has_value()) {
+    if (const auto dropped = needless(problem, judge, free, errors, start, fit); dropped.has_value()) {
       std::erase(free, *dropped);
       continue;
     }
     const auto measured = static_cast<std::size_t>(errors.size());
-    if (measured <= free.size()) {
+    if (measured <= inner.size()) {
       bad_input("log", "under-determined: {} measured sizes that are not held out, to fit {} parameters; {} are needed",
-                measured, free.size(), free.size() + 1);
+                measured, inner.size(), inner.size() + 1);
     }
     fit.far_off = far_off * usual_error(errors);
     for (std::size_t j = 0; j < parameters.size(); ++j) {
