@@ -43,7 +43,7 @@ std::string fitted_text(const study::CalibratedParameter& parameter) {
     case study::FitState::at_least:
       return value_text(parameter.choice, parameter.after) + " (the least that it can be)";
     case study::FitState::no_effect:
-      return "kept: the measured times hardly depend on it";
+      return "kept: the measured times hardly depend on it, or are too noisy";
     case study::FitState::not_told_apart:
       return fmt::format("kept: these times cannot tell it from {}", fmt::join(parameter.alike, ", "));
   }
