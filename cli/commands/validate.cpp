@@ -53,7 +53,8 @@ void forget_hccl_settings() {
   std::vector<std::string> names;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text(*variable);
-    if (text.starts_with("HCCL_") || text.starts_with("RANK_TABLE_")) names.emplace_back(text.substr(0, text.find('=')));
+    if (text.starts_with("HCCL_") || text.starts_with("RANK_TABLE_"))
+      names.emplace_back(text.substr(0, text.find('=')));
   }
   for (const std::string& name : names) ::unsetenv(name.c_str());
 }

@@ -26,9 +26,9 @@ std::string value_text(const study::FitChoice& choice, double value) {
 std::string found_text(const study::CalibratedParameter& parameter) {
   const study::FitChoice& choice = parameter.choice;
   std::string text = value_text(choice, parameter.after);
-  text += is_time(choice) ? fmt::format(" +- {:.2g} us", parameter.error / microsecond)
-                          : fmt::format(" +- {:.2g} GB/s (x {:.6g})", parameter.error / giga,
-                                        parameter.after / parameter.before);
+  text += is_time(choice)
+              ? fmt::format(" +- {:.2g} us", parameter.error / microsecond)
+              : fmt::format(" +- {:.2g} GB/s (x {:.6g})", parameter.error / giga, parameter.after / parameter.before);
   if (!parameter.stands_for.empty()) {
     text += fmt::format(", with {}, which these times cannot tell from it", fmt::join(parameter.stands_for, ", "));
   }
@@ -110,8 +110,7 @@ std::string calibration_text(const study::FittedPlatform& fitted, const std::str
   for (const study::CalibrationPoint& point : fitted.calibration.points) {
     table.add_row({point.what, fmt::format("{}", point.size), microseconds(point.measured, 2),
                    microseconds(point.before, 2), error_text(point.before, point.measured),
-                   microseconds(point.after, 2), error_text(point.after, point.measured),
-                   remark_text(point)});
+                   microseconds(point.after, 2), error_text(point.after, point.measured), remark_text(point)});
   }
   text += table.to_string("  ");
   text +=

@@ -78,8 +78,8 @@ std::string validation_text(const std::vector<ValidatedFigure>& figures, bool sh
     }
     text += fmt::format("{} ({})\n{}{}\n", group.what, summary_of(group), table.to_string("  "), notes_of(group, "  "));
   }
-  return text + fmt::format("Sources, conditions and commands: --format json{}.\n",
-                            shipped ? ", or docs/validation.md" : "");
+  return text +
+         fmt::format("Sources, conditions and commands: --format json{}.\n", shipped ? ", or docs/validation.md" : "");
 }
 
 std::string validation_json(const std::vector<ValidatedFigure>& figures) {

@@ -26,7 +26,7 @@ struct CollectiveLog {
   std::string operation;  ///< "allreduce", …; empty if the log does not say
   std::optional<Rank> ranks{};
   std::optional<Rank> npus_per_server{};
-  std::string type;       ///< "fp32", …; empty if the log does not say
+  std::string type;         ///< "fp32", …; empty if the log does not say
   std::string reduction{};  ///< "sum", …; empty if the log does not say
   std::optional<std::uint32_t> iterations{};
   std::optional<std::uint32_t> warmups{};
@@ -35,8 +35,8 @@ struct CollectiveLog {
 };
 
 /// Throws Error(bad_input) of kind "log" with file and line: no line of column names, rows with other than four
-/// columns, a second command or table (a log holds one), option values of the command that cannot be, sizes that are no positive integers, above 128 GiB or come twice, times that are no positive numbers,
-/// results that failed, no sizes.
+/// columns, a second command or table (a log holds one), option values of the command that cannot be, sizes that are no
+/// positive integers, above 128 GiB or come twice, times that are no positive numbers, results that failed, no sizes.
 [[nodiscard]] CollectiveLog parse_collective_log(std::string_view text, const std::string& file);
 
 /// Single transfers of one kind of link, as msprof's `communication.json` sums them up by size.

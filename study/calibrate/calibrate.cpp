@@ -54,7 +54,8 @@ FitParameter parameter_of(const CalibratedParameter& parameter, Seconds shortest
   const std::string name = parameter.choice.name();
   switch (parameter.choice.target) {
     case Target::bandwidth:
-      return {.name = name, .start = 1, .least = 1 / most_factor, .unit = 0.1, .told = 0, .others = {1.6, 0.6}, .alone = 4};
+      return {
+          .name = name, .start = 1, .least = 1 / most_factor, .unit = 0.1, .told = 0, .others = {1.6, 0.6}, .alone = 4};
     case Target::latency: {
       const double least = -parameter.before / microsecond;
       return {.name = name, .start = 0, .least = least, .unit = 1, .told = told_us, .others = {2, least}};
@@ -202,9 +203,8 @@ class Fitter {
       wanted.push_back(!point.held_out && point.operation != left_out);
       if (wanted.back()) measured.push_back(point.measured);
     }
-    return fit_times(parameters_, measured, [&](std::span<const double> values) {
-      return simulate_(change_of(choices_, values), wanted);
-    });
+    return fit_times(parameters_, measured,
+                     [&](std::span<const double> values) { return simulate_(change_of(choices_, values), wanted); });
   }
 
   [[nodiscard]] std::vector<Seconds> times(std::span<const double> values) const {

@@ -15,9 +15,10 @@
 #include "study/calibrate/least_squares.hpp"
 
 /// Fits a platform to measured times: for each kind of link a factor on its speeds, what issuing a collective costs the
-/// host (per task and per call), and an addition to the latency of links. What the measured times cannot tell apart goes
-/// to what comes first in that order, and the rest stays as the platform has it. Every third size of a log is held out:
-/// it takes no part in the fit and shows what the fit is worth; and each collective is predicted by a fit to the others.
+/// host (per task and per call), and an addition to the latency of links. What the measured times cannot tell apart
+/// goes to what comes first in that order, and the rest stays as the platform has it. Every third size of a log is held
+/// out: it takes no part in the fit and shows what the fit is worth; and each collective is predicted by a fit to the
+/// others.
 namespace hcclsim::study {
 
 /// What can be fitted.

@@ -25,7 +25,7 @@ struct MeasuredLog {
   CollectiveLog contents;
   MeasureSpec measured;
   std::string operation{};
-  std::string what{};        ///< "allreduce, 8 ranks"
+  std::string what{};  ///< "allreduce, 8 ranks"
   std::size_t first_point{};
   std::vector<std::vector<hccl::CollectiveCall>> calls{};
 };
@@ -143,9 +143,9 @@ class Calibrator {
     for (const std::string& source : spec_.sources) read(source);
     hold_out(points_);
     const bool op_mode = !logs_.empty() && logs_.front().measured.request.launch == hccl::LaunchMode::op;
-    const std::vector<FitChoice> choices = choices_of(
-        spec_.fit, known_choices(kinds_, op_mode ? std::optional(bases()) : std::nullopt),
-        op_mode ? collectives() : std::set<std::string>());
+    const std::vector<FitChoice> choices =
+        choices_of(spec_.fit, known_choices(kinds_, op_mode ? std::optional(bases()) : std::nullopt),
+                   op_mode ? collectives() : std::set<std::string>());
     FittedPlatform fitted{.on = platform_.facts(), .sources = sources_, .calibration = {}, .text = {}};
     fitted.calibration = calibrate(
         cluster_, platform_.costs, choices, points_,

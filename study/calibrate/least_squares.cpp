@@ -159,7 +159,7 @@ double loss(const VectorXd& errors, double noise) {
 std::optional<std::size_t> needless(const FitProblem& problem, const Judge& judge, const ParameterIndices& free,
                                     const VectorXd& errors, const std::vector<double>& start, Fit& fit) {
   constexpr double least_noise = 2e-3;
-  constexpr double visible = 1e-2;  // of a move
+  constexpr double visible = 1e-2;   // of a move
   constexpr double significant = 4;  // two standard errors, squared
   const auto parameters = problem.parameters();
   const double noise = std::max(least_noise, usual_error(errors));

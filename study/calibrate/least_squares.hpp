@@ -22,9 +22,9 @@ namespace hcclsim::study {
 struct FitParameter {
   std::string name;
   double start = 0;
-  double least = 0;             ///< it does not fall below this
-  double unit = 1;              ///< a change that is small beside usual values, from which steps are made
-  double told = 0;              ///< a standard error up to this is always small enough
+  double least = 0;               ///< it does not fall below this
+  double unit = 1;                ///< a change that is small beside usual values, from which steps are made
+  double told = 0;                ///< a standard error up to this is always small enough
   std::vector<double> others{};   ///< where else to start: all parameters at their first, all at their second, …
   std::optional<double> alone{};  ///< …, and this one alone there, where it is sure to have an effect
 };

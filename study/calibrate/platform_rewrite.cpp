@@ -80,9 +80,9 @@ std::map<std::string, LinkChange> link_changes(const std::vector<CalibratedParam
       parts[kind].emplace_back(fmt::format("{} bandwidth x {:.6g}", kind, change.factor), origin_of(parameter));
     } else {
       change.added = parameter.after - parameter.before;
-      parts[kind].emplace_back(fmt::format("{}latency {:+.6g} us", parts[kind].empty() ? kind + " " : "",
-                                           change.added / microsecond),
-                               origin_of(parameter));
+      parts[kind].emplace_back(
+          fmt::format("{}latency {:+.6g} us", parts[kind].empty() ? kind + " " : "", change.added / microsecond),
+          origin_of(parameter));
     }
   }
   for (auto& [kind, change] : changes) {

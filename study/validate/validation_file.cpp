@@ -46,8 +46,8 @@ double number_of(const ConfigEntry& entry) {
   const auto value = parse_number<double>(entry.value);
   if (!value.has_value() || !std::isfinite(*value) || *value < 0 || *value > most ||
       (*value > 0 && *value < 1 / most)) {
-    bad_input("validation", "{}: {} must be 0 or a number from {:g} to {:g}, got '{}'", entry.place, entry.key, 1 / most,
-              most, entry.value);
+    bad_input("validation", "{}: {} must be 0 or a number from {:g} to {:g}, got '{}'", entry.place, entry.key,
+              1 / most, most, entry.value);
   }
   return *value;
 }

@@ -101,7 +101,9 @@ std::vector<Seconds> affine(const std::vector<double>& sizes, double alpha, doub
 
 TEST(LeastSquares, FindsAnAffineCost) {
   const std::vector<double> sizes{1, 10, 100, 1000};
-  const std::vector<FitParameter> parameters{{.name = "alpha", .start = 1, .unit = 0.1, .told = 0.1}, {.name = "beta", .start = 1, .unit = 0.1, .told = 0.1}, {.name = "other", .start = 5, .unit = 0.1, .told = 0.1}};
+  const std::vector<FitParameter> parameters{{.name = "alpha", .start = 1, .unit = 0.1, .told = 0.1},
+                                             {.name = "beta", .start = 1, .unit = 0.1, .told = 0.1},
+                                             {.name = "other", .start = 5, .unit = 0.1, .told = 0.1}};
   const Fit fit = fit_times(parameters, affine(sizes, 3, 0.25),
                             [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
   EXPECT_NEAR(fit.values[0], 3, 1e-9);
@@ -121,7 +123,8 @@ TEST(LeastSquares, WeighsRelativeErrors) {
 
 TEST(LeastSquares, StopsAtBounds) {
   const std::vector<double> sizes{1, 10, 100};
-  const std::vector<FitParameter> parameters{{.name = "alpha", .start = 1, .unit = 0.1, .told = 10}, {.name = "beta", .start = 1, .unit = 0.1, .told = 10}};
+  const std::vector<FitParameter> parameters{{.name = "alpha", .start = 1, .unit = 0.1, .told = 10},
+                                             {.name = "beta", .start = 1, .unit = 0.1, .told = 10}};
   const Fit fit = fit_times(parameters, affine(sizes, -0.5, 1),
                             [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
   EXPECT_EQ(fit.values[0], 0);
@@ -135,7 +138,8 @@ TEST(LeastSquares, OutliersDoNotMoveTheFit) {
   std::vector<Seconds> measured = affine(sizes, 3, 0.25);
   measured[2] *= 2;
   measured[7] *= 2;
-  const std::vector<FitParameter> parameters{{.name = "alpha", .start = 1, .unit = 0.1, .told = 0.1}, {.name = "beta", .start = 1, .unit = 0.1, .told = 0.1}};
+  const std::vector<FitParameter> parameters{{.name = "alpha", .start = 1, .unit = 0.1, .told = 0.1},
+                                             {.name = "beta", .start = 1, .unit = 0.1, .told = 0.1}};
   const Fit fit = fit_times(parameters, measured, [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
   EXPECT_NEAR(fit.values[0], 3, 0.01);
   EXPECT_NEAR(fit.values[1], 0.25, 0.001);
@@ -144,7 +148,8 @@ TEST(LeastSquares, OutliersDoNotMoveTheFit) {
 }
 
 TEST(LeastSquares, KeepsWhatCannotBeTold) {
-  const std::vector<FitParameter> parameters{{.name = "alpha", .start = 1, .unit = 0.1, .told = 0.1}, {.name = "beta", .start = 1, .unit = 0.1, .told = 0.1}};
+  const std::vector<FitParameter> parameters{{.name = "alpha", .start = 1, .unit = 0.1, .told = 0.1},
+                                             {.name = "beta", .start = 1, .unit = 0.1, .told = 0.1}};
   const auto fit = [&](const std::vector<double>& sizes) {
     return fit_times(parameters, affine(sizes, 3, 2),
                      [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
