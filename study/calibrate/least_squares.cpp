@@ -27,7 +27,7 @@ class Judge {
  public:
   Judge(const FitProblem& problem, const VectorXd& errors, const std::vector<double>& values)
       : parameters_(problem.parameters()), values_(values) {
-    constexpr double least_noise = 0.01;
+    constexpr double least_noise = 5e-3;
     noise_ = std::max(least_noise, usual_error(errors));
     ParameterIndices all;
     for (std::size_t j = 0; j < values.size(); ++j) all.push_back(j);

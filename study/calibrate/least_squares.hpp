@@ -16,7 +16,7 @@
 /// What the times tell is judged at the end: a parameter whose standard error, by the covariance of all that are
 /// fitted, is more than a quarter of its value and more than what counts as told is not determined. It goes back to
 /// where it was and the others are fitted again. The noise behind that error is what is left of the times, but at
-/// least 1 %: no simulation is closer to a machine.
+/// least 0.5 %: means of measured times are seldom closer.
 namespace hcclsim::study {
 
 struct FitParameter {
