@@ -76,6 +76,14 @@ class Judge {
     return std::abs(slope) * limit_of(parameters_[j], values_[j]) > visible;
   }
 
+  /// Whether any time depends on it.
+  [[nodiscard]] bool is_visible(std::size_t j) const {
+    for (Index i = 0; i < derivatives_.rows(); ++i) {
+      if (depends(static_cast<std::size_t>(i), j)) return true;
+    }
+    return false;
+  }
+
  private:
   [[nodiscard]] VectorXd column(std::size_t j) const { return derivatives_.col(static_cast<Index>(j)); }
 
@@ -91,13 +99,13 @@ ParameterIndices judged(const Judge& judge, std::span<const FitParameter> parame
   ParameterIndices told;
   ParameterIndices staying;
   for (const std::size_t j : free) {
-    if (!judge.has_effect(j)) {
-      fit.states[j] = FitState::no_effect;
-      continue;
-    }
-    if (fit.values[j] <= parameters[j].least) {
+    if (fit.values[j] <= parameters[j].least && judge.is_visible(j)) {
       fit.states[j] = FitState::at_least;
       staying.push_back(j);
+      continue;
+    }
+    if (!judge.has_effect(j)) {
+      fit.states[j] = FitState::no_effect;
       continue;
     }
     told.push_back(j);
