@@ -22,17 +22,28 @@ std::string value_text(const study::FitChoice& choice, double value) {
   return is_time(choice) ? fmt::format("{:.6g} us", value / microsecond) : fmt::format("{:.6g} GB/s", value / giga);
 }
 
+/// A fitted value with its standard error.
+std::string found_text(const study::CalibratedParameter& parameter) {
+  const study::FitChoice& choice = parameter.choice;
+  std::string text = value_text(choice, parameter.after);
+  text += is_time(choice)
+              ? fmt::format(" +- {:.2g} us", parameter.error / microsecond)
+              : fmt::format(" +- {:.2g} GB/s (x {:.6g})", parameter.error / giga, parameter.after / parameter.before);
+  if (!parameter.stands_for.empty()) {
+    text += fmt::format(", with {}, which these times cannot tell from it", fmt::join(parameter.stands_for, ", "));
+  }
+  return text;
+}
+
 /// What became of a parameter that was to be fitted.
 std::string fitted_text(const study::CalibratedParameter& parameter) {
   switch (parameter.state) {
     case study::FitState::fitted:
-      return is_time(parameter.choice) ? value_text(parameter.choice, parameter.after)
-                                       : fmt::format("{} (x {:.6g})", value_text(parameter.choice, parameter.after),
-                                                     parameter.after / parameter.before);
+      return found_text(parameter);
     case study::FitState::at_least:
       return value_text(parameter.choice, parameter.after) + " (the least that it can be)";
     case study::FitState::no_effect:
-      return "kept: no measured time depends on it";
+      return "kept: the measured times hardly depend on it, or are too noisy";
     case study::FitState::not_told_apart:
       return fmt::format("kept: these times cannot tell it from {}", fmt::join(parameter.alike, ", "));
   }
@@ -52,31 +63,42 @@ std::string parameters_text(const study::Calibration& calibration) {
   return table.to_string("  ");
 }
 
+std::string error_text(const study::CalibrationError& error) {
+  return fmt::format("mean {:.2f} %, median {:.2f} %, largest {:.2f} %", error.mean * 100, error.median * 100,
+                     error.largest * 100);
+}
+
 /// Each collective by a fit to the others.
 std::string predicted_text(const study::Calibration& calibration) {
   if (calibration.predicted.empty()) return {};
   std::vector<std::string> parts;
   for (const study::PredictedCollective& predicted : calibration.predicted) {
-    parts.push_back(fmt::format("{}: mean {:.2f} %, largest {:.2f} %", predicted.what, predicted.error.mean * 100,
-                                predicted.error.largest * 100));
+    parts.push_back(fmt::format("{}: {}", predicted.operation, error_text(predicted.error)));
   }
   return fmt::format("Each collective by a fit to the others: {}\n", fmt::join(parts, "; "));
 }
 
 std::string errors_text(const study::Calibration& calibration, bool held_out) {
   const study::CalibrationError before = error_of(calibration, held_out, false);
-  const study::CalibrationError after = error_of(calibration, held_out, true);
-  return fmt::format("{}: mean {:.2f} %, largest {:.2f} % (before: {:.2f} %, {:.2f} %)",
-                     held_out ? "held out" : "fitted", after.mean * 100, after.largest * 100, before.mean * 100,
-                     before.largest * 100);
+  const char* const which = held_out ? "held out" : "fitted";
+  if (before.points == 0) return fmt::format("{}: none", which);
+  return fmt::format("{}: {} (before: {})", which, error_text(error_of(calibration, held_out, true)),
+                     error_text(before));
+}
+
+Json error_json(const study::CalibrationError& error) {
+  return {{"points", error.points}, {"mean", error.mean}, {"median", error.median}, {"largest", error.largest}};
 }
 
 Json errors_json(const study::Calibration& calibration, bool held_out) {
-  const auto json = [](const study::CalibrationError& error) {
-    return Json{{"mean", error.mean}, {"largest", error.largest}};
-  };
-  return {{"before", json(error_of(calibration, held_out, false))},
-          {"after", json(error_of(calibration, held_out, true))}};
+  const study::CalibrationError before = error_of(calibration, held_out, false);
+  if (before.points == 0) return nullptr;
+  return {{"before", error_json(before)}, {"after", error_json(error_of(calibration, held_out, true))}};
+}
+
+std::string remark_text(const study::CalibrationPoint& point) {
+  if (point.held_out) return point.outlier ? "held out, far off" : "held out";
+  return point.outlier ? "far off, weighs little" : "";
 }
 
 }  // namespace
@@ -88,10 +110,7 @@ std::string calibration_text(const study::FittedPlatform& fitted, const std::str
   for (const study::CalibrationPoint& point : fitted.calibration.points) {
     table.add_row({point.what, fmt::format("{}", point.size), microseconds(point.measured, 2),
                    microseconds(point.before, 2), error_text(point.before, point.measured),
-                   microseconds(point.after, 2), error_text(point.after, point.measured),
-                   point.held_out  ? "held out"
-                   : point.outlier ? "far off, weighs little"
-                                   : ""});
+                   microseconds(point.after, 2), error_text(point.after, point.measured), remark_text(point)});
   }
   text += table.to_string("  ");
   text +=
@@ -108,13 +127,17 @@ std::string calibration_json(const study::FittedPlatform& fitted, const std::str
                           {"unit", is_time(parameter.choice) ? "s" : "B/s"},
                           {"platform", parameter.before},
                           {"value", parameter.after},
+                          {"error", parameter.error},
                           {"state", name_of(parameter.state)},
-                          {"not_told_from", Json(parameter.alike)}});
+                          {"not_told_from", Json(parameter.alike)},
+                          {"stands_for", Json(parameter.stands_for)},
+                          {"sources", Json(parameter.sources)}});
   }
   Json predicted = Json::array();
   for (const study::PredictedCollective& collective : fitted.calibration.predicted) {
-    predicted.push_back(
-        {{"what", collective.what}, {"mean", collective.error.mean}, {"largest", collective.error.largest}});
+    Json entry = error_json(collective.error);
+    entry["what"] = collective.operation;
+    predicted.push_back(std::move(entry));
   }
   Json points = Json::array();
   for (const study::CalibrationPoint& point : fitted.calibration.points) {

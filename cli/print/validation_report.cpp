@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <set>
+#include <cctype>
+#include <string_view>
 
 #include "base/json.hpp"
 #include "cli/print/output.hpp"
+#include "study/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -14,20 +16,31 @@ namespace {
 using study::ValidatedFigure;
 using study::ValidationGroup;
 
+/// Files that come with hcclsim are named as in its folder.
 std::string command_of(const ValidatedFigure& figure) {
+  const std::string folder = study::platform_folder() + "/validation/";
   std::vector<std::string> words;
   for (const std::string& word : figure.published.command) {
-    const std::size_t folder = word.find("/validation/");
-    words.push_back(folder == std::string::npos ? word : "platforms" + word.substr(folder));
+    words.push_back(word.starts_with(folder) ? "platforms/validation/" + word.substr(folder.size()) : word);
   }
   return fmt::format("hcclsim {}", fmt::join(words, " "));
+}
+
+/// A text in a table or a list of Markdown.
+std::string in_markdown(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '|' || c == '`' || c == '\\') safe += '\\';
+    safe += c == '\n' ? ' ' : c;
+  }
+  return safe;
 }
 
 std::string error_text(const ValidatedFigure& figure) { return signed_percent(figure.error()); }
 
 /// What the reader is to know of a figure: why it is off, or that nobody knows.
 std::string remark_of(const ValidatedFigure& figure) {
-  if (figure.published.calibration) return "calibration";
+  if (figure.published.calibration) return figure.is_off() ? "calibration, off" : "calibration";
   if (!figure.is_off()) return {};
   return figure.published.note.empty() ? "off, unexplained" : "off";
 }
@@ -37,8 +50,8 @@ std::string summary_of(const ValidationGroup& group) {
   const std::size_t calibrating = group.figures.size() - errors.predictions;
   const std::string used = calibrating == 0 ? "" : fmt::format("; {} used for calibration", calibrating);
   if (errors.predictions == 0) return fmt::format("no predictions{}", used);
-  return fmt::format("{} predictions: mean error {:.1f} %, worst {:.1f} %{}", errors.predictions, errors.mean * 100,
-                     errors.worst * 100, used);
+  return fmt::format("{} prediction{}: mean error {:.1f} %, worst {:.1f} %{}", errors.predictions,
+                     errors.predictions == 1 ? "" : "s", errors.mean * 100, errors.worst * 100, used);
 }
 
 /// The footnotes of a group: conditions and notes, each once, with the figures that they are for.
@@ -46,14 +59,14 @@ std::string notes_of(const ValidationGroup& group, std::string_view bullet) {
   std::string text;
   for (const ValidatedFigure* const figure : group.figures) {
     if (figure->published.note.empty()) continue;
-    text += fmt::format("{}{}: {}\n", bullet, figure->published.id, figure->published.note);
+    text += fmt::format("{}{}: {}\n", bullet, figure->published.id, in_markdown(figure->published.note));
   }
   return text;
 }
 
 }  // namespace
 
-std::string validation_text(const std::vector<ValidatedFigure>& figures) {
+std::string validation_text(const std::vector<ValidatedFigure>& figures, bool shipped) {
   std::string text;
   for (const ValidationGroup& group : groups_of(figures)) {
     Table table("<figure|<product|measured|simulated|<unit|error %|<");
@@ -65,7 +78,8 @@ std::string validation_text(const std::vector<ValidatedFigure>& figures) {
     }
     text += fmt::format("{} ({})\n{}{}\n", group.what, summary_of(group), table.to_string("  "), notes_of(group, "  "));
   }
-  return text + "Sources, conditions and commands: --format json, or docs/validation.md.\n";
+  return text +
+         fmt::format("Sources, conditions and commands: --format json{}.\n", shipped ? ", or docs/validation.md" : "");
 }
 
 std::string validation_json(const std::vector<ValidatedFigure>& figures) {
@@ -87,6 +101,7 @@ std::string validation_json(const std::vector<ValidatedFigure>& figures) {
                     {"calibration", published.calibration},
                     {"command", command_of(figure)},
                     {"figure", published.figure},
+                    {"factor", published.factor},
                     {"note", published.note}});
   }
   Json groups = Json::array();
@@ -114,38 +129,38 @@ std::string validation_csv(const std::vector<ValidatedFigure>& figures) {
   return text;
 }
 
-std::string validation_page(const std::vector<ValidatedFigure>& figures) {
-  std::string text =
-      "# Measured against predicted\n\n"
-      "Every published figure that hcclsim is held against, from `platforms/validation/*.toml`, and what it simulates. "
-      "This\npage is what `hcclsim validate --format markdown` prints.\n\n"
-      "A figure marked *calibration* gave a constant of the simulator: it is no prediction and counts in no mean. The\n"
-      "uncertainty is what measurement and model together are expected to be off by; where a prediction is off by "
-      "more, "
-      "the\nnote says why, or the figure is marked as unexplained.\n";
-  std::set<std::string> sources;
+std::string validation_page(const std::vector<ValidatedFigure>& figures, bool shipped) {
+  std::string text = "# Measured against predicted\n\n";
+  if (shipped) {
+    text +=
+        "The published figures that hcclsim is held against, from `platforms/validation/*.toml`, and what it "
+        "simulates.\nThis page is what `hcclsim validate --format markdown` prints.\n\n";
+  }
+  text +=
+      "A figure marked *calibration* gave a constant of the simulator, or decided between constants: it is no "
+      "prediction\nand counts in no mean. The uncertainty is what measurement and model together are expected to be "
+      "off by; where a\nprediction is off by more, the note says why, or the figure is marked as unexplained.\n";
   for (const ValidationGroup& group : groups_of(figures)) {
     text += fmt::format("\n## {}{}\n\n{}.\n\n", static_cast<char>(std::toupper(group.what.front())),
-                        group.what.substr(1), summary_of(group));
+                        in_markdown(group.what.substr(1)), summary_of(group));
     text += "| figure | product | measured | simulated | unit | error % | uncertainty % | |\n";
     text += "| --- | --- | ---: | ---: | --- | ---: | ---: | --- |\n";
     for (const ValidatedFigure* const figure : group.figures) {
       const study::PublishedFigure& published = figure->published;
-      text += fmt::format("| {} | {} | {:.6g} | {:.6g} | {} | {} | {} | {} |\n", published.id, published.product,
-                          published.measured, figure->simulated, published.unit, error_text(*figure),
-                          published.calibration ? "" : fmt::format("{:g}", published.uncertainty * 100),
+      text += fmt::format("| {} | {} | {:.6g} | {:.6g} | {} | {} | {:g} | {} |\n", in_markdown(published.id),
+                          in_markdown(published.product), published.measured, figure->simulated,
+                          in_markdown(published.unit), error_text(*figure), published.uncertainty * 100,
                           remark_of(*figure));
-      sources.insert(
-          fmt::format("{} ({}). {}; {}.", published.source, published.date, published.software, published.conditions));
     }
     if (const std::string notes = notes_of(group, "- "); !notes.empty()) text += '\n' + notes;
   }
-  text += "\n## Sources\n\n";
-  for (const std::string& source : sources) text += fmt::format("- {}\n", source);
-  text += "\n## Commands\n\n";
-  std::set<std::string> commands;
+  text += "\n## Where each figure comes from\n\n";
   for (const ValidatedFigure& figure : figures) {
-    if (commands.insert(command_of(figure)).second) text += fmt::format("- `{}`\n", command_of(figure));
+    const study::PublishedFigure& published = figure.published;
+    text += in_markdown(fmt::format("- {}: {} ({}). {}; {}.", published.id, published.source, published.date,
+                                    published.software.empty() ? "software not stated" : published.software,
+                                    published.conditions.empty() ? "conditions not stated" : published.conditions));
+    text += fmt::format(" `{}`\n", command_of(figure));
   }
   return text;
 }

@@ -13,8 +13,28 @@
 namespace hcclsim::study {
 namespace {
 
+/// The number behind an option of the measured command.
+template <typename Number>
+Number number_of(std::string_view value, std::string_view option, const CollectiveLog& log, std::size_t line) {
+  const auto number = parse_number<Number>(value);
+  if (!number.has_value()) {
+    bad_input("log", "{}:{}: {} {} of the command is no number", log.file, line, option, value);
+  }
+  return *number;
+}
+
+/// Takes what an option of hccl_test says.
+void read_option(std::string_view option, std::string_view value, CollectiveLog& log, std::size_t line) {
+  if (option == "-p" || option == "--npus") log.npus_per_server = number_of<Rank>(value, option, log, line);
+  if (option == "-d" || option == "--datatype") log.type = value;
+  if (option == "-o" || option == "--op") log.reduction = value;
+  if (option == "-n" || option == "--iters") log.iterations = number_of<std::uint32_t>(value, option, log, line);
+  if (option == "-w" || option == "--warmup_iters") log.warmups = number_of<std::uint32_t>(value, option, log, line);
+  if (option == "-z" || option == "--zero_copy") log.zero_copy = number_of<std::uint32_t>(value, option, log, line) > 0;
+}
+
 /// Takes from a command line what it says of the measurement.
-void read_command(std::string_view line, CollectiveLog& log) {
+void read_command(std::string_view line, CollectiveLog& log, std::size_t number) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 8> programs{{
       {"all_reduce_test", "allreduce"},
       {"all_gather_test", "allgather"},
@@ -29,16 +49,21 @@ void read_command(std::string_view line, CollectiveLog& log) {
   bool is_program = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view name = words[i].substr(words[i].rfind('/') + 1);
+    if (is_program && (name == "|" || name == ">" || name == "&&" || name == ";")) break;
     for (const auto& [program, operation] : programs) {
       if (name != program) continue;
+      if (!log.operation.empty()) {
+        bad_input("log", "{}:{}: a second command; give each measurement as a log of its own", log.file, number);
+      }
       log.operation = operation;
       is_program = true;
     }
     if (i + 1 == words.size()) break;
-    const std::string_view value = words[i + 1];
-    if (!is_program && (words[i] == "-n" || words[i] == "-np")) log.ranks = parse_number<Rank>(value);
-    if (is_program && (words[i] == "-p" || words[i] == "--npus")) log.npus_per_server = parse_number<Rank>(value);
-    if (is_program && (words[i] == "-d" || words[i] == "--datatype")) log.type = value;
+    if (is_program) {
+      read_option(words[i], words[i + 1], log, number);
+    } else if (words[i] == "-n" || words[i] == "-np") {
+      log.ranks = parse_number<Rank>(words[i + 1]);
+    }
   }
 }
 
@@ -58,6 +83,12 @@ CollectiveLog::Row read_row(const std::vector<std::string_view>& columns, const 
   }
   if (columns[3] == "failed") bad_input("log", "{}:{}: the result check of this size failed", log.file, line);
   return {*size, *time_us * microsecond, line};
+}
+
+/// Rows begin with a size; in the table, with anything that was meant as one.
+bool is_row(std::string_view size, bool in_table) {
+  const bool number = size.find_first_not_of("0123456789") == std::string_view::npos && !size.empty();
+  return number || (in_table && size.find_first_of("[ ]") == std::string_view::npos);
 }
 
 sim::LinkKind kind_of(const std::string& name) {
@@ -113,13 +144,19 @@ CollectiveLog parse_collective_log(std::string_view text, const std::string& fil
   std::size_t number = 0;
   for (const std::string_view line : split_trimmed(text, '\n')) {
     ++number;
-    if (line.find("_test") != std::string_view::npos) read_command(line, log);
-    if (line.find('|') == std::string_view::npos) continue;
+    if (line.find("_test") != std::string_view::npos) {
+      read_command(line, log, number);
+      continue;
+    }
     const std::vector<std::string_view> columns = split_trimmed(line, '|');
     if (columns.front().starts_with("data_size")) {
+      if (in_table && !log.rows.empty()) {
+        bad_input("log", "{}:{}: a second table; give each measurement as a log of its own", file, number);
+      }
       in_table = true;
       continue;
     }
+    if (columns.size() < 2 || !is_row(columns.front(), in_table)) continue;
     if (!in_table)
       bad_input("log", "{}:{}: a row before the line 'data_size(Bytes): | aveg_time(us): | …'", file, number);
     log.rows.push_back(read_row(columns, log, number));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@ namespace hcclsim::study {
 
 /// What hccl_test prints: the line of column names (data_size(Bytes): | aveg_time(us): | …), then one line per size.
 /// Other lines do not count, but if the command line is among them ("mpirun -n 8 ./bin/all_reduce_test -p 8 -d fp16"),
-/// it says what was measured.
+/// it says what was measured, and how.
 struct CollectiveLog {
   struct Row {
     Bytes size = 0;  ///< of the payload, as hccl_test counts it
@@ -25,13 +26,17 @@ struct CollectiveLog {
   std::string operation;  ///< "allreduce", …; empty if the log does not say
   std::optional<Rank> ranks{};
   std::optional<Rank> npus_per_server{};
-  std::string type;       ///< "fp32", …; empty if the log does not say
+  std::string type;         ///< "fp32", …; empty if the log does not say
+  std::string reduction{};  ///< "sum", …; empty if the log does not say
+  std::optional<std::uint32_t> iterations{};
+  std::optional<std::uint32_t> warmups{};
+  std::optional<bool> zero_copy{};
   std::vector<Row> rows;  ///< ascending sizes, none twice; at least one
 };
 
-/// Throws Error(bad_input) of kind "log" with file and line: no line of column names, lines with other than four
-/// columns, sizes that are no positive integers, above 128 GiB or come twice, times that are no positive numbers,
-/// results that failed, no sizes.
+/// Throws Error(bad_input) of kind "log" with file and line: no line of column names, rows with other than four
+/// columns, a second command or table (a log holds one), option values of the command that cannot be, sizes that are no
+/// positive integers, above 128 GiB or come twice, times that are no positive numbers, results that failed, no sizes.
 [[nodiscard]] CollectiveLog parse_collective_log(std::string_view text, const std::string& file);
 
 /// Single transfers of one kind of link, as msprof's `communication.json` sums them up by size.

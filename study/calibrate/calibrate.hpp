@@ -14,10 +14,11 @@
 #include "study/calibrate/bandwidth_log.hpp"
 #include "study/calibrate/least_squares.hpp"
 
-/// Fits a platform to measured times: what issuing a collective costs the host (per call and per task), for each kind
-/// of link a factor on its speeds, and an addition to its latency. What the measured times cannot tell apart goes to
-/// what comes first in that order, and the rest stays as the platform has it. Every third size of a log is held out: it
-/// takes no part in the fit and shows what the fit is worth; and each collective is predicted by a fit to the others.
+/// Fits a platform to measured times: for each kind of link a factor on its speeds, what issuing a collective costs the
+/// host (per task and per call), and an addition to the latency of links. What the measured times cannot tell apart
+/// goes to what comes first in that order, and the rest stays as the platform has it. Every third size of a log is held
+/// out: it takes no part in the fit and shows what the fit is worth; and each collective is predicted by a fit to the
+/// others.
 namespace hcclsim::study {
 
 /// What can be fitted.
@@ -44,7 +45,9 @@ struct PlatformChange {
 /// One measured time.
 struct CalibrationPoint {
   std::string file;
-  std::string what;  ///< "allreduce, 8 ranks", "one transfer over hccs"
+  std::string source{};     ///< for people: "ar.log (allreduce, 8 ranks)"
+  std::string operation{};  ///< "allreduce", "transfer over hccs"
+  std::string what;         ///< "allreduce, 8 ranks", "transfer over hccs"
   Bytes size = 0;
   Seconds measured = 0;
   bool held_out = false;
@@ -59,19 +62,26 @@ struct CalibratedParameter {
   FitChoice choice;
   double before = 0;
   double after = 0;
+  double error = 0;  ///< standard error of `after`, if it was fitted
   FitState state = FitState::fitted;
-  std::vector<std::string> alike{};  ///< what it is not told apart from
+  std::vector<std::string> alike{};       ///< what it is not told apart from
+  std::vector<std::string> stands_for{};  ///< what is not told apart from it, whose effect it has taken over
+  std::vector<std::string> sources{};     ///< of the points that depend on it
+
+  [[nodiscard]] bool is_fitted() const { return state == FitState::fitted || state == FitState::at_least; }
 };
 
-/// Mean and largest of |simulated / measured − 1|.
+/// |simulated / measured − 1| of some points.
 struct CalibrationError {
+  std::size_t points = 0;
   double mean = 0;
+  double median = 0;  ///< outliers do not move it
   double largest = 0;
 };
 
-/// A collective among some ranks as a fit to all other logs predicts it.
+/// A collective, among all numbers of ranks, as a fit to the logs of the others predicts it.
 struct PredictedCollective {
-  std::string what;
+  std::string operation;
   CalibrationError error;
 };
 
@@ -84,12 +94,13 @@ struct Calibration {
 
 [[nodiscard]] CalibrationError error_of(const Calibration& calibration, bool held_out, bool after);
 
-/// Times of all points on the changed platform.
-using SimulatedPoints = std::function<std::vector<Seconds>(const PlatformChange& change)>;
+/// Times of the wanted points on the changed platform; `wanted`: of each point.
+using SimulatedPoints =
+    std::function<std::vector<Seconds>(const PlatformChange& change, const std::vector<bool>& wanted)>;
 
 /// Fits `choices`, the more important ones first. `costs`: those of the platform. With `all` every one of them must be
-/// told by the points. Throws what fit_times throws, and Error(bad_input, "log") where a bandwidth would be more than
-/// 50 times or less than 1/50 of the platform's, and for a parameter that is not told though all are wanted.
+/// told by the points. Throws what fit_times throws, and Error(bad_input, "log") where a bandwidth would be 50 times
+/// that of the platform or less than 1/50, and for a parameter that is not told though all are wanted.
 [[nodiscard]] Calibration calibrate(const sim::Cluster& cluster, const device::TaskCosts& costs,
                                     std::span<const FitChoice> choices, std::vector<CalibrationPoint> points,
                                     const SimulatedPoints& simulate, bool all);

@@ -1,14 +1,13 @@
 #include "study/calibrate/least_squares.hpp"
 
-#include <fmt/format.h>
-
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
-#include <set>
 
 #include "base/error.hpp"
+#include "study/calibrate/fit_problem.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -17,171 +16,186 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-class Problem {
- public:
-  Problem(std::span<const FitParameter> parameters, std::span<const Seconds> measured, const SimulatedTimes& simulate)
-      : parameters_(parameters),
-        measured_(VectorXd::Map(measured.data(), static_cast<Index>(measured.size()))),
-        simulate_(simulate) {}
+/// The largest standard error with which a parameter is told.
+double limit_of(const FitParameter& parameter, double value) {
+  constexpr double part = 0.25;
+  return std::max(part * std::abs(value), parameter.told);
+}
 
-  [[nodiscard]] VectorXd errors(const std::vector<double>& values) const {
-    const std::vector<Seconds> times = simulate_(values);
-    return VectorXd::Map(times.data(), measured_.size()).array() / measured_.array() - 1;
+/// Decides at the end of a fit which parameters the times tell.
+class Judge {
+ public:
+  Judge(const FitProblem& problem, const VectorXd& errors, const std::vector<double>& values)
+      : parameters_(problem.parameters()), values_(values) {
+    constexpr double least_noise = 5e-3;
+    noise_ = std::max(least_noise, usual_error(errors));
+    ParameterIndices all;
+    for (std::size_t j = 0; j < values.size(); ++j) all.push_back(j);
+    derivatives_ = problem.derivatives(values, all);
   }
 
-  /// Columns of derivatives of these parameters; those of the others are 0.
-  [[nodiscard]] MatrixXd derivatives(const std::vector<double>& values, const VectorXd& at,
-                                     const std::vector<std::size_t>& of) const {
-    MatrixXd columns = MatrixXd::Zero(measured_.size(), static_cast<Index>(values.size()));
-    for (const std::size_t j : of) {
-      std::vector<double> moved = values;
-      moved[j] += parameters_[j].step;
-      columns.col(static_cast<Index>(j)) = (errors(moved) - at) / parameters_[j].step;
+  [[nodiscard]] bool has_effect(std::size_t j) const {
+    return noise_ <= limit_of(parameters_[j], values_[j]) * column(j).norm();
+  }
+  /// Standard errors of parameters that are fitted together; none if they are not all determined.
+  [[nodiscard]] std::optional<VectorXd> standard_errors(const ParameterIndices& fitted) const {
+    MatrixXd columns = derivatives_(Eigen::all, fitted);
+    const VectorXd scale = columns.colwise().norm();
+    columns.array().rowwise() /= scale.transpose().array();
+    const MatrixXd normal = columns.transpose() * columns;
+    const Eigen::FullPivLU<MatrixXd> solver(normal);
+    if (!solver.isInvertible()) return std::nullopt;
+    return noise_ * solver.inverse().diagonal().cwiseMax(0).cwiseSqrt().cwiseQuotient(scale);
+  }
+  [[nodiscard]] bool all_told(const ParameterIndices& fitted) const {
+    const std::optional<VectorXd> errors = standard_errors(fitted);
+    if (!errors.has_value()) return false;
+    for (std::size_t a = 0; a < fitted.size(); ++a) {
+      const std::size_t j = fitted[a];
+      if ((*errors)[static_cast<Index>(a)] > limit_of(parameters_[j], values_[j])) return false;
     }
-    return columns;
+    return true;
+  }
+  /// Those of the fitted whose effects together are that of `j`.
+  [[nodiscard]] std::vector<std::string> alike(std::size_t j, const ParameterIndices& fitted) const {
+    constexpr double much = 0.1;  // of the largest share
+    if (fitted.empty()) return {};
+    const MatrixXd others = derivatives_(Eigen::all, fitted);
+    const VectorXd shares = others.colPivHouseholderQr().solve(column(j));
+    const VectorXd effects = (others * shares.asDiagonal()).colwise().norm();
+    std::vector<std::string> names;
+    for (std::size_t a = 0; a < fitted.size(); ++a) {
+      if (effects[static_cast<Index>(a)] >= much * effects.maxCoeff()) names.push_back(parameters_[fitted[a]].name);
+    }
+    return names;
+  }
+  /// Whether a time changes by more than a thousandth when the parameter changes by what it is told by.
+  [[nodiscard]] bool depends(std::size_t measurement, std::size_t j) const {
+    constexpr double visible = 1e-3;
+    const double slope = derivatives_(static_cast<Index>(measurement), static_cast<Index>(j));
+    return std::abs(slope) * limit_of(parameters_[j], values_[j]) > visible;
+  }
+
+  /// Whether any time depends on it.
+  [[nodiscard]] bool is_visible(std::size_t j) const {
+    for (Index i = 0; i < derivatives_.rows(); ++i) {
+      if (depends(static_cast<std::size_t>(i), j)) return true;
+    }
+    return false;
   }
 
  private:
+  [[nodiscard]] VectorXd column(std::size_t j) const { return derivatives_.col(static_cast<Index>(j)); }
+
   std::span<const FitParameter> parameters_;
-  VectorXd measured_;
-  const SimulatedTimes& simulate_;
+  const std::vector<double>& values_;
+  double noise_ = 0;
+  MatrixXd derivatives_;
 };
 
-/// The parameters that the measurements tell apart, first ones first, but for those that are at their bounds; sets the
-/// states of all.
-std::vector<std::size_t> told_apart(std::span<const FitParameter> parameters, const MatrixXd& derivatives,
-                                    const std::set<std::size_t>& at_bounds, Fit& fit) {
-  constexpr double no_effect = 1e-9;   // on the sum of squares of relative changes
-  constexpr double least_part = 1e-2;  // of a column that those before it do not explain
-  constexpr double much = 0.1;         // of the largest share in what explains a column
-  fit.states.assign(parameters.size(), FitState::fitted);
-  fit.alike.assign(parameters.size(), {});
-  std::vector<std::size_t> free;
-  for (std::size_t j = 0; j < parameters.size(); ++j) {
-    if (at_bounds.contains(j)) {
+/// Sets the states of all parameters, of those that are still free; returns those that stay so.
+ParameterIndices judged(const Judge& judge, std::span<const FitParameter> parameters, const ParameterIndices& free,
+                        Fit& fit) {
+  ParameterIndices told;
+  ParameterIndices staying;
+  for (const std::size_t j : free) {
+    if (fit.values[j] <= parameters[j].least && judge.is_visible(j)) {
       fit.states[j] = FitState::at_least;
+      staying.push_back(j);
       continue;
     }
-    const VectorXd column = derivatives.col(static_cast<Index>(j));
-    if (column.norm() * parameters[j].step <= no_effect) {
+    if (!judge.has_effect(j)) {
       fit.states[j] = FitState::no_effect;
       continue;
     }
-    if (!free.empty()) {
-      const MatrixXd before = derivatives(Eigen::all, free);
-      const VectorXd shares = before.colPivHouseholderQr().solve(column);
-      if ((column - before * shares).norm() < least_part * column.norm()) {
-        fit.states[j] = FitState::not_told_apart;
-        const VectorXd effects = (before * shares.asDiagonal()).colwise().norm();
-        for (std::size_t a = 0; a < free.size(); ++a) {
-          if (effects[static_cast<Index>(a)] >= much * effects.maxCoeff())
-            fit.alike[j].push_back(parameters[free[a]].name);
-        }
-        continue;
-      }
-    }
-    free.push_back(j);
-  }
-  return free;
-}
-
-/// A step from `values` with this damping, within the bounds.
-std::vector<double> stepped(std::span<const FitParameter> parameters, const std::vector<std::size_t>& free,
-                            const MatrixXd& derivatives, const VectorXd& errors, std::vector<double> values,
-                            double damping) {
-  // What is at its bound and would go beyond takes no part.
-  std::vector<std::size_t> moving;
-  for (const std::size_t j : free) {
-    const double slope = derivatives.col(static_cast<Index>(j)).dot(errors);
-    if (values[j] > parameters[j].least || slope < 0) moving.push_back(j);
-  }
-  const MatrixXd columns = derivatives(Eigen::all, moving);
-  MatrixXd normal = columns.transpose() * columns;
-  normal.diagonal() *= 1 + damping;
-  const VectorXd change = normal.ldlt().solve(-columns.transpose() * errors);
-  for (std::size_t a = 0; a < moving.size(); ++a) {
-    double& value = values[moving[a]];
-    value = std::max(parameters[moving[a]].least, value + change[static_cast<Index>(a)]);
-  }
-  return values;
-}
-
-/// Moves the values to where the weighted squares are least.
-void minimise(const Problem& problem, std::span<const FitParameter> parameters, const std::vector<std::size_t>& free,
-              const VectorXd& weights, std::vector<double>& values) {
-  constexpr int most_steps = 50;
-  constexpr double done = 1e-13;
-  VectorXd errors = weights.cwiseProduct(problem.errors(values));
-  const auto derivatives = [&] {
-    const MatrixXd columns = problem.derivatives(values, errors.cwiseQuotient(weights), free);
-    return MatrixXd(weights.asDiagonal() * columns);
-  };
-  MatrixXd columns = derivatives();
-  double damping = 0;
-  for (int step = 0; step < most_steps && errors.squaredNorm() > 0; ++step) {
-    const std::vector<double> next = stepped(parameters, free, columns, errors, values, damping);
-    const VectorXd next_errors = weights.cwiseProduct(problem.errors(next));
-    const double gain = errors.squaredNorm() - next_errors.squaredNorm();
-    if (!(gain > 0)) {  // also if it is no number
-      constexpr double first_damping = 1e-3;
-      constexpr double most_damping = 1e6;
-      if (damping > most_damping) break;
-      damping = damping == 0 ? first_damping : damping * 10;
+    told.push_back(j);
+    if (judge.all_told(told)) {
+      fit.states[j] = FitState::fitted;
+      staying.push_back(j);
       continue;
     }
-    const bool small = gain <= done * errors.squaredNorm();
-    values = next;
-    errors = next_errors;
-    if (small) break;
-    damping = damping < 1e-6 ? 0 : damping / 10;
-    columns = derivatives();
+    told.pop_back();
+    fit.states[j] = FitState::not_told_apart;
+    fit.alike[j] = judge.alike(j, told);
   }
+  return staying;
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+/// Values to start from beside the platform's.
+std::vector<std::vector<double>> other_starts(std::span<const FitParameter> parameters, const ParameterIndices& free,
+                                              const std::vector<double>& first) {
+  std::vector<std::vector<double>> starts;
+  std::size_t most = 0;
+  for (const std::size_t j : free) most = std::max(most, parameters[j].others.size());
+  for (std::size_t number = 0; number < most; ++number) {
+    std::vector<double>& start = starts.emplace_back(first);
+    for (const std::size_t j : free) {
+      if (number < parameters[j].others.size()) start[j] = parameters[j].others[number];
+    }
+  }
+  for (const std::size_t j : free) {
+    if (parameters[j].alone.has_value()) starts.emplace_back(first)[j] = *parameters[j].alone;
+  }
+  return starts;
 }
 
-/// How large an error usually is, from the median of all.
-double usual_error(const VectorXd& errors) {
-  constexpr double of_median = 1.4826;  // the standard deviation of normal errors
-  constexpr double least = 1e-3;        // below which nothing is an outlier
-  const VectorXd sizes = errors.cwiseAbs();
-  return std::max(least, of_median * median({sizes.begin(), sizes.end()}));
-}
-
-/// Square roots of Huber's weights.
-VectorXd weights_of(const VectorXd& errors) {
-  constexpr double tuning = 1.345;  // 95 % efficient for normal errors (Huber)
-  const double limit = tuning * usual_error(errors);
-  return (limit / errors.cwiseAbs().array().max(limit)).sqrt();
-}
-
-/// Fits these parameters, outliers with less weight; returns the errors that are left.
-VectorXd fit_robustly(const Problem& problem, std::span<const FitParameter> parameters,
-                      const std::vector<std::size_t>& free, std::vector<double>& values) {
-  constexpr int most_rounds = 12;
-  constexpr double settled = 1e-9;
-  VectorXd errors = problem.errors(values);
-  VectorXd weights = VectorXd::Ones(errors.size());
-  for (int round = 0; round < most_rounds && !free.empty(); ++round) {
-    minimise(problem, parameters, free, weights, values);
-    errors = problem.errors(values);
-    const VectorXd next = weights_of(errors);
-    const bool same = (next - weights).cwiseAbs().maxCoeff() < settled;
-    weights = next;
-    if (same) break;
+/// The best end of fits from all starts, up to one that is good enough.
+VectorXd fit_from_all(const FitProblem& problem, const ParameterIndices& free, std::vector<double>& values) {
+  constexpr double good = 2e-3;
+  const std::vector<double> first = values;
+  VectorXd errors = minimise_robustly(problem, free, values);
+  for (std::vector<double>& other : other_starts(problem.parameters(), free, first)) {
+    if (errors.cwiseAbs().mean() < good) break;
+    const VectorXd other_errors = minimise_robustly(problem, free, other);
+    if (other_errors.cwiseAbs().mean() < errors.cwiseAbs().mean()) {
+      values = other;
+      errors = other_errors;
+    }
   }
   return errors;
 }
 
-/// The first parameter at its bound in whose place another one could be fitted, which has the same effect.
-std::optional<std::size_t> blocking(std::span<const FitParameter> parameters, const std::vector<std::size_t>& free,
+/// Sum of Huber's losses, in units of the squared noise.
+double loss(const VectorXd& errors, double noise) {
+  constexpr double tuning = 1.345;
+  const auto sizes = errors.cwiseAbs().array() / noise;
+  return (sizes < tuning).select(sizes.square(), 2 * tuning * sizes - tuning * tuning).sum();
+}
+
+/// A parameter that was moved though the others fit the times as well where it stays at its start: another place of the
+/// same valley, or of another one. The least important one; none: all moves were needed.
+std::optional<std::size_t> needless(const FitProblem& problem, const Judge& judge, const ParameterIndices& free,
+                                    const VectorXd& errors, const std::vector<double>& start, Fit& fit) {
+  constexpr double least_noise = 2e-3;
+  constexpr double visible = 1e-2;   // of a move
+  constexpr double significant = 4;  // two standard errors, squared
+  const auto parameters = problem.parameters();
+  const double noise = std::max(least_noise, usual_error(errors));
+  const double best = loss(errors, noise);
+  for (auto it = free.rbegin(); it != free.rend(); ++it) {
+    const std::size_t j = *it;
+    const double moved = std::abs(fit.values[j] - start[j]);
+    const bool confirmed = moved < 3 * fit.errors[j] && fit.errors[j] < 0.2 * limit_of(parameters[j], fit.values[j]);
+    if (fit.states[j] != FitState::fitted || confirmed || moved < visible * parameters[j].unit) continue;
+    ParameterIndices others = free;
+    std::erase(others, j);
+    std::vector<double> values = fit.values;
+    values[j] = start[j];
+    if (loss(minimise_robustly(problem, others, values), noise) > best + significant) continue;
+    fit.states[j] = FitState::not_told_apart;
+    fit.alike[j] = judge.alike(j, others);
+    return j;
+  }
+  return std::nullopt;
+}
+
+/// A parameter that cannot take part (it is at its bound, or hardly matters) though another one stays at its start for
+/// not being told from it, which could take part in its place.
+std::optional<std::size_t> blocking(std::span<const FitParameter> parameters, const ParameterIndices& settled,
                                     const Fit& fit) {
-  for (const std::size_t j : free) {
-    if (fit.values[j] > parameters[j].least) continue;
+  for (std::size_t j = 0; j < parameters.size(); ++j) {
+    const bool out = fit.states[j] == FitState::at_least || fit.states[j] == FitState::no_effect;
+    if (!out || std::find(settled.begin(), settled.end(), j) != settled.end()) continue;
     for (const std::vector<std::string>& alike : fit.alike) {
       if (std::find(alike.begin(), alike.end(), parameters[j].name) != alike.end()) return j;
     }
@@ -189,38 +203,72 @@ std::optional<std::size_t> blocking(std::span<const FitParameter> parameters, co
   return std::nullopt;
 }
 
+/// Fits as many of the free parameters as the times tell. `start`: values of those that do not take part.
+Fit fit_told(const FitProblem& problem, ParameterIndices free, const std::vector<double>& start) {
+  constexpr double far_off = 5;  // usual errors
+  const auto parameters = problem.parameters();
+  Fit fit;
+  fit.states.assign(parameters.size(), FitState::no_effect);
+  fit.alike.resize(parameters.size());
+  while (true) {
+    fit.values = start;
+    fit.errors.assign(parameters.size(), 0);
+    const VectorXd errors = fit_from_all(problem, free, fit.values);
+    const Judge judge(problem, errors, fit.values);
+    const ParameterIndices staying = judged(judge, parameters, free, fit);
+    if (staying.size() < free.size()) {
+      free = staying;
+      continue;
+    }
+    ParameterIndices inner;
+    for (const std::size_t j : free) {
+      if (fit.states[j] == FitState::fitted) inner.push_back(j);
+    }
+    if (const auto found = judge.standard_errors(inner); found.has_value()) {
+      for (std::size_t a = 0; a < inner.size(); ++a) fit.errors[inner[a]] = (*found)[static_cast<Index>(a)];
+    }
+    if (const auto dropped = needless(problem, judge, free, errors, start, fit); dropped.has_value()) {
+      std::erase(free, *dropped);
+      continue;
+    }
+    const auto measured = static_cast<std::size_t>(errors.size());
+    if (measured <= inner.size()) {
+      bad_input("log", "under-determined: {} measured sizes that are not held out, to fit {} parameters; {} are needed",
+                measured, inner.size(), inner.size() + 1);
+    }
+    fit.far_off = far_off * usual_error(errors);
+    for (std::size_t j = 0; j < parameters.size(); ++j) {
+      std::vector<bool>& depends = fit.depends.emplace_back();
+      for (std::size_t i = 0; i < measured; ++i) depends.push_back(judge.depends(i, j));
+    }
+    return fit;
+  }
+}
+
 }  // namespace
 
 Fit fit_times(std::span<const FitParameter> parameters, std::span<const Seconds> measured,
               const SimulatedTimes& simulate) {
-  constexpr double far_off = 5;  // usual errors
-  const Problem problem(parameters, measured, simulate);
-  Fit fit;
-  std::vector<std::size_t> all;
+  const FitProblem problem(parameters, measured, simulate);
+  std::vector<double> start;
+  ParameterIndices all;
   for (std::size_t j = 0; j < parameters.size(); ++j) {
-    fit.values.push_back(parameters[j].start);
+    start.push_back(parameters[j].start);
     all.push_back(j);
   }
-  VectorXd errors;
-  std::vector<std::size_t> free;
-  std::set<std::size_t> at_bounds;
-  for (std::optional<std::size_t> blocked; errors.size() == 0 || blocked.has_value();) {
-    if (blocked.has_value()) at_bounds.insert(*blocked);
-    errors = problem.errors(fit.values);
-    free = told_apart(parameters, problem.derivatives(fit.values, errors, all), at_bounds, fit);
-    if (measured.size() <= free.size()) {
-      bad_input("log", "under-determined: {} measured sizes that are not held out, to fit {} parameters; {} are needed",
-                measured.size(), free.size(), free.size() + 1);
-    }
-    errors = fit_robustly(problem, parameters, free, fit.values);
-    blocked = blocking(parameters, free, fit);
+  ParameterIndices settled;
+  std::vector<FitState> states(parameters.size(), FitState::no_effect);  // of those that are settled
+  while (true) {
+    ParameterIndices free;
+    std::set_difference(all.begin(), all.end(), settled.begin(), settled.end(), std::back_inserter(free));
+    Fit fit = fit_told(problem, free, start);
+    for (const std::size_t j : settled) fit.states[j] = states[j];
+    const std::optional<std::size_t> blocked = blocking(parameters, settled, fit);
+    if (!blocked.has_value()) return fit;
+    states[*blocked] = fit.states[*blocked];
+    if (fit.states[*blocked] == FitState::at_least) start[*blocked] = parameters[*blocked].least;
+    settled.insert(std::upper_bound(settled.begin(), settled.end(), *blocked), *blocked);
   }
-  const double usual = usual_error(errors);
-  for (const double error : errors) fit.outliers.push_back(std::abs(error) > far_off * usual);
-  for (const std::size_t j : free) {
-    if (fit.values[j] <= parameters[j].least) fit.states[j] = FitState::at_least;
-  }
-  return fit;
 }
 
 }  // namespace hcclsim::study

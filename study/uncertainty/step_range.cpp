@@ -19,7 +19,8 @@ ChildOf<Seconds> step_at(Experiment& experiment, std::vector<Assumption> assumpt
 
 }  // namespace
 
-StepRange::Ends StepRange::ends_of(Experiment& experiment, std::string text, std::vector<Assumption> assumptions) {
+StepRange::Ends StepRange::ends_of(Experiment& experiment, std::string text,
+                                   const std::vector<Assumption>& assumptions) {
   return {std::move(text), step_at(experiment, assumptions, RangeEnd::fast),
           step_at(experiment, assumptions, RangeEnd::slow)};
 }

@@ -25,7 +25,8 @@ class StepRange {
     ChildOf<Seconds> fast;
     ChildOf<Seconds> slow;
   };
-  [[nodiscard]] static Ends ends_of(Experiment& experiment, std::string text, std::vector<Assumption> assumptions);
+  [[nodiscard]] static Ends ends_of(Experiment& experiment, std::string text,
+                                    const std::vector<Assumption>& assumptions);
 
   std::vector<Ends> ends_;  // of all assumptions together, then of each
 };

@@ -15,7 +15,7 @@ struct ValidatedFigure {
   double simulated = 0;  ///< in the unit of the published one
 
   [[nodiscard]] double error() const { return simulated / published.measured - 1; }
-  /// A prediction whose error is above what is expected.
+  /// Its error is above what is expected.
   [[nodiscard]] bool is_off() const;
 };
 

@@ -42,22 +42,38 @@ constexpr std::array<NumberKey, 3> numbers{{{"measured", &PublishedFigure::measu
                                             {"uncertainty", &PublishedFigure::uncertainty}}};
 
 double number_of(const ConfigEntry& entry) {
+  constexpr double most = 1e15;  // of every number, and of 1 / number
   const auto value = parse_number<double>(entry.value);
-  if (!value.has_value() || !std::isfinite(*value) || *value < 0) {
-    bad_input("validation", "{}: {} must be a number that is not negative, got '{}'", entry.place, entry.key,
-              entry.value);
+  if (!value.has_value() || !std::isfinite(*value) || *value < 0 || *value > most ||
+      (*value > 0 && *value < 1 / most)) {
+    bad_input("validation", "{}: {} must be 0 or a number from {:g} to {:g}, got '{}'", entry.place, entry.key,
+              1 / most, most, entry.value);
   }
   return *value;
 }
 
-/// Words; those that begin with "./" are files beside the one they stand in.
+/// Words; files that begin with "./", also behind "--option=", are beside the one they stand in.
 std::vector<std::string> words_of(const ConfigEntry& entry, const std::filesystem::path& folder) {
   std::vector<std::string> words;
   for (const std::string_view word : split_trimmed(entry.value, ' ')) {
     if (word.empty()) continue;
-    words.push_back(word.starts_with("./") ? (folder / word.substr(2)).string() : std::string(word));
+    const std::size_t equals = word.find("=./");
+    const std::size_t path = word.starts_with("./") ? 0 : equals == std::string_view::npos ? equals : equals + 1;
+    words.push_back(path == std::string_view::npos
+                        ? std::string(word)
+                        : std::string(word.substr(0, path)) + (folder / word.substr(path + 2)).string());
   }
   return words;
+}
+
+/// Refuses commands that print no figure: `validate` itself would never end.
+void require_simulates(const PublishedFigure& figure) {
+  constexpr std::array<std::string_view, 5> accepted{"run", "collective", "tune", "schedule time", "models show"};
+  std::string begin = figure.command.front();
+  if ((begin == "schedule" || begin == "models") && figure.command.size() > 1) begin += ' ' + figure.command[1];
+  if (std::find(accepted.begin(), accepted.end(), begin) != accepted.end()) return;
+  bad_input("validation", "{}: [{}] a figure cannot come from 'hcclsim {}'; it can from {}", figure.place, figure.id,
+            begin, fmt::join(accepted, ", "));
 }
 
 void set(PublishedFigure& figure, const ConfigEntry& entry, const std::filesystem::path& folder) {
@@ -93,6 +109,7 @@ void require_complete(const PublishedFigure& figure, const std::string& file) {
     if (!is_there) bad_input("validation", "{}: [{}] has no {}", file, figure.id, key);
   };
   require(!figure.command.empty(), "command");
+  require_simulates(figure);
   require(!figure.figure.empty(), "figure");
   require(figure.figure.starts_with('/'), "figure that is a JSON pointer, such as /rows/0/time_us");
   require(figure.measured > 0, "measured figure above 0");

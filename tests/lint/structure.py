@@ -31,7 +31,7 @@ GUARDED_HEADERS = [
     (re.compile(r"(simgrid|xbt|smpi|src)/"), ["sim", "tests/sim"]),
     (re.compile(r"(oneapi/)?dnnl"), ["device/numerics/onednn"]),
     (re.compile(r"SQLiteCpp/|sqlite3\.h"), ["study/sweep"]),
-    (re.compile(r"Eigen/"), ["study/calibrate/least_squares.cpp"]),
+    (re.compile(r"Eigen/"), ["study/calibrate/fit_problem.hpp", "study/calibrate/least_squares.cpp"]),
     (re.compile(r"CLI/"), ["cli/options/parse/command.cpp"]),
     (re.compile(r"nlohmann/"), ["base/json_text.cpp", "tests/hccl/comm/rank_table_test.cpp"]),  # the test: JSON Patch
     (

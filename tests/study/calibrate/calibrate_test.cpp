@@ -101,7 +101,9 @@ std::vector<Seconds> affine(const std::vector<double>& sizes, double alpha, doub
 
 TEST(LeastSquares, FindsAnAffineCost) {
   const std::vector<double> sizes{1, 10, 100, 1000};
-  const std::vector<FitParameter> parameters{{"alpha", 1, 0, 1e-3}, {"beta", 1, 0, 1e-3}, {"other", 5, 0, 1e-3}};
+  const std::vector<FitParameter> parameters{{.name = "alpha", .start = 1, .unit = 0.1, .told = 0.1},
+                                             {.name = "beta", .start = 1, .unit = 0.1, .told = 0.1},
+                                             {.name = "other", .start = 5, .unit = 0.1, .told = 0.1}};
   const Fit fit = fit_times(parameters, affine(sizes, 3, 0.25),
                             [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
   EXPECT_NEAR(fit.values[0], 3, 1e-9);
@@ -112,7 +114,7 @@ TEST(LeastSquares, FindsAnAffineCost) {
 
 TEST(LeastSquares, WeighsRelativeErrors) {
   // One value for times 1 and 4: the sum of (v − 1)² and (v / 4 − 1)² is least at v = (1 + 1/4) / (1 + 1/16).
-  const std::vector<FitParameter> parameters{{"v", 2, 0, 1e-3}};
+  const std::vector<FitParameter> parameters{{.name = "v", .start = 2, .unit = 0.1, .told = 10}};
   const Fit fit = fit_times(parameters, std::vector<Seconds>{1, 4}, [](std::span<const double> v) {
     return std::vector<Seconds>{v[0], v[0]};
   });
@@ -121,7 +123,8 @@ TEST(LeastSquares, WeighsRelativeErrors) {
 
 TEST(LeastSquares, StopsAtBounds) {
   const std::vector<double> sizes{1, 10, 100};
-  const std::vector<FitParameter> parameters{{"alpha", 1, 0, 1e-3}, {"beta", 1, 0, 1e-3}};
+  const std::vector<FitParameter> parameters{{.name = "alpha", .start = 1, .unit = 0.1, .told = 10},
+                                             {.name = "beta", .start = 1, .unit = 0.1, .told = 10}};
   const Fit fit = fit_times(parameters, affine(sizes, -0.5, 1),
                             [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
   EXPECT_EQ(fit.values[0], 0);
@@ -135,15 +138,18 @@ TEST(LeastSquares, OutliersDoNotMoveTheFit) {
   std::vector<Seconds> measured = affine(sizes, 3, 0.25);
   measured[2] *= 2;
   measured[7] *= 2;
-  const std::vector<FitParameter> parameters{{"alpha", 1, 0, 1e-3}, {"beta", 1, 0, 1e-3}};
+  const std::vector<FitParameter> parameters{{.name = "alpha", .start = 1, .unit = 0.1, .told = 0.1},
+                                             {.name = "beta", .start = 1, .unit = 0.1, .told = 0.1}};
   const Fit fit = fit_times(parameters, measured, [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
   EXPECT_NEAR(fit.values[0], 3, 0.01);
   EXPECT_NEAR(fit.values[1], 0.25, 0.001);
-  EXPECT_THAT(fit.outliers, ElementsAre(false, false, true, false, false, false, false, true, false));
+  EXPECT_LT(fit.far_off, 0.5);
+  EXPECT_GT(fit.far_off, 0);
 }
 
 TEST(LeastSquares, KeepsWhatCannotBeTold) {
-  const std::vector<FitParameter> parameters{{"alpha", 1, 0, 1e-3}, {"beta", 1, 0, 1e-3}};
+  const std::vector<FitParameter> parameters{{.name = "alpha", .start = 1, .unit = 0.1, .told = 0.1},
+                                             {.name = "beta", .start = 1, .unit = 0.1, .told = 0.1}};
   const auto fit = [&](const std::vector<double>& sizes) {
     return fit_times(parameters, affine(sizes, 3, 2),
                      [&](std::span<const double> v) { return affine(sizes, v[0], v[1]); });
@@ -174,7 +180,8 @@ class Measured {
         const hccl::CollectiveRequest request{.operation = {.ranks = ranks, .elements = size / 4}};
         calls_.push_back(
             {{.name = "allreduce", .schedule = make_collective(request, topology, soc_), .ranks = communicator.ranks}});
-        points_.push_back({.file = "l.log", .what = std::to_string(ranks), .size = size});
+        const std::string name = std::to_string(ranks);
+        points_.push_back({.file = "l.log", .source = name + ".log", .operation = name, .what = name, .size = size});
       }
     }
     hold_out(points_);
@@ -183,11 +190,16 @@ class Measured {
   [[nodiscard]] device::TaskCosts costs() { return device::read_task_costs(cluster_, notes_); }
 
   std::vector<Seconds> times(const PlatformChange& change) {
+    return times(change, std::vector<bool>(calls_.size(), true));
+  }
+
+  std::vector<Seconds> times(const PlatformChange& change, const std::vector<bool>& wanted) {
     cluster_.adjust(change.links);
     std::vector<Seconds> result;
     const device::TaskCosts costs = change.applied_to(this->costs());
-    for (const auto& each : simulate_each(cluster_, soc_, costs, {.network = sim::NetworkKind::fluid}, calls_)) {
-      result.push_back(each.calls.front().duration);
+    const auto all = simulate_each(cluster_, soc_, costs, {.network = sim::NetworkKind::fluid}, calls_);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (wanted[i]) result.push_back(all[i].calls.front().duration);
     }
     return result;
   }
@@ -217,7 +229,8 @@ Calibration fitted(sim::Cluster& cluster, Measured& measured, const std::vector<
                    std::vector<CalibrationPoint> points, bool all = true) {
   return calibrate(
       cluster, measured.costs(), choices, std::move(points),
-      [&](const PlatformChange& change) { return measured.times(change); }, all);
+      [&](const PlatformChange& change, const std::vector<bool>& wanted) { return measured.times(change, wanted); },
+      all);
 }
 
 TEST(Calibrate, FindsTheLinksOfAServer) {
@@ -255,19 +268,35 @@ TEST(Calibrate, LinksOfTwoKindsNeedTwoLogs) {
   const Calibration result = fitted(cluster, two, choices, two.points(links));
   EXPECT_NEAR(result.change.links.at(hccs).bandwidth / 0.8, 1, 1e-6);
   EXPECT_NEAR(result.change.links.at(roce).bandwidth / 1.25, 1, 1e-6);
-  // Each group of ranks by a fit to the other: that within a server tells nothing of RoCE.
+  // Each group of ranks by a fit to the other. Allreduces over both kinds of link do not tell them apart, so what they
+  // say of HCCS holds what is true of RoCE.
   ASSERT_EQ(result.predicted.size(), 2U);
-  EXPECT_EQ(result.predicted[0].what, "4");
-  EXPECT_LT(result.predicted[0].error.largest, 1e-6);
+  EXPECT_EQ(result.predicted[0].operation, "4");
+  EXPECT_NEAR(result.predicted[0].error.largest, 0.16, 0.01);
 }
 
 // What a file says after it is written is what the cluster in memory does.
 TEST(Calibrate, WritesWhatItFitted) {
   const std::string path = test::write_platform({.npus_per_server = 4});
   const std::map<sim::LinkKind, sim::LinkAdjustment> links{{sim::LinkKind::hccs, {1.37, 2.5 * us}}};
-  PlatformChange change{.links = links, .task = 1.25 * us, .base = {{"", 3 * us}, {"send-recv", 20 * us}}};
-  const std::string text = rewritten_platform(path, change, "ar--8.log");
-  EXPECT_THAT(text, HasSubstr("<!-- calibrated: ar-8.log -->"));
+  const std::vector<std::string> sources{"ar--8.log"};
+  const double before = 10 * giga;
+  const std::string text = rewritten_platform(
+      path,
+      {{.choice = {.target = bandwidth, .kind = hccs},
+        .before = before,
+        .after = 1.37 * before,
+        .error = 0.137 * giga,
+        .sources = sources},
+       {.choice = {.target = latency, .kind = hccs}, .before = 1 * us, .after = 3.5 * us, .sources = sources},
+       {.choice = {.target = FitChoice::Target::task}, .after = 1.25 * us, .stands_for = {"op.x"}, .sources = sources},
+       {.choice = {.target = FitChoice::Target::base}, .after = 7 * us, .state = FitState::no_effect},
+       {.choice = {.target = FitChoice::Target::base, .collective = "send-recv"},
+        .after = 20 * us,
+        .sources = {"sr.log"}}});
+  EXPECT_THAT(text, HasSubstr("<!-- calibrated: ar-8.log; with op.x, which they do not tell apart -->"));
+  EXPECT_THAT(text, HasSubstr("<!-- calibrated: sr.log -->"));
+  EXPECT_THAT(text, Not(HasSubstr("op.base_us")));
   EXPECT_THAT(text, HasSubstr(R"(<prop id="op.task_us" value="1.25"/>)"));
   EXPECT_THAT(text, HasSubstr(R"(<prop id="op.base.send-recv_us" value="20"/>)"));
   EXPECT_THAT(text, HasSubstr("<!-- calibrated: hccs bandwidth x 1.37, latency +2.5 us; ar-8.log -->"));
