@@ -154,8 +154,7 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
     case OperatorKind::rotary:
       return 3 * outputs;
     case OperatorKind::attention:
-      return 4 * attention_multiply_adds(op) +
-             (op.drop_rate > 0 ? 7 : 6) * static_cast<Flops>(attention_scores(op));
+      return 4 * attention_multiply_adds(op) + (op.drop_rate > 0 ? 7 : 6) * static_cast<Flops>(attention_scores(op));
     case OperatorKind::factorization:
       return 3 * static_cast<Flops>(graph.input_of(op).elements());
     case OperatorKind::sum_rows:
@@ -202,8 +201,7 @@ Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gr
     case OperatorKind::tanh:
       return 3 * outputs;
     case OperatorKind::attention:
-      return 8 * attention_multiply_adds(op) +
-             (op.drop_rate > 0 ? 6 : 5) * static_cast<Flops>(attention_scores(op));
+      return 8 * attention_multiply_adds(op) + (op.drop_rate > 0 ? 6 : 5) * static_cast<Flops>(attention_scores(op));
     case OperatorKind::factorization:
       return 2 * static_cast<Flops>(graph.input_of(op).elements());
     case OperatorKind::sum_rows:

@@ -30,34 +30,34 @@ enum class OperatorKind : std::uint8_t {
   flatten,
   linear,
   dropout,
-  gelu,                ///< x · Φ(x) in the tanh form: x/2 · (1 + tanh(√(2/π) · (x + 0.044715·x³)))
-  swiglu,              ///< x · σ(x) · y of two tensors
+  gelu,    ///< x · Φ(x) in the tanh form: x/2 · (1 + tanh(√(2/π) · (x + 0.044715·x³)))
+  swiglu,  ///< x · σ(x) · y of two tensors
   tanh,
   layer_norm,          ///< over the features of every row
   rms_norm,            ///< x / √(mean of x² over the features of the row + ε), times a weight
   token_embedding,     ///< tokens to rows of a table
   position_embedding,  ///< row t of a table for position t of every sequence, added to the input unless it is tokens
-  segment_embedding,   ///< the same with row ⌊t · rows / sequence⌋: a sequence consists of as many segments as rows
-  class_token,         ///< puts a learned row in front of every sequence
-  rotary,              ///< turns pairs of features of every head by angles that grow with the position
-  attention,           ///< softmax(Q·Kᵀ/√d)·V per head, of Q, K and V or of a tensor with the features of all three
-  select_rows,         ///< the first rows of every sequence
-  patches,             ///< an image as a sequence: a row of all channels per pixel
-  join_rows,           ///< the rows of every sequence side by side, as one row
-  sum_rows,            ///< the sum of the rows of every sequence, and a bias if it has one
-  factorization,       ///< half of (Σv)² − Σv² over the rows v of every sequence, summed over the features
-  loss,                ///< mean softmax cross-entropy of logits against one label per row; of several, their sum
-  binary_loss,         ///< mean cross-entropy of the sigmoid of one logit per row against a label of 0 or 1
-  split,               ///< along an axis into equal parts, one output each
-  concat,              ///< along an axis
-  slice,               ///< along an axis, the part of this rank of the group
-  all_reduce,          ///< the sum over the group
-  all_gather,          ///< what the group has, one behind the other along an axis, in the order of its ranks
-  reduce_scatter,      ///< the sum over the group, of which each rank keeps its part along an axis
-  all_to_all,          ///< part i along one axis goes to rank i; what comes is put together along another one
-  broadcast,           ///< what the root of the group has
-  send,                ///< to one other rank
-  receive,             ///< from one other rank
+  segment_embedding,  ///< the same with row ⌊t · rows / sequence⌋: a sequence consists of as many segments as rows
+  class_token,        ///< puts a learned row in front of every sequence
+  rotary,             ///< turns pairs of features of every head by angles that grow with the position
+  attention,       ///< softmax(Q·Kᵀ/√d)·V per head, of Q, K and V or of a tensor with the features of all three
+  select_rows,     ///< the first rows of every sequence
+  patches,         ///< an image as a sequence: a row of all channels per pixel
+  join_rows,       ///< the rows of every sequence side by side, as one row
+  sum_rows,        ///< the sum of the rows of every sequence, and a bias if it has one
+  factorization,   ///< half of (Σv)² − Σv² over the rows v of every sequence, summed over the features
+  loss,            ///< mean softmax cross-entropy of logits against one label per row; of several, their sum
+  binary_loss,     ///< mean cross-entropy of the sigmoid of one logit per row against a label of 0 or 1
+  split,           ///< along an axis into equal parts, one output each
+  concat,          ///< along an axis
+  slice,           ///< along an axis, the part of this rank of the group
+  all_reduce,      ///< the sum over the group
+  all_gather,      ///< what the group has, one behind the other along an axis, in the order of its ranks
+  reduce_scatter,  ///< the sum over the group, of which each rank keeps its part along an axis
+  all_to_all,      ///< part i along one axis goes to rank i; what comes is put together along another one
+  broadcast,       ///< what the root of the group has
+  send,            ///< to one other rank
+  receive,         ///< from one other rank
 };
 
 [[nodiscard]] std::string_view name_of(OperatorKind kind);
@@ -102,14 +102,14 @@ struct Operator {
   OperatorKind kind = OperatorKind::input;
   std::vector<Value> inputs;
   std::vector<Tensor> outputs;
-  Window window;                  ///< convolution and max_pool
-  std::uint32_t groups = 1;       ///< convolution; = channels for a depthwise one
-  std::uint32_t sequence = 1;     ///< operators of sequences: rows of one sequence (of the input where rows are added up)
-  std::uint32_t heads = 1;        ///< attention, rotary: of the queries
-  std::uint32_t kv_heads = 1;     ///< attention: of keys and values; a divisor of heads, which share them in order
-  bool causal = false;            ///< attention: a position sees itself and those before it
-  float drop_rate = 0;            ///< dropout, attention (of its probabilities): fraction of elements set to zero
-  std::uint32_t axis = 0;         ///< split, concat, slice, all_gather, reduce_scatter, all_to_all (cut along it)
+  Window window;               ///< convolution and max_pool
+  std::uint32_t groups = 1;    ///< convolution; = channels for a depthwise one
+  std::uint32_t sequence = 1;  ///< operators of sequences: rows of one sequence (of the input where rows are added up)
+  std::uint32_t heads = 1;     ///< attention, rotary: of the queries
+  std::uint32_t kv_heads = 1;  ///< attention: of keys and values; a divisor of heads, which share them in order
+  bool causal = false;         ///< attention: a position sees itself and those before it
+  float drop_rate = 0;         ///< dropout, attention (of its probabilities): fraction of elements set to zero
+  std::uint32_t axis = 0;      ///< split, concat, slice, all_gather, reduce_scatter, all_to_all (cut along it)
   std::uint32_t joined_axis = 0;  ///< all_to_all: the parts that come are joined along it
   Group group{};                  ///< of communication and slice
   Peer peer{};                    ///< send, receive
@@ -126,7 +126,7 @@ struct Parameter {
   /// Convolution: out, in / groups, kernel, kernel; linear: out, in; table of an embedding: rows, features.
   std::vector<std::uint32_t> shape;
   std::uint64_t elements = 0;
-  OperatorId owner = 0;  ///< the first operator that has it
+  OperatorId owner = 0;      ///< the first operator that has it
   double initial_scale = 1;  ///< factor on its initial values: ResNet starts its residual branches small
 };
 

@@ -74,7 +74,11 @@ OperatorId GraphBuilder::token_embedding(std::string name, Value from, std::uint
   if (vocabulary == 0 || vocabulary > max_vocabulary) {
     bad_input("model", "{}: a vocabulary must have 1 to {} tokens, got {}", name, max_vocabulary, vocabulary);
   }
-  const OperatorId id = append_rows(std::move(name), OperatorKind::token_embedding, from, sequences_[from.op], features);
+  if (graph_.input_kind != InputKind::tokens || from != Value(input())) {
+    bad_input("model", "{}: a token embedding reads the input, which must be tokens", name);
+  }
+  const OperatorId id =
+      append_rows(std::move(name), OperatorKind::token_embedding, from, sequences_[from.op], features);
   add_parameter(id, "weight", {vocabulary, features});
   return id;
 }

@@ -7,7 +7,7 @@
 namespace hcclsim::study {
 
 KernelTimes kernel_times(const PlatformSpec& platform, const models::Graph& graph,
-                          const device::ProgramOptions& options) {
+                         const device::ProgramOptions& options) {
   return on_platform(platform, {}, [&](const LoadedPlatform& loaded) {
     std::vector<std::string> notes;
     KernelTimes times{.fused_attention = fuses_attention(loaded.soc, options), .times = {}};

@@ -16,7 +16,8 @@ void add_model_size_options(Command& command, models::ModelOptions& model) {
   command.add("--hidden", whole_number(model.hidden, 1, 1'048'576), "Its features per token")
       .with_default("as published");
   command.add("--heads", whole_number(model.heads, 1, 65'536), "Its heads of attention").with_default("as published");
-  command.add("--vocabulary", whole_number(model.vocabulary, 1, 16'777'216), "Rows of its table of tokens or categories")
+  command
+      .add("--vocabulary", whole_number(model.vocabulary, 1, 16'777'216), "Rows of its table of tokens or categories")
       .with_default("as published");
 }
 

@@ -59,7 +59,8 @@ void add_model_options(Command& command, RunOptions& options) {
       .value_name("NAME");
   command.add("--batch", whole_number(options.spec.model.batch, 1, 65536), "Samples per NPU and step").with_default();
   add_model_size_options(command, options.spec.model);
-  command.add("--fused-attention", on_off(options.spec.fused_attention), "Attention as one kernel [910A off, A2, A3 on]");
+  command.add("--fused-attention", on_off(options.spec.fused_attention),
+              "Attention as one kernel [910A off, A2, A3 on]");
   command.add("--amp", parsed(models::parse_amp, options.spec.amp, "O0|O2|O3"), "Mixed precision")
       .value_name("")
       .with_default("O2");

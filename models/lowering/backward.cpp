@@ -212,8 +212,7 @@ class BackwardPass {
     // Both are written by this kernel before one of them is added to what is there.
     std::array<TensorId, 2> written{};
     for (std::size_t i = 0; i < written.size(); ++i) {
-      written.at(i) =
-          state_.needs_gradient[op.inputs[i].op] ? writer_.write(state_.bytes_of(op.inputs[i])) : no_tensor;
+      written.at(i) = state_.needs_gradient[op.inputs[i].op] ? writer_.write(state_.bytes_of(op.inputs[i])) : no_tensor;
     }
     for (std::size_t i = 0; i < written.size(); ++i) {
       if (written.at(i) != no_tensor) state_.contribute_unchanged(op.inputs[i], written.at(i));

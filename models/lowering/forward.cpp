@@ -293,6 +293,7 @@ class ForwardPass {
     if (op.drop_rate > 0) {
       writer_.launch(op.name, "drop_mask", Phase::forward, KernelClass::vector, state_.activation);
       writer_.vector_work(attention_work::dropout, attention_scores(op));
+      writer_.read_bytes(attention_work::seed_bytes);
       state_.mask[id] = writer_.write(bytes_of_bits(attention_scores(op)));
     }
     constexpr std::uint32_t products = 2;
@@ -331,7 +332,8 @@ class ForwardPass {
     const Operator& op = graph_.operators[id];
     for (const Value logits : op.inputs) {
       const Shape& shape = graph_.tensor(logits).shape;
-      writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, DataType::fp32);
+      const std::string what = op.inputs.size() == 1 ? "forward" : graph_.operators[logits.op].name;
+      writer_.launch(op.name, what, Phase::forward, KernelClass::vector, DataType::fp32);
       writer_.vector_work(op.kind == binary_loss ? 8 : 7, shape.elements());
       writer_.read(state_.value_of(logits));
       writer_.read_bytes(shape.batch() * size_of(DataType::int32));

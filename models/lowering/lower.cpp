@@ -1,6 +1,9 @@
 #include "models/lowering/lower.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <string>
 
 #include "base/error.hpp"
 #include "models/lowering/state.hpp"
@@ -120,7 +123,10 @@ void LoweringState::contribute_unchanged(Value to, TensorId tensor) {
 
 void LoweringState::launch_accumulation(Value to, TensorId share) {
   const Shape& shape = graph.tensor(to).shape;
-  writer.launch(graph.operators[to.op].name, "accumulate_gradient", Phase::backward, KernelClass::vector, activation);
+  // The second contribution is the first one that is added.
+  const std::uint32_t additions = consumers_of(to) - pending_contributions[number_of(to)] - 1;
+  const std::string what = additions == 1 ? "accumulate_gradient" : fmt::format("accumulate_gradient_{}", additions);
+  writer.launch(graph.operators[to.op].name, what, Phase::backward, KernelClass::vector, activation);
   writer.vector_work(1, shape.elements());
   writer.read(share);
   writer.read(gradient_of(to));

@@ -34,6 +34,7 @@ namespace attention_work {
 inline constexpr std::uint64_t softmax = 6;  // scale, maximum, difference, exponential, sum, quotient
 inline constexpr std::uint64_t softmax_gradient = 5;
 inline constexpr std::uint64_t dropout = 1;
+inline constexpr Bytes seed_bytes = 16;  // two numbers of 64 bits that a mask is made from
 /// fp32 numbers per row and head that a fused attention keeps for its backward pass: the row's maximum and sum, eight
 /// times each, as torch_npu documents the outputs of npu_fusion_attention.
 inline constexpr std::uint64_t kept_per_row = 16;

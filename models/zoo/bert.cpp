@@ -43,8 +43,8 @@ std::uint32_t masked_tokens(std::uint32_t sequence) { return (sequence * 15 + 99
 Graph bert(std::string title, const Transformer& sizes) {
   GraphBuilder builder = GraphBuilder::of_tokens(std::move(title), sizes.batch, sizes.sequence);
   const std::string embeddings = "bert.embeddings";
-  const OperatorId table = builder.token_embedding(embeddings + ".word_embeddings", GraphBuilder::input(),
-                                                   sizes.vocabulary, sizes.hidden);
+  const OperatorId table =
+      builder.token_embedding(embeddings + ".word_embeddings", GraphBuilder::input(), sizes.vocabulary, sizes.hidden);
   OperatorId x = builder.position_embedding(embeddings + ".position_embeddings", table, sizes.positions);
   x = builder.segment_embedding(embeddings + ".token_type_embeddings", x, segments);
   x = builder.layer_norm(embeddings + ".LayerNorm", x);

@@ -33,8 +33,7 @@ OperatorId append_llama_layer(GraphBuilder& builder, const std::string& name, co
 
 Graph llama(std::string title, const Transformer& sizes) {
   GraphBuilder builder = GraphBuilder::of_tokens(std::move(title), sizes.batch, sizes.sequence);
-  OperatorId x =
-      builder.token_embedding("model.embed_tokens", GraphBuilder::input(), sizes.vocabulary, sizes.hidden);
+  OperatorId x = builder.token_embedding("model.embed_tokens", GraphBuilder::input(), sizes.vocabulary, sizes.hidden);
   for (std::uint32_t layer = 0; layer < sizes.layers; ++layer) {
     x = append_llama_layer(builder, fmt::format("model.layers.{}", layer), sizes, x);
   }

@@ -17,8 +17,8 @@ struct LayerNames {
 
 /// The second half of a layer.
 OperatorId append_mlp(GraphBuilder& builder, const LayerNames& names, const Transformer& sizes, OperatorId x) {
-  OperatorId branch = builder.linear(names.of("mlp.c_fc"), builder.layer_norm(names.of("ln_2"), x),
-                                     sizes.feed_forward, true);
+  OperatorId branch =
+      builder.linear(names.of("mlp.c_fc"), builder.layer_norm(names.of("ln_2"), x), sizes.feed_forward, true);
   branch = builder.gelu(names.of("mlp.gelu"), branch);
   branch = builder.linear(names.of("mlp.c_proj"), branch, sizes.hidden, true);
   if (sizes.drop_rate > 0) branch = builder.dropout(names.of("mlp.dropout"), branch, sizes.drop_rate);
@@ -38,8 +38,8 @@ AttentionOptions attention_of(const Transformer& sizes) {
 }
 
 OperatorId append_gpt_layer(GraphBuilder& builder, const LayerNames& names, const Transformer& sizes, OperatorId x) {
-  const OperatorId qkv = builder.linear(names.of("attn.c_attn"), builder.layer_norm(names.of("ln_1"), x),
-                                        3 * sizes.hidden, true);
+  const OperatorId qkv =
+      builder.linear(names.of("attn.c_attn"), builder.layer_norm(names.of("ln_1"), x), 3 * sizes.hidden, true);
   const OperatorId context = builder.attention(names.of("attn.core"), qkv, attention_of(sizes));
   return append_mlp(builder, names, sizes, append_projection(builder, names, sizes, context, x));
 }
@@ -51,8 +51,7 @@ OperatorId append_query_layer(GraphBuilder& builder, const LayerNames& names, co
   const OperatorId query = builder.linear(names.of("attn.query"), positions, sizes.hidden, true);
   const OperatorId key = builder.linear(names.of("attn.key"), normed, sizes.hidden, true);
   const OperatorId value = builder.linear(names.of("attn.value"), normed, sizes.hidden, true);
-  const OperatorId context =
-      builder.attention(names.of("attn.core"), query, key, value, attention_of(sizes));
+  const OperatorId context = builder.attention(names.of("attn.core"), query, key, value, attention_of(sizes));
   return append_mlp(builder, names, sizes, append_projection(builder, names, sizes, context, x));
 }
 

@@ -172,8 +172,7 @@ constexpr std::array<Network, 25> networks{{
     {{"pangu-13b", "PanGu-alpha 13B", "39 layers of 5120 and a query layer, 1024 tokens", tokens},
      of_tokens<zoo::pangu, sizes::pangu_13b>},
     {{"llama2-7b", "LLaMA-2 7B", "32 layers of 4096, 4096 tokens", tokens}, of_tokens<zoo::llama, sizes::llama2_7b>},
-    {{"llama2-13b", "LLaMA-2 13B", "40 layers of 5120, 4096 tokens", tokens},
-     of_tokens<zoo::llama, sizes::llama2_13b>},
+    {{"llama2-13b", "LLaMA-2 13B", "40 layers of 5120, 4096 tokens", tokens}, of_tokens<zoo::llama, sizes::llama2_13b>},
     {{"llama2-70b", "LLaMA-2 70B", "80 layers of 8192, 8 heads of keys and values, 4096 tokens", tokens},
      of_tokens<zoo::llama, sizes::llama2_70b>},
     {{"wide-deep", "Wide & Deep", "39 categories, table of 200,000 x 80, linear model and perceptron", categories},
@@ -246,15 +245,14 @@ struct SizeOption {
 
 void require_options_fit(const ModelInfo& info, const ModelOptions& options) {
   using enum NetworkKind;
-  static const std::array<SizeOption, 7> sized{{{"--input", &ModelOptions::input, {images}},
-                                                {"--classes", &ModelOptions::classes, {images}},
-                                                {"--sequence", &ModelOptions::sequence, {NetworkKind::tokens}},
-                                                {"--layers", &ModelOptions::layers, {NetworkKind::tokens}},
-                                                {"--hidden", &ModelOptions::hidden, {NetworkKind::tokens}},
-                                                {"--heads", &ModelOptions::heads, {NetworkKind::tokens}},
-                                                {"--vocabulary",
-                                                 &ModelOptions::vocabulary,
-                                                 {NetworkKind::tokens, NetworkKind::categories}}}};
+  static const std::array<SizeOption, 7> sized{
+      {{"--input", &ModelOptions::input, {images}},
+       {"--classes", &ModelOptions::classes, {images}},
+       {"--sequence", &ModelOptions::sequence, {NetworkKind::tokens}},
+       {"--layers", &ModelOptions::layers, {NetworkKind::tokens}},
+       {"--hidden", &ModelOptions::hidden, {NetworkKind::tokens}},
+       {"--heads", &ModelOptions::heads, {NetworkKind::tokens}},
+       {"--vocabulary", &ModelOptions::vocabulary, {NetworkKind::tokens, NetworkKind::categories}}}};
   std::vector<std::string_view> taken;
   for (const SizeOption& option : sized) {
     if (std::ranges::count(option.kinds, info.kind) != 0) taken.push_back(option.name);

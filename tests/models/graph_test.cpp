@@ -65,7 +65,8 @@ TEST(GraphBuilder, SequencesAreMatricesOfRows) {
   OperatorId x = builder.token_embedding("table", GraphBuilder::input(), 7, 12);
   EXPECT_EQ(builder.shape(x), (Shape{15, 12}));
   x = builder.layer_norm("norm", builder.position_embedding("position", x));
-  x = builder.dropout("drop", builder.gelu("gelu", builder.attention("attention", x, {.heads = 2, .causal = true})), 0.25F);
+  x = builder.dropout("drop", builder.gelu("gelu", builder.attention("attention", x, {.heads = 2, .causal = true})),
+                      0.25F);
   EXPECT_EQ(builder.shape(x), (Shape{15, 4}));
   const Graph graph = std::move(builder).finish(x);
   EXPECT_EQ(graph.input_kind, InputKind::tokens);
@@ -91,11 +92,13 @@ TEST(GraphBuilder, RefusesSequencesThatCannotBe) {
       work(builder, builder.token_embedding("table", GraphBuilder::input(), 8, features));
     });
   };
-  EXPECT_THAT(with_embedding(16, [](GraphBuilder& b, OperatorId x) { b.attention("attn", x, {.heads = 2, .causal = true}); }),
-              AllOf(HasSubstr("attn:"), HasSubstr("16 features")));
+  EXPECT_THAT(
+      with_embedding(16, [](GraphBuilder& b, OperatorId x) { b.attention("attn", x, {.heads = 2, .causal = true}); }),
+      AllOf(HasSubstr("attn:"), HasSubstr("16 features")));
   for (const std::uint32_t heads : {0U, 3U}) {
-    EXPECT_THAT(with_embedding(12, [&](GraphBuilder& b, OperatorId x) { b.attention("attn", x, {.heads = heads, .causal = true}); }),
-                AllOf(HasSubstr("attn:"), HasSubstr(fmt::format("{} heads", heads)), HasSubstr("4 features")));
+    EXPECT_THAT(with_embedding(12, [&](GraphBuilder& b,
+                                       OperatorId x) { b.attention("attn", x, {.heads = heads, .causal = true}); }),
+                AllOf(HasSubstr("attn:"), HasSubstr(fmt::format("{} heads", heads)), HasSubstr("12 features")));
   }
   for (const float rate : {-0.5F, 1.0F, std::numeric_limits<float>::quiet_NaN()}) {
     EXPECT_THAT(with_embedding(12, [&](GraphBuilder& b, OperatorId x) { b.dropout("drop", x, rate); }),

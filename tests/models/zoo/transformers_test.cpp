@@ -1,0 +1,131 @@
+// Transformers and recommenders: published numbers of parameters, operations by their formulas, what a layer keeps for
+// its backward pass, and sizes of the user's own.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "models/lowering/lower.hpp"
+#include "models/zoo/zoo.hpp"
+#include "tests/models/graphs.hpp"
+
+namespace hcclsim::models {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct Published {
+  const char* name;
+  std::uint64_t parameters;
+  std::size_t tensors;
+};
+
+class PublishedSizes : public testing::TestWithParam<Published> {};
+
+TEST_P(PublishedSizes, Parameters) {
+  const Graph graph = make_model({.name = GetParam().name, .batch = 1});
+  EXPECT_EQ(graph.parameter_elements(), GetParam().parameters);
+  EXPECT_EQ(graph.parameters.size(), GetParam().tensors);
+}
+
+// BERT with its heads of pre-training: 624,188 parameters more than BERT-Base's 109,482,240.
+INSTANTIATE_TEST_SUITE_P(
+    Transformers, PublishedSizes,
+    testing::Values(Published{"bert-base", 110'106'428, 206}, Published{"bert-large", 336'226'108, 398},
+                    Published{"gpt2-small", 124'439'808, 148}, Published{"gpt2-xl", 1'557'611'200, 580},
+                    Published{"gpt3-13b", 12'853'386'240, 484}, Published{"gpt3-175b", 174'604'259'328, 1156},
+                    Published{"pangu-2.6b", 2'625'295'360, 393}, Published{"pangu-13b", 12'800'870'400, 489},
+                    Published{"llama2-7b", 6'738'415'616, 291}, Published{"llama2-13b", 13'015'864'320, 363},
+                    Published{"llama2-70b", 68'976'648'192, 723}, Published{"vit-b16", 86'567'656, 152}),
+    [](const auto& tested) {
+      std::string name = tested.param.name;
+      std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
+      return name;
+    });
+
+TEST(Transformers, OperationsOfAGptStep) {
+  // 72·B·L·s·h²·(1 + s/(6h) + V/(12·L·h)), forward and backward.
+  const Graph graph = make_model({.name = "gpt3-175b", .batch = 1, .vocabulary = 51200});
+  const double s = 2048;
+  const double h = 12288;
+  const double layers = 96;
+  EXPECT_DOUBLE_EQ(3 * model_flops(graph), 72 * layers * s * h * h * (1 + s / (6 * h) + 51200 / (12 * layers * h)));
+}
+
+TEST(Transformers, OperationsOfATokenOfLlama) {
+  const auto per_token = [](const char* name) {
+    return 3 * model_flops(make_model({.name = name, .batch = 1})) / 4096;
+  };
+  EXPECT_DOUBLE_EQ(per_token("llama2-7b"), 46'084'915'200);
+  EXPECT_DOUBLE_EQ(per_token("llama2-13b"), 87'175'987'200);
+  EXPECT_DOUBLE_EQ(per_token("llama2-70b"), 444'491'366'400);
+  const Graph graph = make_model({.name = "llama2-7b", .batch = 1});
+  // Of 4·L·h·s·s operations of attention half are left.
+  EXPECT_DOUBLE_EQ(model_flops(graph) - model_flops(graph, true), 2.0 * 32 * 4096 * 4096 * 4096);
+}
+
+// Korthikanti et al. count s·b·h·(34 + 5·a·s/h) bytes per layer of GPT with masks of a byte per element and without the
+// statistics of layer norm.
+TEST(Transformers, WhatALayerOfGptKeeps) {
+  const auto kept_after_forward = [](std::uint32_t layers) {
+    const Program step = lower(make_model({.name = "gpt3-175b", .batch = 1, .layers = layers}), {});
+    std::uint32_t last_forward = 0;
+    while (step.kernels[last_forward + 1].phase == Phase::forward) ++last_forward;
+    return live_bytes(step)[last_forward];
+  };
+  const std::uint64_t s = 2048;
+  const std::uint64_t h = 12288;
+  const std::uint64_t a = 96;
+  const std::uint64_t published = s * (34 * h + 5 * a * s);
+  ASSERT_EQ(published, 2'868'903'936U);
+  const std::uint64_t masked = a * s * s + 2 * s * h;
+  const std::uint64_t statistics = 2 * s * 2 * 4;
+  EXPECT_EQ(kept_after_forward(3) - kept_after_forward(2), published - masked + masked / 8 + statistics);
+}
+
+TEST(Transformers, FusedAttentionKeepsNoScores) {
+  const Graph graph = make_model({.name = "llama2-7b", .batch = 1, .layers = 1});
+  const Program apart = lower(graph, {});
+  const Program fused = lower(graph, {.fused_attention = true});
+  const Bytes scores = Bytes{32} * 4096 * 4096 * 2;
+  EXPECT_GT(peak_live_bytes(apart), peak_live_bytes(fused) + scores);
+  EXPECT_LT(fused.kernels.size(), apart.kernels.size());
+}
+
+TEST(Transformers, TiedWeightsHaveOneGradient) {
+  const Graph graph = make_model({.name = "gpt2-small", .batch = 1, .layers = 1});
+  const Program step = lower(graph, {});
+  ASSERT_EQ(step.gradients.size(), graph.parameters.size());
+  // That of the table is complete when the embedding has added its part, last of all.
+  EXPECT_EQ(step.gradients.back().name, "wte.weight");
+  EXPECT_EQ(step.kernels[step.gradients.back().kernel].name, "wte:weight_gradient+add");
+}
+
+TEST(Transformers, SizesOfTheUsersOwn) {
+  const Graph graph = make_model(
+      {.name = "llama2-70b", .batch = 2, .sequence = 16, .layers = 1, .hidden = 128, .heads = 16, .vocabulary = 64});
+  EXPECT_EQ(graph.operators.front().shape(), (Shape{2, 16}));
+  // Eight heads of keys and values of 8 features; 3.5 · 128 features inside of the layer.
+  EXPECT_EQ(graph.parameter_elements(), 2 * 64 * 128 + 3 * 128 + 2 * 128 * 128 + 2 * 64 * 128 + 3 * 448 * 128);
+}
+
+TEST(Transformers, RefusesSizesThatCannotBe) {
+  const auto refused = [](const ModelOptions& options) { return model_refusal([&] { (void)make_model(options); }); };
+  EXPECT_THAT(refused({.name = "gpt2-small", .heads = 7}), AllOf(HasSubstr("7 heads"), HasSubstr("768 features")));
+  EXPECT_THAT(refused({.name = "llama2-70b", .hidden = 8190, .heads = 63}), HasSubstr("63 heads cannot share 8"));
+  EXPECT_THAT(refused({.name = "gpt2-small", .layers = 0}), HasSubstr("layers must be 1 to"));
+  EXPECT_THAT(refused({.name = "gpt2-small", .sequence = 0}), HasSubstr("1 to 1048576 tokens"));
+  EXPECT_THAT(refused({.name = "gpt2-small", .vocabulary = 0}), HasSubstr("vocabulary"));
+  EXPECT_THAT(refused({.name = "gpt2-small", .input = 224}),
+              AllOf(HasSubstr("--input does not go with gpt2-small"), HasSubstr("--sequence, --layers, --hidden")));
+  EXPECT_THAT(refused({.name = "resnet50", .layers = 3}), HasSubstr("--layers does not go with resnet50"));
+  EXPECT_THAT(refused({.name = "wide-deep", .heads = 3}), HasSubstr("which takes --vocabulary"));
+  EXPECT_THAT(refused({.name = "mlp:4,2", .sequence = 3}), HasSubstr("--sequence does not go with mlp"));
+  EXPECT_THAT(refused({.name = "tinygpt", .layers = 3}), HasSubstr("none such"));
+}
+
+}  // namespace
+}  // namespace hcclsim::models
