@@ -44,7 +44,7 @@ std::vector<std::string> lines(const std::string& text) {
 TEST(ModelsCommand, ListNamesWhatShowTakes) {
   const Json list = Json::parse(run("list --format json"));
   EXPECT_EQ(list["format_version"], 1);
-  EXPECT_EQ(list["models"].size(), 12U);
+  EXPECT_EQ(list["models"].size(), 26U);
   for (const Json& model : list["models"]) {
     SCOPED_TRACE(model["name"].get<std::string>());
     const Json shown = Json::parse(run("show " + model["name"].get<std::string>() + " --format json"));
@@ -87,13 +87,13 @@ TEST(ModelsCommand, Tables) {
   EXPECT_EQ(kernels[540]["name"], "conv1.weight:momentum");
   EXPECT_EQ(kernels[540]["phase"], "update");
 
-  const Json layers = Json::parse(run("show resnet50 --batch 1 --layers --format json"))["layers"];
+  const Json layers = Json::parse(run("show resnet50 --batch 1 --operators --format json"))["layers"];
   EXPECT_EQ(layers[0]["name"], "conv1");
   EXPECT_EQ(layers[0]["forward_flops"], 236'027'904);
   EXPECT_EQ(layers[0]["output"], Json({1, 64, 112, 112}));
 
   // Text: the columns of numbers end at the same place in every line.
-  const auto text = lines(run("show mlp:784,512,10 --layers"));
+  const auto text = lines(run("show mlp:784,512,10 --operators"));
   ASSERT_EQ(text.size(), 11U);
   EXPECT_EQ(text[6], "Layer  Operator  Output  Parameters  Forward FLOP  Backward FLOP");
   EXPECT_EQ(text[7], "fc1    linear    32x512     401,920    25,690,112     25,690,112");
