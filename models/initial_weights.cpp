@@ -29,8 +29,14 @@ Distribution distribution_of(const Graph& graph, std::uint32_t index) {
     case OperatorKind::layer_norm:
       if (!weight) return {.spread = 0.1};
       return {.centre = 1, .spread = 0.25, .scale = parameter.initial_scale};
+    case OperatorKind::rms_norm:
+      return {.centre = 1, .spread = 0.25};
+    case OperatorKind::sum_rows:
+      return {.spread = 0.1};
     case OperatorKind::token_embedding:
     case OperatorKind::position_embedding:
+    case OperatorKind::segment_embedding:
+    case OperatorKind::class_token:
       return {};
     default:
       internal_error("{} of a {} has no initial values", parameter.name, name_of(owner.kind));

@@ -118,6 +118,7 @@ ReferenceBatch oracle_batch(const Graph& graph, std::uint64_t seed, std::uint64_
       batch.labels.push_back(one_of(counter_bits(seed, label_stream, sample), graph.classes()));
     }
   }
+  batch.labels.resize(graph.input_of(graph.operators.back()).batch());  // one per row of the logits
   return batch;
 }
 

@@ -17,8 +17,8 @@ void look_up(std::span<const float> table, std::span<const std::int32_t> tokens,
 }
 
 void look_up_gradient(std::span<const float> slopes, std::span<const std::int32_t> tokens, std::size_t features,
-                      std::span<float> gradient) {
-  std::ranges::fill(gradient, 0.0F);
+                      std::span<float> gradient, bool add) {
+  if (!add) std::ranges::fill(gradient, 0.0F);
   for (std::size_t r = 0; r < tokens.size(); ++r) {
     float* entry = &gradient[static_cast<std::size_t>(tokens[r]) * features];
     const float* slope = &slopes[r * features];
@@ -26,16 +26,22 @@ void look_up_gradient(std::span<const float> slopes, std::span<const std::int32_
   }
 }
 
-void add_positions(std::span<const float> table, std::span<const float> in, std::span<float> out) {
-  for (std::size_t first = 0; first < in.size(); first += table.size()) {
-    for (std::size_t i = 0; i < table.size(); ++i) out[first + i] = in[first + i] + table[i];
+void add_positions(const PositionTable& form, std::span<const float> table, std::span<const float> in,
+                   std::span<float> out) {
+  for (std::size_t r = 0; r < out.size() / form.features; ++r) {
+    const float* entry = &table[form.row_of(r % form.sequence) * form.features];
+    for (std::size_t i = 0; i < form.features; ++i) {
+      const std::size_t at = r * form.features + i;
+      out[at] = in.empty() ? entry[i] : in[at] + entry[i];
+    }
   }
 }
 
-void add_positions_gradient(std::span<const float> slopes, std::span<float> gradient) {
+void add_positions_gradient(const PositionTable& form, std::span<const float> slopes, std::span<float> gradient) {
   std::ranges::fill(gradient, 0.0F);
-  for (std::size_t first = 0; first < slopes.size(); first += gradient.size()) {
-    for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += slopes[first + i];
+  for (std::size_t r = 0; r < slopes.size() / form.features; ++r) {
+    float* entry = &gradient[form.row_of(r % form.sequence) * form.features];
+    for (std::size_t i = 0; i < form.features; ++i) entry[i] += slopes[r * form.features + i];
   }
 }
 

@@ -13,14 +13,26 @@ namespace hcclsim::device {
 void look_up(std::span<const float> table, std::span<const std::int32_t> tokens, std::size_t features,
              std::span<float> out);
 
-/// The gradient of look_up's table; all of it is written.
+/// The gradient of look_up's table; all of it is written, or added to with `add`.
 void look_up_gradient(std::span<const float> slopes, std::span<const std::int32_t> tokens, std::size_t features,
-                      std::span<float> gradient);
+                      std::span<float> gradient, bool add);
 
-/// out = in + the table, repeated for every sequence; a table holds one sequence.
-void add_positions(std::span<const float> table, std::span<const float> in, std::span<float> out);
+/// Which row of a table belongs to a position of a sequence: row t, or of segments row ⌊t · rows / sequence⌋.
+struct PositionTable {
+  std::size_t sequence = 1;
+  std::size_t features = 1;
+  std::size_t segments = 0;  ///< rows of a table of segments; 0: a row per position
+
+  [[nodiscard]] std::size_t row_of(std::size_t position) const {
+    return segments == 0 ? position : position * segments / sequence;
+  }
+};
+
+/// out = in + the rows of the table that belong to its positions; without `in` these rows.
+void add_positions(const PositionTable& form, std::span<const float> table, std::span<const float> in,
+                   std::span<float> out);
 
 /// The gradient of add_positions' table; all of it is written.
-void add_positions_gradient(std::span<const float> slopes, std::span<float> gradient);
+void add_positions_gradient(const PositionTable& form, std::span<const float> slopes, std::span<float> gradient);
 
 }  // namespace hcclsim::device

@@ -1,14 +1,19 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
+#include "device/numerics/loops/dropout.hpp"
 #include "device/numerics/onednn/layer.hpp"
 
-/// Multi-head attention: softmax(Q·Kᵀ/√d)·V for every head of every sequence. The input's rows hold Q, K and V side by
-/// side, and each of them its heads, so a head is a matrix with a stride: matrix products take and write it in place.
-/// The probabilities are kept for the backward pass; with them P, dP the gradient of P, and dS that of the scores:
+/// Multi-head attention: softmax(Q·Kᵀ/√d)·V for every head of every sequence. Q, K and V are tensors of their own, or
+/// stand side by side in the rows of one; each holds its heads side by side, so a head is a matrix with a stride:
+/// matrix products take and write it in place. Where several heads share their K and V, head i of Q meets head i /
+/// share. The probabilities are kept for the backward pass; with them P (behind the dropout D), dP the gradient of P,
+/// and dS that of the scores:
 ///
-///   dV = Pᵀ·dO     dP = dO·Vᵀ     dS = softmax'(dP)     dQ = dS·K/√d     dK = dSᵀ·Q/√d
+///   dV = Dᵀ·dO     dD = dO·Vᵀ     dS = softmax'(dP)     dQ = dS·K/√d     dK = dSᵀ·Q/√d
 ///
 /// A causal mask sets scores of later positions to −∞; their probabilities are 0, and with them dS.
 namespace hcclsim::device::onednn {
@@ -24,48 +29,84 @@ struct Matrix {
   std::size_t first = 0;  ///< element at which it begins; oneDNN 2.6 does not heed the offset of a layout in each case
 };
 
-/// The tensors of an operator as sequences × heads × matrix.
+/// Queries (0), keys (1) or values (2): the tensor that holds them, and where in its rows they begin.
+struct Part {
+  TensorId tensor{};
+  dnnl::memory::dim row = 0;    ///< features of a row of the tensor
+  dnnl::memory::dim first = 0;  ///< the part's in it
+};
+using Parts = std::array<Part, 3>;
+
+/// The tensors of an operator as sequences × heads of keys × matrix, for one of the query heads that share keys.
 class Views {
  public:
   explicit Views(const Planner& planner)
       : type_(planner.compute_type()),
         heads_(planner.op().heads),
+        kv_heads_(planner.op().kv_heads),
         length_(planner.op().sequence),
         sequences_(planner.op().shape().batch() / length_),
         width_(planner.op().shape().channels() / heads_) {}
 
-  // Q, K and V in the rows of the operator's input, length × width each.
-  [[nodiscard]] Matrix query(TensorId in) const { return part(in, 0); }
-  [[nodiscard]] Matrix key(TensorId in) const { return part(in, 1); }
-  [[nodiscard]] Matrix value(TensorId in) const { return part(in, 2); }
-  /// The output, length × width.
-  [[nodiscard]] Matrix out(TensorId out) const { return {out, heads_in_rows(1)}; }
+  /// Query heads that share a head of keys and values.
+  [[nodiscard]] dnnl::memory::dim share() const { return heads_ / kv_heads_; }
+  /// The parts in one tensor or in three.
+  [[nodiscard]] Parts parts_in(const std::vector<TensorId>& tensors) const {
+    const dnnl::memory::dim queries = heads_ * width_;
+    const dnnl::memory::dim others = kv_heads_ * width_;
+    if (tensors.size() == 1) {
+      const dnnl::memory::dim row = queries + 2 * others;
+      return {Part{tensors[0], row, 0}, Part{tensors[0], row, queries}, Part{tensors[0], row, queries + others}};
+    }
+    return {Part{tensors[0], queries, 0}, Part{tensors[1], others, 0}, Part{tensors[2], others, 0}};
+  }
+
+  // Matrices of length × width.
+  [[nodiscard]] Matrix query(const Parts& in, dnnl::memory::dim shared) const {
+    return heads_in(in[0], share() * width_, shared * width_);
+  }
+  [[nodiscard]] Matrix key(const Parts& in) const { return heads_in(in[1], width_, 0); }
+  [[nodiscard]] Matrix value(const Parts& in) const { return heads_in(in[2], width_, 0); }
+  [[nodiscard]] Matrix out(TensorId out, dnnl::memory::dim shared) const {
+    return heads_in({out, heads_ * width_, 0}, share() * width_, shared * width_);
+  }
   /// Scores or probabilities, length × length.
-  [[nodiscard]] Matrix scores(TensorId scores) const { return {scores, scores_layout()}; }
+  [[nodiscard]] Matrix scores(TensorId scores, dnnl::memory::dim shared) const {
+    const dnnl::memory::dim square = length_ * length_;
+    return {scores,
+            {{sequences_, kv_heads_, length_, length_}, type_, Dims{heads_ * square, share() * square, length_, 1}},
+            static_cast<std::size_t>(shared * square)};
+  }
   [[nodiscard]] Layout scores_layout() const { return row_major({sequences_, heads_, length_, length_}, type_); }
   [[nodiscard]] float scale() const { return 1 / std::sqrt(static_cast<float>(width_)); }
 
  private:
-  [[nodiscard]] Matrix part(TensorId in, dnnl::memory::dim number) const {
-    return {in, heads_in_rows(3), static_cast<std::size_t>(number * heads_ * width_)};
-  }
-  /// One of `parts` tensors whose heads stand in the same rows.
-  [[nodiscard]] Layout heads_in_rows(dnnl::memory::dim parts) const {
-    const dnnl::memory::dim row = parts * heads_ * width_;
-    return {{sequences_, heads_, length_, width_}, type_, Dims{length_ * row, width_, row, 1}};
+  /// One matrix per head of keys, `stride` features from one to the next, the first one `first` features from where the
+  /// part begins.
+  [[nodiscard]] Matrix heads_in(const Part& part, dnnl::memory::dim stride, dnnl::memory::dim first) const {
+    return {part.tensor,
+            {{sequences_, kv_heads_, length_, width_}, type_, Dims{length_ * part.row, stride, part.row, 1}},
+            static_cast<std::size_t>(part.first + first)};
   }
 
   Type type_;
-  dnnl::memory::dim heads_, length_, sequences_, width_;
+  dnnl::memory::dim heads_, kv_heads_, length_, sequences_, width_;
 };
 
 Matrix transposed(const Matrix& matrix) {
   return {matrix.tensor, matrix.layout.permute_axes({0, 1, 3, 2}), matrix.first};
 }
 
-void plan_product(Planner& planner, const Matrix& left, const Matrix& right, const Matrix& result, float scale = 1) {
+/// `add`: to what the result holds.
+void plan_product(Planner& planner, const Matrix& left, const Matrix& right, const Matrix& result, float scale = 1,
+                  bool add = false) {
   dnnl::primitive_attr attributes = user_scratchpad();
   if (scale != 1) attributes.set_output_scales(0, {scale});
+  if (add) {
+    dnnl::post_ops operations;
+    operations.append_sum(1);
+    attributes.set_post_ops(operations);
+  }
   const dnnl::matmul::primitive_desc descriptor({left.layout, right.layout, result.layout}, attributes,
                                                 planner.engine());
   const auto operand = [&](const Matrix& matrix) {
@@ -98,47 +139,80 @@ void plan_mask(Planner& planner, TensorId scores) {
   }
 }
 
+/// Probabilities, or their gradient, times the mask of dropout; a new tensor.
+TensorId plan_dropout(Planner& planner, TensorId from) {
+  const models::Operator& op = planner.op();
+  const Layout layout = planner.layout(from);
+  const TensorId in = planner.in_layout(from, row_major(layout.dims(), Type::f32));
+  const TensorId out = planner.new_tensor(planner.layout(in));
+  const auto id = static_cast<models::OperatorId>(&op - planner.graph().operators.data());
+  const std::size_t size = models::attention_scores(op);
+  planner.host({in, out}, [in, out, id, rate = op.drop_rate, size](const StepContext& step) {
+    Dropout(step.input.dropout_seed, id, rate).apply({step.data(in), size}, {step.data(out), size});
+  });
+  return planner.in_layout(out, layout);
+}
+
 class Attention : public Layer {
  public:
   void plan_forward(Planner& planner) override {
     const Views views(planner);
-    in_ = planner.in_layout(planner.input(), matrix_layout(planner.input_shape(), planner.compute_type()));
-    planner.keep(in_);
+    for (std::size_t i = 0; i < planner.op().inputs.size(); ++i) {
+      in_.push_back(planner.in_layout(planner.input(i), matrix_layout(planner.input_shape(i), planner.compute_type())));
+      planner.keep(in_.back());
+    }
+    const Parts in = views.parts_in(in_);
     probabilities_ = planner.new_tensor(views.scores_layout());
-    const Matrix probabilities = views.scores(probabilities_);
-    plan_product(planner, views.query(in_), transposed(views.key(in_)), probabilities, views.scale());
+    for (dnnl::memory::dim shared = 0; shared < views.share(); ++shared) {
+      plan_product(planner, views.query(in, shared), transposed(views.key(in)), views.scores(probabilities_, shared),
+                   views.scale());
+    }
     if (planner.op().causal) plan_mask(planner, probabilities_);
-    softmax_ = {{dnnl::prop_kind::forward_training, probabilities.layout, 3}, user_scratchpad(), planner.engine()};
+    softmax_ = {{dnnl::prop_kind::forward_training, views.scores_layout(), 3}, user_scratchpad(), planner.engine()};
     planner.call(softmax_, dnnl::softmax_forward(softmax_),
                  {{DNNL_ARG_SRC, Operand::of(probabilities_)}, {DNNL_ARG_DST, Operand::of(probabilities_)}});
+    dropped_ = planner.op().drop_rate > 0 ? plan_dropout(planner, probabilities_) : probabilities_;
     const TensorId out = planner.new_tensor(matrix_layout(planner.op().shape(), planner.compute_type()));
-    plan_product(planner, probabilities, views.value(in_), views.out(out));
+    for (dnnl::memory::dim shared = 0; shared < views.share(); ++shared) {
+      plan_product(planner, views.scores(dropped_, shared), views.value(in), views.out(out, shared));
+    }
     planner.set_output(out);
   }
 
   void plan_backward(Planner& planner) override {
     const Views views(planner);
-    const Matrix probabilities = views.scores(probabilities_);
-    const Matrix out_slope = views.out(planner.output_gradient());
-    const Layout in_layout = planner.layout(in_);
-    const TensorId in_slope = planner.new_tensor(in_layout);
-    const Matrix score_slope = views.scores(planner.new_tensor(views.scores_layout()));
-    plan_product(planner, transposed(probabilities), out_slope, views.value(in_slope));
-    plan_product(planner, out_slope, transposed(views.value(in_)), score_slope);
-    const dnnl::softmax_backward::primitive_desc backward({probabilities.layout, probabilities.layout, 3},
-                                                          user_scratchpad(), planner.engine(), softmax_);
+    const Parts in = views.parts_in(in_);
+    std::vector<TensorId> slopes;
+    for (const TensorId tensor : in_) slopes.push_back(planner.new_tensor(planner.layout(tensor)));
+    const Parts in_slope = views.parts_in(slopes);
+    TensorId score_slope = planner.new_tensor(views.scores_layout());
+    for (dnnl::memory::dim shared = 0; shared < views.share(); ++shared) {
+      const Matrix out_slope = views.out(planner.output_gradient(), shared);
+      plan_product(planner, transposed(views.scores(dropped_, shared)), out_slope, views.value(in_slope), 1,
+                   shared > 0);
+      plan_product(planner, out_slope, transposed(views.value(in)), views.scores(score_slope, shared));
+    }
+    if (planner.op().drop_rate > 0) score_slope = plan_dropout(planner, score_slope);
+    const Layout layout = views.scores_layout();
+    const dnnl::softmax_backward::primitive_desc backward({layout, layout, 3}, user_scratchpad(), planner.engine(),
+                                                          softmax_);
     planner.call(backward, dnnl::softmax_backward(backward),
                  {{DNNL_ARG_DST, Operand::of(probabilities_)},
-                  {DNNL_ARG_DIFF_DST, Operand::of(score_slope.tensor)},
-                  {DNNL_ARG_DIFF_SRC, Operand::of(score_slope.tensor)}});
-    plan_product(planner, score_slope, views.key(in_), views.query(in_slope), views.scale());
-    plan_product(planner, transposed(score_slope), views.query(in_), views.key(in_slope), views.scale());
-    planner.give_gradient(0, in_slope);
+                  {DNNL_ARG_DIFF_DST, Operand::of(score_slope)},
+                  {DNNL_ARG_DIFF_SRC, Operand::of(score_slope)}});
+    for (dnnl::memory::dim shared = 0; shared < views.share(); ++shared) {
+      const Matrix scores = views.scores(score_slope, shared);
+      plan_product(planner, scores, views.key(in), views.query(in_slope, shared), views.scale());
+      plan_product(planner, transposed(scores), views.query(in, shared), views.key(in_slope), views.scale(),
+                   shared > 0);
+    }
+    for (std::size_t i = 0; i < slopes.size(); ++i) planner.give_gradient(i, slopes[i]);
   }
 
  private:
-  TensorId in_{};
+  std::vector<TensorId> in_;
   TensorId probabilities_{};
+  TensorId dropped_{};
   dnnl::softmax_forward::primitive_desc softmax_;
 };
 

@@ -3,7 +3,7 @@
 
 #include "device/numerics/onednn/layer.hpp"
 
-/// ReLU, ReLU6 and GELU (in the tanh form), addition, flattening.
+/// ReLU, ReLU6, GELU (in the tanh form) and tanh, addition, flattening.
 namespace hcclsim::device::onednn {
 namespace {
 
@@ -137,6 +137,11 @@ std::unique_ptr<Layer> make_relu(float upper_bound) {
 std::unique_ptr<Layer> make_gelu() {
   constexpr auto tanh_form = dnnl::algorithm::eltwise_gelu_tanh;
   return std::make_unique<Function>(tanh_form, tanh_form, 0, false);
+}
+
+std::unique_ptr<Layer> make_tanh() {
+  using dnnl::algorithm;
+  return std::make_unique<Function>(algorithm::eltwise_tanh, algorithm::eltwise_tanh_use_dst_for_bwd, 0, true);
 }
 
 std::unique_ptr<Layer> make_add() { return std::make_unique<Add>(); }

@@ -4,7 +4,7 @@
 
 #include "device/numerics/onednn/layer.hpp"
 
-/// Tables of tokens and of positions. The loops are in fp32; other types are converted before and after.
+/// Tables of tokens, of positions and of segments. The loops are in fp32; other types are converted before and after.
 namespace hcclsim::device::onednn {
 namespace {
 
@@ -46,31 +46,54 @@ class TokenEmbedding : public Layer {
 
   void plan_backward(Planner& planner) override {
     const TensorId slope = planner.in_layout(planner.output_gradient(), matrix_layout(planner.op().shape(), fp32));
-    planner.host({slope}, [slope, table = Table(planner)](const StepContext& step) {
-      look_up_gradient(table.rows_of(step, slope), step.batch->tokens, table.features, table.gradient_of(step));
+    const bool add = planner.is_begun(0);
+    planner.host({slope}, [slope, add, table = Table(planner)](const StepContext& step) {
+      look_up_gradient(table.rows_of(step, slope), step.batch->tokens, table.features, table.gradient_of(step), add);
     });
   }
 };
 
+/// Of positions or of segments, added to the input or, if that is the tokens, by themselves.
 class PositionEmbedding : public Layer {
  public:
   void plan_forward(Planner& planner) override {
     const models::Shape& shape = planner.op().shape();
+    const PositionTable form = form_of(planner);
+    if (reads_tokens(planner)) {
+      const TensorId out = planner.new_tensor(matrix_layout(shape, fp32));
+      planner.host({out}, [out, form, table = Table(planner)](const StepContext& step) {
+        add_positions(form, table.weight_of(step), {}, table.rows_of(step, out));
+      });
+      planner.set_output(planner.in_layout(out, matrix_layout(shape, planner.compute_type())));
+      return;
+    }
     const TensorId in = planner.in_layout(planner.input(), matrix_layout(shape, fp32));
     const bool in_place = in != planner.input() || planner.may_overwrite_input();
     const TensorId out = in_place ? in : planner.new_tensor(planner.layout(in));
-    planner.host({in, out}, [in, out, table = Table(planner)](const StepContext& step) {
-      add_positions(table.weight_of(step), table.rows_of(step, in), table.rows_of(step, out));
+    planner.host({in, out}, [in, out, form, table = Table(planner)](const StepContext& step) {
+      add_positions(form, table.weight_of(step), table.rows_of(step, in), table.rows_of(step, out));
     });
     planner.set_output(planner.in_layout(out, matrix_layout(shape, planner.compute_type())));
   }
 
   void plan_backward(Planner& planner) override {
     const TensorId slope = planner.in_layout(planner.output_gradient(), matrix_layout(planner.op().shape(), fp32));
-    planner.host({slope}, [slope, table = Table(planner)](const StepContext& step) {
-      add_positions_gradient(table.rows_of(step, slope), table.gradient_of(step));
+    planner.host({slope}, [slope, form = form_of(planner), table = Table(planner)](const StepContext& step) {
+      add_positions_gradient(form, table.rows_of(step, slope), table.gradient_of(step));
     });
-    planner.give_gradient(0, planner.output_gradient());
+    if (!reads_tokens(planner)) planner.give_gradient(0, planner.output_gradient());
+  }
+
+ private:
+  static bool reads_tokens(const Planner& planner) {
+    return planner.graph().input_kind == models::InputKind::tokens && planner.op().inputs.front().op == 0;
+  }
+  static PositionTable form_of(const Planner& planner) {
+    const models::Operator& op = planner.op();
+    const bool segments = op.kind == models::OperatorKind::segment_embedding;
+    return {.sequence = op.sequence,
+            .features = op.shape().channels(),
+            .segments = segments ? planner.graph().parameters[op.parameters[0]].shape.front() : 0};
   }
 };
 

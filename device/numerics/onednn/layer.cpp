@@ -38,9 +38,30 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
     case OperatorKind::token_embedding:
       return make_token_embedding();
     case OperatorKind::position_embedding:
+    case OperatorKind::segment_embedding:
       return make_position_embedding();
     case OperatorKind::attention:
       return make_attention();
+    case OperatorKind::tanh:
+      return make_tanh();
+    case OperatorKind::swiglu:
+      return make_swiglu();
+    case OperatorKind::rms_norm:
+      return make_rms_norm();
+    case OperatorKind::class_token:
+      return make_class_token();
+    case OperatorKind::rotary:
+      return make_rotary(op);
+    case OperatorKind::select_rows:
+      return make_select_rows(graph, op);
+    case OperatorKind::patches:
+      return make_patches();
+    case OperatorKind::join_rows:
+      return make_join_rows();
+    case OperatorKind::sum_rows:
+      return make_sum_rows();
+    case OperatorKind::factorization:
+      return make_factorization(graph, op);
     case OperatorKind::input:
       break;  // the planner's own
     default:

@@ -40,5 +40,15 @@ class Layer {
 [[nodiscard]] std::unique_ptr<Layer> make_token_embedding();
 [[nodiscard]] std::unique_ptr<Layer> make_position_embedding();
 [[nodiscard]] std::unique_ptr<Layer> make_attention();
+[[nodiscard]] std::unique_ptr<Layer> make_tanh();
+[[nodiscard]] std::unique_ptr<Layer> make_swiglu();
+[[nodiscard]] std::unique_ptr<Layer> make_rms_norm();
+[[nodiscard]] std::unique_ptr<Layer> make_class_token();
+[[nodiscard]] std::unique_ptr<Layer> make_rotary(const models::Operator& op);
+[[nodiscard]] std::unique_ptr<Layer> make_select_rows(const models::Graph& graph, const models::Operator& op);
+[[nodiscard]] std::unique_ptr<Layer> make_patches();
+[[nodiscard]] std::unique_ptr<Layer> make_join_rows();
+[[nodiscard]] std::unique_ptr<Layer> make_sum_rows();
+[[nodiscard]] std::unique_ptr<Layer> make_factorization(const models::Graph& graph, const models::Operator& op);
 
 }  // namespace hcclsim::device::onednn

@@ -1,3 +1,4 @@
+#include "base/error.hpp"
 #include "device/numerics/onednn/layer.hpp"
 
 namespace hcclsim::device::onednn {
@@ -41,6 +42,7 @@ class Linear : public Layer {
 
  private:
   void plan_parameters(Planner& planner) const {
+    if (planner.is_begun(0)) internal_error("{}: its weight already has a gradient", planner.op().name);
     const dnnl::inner_product_backward_weights::primitive_desc backward(
         {planner.layout(source_), planner.stored(0), bias_, planner.layout(planner.output_gradient())},
         user_scratchpad(), planner.engine(), forward_);

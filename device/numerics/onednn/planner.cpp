@@ -17,7 +17,8 @@ using models::OperatorKind;
 
 bool is_norm_or_bias(const models::Graph& graph, std::uint32_t parameter) {
   const Operator& owner = graph.operators[graph.parameters[parameter].owner];
-  const bool norm = owner.kind == OperatorKind::batch_norm || owner.kind == OperatorKind::layer_norm;
+  const bool norm = owner.kind == OperatorKind::batch_norm || owner.kind == OperatorKind::layer_norm ||
+                    owner.kind == OperatorKind::rms_norm || owner.kind == OperatorKind::sum_rows;
   return norm || owner.parameters.front() != parameter;
 }
 
@@ -30,7 +31,8 @@ bool output_is_input(OperatorKind kind) {
 /// The same for the gradient of its input.
 bool gradient_is_output_gradient(OperatorKind kind) {
   return kind == OperatorKind::flatten || kind == OperatorKind::relu || kind == OperatorKind::relu6 ||
-         kind == OperatorKind::add || kind == OperatorKind::position_embedding;
+         kind == OperatorKind::add || kind == OperatorKind::position_embedding ||
+         kind == OperatorKind::segment_embedding || kind == OperatorKind::join_rows;
 }
 
 /// Gives every root tensor its offset, so that tensors in use at the same time do not overlap: largest first, each at
@@ -123,6 +125,7 @@ void Planner::make_slots(std::span<const std::uint32_t> production_order) {
     const Layout plain = row_major({named.shape.begin(), named.shape.end()}, dnnl::memory::data_type::f32);
     plan_.storage.push_back({.plain = plain, .layout = plain});
   }
+  begun_.assign(parameters.size(), false);
   if (plan_.slots.size() != parameters.size()) {
     internal_error("production order has {} of {} parameters", plan_.slots.size(), parameters.size());
   }
@@ -183,6 +186,7 @@ void Planner::plan_backward(Layer* layer) {
   }
   layer->plan_backward(*this);
   plan_gradient_rounding();
+  for (const std::uint32_t parameter : op().parameters) begun_[slot_of_parameter_[parameter]] = true;
   if (gradient) --holders_[root_of(*gradient)];
 }
 

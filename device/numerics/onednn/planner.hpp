@@ -68,6 +68,8 @@ class Planner {
   [[nodiscard]] const Layout& stored(std::size_t number) const;
   /// The parameter in a layout: itself, or a copy that Weights::prepare makes.
   [[nodiscard]] Operand weight(std::size_t number, const Layout& layout);
+  /// Whether another operator has written a gradient of this parameter before, to which that of this one is added.
+  [[nodiscard]] bool is_begun(std::size_t number) const { return begun_[gradient_index(number)]; }
   /// Where to write the gradient in storage layout.
   [[nodiscard]] Operand gradient(std::size_t number) const { return {Operand::Kind::gradient, gradient_index(number)}; }
   /// Runs `write(operand)`, which adds a task that writes the gradient in `layout`, and then converts it to storage
@@ -118,6 +120,7 @@ class Planner {
   std::vector<bool> needs_;               ///< per operator: whether its output needs a gradient
   std::vector<std::uint32_t> consumers_;  ///< per operator
   std::vector<std::uint32_t> slot_of_parameter_;
+  std::vector<bool> begun_;  ///< per place in production order
   models::OperatorId current_ = 0;
   std::vector<TensorId> outputs_;                   ///< per operator
   std::vector<bool> absorbed_;                      ///< per operator: the one before it does its work

@@ -25,6 +25,51 @@ models::Graph sequences(float drop_rate) {
   return std::move(builder).finish(branch);
 }
 
+/// A layer as LLaMA has it, with two heads of keys and values for four of queries, and all that BERT, PanGu and vision
+/// transformers have besides: tied tables, positions by themselves, segments, dropped probabilities.
+models::Graph transformer(float drop_rate) {
+  models::GraphBuilder builder = models::GraphBuilder::of_tokens("transformer", 2, 6);
+  const models::OperatorId table = builder.token_embedding("wte", models::GraphBuilder::input(), 11, 16);
+  models::OperatorId x = builder.segment_embedding("wse", builder.position_embedding("wpe", table, 9), 2);
+  const models::OperatorId normed = builder.rms_norm("norm_1", x);
+  models::OperatorId query =
+      builder.linear("q", builder.add("q_add", normed, builder.position_rows("rows", 7, 16)), 16, false);
+  query = builder.rotary("q_rotary", query, 4);
+  const models::OperatorId key = builder.rotary("k_rotary", builder.linear("k", normed, 8, false), 2);
+  const models::OperatorId value = builder.linear("v", normed, 8, false);
+  const models::OperatorId context = builder.attention(
+      "attention", query, key, value, {.heads = 4, .kv_heads = 2, .causal = true, .drop_rate = drop_rate});
+  x = builder.add("sum_1", builder.linear("o", context, 16, false), x);
+  const models::OperatorId second = builder.rms_norm("norm_2", x);
+  const models::OperatorId wide =
+      builder.swiglu("swiglu", builder.linear("gate", second, 24, false), builder.linear("up", second, 24, false));
+  x = builder.add("sum_2", builder.linear("down", wide, 16, false), x);
+  return std::move(builder).finish(builder.tied_linear("head", builder.tanh("tanh", x), table, true));
+}
+
+/// Images of two channels as sequences of patches with a token in front, which alone is classified.
+models::Graph patches() {
+  models::GraphBuilder builder("patches", {2, 2, 6, 6});
+  models::OperatorId x = builder.convolution("patch", models::GraphBuilder::input(),
+                                             {.channels = 8, .window = {.kernel = 3, .stride = 3}, .bias = true});
+  x = builder.position_embedding("wpe", builder.class_token("token", builder.patches("patches", x)));
+  const models::OperatorId qkv = builder.linear("qkv", builder.layer_norm("ln", x), 24, true);
+  x = builder.add("sum", builder.attention("attention", qkv, {.heads = 2}), x);
+  return std::move(builder).finish(builder.linear("head", builder.select_rows("first", x, 1), 5, true));
+}
+
+/// What click-through models do with the rows of a sample.
+models::Graph fields() {
+  models::GraphBuilder builder = models::GraphBuilder::of_tokens("fields", 3, 4);
+  const models::OperatorId wide =
+      builder.sum_rows("wide", builder.token_embedding("weights", models::GraphBuilder::input(), 11, 1), true);
+  const models::OperatorId table = builder.token_embedding("table", models::GraphBuilder::input(), 11, 6);
+  const models::OperatorId deep = builder.linear("deep", builder.join_rows("join", table), 1, true);
+  const models::OperatorId sum =
+      builder.add("sum", builder.factorization("pairs", table), builder.add("both", deep, wide));
+  return std::move(builder).finish(builder.linear("head", sum, 11, true));
+}
+
 void expect_slopes(const models::Graph& graph) {
   SampleNet net(graph);
   Workspace workspace(net.computation);
@@ -56,6 +101,15 @@ void expect_slopes(const models::Graph& graph) {
 TEST(FiniteDifferences, WithoutDropout) { expect_slopes(sequences(0)); }
 
 TEST(FiniteDifferences, WithDropout) { expect_slopes(sequences(0.4F)); }
+
+TEST(FiniteDifferences, Transformer) {
+  expect_slopes(transformer(0));
+  expect_slopes(transformer(0.3F));
+}
+
+TEST(FiniteDifferences, Patches) { expect_slopes(patches()); }
+
+TEST(FiniteDifferences, Fields) { expect_slopes(fields()); }
 
 TEST(FiniteDifferences, OtherSeedsGiveOtherLosses) {
   const models::Graph graph = sequences(0.4F);

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+/// Functions of rows of features, and of sequences of rows, that oneDNN has no primitive for. Gradients of weights are
+/// sums over the rows in their order; all of a gradient is written. `slopes` are the gradients of the output.
+namespace hcclsim::device {
+
+/// y = x · r · w per row, r = 1 / √(mean of x² + ε); keeps r of every row in `scales`.
+void rms_norm(std::span<const float> in, std::span<const float> weight, std::span<float> scales, std::span<float> out);
+void rms_norm_gradient(std::span<const float> in, std::span<const float> weight, std::span<const float> scales,
+                       std::span<const float> slopes, std::span<float> in_gradient, std::span<float> weight_gradient);
+
+/// x · σ(x) · y
+void swiglu(std::span<const float> gate, std::span<const float> up, std::span<float> out);
+void swiglu_gradient(std::span<const float> gate, std::span<const float> up, std::span<const float> slopes,
+                     std::span<float> gate_gradient, std::span<float> up_gradient);
+
+/// Rows of sequences, every one of `heads` heads of `width` features.
+struct HeadsInRows {
+  std::size_t sequence = 1;  ///< rows
+  std::size_t heads = 1;
+  std::size_t width = 2;  ///< even
+};
+/// Turns features i and i + width/2 of every head at position t by the angle direction · t · 10000^(−2i/width) (Su et
+/// al., "RoFormer"). Its gradient is the turn in the other direction. `in` may be `out`.
+void rotate_positions(const HeadsInRows& form, int direction, std::span<const float> in, std::span<float> out);
+
+/// Copies the first `rows` rows of every sequence of `sequence` rows; the gradient of the others is 0.
+void select_rows(std::span<const float> in, std::size_t sequence, std::size_t rows, std::size_t features,
+                 std::span<float> out);
+void select_rows_gradient(std::span<const float> slopes, std::size_t sequence, std::size_t rows, std::size_t features,
+                          std::span<float> in_gradient);
+
+/// Images (channels × pixels each) to rows of channels, one per pixel, or back.
+void pixels_to_rows(std::span<const float> images, std::size_t channels, std::size_t pixels, std::span<float> rows);
+void rows_to_pixels(std::span<const float> rows, std::size_t channels, std::size_t pixels, std::span<float> images);
+
+/// Puts a learned row in front of every sequence of `sequence` rows.
+void put_in_front(std::span<const float> first, std::span<const float> in, std::size_t sequence, std::span<float> out);
+void put_in_front_gradient(std::span<const float> slopes, std::size_t sequence, std::span<float> in_gradient,
+                           std::span<float> first_gradient);
+
+/// The sum of the rows of every sequence, plus a bias unless it is empty.
+void sum_rows(std::span<const float> in, std::size_t sequence, std::span<const float> bias, std::size_t features,
+              std::span<float> out);
+void sum_rows_gradient(std::span<const float> slopes, std::size_t sequence, std::size_t features,
+                       std::span<float> in_gradient, std::span<float> bias_gradient);
+
+/// Half of (Σv)² − Σv² over the rows v of every sequence, summed over the features: one number per sequence.
+void factorization(std::span<const float> in, std::size_t sequence, std::size_t features, std::span<float> out);
+void factorization_gradient(std::span<const float> in, std::span<const float> slopes, std::size_t sequence,
+                            std::size_t features, std::span<float> in_gradient);
+
+}  // namespace hcclsim::device
