@@ -37,8 +37,8 @@ Graph llama(std::string title, const Transformer& sizes) {
   for (std::uint32_t layer = 0; layer < sizes.layers; ++layer) {
     x = append_llama_layer(builder, fmt::format("model.layers.{}", layer), sizes, x);
   }
-  return std::move(builder).finish(
-      builder.linear("lm_head", builder.rms_norm("model.norm", x), sizes.vocabulary, false));
+  x = builder.linear("lm_head", builder.rms_norm("model.norm", x), sizes.vocabulary, false);
+  return std::move(builder).finish(x);
 }
 
 }  // namespace hcclsim::models::zoo

@@ -36,7 +36,8 @@ Graph wide_deep(std::string title, const Recommender& sizes) {
   GraphBuilder builder = GraphBuilder::of_tokens(std::move(title), sizes.batch, fields);
   const OperatorId wide = append_wide(builder, sizes);
   const OperatorId embedded = builder.token_embedding("embedding", GraphBuilder::input(), sizes.vocabulary, features);
-  return std::move(builder).finish_binary(builder.add("add", append_deep(builder, embedded), wide));
+  const OperatorId logits = builder.add("add", append_deep(builder, embedded), wide);
+  return std::move(builder).finish_binary(logits);
 }
 
 Graph deepfm(std::string title, const Recommender& sizes) {
@@ -45,7 +46,8 @@ Graph deepfm(std::string title, const Recommender& sizes) {
   const OperatorId embedded = builder.token_embedding("embedding", GraphBuilder::input(), sizes.vocabulary, features);
   const OperatorId pairs = builder.factorization("fm", embedded);
   const OperatorId first = builder.add("add_1", pairs, wide);
-  return std::move(builder).finish_binary(builder.add("add_2", append_deep(builder, embedded), first));
+  const OperatorId logits = builder.add("add_2", append_deep(builder, embedded), first);
+  return std::move(builder).finish_binary(logits);
 }
 
 }  // namespace hcclsim::models::zoo

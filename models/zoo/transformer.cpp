@@ -65,7 +65,8 @@ Graph decoder(std::string title, const Transformer& sizes, bool query_layer) {
     const bool last = layer + 1 == sizes.layers;
     x = last && query_layer ? append_query_layer(builder, names, sizes, x) : append_gpt_layer(builder, names, sizes, x);
   }
-  return std::move(builder).finish(builder.tied_linear("head", builder.layer_norm("ln_f", x), table, false));
+  x = builder.tied_linear("head", builder.layer_norm("ln_f", x), table, false);
+  return std::move(builder).finish(x);
 }
 
 }  // namespace

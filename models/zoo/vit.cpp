@@ -31,7 +31,8 @@ Graph vit_b16(std::string title, const ImageNetwork& network) {
     x = builder.add(name + ".add_2", builder.linear(name + ".mlp.3", wide, hidden, true), x);
   }
   x = builder.select_rows("first", builder.layer_norm("encoder.ln", x), 1);
-  return std::move(builder).finish(builder.linear("heads.head", x, network.classes, network.fc_bias));
+  x = builder.linear("heads.head", x, network.classes, network.fc_bias);
+  return std::move(builder).finish(x);
 }
 
 }  // namespace hcclsim::models::zoo

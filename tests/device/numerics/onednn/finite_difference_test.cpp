@@ -44,7 +44,8 @@ models::Graph transformer(float drop_rate) {
   const models::OperatorId wide =
       builder.swiglu("swiglu", builder.linear("gate", second, 24, false), builder.linear("up", second, 24, false));
   x = builder.add("sum_2", builder.linear("down", wide, 16, false), x);
-  return std::move(builder).finish(builder.tied_linear("head", builder.tanh("tanh", x), table, true));
+  x = builder.tied_linear("head", builder.tanh("tanh", x), table, true);
+  return std::move(builder).finish(x);
 }
 
 /// Images of two channels as sequences of patches with a token in front, which alone is classified.
@@ -55,7 +56,8 @@ models::Graph patches() {
   x = builder.position_embedding("wpe", builder.class_token("token", builder.patches("patches", x)));
   const models::OperatorId qkv = builder.linear("qkv", builder.layer_norm("ln", x), 24, true);
   x = builder.add("sum", builder.attention("attention", qkv, {.heads = 2}), x);
-  return std::move(builder).finish(builder.linear("head", builder.select_rows("first", x, 1), 5, true));
+  x = builder.linear("head", builder.select_rows("first", x, 1), 5, true);
+  return std::move(builder).finish(x);
 }
 
 /// What click-through models do with the rows of a sample.
@@ -67,7 +69,8 @@ models::Graph fields() {
   const models::OperatorId deep = builder.linear("deep", builder.join_rows("join", table), 1, true);
   const models::OperatorId sum =
       builder.add("sum", builder.factorization("pairs", table), builder.add("both", deep, wide));
-  return std::move(builder).finish(builder.linear("head", sum, 11, true));
+  const models::OperatorId logits = builder.linear("head", sum, 11, true);
+  return std::move(builder).finish(logits);
 }
 
 void expect_slopes(const models::Graph& graph) {
