@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,6 +75,8 @@ struct Window {
 };
 
 using OperatorId = std::uint32_t;
+/// Of an operator before the first layer or behind the last one.
+inline constexpr std::uint32_t no_layer = ~0U;
 
 /// One output of an operator.
 struct Value {
@@ -95,6 +98,7 @@ struct Group {
 struct Peer {
   std::int64_t offset = 0;  ///< its rank minus this rank
   std::uint32_t tag = 0;    ///< messages between two ranks with one tag arrive in the order in which they are sent
+  std::optional<std::uint32_t> gradient_tag = {};  ///< of the gradient, which goes the other way; none: the same
 };
 
 struct Operator {
@@ -113,7 +117,11 @@ struct Operator {
   std::uint32_t joined_axis = 0;  ///< all_to_all: the parts that come are joined along it
   Group group{};                  ///< of communication and slice
   Peer peer{};                    ///< send, receive
-  /// Indices in parameter order: weight, then bias if it has one. The weight of a linear operator may be the table of
+  std::uint32_t layer = no_layer;  ///< what pipelines are cut into, and what is recomputed as one
+  std::uint32_t chunk = 0;  ///< of a rank that computes several parts of a network: the part it belongs to
+  bool recompute = false;   ///< its outputs are not kept for the backward pass, which computes them again
+  /// Indices in parameter order: weight, then bias if it has one. A send or receive with one moves the parameter itself
+  /// to a stage that has it too, once per step, and its gradient back. The weight of a linear operator may be the table of
   /// an embedding before it, which then has two gradients to be added ("tied").
   std::vector<std::uint32_t> parameters;
 
@@ -144,8 +152,11 @@ struct Graph {
   InputKind input_kind = InputKind::features;
   std::vector<Operator> operators;
   std::vector<Parameter> parameters;
+  std::uint32_t layers = 0;   ///< that operators belong to
+  std::uint32_t samples = 0;  ///< of a part of a network; 0: as many as its first tensor has
 
-  [[nodiscard]] std::uint32_t batch() const { return operators.front().shape().batch(); }
+  /// Samples, of which a stage of a pipeline does not see the first tensor.
+  [[nodiscard]] std::uint32_t batch() const { return samples > 0 ? samples : operators.front().shape().batch(); }
   /// Features of the logits.
   [[nodiscard]] std::uint32_t classes() const { return input_of(operators.back()).channels(); }
   /// Shape of the first input of `op`; the operator must have one.

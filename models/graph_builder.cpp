@@ -72,6 +72,7 @@ OperatorId GraphBuilder::append(std::string name, OperatorKind kind, std::vector
   op.kind = kind;
   op.inputs = std::move(inputs);
   op.outputs.push_back({std::move(output), DataType::fp32});
+  op.layer = layer_;
   return static_cast<OperatorId>(graph_.operators.size() - 1);
 }
 

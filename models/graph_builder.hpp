@@ -41,6 +41,11 @@ class GraphBuilder {
   /// Starts with a tensor that another rank sends, as operator 0: a stage of a pipeline behind the first.
   [[nodiscard]] static GraphBuilder of_stage(std::string title, const Tensor& received, const Peer& from);
 
+  /// What is appended from now on is the next layer, as pipelines and recomputing count them.
+  void begin_layer() { layer_ = graph_.layers++; }
+  /// What is appended from now on is behind the last layer.
+  void end_layers() { layer_ = no_layer; }
+
   /// Id of the input batch.
   [[nodiscard]] static OperatorId input() { return 0; }
   [[nodiscard]] const Shape& shape(Value value) const { return graph_.tensor(value).shape; }
@@ -150,6 +155,7 @@ class GraphBuilder {
   std::vector<std::uint64_t> strides_;    ///< per operator: product of the strides from the input to it
   std::vector<std::uint32_t> sequences_;  ///< per operator: rows of one sequence; 0: it has none
   std::uint64_t parameter_elements_ = 0;
+  std::uint32_t layer_ = no_layer;
   std::uint64_t next_stride_ = 0;  ///< stride of the operator appended next; 0: as its first input
 };
 

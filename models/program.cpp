@@ -37,6 +37,18 @@ Bytes peak_live_bytes(const Program& program) {
   return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
 }
 
+std::vector<Pass> passes(const Program& program) {
+  std::vector<Pass> passes;
+  for (std::uint32_t k = 0; k < program.micro_batch_kernels; ++k) {
+    const Kernel& kernel = program.kernels[k];
+    if (passes.empty() || passes.back().phase != kernel.phase || passes.back().chunk != kernel.chunk) {
+      passes.push_back({kernel.phase, kernel.chunk, k, 0});
+    }
+    ++passes.back().count;
+  }
+  return passes;
+}
+
 void number_gradients_by_parameter(Program& program) {
   std::vector<std::uint32_t> old_number(program.gradients.size());
   std::iota(old_number.begin(), old_number.end(), 0U);

@@ -13,6 +13,18 @@
 /// same share one.
 namespace hcclsim::models {
 
+/// How much of a parameter a rank has, and with how many others it shares it.
+struct ParameterShare {
+  std::string name;
+  std::uint64_t elements = 0;         ///< of the whole
+  DataType used_as = DataType::fp32;  ///< type in which kernels read it
+  std::uint32_t shards = 1;           ///< ranks that keep a part each
+  bool borrowed = false;              ///< another stage owns it, and updates it
+
+  /// Of a part; the last one may have fewer.
+  [[nodiscard]] std::uint64_t shard() const { return (elements + shards - 1) / shards; }
+};
+
 /// A parameter's gradient as it goes into communication. Index 0 in production order is complete first.
 struct Gradient {
   std::string name;             ///< of its parameter
@@ -39,6 +51,20 @@ struct TensorRead {
   std::uint32_t kernel = 0;
 };
 
+/// A kernel reads a parameter.
+struct ParameterUse {
+  std::uint32_t parameter = 0;  ///< in parameter order
+  std::uint32_t kernel = 0;
+};
+
+/// Kernels of one phase and chunk as they follow each other.
+struct Pass {
+  Phase phase = Phase::forward;
+  std::uint32_t chunk = 0;
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
 struct Program {
   std::string title;        ///< "ResNet50 v1.5"
   std::uint32_t batch = 0;  ///< samples per micro-batch on this NPU; 0 if a profile does not tell
@@ -48,12 +74,15 @@ struct Program {
   std::uint32_t micro_batch_kernels = 0;  ///< how many of them are of a micro-batch
   std::vector<Gradient> gradients;        ///< production order
   std::vector<LiveTensor> tensors;
-  std::vector<TensorRead> reads;  ///< in the order of the kernels
+  std::vector<TensorRead> reads;   ///< in the order of the kernels
+  std::vector<ParameterUse> uses;  ///< in the order of the kernels; none are known of a measured profile
+  std::vector<ParameterShare> parameters;
   bool overflow_flag = false;     ///< no update starts before a flag of 4 bytes has been reduced over all ranks
 
   // HBM for the whole step.
-  Bytes weights = 0;         ///< all parameters in master_type()
+  Bytes weights = 0;         ///< all parameters, or parts of them, in master_type()
   Bytes weight_casts = 0;    ///< copies of weights in activation_type(), made by cast kernels; 0 if the types are equal
+  Bytes gathered = 0;        ///< weights that are gathered once per step, whole
   Bytes gradient_bytes = 0;  ///< gradients, what they are cast to, and what checks of them leave
   Bytes optimizer_state = 0;
 
@@ -72,6 +101,9 @@ struct Program {
 [[nodiscard]] std::vector<Bytes> live_bytes(const Program& program);
 /// The greatest of them.
 [[nodiscard]] Bytes peak_live_bytes(const Program& program);
+
+/// The kernels of a micro-batch as runs of one phase and chunk, in launch order.
+[[nodiscard]] std::vector<Pass> passes(const Program& program);
 
 /// Numbers the gradients by their parameters, the last parameter's as 0, in place of the order in which they become
 /// complete: so that ranges of gradients are ranges of parameters.

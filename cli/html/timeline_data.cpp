@@ -128,6 +128,7 @@ class TimelineBuilder {
       case hccl::StepPhase::backward:
         return kernel ? Kind::backward : Kind::allreduce;
       case hccl::StepPhase::reduction:
+      case hccl::StepPhase::gather:
         return Kind::allreduce;
       case hccl::StepPhase::check:
         return kernel ? Kind::check : Kind::flag;

@@ -1,16 +1,13 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/role_builder.hpp"
 
 /// The Plan of data parallelism.
 namespace hcclsim::hccl {
-
-/// Chooses and builds the schedule of a collective of a group, or of a message between two ranks (send_recv).
-using ScheduleMaker = std::function<std::shared_ptr<const Schedule>(const Communicator&, const Operation&)>;
 
 /// Groups of replicas that do the same: each reduces its gradients by itself, in these segments.
 struct ReplicaGroups {

@@ -12,7 +12,7 @@ std::string_view name_of(StreamKind kind) {
 }
 
 std::string_view name_of(StepPhase phase) {
-  constexpr std::array<std::string_view, 5> names{"forward", "backward", "reduction", "check", "update"};
+  constexpr std::array<std::string_view, 6> names{"forward", "backward", "reduction", "check", "update", "gather"};
   return names.at(static_cast<std::size_t>(phase));
 }
 

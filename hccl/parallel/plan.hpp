@@ -23,8 +23,8 @@ enum class StreamKind : std::uint8_t { compute, communication, update, host, dat
 
 [[nodiscard]] std::string_view name_of(StreamKind kind);
 
-/// The part of a step that a task belongs to; `reduction` is the communication of gradients.
-enum class StepPhase : std::uint8_t { forward, backward, reduction, check, update };
+/// The part of a step that a task belongs to; `reduction` is the communication of gradients, `gather` that of weights.
+enum class StepPhase : std::uint8_t { forward, backward, reduction, check, update, gather };
 
 [[nodiscard]] std::string_view name_of(StepPhase phase);
 [[nodiscard]] StepPhase phase_of(models::Phase phase);
@@ -70,6 +70,8 @@ struct PlanTask {
   Purpose purpose{};
   std::uint32_t stream = 0;            ///< index into Role::streams
   std::vector<std::uint32_t> after{};  ///< tasks of this role, in other streams, that must have ended
+  /// The kernel of the role's Program that communication carries out, if it comes from there.
+  std::uint32_t kernel = Purpose::none;
   /// Kernels and other tasks of the role before this one: what the jitter of a kernel depends on.
   std::uint32_t ordinal = 0;
 };
@@ -82,20 +84,13 @@ struct TaskPart {
   auto operator<=>(const TaskPart&) const = default;
 };
 
-/// A tensor in HBM, from the start of one task to the end of another.
-struct PlanTensor {
-  Bytes bytes = 0;
-  TaskPart begin{};
-  TaskPart end{};
-};
-
 /// Tasks in the order in which they are enqueued: a task comes after those it waits for.
 struct Role {
   std::shared_ptr<const models::Program> program;
   std::vector<StreamKind> streams;
   std::vector<PlanTask> tasks;
-  std::vector<Segment> segments{};    ///< of the gradients
-  std::vector<PlanTensor> tensors{};  ///< that come and go; none are known of a measured profile
+  std::vector<Segment> segments{};  ///< of the gradients
+  std::uint32_t stage = 0;
 };
 
 /// Groups of one kind, such as the replicas of every stage: each rank is in one of them.

@@ -25,21 +25,19 @@ void visit_spans(const Plan& plan, const sim::Trace& trace, Rank rank, const Vis
 /// HBM of the Plan's tensors over the spans of an iteration.
 class Memory {
  public:
-  explicit Memory(const Role& role) : ends_of_task_(role.tasks.size() + 1, 0) {
-    for (std::size_t t = 0; t < role.tasks.size(); ++t) {
-      const auto* block = std::get_if<KernelBlock>(&role.tasks[t].work);
-      ends_of_task_[t + 1] = ends_of_task_[t] + (block == nullptr ? 1 : block->count);
-    }
-    begun_.resize(ends_of_task_.back(), 0);
-    ended_.resize(ends_of_task_.back(), 0);
-    for (const PlanTensor& tensor : role.tensors) {
-      begun_[place(tensor.begin)] += tensor.bytes;
-      ended_[place(tensor.end)] += tensor.bytes;
+  explicit Memory(const Role& role)
+      : role_(role), begun_(role.program->kernels.size(), 0), ended_(role.program->kernels.size(), 0) {
+    for (const models::LiveTensor& tensor : role.program->tensors) {
+      begun_[tensor.first_kernel] += tensor.bytes;
+      ended_[tensor.last_kernel] += tensor.bytes;
     }
   }
 
   void add(const sim::Span& span) {
-    const std::size_t at = place({span.id.task, span.id.part});
+    const PlanTask& task = role_.tasks[span.id.task];
+    const auto* block = std::get_if<KernelBlock>(&task.work);
+    const std::uint32_t at = block == nullptr ? task.kernel : block->first + span.id.part;
+    if (at == Purpose::none) return;
     changes_.push_back({span.start, begun_[at], 0, span.kind == sim::SpanKind::kernel || begun_[at] > 0});
     changes_.push_back({span.end, 0, ended_[at], false});
   }
@@ -65,10 +63,9 @@ class Memory {
     Bytes ended;
     bool shown;
   };
-  [[nodiscard]] std::size_t place(TaskPart at) const { return ends_of_task_[at.task] + at.part; }
 
-  std::vector<std::size_t> ends_of_task_;  // places before each task
-  std::vector<Bytes> begun_;               // at each place
+  const Role& role_;
+  std::vector<Bytes> begun_;  // with each kernel
   std::vector<Bytes> ended_;
   std::vector<Change> changes_;
 };
@@ -160,7 +157,7 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
   for (const models::Gradient& gradient : role.program->gradients) {
     gradient_ready.push_back(kernel_ends.at(gradient.kernel) - fp_start);
   }
-  if (!role.tensors.empty()) {
+  if (!role.program->tensors.empty()) {
     activations = std::move(memory).points(fp_start);
     std::erase_if(activations, [&](const MemoryPoint& point) { return point.date >= bp_end; });
     if (!activations.empty() && activations.back().bytes > 0) activations.push_back({bp_end, 0});

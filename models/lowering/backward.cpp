@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -30,13 +31,21 @@ OperatorKind dual_of(OperatorKind kind) {
 class BackwardPass {
  public:
   explicit BackwardPass(LoweringState& state)
-      : state_(state), graph_(state.graph), writer_(state.writer), parameter_begun_(graph_.parameters.size(), false) {
+      : state_(state),
+        graph_(state.graph),
+        writer_(state.writer),
+        gradient_begun_(graph_.parameters.size(), false),
+        fresh_(graph_.parameters.size(), no_tensor),
+        remade_(graph_.operators.size(), false) {
     writer_.program().gradients.reserve(graph_.parameters.size());
   }
 
   void run() {
     for (const OperatorId id : backward_order(graph_)) {
-      if (state_.needs_gradient[id]) differentiate(id);
+      if (!state_.needs_gradient[id]) continue;
+      remake_for(graph_.operators[id], id);
+      writer_.enter(id, graph_.operators[id].chunk);
+      differentiate(id);
     }
   }
 
@@ -44,7 +53,6 @@ class BackwardPass {
   void differentiate(OperatorId id) {
     const Operator& op = graph_.operators[id];
     const TensorId dy = op.outputs.empty() ? no_tensor : state_.gradient_of(id);
-    writer_.enter(id);
     switch (op.kind) {
       case input:
       case loss:  // its kernel of the forward pass wrote the gradient of the logits
@@ -137,12 +145,52 @@ class BackwardPass {
     }
   }
 
+  /// Whether the gradient of an operator depends on what it read, or on what it made.
+  [[nodiscard]] static bool reads_inputs(OperatorKind kind) {
+    switch (kind) {
+      case convolution:
+      case linear:
+      case batch_norm:
+      case layer_norm:
+      case rms_norm:
+      case swiglu:
+      case attention:
+      case gelu:
+      case factorization:
+        return true;
+      default:
+        return false;
+    }
+  }
+  [[nodiscard]] static bool reads_own(OperatorKind kind) {
+    return kind == relu || kind == relu6 || kind == max_pool || kind == tanh || kind == attention ||
+           kind == batch_norm || kind == layer_norm || kind == rms_norm;
+  }
+
+  /// Computes again what the gradient of an operator reads and the forward pass did not keep.
+  void remake_for(const Operator& op, OperatorId id) {
+    if (reads_inputs(op.kind)) {
+      for (const Value input : op.inputs) remake(input.op);
+    }
+    if (reads_own(op.kind)) remake(id);
+  }
+
+  void remake(OperatorId id) {
+    const OperatorId head = state_.head[id];
+    OperatorId tail = id;
+    while (state_.next[tail] != no_operator) tail = state_.next[tail];
+    if (!graph_.operators[tail].recompute || remade_[tail]) return;
+    remade_[tail] = true;
+    for (OperatorId member = head;; member = state_.next[member]) {
+      for (const Value input : graph_.operators[member].inputs) remake(input.op);
+      if (member == tail) break;
+    }
+    lower_again(state_, head, tail);
+  }
+
   void launch(const Operator& op, std::string_view what, DataType dtype) {
     writer_.launch(op.name, what, Phase::backward, kernel_class(op.kind), dtype);
   }
-
-  /// Whether the gradient of an operator depends on what it read.
-  [[nodiscard]] static bool reads_input_again(OperatorKind kind) { return kind == gelu || kind == factorization; }
 
   /// Gradient of an operator without parameters: reads dy and its mask, if it has one; some read their input or output.
   void launch_vector(OperatorId id, TensorId dy, std::uint64_t operations) {
@@ -152,7 +200,7 @@ class BackwardPass {
     writer_.vector_work(1, operations);
     writer_.read(dy);
     if (state_.mask[id] != no_tensor) writer_.read(state_.mask[id]);
-    if (reads_input_again(op.kind)) writer_.read(state_.value_of(op.inputs.front()));
+    if (op.kind == gelu || op.kind == factorization) writer_.read(state_.value_of(op.inputs.front()));
     if (op.kind == tanh) writer_.read(state_.value_of(id));
     state_.contribute(op.inputs.front());
   }
@@ -170,7 +218,7 @@ class BackwardPass {
     writer_.read(dy);
     writer_.read(x);
     writer_.read(state_.statistics[id]);
-    writer_.write_bytes(parameters);
+    write_gradients(op.parameters);
     finish_gradients({op.parameters[1], op.parameters[0]});
     if (!state_.needs_gradient[from.op]) return;
 
@@ -182,6 +230,7 @@ class BackwardPass {
     writer_.read(state_.statistics[id]);
     // Gamma; a batch norm also uses the gradients of gamma and beta, a layer norm has sums of its own along the row.
     writer_.read_bytes((batch ? parameters : 0) + parameters / 2);
+    for (const std::uint32_t parameter : op.parameters) writer_.use(parameter);
     state_.contribute(from);
   }
 
@@ -196,7 +245,8 @@ class BackwardPass {
     writer_.read(state_.value_of(from));
     writer_.read(state_.statistics[id]);
     writer_.read_bytes(state_.vector_parameter_bytes(op));
-    writer_.write_bytes(state_.vector_parameter_bytes(op));
+    writer_.use(op.parameters[0]);
+    write_gradients(op.parameters);
     if (whole) state_.contribute(from);
     finish_gradients({op.parameters[0]});
   }
@@ -223,10 +273,9 @@ class BackwardPass {
   void differentiate_table(const Operator& op, TensorId dy) {
     launch(op, "weight_gradient", state_.master);
     writer_.vector_work(1, op.shape().elements());
-    begin_gradient(op.parameters[0]);
     writer_.read(dy);
     if (op.kind == token_embedding) writer_.read(state_.value_of(op.inputs.front()));
-    writer_.write_bytes(state_.table_bytes(op));
+    write_gradients(op.parameters);
     finish_gradients({op.parameters[0]});
   }
 
@@ -324,7 +373,7 @@ class BackwardPass {
     writer_.launch(op.name, "bias_gradient", Phase::backward, KernelClass::vector, state_.master);
     writer_.vector_work(1, op.shape().elements());
     writer_.read(dy);
-    writer_.write_bytes(graph_.parameters[op.parameters[number]].elements * size_of(state_.master));
+    write_gradients({&op.parameters[number], 1});
     finish_gradients({op.parameters[number]});
   }
 
@@ -333,12 +382,11 @@ class BackwardPass {
     const Flops product = forward_flops(graph_, op);
     if (op.parameters.size() > 1) differentiate_bias(op, 1, dy);
     launch(op, "weight_gradient", state_.activation);
-    begin_gradient(op.parameters[0]);
     writer_.kernel().cube = weight_gradient_work(graph_, op);
     writer_.kernel().flops = product;
     writer_.read(dy);
     writer_.read(state_.value_of(from));
-    writer_.write_bytes(state_.weight(op).elements * size_of(state_.master));
+    write_gradients({op.parameters.data(), 1});
     finish_gradients({op.parameters[0]});
     if (!state_.needs_gradient[from.op]) return;
 
@@ -347,6 +395,7 @@ class BackwardPass {
     writer_.kernel().flops = product;
     writer_.read(dy);
     writer_.read_bytes(state_.weight_bytes(op));
+    writer_.use(op.parameters[0]);
     state_.contribute(from);
   }
 
@@ -371,6 +420,10 @@ class BackwardPass {
   /// Launches the dual of the operator (module comment of lower.hpp).
   void differentiate_communication(OperatorId id, TensorId dy) {
     const Operator& op = graph_.operators[id];
+    if (!op.parameters.empty()) {
+      differentiate_shared(op);
+      return;
+    }
     const bool sends = op.kind == receive;
     if (!sends && !state_.needs_gradient[op.inputs.front().op]) return;
     const Value came = op.kind == send ? op.inputs.front() : Value(id);
@@ -381,42 +434,93 @@ class BackwardPass {
     state_.contribute_unchanged(to, work.output = writer_.write(state_.bytes_of(to)));
   }
 
-  /// The kernel last launched writes the gradient of a parameter; if another operator has done so before (tied
+  /// The stage that borrows a parameter sends its gradient back, and the owner adds it to its own.
+  void differentiate_shared(const Operator& op) {
+    const std::uint32_t parameter = op.parameters.front();
+    state_.launch_parameter(op, "gradient", Phase::backward, dual_of(op.kind)).launched = Launched::with_last;
+    if (op.kind == receive) return;
+    writer_.launch(op.name, "add_gradient", Phase::backward, KernelClass::vector, state_.master).launched =
+        Launched::with_last;
+    const std::uint64_t elements = graph_.parameters[parameter].elements;
+    writer_.vector_work(1, elements);
+    writer_.read_bytes(2 * elements * size_of(state_.produced));
+    writer_.write_bytes(elements * size_of(state_.produced));
+    finish_gradients({parameter});
+  }
+
+  /// The kernel last launched writes the gradients of parameters; if another operator has done so before (tied
   /// weights), it adds to it.
-  void begin_gradient(std::uint32_t parameter) {
-    if (parameter_begun_[parameter]) {
-      writer_.read_bytes(graph_.parameters[parameter].elements * size_of(state_.master));
-      writer_.vector_work(1, graph_.parameters[parameter].elements);
-      writer_.fused("add");
+  void write_gradients(std::span<const std::uint32_t> parameters) {
+    for (const std::uint32_t parameter : parameters) {
+      const Bytes bytes = graph_.parameters[parameter].elements * size_of(state_.produced);
+      TensorId& fresh = fresh_[parameter];
+      if (gradient_begun_[parameter]) {
+        if (fresh == no_tensor) {
+          writer_.read_bytes(bytes);
+        } else {
+          writer_.read(fresh);
+        }
+        writer_.vector_work(1, graph_.parameters[parameter].elements);
+        writer_.fused("add");
+      }
+      gradient_begun_[parameter] = true;
+      if (state_.options.accumulate) {
+        fresh = writer_.write(bytes);
+      } else {
+        writer_.write_bytes(bytes);
+      }
     }
-    parameter_begun_[parameter] = true;
+  }
+
+  /// Adds the micro-batch's gradient, or the part of it that the rank keeps, to the sum over micro-batches.
+  void accumulate(const Parameter& parameter, TensorId fresh, std::uint64_t elements) {
+    writer_.launch(parameter.name, "accumulate", Phase::backward, KernelClass::vector, state_.produced);
+    writer_.vector_work(1, elements);
+    const Bytes bytes = elements * size_of(state_.produced);
+    writer_.read_part(fresh, bytes);
+    writer_.read_bytes(bytes);
+    writer_.write_bytes(bytes);
   }
 
   /// The kernel last launched has written the gradients of these parameters, in production order. Casts them if they
-  /// are communicated in another type. A gradient to which another operator will add is not complete.
+  /// are communicated in another type. A gradient to which another operator or stage will add is not complete.
   void finish_gradients(std::initializer_list<std::uint32_t> parameters) {
-    const DataType dtype = state_.options.communication.value_or(state_.master);
+    const DataType dtype = state_.options.communication.value_or(state_.produced);
     for (const std::uint32_t index : parameters) {
-      if (--state_.pending_gradients[index] > 0) continue;
       const Parameter& parameter = graph_.parameters[index];
-      if (dtype != state_.master) {
-        writer_.launch(parameter.name, "gradient_cast", Phase::backward, KernelClass::vector, state_.master);
+      const std::uint32_t pending = --state_.pending_gradients[index];
+      const bool local = pending == (state_.shared[index] ? 1U : 0U);
+      const std::uint32_t shards = state_.options.sharding.shards_of(index);
+      const bool in_parts = shards > 1 && state_.options.sharding.keeps_gradient_parts();
+      std::uint32_t complete = writer_.kernel_index();
+      if (local && state_.options.accumulate) {
+        accumulate(parameter, fresh_[index], in_parts ? (parameter.elements + shards - 1) / shards : parameter.elements);
+        if (!in_parts) complete = writer_.kernel_index();
+      }
+      if (pending > 0) continue;
+      if (state_.received[index]) continue;  // goes back to its owner
+      if (dtype != state_.produced) {
+        writer_.launch(parameter.name, "gradient_cast", Phase::backward, KernelClass::vector, state_.master).launched =
+            in_parts ? Launched::always : Launched::with_last;
         writer_.vector_work(1, parameter.elements);
-        writer_.read_bytes(parameter.elements * size_of(state_.master));
+        writer_.read_bytes(parameter.elements * size_of(state_.produced));
         writer_.write_bytes(parameter.elements * size_of(dtype));
+        complete = writer_.kernel_index();
       }
       writer_.program().gradients.push_back({.name = parameter.name,
                                              .parameter = index,
                                              .elements = parameter.elements,
                                              .dtype = dtype,
-                                             .kernel = writer_.kernel_index()});
+                                             .kernel = complete});
     }
   }
 
   LoweringState& state_;
   const Graph& graph_;
   ProgramWriter& writer_;
-  std::vector<bool> parameter_begun_;  ///< a part of its gradient is there
+  std::vector<bool> gradient_begun_;  ///< of parameters: a part of its gradient is there
+  std::vector<TensorId> fresh_;       ///< of parameters: the micro-batch's gradient, where it is added to a sum
+  std::vector<bool> remade_;          ///< operators that have been computed again
 };
 
 }  // namespace

@@ -19,12 +19,15 @@ std::vector<OperatorId> backward_order(const Graph& graph) {
     const Operator& op = operators[id];
     const bool strided = op.kind == OperatorKind::convolution && op.window.stride > 1;
     const bool batch_norm = op.kind == OperatorKind::batch_norm;
-    return std::tuple(strided ? distance[op.inputs.front().op] - 1 : distance[id], batch_norm ? 0 : 1,
+    // Gradients go to other stages that have the parameter when nothing else is left.
+    const bool shares = communicates(op.kind) && !op.parameters.empty();
+    return std::tuple(~op.chunk, shares, strided ? distance[op.inputs.front().op] - 1 : distance[id], batch_norm ? 0 : 1,
                       batch_norm ? count - id : id);
   };
   std::vector<OperatorId> order;
-  const bool is_stage = operators.front().kind == OperatorKind::receive;
-  for (OperatorId id = is_stage ? 0 : 1; id < count; ++id) order.push_back(id);
+  for (OperatorId id = 0; id < count; ++id) {
+    if (operators[id].kind != OperatorKind::input) order.push_back(id);
+  }
   std::ranges::sort(order, {}, key);
   return order;
 }

@@ -10,46 +10,52 @@ using enum OperatorKind;
 /// when the last operator in it has all its inputs, and only the output of that operator is written.
 class ForwardPass {
  public:
-  explicit ForwardPass(LoweringState& state)
-      : state_(state), graph_(state.graph), writer_(state.writer), head_(graph_.operators.size()) {
-    next_.assign(head_.size(), no_operator);
-    reduced_by_.assign(head_.size(), no_operator);
-    for (OperatorId id = 0; id < head_.size(); ++id) {
-      head_[id] = id;
-      if (state_.fuses()) fuse(id);
-    }
-  }
+  /// In the backward phase it repeats what was not kept.
+  ForwardPass(LoweringState& state, Phase phase)
+      : state_(state), graph_(state.graph), writer_(state.writer), phase_(phase) {}
 
   void run() {
-    for (OperatorId id = 0; id < head_.size(); ++id) {
-      if (next_[id] == no_operator) launch(head_[id], id);
-    }
-  }
-
- private:
-  /// Decides whether `id` runs in the kernel of an operator before it.
-  void fuse(OperatorId id) {
-    const Operator& op = graph_.operators[id];
-    if (op.kind == batch_norm) {
-      const Value input = op.inputs.front();
-      if (graph_.operators[input.op].kind == convolution && state_.consumers_of(input) == 1) reduced_by_[input.op] = id;
-    }
-    if (op.kind != add && !is_relu(op.kind)) return;
-    for (const Value input : op.inputs) {
-      const OperatorKind kind = graph_.operators[head_[input.op]].kind;
-      const bool takes_more = is_cube(kind) || kind == batch_norm || kind == add;
-      if (takes_more && state_.consumers_of(input) == 1) {
-        next_[input.op] = id;
-        head_[id] = head_[input.op];
-        return;
-      }
+    for (OperatorId id = 0; id < graph_.operators.size(); ++id) fuse(id);
+    for (OperatorId id = 0; id < graph_.operators.size(); ++id) {
+      if (state_.next[id] == no_operator) launch(state_.head[id], id);
     }
   }
 
   /// Launches the kernel of `head` and of those absorbed into it as far as `tail`.
   void launch(OperatorId head, OperatorId tail) {
+    write(head, tail);
+    if (is_cube(graph_.operators[head].kind)) return;  // its product, between other kernels, has noted them
+    for (const std::uint32_t parameter : graph_.operators[head].parameters) writer_.use(parameter);
+  }
+
+ private:
+  [[nodiscard]] bool repeats() const { return phase_ == Phase::backward; }
+
+  /// Decides whether `id` runs in the kernel of an operator before it.
+  void fuse(OperatorId id) {
+    state_.head[id] = id;
+    if (!state_.fuses()) return;
+    const Operator& op = graph_.operators[id];
+    if (op.kind == batch_norm) {
+      const Value input = op.inputs.front();
+      const bool sums = graph_.operators[input.op].kind == convolution && state_.consumers_of(input) == 1;
+      if (sums) state_.reduced_by[input.op] = id;
+    }
+    if (op.kind != add && !is_relu(op.kind)) return;
+    for (const Value input : op.inputs) {
+      const OperatorKind kind = graph_.operators[state_.head[input.op]].kind;
+      const bool takes_more = is_cube(kind) || kind == batch_norm || kind == add;
+      if (takes_more && state_.consumers_of(input) == 1) {
+        state_.next[input.op] = id;
+        state_.head[id] = state_.head[input.op];
+        return;
+      }
+    }
+  }
+
+  void write(OperatorId head, OperatorId tail) {
     const Operator& op = graph_.operators[head];
-    writer_.enter(head);
+    writer_.enter(head, op.chunk);
     switch (op.kind) {
       case input:
         state_.value_of(head) = writer_.input(state_.bytes_of(head));
@@ -64,7 +70,7 @@ class ForwardPass {
           return;
         }
         launch_vector(head, "forward");
-        if (op.kind == dropout) write_mask(head);
+        if (op.kind == dropout) draw_mask(head, op.shape().elements());
         break;
       case convolution:
       case linear:
@@ -140,13 +146,13 @@ class ForwardPass {
     }
     for (OperatorId id = head; id != tail;) {
       const OperatorId previous = id;
-      id = next_[id];
+      id = state_.next[id];
       absorb(id, previous);
     }
     state_.value_of(tail) = writer_.write(state_.bytes_of(tail));
-    if (reduced_by_[head] != no_operator) {
+    if (state_.reduced_by[head] != no_operator) {
       writer_.fused("reduce");
-      reduce(reduced_by_[head]);
+      reduce(state_.reduced_by[head]);
     }
   }
 
@@ -161,6 +167,15 @@ class ForwardPass {
     if (is_relu(op.kind)) write_mask(id);
   }
 
+  /// The kernel last launched makes a random mask. It is kept, and read by a repetition.
+  void draw_mask(OperatorId id, std::uint64_t elements) {
+    if (repeats()) {
+      writer_.read(state_.mask[id]);
+    } else {
+      state_.mask[id] = writer_.write(bytes_of_bits(elements));
+    }
+  }
+
   void write_mask(OperatorId id) {
     state_.mask[id] = writer_.write(bytes_of_bits(graph_.operators[id].shape().elements()));
   }
@@ -168,7 +183,7 @@ class ForwardPass {
   /// Launches an element-wise or pooling kernel; its outputs are written by the caller.
   void launch_vector(OperatorId id, std::string_view what) {
     const Operator& op = graph_.operators[id];
-    writer_.launch(op.name, what, Phase::forward, KernelClass::vector, state_.activation);
+    writer_.launch(op.name, what, phase_, KernelClass::vector, state_.activation);
     const auto operations = static_cast<std::uint64_t>(forward_flops(graph_, op));
     writer_.vector_work(1, operations);
     for (const Value operand : op.inputs) writer_.read(state_.value_of(operand));
@@ -176,21 +191,22 @@ class ForwardPass {
 
   void launch_cube(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    if (state_.activation != state_.master) cast_weight(op);
-    Kernel& kernel = writer_.launch(op.name, "forward", Phase::forward, kernel_class(op.kind), state_.activation);
+    if (state_.casts_weight(op) && !repeats()) cast_weight(op);
+    Kernel& kernel = writer_.launch(op.name, "forward", phase_, kernel_class(op.kind), state_.activation);
     kernel.cube = forward_work(graph_, op);
     kernel.flops = forward_flops(graph_, op);
     writer_.read(state_.value_of(op.inputs.front()));
     writer_.read_bytes(state_.weight_bytes(op) + state_.vector_parameter_bytes(op));
+    for (const std::uint32_t parameter : op.parameters) writer_.use(parameter);
   }
 
   void cast_weight(const Operator& op) {
     const std::uint64_t elements = state_.weight(op).elements;
-    writer_.launch(op.name, "cast", Phase::forward, KernelClass::vector, state_.master);
+    writer_.launch(op.name, "cast", phase_, KernelClass::vector, state_.master).launched = Launched::with_first;
+    writer_.use(op.parameters[0]);
     writer_.vector_work(1, elements);
     writer_.read_bytes(elements * size_of(state_.master));
     writer_.write_bytes(state_.weight_bytes(op));
-    writer_.program().weight_casts += state_.weight_bytes(op);
   }
 
   /// Lets the kernel last launched sum up the input of batch norm `id`.
@@ -204,11 +220,11 @@ class ForwardPass {
     const Operator& op = graph_.operators[id];
     const TensorId x = state_.value_of(op.inputs.front());
     if (state_.statistics[id] == no_tensor) {
-      writer_.launch(op.name, "reduce", Phase::forward, KernelClass::vector, state_.master);
+      writer_.launch(op.name, "reduce", phase_, KernelClass::vector, state_.master);
       writer_.read(x);
       reduce(id);
     }
-    writer_.launch(op.name, "update", Phase::forward, KernelClass::vector, state_.master);
+    writer_.launch(op.name, "update", phase_, KernelClass::vector, state_.master);
     writer_.vector_work(batch_norm_work::update, op.shape().elements());
     writer_.read(x);
     writer_.read(state_.statistics[id]);
@@ -222,7 +238,7 @@ class ForwardPass {
   /// Layer norm keeps mean and variance of each row, RMS norm the reciprocal of its root mean square.
   void launch_row_norm(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, state_.master);
+    writer_.launch(op.name, "forward", phase_, KernelClass::vector, state_.master);
     writer_.vector_work(1, static_cast<std::uint64_t>(forward_flops(graph_, op)));
     writer_.read(state_.value_of(op.inputs.front()));
     writer_.read_bytes(state_.vector_parameter_bytes(op));
@@ -238,11 +254,11 @@ class ForwardPass {
     }
     const Operator& op = graph_.operators[id];
     const std::uint64_t elements = op.shape().elements();
-    writer_.launch(op.name, "silu", Phase::forward, KernelClass::vector, state_.activation);
+    writer_.launch(op.name, "silu", phase_, KernelClass::vector, state_.activation);
     writer_.vector_work(5, elements);
     writer_.read(state_.value_of(op.inputs[0]));
     const TensorId activated = writer_.write(state_.bytes_of(id));
-    writer_.launch(op.name, "multiply", Phase::forward, KernelClass::vector, state_.activation);
+    writer_.launch(op.name, "multiply", phase_, KernelClass::vector, state_.activation);
     writer_.vector_work(1, elements);
     writer_.read(activated);
     writer_.read(state_.value_of(op.inputs[1]));
@@ -264,25 +280,25 @@ class ForwardPass {
   /// Scores, softmax and context; the caller writes the context.
   void launch_attention(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    state_.launch_product(op, "scores", Phase::forward, attention_scores_work(op));
+    state_.launch_product(op, "scores", phase_, attention_scores_work(op));
     state_.read_qkv(op, 0);
     state_.read_qkv(op, 1);
     const TensorId scores = writer_.write(state_.score_bytes(op));
 
-    writer_.launch(op.name, "softmax", Phase::forward, KernelClass::vector, state_.activation);
+    writer_.launch(op.name, "softmax", phase_, KernelClass::vector, state_.activation);
     writer_.vector_work(attention_work::softmax, attention_scores(op));
     writer_.read(scores);
     state_.probabilities[id] = writer_.write(state_.score_bytes(op));
     state_.dropped[id] = state_.probabilities[id];
     if (op.drop_rate > 0) {
-      writer_.launch(op.name, "dropout", Phase::forward, KernelClass::vector, state_.activation);
+      writer_.launch(op.name, "dropout", phase_, KernelClass::vector, state_.activation);
       writer_.vector_work(attention_work::dropout, attention_scores(op));
       writer_.read(state_.probabilities[id]);
-      state_.mask[id] = writer_.write(bytes_of_bits(attention_scores(op)));
+      draw_mask(id, attention_scores(op));
       state_.dropped[id] = writer_.write(state_.score_bytes(op));
     }
 
-    state_.launch_product(op, "context", Phase::forward, attention_context_work(op));
+    state_.launch_product(op, "context", phase_, attention_context_work(op));
     writer_.read(state_.dropped[id]);
     state_.read_qkv(op, 2);
   }
@@ -290,14 +306,14 @@ class ForwardPass {
   /// One kernel for all three; with dropout, one that makes the mask before it.
   void launch_fused_attention(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    if (op.drop_rate > 0) {
-      writer_.launch(op.name, "drop_mask", Phase::forward, KernelClass::vector, state_.activation);
+    if (op.drop_rate > 0 && !repeats()) {
+      writer_.launch(op.name, "drop_mask", phase_, KernelClass::vector, state_.activation);
       writer_.vector_work(attention_work::dropout, attention_scores(op));
       writer_.read_bytes(attention_work::seed_bytes);
       state_.mask[id] = writer_.write(bytes_of_bits(attention_scores(op)));
     }
     constexpr std::uint32_t products = 2;
-    state_.launch_product(op, "fused", Phase::forward, fused_attention_work(op, products));
+    state_.launch_product(op, "fused", phase_, fused_attention_work(op, products));
     writer_.vector_work(attention_work::softmax, computed_scores(op));
     for (std::uint32_t part = 0; part < 3; ++part) state_.read_qkv(op, part);
     if (op.drop_rate > 0) writer_.read(state_.mask[id]);
@@ -308,7 +324,7 @@ class ForwardPass {
   /// Parts of tensors are copied: one kernel reads all inputs and writes all outputs.
   void launch_copy(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    writer_.launch(op.name, "forward", Phase::forward, KernelClass::vector, state_.activation);
+    writer_.launch(op.name, "forward", phase_, KernelClass::vector, state_.activation);
     for (const Value operand : op.inputs) {
       const Bytes bytes = op.kind == slice ? state_.bytes_of(id) : state_.bytes_of(operand);
       writer_.read_part(state_.value_of(operand), bytes);
@@ -321,8 +337,12 @@ class ForwardPass {
 
   void launch_communication(OperatorId id) {
     const Operator& op = graph_.operators[id];
+    if (!op.parameters.empty()) {
+      state_.launch_parameter(op, "forward", phase_, op.kind).launched = Launched::with_first;
+      return;
+    }
     const Value sent = op.kind == receive ? Value(id) : op.inputs.front();
-    CommunicationWork& work = state_.launch_communication(op, "forward", Phase::forward, op.kind, sent);
+    CommunicationWork& work = state_.launch_communication(op, "forward", phase_, op.kind, sent);
     if (op.kind != receive) writer_.read(work.input = state_.value_of(sent));
     if (op.kind != send) state_.value_of(id) = work.output = writer_.write(state_.bytes_of(id));
   }
@@ -333,7 +353,7 @@ class ForwardPass {
     for (const Value logits : op.inputs) {
       const Shape& shape = graph_.tensor(logits).shape;
       const std::string what = op.inputs.size() == 1 ? "forward" : graph_.operators[logits.op].name;
-      writer_.launch(op.name, what, Phase::forward, KernelClass::vector, DataType::fp32);
+      writer_.launch(op.name, what, phase_, KernelClass::vector, DataType::fp32);
       writer_.vector_work(op.kind == binary_loss ? 8 : 7, shape.elements());
       writer_.read(state_.value_of(logits));
       writer_.read_bytes(shape.batch() * size_of(DataType::int32));
@@ -345,13 +365,17 @@ class ForwardPass {
   LoweringState& state_;
   const Graph& graph_;
   ProgramWriter& writer_;
-  std::vector<OperatorId> head_;        ///< per operator: the one in whose kernel it runs
-  std::vector<OperatorId> next_;        ///< per operator: the one absorbed after it
-  std::vector<OperatorId> reduced_by_;  ///< per convolution: the batch norm whose sums it computes
+  Phase phase_;
 };
 
 }  // namespace
 
-void lower_forward(LoweringState& state) { ForwardPass(state).run(); }
+void lower_forward(LoweringState& state) { ForwardPass(state, Phase::forward).run(); }
+
+void lower_again(LoweringState& state, OperatorId head, OperatorId tail) {
+  state.writer.repeat(true);
+  ForwardPass(state, Phase::backward).launch(head, tail);
+  state.writer.repeat(false);
+}
 
 }  // namespace hcclsim::models

@@ -43,6 +43,13 @@ struct CommunicationWork {
   TensorId output = no_tensor;  ///< none: a send
 };
 
+/// Of the micro-batches of a step, those with which a kernel is launched.
+enum class Launched : std::uint8_t {
+  always,
+  with_first,  ///< casts of weights, which all micro-batches use
+  with_last,   ///< casts of gradients, when all micro-batches have contributed
+};
+
 struct Kernel {
   std::string name;  ///< "<operator>:<what>", such as "layer1.0.conv1:forward"
   Phase phase = Phase::forward;
@@ -54,6 +61,9 @@ struct Kernel {
   Bytes read = 0;                        ///< bytes from HBM, every input once
   Bytes written = 0;                     ///< bytes to HBM, every output once
   OperatorId op = no_operator;           ///< of the graph that it comes from; none: a measured kernel, or one of all
+  std::uint32_t chunk = 0;               ///< of that operator
+  Launched launched = Launched::always;
+  bool recomputed = false;               ///< it has run in the forward pass before
   std::uint32_t gradient = no_gradient;  ///< check, update: the gradient it is for, in production order; none: all
   /// On a nominal NPU, by the cost model (device/program.hpp) or measured; 0 until it is known. Not of communication.
   Seconds duration = 0;

@@ -29,6 +29,7 @@ LoweringState::LoweringState(const Graph& the_graph, const LoweringOptions& the_
       options(the_options),
       activation(activation_type(the_options.amp)),
       master(master_type(the_options.amp)),
+      produced(the_options.gradient.value_or(master_type(the_options.amp))),
       first_value(the_graph.first_values()),
       consumers(the_graph.consumer_counts()),
       needs_gradient(the_graph.needs_gradient()),
@@ -39,9 +40,20 @@ LoweringState::LoweringState(const Graph& the_graph, const LoweringOptions& the_
       statistics(mask),
       probabilities(mask),
       dropped(mask),
-      pending_gradients(the_graph.parameters.size(), 0) {
+      head(the_graph.operators.size(), no_operator),
+      next(head),
+      reduced_by(head),
+      pending_gradients(the_graph.parameters.size(), 0),
+      shared(the_graph.parameters.size(), false),
+      received(shared),
+      looked_up(shared) {
   for (const Operator& op : graph.operators) {
-    for (const std::uint32_t parameter : op.parameters) ++pending_gradients[parameter];
+    for (const std::uint32_t parameter : op.parameters) {
+      ++pending_gradients[parameter];
+      if (communicates(op.kind)) shared[parameter] = true;
+      if (op.kind == OperatorKind::receive) received[parameter] = true;
+      if (op.kind == OperatorKind::token_embedding) looked_up[parameter] = true;
+    }
   }
   // ResNet50 has 541 kernels with its update; room for all saves moving them.
   writer.program().kernels.reserve(graph.operators.size() * 4);
@@ -69,12 +81,27 @@ void LoweringState::launch_product(const Operator& op, std::string_view what, Ph
   kernel.flops = 2 * static_cast<Flops>(work.m * work.n) * static_cast<Flops>(work.k * work.groups);
 }
 
+bool LoweringState::casts_weight(const Operator& op) const {
+  return activation != master && options.sharding.shards_of(op.parameters[0]) == 1;
+}
+
+Kernel& LoweringState::launch_parameter(const Operator& op, std::string_view what, Phase phase, OperatorKind kind) {
+  const bool is_gradient = phase == Phase::backward;
+  const DataType dtype = is_gradient ? produced : master;
+  Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, dtype);
+  kernel.communication = {.kind = kind, .group = op.group, .peer = op.peer, .dtype = dtype};
+  kernel.communication.elements = graph.parameters[op.parameters.front()].elements;
+  if (is_gradient) kernel.communication.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
+  return kernel;
+}
+
 CommunicationWork& LoweringState::launch_communication(const Operator& op, std::string_view what, Phase phase,
                                                        OperatorKind kind, Value v) {
   const DataType dtype = type_of(v);
   const std::uint64_t elements = graph.tensor(v).shape.elements();
   Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, dtype);
   kernel.communication = {.kind = kind, .group = op.group, .peer = op.peer, .dtype = dtype, .elements = elements};
+  if (phase == Phase::backward) kernel.communication.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
   return kernel.communication;
 }
 
@@ -138,6 +165,63 @@ bool is_identity(const Graph& graph, const Operator& op) {
   return op.kind == OperatorKind::average_pool && graph.input_of(op) == op.shape();
 }
 
+namespace {
+
+/// How kernels read each parameter, and how many ranks keep it.
+void describe_parameters(LoweringState& state) {
+  std::vector<bool> cast(state.graph.parameters.size(), state.options.sharding.kind > Sharding::weights);
+  for (const Operator& op : state.graph.operators) {
+    // A table that is also multiplied with is gathered as it is looked up.
+    if (is_cube(op.kind) && !state.looked_up[op.parameters.front()]) cast[op.parameters.front()] = true;
+  }
+  for (std::uint32_t index = 0; index < cast.size(); ++index) {
+    const Parameter& parameter = state.graph.parameters[index];
+    state.writer.program().parameters.push_back({.name = parameter.name,
+                                                 .elements = parameter.elements,
+                                                 .used_as = cast[index] ? state.activation : state.master,
+                                                 .shards = state.options.sharding.shards_of(index),
+                                                 .borrowed = state.received[index]});
+  }
+}
+
+/// Weights and their copies in the type of the products.
+void account_for_weights(LoweringState& state) {
+  Program& program = state.writer.program();
+  const Sharding kind = state.options.sharding.kind;
+  const bool mixed = state.activation != state.master;
+  std::vector<bool> multiplied(program.parameters.size(), false);
+  for (const Operator& op : state.graph.operators) {
+    if (is_cube(op.kind)) multiplied[op.parameters.front()] = true;
+  }
+  for (std::uint32_t index = 0; index < multiplied.size(); ++index) {
+    const ParameterShare& share = program.parameters[index];
+    const bool whole_copy = share.shards > 1 && (kind == Sharding::states || kind == Sharding::gradients);
+    program.weights += (whole_copy && !mixed ? share.elements : share.shard()) * size_of(state.master);
+    if (share.shards > 1 && kind == Sharding::weights) program.gathered += share.elements * size_of(share.used_as);
+    if (!mixed) continue;
+    if (whole_copy) {
+      program.weight_casts += share.elements * size_of(state.activation);
+    } else if (multiplied[index] || (share.shards > 1 && kind == Sharding::weights_each_use)) {
+      const bool part = share.shards > 1 && share.used_as == state.activation;
+      program.weight_casts += (part ? share.shard() : share.elements) * size_of(state.activation);
+    }
+  }
+}
+
+void account_for_gradients(LoweringState& state) {
+  Program& program = state.writer.program();
+  const DataType wire = state.options.communication.value_or(state.produced);
+  for (const ParameterShare& share : program.parameters) {
+    const bool parts = share.shards > 1 && state.options.sharding.keeps_gradient_parts();
+    const std::uint64_t kept = parts ? share.shard() : share.elements;
+    program.gradient_bytes += kept * size_of(wire);
+    // A cast leaves the gradient as it was produced: the update writes it back there.
+    if (wire != state.produced) program.gradient_bytes += kept * size_of(state.produced);
+  }
+}
+
+}  // namespace
+
 Program lower(const Graph& graph, const LoweringOptions& options) {
   LoweringState state(graph, options);
   Program& program = state.writer.program();
@@ -146,12 +230,9 @@ Program lower(const Graph& graph, const LoweringOptions& options) {
   lower_forward(state);
   lower_backward(state);
   program.micro_batch_kernels = static_cast<std::uint32_t>(program.kernels.size());
-  program.weights = graph.parameter_elements() * size_of(state.master);
-  for (const Gradient& gradient : program.gradients) {
-    program.gradient_bytes += gradient.elements * size_of(gradient.dtype);
-    // A cast leaves the gradient as it was produced: the update writes it back there.
-    if (gradient.dtype != state.master) program.gradient_bytes += gradient.elements * size_of(state.master);
-  }
+  describe_parameters(state);
+  account_for_weights(state);
+  account_for_gradients(state);
   return std::move(program);
 }
 

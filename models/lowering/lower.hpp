@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "models/graph.hpp"
 #include "models/lowering/precision.hpp"
+#include "models/lowering/sharding.hpp"
 #include "models/program.hpp"
 
 /// Turns a graph into the kernels that the graph engine launches for one training step, forward then backward, with the
@@ -24,7 +25,8 @@
 /// convolution and linear have bias, weight and data gradients; the network's input gets no gradient. Communication is
 /// a kernel by itself. Its backward pass is its dual: all_reduce and all_reduce, all_gather and reduce_scatter,
 /// all_to_all and all_to_all back, send and receive; the gradient of a broadcast is handed on, that of a slice padded
-/// with zeros, splitting and joining undo each other.
+/// with zeros, splitting and joining undo each other. Operators whose outputs are not kept are launched again in the
+/// backward pass before their results are first needed there, in phase backward; random masks are kept.
 namespace hcclsim::models {
 
 enum class Fusion : std::uint8_t { full, none };
@@ -40,6 +42,11 @@ struct LoweringOptions {
   /// Type in which gradients are communicated; a cast follows the kernel of a gradient of another type. Unset: as the
   /// backward pass produces them, master_type(amp).
   std::optional<DataType> communication = {};
+  std::optional<DataType> gradient = {};  ///< type that the backward pass produces; unset: master_type(amp)
+  /// A step has several micro-batches, whose gradients are added up. Weights are cast with the first of them, gradients
+  /// with the last.
+  bool accumulate = false;
+  ShardingOptions sharding{};
 };
 
 /// Forward and backward of a graph. What comes once per step follows by add_updates() (updates.hpp).

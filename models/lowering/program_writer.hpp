@@ -16,15 +16,24 @@ class ProgramWriter {
   Kernel& launch(std::string_view op, std::string_view what, Phase phase, KernelClass kind, DataType dtype) {
     Kernel& kernel = program_.kernels.emplace_back();
     kernel.name.reserve(op.size() + what.size() + 16);
-    kernel.name.append(op).append(":").append(what);
+    kernel.name.append(op).append(repeats_ ? ":recompute_" : ":").append(what);
     kernel.phase = phase;
     kernel.kind = kind;
     kernel.dtype = dtype;
     kernel.op = op_;
+    kernel.chunk = chunk_;
+    kernel.recomputed = repeats_;
     return kernel;
   }
-  /// Kernels that are launched from now on come from this operator.
-  void enter(OperatorId op) { op_ = op; }
+  /// Kernels that are launched from now on come from this operator, of this chunk.
+  void enter(OperatorId op, std::uint32_t chunk) {
+    op_ = op;
+    chunk_ = chunk;
+  }
+  /// Whether kernels that are launched from now on repeat those of the forward pass.
+  void repeat(bool repeats) { repeats_ = repeats; }
+  /// The kernel reads a parameter.
+  void use(std::uint32_t parameter) { program_.uses.push_back({parameter, kernel_index()}); }
   /// The kernel last launched, and its index.
   [[nodiscard]] Kernel& kernel() { return program_.kernels.back(); }
   [[nodiscard]] std::uint32_t kernel_index() const { return static_cast<std::uint32_t>(program_.kernels.size() - 1); }
@@ -72,6 +81,8 @@ class ProgramWriter {
  private:
   Program program_;
   OperatorId op_ = no_operator;
+  std::uint32_t chunk_ = 0;
+  bool repeats_ = false;
 };
 
 }  // namespace hcclsim::models

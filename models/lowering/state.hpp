@@ -47,6 +47,7 @@ struct LoweringState {
   LoweringOptions options;
   DataType activation;
   DataType master;
+  DataType produced;  ///< type of the gradients of parameters as the backward pass writes them
   std::vector<std::uint32_t> first_value;  ///< per operator: number of its first value
   std::vector<std::uint32_t> consumers;    ///< per value
   std::vector<bool> needs_gradient;        ///< per operator
@@ -61,8 +62,15 @@ struct LoweringState {
   std::vector<TensorId> statistics;     ///< mean and variance, fp32; batch norm: per channel, layer norm: per row
   std::vector<TensorId> probabilities;  ///< attention: per sequence, head and pair of positions
   std::vector<TensorId> dropped;        ///< attention with dropout: the probabilities behind it
+  // Which operators run in one kernel; no_operator where there is none. Per operator:
+  std::vector<OperatorId> head;        ///< the one in whose kernel it runs
+  std::vector<OperatorId> next;        ///< the one absorbed after it
+  std::vector<OperatorId> reduced_by;  ///< per convolution: the batch norm whose sums it computes
   // Per parameter:
   std::vector<std::uint32_t> pending_gradients;  ///< operators that have not contributed to its gradient yet
+  std::vector<bool> shared;     ///< whether another stage has it too
+  std::vector<bool> received;   ///< whether that stage owns it
+  std::vector<bool> looked_up;  ///< whether it is a table of tokens, which is read as the optimizer keeps it
 
   [[nodiscard]] std::uint32_t number_of(Value v) const { return first_value[v.op] + v.output; }
   [[nodiscard]] TensorId& value_of(Value v) { return value[number_of(v)]; }
@@ -89,12 +97,19 @@ struct LoweringState {
   /// The kernel last launched reads part 0, 1 or 2 of attention's inputs: queries, keys, values.
   void read_qkv(const Operator& op, std::uint32_t part);
 
+  /// Whether the weight of a convolution or linear operator is cast before it is used. What several ranks share is
+  /// cast by its update instead, a part by each.
+  [[nodiscard]] bool casts_weight(const Operator& op) const;
+
   /// Launches one of attention's products.
   void launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work);
 
   /// Launches communication of a value, or of its gradient; what it reads and writes follows.
   CommunicationWork& launch_communication(const Operator& op, std::string_view what, Phase phase, OperatorKind kind,
                                           Value v);
+
+  /// Launches communication of a parameter of `op`, or of its gradient, between the stages that have it.
+  Kernel& launch_parameter(const Operator& op, std::string_view what, Phase phase, OperatorKind kind);
 
   /// Lets the kernel last launched write the gradient of `to`. With fusion it also adds earlier
   /// contributions and, if it is the last one and `to` a ReLU, applies the mask: then the gradient of the ReLU's input
@@ -124,6 +139,8 @@ struct LoweringState {
 
 /// Writes the kernels of the forward pass, the loss (which also writes the gradient of the logits) included.
 void lower_forward(LoweringState& state);
+/// Repeats the kernel of `head` … `tail` in the backward pass.
+void lower_again(LoweringState& state, OperatorId head, OperatorId tail);
 /// Writes the kernels of the backward pass and the gradients of the parameters.
 void lower_backward(LoweringState& state);
 

@@ -12,8 +12,7 @@ Kernel check_kernel(std::string_view name, DataType type, std::uint64_t operatio
 
 /// The kernels that read a reduced gradient, each of them once: the overflow check (one comparison per element, raises
 /// a flag), then the norm (multiplies and adds in fp32, leaves a partial sum).
-std::vector<Kernel> check_kernels(const Gradient& gradient, const GradientChecks& checks) {
-  const std::uint64_t elements = gradient.elements;
+std::vector<Kernel> check_kernels(const Gradient& gradient, std::uint64_t elements, const GradientChecks& checks) {
   const Bytes tensor = elements * size_of(gradient.dtype);
   std::vector<Kernel> kernels;
   if (checks.overflow) kernels.push_back(check_kernel("overflow_check", gradient.dtype, elements, tensor));
@@ -30,13 +29,29 @@ void append(Program& program, std::uint32_t gradient, std::vector<Kernel> kernel
   }
 }
 
+/// Elements of a gradient that this rank checks and applies.
+std::uint64_t updated_elements(const Program& program, std::uint32_t gradient) {
+  const Gradient& whole = program.gradients[gradient];
+  return program.parameters.empty() ? whole.elements : program.parameters[whole.parameter].shard();
+}
+
+/// What several ranks share is cast here: the others gather it as kernels read it.
+void add_cast(std::vector<Kernel>& kernels, const Program& program, std::uint32_t gradient, Amp amp) {
+  if (program.parameters.empty()) return;
+  const ParameterShare& share = program.parameters[program.gradients[gradient].parameter];
+  const DataType master = master_type(amp);
+  if (share.shards == 1 || share.used_as == master) return;
+  kernels.push_back(vector_kernel("cast", Phase::update, master, share.shard(), share.shard() * size_of(master),
+                                  share.shard() * size_of(share.used_as)));
+}
+
 }  // namespace
 
 void add_updates(Program& program, const UpdateOptions& options) {
   const auto count = static_cast<std::uint32_t>(program.gradients.size());
   program.overflow_flag = options.checks.overflow;
   for (std::uint32_t g = 0; g < count; ++g) {
-    append(program, g, check_kernels(program.gradients[g], options.checks));
+    append(program, g, check_kernels(program.gradients[g], updated_elements(program, g), options.checks));
   }
   if (options.checks.global_norm) {  // the factor of the clip, from the partial sums
     program.kernels.push_back(check_kernel("clip_factor", DataType::fp32, count, count * scalar_bytes));
@@ -45,8 +60,15 @@ void add_updates(Program& program, const UpdateOptions& options) {
   if (options.checks.overflow) program.gradient_bytes += scalar_bytes;
   for (std::uint32_t g = 0; g < count; ++g) {
     const Gradient& gradient = program.gradients[g];
-    append(program, g, update_kernels(gradient.elements, options.optimizer, options.amp, gradient.dtype));
-    program.optimizer_state += gradient.elements * state_bytes_per_element(options.optimizer, options.amp);
+    const std::uint64_t elements = updated_elements(program, g);
+    std::vector<Kernel> kernels = update_kernels(elements, options.optimizer, options.amp, gradient.dtype);
+    add_cast(kernels, program, g, options.amp);
+    if (options.clear) {
+      const Bytes bytes = gradient.elements * size_of(gradient.dtype);
+      kernels.push_back(vector_kernel("clear", Phase::update, gradient.dtype, gradient.elements, 0, bytes));
+    }
+    append(program, g, std::move(kernels));
+    program.optimizer_state += elements * state_bytes_per_element(options.optimizer, options.amp);
   }
 }
 

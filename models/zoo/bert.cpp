@@ -50,8 +50,10 @@ Graph bert(std::string title, const Transformer& sizes) {
   x = builder.layer_norm(embeddings + ".LayerNorm", x);
   x = dropped(builder, embeddings + ".dropout", sizes, x);
   for (std::uint32_t layer = 0; layer < sizes.layers; ++layer) {
+    builder.begin_layer();
     x = append_bert_layer(builder, fmt::format("bert.encoder.layer.{}", layer), sizes, x);
   }
+  builder.end_layers();
   OperatorId pooled = builder.select_rows("bert.pooler.first", x, 1);
   pooled = builder.tanh("bert.pooler.tanh", builder.linear("bert.pooler.dense", pooled, sizes.hidden, true));
 

@@ -35,8 +35,10 @@ Graph llama(std::string title, const Transformer& sizes) {
   GraphBuilder builder = GraphBuilder::of_tokens(std::move(title), sizes.batch, sizes.sequence);
   OperatorId x = builder.token_embedding("model.embed_tokens", GraphBuilder::input(), sizes.vocabulary, sizes.hidden);
   for (std::uint32_t layer = 0; layer < sizes.layers; ++layer) {
+    builder.begin_layer();
     x = append_llama_layer(builder, fmt::format("model.layers.{}", layer), sizes, x);
   }
+  builder.end_layers();
   x = builder.linear("lm_head", builder.rms_norm("model.norm", x), sizes.vocabulary, false);
   return std::move(builder).finish(x);
 }

@@ -53,9 +53,11 @@ Graph mobilenet_v2(std::string title, const ImageNetwork& network) {
   std::uint32_t index = 1;
   for (const Stage& stage : stages) {
     for (std::uint32_t block = 0; block < stage.blocks; ++block) {
+      builder.begin_layer();
       x = inverted_residual(builder, fmt::format("features.{}", index++), x, stage, block == 0 ? stage.stride : 1);
     }
   }
+  builder.end_layers();
   x = convolution_block(builder, fmt::format("features.{}", index), x, {.channels = 1280, .window = {}});
   x = builder.flatten("flatten", builder.average_pool("avgpool", x, 1));
   x = builder.dropout("classifier.0", x);

@@ -11,18 +11,23 @@ namespace hcclsim::models::zoo {
 namespace {
 
 /// Appends operators named "<prefix>.<n>", n = 0, 1, …, each to the one before, as torch.nn.Sequential numbers them.
+/// A layer begins with each that has weights.
 class Sequence {
  public:
   Sequence(GraphBuilder& builder, std::string prefix, OperatorId from)
       : builder_(builder), prefix_(std::move(prefix)), last_(from) {}
 
   void convolution(std::uint32_t channels, const Window& window) {
+    builder_.begin_layer();
     last_ = builder_.convolution(next(), last_, {.channels = channels, .window = window, .bias = true});
   }
   void relu() { last_ = builder_.relu(next(), last_); }
   void max_pool(const Window& window) { last_ = builder_.max_pool(next(), last_, window); }
   void dropout() { last_ = builder_.dropout(next(), last_); }
-  void linear(std::uint32_t features, bool bias) { last_ = builder_.linear(next(), last_, features, bias); }
+  void linear(std::uint32_t features, bool bias) {
+    builder_.begin_layer();
+    last_ = builder_.linear(next(), last_, features, bias);
+  }
 
   [[nodiscard]] OperatorId last() const { return last_; }
 
@@ -96,14 +101,19 @@ Graph alexnet(std::string title, const ImageNetwork& network) {
 Graph lenet(std::string title, const ImageNetwork& network) {
   GraphBuilder builder(std::move(title), network.images(1));
   constexpr Window pool{.kernel = 2, .stride = 2};
+  builder.begin_layer();
   OperatorId x = builder.convolution("conv1", GraphBuilder::input(),
                                      {.channels = 6, .window = {.kernel = 5, .padding = 2}, .bias = true});
   x = builder.max_pool("pool1", builder.relu("relu1", x), pool);
+  builder.begin_layer();
   x = builder.convolution("conv2", x, {.channels = 16, .window = {.kernel = 5}, .bias = true});
   x = builder.max_pool("pool2", builder.relu("relu2", x), pool);
+  builder.begin_layer();
   x = builder.flatten("flatten", x);
   x = builder.relu("relu3", builder.linear("fc1", x, 120, true));
+  builder.begin_layer();
   x = builder.relu("relu4", builder.linear("fc2", x, 84, true));
+  builder.begin_layer();
   x = builder.linear("fc3", x, network.classes, network.fc_bias);
   return std::move(builder).finish(x);
 }
@@ -113,6 +123,7 @@ Graph mlp(std::span<const std::uint32_t> widths, std::uint32_t batch, bool last_
   OperatorId x = GraphBuilder::input();
   for (std::size_t i = 1; i < widths.size(); ++i) {
     const bool last = i + 1 == widths.size();
+    builder.begin_layer();
     x = builder.linear(fmt::format("fc{}", i), x, widths[i], !last || last_bias);
     if (!last) x = builder.relu(fmt::format("relu{}", i), x);
   }

@@ -18,9 +18,11 @@ constexpr std::array<std::uint32_t, 4> layers{1024, 512, 256, 128};
 OperatorId append_deep(GraphBuilder& builder, OperatorId embedded) {
   OperatorId x = builder.join_rows("deep.join", embedded);
   for (std::size_t i = 0; i < layers.size(); ++i) {
+    builder.begin_layer();
     x = builder.relu(fmt::format("deep.relu_{}", i + 1),
                      builder.linear(fmt::format("deep.dense_{}", i + 1), x, layers.at(i), true));
   }
+  builder.end_layers();
   return builder.linear(fmt::format("deep.dense_{}", layers.size() + 1), x, 1, true);
 }
 

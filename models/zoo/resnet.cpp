@@ -66,6 +66,7 @@ OperatorId main_branch(GraphBuilder& builder, const Block& block, OperatorId fro
 }
 
 OperatorId residual_block(GraphBuilder& builder, const Block& block, OperatorId from) {
+  builder.begin_layer();
   const OperatorId main = main_branch(builder, block, from);
   OperatorId shortcut = from;
   if (block.stride != 1 || builder.shape(from).channels() != block.channels()) {
@@ -78,6 +79,7 @@ OperatorId residual_block(GraphBuilder& builder, const Block& block, OperatorId 
 
 /// Average over each channel, the last linear operator and the loss.
 Graph classify(GraphBuilder&& builder, OperatorId from, const ImageNetwork& network) {
+  builder.end_layers();
   const OperatorId features = builder.flatten("flatten", builder.average_pool("avgpool", from, 1));
   const OperatorId logits = builder.linear("fc", features, network.classes, network.fc_bias);
   return std::move(builder).finish(logits);

@@ -61,10 +61,12 @@ Graph decoder(std::string title, const Transformer& sizes, bool query_layer) {
   OperatorId x = builder.position_embedding("wpe", table, sizes.positions);
   if (sizes.drop_rate > 0) x = builder.dropout("drop", x, sizes.drop_rate);
   for (std::uint32_t layer = 0; layer < sizes.layers; ++layer) {
+    builder.begin_layer();
     const LayerNames names{layer};
     const bool last = layer + 1 == sizes.layers;
     x = last && query_layer ? append_query_layer(builder, names, sizes, x) : append_gpt_layer(builder, names, sizes, x);
   }
+  builder.end_layers();
   x = builder.tied_linear("head", builder.layer_norm("ln_f", x), table, false);
   return std::move(builder).finish(x);
 }
@@ -84,15 +86,18 @@ Graph tiny_gpt(std::string title, std::uint32_t sequences) {
   OperatorId x = builder.token_embedding("wte", GraphBuilder::input(), vocabulary, features);
   x = builder.position_embedding("wpe", x);
 
+  builder.begin_layer();
   OperatorId branch = builder.linear("c_attn", builder.layer_norm("ln_1", x), 3 * features, true);
   branch = builder.attention("attn", branch, {.heads = heads, .causal = true});
   branch = builder.linear("c_proj", branch, features, true);
   x = builder.add("add_1", branch, x);
 
+  builder.begin_layer();
   branch = builder.linear("fc", builder.layer_norm("ln_2", x), 4 * features, true);
   branch = builder.linear("proj", builder.gelu("gelu", branch), features, true);
   x = builder.add("add_2", branch, x);
 
+  builder.end_layers();
   x = builder.linear("head", builder.layer_norm("ln_f", x), vocabulary, false);
   return std::move(builder).finish(x);
 }

@@ -21,6 +21,7 @@ Graph vit_b16(std::string title, const ImageNetwork& network) {
   x = builder.class_token("class_token", builder.patches("patches", x));
   x = builder.position_embedding("encoder.pos_embedding", x);
   for (std::uint32_t layer = 0; layer < layers; ++layer) {
+    builder.begin_layer();
     const std::string name = fmt::format("encoder.layers.encoder_layer_{}", layer);
     const OperatorId normed = builder.layer_norm(name + ".ln_1", x);
     const OperatorId qkv = builder.linear(name + ".self_attention.in_proj", normed, 3 * hidden, true);
@@ -30,6 +31,7 @@ Graph vit_b16(std::string title, const ImageNetwork& network) {
     wide = builder.gelu(name + ".mlp.1", wide);
     x = builder.add(name + ".add_2", builder.linear(name + ".mlp.3", wide, hidden, true), x);
   }
+  builder.end_layers();
   x = builder.select_rows("first", builder.layer_norm("encoder.ln", x), 1);
   x = builder.linear("heads.head", x, network.classes, network.fc_bias);
   return std::move(builder).finish(x);

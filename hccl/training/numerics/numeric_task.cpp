@@ -29,9 +29,10 @@ std::optional<NumericTask> task_of(const Role& role, const PlanTask& task, const
       return update;
     }
     case StepPhase::reduction:
+    case StepPhase::gather:
       break;
   }
-  internal_error("kernels in a reduction");
+  internal_error("kernels in a phase of communication");
 }
 
 }  // namespace

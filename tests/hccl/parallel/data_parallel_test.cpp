@@ -206,19 +206,19 @@ TEST(DataParallelPlan, RefusesAFamilyThatIsNone) {
       Error);
 }
 
-TEST(DataParallelPlan, TensorsBeginAndEndWithTheirKernels) {
+TEST(DataParallelPlan, CommunicationOfTheProgramNamesItsKernel) {
   const auto shared = std::make_shared<const models::Program>(row_parallel());
   const Plan plan = data_parallel_plan(
       shared, {.ranks = 2, .replicas = all_replicas(2, {{0, 1}}), .families = {{{world_communicator(2)}}}},
       no_schedule);
   const Role& role = plan.roles.front();
-  ASSERT_EQ(role.tensors.size(), shared->tensors.size());
-  for (std::size_t i = 0; i < role.tensors.size(); ++i) {
-    const models::LiveTensor& tensor = shared->tensors[i];
-    EXPECT_EQ(role.tensors[i].bytes, tensor.bytes);
-    EXPECT_EQ(plan.name(role, role.tensors[i].begin), shared->kernels[tensor.first_kernel].name);
-    EXPECT_EQ(plan.name(role, role.tensors[i].end), shared->kernels[tensor.last_kernel].name);
+  std::uint32_t found = 0;
+  for (std::uint32_t t = 0; t < role.tasks.size(); ++t) {
+    if (role.tasks[t].kernel == Purpose::none) continue;
+    EXPECT_EQ(plan.name(role, {t, 0}), shared->kernels[role.tasks[t].kernel].name);
+    ++found;
   }
+  EXPECT_EQ(found, std::ranges::count(shared->kernels, models::KernelClass::communication, &models::Kernel::kind));
 }
 
 }  // namespace

@@ -1,0 +1,115 @@
+#include "hccl/parallel/fusion.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "hccl/parallel/split.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+constexpr std::array<std::string_view, 5> fusion_modes{"none", "all", "size", "index", "id"};
+
+/// Numbers tensors by the collective that carries them, from 0 on.
+class SizeCounter {
+ public:
+  explicit SizeCounter(const FusionRule& rule) : rule_(rule) { refill(); }
+
+  std::uint32_t next(const FusedTensor& tensor) {
+    const auto size = static_cast<std::int64_t>(rule_.counts_as_mindspore ? tensor.elements : tensor.bytes);
+    if (first_ || size < left_) {
+      left_ -= size;
+    } else {
+      refill();
+      ++number_;
+      if (!rule_.counts_as_mindspore) left_ -= size;
+    }
+    first_ = false;
+    return number_;
+  }
+
+ private:
+  void refill() {
+    const Bytes element = size_of(DataType::fp32);
+    left_ = static_cast<std::int64_t>(rule_.counts_as_mindspore ? rule_.threshold / element : rule_.threshold);
+  }
+
+  const FusionRule& rule_;
+  std::int64_t left_ = 0;
+  std::uint32_t number_ = 0;
+  bool first_ = true;
+};
+
+}  // namespace
+
+std::string_view name_of(FusionMode mode) { return fusion_modes.at(static_cast<std::size_t>(mode)); }
+
+std::vector<std::vector<std::uint32_t>> fuse(std::span<const FusedTensor> tensors, const FusionRule& rule) {
+  SizeCounter counter(rule);
+  std::vector<std::vector<std::uint32_t>> fused;
+  std::map<std::uint64_t, std::size_t> of_key;
+  const std::uint64_t alone = std::uint64_t{1} << 32U;
+  for (const FusedTensor& tensor : tensors) {
+    std::uint64_t key = 0;
+    switch (rule.mode) {
+      case FusionMode::none:
+        key = alone + tensor.parameter;
+        break;
+      case FusionMode::all:
+        break;
+      case FusionMode::size:
+        key = counter.next(tensor);
+        break;
+      case FusionMode::index:
+        key = static_cast<std::uint64_t>(std::ranges::lower_bound(rule.last, tensor.parameter) - rule.last.begin());
+        break;
+      case FusionMode::id:
+        key = tensor.parameter < rule.ids.size() ? rule.ids[tensor.parameter] : 1;
+        if (key == 0) key = alone + tensor.parameter;
+        break;
+    }
+    const auto [found, is_new] = of_key.try_emplace(key, fused.size());
+    if (is_new) fused.emplace_back();
+    fused[found->second].push_back(tensor.parameter);
+  }
+  return fused;
+}
+
+FusionRule parse_fusion_rule(std::string_view text) {
+  if (text == "none") return {.mode = FusionMode::none};
+  if (text == "all") return {.mode = FusionMode::all};
+  if (text == "auto") return {};
+  if (text.starts_with("index:")) {
+    return {.mode = FusionMode::index, .last = parse_fusion_index(text.substr(std::string_view("index:").size()))};
+  }
+  if (text.starts_with("size:")) {
+    const auto megabytes = parse_number<std::uint32_t>(text.substr(std::string_view("size:").size()));
+    if (megabytes.has_value() && *megabytes > 0) return {.threshold = Bytes{*megabytes} << 20U};
+  }
+  bad_input("option", "'{}' is no rule of fusion; accepted: none, all, auto, size:<MB, 1 or more>, index:<parameters>",
+            text);
+}
+
+std::string to_string(const FusionRule& rule) {
+  switch (rule.mode) {
+    case FusionMode::none:
+      return "one collective per tensor";
+    case FusionMode::all:
+      return "one collective for all";
+    case FusionMode::size:
+      return fmt::format("size {} MB", rule.threshold >> 20U);
+    case FusionMode::index:
+      return fmt::format("index {}", fmt::join(rule.last, ","));
+    case FusionMode::id:
+      return "ids of parameters";
+  }
+  internal_error("unknown mode of fusion");
+}
+
+}  // namespace hcclsim::hccl

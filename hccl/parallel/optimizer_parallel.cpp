@@ -1,0 +1,118 @@
+#include "hccl/parallel/optimizer_parallel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+constexpr std::array<std::string_view, 5> kind_names{"off", "on", "zero1", "zero2", "zero3"};
+constexpr Bytes default_threshold = Bytes{64} << 10U;
+
+bool keeps_whole(const OptimizerParallel& options, const models::Parameter& parameter, Bytes element) {
+  const Bytes threshold = options.threshold.value_or(default_threshold);
+  return parameter.elements * element < threshold;
+}
+
+models::Sharding sharding_of(OptimizerParallelKind kind) {
+  switch (kind) {
+    case OptimizerParallelKind::off:
+      return models::Sharding::none;
+    case OptimizerParallelKind::on:
+      return models::Sharding::weights;
+    case OptimizerParallelKind::zero1:
+      return models::Sharding::states;
+    case OptimizerParallelKind::zero2:
+      return models::Sharding::gradients;
+    case OptimizerParallelKind::zero3:
+      return models::Sharding::weights_each_use;
+  }
+  internal_error("unknown kind of optimizer parallelism");
+}
+
+}  // namespace
+
+std::string_view name_of(OptimizerParallelKind kind) { return kind_names.at(static_cast<std::size_t>(kind)); }
+
+OptimizerParallel parse_optimizer_parallel(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const auto* const kind = std::ranges::find(kind_names, name);
+  const auto refuse = [&](std::string_view what) {
+    bad_input("option", "--optimizer-parallel {}: {}; accepted: off|on|zero1|zero2|zero3[:shard=<ranks>,threshold=<KB>]",
+              text, what);
+  };
+  if (kind == kind_names.end()) refuse(fmt::format("'{}' is no kind of it", name));
+  OptimizerParallel options{.kind = static_cast<OptimizerParallelKind>(kind - kind_names.begin())};
+  if (colon == std::string_view::npos) return options;
+  for (const std::string_view item : split_trimmed(text.substr(colon + 1), ',')) {
+    const std::size_t equal = item.find('=');
+    const std::string_view key = item.substr(0, equal);
+    const auto value = equal == std::string_view::npos ? std::nullopt : parse_number<std::uint32_t>(item.substr(equal + 1));
+    if (key == "shard" && value.value_or(0) > 0) {
+      options.shard = *value;
+    } else if (key == "threshold" && value.has_value()) {
+      options.threshold = Bytes{*value} << 10U;
+    } else {
+      refuse(fmt::format("'{}' is not understood", item));
+    }
+  }
+  return options;
+}
+
+Rank shard_ranks(const OptimizerParallel& options, Rank replicas) {
+  const Rank ranks = options.shard.value_or(replicas);
+  if (options.kind == OptimizerParallelKind::off || ranks == 0) return replicas;
+  if (ranks > replicas) {
+    bad_input("option", "optimizer parallel: a shard size of {} is more than the {} replicas of a stage", ranks, replicas);
+  }
+  if (replicas % ranks == 0) return ranks;
+  if (options.kind == OptimizerParallelKind::on) return replicas;  // no parameter is shared
+  bad_input("option", "optimizer parallel: a shard size of {} does not divide the {} replicas of a stage", ranks,
+            replicas);
+}
+
+models::ShardingOptions share_parameters(const models::Graph& graph, const OptimizerParallel& options, Rank replicas,
+                                         Bytes element, std::vector<std::string>& notes) {
+  models::ShardingOptions sharding{.kind = sharding_of(options.kind), .accumulation = options.accumulation_shard};
+  const Rank parts = shard_ranks(options, replicas);
+  if (options.kind == OptimizerParallelKind::off || replicas == 1 || parts == 1) return {};
+  std::vector<bool> borrowed(graph.parameters.size(), false);
+  for (const models::Operator& op : graph.operators) {
+    if (op.kind != models::OperatorKind::receive) continue;
+    for (const std::uint32_t parameter : op.parameters) borrowed[parameter] = true;
+  }
+  const bool fits = replicas % options.shard.value_or(replicas) == 0;
+  std::uint32_t uneven = 0;
+  for (std::uint32_t index = 0; index < graph.parameters.size(); ++index) {
+    const models::Parameter& parameter = graph.parameters[index];
+    bool shared = !borrowed[index];
+    if (shared && options.kind == OptimizerParallelKind::on) {
+      shared = fits && !keeps_whole(options, parameter, element);
+      if (shared && parameter.shape.front() % parts != 0) {
+        shared = false;
+        ++uneven;
+      }
+    } else if (shared) {
+      shared = parameter.elements * element >= options.threshold.value_or(0);
+    }
+    sharding.shards.push_back(shared ? parts : 1);
+  }
+  if (!fits) {
+    notes.push_back(fmt::format(
+        "optimizer parallel: a shard size of {} does not divide the {} replicas of a stage: no parameter is shared",
+        *options.shard, replicas));
+  } else if (uneven > 0) {
+    notes.push_back(fmt::format(
+        "{}: optimizer parallel leaves {} of {} parameters whole, as {} parts do not divide their first axis",
+        graph.title, uneven, graph.parameters.size(), parts));
+  }
+  return sharding;
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hccl/comm/communicator.hpp"
+#include "models/graph.hpp"
+#include "models/lowering/sharding.hpp"
+
+/// Which parameters the replicas of a stage share, so that each keeps and updates a part.
+///
+/// MindSpore's optimizer parallel ("on") cuts a parameter along its first axis into n parts, n being the shard size if
+/// one is given and the replicas otherwise, if the parameter has the bytes of a threshold, there are several replicas,
+/// n divides its first axis, and n divides the replicas. ZeRO ("zero1", "zero2", "zero3") cuts all parameters as they
+/// lie in memory, whatever their shape; the last part of one may be shorter.
+namespace hcclsim::hccl {
+
+enum class OptimizerParallelKind : std::uint8_t { off, on, zero1, zero2, zero3 };
+
+[[nodiscard]] std::string_view name_of(OptimizerParallelKind kind);
+
+struct OptimizerParallel {
+  OptimizerParallelKind kind = OptimizerParallelKind::off;
+  std::optional<std::uint32_t> shard{};  ///< ranks that share a parameter; none: all replicas
+  std::optional<Bytes> threshold{};      ///< smaller parameters stay whole; none: 64 KB if on, else 0
+  bool accumulation_shard = false;       ///< sums of gradients are kept in parts
+
+  bool operator==(const OptimizerParallel&) const = default;
+};
+
+/// Reads "off", "on", "zero1", "zero2" or "zero3", followed by ":shard=<ranks>,threshold=<KB>" or one of them. Throws
+/// Error(bad_input, "option").
+[[nodiscard]] OptimizerParallel parse_optimizer_parallel(std::string_view text);
+
+/// The parts of each parameter of a graph that `replicas` ranks compute. `element` is the size in which parameters are
+/// kept. Parameters that stay whole though they could be shared are counted in `notes`.
+[[nodiscard]] models::ShardingOptions share_parameters(const models::Graph& graph, const OptimizerParallel& options,
+                                                       Rank replicas, Bytes element, std::vector<std::string>& notes);
+
+/// Ranks of a group that shares parameters. Throws Error(bad_input, "option") if the shard size does not divide the
+/// replicas of ZeRO, or is larger than they are.
+[[nodiscard]] Rank shard_ranks(const OptimizerParallel& options, Rank replicas);
+
+}  // namespace hcclsim::hccl

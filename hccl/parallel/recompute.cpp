@@ -1,0 +1,104 @@
+#include "hccl/parallel/recompute.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using models::Operator;
+
+constexpr std::string_view layers_prefix = "layers:";
+constexpr std::string_view operators_prefix = "operators:";
+
+/// Whether results that are not kept can be made again, and cost something to keep.
+bool can_be_repeated(const Operator& op) {
+  using enum models::OperatorKind;
+  return op.kind != input && op.kind != loss && op.kind != binary_loss && !models::communicates(op.kind);
+}
+
+bool is_named(const Operator& op, std::string_view name) {
+  return models::name_of(op.kind) == name || op.name == name || op.name.ends_with("." + std::string(name));
+}
+
+/// Whether everybody who reads the operator's results is in its layer.
+std::vector<bool> stays_in_layer(const models::Graph& graph) {
+  std::vector<bool> stays(graph.operators.size(), true);
+  for (const Operator& op : graph.operators) {
+    for (const models::Value input : op.inputs) {
+      if (op.layer != graph.operators[input.op].layer || !can_be_repeated(op)) stays[input.op] = false;
+    }
+  }
+  return stays;
+}
+
+}  // namespace
+
+Recompute parse_recompute(std::string_view text) {
+  if (text == "none") return {};
+  if (text == "full") return {.kind = RecomputeKind::full};
+  if (text.starts_with(layers_prefix)) {
+    Recompute recompute{.kind = RecomputeKind::layers};
+    for (const std::string_view item : split_trimmed(text.substr(layers_prefix.size()), ',')) {
+      const auto count = parse_number<std::uint32_t>(item);
+      if (!count.has_value()) bad_input("option", "--recompute {}: '{}' is no number of layers", text, item);
+      recompute.layers.push_back(*count);
+    }
+    return recompute;
+  }
+  if (text.starts_with(operators_prefix)) {
+    Recompute recompute{.kind = RecomputeKind::operators};
+    for (const std::string_view item : split_trimmed(text.substr(operators_prefix.size()), ',')) {
+      if (item.empty()) bad_input("option", "--recompute {}: a name is empty", text);
+      recompute.operators.emplace_back(item);
+    }
+    return recompute;
+  }
+  bad_input("option",
+            "--recompute {}: accepted: none, full, layers:<number>[,<number> for each stage], operators:<kind or name>,…",
+            text);
+}
+
+void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint32_t stage, std::uint32_t stages,
+                     std::vector<bool>& matched) {
+  matched.resize(recompute.operators.size(), false);
+  if (recompute.kind == RecomputeKind::none) return;
+  if (recompute.kind == RecomputeKind::operators) {
+    for (Operator& op : graph.operators) {
+      for (std::size_t i = 0; i < recompute.operators.size(); ++i) {
+        if (!can_be_repeated(op) || !is_named(op, recompute.operators[i])) continue;
+        op.recompute = true;
+        matched[i] = true;
+      }
+    }
+    return;
+  }
+  if (recompute.kind == RecomputeKind::layers && recompute.layers.size() != 1 && recompute.layers.size() != stages) {
+    bad_input("option", "--recompute layers: {} numbers for {} stages; give one, or one for each stage",
+              recompute.layers.size(), stages);
+  }
+  std::set<std::uint32_t> layers;
+  for (const Operator& op : graph.operators) {
+    if (op.layer != models::no_layer) layers.insert(op.layer);
+  }
+  std::size_t count = layers.size();
+  if (recompute.kind == RecomputeKind::layers) {
+    const std::uint32_t wanted = recompute.layers[recompute.layers.size() == 1 ? 0 : stage];
+    if (wanted > count) {
+      bad_input("option", "--recompute layers: stage {} has {} layers, got {}", stage, count, wanted);
+    }
+    count = wanted;
+  }
+  if (count == 0) return;
+  const std::uint32_t last = *std::next(layers.begin(), static_cast<std::ptrdiff_t>(count) - 1);
+  const std::vector<bool> stays = stays_in_layer(graph);
+  for (std::size_t id = 0; id < graph.operators.size(); ++id) {
+    Operator& op = graph.operators[id];
+    op.recompute = op.layer <= last && can_be_repeated(op) && stays[id];
+  }
+}
+
+}  // namespace hcclsim::hccl

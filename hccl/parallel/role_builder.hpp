@@ -1,0 +1,147 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hccl/parallel/pipeline/message_order.hpp"
+#include "hccl/parallel/plan.hpp"
+
+/// Puts what a rank launches in a step onto streams: one role of a Plan.
+namespace hcclsim::hccl {
+
+/// Chooses and builds the schedule of a collective of a group, or of a message between two ranks (send_recv).
+using ScheduleMaker = std::function<std::shared_ptr<const Schedule>(const Communicator&, const Operation&)>;
+
+/// How the gradients of a segment are reduced.
+struct Reduction {
+  Segment segment;
+  bool scattered = false;  ///< each rank keeps its part of every gradient
+  bool each_micro_batch = false;
+};
+
+/// Weights of which every rank has a part, put together by one collective. They are of one type.
+struct WeightGather {
+  std::vector<std::uint32_t> parameters;  ///< of the program
+  bool each_use = false;                  ///< for every pass that reads one of them; else once per step
+};
+
+struct RoleOptions {
+  std::uint32_t stage = 0;
+  std::uint32_t micro_batches = 1;
+  std::vector<Cell> cells{};            ///< empty: the passes of the program for every micro-batch in turn
+  std::vector<MessageTurn> messages{};  ///< empty: messages are exchanged as they come in the program
+  std::vector<Reduction> reductions;    ///< in the order in which they are enqueued
+  std::vector<WeightGather> gathers{};  ///< likewise
+  bool overlap = false;                 ///< reductions beside the backward pass, not behind it
+  bool update_stream = false;           ///< checks and updates in a stream of their own
+  bool partial_norm = false;            ///< other ranks have gradients that the norm needs too
+  // Families of groups: numbers in the Plan.
+  std::uint32_t operator_families = 0;     ///< that the program's communication operators name: the first ones
+  std::uint32_t replicas = 0;              ///< ranks that compute the same with other samples
+  std::uint32_t shards = 0;                ///< ranks that have a part each of weights or gradients
+  std::optional<std::uint32_t> mirrors{};  ///< ranks that have the same part, if there are several
+  std::uint32_t everyone = 0;              ///< ranks that one overflow, or one norm, concerns
+};
+
+class RoleBuilder {
+ public:
+  RoleBuilder(std::shared_ptr<const models::Program> program, RoleOptions options, const ScheduleMaker& make_schedule,
+              Plan& plan);
+
+  /// Adds the role and the collectives that it takes part in to the Plan; returns its number.
+  std::uint32_t build() &&;
+
+ private:
+  static constexpr std::uint32_t none = ~0U;
+
+  using Tasks = std::vector<std::uint32_t>;
+  /// The first kernel of a pass that reads a gathered weight.
+  struct FirstUse {
+    std::uint32_t kernel = 0;
+    std::uint32_t gather = 0;
+  };
+  /// A kernel of a micro-batch.
+  using Launch = std::pair<std::uint32_t, std::uint32_t>;
+
+  void find_boundaries();
+  void find_uses();
+  void find_ready_kernels();
+  void add_cell(std::size_t pass, std::uint32_t micro_batch);
+  void add_kernel(std::uint32_t k, const Tasks& after);
+  void add_once_per_step();
+  [[nodiscard]] bool is_launched(const models::Kernel& kernel) const;
+  /// Communication that kernel k waits for.
+  [[nodiscard]] Tasks needed_by(std::uint32_t k);
+
+  void start_gathers();
+  std::uint32_t start_gather(std::uint32_t number, Tasks after);
+  void wait_for_gathers(std::uint32_t k, Tasks& after);
+
+  void add_communication(std::uint32_t k);
+  void take_turns();
+  void add_message(std::uint32_t k, std::uint32_t micro_batch, std::uint32_t stream, Tasks after);
+  void add_operator_collective(std::uint32_t k, Tasks after);
+
+  /// Those that can start behind kernel k; behind the whole step for `none`.
+  void start_reductions(std::uint32_t k);
+  void start_reduction(std::size_t number);
+  /// A reduction of one number over all ranks that one overflow or norm concerns.
+  std::uint32_t start_scalar(std::string_view name, std::uint32_t after);
+  std::uint32_t add_collective(std::uint32_t family, const Operation& operation, std::string name,
+                               std::uint32_t segment = Purpose::none);
+  [[nodiscard]] Rank group_size(std::uint32_t family) const;
+
+  [[nodiscard]] PlanTask& task(std::uint32_t number) { return role_.tasks[number]; }
+  [[nodiscard]] Purpose purpose_of(const models::Kernel& kernel) const;
+  std::uint32_t add(PlanTask task);
+  void open_block(std::uint32_t k, std::uint32_t stream, Tasks after);
+  void extend_block(std::uint32_t k);
+
+  const models::Program& program_;
+  RoleOptions options_;
+  const ScheduleMaker& make_schedule_;
+  Plan& plan_;
+  Role role_;
+  std::vector<models::Pass> passes_;
+
+  // Found in the program.
+  std::vector<bool> ends_block_;                       // of kernels: communication sends what they write
+  std::vector<std::vector<std::uint32_t>> waits_for_;  // of kernels: communication of their pass whose output they read
+  std::vector<std::vector<FirstUse>> uses_;            // of passes, in the order of kernels
+  std::vector<std::uint32_t> ready_;                   // of reductions: the kernel with which it can start
+  std::vector<std::uint32_t> reduction_of_;            // of gradients
+
+  // Numbers in the Plan, of what several tasks take part in.
+  std::vector<std::uint32_t> reduction_collectives_;
+  std::vector<std::uint32_t> mirror_collectives_;
+  std::vector<std::uint32_t> gather_collectives_;
+  std::map<std::uint32_t, std::uint32_t> operator_collectives_;  // of kernels
+  std::map<std::uint32_t, std::uint32_t> messages_;              // of kernels
+
+  // Where the step stands.
+  std::uint32_t micro_batch_ = 0;
+  std::size_t pass_ = 0;
+  std::uint32_t open_ = none;                      // the block that kernels are added to
+  std::uint32_t ordinal_ = 0;
+  std::uint32_t last_compute_ = none;              // tasks in the compute stream
+  std::uint32_t compute_before_ = none;
+  std::vector<std::uint32_t> task_of_;             // of kernels, in the latest micro-batch
+  std::map<Launch, Tasks> prepared_;               // sends, with what they wait for
+  std::map<Launch, std::uint32_t> received_;       // tasks of receives
+  std::size_t next_turn_ = 0;
+  std::size_t next_reduction_ = 0;
+  std::uint32_t last_reduction_ = none;            // task
+  std::vector<std::uint32_t> reduced_;             // of reductions: its last task
+  std::vector<std::uint32_t> gathered_;            // of gathers: its latest task
+  std::uint32_t first_wait_ = none;                // the gather that the first task of the step waits for
+  std::size_t next_use_ = 0;                       // of the pass
+  std::size_t next_gather_ = 0;
+};
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,131 @@
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "hccl/parallel/role_builder.hpp"
+
+// Communication operators of the program: collectives, and messages in the order that all stages share.
+namespace hcclsim::hccl {
+namespace {
+
+using models::CommunicationWork;
+using models::Kernel;
+using models::OperatorKind;
+
+constexpr std::uint32_t operator_stream = 1;
+constexpr std::uint32_t message_stream = 3;
+
+bool is_message(OperatorKind kind) { return kind == OperatorKind::send || kind == OperatorKind::receive; }
+
+Collective collective_of(OperatorKind kind) {
+  switch (kind) {
+    case OperatorKind::all_reduce:
+      return Collective::allreduce;
+    case OperatorKind::all_gather:
+      return Collective::allgather;
+    case OperatorKind::reduce_scatter:
+      return Collective::reduce_scatter;
+    case OperatorKind::all_to_all:
+      return Collective::alltoall;
+    case OperatorKind::broadcast:
+      return Collective::broadcast;
+    default:
+      internal_error("operators of kind {} are no collectives", models::name_of(kind));
+  }
+}
+
+}  // namespace
+
+void RoleBuilder::add_communication(std::uint32_t k) {
+  const CommunicationWork& work = program_.kernels[k].communication;
+  Tasks after = needed_by(k);
+  const bool has_input = work.input != models::no_tensor;
+  const std::uint32_t writer = has_input ? program_.tensors[work.input].writer : models::LiveTensor::none;
+  if (writer != models::LiveTensor::none) after.push_back(task_of_[writer]);
+  // The gradient of a parameter goes back behind the kernels that have added it up.
+  const bool returns = work.kind == OperatorKind::send && !has_input && passes_[pass_].phase == models::Phase::backward;
+  if (returns) after.push_back(last_compute_);
+  if (!is_message(work.kind)) {
+    add_operator_collective(k, std::move(after));
+  } else if (options_.messages.empty()) {
+    add_message(k, micro_batch_, operator_stream, std::move(after));
+  } else if (work.kind == OperatorKind::send) {
+    prepared_[{k, micro_batch_}] = std::move(after);
+    take_turns();
+  }
+}
+
+/// Enqueues the messages whose turn it is, as far as what they send has been enqueued.
+void RoleBuilder::take_turns() {
+  for (; next_turn_ < options_.messages.size(); ++next_turn_) {
+    const MessageTurn& turn = options_.messages[next_turn_];
+    const Launch launch{turn.kernel, turn.micro_batch};
+    if (program_.kernels[turn.kernel].communication.kind == OperatorKind::receive) {
+      add_message(turn.kernel, turn.micro_batch, message_stream, {});
+      continue;
+    }
+    const auto prepared = prepared_.find(launch);
+    if (prepared == prepared_.end()) return;
+    add_message(turn.kernel, turn.micro_batch, message_stream, std::move(prepared->second));
+    prepared_.erase(prepared);
+  }
+}
+
+void RoleBuilder::add_message(std::uint32_t k, std::uint32_t micro_batch, std::uint32_t stream, Tasks after) {
+  const Kernel& kernel = program_.kernels[k];
+  const CommunicationWork& work = kernel.communication;
+  const auto [found, is_new] = messages_.try_emplace(k, static_cast<std::uint32_t>(plan_.messages.size()));
+  if (is_new) {
+    const Operation operation{.ranks = 2,
+                              .type = work.dtype,
+                              .collective = Collective::send_recv,
+                              .in_place = false,
+                              .counts = BlockCounts::of_pairs(2, {0, work.elements, 0, 0})};
+    plan_.messages.push_back({make_schedule_({kernel.name, {0, 1}}, operation), kernel.name});
+  }
+  PlanTask task{.work = HostWork{}, .purpose = purpose_of(kernel), .stream = stream, .after = std::move(after)};
+  task.purpose.micro_batch = micro_batch;
+  task.kernel = k;
+  if (work.kind == OperatorKind::send) {
+    task.work = SendTask{found->second, work.peer.offset, work.peer.tag};
+  } else {
+    task.work = ReceiveTask{found->second, work.peer.offset, work.peer.tag};
+  }
+  open_ = none;
+  const std::uint32_t number = add(std::move(task));
+  if (stream == operator_stream) {
+    task_of_[k] = number;
+  } else if (work.kind == OperatorKind::receive) {
+    received_[{k, micro_batch}] = number;
+  }
+}
+
+void RoleBuilder::add_operator_collective(std::uint32_t k, Tasks after) {
+  const Kernel& kernel = program_.kernels[k];
+  const CommunicationWork& work = kernel.communication;
+  const std::uint32_t family = work.group.family;
+  if (family >= options_.operator_families) {
+    bad_input("communicator", "{}: there is no family {} of groups; there are {}", kernel.name, family,
+              options_.operator_families);
+  }
+  auto found = operator_collectives_.find(k);
+  if (found == operator_collectives_.end()) {
+    const Collective collective = collective_of(work.kind);
+    const std::uint64_t blocks =
+        collective == Collective::reduce_scatter || collective == Collective::alltoall ? work.group.ranks : 1;
+    const Operation operation{.ranks = work.group.ranks,
+                              .elements = work.elements / blocks,
+                              .type = work.dtype,
+                              .collective = collective,
+                              .root = work.group.root,
+                              .in_place = collective == Collective::allreduce || collective == Collective::broadcast};
+    found = operator_collectives_.emplace(k, add_collective(family, operation, kernel.name)).first;
+  }
+  open_ = none;
+  task_of_[k] = add({.work = CollectiveTask{found->second},
+                     .purpose = purpose_of(kernel),
+                     .stream = operator_stream,
+                     .after = std::move(after),
+                     .kernel = k});
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+/// What ranks that compute the same on different samples keep once among them instead of once each.
+namespace hcclsim::models {
+
+enum class Sharding : std::uint8_t {
+  none,
+  weights,           ///< parameters and optimizer states; gathered once per step (MindSpore's optimizer parallel)
+  states,            ///< optimizer states and master copies (ZeRO 1); updated weights are gathered
+  gradients,         ///< gradients too (ZeRO 2)
+  weights_each_use,  ///< everything; weights are gathered for every use (ZeRO 3)
+};
+
+struct ShardingOptions {
+  Sharding kind = Sharding::none;
+  /// Ranks that keep a part of each parameter; empty or 1: it is kept whole.
+  std::vector<std::uint32_t> shards{};
+  /// The sum of the gradients of micro-batches is kept in parts: every micro-batch reduces its own.
+  bool accumulation = false;
+
+  [[nodiscard]] std::uint32_t shards_of(std::uint32_t parameter) const {
+    return shards.empty() ? 1 : shards[parameter];
+  }
+  /// Whether parts of gradients are all that stays of them after a micro-batch.
+  [[nodiscard]] bool keeps_gradient_parts() const {
+    return accumulation || kind == Sharding::gradients || kind == Sharding::weights_each_use;
+  }
+};
+
+}  // namespace hcclsim::models
