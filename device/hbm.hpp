@@ -17,8 +17,11 @@ struct HbmAccount {
   Bytes gradients = 0;
   Bytes optimizer_state = 0;
   Bytes activations = 0;    ///< saved for the backward pass, plus the largest workspace alive with them
+  Bytes gathered = 0;       ///< weights that other ranks keep
   Bytes communication = 0;  ///< buffers of the collectives
-  [[nodiscard]] Bytes peak() const { return weights + gradients + optimizer_state + activations + communication; }
+  [[nodiscard]] Bytes peak() const {
+    return weights + gradients + optimizer_state + activations + gathered + communication;
+  }
 };
 
 /// What to do with a step that does not fit.
@@ -32,9 +35,11 @@ enum class HbmCheck : std::uint8_t { error, warn };
   std::string message = fmt::format(
       "HBM of {} exceeded: peak {:.2f} GiB of {:.2f} GiB = weights {:.2f} + gradients {:.2f} + optimizer state {:.2f} "
       "+ "
-      "activations {:.2f} + communication buffers {:.2f} GiB; choose a smaller batch or another NPU",
+      "activations {:.2f} + {}communication buffers {:.2f} GiB; choose a smaller batch or another NPU",
       soc.name, gib(account.peak()), gib(soc.hbm_bytes), gib(account.weights), gib(account.gradients),
-      gib(account.optimizer_state), gib(account.activations), gib(account.communication));
+      gib(account.optimizer_state), gib(account.activations),
+      account.gathered > 0 ? fmt::format("gathered weights {:.2f} + ", gib(account.gathered)) : "",
+      gib(account.communication));
   if (check == HbmCheck::error) simulated_failure("hbm", "{}; --hbm-check warn goes on", message);
   return message;
 }

@@ -19,7 +19,10 @@ void check_gradient_type(DataType type, const Soc& soc) {
 }
 
 models::UpdateOptions update_options(const ProgramOptions& options) {
-  return {.amp = options.amp, .optimizer = options.optimizer, .checks = options.checks};
+  return {.amp = options.amp,
+          .optimizer = options.optimizer,
+          .checks = options.checks,
+          .clear = options.accumulate};
 }
 
 /// Gives the kernels from number `first` on their times.
@@ -38,7 +41,10 @@ models::Program make_program(const models::Graph& graph, const Soc& soc, const P
   models::Program program = models::lower(graph, {.amp = options.amp,
                                                   .fusion = options.fusion,
                                                   .fused_attention = fuses_attention(soc, options),
-                                                  .communication = options.gradient_type});
+                                                  .communication = options.gradient_type,
+                                                  .gradient = options.produced_gradient,
+                                                  .accumulate = options.accumulate,
+                                                  .sharding = options.sharding});
   models::add_updates(program, update_options(options));
   add_times(program, soc, 0);
   const bool fp32_products = models::activation_type(options.amp) == DataType::fp32;
@@ -96,6 +102,7 @@ HbmAccount hbm_account(const models::Program& program, Bytes communication_buffe
           .gradients = program.gradient_bytes,
           .optimizer_state = program.optimizer_state,
           .activations = models::peak_live_bytes(program),
+          .gathered = program.gathered,
           .communication = communication_buffers};
 }
 

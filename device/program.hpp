@@ -23,6 +23,9 @@ struct ProgramOptions {
   models::GradientChecks checks{};          ///< of dynamic loss scaling and clipping
   /// Attention as one kernel; unset: where the SoC's libraries have it, see fuses_attention.
   std::optional<bool> fused_attention = {};
+  std::optional<DataType> produced_gradient = {};  ///< by the backward pass; unset: as mixed precision has it
+  bool accumulate = false;                         ///< a step has several micro-batches
+  models::ShardingOptions sharding{};
 };
 
 /// Whether attention is one kernel: FlashAttentionScore of CANN's operator library, which is for A2 and A3.

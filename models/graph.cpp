@@ -95,8 +95,10 @@ std::vector<bool> Graph::needs_gradient() const {
   std::vector<bool> needs(operators.size(), false);
   for (std::size_t i = 0; i < operators.size(); ++i) {
     // Whole numbers have no gradient.
-    const bool received = operators[i].kind == OperatorKind::receive && operators[i].outputs[0].dtype >= DataType::fp16;
-    needs[i] = !operators[i].parameters.empty() || received;
+    const auto received = [](const Operator& op) {
+      return op.kind == OperatorKind::receive && op.outputs[0].dtype >= DataType::fp16;
+    };
+    needs[i] = !operators[i].parameters.empty() || received(operators[i]);
     for (const Value input : operators[i].inputs) needs[i] = needs[i] || needs[input.op];
   }
   return needs;
@@ -223,7 +225,7 @@ Flops step_flops(const Graph& graph) {
     const Operator& op = graph.operators[i];
     if (op.inputs.empty()) continue;
     total += forward_flops(graph, op);
-    if (needed[i]) total += backward_flops(graph, op, needed[op.inputs.front().op]);
+    if (needed[i] && !op.inputs.empty()) total += backward_flops(graph, op, needed[op.inputs.front().op]);
   }
   return total;
 }

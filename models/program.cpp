@@ -49,22 +49,26 @@ std::vector<Pass> passes(const Program& program) {
   return passes;
 }
 
-void number_gradients_by_parameter(Program& program) {
-  std::vector<std::uint32_t> old_number(program.gradients.size());
-  std::iota(old_number.begin(), old_number.end(), 0U);
-  const auto parameter = [&](std::uint32_t gradient) { return program.gradients[gradient].parameter; };
-  std::sort(old_number.begin(), old_number.end(),
-            [&](std::uint32_t one, std::uint32_t other) { return parameter(one) > parameter(other); });
+void renumber_gradients(Program& program, const std::vector<std::uint32_t>& order) {
   std::vector<Gradient> gradients;
-  std::vector<std::uint32_t> new_number(old_number.size());
-  for (std::uint32_t number = 0; number < old_number.size(); ++number) {
-    gradients.push_back(std::move(program.gradients[old_number[number]]));
-    new_number[old_number[number]] = number;
+  std::vector<std::uint32_t> new_number(order.size());
+  for (std::uint32_t number = 0; number < order.size(); ++number) {
+    gradients.push_back(std::move(program.gradients[order[number]]));
+    new_number[order[number]] = number;
   }
   program.gradients = std::move(gradients);
   for (Kernel& kernel : program.kernels) {
     if (kernel.gradient != no_gradient) kernel.gradient = new_number[kernel.gradient];
   }
+}
+
+void number_gradients_by_parameter(Program& program) {
+  std::vector<std::uint32_t> order(program.gradients.size());
+  std::iota(order.begin(), order.end(), 0U);
+  const auto parameter = [&](std::uint32_t gradient) { return program.gradients[gradient].parameter; };
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t one, std::uint32_t other) { return parameter(one) > parameter(other); });
+  renumber_gradients(program, order);
 }
 
 void order_updates_by_parameter(Program& program) {

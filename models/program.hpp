@@ -105,6 +105,9 @@ struct Program {
 /// The kernels of a micro-batch as runs of one phase and chunk, in launch order.
 [[nodiscard]] std::vector<Pass> passes(const Program& program);
 
+/// Numbers the gradients anew: number i is what order[i] was.
+void renumber_gradients(Program& program, const std::vector<std::uint32_t>& order);
+
 /// Numbers the gradients by their parameters, the last parameter's as 0, in place of the order in which they become
 /// complete: so that ranges of gradients are ranges of parameters.
 void number_gradients_by_parameter(Program& program);

@@ -69,6 +69,15 @@ std::vector<std::string_view> variables_of(const RunSpec& spec) {
   return variables;
 }
 
+device::ProgramOptions options_of_program(const RunSpec& spec) {
+  return {.amp = spec.amp,
+          .optimizer = spec.optimizer,
+          .gradient_type = spec.communication_type,
+          .checks = spec.gradient_checks(),
+          .fused_attention = spec.fused_attention,
+          .produced_gradient = spec.parallel.gradient};
+}
+
 }  // namespace
 
 Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
@@ -81,6 +90,26 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   }
   training.config = config;
   training.skew = device::Skew(spec.skew, npus);
+  if (npus % spec.parallel.shape.stages != 0) {
+    bad_input("pipeline", "{} NPUs cannot be shared evenly by {} stages (--stages)", npus, spec.parallel.shape.stages);
+  }
+  batch = spec.parallel.batch_sizes(spec.model.batch, npus / spec.parallel.shape.stages);
+  training.micro_batches = batch.micro_batches;
+  compute_type = models::activation_type(spec.amp);
+  sharing = name_of(spec.parallel.optimizer.kind);
+  training.npus = npus;
+  training.rank = spec.rank;
+  training.hcom_parallel = spec.hcom_parallel;
+  training.update_stream = spec.framework == Framework::tensorflow;
+  training.allreduce = spec.allreduce;
+  training.levels = spec.levels;
+  training.launch = spec.launch;
+  training.iterations = spec.iterations;
+  training.network = network_of(spec, npus);
+  if (spec.parallel.has_stages()) {
+    load_stages(spec);
+    return;
+  }
   models::Program loaded = load_program(spec);
   has_measured_gradients = !spec.gradients_file.empty();
   by_parameter = spec.fusion_index.has_value();
@@ -92,16 +121,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
     notes.push_back(std::move(warning));
   }
   gradient_sizes = program->gradient_sizes();
-  training.npus = npus;
-  training.rank = spec.rank;
   split_gradients(spec);
-  training.hcom_parallel = spec.hcom_parallel;
-  training.update_stream = spec.framework == Framework::tensorflow;
-  training.allreduce = spec.allreduce;
-  training.levels = spec.levels;
-  training.launch = spec.launch;
-  training.iterations = spec.iterations;
-  training.network = network_of(spec, npus);
   note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                  topology_of(training.replicas(), cluster));
 }
@@ -147,12 +167,49 @@ void Experiment::split_gradients(const RunSpec& spec) {
   }
 }
 
+models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
+  models::ModelOptions options = spec.model;
+  options.batch = batch.micro_batch;
+  models::Graph graph = models::make_model(options);
+  const auto attends = [](const models::Operator& op) { return op.kind == models::OperatorKind::attention; };
+  if (graph.input_kind == models::InputKind::tokens && std::ranges::any_of(graph.operators, attends)) {
+    tokens_per_sample = graph.operators.front().shape().channels();
+  }
+  flops_per_sample = 3 * models::model_flops(graph, spec.parallel.causal_flops) / batch.micro_batch;
+  return graph;
+}
+
+void Experiment::load_stages(const RunSpec& spec) {
+  model = spec.model.name;
+  const models::Graph graph = network_of_micro_batch(spec);
+  ParallelSpec parallel = spec.parallel;
+  parallel.shape.micro_batches = batch.micro_batches;
+  device::ProgramOptions how = options_of_program(spec);
+  how.accumulate = batch.micro_batches > 1;
+  stages = make_stages(graph, parallel, npus, soc, how, config.communicator_bytes(), notes);
+  training.stages = stages->programs;
+  training.shape = parallel.shape;
+  training.shard_ranks = stages->shard_ranks;
+  const std::uint32_t stage = spec.rank / stages->replicas;
+  program = stages->programs[stage].program;
+  gradient_sizes = program->gradient_sizes();
+  for (const hccl::Reduction& reduction : stages->programs[stage].reductions) {
+    training.segments.push_back(reduction.segment);
+  }
+  const auto most = std::ranges::max_element(stages->hbm, {}, &device::HbmAccount::peak);
+  hbm = stages->hbm[stage];
+  if (std::string warning = check_hbm(*most, soc, spec.hbm_check); !warning.empty()) {
+    notes.push_back(fmt::format("stage {}: {}", most - stages->hbm.begin(), warning));
+  }
+  if (stages->replicas > 1) {
+    note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
+                   topology_of(training.replicas(), cluster));
+  }
+}
+
 models::Program Experiment::load_program(const RunSpec& spec) {
-  const device::ProgramOptions how{.amp = spec.amp,
-                                   .optimizer = spec.optimizer,
-                                   .gradient_type = spec.communication_type,
-                                   .checks = spec.gradient_checks(),
-                                   .fused_attention = spec.fused_attention};
+  device::ProgramOptions how = options_of_program(spec);
+  how.accumulate = batch.micro_batches > 1;
   if (!spec.gradients_file.empty()) {
     if (!spec.profiles.empty() || spec.numerics.has_value()) {
       bad_input("option",
@@ -164,7 +221,8 @@ models::Program Experiment::load_program(const RunSpec& spec) {
     return measured;
   }
   model = spec.model.name;
-  const models::Graph graph = models::make_model(spec.model);
+  models::Graph graph = network_of_micro_batch(spec);
+  mark_recomputed(graph, spec.parallel);
   if (spec.profiles.empty()) {
     if (!spec.profile_model.empty())
       bad_input("option", "--profile-model chooses a model of a file of --profile: give one");

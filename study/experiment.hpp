@@ -11,6 +11,7 @@
 #include "study/platform.hpp"
 #include "study/profile/import.hpp"
 #include "study/run/spec.hpp"
+#include "study/stages.hpp"
 
 namespace hcclsim::study {
 
@@ -38,10 +39,18 @@ struct Experiment : LoadedPlatform {
   bool has_measured_gradients = false;  ///< RunSpec::gradients_file
   bool by_parameter = false;            ///< gradients are numbered by parameters (RunSpec::fusion_index)
   std::vector<Bytes> gradient_sizes;    ///< production order, as they are sent
+  std::optional<Stages> stages;         ///< of ranks that differ in what they compute or keep
+  BatchSizes batch{};                   ///< of a replica
+  std::uint32_t tokens_per_sample = 0;  ///< of a transformer
+  Flops flops_per_sample = 0;           ///< of the products, forward and backward, nothing computed twice
+  DataType compute_type = DataType::fp16;  ///< of the products
+  std::string sharing = "off";             ///< kind of optimizer parallelism
   hccl::TrainingOptions training;       ///< without traced ranks
 
  private:
   [[nodiscard]] models::Program load_program(const RunSpec& spec);
+  [[nodiscard]] models::Graph network_of_micro_batch(const RunSpec& spec);
+  void load_stages(const RunSpec& spec);
   /// Who reduces gradients with whom, and in which segments.
   void split_gradients(const RunSpec& spec);
   void add_split_notes(const RunSpec& spec, std::size_t segments);

@@ -57,7 +57,10 @@ void add_model_options(Command& command, RunOptions& options) {
            "Model in a gradient_fusion of several, by modelhash, modelname or modelgraphid; graph_id of a "
            "gradient_summary")
       .value_name("NAME");
-  command.add("--batch", whole_number(options.spec.model.batch, 1, 65536), "Samples per NPU and step").with_default();
+  command
+      .add("--batch", whole_number(options.spec.model.batch, 1, 65536),
+           "Samples per step on one NPU, or on all stages of a pipeline")
+      .with_default();
   add_model_size_options(command, options.spec.model);
   command.add("--fused-attention", on_off(options.spec.fused_attention),
               "Attention as one kernel [910A off, A2, A3 on]");
@@ -217,6 +220,8 @@ void add_output_options(Command& command, RunOptions& options) {
               "Also simulate, with --format json, what the text form compares with and advises");
   command.add("--explain", flag(options.explain),
               "Why each allreduce uses its algorithm; what the others cost, by formula and simulated");
+  command.add("--explain-memory", flag(options.explain_memory),
+              "Tensors that are alive when the activations of the rank take most memory");
   add_uncertainty_options(command, options.uncertainty, options.explain_uncertainty);
   command
       .add("--config", read_file(options.config),
@@ -304,6 +309,7 @@ void check_split(const OptionOrigins& origins, const RunOptions& options) {
 void add_run_options(Command& command, RunOptions& options) {
   add_model_options(command, options);
   add_cluster_options(command, options);
+  add_parallel_options(command, options.spec, options.parallel);
   add_communication_options(command, options);
   add_hccl_options(command, options.hccl_options);
   add_simulation_options(command, options);
@@ -317,6 +323,7 @@ void finish_run_options(Command& command, RunOptions& options) {
     origins.apply(read_config_file(options.config));
   }
   refuse_overwriting(command);
+  finish_parallel_options(origins, options.spec, options.parallel);
   if (options.spec.fusion_index.has_value() && options.spec.framework != study::Framework::mindspore) {
     bad_input("option", "{} is MindSpore's; give --framework mindspore, or --split-by-idx for HCCL's own numbering",
               origins.name("fusion-index"));

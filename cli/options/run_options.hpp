@@ -8,6 +8,7 @@
 #include "cli/html/html_report.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/numerics_options.hpp"
+#include "cli/options/parallel_options.hpp"
 #include "cli/options/platform_options.hpp"
 #include "study/run/spec.hpp"
 
@@ -22,6 +23,7 @@ enum class OutputFormat : std::uint8_t { text, json, csv };
 struct RunOptions {
   study::RunSpec spec{};  ///< complete after finish_run_options(), but for the path of the platform
   NumericsOptions numerics{};
+  ParallelOptions parallel{};
 
   // As they were given
   std::string platform = "atlas800-9000";
@@ -43,6 +45,7 @@ struct RunOptions {
   bool advice = false;   ///< the comparisons of the text form in JSON too
   bool explain = false;  ///< why each algorithm was chosen
   bool uncertainty = true;
+  bool explain_memory = false;       ///< the tensors that are alive at the peak
   bool explain_uncertainty = false;  ///< what each assumption alone does to the step
 };
 

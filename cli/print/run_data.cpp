@@ -10,6 +10,7 @@
 #include "cli/print/explanation.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
+#include "cli/print/parallel_report.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/run_report.hpp"
 #include "cli/print/uncertainty.hpp"
@@ -197,6 +198,8 @@ std::string json_report(const RunReport& report) {
                            {"p99_s", spread->p99},
                            {"most_s", spread->most}};
   }
+  if (report.parallel.has_value()) add_parallel_json(json, report);
+  if (report.throughput.has_value()) json["throughput"] = throughput_json(*report.throughput);
   if (report.profile.has_value()) json["profile"] = profile_json(*report.profile);
   if (!report.unmodelled.empty()) json["not_modelled"] = report.unmodelled;
   if (!report.rank_table.empty()) json["rank_table"] = report.rank_table;

@@ -97,6 +97,7 @@ RunReport::RunReport(study::RunResult result, const RunOptions& options)
       launch(name_of(options.spec.launch)),
       split(split_name(options)),
       explain_uncertainty(options.explain_uncertainty),
+      explain_memory(options.explain_memory),
       loss_scale(options.loss_scale),
       clip_norm(options.spec.clip_norm),
       settings(settings_of(options)),

@@ -33,6 +33,7 @@ struct RunReport : study::RunResult {
   std::string launch = "graph";  ///< "graph" or "op"
   std::string split;             ///< "default 96.54/3.46"
   bool explain_uncertainty = false;
+  bool explain_memory = false;
   std::string loss_scale = "none";  ///< as given to --loss-scale
   std::optional<double> clip_norm;  ///< as given to --clip-norm
   /// What was chosen beyond that, by the name of the option: "optimizer" is "momentum", "jitter" "0.02".

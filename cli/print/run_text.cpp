@@ -10,6 +10,7 @@
 #include "cli/print/iteration.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
+#include "cli/print/parallel_report.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/run_report.hpp"
 #include "cli/print/uncertainty.hpp"
@@ -62,13 +63,15 @@ std::string step_line(const RunReport& report) {
     line += fmt::format(" ({:.3f}..{:.3f} over what is assumed)", ms(report.uncertainty->fastest),
                         ms(report.uncertainty->slowest));
   }
-  line += fmt::format("   {:.1f} images/s", report.images_per_second());
+  line += fmt::format("   {:.1f} {}/s", report.images_per_second(),
+                      report.throughput.has_value() ? "sequences" : "images");
   if (report.one_npu_step.has_value()) {
     const double ideal = static_cast<double>(report.program->batch) * report.npus / *report.one_npu_step;
     line +=
         fmt::format("   efficiency {:.1f} % of {} x one NPU", percent(report.images_per_second() / ideal), report.npus);
   }
   line += '\n';
+  if (report.throughput.has_value()) line += throughput_line(*report.throughput);
   if (report.explain_uncertainty && report.uncertainty.has_value()) {
     line += "Range of the step over what is assumed:\n" + effects_table(*report.uncertainty);
   } else if (report.uncertainty.has_value() && !report.uncertainty->effects.empty()) {
@@ -285,6 +288,10 @@ std::string RunReport::segment_list() const {
 }
 
 std::string timed_text(const RunReport& report) {
+  if (report.parallel.has_value()) {
+    return parallel_head(report) + settings_line(report) + step_line(report) + busy_line(report) +
+           parallel_text(report) + checks_lines(report) + foot(report);
+  }
   std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
   text += head(report) + settings_line(report) + step_line(report) + parallel_line(report) + busy_line(report) +
           trace_line(report);

@@ -15,7 +15,8 @@ Plan data_parallel_plan(const std::shared_ptr<const models::Program>& program, c
   plan.families = options.families;
   for (const ReplicaGroups& replicas : options.replicas) {
     const auto family = static_cast<std::uint32_t>(plan.families.size());
-    RoleOptions role{.reductions = {},
+    RoleOptions role{.micro_batches = options.micro_batches,
+                     .reductions = {},
                      .overlap = options.hcom_parallel,
                      .update_stream = options.update_stream,
                      .operator_families = static_cast<std::uint32_t>(options.families.size()),

@@ -53,11 +53,12 @@ OptimizerParallel parse_optimizer_parallel(std::string_view text) {
   for (const std::string_view item : split_trimmed(text.substr(colon + 1), ',')) {
     const std::size_t equal = item.find('=');
     const std::string_view key = item.substr(0, equal);
-    const auto value = equal == std::string_view::npos ? std::nullopt : parse_number<std::uint32_t>(item.substr(equal + 1));
-    if (key == "shard" && value.value_or(0) > 0) {
-      options.shard = *value;
-    } else if (key == "threshold" && value.has_value()) {
-      options.threshold = Bytes{*value} << 10U;
+    const std::string_view number = equal == std::string_view::npos ? "" : item.substr(equal + 1);
+    const std::int64_t value = parse_number<std::uint32_t>(number).value_or(-1);
+    if (key == "shard" && value > 0) {
+      options.shard = static_cast<std::uint32_t>(value);
+    } else if (key == "threshold" && value >= 0) {
+      options.threshold = static_cast<Bytes>(value) << 10U;
     } else {
       refuse(fmt::format("'{}' is not understood", item));
     }

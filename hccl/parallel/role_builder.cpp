@@ -159,6 +159,7 @@ void RoleBuilder::add_kernel(std::uint32_t k, const Tasks& after) {
 RoleBuilder::Tasks RoleBuilder::needed_by(std::uint32_t k) {
   Tasks tasks;
   for (const std::uint32_t before : waits_for_[k]) {
+    if (!is_launched(program_.kernels[before])) continue;
     const auto received = received_.find({before, micro_batch_});
     const std::uint32_t number = received == received_.end() ? task_of_[before] : received->second;
     if (number == none) internal_error("{} waits for a message that comes later", program_.kernels[k].name);

@@ -181,9 +181,11 @@ void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::
   const IterationPoints& points = iterations.back();
   std::vector<std::uint32_t> reductions;  // collectives of the rank's role
   Bytes total = 0;
+  std::vector<bool> seen(plan.role(rank).segments.size(), false);
   for (const PlanTask& task : plan.role(rank).tasks) {
     const auto* work = std::get_if<CollectiveTask>(&task.work);
-    if (work == nullptr || task.purpose.phase != StepPhase::reduction) continue;
+    if (work == nullptr || task.purpose.phase != StepPhase::reduction || seen[task.purpose.segment]) continue;
+    seen[task.purpose.segment] = true;  // several micro-batches may reduce it
     reductions.push_back(work->collective);
     total += plan.collectives[work->collective].operation.payload();
   }
@@ -204,7 +206,8 @@ void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::
     }
     figures.hidden = time > 0 ? overlap({span}, busy) / time : 0;
     figures.algbw = time > 0 ? static_cast<double>(figures.bytes) / time : 0;
-    figures.busbw = figures.algbw * 2 * (ranks - 1) / ranks;
+    const double passes = collective.operation.collective == Collective::allreduce ? 2 : 1;
+    figures.busbw = figures.algbw * passes * (ranks - 1) / ranks;
     segments.push_back(std::move(figures));
   }
 }

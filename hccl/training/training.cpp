@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 
@@ -32,37 +33,67 @@ std::vector<ReplicaGroups> replica_groups(sim::Cluster& cluster, const TrainingO
   return all;
 }
 
-/// Collectives as the options and HCCL choose them.
-Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
-               const TrainingOptions& options) {
-  // The groups of a family, which are of one shape, carry out the same operation one behind the other here.
+/// Schedules as the options and HCCL choose them; groups of one shape share them.
+class ScheduleShop {
+ public:
+  ScheduleShop(sim::Cluster& cluster, const device::Soc& soc, const TrainingOptions& options)
+      : cluster_(cluster), soc_(soc), options_(options) {}
+
+  std::shared_ptr<const Schedule> make(const Communicator& group, const Operation& operation) {
+    if (last_ranks_ != group.ranks) {
+      last_ranks_ = group.ranks;
+      last_shape_ = operation.collective == Collective::send_recv ? Topology{.ranks = 2} : topology_of(group, cluster_);
+    }
+    std::vector<Made>& alike = made_[operation.payload()];
+    for (const Made& made : alike) {
+      if (made.operation == operation && made.shape == last_shape_) return made.schedule;
+    }
+    CollectiveRequest request = options_.allreduce_request(operation.elements, operation.type);
+    request.operation = operation;
+    if (operation.collective != Collective::allreduce) {
+      request.algorithm = Algorithm::automatic;
+      request.levels.clear();
+    }
+    alike.push_back({last_shape_, operation, make_collective(request, last_shape_, soc_)});
+    return alike.back().schedule;
+  }
+
+ private:
   struct Made {
-    std::vector<Rank> ranks;
     Topology shape;
     Operation operation;
     std::shared_ptr<const Schedule> schedule;
-  } last;
-  const auto allreduce = [&](const Communicator& group, const Operation& operation) {
-    if (last.ranks != group.ranks) {
-      last.ranks = group.ranks;
-      const Topology shape = topology_of(group, cluster);
-      if (shape != last.shape) last.schedule.reset();
-      last.shape = shape;
-    }
-    if (last.schedule == nullptr || last.operation != operation) {
-      CollectiveRequest request = options.allreduce_request(operation.elements, operation.type);
-      request.operation.ranks = operation.ranks;
-      last.operation = operation;
-      last.schedule = make_collective(request, last.shape, soc);
-    }
-    return last.schedule;
   };
+  sim::Cluster& cluster_;
+  const device::Soc& soc_;
+  const TrainingOptions& options_;
+  std::vector<Rank> last_ranks_;
+  Topology last_shape_;
+  std::unordered_map<Bytes, std::vector<Made>> made_;  // by payload
+};
+
+Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
+               const TrainingOptions& options) {
+  ScheduleShop shop(cluster, soc, options);
+  const ScheduleMaker maker = [&shop](const Communicator& group, const Operation& operation) {
+    return shop.make(group, operation);
+  };
+  if (!options.stages.empty()) {
+    return parallel_plan(options.stages,
+                         {.shape = options.shape,
+                          .ranks = options.npus,
+                          .shard_ranks = options.shard_ranks,
+                          .overlap = options.hcom_parallel,
+                          .update_stream = options.has_update_stream()},
+                         maker);
+  }
   return data_parallel_plan(program,
                             {.ranks = options.npus,
+                             .micro_batches = options.micro_batches,
                              .replicas = replica_groups(cluster, options),
                              .hcom_parallel = options.hcom_parallel,
                              .update_stream = options.has_update_stream()},
-                            allreduce);
+                            maker);
 }
 
 /// Whether a rank is in the group of a collective whose first rank is `first`.
@@ -156,13 +187,14 @@ void check_options(const models::Program& program, const sim::Cluster& cluster, 
   }
   if (options.iterations == 0) bad_input("option", "at least one iteration is needed");
   for (const models::Kernel& kernel : program.micro_batch()) {
-    if (kernel.kind != models::KernelClass::communication) continue;
+    if (!options.stages.empty() || kernel.kind != models::KernelClass::communication) continue;
     bad_input("unsupported", "{}: a training step of data parallelism has no groups for operators that communicate",
               kernel.name);
   }
   if (program.micro_batch_kernels == 0 || program.gradients.empty()) {
     internal_error("a program needs kernels and gradients");
   }
+  if (!options.stages.empty()) return;
   if (options.segments.empty() || options.segments.back().last + 1 != program.gradients.size()) {
     internal_error("the segments do not cover the {} gradients", program.gradients.size());
   }
@@ -176,12 +208,18 @@ Communicator TrainingOptions::replicas() const {
       return group.ranks;
     }
   }
-  return world_communicator(npus);
+  Communicator stage = world_communicator(replica_count());
+  for (Rank& member : stage.ranks) member += rank / replica_count() * replica_count();
+  return stage;
+}
+
+Rank TrainingOptions::replica_count() const {
+  if (!stages.empty()) return npus / shape.stages;
+  return groups.empty() ? npus : static_cast<Rank>(replicas().ranks.size());
 }
 
 CollectiveRequest TrainingOptions::allreduce_request(std::uint64_t elements, DataType type) const {
-  const Rank ranks = groups.empty() ? npus : static_cast<Rank>(replicas().ranks.size());
-  return {.operation = {.ranks = ranks, .elements = elements, .type = type},
+  return {.operation = {.ranks = replica_count(), .elements = elements, .type = type},
           .algorithm = allreduce,
           .launch = launch,
           .config = config,

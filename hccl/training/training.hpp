@@ -9,6 +9,7 @@
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/collective/selection/selection.hpp"
+#include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/plan.hpp"
 #include "hccl/parallel/segment.hpp"
 #include "hccl/runtime/bottleneck.hpp"
@@ -19,7 +20,7 @@
 #include "sim/network/network.hpp"
 #include "sim/trace.hpp"
 
-/// Simulates data-parallel training: makes its Plan and carries it out for some iterations.
+/// Simulates training: makes the Plan of a step and carries it out for some iterations.
 namespace hcclsim::hccl {
 
 /// Ranks that reduce their gradients among themselves, and how they split them.
@@ -32,6 +33,11 @@ struct TrainingOptions {
   Rank npus = 1;                       ///< the first NPUs of the cluster take part
   std::vector<Segment> segments{};     ///< cover the program's gradients; of `rank` if there are groups
   std::vector<ReplicaGroup> groups{};  ///< each rank is in one of them; empty: all ranks are one group
+  std::uint32_t micro_batches = 1;     ///< of data parallelism
+  /// Stages of a pipeline, or ranks that share parameters; empty: data parallelism.
+  std::vector<StageProgram> stages{};
+  PipelineShape shape{};  ///< of the stages
+  Rank shard_ranks = 1;   ///< ranks of a stage that share parameters
   bool hcom_parallel = false;
   /// With hcom_parallel, updates run in a stream of their own, as TensorFlow has it; otherwise they stay in the compute
   /// stream, as in MindSpore.
@@ -53,6 +59,8 @@ struct TrainingOptions {
   [[nodiscard]] bool has_update_stream() const { return hcom_parallel && update_stream; }
   /// The ranks with which `rank` reduces its gradients.
   [[nodiscard]] Communicator replicas() const;
+  /// How many there are of them.
+  [[nodiscard]] Rank replica_count() const;
   /// An allreduce among them as these options ask for it.
   [[nodiscard]] CollectiveRequest allreduce_request(std::uint64_t elements, DataType type) const;
 };

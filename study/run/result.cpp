@@ -7,7 +7,7 @@
 namespace hcclsim::study {
 
 double RunResult::images_per_second() const {
-  const auto batch = static_cast<double>(program->batch);
+  const auto batch = static_cast<double>(std::uint64_t{program->batch} * micro_batches);
   return std::accumulate(replicas.begin(), replicas.end(), 0.0, [&](double sum, const Replicas& group) {
     return sum + batch * group.npus / step.step_times[group.rank];
   });

@@ -16,6 +16,7 @@
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
 #include "study/run/advice.hpp"
+#include "study/run/parallel_result.hpp"
 #include "study/uncertainty/assumptions.hpp"
 
 /// What a run gives. Dates are seconds since fp_start of the last iteration on the rank whose figures were asked for.
@@ -166,7 +167,8 @@ struct RunResult : Comparison {
     Rank rank = 0;
   };
   std::vector<Replicas> replicas;
-  std::string network;  ///< "simgrid" or "fluid"
+  std::uint32_t micro_batches = 1;  ///< of a step
+  std::string network;              ///< "simgrid" or "fluid"
   std::shared_ptr<const models::Program> program;
   device::HbmAccount hbm;
   Bytes hbm_capacity = 0;  ///< of one NPU
@@ -179,6 +181,9 @@ struct RunResult : Comparison {
   std::vector<ExplainedCollective> explanation;  ///< where it was asked for
   std::optional<NumericsResult> numerics;        ///< of RunSpec::numerics
   LinkReport links;                              ///< empty unless asked for
+
+  std::optional<ParallelResult> parallel;  ///< of several micro-batches or stages, or shared parameters
+  std::optional<Throughput> throughput;    ///< of a transformer
 
   std::optional<Uncertainty> uncertainty;  ///< of the step time, where it was asked for
 

@@ -46,6 +46,7 @@ RankPhases rank_phases(const hccl::StepView& view) {
 }
 
 std::vector<RunResult::Replicas> replicas_of(const hccl::TrainingOptions& training) {
+  if (!training.stages.empty()) return {{training.replica_count(), training.rank}};
   if (training.groups.empty()) return {{training.npus, training.rank}};
   std::vector<RunResult::Replicas> replicas;
   for (const hccl::ReplicaGroup& group : training.groups) {
@@ -63,24 +64,30 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   training.trace_tasks = !wishes.traced.empty();
   training.traced = std::move(wishes.traced);
   training.record_flows = wishes.links;
+  const bool parallel = experiment.stages.has_value() || experiment.batch.micro_batches > 1;
   std::optional<Comparisons> comparisons;
-  if (wishes.compared) comparisons.emplace(experiment);
+  if (wishes.compared && !parallel) comparisons.emplace(experiment);
   std::optional<StepRange> range;
-  if (wishes.uncertainty) {
-    constexpr Rank most_npus = 64;
+  constexpr Rank most_npus = 64;
+  if (wishes.uncertainty && (!parallel || experiment.npus <= most_npus)) {
     range.emplace(experiment, wishes.explained_uncertainty || experiment.npus <= most_npus);
   }
   std::optional<RunExplanation> explanation;
-  if (wishes.explained) explanation.emplace(experiment);
+  if (wishes.explained && !experiment.stages.has_value()) explanation.emplace(experiment);
 
   const bool by_rank = wishes.by_rank && training.npus <= most_ranks_by_phase;
   for (Rank rank = 0; by_rank && rank < training.npus; ++rank) training.traced.push_back(rank);
+  for (std::uint32_t stage = 0; parallel && stage < training.shape.stages; ++stage) {
+    training.traced.push_back(stage * training.replica_count());
+  }
   RunResult result;
   result.step = experiment.simulate(training);
   for (Rank rank = 0; by_rank && rank < training.npus; ++rank) {
     result.phases.push_back(rank_phases(hccl::StepView::of(result.step.plan, result.step.trace, rank)));
   }
   result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
+  if (parallel) result.parallel = parallel_result(experiment, result.step);
+  result.throughput = throughput(experiment, result.step_time());
   if (comparisons.has_value()) static_cast<Comparison&>(result) = comparisons->finish();
   if (range.has_value()) result.uncertainty = range->finish();
   if (explanation.has_value()) result.explanation = explanation->finish();
@@ -96,6 +103,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.replicas = replicas_of(training);
   result.network = name_of(training.network);
   result.program = experiment.program;
+  result.micro_batches = experiment.batch.micro_batches;
   result.hbm = experiment.hbm;
   result.hbm_capacity = experiment.soc.hbm_bytes;
   if (wishes.links) result.links = link_report(experiment.cluster, result.step, result.view);

@@ -19,6 +19,7 @@
 #include "models/lowering/precision.hpp"
 #include "models/zoo/zoo.hpp"
 #include "sim/network/network.hpp"
+#include "study/parallel_spec.hpp"
 #include "study/platform.hpp"
 
 /// A training run to be simulated: what is trained, where, and how it communicates. Every value has its type; what
@@ -68,13 +69,14 @@ struct RunSpec {
   Framework framework = Framework::tensorflow;
 
   // What is trained
-  models::ModelOptions model{.name = "resnet50", .batch = 32};
+  models::ModelOptions model{.name = "resnet50", .batch = 32};  ///< its batch: of all micro-batches of a step
   std::string gradients_file{};         ///< CSV that replaces the model; empty: none
   std::vector<std::string> profiles{};  ///< measurements of any kind that study/profile reads
   std::string profile_model{};  ///< hash, name or graph of a model in one that holds several; empty: the only one
   models::Amp amp = models::Amp::o2;
   models::Optimizer optimizer = models::Optimizer::momentum;
   std::optional<bool> fused_attention{};  ///< none: as the SoC has it
+  ParallelSpec parallel{};
   device::LossScaler loss_scale{};
   std::optional<double> clip_norm{};  ///< largest global norm of the gradients; none: they are not clipped
 

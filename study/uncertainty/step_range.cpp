@@ -13,6 +13,9 @@ ChildOf<Seconds> step_at(Experiment& experiment, std::vector<Assumption> assumpt
     assume(experiment.cluster, assumptions, end);
     experiment.costs = assumed(experiment.costs, assumptions, end);
     experiment.program = std::make_shared<models::Program>(assumed(*experiment.program, assumptions, end));
+    for (hccl::StageProgram& stage : experiment.training.stages) {
+      stage.program = std::make_shared<models::Program>(assumed(*stage.program, assumptions, end));
+    }
     return experiment.simulate(experiment.training).step_times[experiment.training.rank];
   });
 }

@@ -1,0 +1,124 @@
+#include "cli/options/parallel_options.hpp"
+
+#include <array>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cli/options/parse/common.hpp"
+#include "cli/options/parse/origins.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+constexpr std::uint64_t most_stages = 4096;
+constexpr std::uint64_t most_micro_batches = 65536;
+
+DataType parse_gradient_dtype(const std::string& word) { return parse_data_type(word); }
+
+}  // namespace
+
+void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options) {
+  study::ParallelSpec& parallel = spec.parallel;
+  command.begin_group("How the step is spread");
+  command.add("--stages", whole_number(parallel.shape.stages, 1, most_stages), "Stages of a pipeline").with_default();
+  command.add("--micro-batches", whole_number(parallel.micro_batches, 1, most_micro_batches),
+              "Parts of the batch that pass through the pipeline one behind the other [1]");
+  command.add("--micro-batch-size", whole_number(parallel.micro_batch_size, 1, 65536),
+              "Samples of a micro-batch, in place of --micro-batches or --batch");
+  command.add("--global-batch", whole_number(parallel.global_batch, 1, UINT32_MAX),
+              "Samples of all replicas per step, in place of --batch");
+  command
+      .add("--accumulate", parsed([](const std::string& given) { return parse_number<std::uint32_t>(given).value_or(0); },
+                                  options.accumulate),
+           "Micro-batches whose gradients are added up, without a pipeline")
+      .value_name("N");
+  command
+      .add("--schedule",
+           parsed(hccl::parse_pipeline_schedule, parallel.shape.schedule, "1f1b|gpipe|1f1b-interleave|gpipe-interleave"),
+           "Order in which a stage computes")
+      .value_name("")
+      .with_default("1f1b");
+  command
+      .add("--chunks", whole_number(parallel.shape.chunks, 1, 1024),
+           "Parts of the network that each stage has, with an interleaving schedule")
+      .with_default();
+  command
+      .add("--stage-layers", text(options.stage_layers),
+           "Layers of each part, such as 10,11,11,8, or balanced: by the time that they take (default: evenly)")
+      .value_name("LIST");
+  command
+      .add("--optimizer-parallel", parsed(hccl::parse_optimizer_parallel, parallel.optimizer),
+           "Parameters that the replicas share: off, on (MindSpore's), zero1, zero2, zero3; with :shard=N,threshold=KB")
+      .value_name("KIND")
+      .with_default("off");
+  command.add("--gradient-accumulation-shard", on_off(parallel.accumulation_shard),
+              "Sums of gradients are kept in parts, which every micro-batch reduces [off]");
+  command
+      .add("--recompute", parsed(hccl::parse_recompute, parallel.recompute),
+           "Activations that the backward pass computes again: none, full, layers:N (N,N,... per stage), operators:NAME,...")
+      .value_name("WHAT")
+      .with_default("none");
+  command
+      .add("--fusion", parsed(hccl::parse_fusion_rule, [&parallel](hccl::FusionRule rule) { parallel.fusion = rule; }),
+           "Tensors that travel together in a pipeline or with shared parameters: none, all, auto (64 MB), size:MB, "
+           "index:LIST")
+      .value_name("RULE")
+      .with_default("auto");
+  command
+      .add("--grad-dtype", parsed(parse_gradient_dtype, [&parallel](DataType type) { parallel.gradient = type; },
+                                  "fp32|fp16|bf16"),
+           "Type of the gradients that the backward pass writes [as --amp has it]")
+      .value_name("");
+  command.add("--causal-flops", flag(parallel.causal_flops), "Count half of the operations of causal attention in MFU");
+}
+
+void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec, const ParallelOptions& options) {
+  study::ParallelSpec& parallel = spec.parallel;
+  parallel.batch_given = origins.given("batch");
+  if (!options.accumulate.empty()) {
+    if (parallel.shape.stages > 1) {
+      bad_input("option", "{}: with stages, --micro-batches says how many micro-batches a step has",
+                origins.name("accumulate"));
+    }
+    const auto count = parse_number<std::uint32_t>(options.accumulate).value_or(0);
+    if (count == 0) {
+      bad_input("option", "{} {}: accepted: 1 or more", origins.name("accumulate"), options.accumulate);
+    }
+    if (parallel.micro_batches.value_or(count) != count) {
+      bad_input("option", "{} {} and {} {} say different things", origins.name("accumulate"), count,
+                origins.name("micro-batches"), *parallel.micro_batches);
+    }
+    parallel.micro_batches = count;
+  }
+  if (options.stage_layers == "balanced") {
+    parallel.balanced = true;
+  } else if (!options.stage_layers.empty()) {
+    parallel.stage_layers = hccl::parse_index_list(options.stage_layers);
+  }
+  if (!options.stage_layers.empty() && parallel.shape.stages == 1) {
+    bad_input("option", "{} needs --stages", origins.name("stage-layers"));
+  }
+  parallel.optimizer.accumulation_shard = parallel.accumulation_shard.value_or(false);
+  constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "fusion-index",
+                                           "split-group", "group", "gradients", "profile", "numerics"};
+  for (const char* const option : of_data_parallelism) {
+    if (!parallel.has_stages() || !origins.given(option)) continue;
+    bad_input("option", "{} does not go with {}", origins.name(option),
+              parallel.shape.stages > 1 ? "--stages" : "--optimizer-parallel");
+  }
+  for (const char* const option : {"gradients", "profile", "numerics"}) {
+    if (parallel.micro_batches.value_or(1) == 1 || !origins.given(option)) continue;
+    bad_input("option", "{} is of one micro-batch: it does not go with several", origins.name(option));
+  }
+  if (parallel.fusion.has_value() && !parallel.has_stages()) {
+    bad_input("option", "{} is for --stages and --optimizer-parallel; data parallelism takes --split, or "
+              "--fusion-index with --framework mindspore", origins.name("fusion"));
+  }
+  // MindSpore's graph, whose reductions run beside the backward pass.
+  if (parallel.has_stages()) {
+    if (!origins.given("framework")) spec.framework = study::Framework::mindspore;
+    if (!origins.given("hcom-parallel")) spec.hcom_parallel = true;
+  }
+}
+
+}  // namespace hcclsim::cli

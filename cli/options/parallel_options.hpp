@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "study/run/spec.hpp"
+
+/// How a step is spread over ranks and over time: pipeline, micro-batches, shared parameters, recomputing.
+namespace hcclsim::cli {
+
+class Command;
+class OptionOrigins;
+
+struct ParallelOptions {
+  std::string stage_layers{};  ///< a list or "balanced"
+  std::string accumulate{};    ///< as given to --accumulate
+};
+
+void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options);
+/// Fills in what follows from other options; throws Error(bad_input).
+void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec, const ParallelOptions& options);
+
+}  // namespace hcclsim::cli

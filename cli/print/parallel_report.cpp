@@ -1,0 +1,177 @@
+#include "cli/print/parallel_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cli/print/output.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+constexpr double gibibyte_of_table = 0x1p30;
+constexpr std::size_t most_stage_rows = 16;
+constexpr std::size_t most_tensor_rows = 20;
+
+std::string gib(Bytes bytes) { return fmt::format("{:.2f}", static_cast<double>(bytes) / gibibyte_of_table); }
+
+std::string stage_table(const study::ParallelResult& parallel) {
+  Table table("stage|<ranks|<layers|compute|bubble|wait|exposed: messages|gradients|weights|live|HBM GiB");
+  const std::size_t count = parallel.stages.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (count > most_stage_rows && i >= most_stage_rows / 2 && i + most_stage_rows / 2 < count) continue;
+    const study::StageFigures& stage = parallel.stages[i];
+    table.add_row({fmt::format("{}", stage.stage),
+                   stage.ranks == 1 ? fmt::format("{}", stage.first_rank)
+                                    : fmt::format("{}-{}", stage.first_rank, stage.first_rank + stage.ranks - 1),
+                   stage.layers.empty() ? "all" : fmt::format("{}", fmt::join(stage.layers, "+")),
+                   milliseconds(stage.compute), milliseconds(stage.bubble), milliseconds(stage.wait),
+                   milliseconds(stage.exposed.messages), milliseconds(stage.exposed.gradients),
+                   milliseconds(stage.exposed.weights), fmt::format("{}", stage.live_cells), gib(stage.hbm.peak())});
+  }
+  return "By stage, in ms:\n" + table.to_string("  ") +
+         (count > most_stage_rows ? fmt::format("  ({} stages in the middle are not shown)\n", count - most_stage_rows) : "");
+}
+
+std::string memory_line(const RunReport& report) {
+  const device::HbmAccount& hbm = report.hbm;
+  return fmt::format(
+      "HBM of rank {}, GiB: weights {} + gradients {} + optimizer {} + activations {} + gathered {} + buffers {} = {}\n",
+      report.rank, gib(hbm.weights), gib(hbm.gradients), gib(hbm.optimizer_state), gib(hbm.activations),
+      gib(hbm.gathered), gib(hbm.communication), gib(hbm.peak()));
+}
+
+std::string traffic_table(const study::ParallelResult& parallel, std::uint32_t stage) {
+  Table table("<kind|ranks|count|MB sent by a rank");
+  bool any = false;
+  for (const study::Traffic& traffic : parallel.traffic) {
+    if (traffic.stage != stage) continue;
+    any = true;
+    table.add_row({traffic.kind, fmt::format("{}", traffic.group_size), fmt::format("{}", traffic.count),
+                   fmt::format("{:.2f}", static_cast<double>(traffic.bytes) / 1e6)});
+  }
+  return any ? fmt::format("Communication of stage {} per step:\n", stage) + table.to_string("  ") : "";
+}
+
+std::string peak_table(const RunReport& report) {
+  Table table("<made by|MB|copies");
+  const auto& tensors = report.parallel->peak_tensors;
+  for (std::size_t i = 0; i < std::min(tensors.size(), most_tensor_rows); ++i) {
+    table.add_row({tensors[i].kernel, fmt::format("{:.2f}", static_cast<double>(tensors[i].bytes) / 1e6),
+                   fmt::format("{}", tensors[i].copies)});
+  }
+  return fmt::format("Activations alive at the peak of rank {}, {} tensors, largest first:\n", report.rank,
+                     tensors.size()) +
+         table.to_string("  ");
+}
+
+}  // namespace
+
+std::string parallel_head(const RunReport& report) {
+  const study::ParallelResult& parallel = *report.parallel;
+  const hccl::PipelineShape& shape = parallel.shape;
+  std::string title = report.program->title;
+  if (const std::size_t comma = title.rfind(", stage "); comma != std::string::npos) title.resize(comma);
+  std::string text = fmt::format("{}, {} x {} ({}): ", title, report.npus, report.npu, report.platform);
+  if (shape.stages > 1) {
+    text += fmt::format("{} stages{} x {} replicas, {}", shape.stages,
+                        shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : "", parallel.data,
+                        name_of(shape.schedule));
+  } else {
+    text += fmt::format("{} replicas", parallel.data);
+  }
+  if (parallel.sharing != "off") {
+    text += fmt::format(", optimizer parallel {} over {} ranks", parallel.sharing, parallel.shard);
+  }
+  const std::uint64_t samples = std::uint64_t{parallel.micro_batch} * shape.micro_batches;
+  text += fmt::format("\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}, gradients {}, reductions {}\n",
+                      samples, samples * parallel.data, shape.micro_batches, shape.micro_batches == 1 ? "" : "es",
+                      parallel.micro_batch, report.amp, name_of(report.program->gradient_type()),
+                      report.hcom_parallel ? "beside the backward pass" : "behind the backward pass");
+  return text;
+}
+
+std::string parallel_text(const RunReport& report) {
+  const study::ParallelResult& parallel = *report.parallel;
+  std::string text = stage_table(parallel);
+  if (parallel.shape.stages > 1) {
+    text += fmt::format("With links that take no time: {} ms\n", milliseconds(parallel.ideal));
+  }
+  text += memory_line(report);
+  text += traffic_table(parallel, report.rank / parallel.data);
+  if (report.explain_memory) text += peak_table(report);
+  return text;
+}
+
+std::string throughput_line(const study::Throughput& throughput) {
+  constexpr double seconds_per_day = 86400;
+  std::string text = fmt::format("{:.0f} tokens/s, {:.3f} billion tokens/day   MFU {:.1f} %", throughput.tokens_per_second,
+                                 throughput.tokens_per_second * seconds_per_day / giga, throughput.mfu * 100);
+  if (throughput.hfu > throughput.mfu) text += fmt::format(", HFU {:.1f} %", throughput.hfu * 100);
+  return text + fmt::format(" of {:.1f} T{}/s per NPU ({} dense)\n", throughput.peak / 1e12, "FLOP",
+                            name_of(throughput.peak_type));
+}
+
+Json throughput_json(const study::Throughput& throughput) {
+  return {{"tokens_per_s", throughput.tokens_per_second},
+          {"mfu", throughput.mfu},
+          {"hfu", throughput.hfu},
+          {"peak_flops", throughput.peak},
+          {"peak_dtype", name_of(throughput.peak_type)}};
+}
+
+void add_parallel_json(Json& json, const RunReport& report) {
+  const study::ParallelResult& parallel = *report.parallel;
+  json["parallel"] = {{"data", parallel.data},
+                      {"model", 1},
+                      {"stages", parallel.shape.stages},
+                      {"micro_batches", parallel.shape.micro_batches},
+                      {"micro_batch_size", parallel.micro_batch},
+                      {"chunks", parallel.shape.chunks},
+                      {"schedule", name_of(parallel.shape.schedule)},
+                      {"optimizer_parallel", parallel.sharing},
+                      {"shard_ranks", parallel.shard},
+                      {"ideal_step_s", parallel.ideal}};
+  Json stages = Json::array();
+  for (const study::StageFigures& stage : parallel.stages) {
+    stages.push_back({{"stage", stage.stage},
+                      {"ranks", Json::array({stage.first_rank, stage.first_rank + stage.ranks - 1})},
+                      {"layers", stage.layers},
+                      {"compute_s", stage.compute},
+                      {"bubble_s", stage.bubble},
+                      {"wait_s", stage.wait},
+                      {"exposed_s",
+                       {{"messages", stage.exposed.messages},
+                        {"gradients", stage.exposed.gradients},
+                        {"weights", stage.exposed.weights},
+                        {"checks", stage.exposed.checks}}},
+                      {"live_cells", stage.live_cells},
+                      {"hbm_peak_bytes", stage.hbm.peak()},
+                      {"hbm",
+                       {{"weights", stage.hbm.weights},
+                        {"gradients", stage.hbm.gradients},
+                        {"optimizer", stage.hbm.optimizer_state},
+                        {"activations", stage.hbm.activations},
+                        {"gathered", stage.hbm.gathered},
+                        {"buffers", stage.hbm.communication}}}});
+  }
+  json["stages"] = std::move(stages);
+  Json traffic = Json::array();
+  for (const study::Traffic& one : parallel.traffic) {
+    traffic.push_back({{"stage", one.stage},
+                       {"kind", one.kind},
+                       {"group_size", one.group_size},
+                       {"count", one.count},
+                       {"bytes_per_rank", one.bytes}});
+  }
+  json["traffic"] = std::move(traffic);
+  if (!report.explain_memory) return;
+  Json tensors = Json::array();
+  for (const hccl::LiveAtPeak& tensor : parallel.peak_tensors) {
+    tensors.push_back({{"made_by", tensor.kernel}, {"bytes", tensor.bytes}, {"copies", tensor.copies}});
+  }
+  json["peak_tensors"] = std::move(tensors);
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,131 @@
+#include "hccl/parallel/parallel_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "hccl/parallel/pipeline/message_order.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+/// Groups of `size` ranks of a stage whose places in it are `distance` apart.
+GroupFamily groups_of_stage(std::uint32_t stage, Rank ranks, Rank size, Rank distance, std::string_view what) {
+  GroupFamily family;
+  const Rank span = size * distance;
+  for (Rank block = 0; block < ranks; block += span) {
+    for (Rank first = block; first < block + distance; ++first) {
+      Communicator group{fmt::format("stage{}_{}{}", stage, what, family.groups.size()), {}};
+      for (Rank member = 0; member < size; ++member) group.ranks.push_back(stage * ranks + first + member * distance);
+      family.groups.push_back(std::move(group));
+    }
+  }
+  return family;
+}
+
+std::uint32_t add_family(Plan& plan, GroupFamily family) {
+  plan.families.push_back(std::move(family));
+  return static_cast<std::uint32_t>(plan.families.size() - 1);
+}
+
+bool checks_all(const models::Program& program) {
+  return program.overflow_flag || std::ranges::any_of(program.once_per_step(), [](const models::Kernel& kernel) {
+           return kernel.phase == models::Phase::check;
+         });
+}
+
+}  // namespace
+
+Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOptions& options,
+                   const ScheduleMaker& make_schedule) {
+  const Rank replicas = options.ranks / options.shape.stages;
+  Plan plan;
+  for (Rank rank = 0; rank < options.ranks; ++rank) plan.role_of.push_back(rank / replicas);
+  const bool partial = options.shape.stages > 1 || options.shard_ranks > 1;
+  const std::uint32_t everyone = checks_all(*stages.front().program) && options.shape.stages > 1
+                                     ? add_family(plan, {{world_communicator(options.ranks)}})
+                                     : 0;
+  std::vector<const models::Program*> programs;
+  for (const StageProgram& stage : stages) programs.push_back(stage.program.get());
+  std::vector<std::vector<MessageTurn>> messages(stages.size());
+  if (options.shape.stages > 1) messages = message_order(programs, options.shape, replicas);
+  for (std::uint32_t stage = 0; stage < stages.size(); ++stage) {
+    RoleOptions role{.stage = stage,
+                     .micro_batches = options.shape.micro_batches,
+                     .cells = options.shape.stages > 1 ? cells_of_stage(options.shape, stage) : std::vector<Cell>{},
+                     .messages = std::move(messages[stage]),
+                     .reductions = stages[stage].reductions,
+                     .gathers = stages[stage].gathers,
+                     .overlap = options.overlap,
+                     .update_stream = options.update_stream,
+                     .partial_norm = partial};
+    role.replicas = add_family(plan, groups_of_stage(stage, replicas, replicas, 1, "replicas"));
+    role.shards = role.replicas;
+    if (options.shard_ranks > 1 && options.shard_ranks < replicas) {
+      role.shards = add_family(plan, groups_of_stage(stage, replicas, options.shard_ranks, 1, "shards"));
+      role.mirrors = add_family(plan, groups_of_stage(stage, replicas, replicas / options.shard_ranks,
+                                                      options.shard_ranks, "mirrors"));
+    }
+    role.everyone = options.shape.stages > 1 ? everyone : role.replicas;
+    RoleBuilder(stages[stage].program, std::move(role), make_schedule, plan).build();
+  }
+  return plan;
+}
+
+StageProgram fuse_communication(models::Program program, const models::ShardingOptions& sharding,
+                                const FusionRule& reductions, const FusionRule& gathers) {
+  // Gradients by what is done with them, in parameter order; weights by the type in which they are gathered.
+  std::vector<std::uint32_t> gradient_of(program.parameters.size(), ~0U);
+  std::map<bool, std::vector<FusedTensor>> reduced;
+  std::map<DataType, std::vector<FusedTensor>> gathered;
+  for (std::uint32_t g = 0; g < program.gradients.size(); ++g) gradient_of[program.gradients[g].parameter] = g;
+  for (std::uint32_t index = 0; index < program.parameters.size(); ++index) {
+    const models::ParameterShare& share = program.parameters[index];
+    if (share.shards > 1) {
+      gathered[share.used_as].push_back({index, share.shard() * size_of(share.used_as), share.shard()});
+    }
+    if (gradient_of[index] == ~0U) continue;  // borrowed
+    const models::Gradient& gradient = program.gradients[gradient_of[index]];
+    reduced[share.shards > 1].push_back({index, gradient.elements * size_of(gradient.dtype), gradient.elements});
+  }
+  struct Fused {
+    std::vector<std::uint32_t> gradients;
+    bool scattered = false;
+    std::uint32_t ready = 0;
+  };
+  std::vector<Fused> all;
+  for (const auto& [scattered, tensors] : reduced) {
+    for (const std::vector<std::uint32_t>& parameters : fuse(tensors, reductions)) {
+      Fused one{.gradients = {}, .scattered = scattered};
+      for (const std::uint32_t parameter : parameters) {
+        one.gradients.push_back(gradient_of[parameter]);
+        one.ready = std::max(one.ready, program.gradients[gradient_of[parameter]].kernel);
+      }
+      std::ranges::sort(one.gradients);
+      all.push_back(std::move(one));
+    }
+  }
+  std::ranges::stable_sort(all, {}, &Fused::ready);
+  StageProgram stage;
+  std::vector<std::uint32_t> order;
+  for (const Fused& one : all) {
+    const auto first = static_cast<std::uint32_t>(order.size());
+    order.insert(order.end(), one.gradients.begin(), one.gradients.end());
+    stage.reductions.push_back({.segment = {first, static_cast<std::uint32_t>(order.size() - 1)},
+                                .scattered = one.scattered,
+                                .each_micro_batch = one.scattered && sharding.keeps_gradient_parts()});
+  }
+  for (const auto& [type, tensors] : gathered) {
+    for (std::vector<std::uint32_t>& parameters : fuse(tensors, gathers)) {
+      stage.gathers.push_back({std::move(parameters), sharding.kind == models::Sharding::weights_each_use});
+    }
+  }
+  std::ranges::sort(stage.gathers, {}, [](const WeightGather& gather) { return gather.parameters.front(); });
+  renumber_gradients(program, order);
+  stage.program = std::make_shared<const models::Program>(std::move(program));
+  return stage;
+}
+
+}  // namespace hcclsim::hccl

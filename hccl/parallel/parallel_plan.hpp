@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "hccl/parallel/fusion.hpp"
+#include "hccl/parallel/pipeline/schedule.hpp"
+#include "hccl/parallel/role_builder.hpp"
+#include "models/lowering/sharding.hpp"
+
+/// The Plan of a step whose ranks compute stages of a network, share parameters, or add up gradients of several
+/// micro-batches. With D ranks per stage, rank r computes stage r / D on its own part of the batch; the D ranks of a
+/// stage are its replicas. There is a role per stage.
+///
+/// Gradients are reduced once per step, when the last micro-batch has contributed, beside what is left of its backward
+/// pass; where sums of gradients are kept in parts, once per micro-batch. Of parameters that replicas share, gradients
+/// are reduced and scattered over the ranks that share them, and then summed over the ranks that have the same part.
+/// Weights are gathered at the beginning of the step in the order in which the forward pass uses them, which may begin
+/// meanwhile; with ZeRO 3 for every use, one collective ahead.
+namespace hcclsim::hccl {
+
+/// What the ranks of a stage do.
+struct StageProgram {
+  std::shared_ptr<const models::Program> program;
+  std::vector<Reduction> reductions;
+  std::vector<WeightGather> gathers{};
+};
+
+struct ParallelOptions {
+  PipelineShape shape{};
+  Rank ranks = 1;        ///< a multiple of the stages
+  Rank shard_ranks = 1;  ///< that share parameters: a divisor of the ranks of a stage; 1: nothing is shared
+  bool overlap = true;   ///< reductions beside the backward pass
+  bool update_stream = false;
+};
+
+[[nodiscard]] Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOptions& options,
+                                 const ScheduleMaker& make_schedule);
+
+/// Decides which gradients and which weights of a stage travel together, and numbers the gradients so that those of a
+/// collective follow each other, in the order in which they are complete.
+[[nodiscard]] StageProgram fuse_communication(models::Program program, const models::ShardingOptions& sharding,
+                                              const FusionRule& reductions, const FusionRule& gathers);
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hccl/parallel/plan.hpp"
+
+/// Goes through a Plan without a network: proves that a step comes to its end, and tells when with links that take no
+/// time. Ranks of a role do the same, so one walks for all of them.
+///
+/// The proof: streams carry out their tasks in order; a task begins when those that it waits for have ended; a
+/// collective or a message ends when all its ranks have come to it. If every task ends in this way, no dates, and so no
+/// links, can keep the step from ending. If not, there is a circle of tasks that wait for each other, which is named.
+namespace hcclsim::hccl {
+
+struct PlanWalk {
+  std::vector<Seconds> ends;       ///< of each role: of its last task
+  std::vector<Seconds> computing;  ///< of each role: time during which a compute or update stream is busy
+  Seconds end = 0;                 ///< of the last role
+};
+
+/// Throws Error(check_failed) of kind "plan" if ranks of a group call its collectives in different orders, a message has
+/// one end only, or tasks wait for each other in a circle.
+[[nodiscard]] PlanWalk walk(const Plan& plan);
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "hccl/parallel/fusion.hpp"
+#include "hccl/parallel/optimizer_parallel.hpp"
+#include "hccl/parallel/pipeline/schedule.hpp"
+#include "hccl/parallel/recompute.hpp"
+
+/// How a step is spread over ranks and over time, beyond one micro-batch on every NPU.
+namespace hcclsim::study {
+
+/// Samples of a step.
+struct BatchSizes {
+  std::uint32_t micro_batch = 0;
+  std::uint32_t micro_batches = 1;
+};
+
+struct ParallelSpec {
+  hccl::PipelineShape shape{};  ///< but for its micro-batches, which follow from what is given of these:
+  bool batch_given = false;     ///< RunSpec::model has the samples that a replica trains on in a step
+  std::optional<std::uint32_t> micro_batches{};
+  std::optional<std::uint32_t> micro_batch_size{};  ///< samples
+  std::optional<std::uint32_t> global_batch{};      ///< samples of all replicas in a step
+  std::vector<std::uint32_t> stage_layers{};  ///< of each part of a pipeline; empty: the same number for all
+  bool balanced = false;                      ///< in place of these: so that the slowest part is as fast as can be
+  hccl::OptimizerParallel optimizer{};
+  std::optional<bool> accumulation_shard{};  ///< sums of gradients are kept in parts; none: off
+  hccl::Recompute recompute{};
+  std::optional<hccl::FusionRule> fusion{};  ///< of the collectives of a pipeline or of shared parameters; none: 64 MB
+  std::optional<DataType> gradient{};        ///< type that the backward pass produces; none: as mixed precision has it
+  bool causal_flops = false;                 ///< MFU counts half of the operations of causal attention
+
+  /// With `replicas` of the network, and `batch` samples for each unless something else says so. Throws
+  /// Error(bad_input) of kind "value-error" if parts are not equal, "option" if sizes contradict each other.
+  [[nodiscard]] BatchSizes batch_sizes(std::uint32_t batch, Rank replicas) const;
+
+  /// Whether ranks differ in what they compute or keep.
+  [[nodiscard]] bool has_stages() const {
+    return shape.stages > 1 || optimizer.kind != hccl::OptimizerParallelKind::off;
+  }
+};
+
+}  // namespace hcclsim::study

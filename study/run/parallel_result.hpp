@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "device/hbm.hpp"
+#include "hccl/parallel/live_memory.hpp"
+#include "hccl/parallel/pipeline/schedule.hpp"
+#include "hccl/training/training.hpp"
+
+/// What a run tells of stages and replicas, and of the work that the NPUs have done.
+namespace hcclsim::study {
+
+struct Experiment;
+
+/// Communication during which a stage computes nothing. Kinds may overlap each other.
+struct ExposedTimes {
+  Seconds messages = 0;   ///< between stages, from when both ends are there
+  Seconds gradients = 0;  ///< reductions, waiting for other replicas included
+  Seconds weights = 0;    ///< gathers
+  Seconds checks = 0;     ///< overflow flag, global norm
+};
+
+/// One rank of a stage in the last iteration.
+struct StageFigures {
+  std::uint32_t stage = 0;
+  Rank first_rank = 0;
+  Rank ranks = 0;
+  std::vector<std::uint32_t> layers;  ///< of each chunk; empty: the network is not cut
+  Seconds compute = 0;
+  Seconds bubble = 0;  ///< idle if links took no time
+  Seconds wait = 0;    ///< idle for other reasons
+  ExposedTimes exposed;
+  std::uint32_t live_cells = 0;  ///< most micro-batches, times chunks, that have run forward and not backward
+  device::HbmAccount hbm;
+};
+
+/// Communication of one kind by a rank in a step.
+struct Traffic {
+  std::uint32_t stage = 0;
+  std::string kind;            ///< "allreduce", "send", …
+  Rank group_size = 0;
+  std::uint64_t count = 0;
+  Bytes bytes = 0;  ///< that the rank sends if nothing is sent twice: a ring's
+};
+
+/// Work of a transformer, or of any network whose products are counted.
+struct Throughput {
+  double tokens_per_second = 0;  ///< of all replicas; 0: it has no tokens
+  double mfu = 0;                ///< operations of the network / what the cubes could do
+  double hfu = 0;                ///< the same with those that are done again
+  Flops peak = 0;                ///< of one NPU, per second
+  DataType peak_type = DataType::fp16;
+};
+
+struct ParallelResult {
+  hccl::PipelineShape shape;
+  Rank data = 1;        ///< replicas
+  Rank shard = 1;       ///< ranks that share parameters
+  std::string sharing;  ///< "off", "on", "zero1", …
+  std::uint32_t micro_batch = 0;
+  std::vector<StageFigures> stages;
+  std::vector<Traffic> traffic;
+  Seconds ideal = 0;  ///< the step if links took no time
+  std::vector<hccl::LiveAtPeak> peak_tensors;  ///< of the rank that is printed
+};
+
+/// Of a step whose trace has the first rank of every stage.
+[[nodiscard]] ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedStep& step);
+
+[[nodiscard]] std::optional<Throughput> throughput(const Experiment& experiment, Seconds step);
+
+}  // namespace hcclsim::study

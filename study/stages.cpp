@@ -1,0 +1,135 @@
+#include "study/stages.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.hpp"
+#include "hccl/parallel/live_memory.hpp"
+#include "hccl/parallel/pipeline/stage_graphs.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+void require_matched(const ParallelSpec& spec, const std::vector<bool>& matched) {
+  const auto missing = std::ranges::find(matched, false);
+  if (missing == matched.end()) return;
+  bad_input("option", "--recompute operators: no operator is called '{}', and none is of this kind",
+            spec.recompute.operators[static_cast<std::size_t>(missing - matched.begin())]);
+}
+
+/// Time of each layer, with what is before the first and behind the last.
+std::vector<double> layer_times(const models::Graph& graph, const device::Soc& soc, device::ProgramOptions how) {
+  how.sharding = {};
+  std::vector<std::string> ignored;
+  const models::Program program = make_program(graph, soc, how, ignored);
+  std::vector<double> times(graph.layers, 0);
+  std::vector<std::uint32_t> layer_of(graph.operators.size(), 0);
+  bool begun = false;
+  for (std::size_t id = 0; id < layer_of.size(); ++id) {
+    const std::uint32_t layer = graph.operators[id].layer;
+    begun = begun || layer != models::no_layer;
+    layer_of[id] = layer != models::no_layer ? layer : begun ? graph.layers - 1 : 0;
+  }
+  for (const models::Kernel& kernel : program.micro_batch()) {
+    if (kernel.op != models::no_operator) times[layer_of[kernel.op]] += kernel.duration;
+  }
+  return times;
+}
+
+std::vector<std::uint32_t> layers_of_parts(const models::Graph& graph, const ParallelSpec& spec, const device::Soc& soc,
+                                           const device::ProgramOptions& how) {
+  const std::uint32_t parts = spec.shape.stages * spec.shape.chunks;
+  if (spec.balanced) return hccl::balanced_parts(layer_times(graph, soc, how), parts);
+  if (spec.stage_layers.empty()) return hccl::even_parts(graph.layers, spec.shape.stages, spec.shape.chunks);
+  if (spec.stage_layers.size() != parts) {
+    bad_input("pipeline", "--stage-layers has {} numbers; {} stages of {} chunks need {}", spec.stage_layers.size(),
+              spec.shape.stages, spec.shape.chunks, parts);
+  }
+  return spec.stage_layers;
+}
+
+void refuse_partial_norms(const device::ProgramOptions& how) {
+  if (how.optimizer != models::Optimizer::lars && how.optimizer != models::Optimizer::lamb) return;
+  bad_input("unsupported",
+            "{} needs the norm of every whole parameter, of which a rank has a part only; choose another optimizer, or "
+            "optimizer parallel off",
+            name_of(how.optimizer));
+}
+
+/// Bytes of the two neighbouring gathers that need most: one is in use while the next one comes.
+Bytes most_gathered(const hccl::StageProgram& stage) {
+  Bytes most = 0;
+  Bytes before = 0;
+  for (const hccl::WeightGather& gather : stage.gathers) {
+    if (!gather.each_use) continue;
+    Bytes bytes = 0;
+    for (const std::uint32_t parameter : gather.parameters) {
+      const models::ParameterShare& share = stage.program->parameters[parameter];
+      bytes += share.elements * size_of(share.used_as);
+    }
+    most = std::max(most, before + bytes);
+    before = bytes;
+  }
+  return most;
+}
+
+/// Communicators of a rank: messages, replicas, those that share parameters, and those with the same parts.
+std::uint32_t communicators_of(const Stages& stages, const ParallelSpec& spec) {
+  std::uint32_t count = spec.shape.stages > 1 ? 1 : 0;
+  if (stages.replicas > 1) ++count;
+  if (stages.shard_ranks > 1 && stages.shard_ranks < stages.replicas) count += 2;
+  return count;
+}
+
+}  // namespace
+
+void mark_recomputed(models::Graph& graph, const ParallelSpec& spec) {
+  std::vector<bool> matched;
+  hccl::mark_recomputed(graph, spec.recompute, 0, 1, matched);
+  require_matched(spec, matched);
+}
+
+Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank npus, const device::Soc& soc,
+                   const device::ProgramOptions& how, Bytes communicator, std::vector<std::string>& notes) {
+  hccl::require_shape(spec.shape);
+  const std::uint32_t count = spec.shape.stages;
+  if (npus % count != 0) {
+    bad_input("pipeline", "{} NPUs cannot be shared evenly by {} stages", npus, count);
+  }
+  Stages stages;
+  stages.replicas = npus / count;
+  stages.shard_ranks = hccl::shard_ranks(spec.optimizer, stages.replicas);
+  std::vector<models::Graph> graphs;
+  if (count == 1) {
+    graphs.push_back(graph);
+  } else {
+    stages.layers_of_parts = layers_of_parts(graph, spec, soc, how);
+    graphs = hccl::stage_graphs(graph, stages.layers_of_parts, count, stages.replicas);
+  }
+  std::vector<bool> matched;
+  for (std::uint32_t number = 0; number < count; ++number) {
+    hccl::mark_recomputed(graphs[number], spec.recompute, number, count, matched);
+  }
+  require_matched(spec, matched);
+  const hccl::FusionRule fusion = spec.fusion.value_or(hccl::FusionRule{});
+  const bool zero = spec.optimizer.kind > hccl::OptimizerParallelKind::on;
+  for (std::uint32_t number = 0; number < count; ++number) {
+    device::ProgramOptions options = how;
+    options.sharding = hccl::share_parameters(graphs[number], spec.optimizer, stages.replicas,
+                                              size_of(models::master_type(how.amp)), notes);
+    if (options.sharding.kind != models::Sharding::none) refuse_partial_norms(how);
+    if (zero && !options.produced_gradient.has_value()) options.produced_gradient = models::activation_type(how.amp);
+    models::Program program = make_program(graphs[number], soc, options, notes);
+    stages.programs.push_back(fuse_communication(std::move(program), options.sharding, fusion, fusion));
+    const hccl::StageProgram& stage = stages.programs.back();
+    device::HbmAccount hbm = device::hbm_account(*stage.program, communicator * communicators_of(stages, spec));
+    hbm.gathered += most_gathered(stage);
+    if (count > 1) hbm.activations = hccl::live_peak(*stage.program, cells_of_stage(spec.shape, number)).bytes;
+    stages.hbm.push_back(hbm);
+  }
+  return stages;
+}
+
+}  // namespace hcclsim::study

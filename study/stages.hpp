@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "device/hbm.hpp"
+#include "device/program.hpp"
+#include "hccl/parallel/parallel_plan.hpp"
+#include "models/graph.hpp"
+#include "study/parallel_spec.hpp"
+
+/// From a network to the programs of the stages that train it.
+namespace hcclsim::study {
+
+struct Stages {
+  std::vector<hccl::StageProgram> programs;
+  std::vector<device::HbmAccount> hbm;       ///< of an NPU of each stage
+  std::vector<std::uint32_t> layers_of_parts;  ///< of a pipeline
+  Rank replicas = 1;                         ///< of each stage
+  Rank shard_ranks = 1;                      ///< of them, those that share parameters
+};
+
+/// Marks what is recomputed in a network that is not cut.
+void mark_recomputed(models::Graph& graph, const ParallelSpec& spec);
+
+/// `graph` is the network with the samples of one micro-batch, `communicator` the bytes of one communicator's buffers.
+/// What the user should know is added to `notes`. Throws Error(bad_input) of the kinds "pipeline", "option",
+/// "unsupported".
+[[nodiscard]] Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank npus,
+                                 const device::Soc& soc, const device::ProgramOptions& how, Bytes communicator,
+                                 std::vector<std::string>& notes);
+
+}  // namespace hcclsim::study
