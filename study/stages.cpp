@@ -114,13 +114,11 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
   }
   require_matched(spec, matched);
   const hccl::FusionRule fusion = spec.fusion.value_or(hccl::FusionRule{});
-  const bool zero = spec.optimizer.kind > hccl::OptimizerParallelKind::on;
   for (std::uint32_t number = 0; number < count; ++number) {
     device::ProgramOptions options = how;
     options.sharding = hccl::share_parameters(graphs[number], spec.optimizer, stages.replicas,
                                               size_of(models::master_type(how.amp)), notes);
     if (options.sharding.kind != models::Sharding::none) refuse_partial_norms(how);
-    if (zero && !options.produced_gradient.has_value()) options.produced_gradient = models::activation_type(how.amp);
     models::Program program = make_program(graphs[number], soc, options, notes);
     stages.programs.push_back(fuse_communication(std::move(program), options.sharding, fusion, fusion));
     const hccl::StageProgram& stage = stages.programs.back();

@@ -114,6 +114,10 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
     bad_input("option", "{} is for --stages and --optimizer-parallel; data parallelism takes --split, or "
               "--fusion-index with --framework mindspore", origins.name("fusion"));
   }
+  // ZeRO keeps and sends gradients as the backward pass writes them.
+  const bool zero = parallel.optimizer.kind > hccl::OptimizerParallelKind::on;
+  if (zero && !parallel.gradient.has_value()) parallel.gradient = models::activation_type(spec.amp);
+  if (parallel.gradient.has_value() && !origins.given("comm-dtype")) spec.communication_type = *parallel.gradient;
   // MindSpore's graph, whose reductions run beside the backward pass.
   if (parallel.has_stages()) {
     if (!origins.given("framework")) spec.framework = study::Framework::mindspore;

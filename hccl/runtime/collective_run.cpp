@@ -19,13 +19,7 @@ CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communi
       stages_(schedule_->stage_count()),
       queues_(members_.size() * schedule_->queues),
       slots_(members_.size() * schedule_->notifies),
-      link_bytes_(machine.cluster.links().size(), 0.0),
-      time_per_byte_(link_bytes_.size()) {
-  for (sim::LinkId link = 0; link < time_per_byte_.size(); ++link) {
-    // A link that is not shared is there for every rank.
-    const double ranks = machine.cluster.links()[link].shared ? 1 : static_cast<double>(members_.size());
-    time_per_byte_[link] = 1 / (machine.cluster.capacity(link) * ranks);
-  }
+      loads_(machine.cluster, members_.size()) {
   const Bytes alignment = alignment_of_blocks(*schedule_);
   for (const sim::Transport transport : {sim::Transport::sdma, sim::Transport::rdma}) {
     reduces_on_the_way_.at(static_cast<std::size_t>(transport)) =
@@ -231,7 +225,7 @@ void CollectiveRun::start_transfer(Rank rank, std::uint32_t number, Bytes bytes)
     queue.route = &machine_.cluster.route(source, destination);
   }
   const double load = static_cast<double>(bytes) * (reads ? queue.route->read_factor : queue.route->write_factor);
-  for (const sim::LinkId link : queue.route->links) link_bytes_[link] += load;
+  for (const sim::LinkId link : queue.route->links) loads_.add(link, load);
   ++transfers_;
   queue.task_start = queue.date;
   const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);
@@ -271,7 +265,7 @@ void CollectiveRun::on_event(std::uint64_t tag) {
 void CollectiveRun::add_to_path(Queue& queue, Bytes bytes) const {
   const sim::Route& route = *queue.route;
   if (route.links.empty()) return;
-  const auto load = [&](sim::LinkId link) { return link_bytes_[link] * time_per_byte_[link]; };
+  const auto load = [&](sim::LinkId link) { return loads_.time(link); };
   sim::LinkId most = route.links.front();
   Seconds most_load = load(most);
   for (const sim::LinkId link : route.links) {
@@ -350,7 +344,7 @@ void CollectiveRun::record(Rank rank, std::uint32_t queue, sim::Span span) {
 CollectiveStats CollectiveRun::stats() const {
   CollectiveStats stats{communicator_.ranks.front(), members_.front().id, schedule_->payload(), last_arrival_,
                         last_end_};
-  for (const double bytes : link_bytes_) stats.on_links += bytes * static_cast<double>(copies());
+  loads_.for_each([&](double bytes) { stats.on_links += bytes * static_cast<double>(copies()); });
   stats.path = path_;
   stats.transfers = transfers_ * copies();
   return stats;

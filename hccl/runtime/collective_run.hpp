@@ -12,6 +12,7 @@
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "hccl/runtime/link_loads.hpp"
 #include "hccl/runtime/path_time.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "sim/cluster.hpp"
@@ -166,8 +167,7 @@ class CollectiveRun final : public sim::EventHandler {
   };
   std::vector<Woken> woken_;
   bool draining_ = false;
-  std::vector<double> link_bytes_;
-  std::vector<Seconds> time_per_byte_;        // of links
+  LinkLoads loads_;
   std::array<bool, 2> reduces_on_the_way_{};  // by sim::Transport: transfers can do the reduction of the schedule
   std::uint32_t posts_ = 0;
   std::uint64_t transfers_ = 0;

@@ -116,6 +116,7 @@ std::vector<Traffic> traffic_of(const hccl::Plan& plan) {
   std::map<std::tuple<std::uint32_t, std::string, Rank>, std::pair<std::uint64_t, Bytes>> sums;
   for (const hccl::Role& role : plan.roles) {
     const auto add = [&](std::string kind, const hccl::Operation& operation, Bytes bytes) {
+      if (operation.ranks == 1) return;
       auto& [count, sum] = sums[{role.stage, std::move(kind), operation.ranks}];
       ++count;
       sum += bytes;
