@@ -198,8 +198,9 @@ void Experiment::load_stages(const RunSpec& spec) {
   }
   const auto most = std::ranges::max_element(stages->hbm, {}, &device::HbmAccount::peak);
   hbm = stages->hbm[stage];
-  if (std::string warning = check_hbm(*most, soc, spec.hbm_check); !warning.empty()) {
-    notes.push_back(fmt::format("stage {}: {}", most - stages->hbm.begin(), warning));
+  const std::string whose = stages->hbm.size() == 1 ? "" : fmt::format("stage {}: ", most - stages->hbm.begin());
+  if (std::string warning = check_hbm(*most, soc, spec.hbm_check, whose); !warning.empty()) {
+    notes.push_back(std::move(warning));
   }
   if (stages->replicas > 1) {
     note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),

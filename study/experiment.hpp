@@ -28,6 +28,9 @@ struct Experiment : LoadedPlatform {
     return simulate_training(cluster, program, soc, costs, options);
   }
 
+  /// The Plan of a step, which is not simulated.
+  [[nodiscard]] hccl::Plan plan() { return plan_training(cluster, program, soc, training); }
+
   /// Whether times of kernels were measured, so that the cost model has no part in them.
   [[nodiscard]] bool measured_kernels() const { return profile.has_value() || has_measured_gradients; }
 

@@ -80,6 +80,7 @@ int run_command(int argc, char** argv) {
     app.version(std::string(version()));
     app.footer(exit_statuses);  // sub-commands inherit it
     add_run_command(app);
+    add_plan_command(app);
     add_tune_command(app);
     add_sweep_command(app);
     add_platform_command(app);

@@ -13,6 +13,8 @@ class Command;
 
 /// `run`: simulates data-parallel training and prints when everything happened.
 void add_run_command(Command& app);
+/// `plan show | check | diff`: what the streams of every rank do in a step, and the proof that it comes to an end.
+void add_plan_command(Command& app);
 /// `tune`: the best gradient split of a training step, with its proof, what others would do, and both confirmed by
 /// simulation.
 void add_tune_command(Command& app);

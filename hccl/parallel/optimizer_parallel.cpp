@@ -54,7 +54,8 @@ OptimizerParallel parse_optimizer_parallel(std::string_view text) {
     const std::size_t equal = item.find('=');
     const std::string_view key = item.substr(0, equal);
     const std::string_view number = equal == std::string_view::npos ? "" : item.substr(equal + 1);
-    const std::int64_t value = parse_number<std::uint32_t>(number).value_or(-1);
+    const std::int64_t value = parse_number<std::int64_t>(number).value_or(-1);
+    if (value > UINT32_MAX) refuse(fmt::format("'{}' is too large", item));
     if (key == "shard" && value > 0) {
       options.shard = static_cast<std::uint32_t>(value);
     } else if (key == "threshold" && value >= 0) {

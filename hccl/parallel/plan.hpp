@@ -112,6 +112,7 @@ struct PlannedCollective {
 struct PlannedMessage {
   std::shared_ptr<const Schedule> schedule;  ///< of one message between two ranks
   std::string name;
+  Bytes bytes = 0;
 };
 
 struct Plan {

@@ -80,7 +80,8 @@ void RoleBuilder::add_message(std::uint32_t k, std::uint32_t micro_batch, std::u
                               .collective = Collective::send_recv,
                               .in_place = false,
                               .counts = BlockCounts::of_pairs(2, {0, work.elements, 0, 0})};
-    plan_.messages.push_back({make_schedule_({kernel.name, {0, 1}}, operation), kernel.name});
+    plan_.messages.push_back(
+        {make_schedule_({kernel.name, {0, 1}}, operation), kernel.name, work.elements * size_of(work.dtype)});
   }
   PlanTask task{.work = HostWork{}, .purpose = purpose_of(kernel), .stream = stream, .after = std::move(after)};
   task.purpose.micro_batch = micro_batch;

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/parallel/data_parallel.hpp"
+#include "hccl/parallel/plan_walk.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "hccl/training/executor.hpp"
 
@@ -79,13 +80,15 @@ Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Progra
     return shop.make(group, operation);
   };
   if (!options.stages.empty()) {
-    return parallel_plan(options.stages,
-                         {.shape = options.shape,
-                          .ranks = options.npus,
-                          .shard_ranks = options.shard_ranks,
-                          .overlap = options.hcom_parallel,
-                          .update_stream = options.has_update_stream()},
-                         maker);
+    Plan plan = parallel_plan(options.stages,
+                              {.shape = options.shape,
+                               .ranks = options.npus,
+                               .shard_ranks = options.shard_ranks,
+                               .overlap = options.hcom_parallel,
+                               .update_stream = options.has_update_stream()},
+                              maker);
+    static_cast<void>(walk(plan));  // a Plan that cannot finish is refused before time runs
+    return plan;
   }
   return data_parallel_plan(program,
                             {.ranks = options.npus,
@@ -224,6 +227,12 @@ CollectiveRequest TrainingOptions::allreduce_request(std::uint64_t elements, Dat
           .launch = launch,
           .config = config,
           .levels = levels};
+}
+
+Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
+                   const device::Soc& soc, const TrainingOptions& options) {
+  check_options(*program, cluster, options);
+  return make_plan(cluster, program, soc, options);
 }
 
 TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,

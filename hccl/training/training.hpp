@@ -76,6 +76,10 @@ struct TimedStep {
   std::uint64_t transfers = 0;          ///< all of them completed
 };
 
+/// The Plan that is carried out, without a simulation.
+[[nodiscard]] Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
+                                 const device::Soc& soc, const TrainingOptions& options);
+
 /// One simulation; SimGrid allows one per process (base/child_process.hpp).
 [[nodiscard]] TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                                           const device::Soc& soc, const device::TaskCosts& costs,

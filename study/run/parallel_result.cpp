@@ -126,8 +126,8 @@ std::vector<Traffic> traffic_of(const hccl::Plan& plan) {
         const hccl::Operation& operation = plan.collectives[collective->collective].operation;
         add(std::string(name_of(operation.collective)), operation, sent_bytes(operation));
       } else if (const auto* send = std::get_if<hccl::SendTask>(&task.work)) {
-        const hccl::Schedule& message = *plan.messages[send->message].schedule;
-        add("send", message, message.payload());
+        const hccl::PlannedMessage& message = plan.messages[send->message];
+        add("send", *message.schedule, message.bytes);
       }
     }
   }

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/input_file.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/options/parse/common.hpp"
+#include "cli/options/run_options.hpp"
+#include "cli/print/output.hpp"
+#include "study/plans.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// Differences that are printed.
+constexpr std::size_t most_differences = 20;
+
+struct PlanCommand {
+  RunOptions run{};
+  std::vector<std::string> files{};
+  std::string format = "text";
+};
+
+/// Of a file, or of what the options of a run say.
+study::PlanDocument document(const PlanCommand& command, std::size_t number) {
+  if (number < command.files.size()) return study::read_plan(command.files[number]);
+  return study::plan_of_run(command.run.spec);
+}
+
+std::string check_line(const study::PlanDocument& document) {
+  return fmt::format(
+      "The step comes to its end: {} tasks of {} roles on {} ranks, every message has both ends, all ranks of a group "
+      "call its collectives in one order. With links that take no time it takes {:.3f} ms.\n",
+      document.tasks, document.roles, document.ranks, document.ideal * 1e3);
+}
+
+void show_plan(const PlanCommand& command) {
+  const study::PlanDocument shown = document(command, 0);
+  if (command.format == "json") {
+    print(shown.json + '\n');
+    return;
+  }
+  std::string text;
+  for (const hccl::StreamText& stream : shown.streams) {
+    text += fmt::format("stage {} {}\n", stream.stage, stream.stream);
+    for (const std::string& line : stream.lines) text += "  " + line + '\n';
+  }
+  print(text);
+}
+
+void check_plan(const PlanCommand& command) {
+  const study::PlanDocument checked = document(command, 0);
+  if (command.format == "text") {
+    print(check_line(checked));
+    return;
+  }
+  print(Json{{"ok", true},
+             {"tasks", checked.tasks},
+             {"roles", checked.roles},
+             {"ranks", checked.ranks},
+             {"ideal_step_s", checked.ideal}}
+            .dump(2) +
+        '\n');
+}
+
+void compare_plans(const PlanCommand& command) {
+  const study::PlanDocument one = document(command, 0);
+  const study::PlanDocument other = document(command, 1);
+  const std::vector<study::PlanDifference> differences = study::differences(one, other);
+  const std::string second = command.files.size() > 1 ? command.files[1] : "the options";
+  if (command.format == "json") {
+    Json list = Json::array();
+    for (const study::PlanDifference& difference : differences) {
+      list.push_back({{"stage", difference.stage},
+                      {"stream", difference.stream},
+                      {"place", difference.place},
+                      {"first", difference.first},
+                      {"second", difference.second}});
+    }
+    print(Json{{"equal", differences.empty()}, {"differences", std::move(list)}}.dump(2) + '\n');
+  } else {
+    std::string text = differences.empty() ? "The Plans are equal.\n" : "";
+    for (std::size_t i = 0; i < std::min(differences.size(), most_differences); ++i) {
+      const study::PlanDifference& difference = differences[i];
+      text += fmt::format("stage {} {}, place {}:\n  - {}\n  + {}\n", difference.stage, difference.stream,
+                          difference.place, difference.first, difference.second);
+    }
+    if (differences.size() > most_differences) {
+      text += fmt::format("{} more differences\n", differences.size() - most_differences);
+    }
+    print(text);
+  }
+  if (differences.empty()) return;
+  throw Error(ErrorCode::check_failed, "plan", fmt::format("{} and {} differ", command.files[0], second));
+}
+
+void add_command(Command& plan, const char* name, const char* what, Count files, void (*work)(const PlanCommand&)) {
+  Command& command = plan.add_command(name, what);
+  const auto options = std::make_shared<PlanCommand>();
+  Value value = read_files(options->files);
+  command.add("FILE", value,
+              files == Count::one ? "What `plan show --format json` wrote, in place of the options of a run"
+                                  : "One or two such files; one is compared with the options of a run")
+      .value_name("TEXT");
+  add_run_options(command, options->run);
+  Option& of_run = command.get("--format");
+  command.begin_group(of_run.group());
+  command.remove(of_run);
+  add_format_option(command, options->format, {"text", "json"});
+  command.footer(fmt::format("Examples:\n"
+                             "  hcclsim plan {0} --model gpt2-small --stages 4 --batch 8 --micro-batches 8{1}",
+                             name, std::string_view(name) == "diff" ? " stored.json" : ""));
+  command.on_run([&command, options, files, work, name] {
+    const std::size_t most = files == Count::one ? 1 : 2;
+    if (options->files.size() > most || (most == 2 && options->files.empty())) {
+      bad_input("option", "plan {}: {} file{}; accepted: {}", name, options->files.size(),
+                options->files.size() == 1 ? "" : "s", most == 1 ? "none or one" : "one or two");
+    }
+    finish_run_options(command, options->run);
+    options->run.spec.platform.file = options->run.platform;
+    work(*options);
+  });
+}
+
+}  // namespace
+
+void add_plan_command(Command& app) {
+  Command& plan = app.add_command("plan", "What the streams of every rank do in a step, and whether it can end");
+  add_command(plan, "show", "Print the tasks of every stage, stream by stream", Count::one, show_plan);
+  add_command(plan, "check", "Prove that the step comes to its end", Count::one, check_plan);
+  add_command(plan, "diff", "Compare two Plans; status 1 if they differ", Count::several, compare_plans);
+}
+
+}  // namespace hcclsim::cli
