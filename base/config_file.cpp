@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <string_view>
 #include <tuple>
 
@@ -60,11 +61,18 @@ class ConfigReader {
     // toml++ has no defined answer to some characters beyond ASCII where there may be none, such as é: it sees them
     // only after it has found the same text without them to be TOML.
     if (!std::all_of(text.begin(), text.end(), is_ascii)) static_cast<void>(parse(as_ascii(text), text));
-    add_table(parse(text, {}), {});
+    table_ = parse(text, {});
+  }
+
+  [[nodiscard]] Json json() const {
+    std::ostringstream text;
+    text << toml::json_formatter{table_};
+    return Json::parse(text.str());
   }
 
   /// In the order of the file.
   std::vector<ConfigEntry> entries() {
+    add_table(table_, {});
     std::sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
       return std::tie(a.at.line, a.at.column) < std::tie(b.at.line, b.at.column);
     });
@@ -144,6 +152,7 @@ class ConfigReader {
   }
 
   std::string file_;
+  toml::table table_;
   std::vector<Found> found_;
 };
 
@@ -158,6 +167,8 @@ std::vector<ConfigEntry> read_config_file(const std::string& path) {
   }
   return entries;
 }
+
+Json read_toml(const std::string& path) { return ConfigReader(InputFile(path, "config")).json(); }
 
 std::vector<ConfigEntry> read_sections(const std::string& path) {
   return ConfigReader(InputFile(path, "config")).entries();

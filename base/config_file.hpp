@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
+
 /// A TOML file (1.0) of options: one `key = value` per option, the key being the option's name without dashes, at the
 /// top or in a section named as the command. Values are strings, numbers, true or false, lists of these, or lists of
 /// such lists. All errors are Error(bad_input) of kind "config" that name file and line.
@@ -19,6 +21,9 @@ struct ConfigEntry {
 /// Reads a file, in the order of its keys; refuses what is no TOML, tables as values, lists beside other values in a
 /// list, dates, and a key that is given twice, in sections of any name.
 [[nodiscard]] std::vector<ConfigEntry> read_config_file(const std::string& path);
+
+/// A TOML file of any form as JSON; dates become texts.
+[[nodiscard]] Json read_toml(const std::string& path);
 
 /// The same of a file whose sections may have the same keys.
 [[nodiscard]] std::vector<ConfigEntry> read_sections(const std::string& path);

@@ -84,6 +84,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
     : LoadedPlatform(spec.platform.rank_table, spec.platform.hccl_settings, variables_of(spec), on),
       npus(npus_of_run(spec, *this)) {
   notes.insert(notes.end(), soc_notes.begin(), soc_notes.end());
+  notes.insert(notes.end(), spec.notes.begin(), spec.notes.end());
   if (spec.launch == hccl::LaunchMode::op && config.op_expansion == hccl::OpExpansion::aiv) {
     notes.emplace_back(
         "HCCL_OP_EXPANSION_MODE AIV is documented for inference: a training step takes the default mode");

@@ -310,6 +310,7 @@ void add_run_options(Command& command, RunOptions& options) {
   add_model_options(command, options);
   add_cluster_options(command, options);
   add_parallel_options(command, options.spec, options.parallel);
+  add_context_options(command, options.context);
   add_communication_options(command, options);
   add_hccl_options(command, options.hccl_options);
   add_simulation_options(command, options);
@@ -351,6 +352,8 @@ void finish_run_options(Command& command, RunOptions& options) {
   }
   options.spec.numerics.reset();
   if (options.numerics.enabled) options.spec.numerics = options.numerics.spec;
+  options.spec.notes.clear();
+  finish_context_options(origins, options.context, options.spec);
 }
 
 }  // namespace hcclsim::cli

@@ -6,6 +6,7 @@
 
 #include "base/units.hpp"
 #include "cli/html/html_report.hpp"
+#include "cli/options/context_options.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/numerics_options.hpp"
 #include "cli/options/parallel_options.hpp"
@@ -24,6 +25,7 @@ struct RunOptions {
   study::RunSpec spec{};  ///< complete after finish_run_options(), but for the path of the platform
   NumericsOptions numerics{};
   ParallelOptions parallel{};
+  ContextOptions context{};
 
   // As they were given
   std::string platform = "atlas800-9000";

@@ -109,6 +109,8 @@ struct RunSpec {
   device::SkewOptions skew{};
   Rank rank = 0;  ///< whose figures are wanted
 
+  std::vector<std::string> notes{};  ///< what the user should know of it
+
   std::optional<NumericsSpec> numerics{};
 
   /// What comes between the reduction of the gradients and their update.

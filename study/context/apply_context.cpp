@@ -1,0 +1,217 @@
+#include "study/context/apply_context.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+/// Takes the context's value for an option of the run; both given and different is an error.
+template <typename Value>
+void take(const char* key, const char* option, bool given, const Value& of_context, Value& target) {
+  if (given && target != of_context) {
+    bad_input("option", "{} of the context and {} of the command line say different things", key, option);
+  }
+  target = of_context;
+}
+
+struct Applier {
+  const AutoParallelContext& context;
+  const GivenOptions& given;
+  RunSpec& spec;
+  std::vector<std::string>& notes = spec.notes;
+  std::string mode = context.text("parallel_mode");
+
+  [[nodiscard]] bool graph_parallel() const { return mode == "semi_auto_parallel" || mode == "auto_parallel"; }
+
+  void apply() {
+    if (!given.file && !context.is_set("parallel_mode")) {
+      const bool spread = spec.parallel.has_stages() || context.is_set("pipeline_stages") ||
+                          context.flag("enable_parallel_optimizer");
+      mode = spread ? "semi_auto_parallel" : "data_parallel";
+    }
+    refuse_what_is_missing();
+    apply_devices();
+    apply_mode();
+    apply_pipeline();
+    apply_optimizer();
+    apply_fusion();
+    apply_communication();
+    notes.insert(notes.end(), context.warnings().begin(), context.warnings().end());
+  }
+
+  void refuse_what_is_missing() const {
+    const auto strategies = context.get("strategy_ckpt_config");
+    const bool files = !strategies.find("load_file")->text.empty() || !strategies.find("save_file")->text.empty() ||
+                       !context.text("strategy_ckpt_load_file").empty() ||
+                       !context.text("strategy_ckpt_save_file").empty() || !context.text("group_ckpt_save_file").empty();
+    if (files) bad_input("unsupported", "files of strategies and groups belong to operator strategies, which are not there yet");
+    if (context.get("dataset_strategy").kind != Literal::Kind::text) {
+      bad_input("unsupported", "dataset_strategy: a tuple of cuts needs operator strategies; give 'data_parallel' or 'full_batch'");
+    }
+  }
+
+  void apply_devices() {
+    if (const auto devices = context.integer("device_num")) {
+      const auto npus = static_cast<Rank>(*devices);
+      if (mode == "stand_alone" && npus != 1 && context.is_set("parallel_mode")) {
+        bad_input("value-error", "device_num {} with parallel_mode stand_alone: it has one device", npus);
+      }
+      if (given.npus && spec.npus != npus) {
+        bad_input("option", "device_num of the context and --npus of the command line say different things");
+      }
+      if (graph_parallel() && npus != 1 && npus != 2 && npus != 4 && npus % 8 != 0) {
+        bad_input("runtime-error", "device_num {}: {} wants 1, 2, 4 or a multiple of 8 devices", npus, mode);
+      }
+      spec.npus = npus;
+    }
+    if (const auto rank = context.integer("global_rank")) {
+      take("global_rank", "--rank", given.rank, static_cast<Rank>(*rank), spec.rank);
+    }
+  }
+
+  void apply_mode() {
+    spec.framework = Framework::mindspore;
+    if (!given.hcom_parallel) spec.hcom_parallel = true;
+    if (!given.split) spec.fallback_split = hccl::FallbackSplit::none;
+    if (mode == "stand_alone") {
+      // Nobody reduces gradients with anybody.
+      if (spec.npus.value_or(1) != 1) bad_input("value-error", "parallel_mode stand_alone has one device: give --npus 1");
+      spec.npus = 1;
+    }
+    const bool broadcast = context.flag("parameter_broadcast");
+    if (broadcast && context.compat() && mode != "data_parallel" && mode != "hybrid_parallel") {
+      bad_input("value-error", "parameter_broadcast True: MindSpore 2.3 refuses it in {}", mode);
+    }
+    const bool unseeded = (mode == "data_parallel" || mode == "hybrid_parallel") && !broadcast;
+    if (unseeded) notes.emplace_back("parameter_broadcast is False: without a global seed the initial weights of ranks differ");
+    if (broadcast) notes.emplace_back("parameter_broadcast: once before the first step, rank 0 sends all weights in fp32; no step has it");
+    const bool full_batch = context.text("dataset_strategy") == "full_batch";
+    if (full_batch && !graph_parallel()) {
+      bad_input("runtime-error", "dataset_strategy full_batch is for semi_auto_parallel and auto_parallel, not {}", mode);
+    }
+    if (full_batch) notes.emplace_back("dataset_strategy full_batch: every device reads the samples of all; each computes its own part");
+    if (mode == "hybrid_parallel") {
+      notes.emplace_back("hybrid_parallel: the run has no collectives of the user's own; gradients are reduced as in data_parallel");
+    }
+    if (mode == "auto_parallel") {
+      notes.emplace_back("auto_parallel: without operator strategies every operator is batch parallel");
+    }
+    if (!given.gradients_mean && spec.numerics.has_value()) {
+      spec.numerics->gradients_mean = context.flag("gradients_mean") && mode != "stand_alone";
+    }
+  }
+
+  void apply_pipeline() {
+    const auto stages = static_cast<std::uint32_t>(context.integer("pipeline_stages").value_or(1));
+    if (context.is_set("pipeline_stages")) take("pipeline_stages", "--stages", given.stages, stages, spec.parallel.shape.stages);
+    hccl::PipelineShape& shape = spec.parallel.shape;
+    if (shape.stages == 1) return;
+    if (!graph_parallel()) {
+      bad_input("runtime-error", "pipeline_stages {} needs semi_auto_parallel or auto_parallel, not {}", shape.stages, mode);
+    }
+    if (!context.graph_mode) bad_input("runtime-error", "pipeline_stages {} needs graph mode", shape.stages);
+    const std::string search = context.text("search_mode");
+    if (mode == "auto_parallel" && search == "dynamic_programming") {
+      bad_input("runtime-error", "pipeline_stages {} in auto_parallel needs search_mode recursive_programming or "
+                "sharding_propagation", shape.stages);
+    }
+    if (!context.is_set("pipeline_config")) return;
+    const Literal config = context.get("pipeline_config");
+    using enum hccl::PipelineSchedule;
+    const bool all_forward = config.find("pipeline_scheduler")->text == "gpipe";
+    hccl::PipelineSchedule schedule = one_f_one_b;
+    if (config.find("pipeline_interleave")->boolean) schedule = all_forward ? gpipe_interleave : one_f_one_b_interleave;
+    take("pipeline_config", "--schedule", given.schedule, schedule, shape.schedule);
+  }
+
+  void apply_optimizer() {
+    if (!context.flag("enable_parallel_optimizer")) return;
+    if (mode == "stand_alone" || mode == "hybrid_parallel") {
+      bad_input("runtime-error", "enable_parallel_optimizer does not go with parallel_mode {}", mode);
+    }
+    if (mode == "data_parallel") {
+      const bool fits = spec.optimizer == models::Optimizer::lamb || spec.optimizer == models::Optimizer::adamw;
+      if (!fits) {
+        bad_input("runtime-error", "enable_parallel_optimizer in data_parallel takes Lamb or AdamWeightDecay, not {}",
+                  name_of(spec.optimizer));
+      }
+      bad_input("unsupported", "enable_parallel_optimizer in data_parallel: whole parameters dealt to ranks; use semi_auto_parallel");
+    }
+    const Literal config = context.get("parallel_optimizer_config");
+    hccl::OptimizerParallel optimizer{.kind = hccl::OptimizerParallelKind::on};
+    optimizer.threshold = static_cast<Bytes>(config.find("parallel_optimizer_threshold")->integer) << 10U;
+    optimizer.accumulation_shard = config.find("gradient_accumulation_shard")->boolean;
+    if (const Literal* size = config.find("optimizer_weight_shard_size")) {
+      if (size->integer == 1) {
+        notes.emplace_back("optimizer_weight_shard_size 1 is ignored: nothing would be shared");
+      } else {
+        optimizer.shard = static_cast<std::uint32_t>(size->integer);
+      }
+    }
+    if (given.optimizer && optimizer.kind != spec.parallel.optimizer.kind) {
+      bad_input("option", "enable_parallel_optimizer of the context and --optimizer-parallel say different things");
+    }
+    spec.parallel.optimizer = optimizer;
+  }
+
+  [[nodiscard]] static hccl::FusionRule rule_of(const Literal& entry, bool compat) {
+    hccl::FusionRule rule{.counts_as_mindspore = compat};
+    const std::string& mode = entry.find("mode")->text;
+    const Literal& config = *entry.find("config");
+    if (mode == "size") {
+      rule.threshold = static_cast<Bytes>(config.integer) << 20U;
+    } else if (mode == "index") {
+      rule.mode = hccl::FusionMode::index;
+      for (const Literal& item : config.items) rule.last.push_back(static_cast<std::uint32_t>(item.integer));
+    }
+    return rule;
+  }
+
+  void apply_fusion() {
+    const Literal fusion = context.get("comm_fusion");
+    const Literal* allreduce = fusion.find("allreduce");
+    const Literal* open = fusion.find("openstate");
+    std::optional<hccl::FusionRule> rule;
+    if (allreduce != nullptr) rule = rule_of(*allreduce, context.compat());
+    if (open != nullptr && !open->boolean) rule = hccl::FusionRule{.mode = hccl::FusionMode::all};
+    if (context.is_set("all_reduce_fusion_config")) {
+      rule = hccl::FusionRule{.mode = hccl::FusionMode::index};
+      for (const Literal& item : context.get("all_reduce_fusion_config").items) {
+        rule->last.push_back(static_cast<std::uint32_t>(item.integer));
+      }
+    }
+    if (spec.parallel.has_stages() || graph_parallel()) {
+      if (!spec.parallel.fusion.has_value()) spec.parallel.fusion = rule.value_or(hccl::FusionRule{.counts_as_mindspore = context.compat()});
+      return;
+    }
+    if (rule.has_value() && rule->mode == hccl::FusionMode::index) {
+      if (given.fusion_index && spec.fusion_index != rule->last) {
+        bad_input("option", "the context and --fusion-index say different things");
+      }
+      spec.fusion_index = rule->last;
+    } else if (rule.has_value() && rule->mode == hccl::FusionMode::size) {
+      notes.emplace_back("comm_fusion allreduce: data_parallel fuses all gradients; a size is not applied to them here");
+    }
+  }
+
+  void apply_communication() {
+    if (!graph_parallel()) return;
+    const bool fp32 = context.flag("gradient_fp32_sync") || context.flag("force_fp32_communication");
+    if (fp32 || given.comm_dtype) return;
+    spec.communication_type = models::activation_type(spec.amp);
+    notes.emplace_back("gradient_fp32_sync False: gradients travel in the type of the products");
+  }
+};
+
+}  // namespace
+
+void apply_context(const AutoParallelContext& context, const GivenOptions& given, RunSpec& spec) {
+  Applier{context, given, spec}.apply();
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json.hpp"
+
+/// A value as users of MindSpore write it in Python: read, never executed.
+namespace hcclsim::study {
+
+struct Literal {
+  enum class Kind : std::uint8_t { none, boolean, integer, real, text, list, tuple, dict };
+
+  Kind kind = Kind::none;
+  bool boolean = false;
+  std::int64_t integer = 0;
+  double real = 0;
+  std::string text{};
+  std::vector<Literal> items{};                           ///< of lists and tuples
+  std::vector<std::pair<std::string, Literal>> members{};  ///< of dicts, in their order
+
+  /// The member of a dict; null if there is none.
+  [[nodiscard]] const Literal* find(std::string_view key) const;
+  bool operator==(const Literal&) const = default;
+};
+
+/// "bool", "int", "float", "str", "list", "tuple", "dict", "None".
+[[nodiscard]] std::string_view name_of(Literal::Kind kind);
+/// As Python prints it: "{'mode': 'size', 'config': 32}".
+[[nodiscard]] std::string to_string(const Literal& literal);
+
+/// JSON's lists stand for lists; what wants a tuple takes them too.
+[[nodiscard]] Literal literal_of(const Json& json);
+
+/// Where reading a literal stands in a text.
+class LiteralReader {
+ public:
+  explicit LiteralReader(std::string_view text, std::size_t place = 0) : text_(text), place_(place) {}
+
+  /// The literal that begins here; nothing if there is none, and then problem() says why. A dotted name that ends in
+  /// SEMI_AUTO_PARALLEL and its like (context.ParallelMode) is the text in lower case.
+  [[nodiscard]] std::optional<Literal> read() { return read(0); }
+  /// Blanks, line breaks and comments.
+  void skip_blanks();
+  /// The next character; 0 at the end.
+  [[nodiscard]] char peek() const { return place_ < text_.size() ? text_[place_] : '\0'; }
+  void advance() { ++place_; }
+  [[nodiscard]] std::size_t place() const { return place_; }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  /// A name: letters, digits and '_'; empty if there is none.
+  [[nodiscard]] std::string_view name();
+
+ private:
+  [[nodiscard]] std::optional<Literal> read(unsigned depth);
+  [[nodiscard]] std::optional<Literal> read_text();
+  [[nodiscard]] std::optional<Literal> read_number();
+  [[nodiscard]] std::optional<Literal> read_word();
+  [[nodiscard]] std::optional<Literal> read_items(char close, Literal::Kind kind, unsigned depth);
+  [[nodiscard]] std::optional<Literal> read_dict(unsigned depth);
+  std::nullopt_t fail(std::string why);
+
+  std::string_view text_;
+  std::size_t place_;
+  std::string problem_;
+};
+
+/// All of a text as one literal; a bare word (on and off, true and false included) is a text (a bool). Nothing if it is
+/// none.
+[[nodiscard]] std::optional<Literal> parse_literal(std::string_view text);
+
+}  // namespace hcclsim::study
