@@ -35,7 +35,8 @@ enum class HbmCheck : std::uint8_t { error, warn };
   if (account.peak() <= soc.hbm_bytes) return {};
   const auto gib = [](Bytes bytes) { return static_cast<double>(bytes) / 0x1p30; };
   std::string message = fmt::format(
-      "{}HBM of {} exceeded: peak {:.2f} GiB of {:.2f} GiB = weights {:.2f} + gradients {:.2f} + optimizer state {:.2f} "
+      "{}HBM of {} exceeded: peak {:.2f} GiB of {:.2f} GiB = weights {:.2f} + gradients {:.2f} + optimizer state "
+      "{:.2f} "
       "+ "
       "activations {:.2f} + {}communication buffers {:.2f} GiB; choose a smaller batch or another NPU",
       whose, soc.name, gib(account.peak()), gib(soc.hbm_bytes), gib(account.weights), gib(account.gradients),

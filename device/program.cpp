@@ -19,10 +19,7 @@ void check_gradient_type(DataType type, const Soc& soc) {
 }
 
 models::UpdateOptions update_options(const ProgramOptions& options) {
-  return {.amp = options.amp,
-          .optimizer = options.optimizer,
-          .checks = options.checks,
-          .clear = options.accumulate};
+  return {.amp = options.amp, .optimizer = options.optimizer, .checks = options.checks, .clear = options.accumulate};
 }
 
 /// Gives the kernels from number `first` on their times.

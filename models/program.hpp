@@ -77,7 +77,7 @@ struct Program {
   std::vector<TensorRead> reads;   ///< in the order of the kernels
   std::vector<ParameterUse> uses;  ///< in the order of the kernels; none are known of a measured profile
   std::vector<ParameterShare> parameters;
-  bool overflow_flag = false;     ///< no update starts before a flag of 4 bytes has been reduced over all ranks
+  bool overflow_flag = false;  ///< no update starts before a flag of 4 bytes has been reduced over all ranks
 
   // HBM for the whole step.
   Bytes weights = 0;         ///< all parameters, or parts of them, in master_type()

@@ -39,16 +39,16 @@ struct Experiment : LoadedPlatform {
   std::optional<ImportedProfile> profile;  ///< of --profile
   std::shared_ptr<const models::Program> program;
   device::HbmAccount hbm;
-  bool has_measured_gradients = false;  ///< RunSpec::gradients_file
-  bool by_parameter = false;            ///< gradients are numbered by parameters (RunSpec::fusion_index)
-  std::vector<Bytes> gradient_sizes;    ///< production order, as they are sent
-  std::optional<Stages> stages;         ///< of ranks that differ in what they compute or keep
-  BatchSizes batch{};                   ///< of a replica
-  std::uint32_t tokens_per_sample = 0;  ///< of a transformer
-  Flops flops_per_sample = 0;           ///< of the products, forward and backward, nothing computed twice
+  bool has_measured_gradients = false;     ///< RunSpec::gradients_file
+  bool by_parameter = false;               ///< gradients are numbered by parameters (RunSpec::fusion_index)
+  std::vector<Bytes> gradient_sizes;       ///< production order, as they are sent
+  std::optional<Stages> stages;            ///< of ranks that differ in what they compute or keep
+  BatchSizes batch{};                      ///< of a replica
+  std::uint32_t tokens_per_sample = 0;     ///< of a transformer
+  Flops flops_per_sample = 0;              ///< of the products, forward and backward, nothing computed twice
   DataType compute_type = DataType::fp16;  ///< of the products
   std::string sharing = "off";             ///< kind of optimizer parallelism
-  hccl::TrainingOptions training;       ///< without traced ranks
+  hccl::TrainingOptions training;          ///< without traced ranks
 
  private:
   [[nodiscard]] models::Program load_program(const RunSpec& spec);

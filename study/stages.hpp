@@ -14,10 +14,10 @@ namespace hcclsim::study {
 
 struct Stages {
   std::vector<hccl::StageProgram> programs;
-  std::vector<device::HbmAccount> hbm;       ///< of an NPU of each stage
+  std::vector<device::HbmAccount> hbm;         ///< of an NPU of each stage
   std::vector<std::uint32_t> layers_of_parts;  ///< of a pipeline
-  Rank replicas = 1;                         ///< of each stage
-  Rank shard_ranks = 1;                      ///< of them, those that share parameters
+  Rank replicas = 1;                           ///< of each stage
+  Rank shard_ranks = 1;                        ///< of them, those that share parameters
 };
 
 /// Marks what is recomputed in a network that is not cut.

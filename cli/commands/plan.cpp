@@ -102,18 +102,20 @@ void add_command(Command& plan, const char* name, const char* what, Count files,
   Command& command = plan.add_command(name, what);
   const auto options = std::make_shared<PlanCommand>();
   Value value = read_files(options->files);
-  command.add("FILE", value,
-              files == Count::one ? "What `plan show --format json` wrote, in place of the options of a run"
-                                  : "One or two such files; one is compared with the options of a run")
+  command
+      .add("FILE", value,
+           files == Count::one ? "What `plan show --format json` wrote, in place of the options of a run"
+                               : "One or two such files; one is compared with the options of a run")
       .value_name("TEXT");
   add_run_options(command, options->run);
   Option& of_run = command.get("--format");
   command.begin_group(of_run.group());
   command.remove(of_run);
   add_format_option(command, options->format, {"text", "json"});
-  command.footer(fmt::format("Examples:\n"
-                             "  hcclsim plan {0} --model gpt2-small --stages 4 --batch 8 --micro-batches 8{1}",
-                             name, std::string_view(name) == "diff" ? " stored.json" : ""));
+  command.footer(
+      fmt::format("Examples:\n"
+                  "  hcclsim plan {0} --model gpt2-small --stages 4 --batch 8 --micro-batches 8{1}",
+                  name, std::string_view(name) == "diff" ? " stored.json" : ""));
   command.on_run([&command, options, files, work, name] {
     const std::size_t most = files == Count::one ? 1 : 2;
     if (options->files.size() > most || (most == 2 && options->files.empty())) {

@@ -12,8 +12,8 @@ class Command;
 class OptionOrigins;
 
 struct ContextOptions {
-  std::string file{};    ///< empty: none
-  std::string compat{};  ///< "mindspore-2.3"; empty: as documented
+  std::string file{};                 ///< empty: none
+  std::string compat{};               ///< "mindspore-2.3"; empty: as documented
   std::vector<std::string> values{};  ///< of every option, as it was given; empty: it was not
 };
 

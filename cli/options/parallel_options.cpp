@@ -28,14 +28,16 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
   command.add("--global-batch", whole_number(parallel.global_batch, 1, UINT32_MAX),
               "Samples of all replicas per step, in place of --batch");
   command
-      .add("--accumulate", parsed([](const std::string& given) { return parse_number<std::uint32_t>(given).value_or(0); },
-                                  options.accumulate),
+      .add("--accumulate",
+           parsed([](const std::string& given) { return parse_number<std::uint32_t>(given).value_or(0); },
+                  options.accumulate),
            "Micro-batches whose gradients are added up, without a pipeline")
       .value_name("N");
   command
-      .add("--schedule",
-           parsed(hccl::parse_pipeline_schedule, parallel.shape.schedule, "1f1b|gpipe|1f1b-interleave|gpipe-interleave"),
-           "Order in which a stage computes")
+      .add(
+          "--schedule",
+          parsed(hccl::parse_pipeline_schedule, parallel.shape.schedule, "1f1b|gpipe|1f1b-interleave|gpipe-interleave"),
+          "Order in which a stage computes")
       .value_name("")
       .with_default("1f1b");
   command
@@ -55,7 +57,8 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
               "Sums of gradients are kept in parts, which every micro-batch reduces [off]");
   command
       .add("--recompute", parsed(hccl::parse_recompute, parallel.recompute),
-           "Activations that the backward pass computes again: none, full, layers:N (N,N,... per stage), operators:NAME,...")
+           "Activations that the backward pass computes again: none, full, layers:N (N,N,... per stage), "
+           "operators:NAME,...")
       .value_name("WHAT")
       .with_default("none");
   command
@@ -65,8 +68,9 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
       .value_name("RULE")
       .with_default("auto");
   command
-      .add("--grad-dtype", parsed(parse_gradient_dtype, [&parallel](DataType type) { parallel.gradient = type; },
-                                  "fp32|fp16|bf16"),
+      .add("--grad-dtype",
+           parsed(
+               parse_gradient_dtype, [&parallel](DataType type) { parallel.gradient = type; }, "fp32|fp16|bf16"),
            "Type of the gradients that the backward pass writes [as --amp has it]")
       .value_name("");
   command.add("--causal-flops", flag(parallel.causal_flops), "Count half of the operations of causal attention in MFU");
@@ -99,8 +103,8 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
     bad_input("option", "{} needs --stages", origins.name("stage-layers"));
   }
   parallel.optimizer.accumulation_shard = parallel.accumulation_shard.value_or(false);
-  constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "fusion-index",
-                                           "split-group", "group", "gradients", "profile", "numerics"};
+  constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "fusion-index", "split-group",
+                                           "group", "gradients",     "profile",      "numerics"};
   for (const char* const option : of_data_parallelism) {
     if (!parallel.has_stages() || !origins.given(option)) continue;
     bad_input("option", "{} does not go with {}", origins.name(option),
@@ -111,8 +115,10 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
     bad_input("option", "{} is of one micro-batch: it does not go with several", origins.name(option));
   }
   if (parallel.fusion.has_value() && !parallel.has_stages()) {
-    bad_input("option", "{} is for --stages and --optimizer-parallel; data parallelism takes --split, or "
-              "--fusion-index with --framework mindspore", origins.name("fusion"));
+    bad_input("option",
+              "{} is for --stages and --optimizer-parallel; data parallelism takes --split, or "
+              "--fusion-index with --framework mindspore",
+              origins.name("fusion"));
   }
   // ZeRO keeps and sends gradients as the backward pass writes them.
   const bool zero = parallel.optimizer.kind > hccl::OptimizerParallelKind::on;

@@ -31,13 +31,15 @@ std::string stage_table(const study::ParallelResult& parallel) {
                    milliseconds(stage.exposed.weights), fmt::format("{}", stage.live_cells), gib(stage.hbm.peak())});
   }
   return "By stage, in ms:\n" + table.to_string("  ") +
-         (count > most_stage_rows ? fmt::format("  ({} stages in the middle are not shown)\n", count - most_stage_rows) : "");
+         (count > most_stage_rows ? fmt::format("  ({} stages in the middle are not shown)\n", count - most_stage_rows)
+                                  : "");
 }
 
 std::string memory_line(const RunReport& report) {
   const device::HbmAccount& hbm = report.hbm;
   return fmt::format(
-      "HBM of rank {}, GiB: weights {} + gradients {} + optimizer {} + activations {} + gathered {} + buffers {} = {}\n",
+      "HBM of rank {}, GiB: weights {} + gradients {} + optimizer {} + activations {} + gathered {} + buffers {} = "
+      "{}\n",
       report.rank, gib(hbm.weights), gib(hbm.gradients), gib(hbm.optimizer_state), gib(hbm.activations),
       gib(hbm.gathered), gib(hbm.communication), gib(hbm.peak()));
 }
@@ -106,8 +108,9 @@ std::string parallel_text(const RunReport& report) {
 
 std::string throughput_line(const study::Throughput& throughput) {
   constexpr double seconds_per_day = 86400;
-  std::string text = fmt::format("{:.0f} tokens/s, {:.3f} billion tokens/day   MFU {:.1f} %", throughput.tokens_per_second,
-                                 throughput.tokens_per_second * seconds_per_day / giga, throughput.mfu * 100);
+  std::string text =
+      fmt::format("{:.0f} tokens/s, {:.3f} billion tokens/day   MFU {:.1f} %", throughput.tokens_per_second,
+                  throughput.tokens_per_second * seconds_per_day / giga, throughput.mfu * 100);
   if (throughput.hfu > throughput.mfu) text += fmt::format(", HFU {:.1f} %", throughput.hfu * 100);
   return text + fmt::format(" of {:.1f} T{}/s per NPU ({} dense)\n", throughput.peak / 1e12, "FLOP",
                             name_of(throughput.peak_type));

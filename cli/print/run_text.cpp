@@ -63,8 +63,8 @@ std::string step_line(const RunReport& report) {
     line += fmt::format(" ({:.3f}..{:.3f} over what is assumed)", ms(report.uncertainty->fastest),
                         ms(report.uncertainty->slowest));
   }
-  line += fmt::format("   {:.1f} {}/s", report.images_per_second(),
-                      report.throughput.has_value() ? "sequences" : "images");
+  line +=
+      fmt::format("   {:.1f} {}/s", report.images_per_second(), report.throughput.has_value() ? "sequences" : "images");
   if (report.one_npu_step.has_value()) {
     const double ideal = static_cast<double>(report.program->batch) * report.npus / *report.one_npu_step;
     line +=

@@ -16,7 +16,7 @@ struct ReplicaGroups {
 };
 
 struct DataParallelOptions {
-  Rank ranks = 1;  ///< replicas: the first NPUs of the cluster
+  Rank ranks = 1;                   ///< replicas: the first NPUs of the cluster
   std::uint32_t micro_batches = 1;  ///< whose gradients are added up before they are reduced
   /// Each rank is in one of their groups. A role each.
   std::vector<ReplicaGroups> replicas{};

@@ -26,9 +26,9 @@ enum class FusionMode : std::uint8_t { none, all, size, index, id };
 
 struct FusionRule {
   FusionMode mode = FusionMode::size;
-  Bytes threshold = Bytes{64} << 20;            ///< of size
-  std::vector<std::uint32_t> last{};            ///< of index: parameters, ascending
-  std::vector<std::uint32_t> ids{};             ///< of id: of each parameter
+  Bytes threshold = Bytes{64} << 20;  ///< of size
+  std::vector<std::uint32_t> last{};  ///< of index: parameters, ascending
+  std::vector<std::uint32_t> ids{};   ///< of id: of each parameter
   /// MindSpore 2.3 counts elements, of which a threshold has a quarter of its bytes, and leaves out the first tensor of
   /// every collective but the first.
   bool counts_as_mindspore = false;

@@ -48,9 +48,8 @@ std::vector<Cell> cells_or_passes(const std::vector<Cell>& cells, const std::vec
 }
 
 std::size_t pass_of(const Cell& cell, const std::vector<models::Pass>& passes) {
-  const auto found = std::ranges::find_if(passes, [&](const models::Pass& pass) {
-    return pass.phase == cell.phase && pass.chunk == cell.chunk;
-  });
+  const auto found = std::ranges::find_if(
+      passes, [&](const models::Pass& pass) { return pass.phase == cell.phase && pass.chunk == cell.chunk; });
   return static_cast<std::size_t>(found - passes.begin());
 }
 

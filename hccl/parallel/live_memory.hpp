@@ -14,8 +14,8 @@ namespace hcclsim::hccl {
 /// The moment at which most is alive.
 struct LivePeak {
   Bytes bytes = 0;
-  Cell cell{};                    ///< that is being computed
-  std::uint32_t kernel = 0;       ///< of the program
+  Cell cell{};                      ///< that is being computed
+  std::uint32_t kernel = 0;         ///< of the program
   std::uint32_t micro_batches = 0;  ///< with tensors that are alive, this one included
 };
 

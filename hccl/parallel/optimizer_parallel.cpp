@@ -44,8 +44,9 @@ OptimizerParallel parse_optimizer_parallel(std::string_view text) {
   const std::string_view name = text.substr(0, colon);
   const auto* const kind = std::ranges::find(kind_names, name);
   const auto refuse = [&](std::string_view what) {
-    bad_input("option", "--optimizer-parallel {}: {}; accepted: off|on|zero1|zero2|zero3[:shard=<ranks>,threshold=<KB>]",
-              text, what);
+    bad_input("option",
+              "--optimizer-parallel {}: {}; accepted: off|on|zero1|zero2|zero3[:shard=<ranks>,threshold=<KB>]", text,
+              what);
   };
   if (kind == kind_names.end()) refuse(fmt::format("'{}' is no kind of it", name));
   OptimizerParallel options{.kind = static_cast<OptimizerParallelKind>(kind - kind_names.begin())};
@@ -71,7 +72,8 @@ Rank shard_ranks(const OptimizerParallel& options, Rank replicas) {
   const Rank ranks = options.shard.value_or(replicas);
   if (options.kind == OptimizerParallelKind::off || ranks == 0) return replicas;
   if (ranks > replicas) {
-    bad_input("option", "optimizer parallel: a shard size of {} is more than the {} replicas of a stage", ranks, replicas);
+    bad_input("option", "optimizer parallel: a shard size of {} is more than the {} replicas of a stage", ranks,
+              replicas);
   }
   if (replicas % ranks == 0) return ranks;
   if (options.kind == OptimizerParallelKind::on) return replicas;  // no parameter is shared

@@ -65,8 +65,8 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
     role.shards = role.replicas;
     if (options.shard_ranks > 1 && options.shard_ranks < replicas) {
       role.shards = add_family(plan, groups_of_stage(stage, replicas, options.shard_ranks, 1, "shards"));
-      role.mirrors = add_family(plan, groups_of_stage(stage, replicas, replicas / options.shard_ranks,
-                                                      options.shard_ranks, "mirrors"));
+      role.mirrors = add_family(
+          plan, groups_of_stage(stage, replicas, replicas / options.shard_ranks, options.shard_ranks, "mirrors"));
     }
     role.everyone = options.shape.stages > 1 ? everyone : role.replicas;
     RoleBuilder(stages[stage].program, std::move(role), make_schedule, plan).build();

@@ -173,8 +173,8 @@ class PlanReader {
     const Json& streams = list(json, "streams", "a role");
     for (const Json& stream : streams) {
       bool known = false;
-      for (const StreamKind kind : {StreamKind::compute, StreamKind::communication, StreamKind::update,
-                                    StreamKind::host, StreamKind::data}) {
+      for (const StreamKind kind :
+           {StreamKind::compute, StreamKind::communication, StreamKind::update, StreamKind::host, StreamKind::data}) {
         if (!stream.is_string() || stream.text() != name_of(kind)) continue;
         role.streams.push_back(kind);
         known = true;

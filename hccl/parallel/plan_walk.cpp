@@ -13,9 +13,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-[[noreturn]] void refuse_plan(const std::string& message) {
-  throw Error(ErrorCode::check_failed, "plan", message);
-}
+[[noreturn]] void refuse_plan(const std::string& message) { throw Error(ErrorCode::check_failed, "plan", message); }
 
 constexpr std::uint32_t no_meeting = ~0U;
 
@@ -105,8 +103,7 @@ class Walker {
   /// Tasks with one key meet in the order in which each role enqueues them.
   void enter(std::uint32_t number, const Key& key) {
     const std::uint32_t occurrence = seen_[{nodes_[number].role, key}]++;
-    const auto [found, is_new] =
-        numbers_.try_emplace({key, occurrence}, static_cast<std::uint32_t>(meetings_.size()));
+    const auto [found, is_new] = numbers_.try_emplace({key, occurrence}, static_cast<std::uint32_t>(meetings_.size()));
     if (is_new) meetings_.emplace_back();
     nodes_[number].meeting = found->second;
     meetings_[found->second].nodes.push_back(number);
@@ -149,8 +146,7 @@ class Walker {
       for (const std::uint32_t number : meeting.nodes) comes[nodes_[number].role] = true;
       for (const Communicator& group : plan_.families[plan_.collectives[collective->collective].family].groups) {
         const bool some = std::ranges::any_of(group.ranks, [&](Rank rank) { return comes[plan_.role_of[rank]]; });
-        const auto missing =
-            std::ranges::find_if(group.ranks, [&](Rank rank) { return !comes[plan_.role_of[rank]]; });
+        const auto missing = std::ranges::find_if(group.ranks, [&](Rank rank) { return !comes[plan_.role_of[rank]]; });
         if (!some || missing == group.ranks.end()) continue;
         refuse_plan(fmt::format("{}: rank {} of group {} does not take part", name(meeting.nodes.front()), *missing,
                                 group.name));
@@ -276,10 +272,10 @@ void check_order_of_collectives(const Plan& plan) {
         const auto call = [&](const auto& at, const auto& of) {
           return at == of.end() ? "nothing" : plan.collectives[*at].name;
         };
-        refuse_plan(fmt::format("group {}: rank {} calls {} where rank {} calls {}; all ranks of a group must call its "
-                                "collectives in one order",
-                                group.name, group.ranks.front(), call(one, calls[first][family]), rank,
-                                call(two, calls[other][family])));
+        refuse_plan(fmt::format(
+            "group {}: rank {} calls {} where rank {} calls {}; all ranks of a group must call its "
+            "collectives in one order",
+            group.name, group.ranks.front(), call(one, calls[first][family]), rank, call(two, calls[other][family])));
       }
     }
   }

@@ -19,8 +19,8 @@ struct PlanWalk {
   Seconds end = 0;                 ///< of the last role
 };
 
-/// Throws Error(check_failed) of kind "plan" if ranks of a group call its collectives in different orders, a message has
-/// one end only, or tasks wait for each other in a circle.
+/// Throws Error(check_failed) of kind "plan" if ranks of a group call its collectives in different orders, a message
+/// has one end only, or tasks wait for each other in a circle.
 [[nodiscard]] PlanWalk walk(const Plan& plan);
 
 }  // namespace hcclsim::hccl

@@ -57,9 +57,10 @@ Recompute parse_recompute(std::string_view text) {
     }
     return recompute;
   }
-  bad_input("option",
-            "--recompute {}: accepted: none, full, layers:<number>[,<number> for each stage], operators:<kind or name>,…",
-            text);
+  bad_input(
+      "option",
+      "--recompute {}: accepted: none, full, layers:<number>[,<number> for each stage], operators:<kind or name>,…",
+      text);
 }
 
 void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint32_t stage, std::uint32_t stages,

@@ -82,7 +82,8 @@ void RoleBuilder::find_boundaries() {
       if (writer != models::LiveTensor::none) ends_block_[writer] = true;
     }
     // A parameter, or its gradient, is a message without a tensor: what follows it waits for it.
-    const bool comes = kernel.launched != Launched::always && kernel.communication.kind == models::OperatorKind::receive;
+    const bool comes =
+        kernel.launched != Launched::always && kernel.communication.kind == models::OperatorKind::receive;
     if (comes && k + 1 < count && same_pass(k, k + 1)) waits_for_[k + 1].push_back(k);
   }
   for (const models::TensorRead& read : program_.reads) {
@@ -231,8 +232,8 @@ void RoleBuilder::start_reductions(std::uint32_t k) {
   const bool last = k == none || micro_batch_ + 1 == options_.micro_batches;
   for (std::size_t number = 0; number < ready_.size() && k != none; ++number) {
     if (!options_.reductions[number].each_micro_batch) continue;
-    const bool now = options_.overlap ? ready_[number] == k
-                                      : ready_[number] >= passes_[pass_].first && ready_[number] <= k;
+    const bool now =
+        options_.overlap ? ready_[number] == k : ready_[number] >= passes_[pass_].first && ready_[number] <= k;
     if (now) start_reduction(number);
   }
   if (!last || (k != none && !options_.overlap)) return;
@@ -254,8 +255,7 @@ void RoleBuilder::start_reduction(std::size_t number) {
     Operation operation{.ranks = group_size(family), .type = program_.gradient_type()};
     for (std::uint32_t g = reduction.segment.first; g <= reduction.segment.last; ++g) {
       const models::Gradient& gradient = program_.gradients[g];
-      operation.elements +=
-          reduction.scattered ? program_.parameters[gradient.parameter].shard() : gradient.elements;
+      operation.elements += reduction.scattered ? program_.parameters[gradient.parameter].shard() : gradient.elements;
     }
     if (mirrored) {
       Operation mirror = operation;
@@ -267,14 +267,12 @@ void RoleBuilder::start_reduction(std::size_t number) {
       operation.collective = Collective::reduce_scatter;
       operation.in_place = false;
     }
-    reduction_collectives_[number] = add_collective(
-        family, operation, fmt::format("{}{}", reduction.scattered ? "reducescatter" : "allreduce", number + 1),
-        segment);
+    reduction_collectives_[number] =
+        add_collective(family, operation,
+                       fmt::format("{}{}", reduction.scattered ? "reducescatter" : "allreduce", number + 1), segment);
   }
-  const Purpose purpose{.phase = StepPhase::reduction,
-                        .stage = options_.stage,
-                        .micro_batch = micro_batch_,
-                        .segment = segment};
+  const Purpose purpose{
+      .phase = StepPhase::reduction, .stage = options_.stage, .micro_batch = micro_batch_, .segment = segment};
   // It waits for the last kernel so far, which need not be one of the segment: without overlap it ends the pass.
   open_ = none;
   last_reduction_ = add({.work = CollectiveTask{reduction_collectives_[number]},
@@ -282,9 +280,8 @@ void RoleBuilder::start_reduction(std::size_t number) {
                          .stream = communication_stream,
                          .after = {last_compute_}});
   if (mirrored) {
-    last_reduction_ = add({.work = CollectiveTask{mirror_collectives_[number]},
-                           .purpose = purpose,
-                           .stream = communication_stream});
+    last_reduction_ =
+        add({.work = CollectiveTask{mirror_collectives_[number]}, .purpose = purpose, .stream = communication_stream});
   }
   reduced_[number] = last_reduction_;
 }
@@ -307,7 +304,8 @@ void RoleBuilder::add_once_per_step() {
     const Kernel& kernel = program_.kernels[k];
     const bool checks = kernel.phase == Phase::check && kernel.gradient != models::no_gradient;
     const bool clips = kernel.phase == Phase::check && !checks;
-    if (program_.overflow_flag && !checks && !flag.has_value()) flag = start_scalar(overflow_flag_name, task_of_[k - 1]);
+    if (program_.overflow_flag && !checks && !flag.has_value())
+      flag = start_scalar(overflow_flag_name, task_of_[k - 1]);
     Tasks after;
     if (kernel.gradient != models::no_gradient) {
       after.push_back(options_.overlap ? reduced_[reduction_of_[kernel.gradient]] : last_reduction_);
@@ -343,10 +341,7 @@ Rank RoleBuilder::group_size(std::uint32_t family) const {
 }
 
 Purpose RoleBuilder::purpose_of(const Kernel& kernel) const {
-  return {.phase = phase_of(kernel.phase),
-          .stage = options_.stage,
-          .chunk = kernel.chunk,
-          .micro_batch = micro_batch_};
+  return {.phase = phase_of(kernel.phase), .stage = options_.stage, .chunk = kernel.chunk, .micro_batch = micro_batch_};
 }
 
 std::uint32_t RoleBuilder::add(PlanTask task) {

@@ -127,20 +127,20 @@ class RoleBuilder {
   // Where the step stands.
   std::uint32_t micro_batch_ = 0;
   std::size_t pass_ = 0;
-  std::uint32_t open_ = none;                      // the block that kernels are added to
+  std::uint32_t open_ = none;  // the block that kernels are added to
   std::uint32_t ordinal_ = 0;
-  std::uint32_t last_compute_ = none;              // tasks in the compute stream
+  std::uint32_t last_compute_ = none;  // tasks in the compute stream
   std::uint32_t compute_before_ = none;
-  std::vector<std::uint32_t> task_of_;             // of kernels, in the latest micro-batch
-  std::map<Launch, Tasks> prepared_;               // sends, with what they wait for
-  std::map<Launch, std::uint32_t> received_;       // tasks of receives
+  std::vector<std::uint32_t> task_of_;        // of kernels, in the latest micro-batch
+  std::map<Launch, Tasks> prepared_;          // sends, with what they wait for
+  std::map<Launch, std::uint32_t> received_;  // tasks of receives
   std::size_t next_turn_ = 0;
   std::size_t next_reduction_ = 0;
-  std::uint32_t last_reduction_ = none;            // task
-  std::vector<std::uint32_t> reduced_;             // of reductions: its last task
-  std::vector<std::uint32_t> gathered_;            // of gathers: its latest task
-  std::uint32_t first_wait_ = none;                // the gather that the first task of the step waits for
-  std::size_t next_use_ = 0;                       // of the pass
+  std::uint32_t last_reduction_ = none;  // task
+  std::vector<std::uint32_t> reduced_;   // of reductions: its last task
+  std::vector<std::uint32_t> gathered_;  // of gathers: its latest task
+  std::uint32_t first_wait_ = none;      // the gather that the first task of the step waits for
+  std::size_t next_use_ = 0;             // of the pass
   std::size_t next_gather_ = 0;
 };
 

@@ -229,8 +229,8 @@ CollectiveRequest TrainingOptions::allreduce_request(std::uint64_t elements, Dat
           .levels = levels};
 }
 
-Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
-                   const device::Soc& soc, const TrainingOptions& options) {
+Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
+                   const TrainingOptions& options) {
   check_options(*program, cluster, options);
   return make_plan(cluster, program, soc, options);
 }

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <array>
-#include <span>
 #include <string_view>
 #include <vector>
 
 #include "models/lowering/backward_order.hpp"
 #include "models/lowering/cube.hpp"
+#include "models/lowering/parameter_gradients.hpp"
 #include "models/lowering/state.hpp"
 
 namespace hcclsim::models {
@@ -34,8 +34,7 @@ class BackwardPass {
       : state_(state),
         graph_(state.graph),
         writer_(state.writer),
-        gradient_begun_(graph_.parameters.size(), false),
-        fresh_(graph_.parameters.size(), no_tensor),
+        gradients_(state),
         remade_(graph_.operators.size(), false) {
     writer_.program().gradients.reserve(graph_.parameters.size());
   }
@@ -218,8 +217,8 @@ class BackwardPass {
     writer_.read(dy);
     writer_.read(x);
     writer_.read(state_.statistics[id]);
-    write_gradients(op.parameters);
-    finish_gradients({op.parameters[1], op.parameters[0]});
+    gradients_.write(op.parameters);
+    gradients_.finish({op.parameters[1], op.parameters[0]});
     if (!state_.needs_gradient[from.op]) return;
 
     launch(op, "apply_gradient", state_.master);
@@ -246,9 +245,9 @@ class BackwardPass {
     writer_.read(state_.statistics[id]);
     writer_.read_bytes(state_.vector_parameter_bytes(op));
     writer_.use(op.parameters[0]);
-    write_gradients(op.parameters);
+    gradients_.write(op.parameters);
     if (whole) state_.contribute(from);
-    finish_gradients({op.parameters[0]});
+    gradients_.finish({op.parameters[0]});
   }
 
   /// One kernel, or without fusion one for either operand; the first also computes σ(x) again.
@@ -275,8 +274,8 @@ class BackwardPass {
     writer_.vector_work(1, op.shape().elements());
     writer_.read(dy);
     if (op.kind == token_embedding) writer_.read(state_.value_of(op.inputs.front()));
-    write_gradients(op.parameters);
-    finish_gradients({op.parameters[0]});
+    gradients_.write(op.parameters);
+    gradients_.finish({op.parameters[0]});
   }
 
   /// The gradients of queries, keys and values: parts of one tensor, if the operator reads one, or three tensors.
@@ -373,8 +372,8 @@ class BackwardPass {
     writer_.launch(op.name, "bias_gradient", Phase::backward, KernelClass::vector, state_.master);
     writer_.vector_work(1, op.shape().elements());
     writer_.read(dy);
-    write_gradients({&op.parameters[number], 1});
-    finish_gradients({op.parameters[number]});
+    gradients_.write({&op.parameters[number], 1});
+    gradients_.finish({op.parameters[number]});
   }
 
   void differentiate_cube(const Operator& op, TensorId dy) {
@@ -386,8 +385,8 @@ class BackwardPass {
     writer_.kernel().flops = product;
     writer_.read(dy);
     writer_.read(state_.value_of(from));
-    write_gradients({op.parameters.data(), 1});
-    finish_gradients({op.parameters[0]});
+    gradients_.write({op.parameters.data(), 1});
+    gradients_.finish({op.parameters[0]});
     if (!state_.needs_gradient[from.op]) return;
 
     launch(op, "data_gradient", state_.activation);
@@ -421,7 +420,7 @@ class BackwardPass {
   void differentiate_communication(OperatorId id, TensorId dy) {
     const Operator& op = graph_.operators[id];
     if (!op.parameters.empty()) {
-      differentiate_shared(op);
+      gradients_.exchange(op, dual_of(op.kind));
       return;
     }
     const bool sends = op.kind == receive;
@@ -434,93 +433,11 @@ class BackwardPass {
     state_.contribute_unchanged(to, work.output = writer_.write(state_.bytes_of(to)));
   }
 
-  /// The stage that borrows a parameter sends its gradient back, and the owner adds it to its own.
-  void differentiate_shared(const Operator& op) {
-    const std::uint32_t parameter = op.parameters.front();
-    state_.launch_parameter(op, "gradient", Phase::backward, dual_of(op.kind)).launched = Launched::with_last;
-    if (op.kind == receive) return;
-    writer_.launch(op.name, "add_gradient", Phase::backward, KernelClass::vector, state_.master).launched =
-        Launched::with_last;
-    const std::uint64_t elements = graph_.parameters[parameter].elements;
-    writer_.vector_work(1, elements);
-    writer_.read_bytes(2 * elements * size_of(state_.produced));
-    writer_.write_bytes(elements * size_of(state_.produced));
-    finish_gradients({parameter});
-  }
-
-  /// The kernel last launched writes the gradients of parameters; if another operator has done so before (tied
-  /// weights), it adds to it.
-  void write_gradients(std::span<const std::uint32_t> parameters) {
-    for (const std::uint32_t parameter : parameters) {
-      const Bytes bytes = graph_.parameters[parameter].elements * size_of(state_.produced);
-      TensorId& fresh = fresh_[parameter];
-      if (gradient_begun_[parameter]) {
-        if (fresh == no_tensor) {
-          writer_.read_bytes(bytes);
-        } else {
-          writer_.read(fresh);
-        }
-        writer_.vector_work(1, graph_.parameters[parameter].elements);
-        writer_.fused("add");
-      }
-      gradient_begun_[parameter] = true;
-      if (state_.options.accumulate) {
-        fresh = writer_.write(bytes);
-      } else {
-        writer_.write_bytes(bytes);
-      }
-    }
-  }
-
-  /// Adds the micro-batch's gradient, or the part of it that the rank keeps, to the sum over micro-batches.
-  void accumulate(const Parameter& parameter, TensorId fresh, std::uint64_t elements) {
-    writer_.launch(parameter.name, "accumulate", Phase::backward, KernelClass::vector, state_.produced);
-    writer_.vector_work(1, elements);
-    const Bytes bytes = elements * size_of(state_.produced);
-    writer_.read_part(fresh, bytes);
-    writer_.read_bytes(bytes);
-    writer_.write_bytes(bytes);
-  }
-
-  /// The kernel last launched has written the gradients of these parameters, in production order. Casts them if they
-  /// are communicated in another type. A gradient to which another operator or stage will add is not complete.
-  void finish_gradients(std::initializer_list<std::uint32_t> parameters) {
-    const DataType dtype = state_.options.communication.value_or(state_.produced);
-    for (const std::uint32_t index : parameters) {
-      const Parameter& parameter = graph_.parameters[index];
-      const std::uint32_t pending = --state_.pending_gradients[index];
-      const bool local = pending == (state_.shared[index] ? 1U : 0U);
-      const std::uint32_t shards = state_.options.sharding.shards_of(index);
-      const bool in_parts = shards > 1 && state_.options.sharding.keeps_gradient_parts();
-      std::uint32_t complete = writer_.kernel_index();
-      if (local && state_.options.accumulate) {
-        accumulate(parameter, fresh_[index], in_parts ? (parameter.elements + shards - 1) / shards : parameter.elements);
-        if (!in_parts) complete = writer_.kernel_index();
-      }
-      if (pending > 0) continue;
-      if (state_.received[index]) continue;  // goes back to its owner
-      if (dtype != state_.produced) {
-        writer_.launch(parameter.name, "gradient_cast", Phase::backward, KernelClass::vector, state_.master).launched =
-            in_parts ? Launched::always : Launched::with_last;
-        writer_.vector_work(1, parameter.elements);
-        writer_.read_bytes(parameter.elements * size_of(state_.produced));
-        writer_.write_bytes(parameter.elements * size_of(dtype));
-        complete = writer_.kernel_index();
-      }
-      writer_.program().gradients.push_back({.name = parameter.name,
-                                             .parameter = index,
-                                             .elements = parameter.elements,
-                                             .dtype = dtype,
-                                             .kernel = complete});
-    }
-  }
-
   LoweringState& state_;
   const Graph& graph_;
   ProgramWriter& writer_;
-  std::vector<bool> gradient_begun_;  ///< of parameters: a part of its gradient is there
-  std::vector<TensorId> fresh_;       ///< of parameters: the micro-batch's gradient, where it is added to a sum
-  std::vector<bool> remade_;          ///< operators that have been computed again
+  ParameterGradients gradients_;
+  std::vector<bool> remade_;  ///< operators that have been computed again
 };
 
 }  // namespace

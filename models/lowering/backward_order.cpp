@@ -21,8 +21,8 @@ std::vector<OperatorId> backward_order(const Graph& graph) {
     const bool batch_norm = op.kind == OperatorKind::batch_norm;
     // Gradients go to other stages that have the parameter when nothing else is left.
     const bool shares = communicates(op.kind) && !op.parameters.empty();
-    return std::tuple(~op.chunk, shares, strided ? distance[op.inputs.front().op] - 1 : distance[id], batch_norm ? 0 : 1,
-                      batch_norm ? count - id : id);
+    return std::tuple(~op.chunk, shares, strided ? distance[op.inputs.front().op] - 1 : distance[id],
+                      batch_norm ? 0 : 1, batch_norm ? count - id : id);
   };
   std::vector<OperatorId> order;
   for (OperatorId id = 0; id < count; ++id) {

@@ -56,12 +56,12 @@ struct Kernel {
   KernelClass kind = KernelClass::vector;
   DataType dtype = DataType::fp16;  ///< type the kernel computes in
   CubeWork cube;
-  Flops flops = 0;                       ///< useful operations, 2 per multiply-add
-  std::uint64_t vector_elements = 0;     ///< element operations of the vector unit
-  Bytes read = 0;                        ///< bytes from HBM, every input once
-  Bytes written = 0;                     ///< bytes to HBM, every output once
-  OperatorId op = no_operator;           ///< of the graph that it comes from; none: a measured kernel, or one of all
-  std::uint32_t chunk = 0;               ///< of that operator
+  Flops flops = 0;                    ///< useful operations, 2 per multiply-add
+  std::uint64_t vector_elements = 0;  ///< element operations of the vector unit
+  Bytes read = 0;                     ///< bytes from HBM, every input once
+  Bytes written = 0;                  ///< bytes to HBM, every output once
+  OperatorId op = no_operator;        ///< of the graph that it comes from; none: a measured kernel, or one of all
+  std::uint32_t chunk = 0;            ///< of that operator
   Launched launched = Launched::always;
   bool recomputed = false;               ///< it has run in the forward pass before
   std::uint32_t gradient = no_gradient;  ///< check, update: the gradient it is for, in production order; none: all

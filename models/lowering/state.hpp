@@ -47,7 +47,7 @@ struct LoweringState {
   LoweringOptions options;
   DataType activation;
   DataType master;
-  DataType produced;  ///< type of the gradients of parameters as the backward pass writes them
+  DataType produced;                       ///< type of the gradients of parameters as the backward pass writes them
   std::vector<std::uint32_t> first_value;  ///< per operator: number of its first value
   std::vector<std::uint32_t> consumers;    ///< per value
   std::vector<bool> needs_gradient;        ///< per operator
@@ -68,8 +68,8 @@ struct LoweringState {
   std::vector<OperatorId> reduced_by;  ///< per convolution: the batch norm whose sums it computes
   // Per parameter:
   std::vector<std::uint32_t> pending_gradients;  ///< operators that have not contributed to its gradient yet
-  std::vector<bool> shared;     ///< whether another stage has it too
-  std::vector<bool> received;   ///< whether that stage owns it
+  std::vector<bool> shared;                      ///< whether another stage has it too
+  std::vector<bool> received;                    ///< whether that stage owns it
   std::vector<bool> looked_up;  ///< whether it is a table of tokens, which is read as the optimizer keeps it
 
   [[nodiscard]] std::uint32_t number_of(Value v) const { return first_value[v.op] + v.output; }

@@ -30,8 +30,8 @@ struct Applier {
 
   void apply() {
     if (!given.file && !context.is_set("parallel_mode")) {
-      const bool spread = spec.parallel.has_stages() || context.is_set("pipeline_stages") ||
-                          context.flag("enable_parallel_optimizer");
+      const bool spread =
+          spec.parallel.has_stages() || context.is_set("pipeline_stages") || context.flag("enable_parallel_optimizer");
       mode = spread ? "semi_auto_parallel" : "data_parallel";
     }
     refuse_what_is_missing();
@@ -48,10 +48,13 @@ struct Applier {
     const auto strategies = context.get("strategy_ckpt_config");
     const bool files = !strategies.find("load_file")->text.empty() || !strategies.find("save_file")->text.empty() ||
                        !context.text("strategy_ckpt_load_file").empty() ||
-                       !context.text("strategy_ckpt_save_file").empty() || !context.text("group_ckpt_save_file").empty();
-    if (files) bad_input("unsupported", "files of strategies and groups belong to operator strategies, which are not there yet");
+                       !context.text("strategy_ckpt_save_file").empty() ||
+                       !context.text("group_ckpt_save_file").empty();
+    if (files)
+      bad_input("unsupported", "files of strategies and groups belong to operator strategies, which are not there yet");
     if (context.get("dataset_strategy").kind != Literal::Kind::text) {
-      bad_input("unsupported", "dataset_strategy: a tuple of cuts needs operator strategies; give 'data_parallel' or 'full_batch'");
+      bad_input("unsupported",
+                "dataset_strategy: a tuple of cuts needs operator strategies; give 'data_parallel' or 'full_batch'");
     }
   }
 
@@ -80,7 +83,8 @@ struct Applier {
     if (!given.split) spec.fallback_split = hccl::FallbackSplit::none;
     if (mode == "stand_alone") {
       // Nobody reduces gradients with anybody.
-      if (spec.npus.value_or(1) != 1) bad_input("value-error", "parallel_mode stand_alone has one device: give --npus 1");
+      if (spec.npus.value_or(1) != 1)
+        bad_input("value-error", "parallel_mode stand_alone has one device: give --npus 1");
       spec.npus = 1;
     }
     const bool broadcast = context.flag("parameter_broadcast");
@@ -88,15 +92,22 @@ struct Applier {
       bad_input("value-error", "parameter_broadcast True: MindSpore 2.3 refuses it in {}", mode);
     }
     const bool unseeded = (mode == "data_parallel" || mode == "hybrid_parallel") && !broadcast;
-    if (unseeded) notes.emplace_back("parameter_broadcast is False: without a global seed the initial weights of ranks differ");
-    if (broadcast) notes.emplace_back("parameter_broadcast: once before the first step, rank 0 sends all weights in fp32; no step has it");
+    if (unseeded)
+      notes.emplace_back("parameter_broadcast is False: without a global seed the initial weights of ranks differ");
+    if (broadcast)
+      notes.emplace_back(
+          "parameter_broadcast: once before the first step, rank 0 sends all weights in fp32; no step has it");
     const bool full_batch = context.text("dataset_strategy") == "full_batch";
     if (full_batch && !graph_parallel()) {
-      bad_input("runtime-error", "dataset_strategy full_batch is for semi_auto_parallel and auto_parallel, not {}", mode);
+      bad_input("runtime-error", "dataset_strategy full_batch is for semi_auto_parallel and auto_parallel, not {}",
+                mode);
     }
-    if (full_batch) notes.emplace_back("dataset_strategy full_batch: every device reads the samples of all; each computes its own part");
+    if (full_batch)
+      notes.emplace_back(
+          "dataset_strategy full_batch: every device reads the samples of all; each computes its own part");
     if (mode == "hybrid_parallel") {
-      notes.emplace_back("hybrid_parallel: the run has no collectives of the user's own; gradients are reduced as in data_parallel");
+      notes.emplace_back(
+          "hybrid_parallel: the run has no collectives of the user's own; gradients are reduced as in data_parallel");
     }
     if (mode == "auto_parallel") {
       notes.emplace_back("auto_parallel: without operator strategies every operator is batch parallel");
@@ -108,17 +119,21 @@ struct Applier {
 
   void apply_pipeline() {
     const auto stages = static_cast<std::uint32_t>(context.integer("pipeline_stages").value_or(1));
-    if (context.is_set("pipeline_stages")) take("pipeline_stages", "--stages", given.stages, stages, spec.parallel.shape.stages);
+    if (context.is_set("pipeline_stages"))
+      take("pipeline_stages", "--stages", given.stages, stages, spec.parallel.shape.stages);
     hccl::PipelineShape& shape = spec.parallel.shape;
     if (shape.stages == 1) return;
     if (!graph_parallel()) {
-      bad_input("runtime-error", "pipeline_stages {} needs semi_auto_parallel or auto_parallel, not {}", shape.stages, mode);
+      bad_input("runtime-error", "pipeline_stages {} needs semi_auto_parallel or auto_parallel, not {}", shape.stages,
+                mode);
     }
     if (!context.graph_mode) bad_input("runtime-error", "pipeline_stages {} needs graph mode", shape.stages);
     const std::string search = context.text("search_mode");
     if (mode == "auto_parallel" && search == "dynamic_programming") {
-      bad_input("runtime-error", "pipeline_stages {} in auto_parallel needs search_mode recursive_programming or "
-                "sharding_propagation", shape.stages);
+      bad_input("runtime-error",
+                "pipeline_stages {} in auto_parallel needs search_mode recursive_programming or "
+                "sharding_propagation",
+                shape.stages);
     }
     if (!context.is_set("pipeline_config")) return;
     const Literal config = context.get("pipeline_config");
@@ -140,7 +155,8 @@ struct Applier {
         bad_input("runtime-error", "enable_parallel_optimizer in data_parallel takes Lamb or AdamWeightDecay, not {}",
                   name_of(spec.optimizer));
       }
-      bad_input("unsupported", "enable_parallel_optimizer in data_parallel: whole parameters dealt to ranks; use semi_auto_parallel");
+      bad_input("unsupported",
+                "enable_parallel_optimizer in data_parallel: whole parameters dealt to ranks; use semi_auto_parallel");
     }
     const Literal config = context.get("parallel_optimizer_config");
     hccl::OptimizerParallel optimizer{.kind = hccl::OptimizerParallelKind::on};
@@ -186,7 +202,8 @@ struct Applier {
       }
     }
     if (spec.parallel.has_stages() || graph_parallel()) {
-      if (!spec.parallel.fusion.has_value()) spec.parallel.fusion = rule.value_or(hccl::FusionRule{.counts_as_mindspore = context.compat()});
+      if (!spec.parallel.fusion.has_value())
+        spec.parallel.fusion = rule.value_or(hccl::FusionRule{.counts_as_mindspore = context.compat()});
       return;
     }
     if (rule.has_value() && rule->mode == hccl::FusionMode::index) {
@@ -195,7 +212,8 @@ struct Applier {
       }
       spec.fusion_index = rule->last;
     } else if (rule.has_value() && rule->mode == hccl::FusionMode::size) {
-      notes.emplace_back("comm_fusion allreduce: data_parallel fuses all gradients; a size is not applied to them here");
+      notes.emplace_back(
+          "comm_fusion allreduce: data_parallel fuses all gradients; a size is not applied to them here");
     }
   }
 

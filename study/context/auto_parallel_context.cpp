@@ -108,7 +108,8 @@ Literal AutoParallelContext::get(std::string_view key) const {
   if (value->kind != Kind::dict) return *value;
   // What a dict leaves out has its default.
   Literal whole = *value;
-  const Literal defaults = option.default_value.empty() ? Literal{.kind = Kind::dict} : *parse_literal(option.default_value);
+  const Literal defaults =
+      option.default_value.empty() ? Literal{.kind = Kind::dict} : *parse_literal(option.default_value);
   for (const auto& [name, standard] : defaults.members) {
     if (whole.find(name) == nullptr) whole.members.emplace_back(name, standard);
   }

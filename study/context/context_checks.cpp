@@ -98,8 +98,9 @@ void check_pipeline_config(const ContextValue& given) {
 }
 
 void check_optimizer_config(const ContextValue& given) {
-  require_known_keys(
-      given, {"gradient_accumulation_shard", "parallel_optimizer_threshold", "optimizer_weight_shard_size"}, "value-error");
+  require_known_keys(given,
+                     {"gradient_accumulation_shard", "parallel_optimizer_threshold", "optimizer_weight_shard_size"},
+                     "value-error");
   if (const Literal* shard = given.value.find("gradient_accumulation_shard")) {
     require_kind("gradient_accumulation_shard", *shard, Kind::boolean);
   }
@@ -166,11 +167,13 @@ void check_context_value(const ContextValue& given) {
   if (key == "strategy_ckpt_config") return check_strategy_config(given);
   if (key == "pipeline_stages") {
     require_kind(key, given.value, Kind::integer);
-    if (given.value.integer < 1) bad_input("value-error", "pipeline_stages must be 1 or more, got {}", given.value.integer);
+    if (given.value.integer < 1)
+      bad_input("value-error", "pipeline_stages must be 1 or more, got {}", given.value.integer);
     return;
   }
   if (key == "grad_accumulation_step" && given.value.integer != 1) {
-    bad_input("value-error", "grad_accumulation_step must be 1, got {}: micro-batches are a wrapper's business (--accumulate)",
+    bad_input("value-error",
+              "grad_accumulation_step must be 1, got {}: micro-batches are a wrapper's business (--accumulate)",
               given.value.integer);
   }
   if (key == "communi_parallel_mode") {

@@ -14,7 +14,8 @@ struct ContextValue {
   bool graph_mode = true;
 };
 
-/// Throws Error(bad_input) of kind "value-error", "type-error" or "key-error" for a value that the option does not take.
+/// Throws Error(bad_input) of kind "value-error", "type-error" or "key-error" for a value that the option does not
+/// take.
 void check_context_value(const ContextValue& given);
 
 }  // namespace hcclsim::study

@@ -20,7 +20,7 @@ struct Literal {
   std::int64_t integer = 0;
   double real = 0;
   std::string text{};
-  std::vector<Literal> items{};                           ///< of lists and tuples
+  std::vector<Literal> items{};                            ///< of lists and tuples
   std::vector<std::pair<std::string, Literal>> members{};  ///< of dicts, in their order
 
   /// The member of a dict; null if there is none.

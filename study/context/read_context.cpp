@@ -69,7 +69,8 @@ class PythonReader {
   }
 
   [[nodiscard]] std::string at(std::size_t place) const {
-    return fmt::format("{}:{}", path_, 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(place), '\n'));
+    return fmt::format("{}:{}", path_,
+                       1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(place), '\n'));
   }
 
   std::size_t read_call(std::size_t place, bool of_mode) {

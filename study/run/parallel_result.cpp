@@ -96,7 +96,8 @@ StageTimes times_of(const hccl::Plan& plan, const sim::Trace& trace, Rank rank, 
            .checks = exposed(collectives[StepPhase::check])}};
 }
 
-/// What a rank of a group of n sends at least: of an allreduce each byte twice but for its own share, of the others once.
+/// What a rank of a group of n sends at least: of an allreduce each byte twice but for its own share, of the others
+/// once.
 Bytes sent_bytes(const hccl::Operation& operation) {
   const Bytes payload = operation.payload();
   const Rank n = operation.ranks;
@@ -179,8 +180,8 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
   }
   result.traffic = traffic_of(step.plan);
   const std::uint32_t stage = training.rank / result.data;
-  result.peak_tensors = tensors_at_peak(
-      *experiment.program, shape.stages > 1 ? cells_of_stage(shape, stage) : std::vector<hccl::Cell>{});
+  result.peak_tensors =
+      tensors_at_peak(*experiment.program, shape.stages > 1 ? cells_of_stage(shape, stage) : std::vector<hccl::Cell>{});
   return result;
 }
 

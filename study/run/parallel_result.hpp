@@ -41,7 +41,7 @@ struct StageFigures {
 /// Communication of one kind by a rank in a step.
 struct Traffic {
   std::uint32_t stage = 0;
-  std::string kind;            ///< "allreduce", "send", …
+  std::string kind;  ///< "allreduce", "send", …
   Rank group_size = 0;
   std::uint64_t count = 0;
   Bytes bytes = 0;  ///< that the rank sends if nothing is sent twice: a ring's
@@ -64,7 +64,7 @@ struct ParallelResult {
   std::uint32_t micro_batch = 0;
   std::vector<StageFigures> stages;
   std::vector<Traffic> traffic;
-  Seconds ideal = 0;  ///< the step if links took no time
+  Seconds ideal = 0;                           ///< the step if links took no time
   std::vector<hccl::LiveAtPeak> peak_tensors;  ///< of the rank that is printed
 };
 

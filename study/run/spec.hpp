@@ -70,8 +70,8 @@ struct RunSpec {
 
   // What is trained
   models::ModelOptions model{.name = "resnet50", .batch = 32};  ///< its batch: of all micro-batches of a step
-  std::string gradients_file{};         ///< CSV that replaces the model; empty: none
-  std::vector<std::string> profiles{};  ///< measurements of any kind that study/profile reads
+  std::string gradients_file{};                                 ///< CSV that replaces the model; empty: none
+  std::vector<std::string> profiles{};                          ///< measurements of any kind that study/profile reads
   std::string profile_model{};  ///< hash, name or graph of a model in one that holds several; empty: the only one
   models::Amp amp = models::Amp::o2;
   models::Optimizer optimizer = models::Optimizer::momentum;

@@ -68,16 +68,13 @@ std::vector<Cell> all_cells(const PipelineShape& shape, Phase phase, bool loops)
 
 }  // namespace
 
-std::string_view name_of(PipelineSchedule schedule) {
-  return schedules.at(static_cast<std::size_t>(schedule)).name;
-}
+std::string_view name_of(PipelineSchedule schedule) { return schedules.at(static_cast<std::size_t>(schedule)).name; }
 
 PipelineSchedule parse_pipeline_schedule(std::string_view name) {
   for (const NamedSchedule& one : schedules) {
     if (one.name == name) return one.schedule;
   }
-  bad_input("option", "unknown pipeline schedule '{}'; use one of {}", name,
-            names_in(schedules, &NamedSchedule::name));
+  bad_input("option", "unknown pipeline schedule '{}'; use one of {}", name, names_in(schedules, &NamedSchedule::name));
 }
 
 void require_shape(const PipelineShape& shape) {
@@ -103,8 +100,7 @@ void require_shape(const PipelineShape& shape) {
 
 std::vector<Cell> cells_of_stage(const PipelineShape& shape, std::uint32_t stage) {
   if (shape.stages == 1) return one_after_the_other(shape.micro_batches);
-  const bool gpipe =
-      shape.schedule == PipelineSchedule::gpipe || shape.schedule == PipelineSchedule::gpipe_interleave;
+  const bool gpipe = shape.schedule == PipelineSchedule::gpipe || shape.schedule == PipelineSchedule::gpipe_interleave;
   const std::vector<Cell> forward = all_cells(shape, Phase::forward, !gpipe);
   const std::vector<Cell> backward = all_cells(shape, Phase::backward, !gpipe);
   if (gpipe) return in_turn(forward, backward, forward.size(), true);

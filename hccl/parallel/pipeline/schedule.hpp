@@ -18,8 +18,8 @@
 namespace hcclsim::hccl {
 
 enum class PipelineSchedule : std::uint8_t {
-  one_f_one_b,           ///< as few forward cells ahead as keep the stages busy, then backward and forward in turn
-  gpipe,                 ///< all forward cells, then all backward cells
+  one_f_one_b,             ///< as few forward cells ahead as keep the stages busy, then backward and forward in turn
+  gpipe,                   ///< all forward cells, then all backward cells
   one_f_one_b_interleave,  ///< the first with several chunks
   gpipe_interleave,        ///< the second with several chunks
 };

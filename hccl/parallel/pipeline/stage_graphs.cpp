@@ -195,7 +195,8 @@ class Cutter {
   std::vector<bool> has_gradient_;
   std::vector<std::vector<std::uint32_t>> users_;  // of parameters
   std::map<std::pair<OperatorId, std::uint32_t>, std::map<std::uint32_t, std::uint32_t>> readers_;
-  std::map<std::tuple<OperatorId, std::uint32_t, std::uint32_t>, models::Peer> sent_;  // value and stage: whence it comes
+  std::map<std::tuple<OperatorId, std::uint32_t, std::uint32_t>, models::Peer>
+      sent_;  // value and stage: whence it comes
   std::vector<Stage> stages_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> tags_;  // given so far from stage to stage
 };

@@ -64,13 +64,13 @@ TEST(OptimizerParallel, ZeroCutsEverything) {
   EXPECT_THAT(sharding.shards, ElementsAre(7, 7, 7));
   EXPECT_EQ(sharding.kind, Sharding::gradients);
   EXPECT_TRUE(sharding.keeps_gradient_parts());
-  EXPECT_THAT(test::refusal("option", [] {
-                static_cast<void>(shard_ranks({.kind = OptimizerParallelKind::zero1, .shard = 3}, 8));
-              }),
-              HasSubstr("does not divide the 8 replicas"));
   EXPECT_THAT(
-      test::refusal("option", [] { static_cast<void>(shard_ranks({.kind = OptimizerParallelKind::on, .shard = 9}, 8)); }),
-      HasSubstr("more than the 8 replicas"));
+      test::refusal("option",
+                    [] { static_cast<void>(shard_ranks({.kind = OptimizerParallelKind::zero1, .shard = 3}, 8)); }),
+      HasSubstr("does not divide the 8 replicas"));
+  EXPECT_THAT(test::refusal("option",
+                            [] { static_cast<void>(shard_ranks({.kind = OptimizerParallelKind::on, .shard = 9}, 8)); }),
+              HasSubstr("more than the 8 replicas"));
 }
 
 TEST(OptimizerParallel, IsRead) {

@@ -36,14 +36,13 @@ Graph perceptron() { return make_model({.name = "mlp:8,6,4", .batch = 2}); }
 
 TEST(Accumulation, AddsUpEveryGradient) {
   const Program program = lowered(perceptron(), {.accumulate = true});
-  EXPECT_THAT(kernels(program, "accumulate"),
-              ElementsAre("fc2.bias:accumulate", "fc2.weight:accumulate", "fc1.bias:accumulate", "fc1.weight:accumulate"));
+  EXPECT_THAT(kernels(program, "accumulate"), ElementsAre("fc2.bias:accumulate", "fc2.weight:accumulate",
+                                                          "fc1.bias:accumulate", "fc1.weight:accumulate"));
   EXPECT_THAT(kernels(program, "clear"), testing::SizeIs(4));
   const auto sum = std::ranges::find(program.kernels, "fc1.weight:accumulate", &Kernel::name);
   EXPECT_EQ(sum->read, 2U * 48 * 4);
   EXPECT_EQ(sum->written, 48U * 4);
-  EXPECT_EQ(test::gradient_of(program, "fc1.weight").kernel,
-            static_cast<std::uint32_t>(sum - program.kernels.begin()));
+  EXPECT_EQ(test::gradient_of(program, "fc1.weight").kernel, static_cast<std::uint32_t>(sum - program.kernels.begin()));
   // The micro-batch's gradient is alive until it is added; the sums are there for the whole step.
   EXPECT_EQ(program.gradient_bytes, (48U + 6 + 24 + 4) * 4);
   for (const Kernel& kernel : program.kernels) {
@@ -66,10 +65,11 @@ LoweringOptions shared(Sharding kind, std::size_t parameters, std::uint32_t rank
 
 /// Weights, gradients and optimizer states with Adam, in bytes per parameter.
 double bytes_per_parameter(Sharding kind, std::uint32_t ranks) {
-  const Graph graph =
-      make_model({.name = "llama2-7b", .batch = 1, .sequence = 64, .layers = 2, .hidden = 512, .heads = 8, .vocabulary = 1024});
+  const Graph graph = make_model(
+      {.name = "llama2-7b", .batch = 1, .sequence = 64, .layers = 2, .hidden = 512, .heads = 8, .vocabulary = 1024});
   const Program program = lowered(graph, shared(kind, graph.parameters.size(), ranks));
-  return static_cast<double>(program.weights + program.weight_casts + program.gradient_bytes + program.optimizer_state) /
+  return static_cast<double>(program.weights + program.weight_casts + program.gradient_bytes +
+                             program.optimizer_state) /
          static_cast<double>(graph.parameter_elements());
 }
 
@@ -114,8 +114,8 @@ TEST(SharedParameters, MindSporeGathersWhatIsUsed) {
 
 /// A decoder without dropout whose layers are recomputed, all or none of them.
 Graph decoder(bool recompute) {
-  Graph graph =
-      make_model({.name = "llama2-7b", .batch = 2, .sequence = 32, .layers = 3, .hidden = 64, .heads = 4, .vocabulary = 128});
+  Graph graph = make_model(
+      {.name = "llama2-7b", .batch = 2, .sequence = 32, .layers = 3, .hidden = 64, .heads = 4, .vocabulary = 128});
   if (!recompute) return graph;
   for (std::size_t id = 0; id < graph.operators.size(); ++id) {
     Operator& op = graph.operators[id];
@@ -157,7 +157,8 @@ TEST(Recomputing, RepeatsTheForwardPass) {
   EXPECT_EQ(products(program, false), products(plain, false));
   Flops forward = 0;
   for (const Kernel& kernel : plain.micro_batch()) {
-    const bool kept = kernel.name.find("down_proj") != std::string::npos || kernel.name.find("lm_head") != std::string::npos;
+    const bool kept =
+        kernel.name.find("down_proj") != std::string::npos || kernel.name.find("lm_head") != std::string::npos;
     if (kernel.phase == Phase::forward && kernel.cube.m > 0 && !kept) forward += kernel.flops;
   }
   EXPECT_EQ(products(program, true), forward);

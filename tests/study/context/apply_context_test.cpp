@@ -43,26 +43,26 @@ TEST(ApplyContext, Pipelines) {
   EXPECT_THAT(refused("runtime-error", {{"pipeline_stages", "4"}}), HasSubstr("not stand_alone"));
   EXPECT_THAT(refused("runtime-error", {{"parallel_mode", "data_parallel"}, {"pipeline_stages", "4"}}),
               HasSubstr("not data_parallel"));
-  EXPECT_THAT(refused("runtime-error", {{"parallel_mode", "auto_parallel"},
-                                        {"pipeline_stages", "4"},
-                                        {"search_mode", "dynamic_programming"}}),
-              HasSubstr("recursive_programming"));
+  EXPECT_THAT(
+      refused("runtime-error",
+              {{"parallel_mode", "auto_parallel"}, {"pipeline_stages", "4"}, {"search_mode", "dynamic_programming"}}),
+      HasSubstr("recursive_programming"));
   RunSpec two;
   two.parallel.shape.stages = 2;
-  EXPECT_THAT(test::refusal("option",
-                            [&] {
-                              static_cast<void>(applied(
-                                  {{"parallel_mode", "semi_auto_parallel"}, {"pipeline_stages", "4"}}, two,
-                                  {.file = true, .stages = true}));
-                            }),
-              HasSubstr("different things"));
+  EXPECT_THAT(
+      test::refusal("option",
+                    [&] {
+                      static_cast<void>(applied({{"parallel_mode", "semi_auto_parallel"}, {"pipeline_stages", "4"}},
+                                                two, {.file = true, .stages = true}));
+                    }),
+      HasSubstr("different things"));
 }
 
 TEST(ApplyContext, OptimizerParallel) {
-  const RunSpec spec = applied({{"parallel_mode", "semi_auto_parallel"},
-                                {"enable_parallel_optimizer", "True"},
-                                {"parallel_optimizer_config",
-                                 "{'optimizer_weight_shard_size': 4, 'gradient_accumulation_shard': True}"}});
+  const RunSpec spec = applied(
+      {{"parallel_mode", "semi_auto_parallel"},
+       {"enable_parallel_optimizer", "True"},
+       {"parallel_optimizer_config", "{'optimizer_weight_shard_size': 4, 'gradient_accumulation_shard': True}"}});
   EXPECT_EQ(spec.parallel.optimizer.kind, hccl::OptimizerParallelKind::on);
   EXPECT_EQ(spec.parallel.optimizer.shard, 4U);
   EXPECT_EQ(spec.parallel.optimizer.threshold, Bytes{64} << 10U);
@@ -88,8 +88,8 @@ TEST(ApplyContext, OptimizerParallel) {
 TEST(ApplyContext, Fusion) {
   EXPECT_EQ(applied({{"parallel_mode", "data_parallel"}, {"all_reduce_fusion_config", "[85, 160]"}}).fusion_index,
             (std::vector<std::uint32_t>{85, 160}));
-  const RunSpec size = applied({{"parallel_mode", "semi_auto_parallel"},
-                                {"comm_fusion", "{'allreduce': {'mode': 'size', 'config': 32}}"}});
+  const RunSpec size = applied(
+      {{"parallel_mode", "semi_auto_parallel"}, {"comm_fusion", "{'allreduce': {'mode': 'size', 'config': 32}}"}});
   EXPECT_EQ(size.parallel.fusion->threshold, Bytes{32} << 20U);
   const RunSpec closed = applied({{"parallel_mode", "semi_auto_parallel"}, {"comm_fusion", "{'openstate': False}"}});
   EXPECT_EQ(closed.parallel.fusion->mode, hccl::FusionMode::all);

@@ -33,7 +33,8 @@ TEST_P(ContextRefusals, KeepTheOldValue) {
   AutoParallelContext context;
   const bool exists = std::string(GetParam().key) != "no_such";
   const Literal before = exists ? context.get(GetParam().key) : Literal{};
-  EXPECT_THAT(test::refusal(GetParam().kind, [&] { set(context, GetParam().key, GetParam().value); }), testing::Not(IsEmpty()))
+  EXPECT_THAT(test::refusal(GetParam().kind, [&] { set(context, GetParam().key, GetParam().value); }),
+              testing::Not(IsEmpty()))
       << GetParam().key << " " << GetParam().value;
   if (exists) {
     EXPECT_EQ(context.get(GetParam().key), before);
@@ -49,8 +50,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"gradients_mean", "1", "type-error"}, Refused{"gradient_fp32_sync", "'on'", "type-error"},
         Refused{"loss_repeated_mean", "0", "type-error"}, Refused{"parallel_mode", "'semi'", "value-error"},
         Refused{"parallel_mode", "1", "type-error"}, Refused{"search_mode", "'best'", "value-error"},
-        Refused{"auto_parallel_search_mode", "'best'", "value-error"}, Refused{"parameter_broadcast", "1", "type-error"},
-        Refused{"strategy_ckpt_load_file", "1", "type-error"}, Refused{"strategy_ckpt_config", "1", "type-error"},
+        Refused{"auto_parallel_search_mode", "'best'", "value-error"},
+        Refused{"parameter_broadcast", "1", "type-error"}, Refused{"strategy_ckpt_load_file", "1", "type-error"},
+        Refused{"strategy_ckpt_config", "1", "type-error"},
         Refused{"strategy_ckpt_config", "{'file': 'a'}", "value-error"},
         Refused{"strategy_ckpt_config", "{'load_file': 1}", "type-error"},
         Refused{"strategy_ckpt_config", "{'only_trainable_params': 1}", "type-error"},
@@ -64,12 +66,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"parallel_optimizer_config", "{'optimizer_weight_shard_size': 0}", "value-error"},
         Refused{"parallel_optimizer_config", "{'optimizer_weight_shard_size': -1}", "value-error"},
         Refused{"enable_alltoall", "1", "type-error"}, Refused{"force_fp32_communication", "1", "type-error"},
-        Refused{"all_reduce_fusion_config", "[]", "value-error"}, Refused{"all_reduce_fusion_config", "['a']", "type-error"},
+        Refused{"all_reduce_fusion_config", "[]", "value-error"},
+        Refused{"all_reduce_fusion_config", "['a']", "type-error"},
         Refused{"all_reduce_fusion_config", "[True]", "type-error"},
         Refused{"all_reduce_fusion_config", "[3, 3]", "value-error"},
-        Refused{"all_reduce_fusion_config", "[5, 3]", "value-error"}, Refused{"all_reduce_fusion_config", "85", "type-error"},
-        Refused{"comm_fusion", "1", "type-error"}, Refused{"comm_fusion", "{'reduce': {}}", "key-error"},
-        Refused{"comm_fusion", "{'openstate': 1}", "type-error"}, Refused{"comm_fusion", "{'allreduce': 1}", "type-error"},
+        Refused{"all_reduce_fusion_config", "[5, 3]", "value-error"},
+        Refused{"all_reduce_fusion_config", "85", "type-error"}, Refused{"comm_fusion", "1", "type-error"},
+        Refused{"comm_fusion", "{'reduce': {}}", "key-error"}, Refused{"comm_fusion", "{'openstate': 1}", "type-error"},
+        Refused{"comm_fusion", "{'allreduce': 1}", "type-error"},
         Refused{"comm_fusion", "{'allreduce': {'mode': 'auto'}}", "key-error"},
         Refused{"comm_fusion", "{'allreduce': {'config': None}}", "key-error"},
         Refused{"comm_fusion", "{'allgather': {'mode': 'index', 'config': [1]}}", "key-error"},
@@ -151,7 +155,8 @@ TEST(Literals, AreReadAsPythonHasThem) {
   EXPECT_EQ(again("True"), "True");
   EXPECT_EQ(again("on"), "True");
   EXPECT_EQ(again("semi_auto_parallel"), "'semi_auto_parallel'");
-  for (const char* wrong : {"[1, 2", "{'a' 1}", "(1 2)", "'open", "{1: 2}", ""}) EXPECT_EQ(again(wrong), "none") << wrong;
+  for (const char* wrong : {"[1, 2", "{'a' 1}", "(1 2)", "'open", "{1: 2}", ""})
+    EXPECT_EQ(again(wrong), "none") << wrong;
   EXPECT_EQ(again(std::string(100, '[').c_str()), "none");
 }
 

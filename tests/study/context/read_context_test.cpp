@@ -69,7 +69,8 @@ TEST(ReadContext, PositionalArguments) {
 
 TEST(ReadContext, AWrongValueNamesItsLine) {
   const ContextFile file(".py", "\n\nset_auto_parallel_context(pipeline_stages=0)\n");
-  EXPECT_THAT(test::refusal("value-error", [&] { static_cast<void>(file.read()); }), HasSubstr(".py:3: pipeline_stages"));
+  EXPECT_THAT(test::refusal("value-error", [&] { static_cast<void>(file.read()); }),
+              HasSubstr(".py:3: pipeline_stages"));
 }
 
 TEST(ReadContext, PynativeMode) {
@@ -87,12 +88,14 @@ TEST(ReadContext, Toml) {
 }
 
 TEST(ReadContext, Json) {
-  const ContextFile file(".json", R"({"auto_parallel_context": {"dataset_strategy": [[1, 1]], "gradients_mean": true}})");
+  const ContextFile file(".json",
+                         R"({"auto_parallel_context": {"dataset_strategy": [[1, 1]], "gradients_mean": true}})");
   EXPECT_TRUE(file.read().flag("gradients_mean"));
 }
 
 TEST(ReadContext, FilesThatSayNothing) {
-  for (const char* text : {"", "x = 1\n", "set_auto_parallel_context()\n", "'''never closed\nset_auto_parallel_context(device_num=1)"}) {
+  for (const char* text :
+       {"", "x = 1\n", "set_auto_parallel_context()\n", "'''never closed\nset_auto_parallel_context(device_num=1)"}) {
     const ContextFile file(".py", text);
     EXPECT_THAT(test::refusal("context", [&] { static_cast<void>(file.read()); }), HasSubstr("no call")) << text;
   }

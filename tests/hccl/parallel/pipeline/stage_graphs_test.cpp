@@ -44,9 +44,8 @@ TEST(StageGraphs, APerceptronInTwo) {
 
 TEST(StageGraphs, ChunksOfAStageAreNotNeighbours) {
   const std::vector<Graph> stages = cut(models::make_model({.name = "mlp:4,4,4,4,4", .batch = 2}), 2, 2);
-  EXPECT_THAT(names_of(stages[0]),
-              ElementsAre("input", "fc1", "relu1", "relu1.to_stage_1", "relu2.from_stage_1", "fc3", "relu3",
-                          "relu3.to_stage_1"));
+  EXPECT_THAT(names_of(stages[0]), ElementsAre("input", "fc1", "relu1", "relu1.to_stage_1", "relu2.from_stage_1", "fc3",
+                                               "relu3", "relu3.to_stage_1"));
   std::vector<std::uint32_t> chunks;
   for (const Operator& op : stages[0].operators) chunks.push_back(op.chunk);
   EXPECT_THAT(chunks, ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
@@ -95,9 +94,15 @@ TEST(StageGraphs, LayersThatCannotBeShared) {
   EXPECT_THAT(test::refusal("pipeline", [] { static_cast<void>(even_parts(12, 5, 1)); }),
               HasSubstr("1, 2, 3, 4, 6, 12"));
   const Graph graph = models::make_model({.name = "mlp:4,4,4,4", .batch = 2});
-  EXPECT_THAT(test::refusal("pipeline", [&] { static_cast<void>(stage_graphs(graph, std::vector{1U, 1U}, 2, 1)); }),
+  EXPECT_THAT(test::refusal("pipeline",
+                            [&] {
+                              static_cast<void>(stage_graphs(graph, std::vector{1U, 1U}, 2, 1));
+                            }),
               HasSubstr("together 2 must be 3"));
-  EXPECT_THAT(test::refusal("pipeline", [&] { static_cast<void>(stage_graphs(graph, std::vector{3U, 0U}, 2, 1)); }),
+  EXPECT_THAT(test::refusal("pipeline",
+                            [&] {
+                              static_cast<void>(stage_graphs(graph, std::vector{3U, 0U}, 2, 1));
+                            }),
               HasSubstr("one or more"));
 }
 
