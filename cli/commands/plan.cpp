@@ -114,8 +114,8 @@ void add_command(Command& plan, const char* name, const char* what, Count files,
   add_format_option(command, options->format, {"text", "json"});
   command.footer(
       fmt::format("Examples:\n"
-                  "  hcclsim plan {0} --model gpt2-small --stages 4 --batch 8 --micro-batches 8{1}",
-                  name, std::string_view(name) == "diff" ? " stored.json" : ""));
+                  "  hcclsim plan {} {}--model gpt2-small --stages 4 --batch 8 --micro-batches 8",
+                  name, files == Count::one ? "" : "plan.json "));
   command.on_run([&command, options, files, work, name] {
     const std::size_t most = files == Count::one ? 1 : 2;
     if (options->files.size() > most || (most == 2 && options->files.empty())) {
@@ -132,6 +132,11 @@ void add_command(Command& plan, const char* name, const char* what, Count files,
 
 void add_plan_command(Command& app) {
   Command& plan = app.add_command("plan", "What the streams of every rank do in a step, and whether it can end");
+  plan.require_command();
+  plan.footer(
+      "Examples:\n"
+      "  hcclsim plan show --stages 4 --batch 8 --micro-batches 8\n"
+      "  hcclsim plan check --stages 4 --batch 8 --micro-batches 8 --schedule gpipe");
   add_command(plan, "show", "Print the tasks of every stage, stream by stream", Count::one, show_plan);
   add_command(plan, "check", "Prove that the step comes to its end", Count::one, check_plan);
   add_command(plan, "diff", "Compare two Plans; status 1 if they differ", Count::several, compare_plans);

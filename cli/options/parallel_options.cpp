@@ -62,7 +62,8 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
       .value_name("WHAT")
       .with_default("none");
   command
-      .add("--fusion", parsed(hccl::parse_fusion_rule, [&parallel](hccl::FusionRule rule) { parallel.fusion = rule; }),
+      .add("--fusion",
+           parsed(hccl::parse_fusion_rule, [&parallel](const hccl::FusionRule& rule) { parallel.fusion = rule; }),
            "Tensors that travel together in a pipeline or with shared parameters: none, all, auto (64 MB), size:MB, "
            "index:LIST")
       .value_name("RULE")
@@ -104,7 +105,7 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
   }
   parallel.optimizer.accumulation_shard = parallel.accumulation_shard.value_or(false);
   constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "fusion-index", "split-group",
-                                           "group", "gradients",     "profile",      "numerics"};
+                                           "group", "gradients",     "profile",      "numerics",     "explain"};
   for (const char* const option : of_data_parallelism) {
     if (!parallel.has_stages() || !origins.given(option)) continue;
     bad_input("option", "{} does not go with {}", origins.name(option),

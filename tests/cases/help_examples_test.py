@@ -21,6 +21,7 @@ DATA = Path(__file__).resolve().parents[1] / "data"
 # What makes the files that examples read.
 FILES = [
     "hcclsim run --format json > stored.json",
+    "hcclsim plan show --model gpt2-small --stages 4 --batch 8 --micro-batches 8 --format json > plan.json",
     "hcclsim ranktable generate --platform atlas800-9000-x4 -o hccl.json",
     "hcclsim platform generate --soc 910B2 --servers 2 --output cluster.xml",
     "hcclsim collective allreduce -b 8K -e 64M -f 2 -c 0 > ar8.log",
