@@ -140,7 +140,7 @@ class TimelineBuilder {
 
   /// "Compute"
   [[nodiscard]] std::string stream_name(Rank rank, std::uint32_t stream) const {
-    std::string name(name_of(report_.step.plan.role(rank).streams.at(stream)));
+    std::string name(report_.step.plan.role(rank).stream_title(stream));
     name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
     return name;
   }

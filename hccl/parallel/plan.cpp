@@ -30,6 +30,11 @@ StepPhase phase_of(models::Phase phase) {
   internal_error("unknown phase {}", static_cast<int>(phase));
 }
 
+std::string_view Role::stream_title(std::uint32_t stream) const {
+  if (stream == role_stream::messages) return "messages";
+  return stream == role_stream::gathers ? "gathers" : name_of(streams.at(stream));
+}
+
 const std::string& Plan::name(const Role& role, TaskPart at) const {
   static const std::string host = "host";
   const auto& work = role.tasks[at.task].work;

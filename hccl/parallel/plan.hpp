@@ -84,6 +84,16 @@ struct TaskPart {
   auto operator<=>(const TaskPart&) const = default;
 };
 
+/// Streams of every role, by their numbers; a role that does not use one has no tasks in it. Messages between stages
+/// and gathers of weights have their own, so that they do not wait for reductions.
+namespace role_stream {
+inline constexpr std::uint32_t compute = 0;
+inline constexpr std::uint32_t communication = 1;
+inline constexpr std::uint32_t update = 2;
+inline constexpr std::uint32_t messages = 3;
+inline constexpr std::uint32_t gathers = 4;
+}  // namespace role_stream
+
 /// Tasks in the order in which they are enqueued: a task comes after those it waits for.
 struct Role {
   std::shared_ptr<const models::Program> program;
@@ -91,6 +101,9 @@ struct Role {
   std::vector<PlanTask> tasks;
   std::vector<Segment> segments{};  ///< of the gradients
   std::uint32_t stage = 0;
+
+  /// "compute", "communication", "messages", …
+  [[nodiscard]] std::string_view stream_title(std::uint32_t stream) const;
 };
 
 /// Groups of one kind, such as the replicas of every stage: each rank is in one of them.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -13,11 +12,6 @@ namespace hcclsim::hccl {
 namespace {
 
 constexpr std::uint32_t plan_format_version = 1;
-constexpr std::array<std::string_view, 5> stream_titles{"compute", "communication", "update", "messages", "gathers"};
-
-std::string title_of(const Role& role, std::uint32_t stream) {
-  return std::string(stream < stream_titles.size() ? stream_titles.at(stream) : name_of(role.streams[stream]));
-}
 
 std::string cell_text(const Purpose& purpose) {
   return fmt::format("{} micro-batch {}{}", name_of(purpose.phase), purpose.micro_batch,
@@ -255,7 +249,7 @@ std::vector<StreamText> streams_of(const Plan& plan) {
   for (const Role& role : plan.roles) {
     const std::size_t first = streams.size();
     for (std::uint32_t stream = 0; stream < role.streams.size(); ++stream) {
-      streams.push_back({role.stage, title_of(role, stream), {}});
+      streams.push_back({role.stage, std::string(role.stream_title(stream)), {}});
     }
     for (std::size_t number = 0; number < role.tasks.size(); ++number) {
       const PlanTask& task = role.tasks[number];

@@ -14,12 +14,6 @@ using models::KernelClass;
 using models::Launched;
 using models::Phase;
 
-// Streams of the role. Gathers of weights have their own, so that they do not wait for reductions.
-constexpr std::uint32_t compute_stream = 0;
-constexpr std::uint32_t communication_stream = 1;
-constexpr std::uint32_t update_stream = 2;
-constexpr std::uint32_t gather_stream = 4;
-
 }  // namespace
 
 RoleBuilder::RoleBuilder(std::shared_ptr<const models::Program> program, RoleOptions options,
@@ -151,7 +145,7 @@ void RoleBuilder::add_cell(std::size_t pass, std::uint32_t micro_batch) {
 void RoleBuilder::add_kernel(std::uint32_t k, const Tasks& after) {
   const Kernel& kernel = program_.kernels[k];
   if (!after.empty() || open_ == none || phase_of(kernel.phase) != task(open_).purpose.phase) {
-    open_block(k, compute_stream, after);
+    open_block(k, role_stream::compute, after);
   }
   extend_block(k);
   if (ends_block_[k]) open_ = none;
@@ -203,7 +197,7 @@ std::uint32_t RoleBuilder::start_gather(std::uint32_t number, Tasks after) {
                                        .stage = options_.stage,
                                        .chunk = passes_[pass_].chunk,
                                        .micro_batch = micro_batch_},
-                           .stream = gather_stream,
+                           .stream = role_stream::gathers,
                            .after = std::move(after)});
   return gathered_[number];
 }
@@ -277,11 +271,12 @@ void RoleBuilder::start_reduction(std::size_t number) {
   open_ = none;
   last_reduction_ = add({.work = CollectiveTask{reduction_collectives_[number]},
                          .purpose = purpose,
-                         .stream = communication_stream,
+                         .stream = role_stream::communication,
                          .after = {last_compute_}});
   if (mirrored) {
-    last_reduction_ =
-        add({.work = CollectiveTask{mirror_collectives_[number]}, .purpose = purpose, .stream = communication_stream});
+    last_reduction_ = add({.work = CollectiveTask{mirror_collectives_[number]},
+                           .purpose = purpose,
+                           .stream = role_stream::communication});
   }
   reduced_[number] = last_reduction_;
 }
@@ -292,13 +287,13 @@ std::uint32_t RoleBuilder::start_scalar(std::string_view name, std::uint32_t aft
   const std::uint32_t collective = add_collective(options_.everyone, operation, std::string(name));
   return add({.work = CollectiveTask{collective},
               .purpose = {.phase = StepPhase::check, .stage = options_.stage},
-              .stream = communication_stream,
+              .stream = role_stream::communication,
               .after = {after}});
 }
 
 /// Checks of all gradients, then what updates wait for beside their reductions; updates.
 void RoleBuilder::add_once_per_step() {
-  const std::uint32_t stream = options_.update_stream ? update_stream : compute_stream;
+  const std::uint32_t stream = options_.update_stream ? role_stream::update : role_stream::compute;
   std::optional<std::uint32_t> flag;
   for (std::uint32_t k = program_.micro_batch_kernels; k < program_.kernels.size(); ++k) {
     const Kernel& kernel = program_.kernels[k];
@@ -347,7 +342,7 @@ Purpose RoleBuilder::purpose_of(const Kernel& kernel) const {
 std::uint32_t RoleBuilder::add(PlanTask task) {
   task.ordinal = ordinal_++;
   const auto number = static_cast<std::uint32_t>(role_.tasks.size());
-  if (task.stream == compute_stream) {
+  if (task.stream == role_stream::compute) {
     compute_before_ = last_compute_;
     last_compute_ = number;
   }

@@ -11,9 +11,6 @@ using models::CommunicationWork;
 using models::Kernel;
 using models::OperatorKind;
 
-constexpr std::uint32_t operator_stream = 1;
-constexpr std::uint32_t message_stream = 3;
-
 bool is_message(OperatorKind kind) { return kind == OperatorKind::send || kind == OperatorKind::receive; }
 
 Collective collective_of(OperatorKind kind) {
@@ -47,7 +44,7 @@ void RoleBuilder::add_communication(std::uint32_t k) {
   if (!is_message(work.kind)) {
     add_operator_collective(k, std::move(after));
   } else if (options_.messages.empty()) {
-    add_message(k, micro_batch_, operator_stream, std::move(after));
+    add_message(k, micro_batch_, role_stream::communication, std::move(after));
   } else if (work.kind == OperatorKind::send) {
     prepared_[{k, micro_batch_}] = std::move(after);
     take_turns();
@@ -60,12 +57,12 @@ void RoleBuilder::take_turns() {
     const MessageTurn& turn = options_.messages[next_turn_];
     const Launch launch{turn.kernel, turn.micro_batch};
     if (program_.kernels[turn.kernel].communication.kind == OperatorKind::receive) {
-      add_message(turn.kernel, turn.micro_batch, message_stream, {});
+      add_message(turn.kernel, turn.micro_batch, role_stream::messages, {});
       continue;
     }
     const auto prepared = prepared_.find(launch);
     if (prepared == prepared_.end()) return;
-    add_message(turn.kernel, turn.micro_batch, message_stream, std::move(prepared->second));
+    add_message(turn.kernel, turn.micro_batch, role_stream::messages, std::move(prepared->second));
     prepared_.erase(prepared);
   }
 }
@@ -93,7 +90,7 @@ void RoleBuilder::add_message(std::uint32_t k, std::uint32_t micro_batch, std::u
   }
   open_ = none;
   const std::uint32_t number = add(std::move(task));
-  if (stream == operator_stream) {
+  if (stream == role_stream::communication) {
     task_of_[k] = number;
   } else if (work.kind == OperatorKind::receive) {
     received_[{k, micro_batch}] = number;
@@ -124,7 +121,7 @@ void RoleBuilder::add_operator_collective(std::uint32_t k, Tasks after) {
   open_ = none;
   task_of_[k] = add({.work = CollectiveTask{found->second},
                      .purpose = purpose_of(kernel),
-                     .stream = operator_stream,
+                     .stream = role_stream::communication,
                      .after = std::move(after),
                      .kernel = k});
 }
