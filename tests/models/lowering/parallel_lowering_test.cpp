@@ -117,10 +117,7 @@ Graph decoder(bool recompute) {
   Graph graph = make_model(
       {.name = "llama2-7b", .batch = 2, .sequence = 32, .layers = 3, .hidden = 64, .heads = 4, .vocabulary = 128});
   if (!recompute) return graph;
-  for (std::size_t id = 0; id < graph.operators.size(); ++id) {
-    Operator& op = graph.operators[id];
-    op.recompute = op.layer != no_layer && !op.name.ends_with("add_2");
-  }
+  for (Operator& op : graph.operators) op.recompute = op.layer != no_layer && !op.name.ends_with("add_2");
   return graph;
 }
 
