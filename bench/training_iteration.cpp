@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   const auto batch = static_cast<std::uint32_t>(std::atoi(argv[2]));
   models::Graph graph = models::make_model({.name = "resnet50", .batch = batch, .input = pixels});
   const hccl::Plan plan = plan_of(graph);
-  hccl::Trainer trainer(std::move(graph), plan, {.learning_rate = device::LearningRate(0.01)});
+  hccl::Trainer trainer(std::move(graph), {}, plan, {.learning_rate = device::LearningRate(0.01)});
 
   std::vector<double> times;
   for (int i = 0; i < iterations; ++i) {

@@ -77,6 +77,8 @@ struct Window {
 using OperatorId = std::uint32_t;
 /// Of an operator before the first layer or behind the last one.
 inline constexpr std::uint32_t no_layer = ~0U;
+/// Of an operator or a parameter that is not a part's copy of one of a whole network.
+inline constexpr std::uint32_t no_original = ~0U;
 
 /// One output of an operator.
 struct Value {
@@ -120,6 +122,7 @@ struct Operator {
   std::uint32_t layer = no_layer;  ///< what pipelines are cut into, and what is recomputed as one
   std::uint32_t chunk = 0;         ///< of a rank that computes several parts of a network: the part it belongs to
   bool recompute = false;          ///< its outputs are not kept for the backward pass, which computes them again
+  OperatorId original = no_original;  ///< in a part of a network: its number in the whole, which random numbers go by
   /// Indices in parameter order: weight, then bias if it has one. A send or receive with one moves the parameter itself
   /// to a stage that has it too, once per step, and its gradient back. The weight of a linear operator may be the table
   /// of an embedding before it, which then has two gradients to be added ("tied").
@@ -136,6 +139,7 @@ struct Parameter {
   std::uint64_t elements = 0;
   OperatorId owner = 0;      ///< the first operator that has it
   double initial_scale = 1;  ///< factor on its initial values: ResNet starts its residual branches small
+  std::uint32_t original = no_original;  ///< in a part of a network: its number in the whole
 };
 
 /// What operator 0 holds per sample.

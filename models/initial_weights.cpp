@@ -52,8 +52,10 @@ void initial_weights(const Graph& graph, std::uint32_t parameter, std::uint64_t 
                    graph.title);
   }
   const Distribution values = distribution_of(graph, parameter);
+  const std::uint32_t original = graph.parameters[parameter].original;
+  const std::uint32_t stream = original == no_original ? parameter : original;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    const double u = counter_uniform(seed, parameter, first + i);
+    const double u = counter_uniform(seed, stream, first + i);
     out[i] = static_cast<float>((values.centre + values.spread * u) * values.scale);
   }
 }

@@ -223,8 +223,7 @@ models::Program Experiment::load_program(const RunSpec& spec) {
     return measured;
   }
   model = spec.model.name;
-  models::Graph graph = network_of_micro_batch(spec);
-  mark_recomputed(graph, spec.parallel);
+  const models::Graph graph = cut_into_stages(network_of_micro_batch(spec), spec.parallel, {}, npus).front();
   if (spec.profiles.empty()) {
     if (!spec.profile_model.empty())
       bad_input("option", "--profile-model chooses a model of a file of --profile: give one");

@@ -85,10 +85,17 @@ std::uint32_t communicators_of(const Stages& stages, const ParallelSpec& spec) {
 
 }  // namespace
 
-void mark_recomputed(models::Graph& graph, const ParallelSpec& spec) {
+std::vector<models::Graph> cut_into_stages(const models::Graph& graph, const ParallelSpec& spec,
+                                           std::span<const std::uint32_t> layers_of_parts, Rank replicas) {
+  const std::uint32_t count = spec.shape.stages;
+  std::vector<models::Graph> graphs{graph};
+  if (count > 1) graphs = hccl::stage_graphs(graph, layers_of_parts, count, replicas);
   std::vector<bool> matched;
-  hccl::mark_recomputed(graph, spec.recompute, 0, 1, matched);
+  for (std::uint32_t number = 0; number < count; ++number) {
+    hccl::mark_recomputed(graphs[number], spec.recompute, number, count, matched);
+  }
   require_matched(spec, matched);
+  return graphs;
 }
 
 Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank npus, const device::Soc& soc,
@@ -101,18 +108,8 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
   Stages stages;
   stages.replicas = npus / count;
   stages.shard_ranks = hccl::shard_ranks(spec.optimizer, stages.replicas);
-  std::vector<models::Graph> graphs;
-  if (count == 1) {
-    graphs.push_back(graph);
-  } else {
-    stages.layers_of_parts = layers_of_parts(graph, spec, soc, how);
-    graphs = hccl::stage_graphs(graph, stages.layers_of_parts, count, stages.replicas);
-  }
-  std::vector<bool> matched;
-  for (std::uint32_t number = 0; number < count; ++number) {
-    hccl::mark_recomputed(graphs[number], spec.recompute, number, count, matched);
-  }
-  require_matched(spec, matched);
+  if (count > 1) stages.layers_of_parts = layers_of_parts(graph, spec, soc, how);
+  const std::vector<models::Graph> graphs = cut_into_stages(graph, spec, stages.layers_of_parts, stages.replicas);
   const hccl::FusionRule fusion = spec.fusion.value_or(hccl::FusionRule{});
   for (std::uint32_t number = 0; number < count; ++number) {
     device::ProgramOptions options = how;

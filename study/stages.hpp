@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,9 @@ struct Stages {
   Rank shard_ranks = 1;                        ///< of them, those that share parameters
 };
 
-/// Marks what is recomputed in a network that is not cut.
-void mark_recomputed(models::Graph& graph, const ParallelSpec& spec);
+/// The graphs of the stages, with what is recomputed marked; of one stage the network itself.
+[[nodiscard]] std::vector<models::Graph> cut_into_stages(const models::Graph& graph, const ParallelSpec& spec,
+                                                         std::span<const std::uint32_t> layers_of_parts, Rank replicas);
 
 /// `graph` is the network with the samples of one micro-batch, `communicator` the bytes of one communicator's buffers.
 /// What the user should know is added to `notes`. Throws Error(bad_input) of the kinds "pipeline", "option",

@@ -33,7 +33,7 @@ void add_shape_options(Command& command, NumericsOptions& options) {
   command.add("--numeric-input", whole_number(options.spec.input, 1, 8192),
               "Pixels per side that are computed (default: as timed; 64 for a large effort)");
   command.add("--numeric-batch", whole_number(options.spec.batch, 1, 65536),
-              "Samples per NPU that are computed (default: as timed; 2 for a large effort)");
+              "Samples of a micro-batch that are computed (default: as timed; 2 for a large effort)");
   command
       .add("--numeric-dtype",
            one_of({"fp32", "bf16"},
@@ -94,7 +94,7 @@ void add_training_options(Command& command, NumericsOptions& options) {
       .add("--label-smoothing", number(options.spec.label_smoothing, 0, below_one),
            "Part of a label spread over all classes")
       .with_default();
-  command.add("--gradients-mean", on_off(options.spec.gradients_mean), "Divide reduced gradients by the number of NPUs")
+  command.add("--gradients-mean", on_off(options.spec.gradients_mean), "Divide reduced gradients by the number of replicas")
       .with_default();
 }
 

@@ -105,13 +105,13 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
   }
   parallel.optimizer.accumulation_shard = parallel.accumulation_shard.value_or(false);
   constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "fusion-index", "split-group",
-                                           "group", "gradients",     "profile",      "numerics",     "explain"};
+                                           "group", "gradients",     "profile",      "explain"};
   for (const char* const option : of_data_parallelism) {
     if (!parallel.has_stages() || !origins.given(option)) continue;
     bad_input("option", "{} does not go with {}", origins.name(option),
               parallel.shape.stages > 1 ? "--stages" : "--optimizer-parallel");
   }
-  for (const char* const option : {"gradients", "profile", "numerics"}) {
+  for (const char* const option : {"gradients", "profile"}) {
     if (parallel.micro_batches.value_or(1) == 1 || !origins.given(option)) continue;
     bad_input("option", "{} is of one micro-batch: it does not go with several", origins.name(option));
   }

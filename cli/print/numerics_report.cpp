@@ -40,9 +40,13 @@ std::string head(const study::NumericsResult& report) {
                                  report.computed_shape, report.computed_type);
   if (!report.too_large.empty()) text += fmt::format(" ({} needs more memory than the limit)", report.too_large);
   if (report.round != "none") text += fmt::format(" rounded to {}", report.round);
-  text +=
-      fmt::format("; gradients are a {} over NPUs\nData: {}{}; numeric seed {}", report.gradients_mean ? "mean" : "sum",
-                  report.data, report.shuffle ? ", shuffled in every epoch" : "", report.seed);
+  text += fmt::format("; gradients are a {} over {}", report.gradients_mean ? "mean" : "sum",
+                      report.stages > 1 ? "the replicas of a stage" : "NPUs");
+  if (report.micro_batches > 1) {
+    text += fmt::format(", losses and gradients of {} micro-batches are added up", report.micro_batches);
+  }
+  text += fmt::format("\nData: {}{}; numeric seed {}", report.data, report.shuffle ? ", shuffled in every epoch" : "",
+                      report.seed);
   if (!report.loaded.empty()) text += fmt::format("; goes on from {}", report.loaded);
   text += '\n';
   if (!report.changed_settings.empty()) {
@@ -239,6 +243,7 @@ Json numerics_json(const study::NumericsResult& report) {
             {"shuffle", report.shuffle},
             {"seed", report.seed},
             {"gradients_mean", report.gradients_mean},
+            {"micro_batches", report.micro_batches},
             {"loaded", text_or_null(report.loaded)},
             {"changed_settings", report.changed_settings},
             {"saved", text_or_null(report.saved)},

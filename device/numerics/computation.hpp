@@ -61,15 +61,17 @@ class Computation {
   /// Of a flat buffer.
   [[nodiscard]] std::uint64_t elements() const;
 
+  /// Whether samples or labels of a batch go into it; a stage of a pipeline may have neither.
+  [[nodiscard]] bool reads_batch() const;
+
   /// What a Workspace allocates.
   [[nodiscard]] Bytes workspace_bytes() const;
   /// What Weights allocate: the flat buffer and copies in other layouts.
   [[nodiscard]] Bytes weights_bytes() const;
 
-  /// Copies one parameter between row-major order and its place in a flat buffer. `gradient`: index in production
-  /// order.
-  void to_storage(std::size_t gradient, std::span<const float> plain, std::span<float> flat) const;
-  void to_plain(std::size_t gradient, std::span<const float> flat, std::span<float> plain) const;
+  /// Copies one parameter between row-major order and its storage layout. `gradient`: index in production order.
+  void to_storage(std::size_t gradient, std::span<const float> plain, std::span<float> stored) const;
+  void to_plain(std::size_t gradient, std::span<const float> stored, std::span<float> plain) const;
 
   [[nodiscard]] const std::shared_ptr<const onednn::Plan>& plan() const { return plan_; }
 
@@ -112,6 +114,12 @@ struct StepOutput {
   bool overflow = false;      ///< rounding met a number beyond the largest finite one
 };
 
+/// Forward or backward through one chunk of a network of which a rank has several (Operator::chunk).
+struct Pass {
+  bool backward = false;
+  std::uint32_t chunk = 0;
+};
+
 /// Runs replicas on one thread, one at a time.
 class Workspace {
  public:
@@ -123,6 +131,14 @@ class Workspace {
   /// Forward and backward pass; writes all of `gradients` (flat). The batch must have the batch size of the graph.
   StepOutput step(const Weights& weights, const models::Batch& batch, const StepInput& input,
                   std::span<float> gradients);
+  /// One pass of a step; each goes through its forward passes in ascending order of the chunks and its backward passes
+  /// in descending order. A backward pass writes the gradients of its chunk's parameters, and leaves others as they
+  /// are.
+  StepOutput pass(Pass pass, const Weights& weights, const models::Batch& batch, const StepInput& input,
+                  std::span<float> gradients);
+  /// What a send has sent in the forward pass or a receive is to receive, row-major in the type of activations; in the
+  /// backward pass the gradient, which goes the other way. To be filled before the pass that reads it.
+  [[nodiscard]] std::span<std::byte> message(models::OperatorId op);
   /// Forward pass alone.
   StepOutput forward(const Weights& weights, const models::Batch& batch, const StepInput& input);
 

@@ -37,7 +37,7 @@ struct Purpose {
   std::uint32_t stage = 0;
   std::uint32_t chunk = 0;
   std::uint32_t micro_batch = 0;
-  std::uint32_t segment = none;  ///< of gradients, of a reduction
+  std::uint32_t segment = none;  ///< of gradients, of a reduction; of a gather its number in Role::gathers
 };
 
 /// Kernels first … first + count − 1 of the role's Program, one behind the other. Other tasks wait for all of them or
@@ -94,12 +94,19 @@ inline constexpr std::uint32_t messages = 3;
 inline constexpr std::uint32_t gathers = 4;
 }  // namespace role_stream
 
+/// Weights of which every rank has a part, put together by one collective. They are of one type.
+struct WeightGather {
+  std::vector<std::uint32_t> parameters;  ///< of the program
+  bool each_use = false;                  ///< for every pass that reads one of them; else once per step
+};
+
 /// Tasks in the order in which they are enqueued: a task comes after those it waits for.
 struct Role {
   std::shared_ptr<const models::Program> program;
   std::vector<StreamKind> streams;
   std::vector<PlanTask> tasks;
   std::vector<Segment> segments{};  ///< of the gradients
+  std::vector<WeightGather> gathers{};
   std::uint32_t stage = 0;
 
   /// "compute", "communication", "messages", …

@@ -31,6 +31,7 @@ RoleBuilder::RoleBuilder(std::shared_ptr<const models::Program> program, RoleOpt
   role_.streams = {StreamKind::compute, StreamKind::communication, StreamKind::update, StreamKind::communication,
                    StreamKind::communication};
   for (const Reduction& reduction : options_.reductions) role_.segments.push_back(reduction.segment);
+  role_.gathers = options_.gathers;
 }
 
 std::uint32_t RoleBuilder::build() && {
@@ -196,7 +197,8 @@ std::uint32_t RoleBuilder::start_gather(std::uint32_t number, Tasks after) {
                            .purpose = {.phase = StepPhase::gather,
                                        .stage = options_.stage,
                                        .chunk = passes_[pass_].chunk,
-                                       .micro_batch = micro_batch_},
+                                       .micro_batch = micro_batch_,
+                                       .segment = number},
                            .stream = role_stream::gathers,
                            .after = std::move(after)});
   return gathered_[number];

@@ -25,12 +25,6 @@ struct Reduction {
   bool each_micro_batch = false;
 };
 
-/// Weights of which every rank has a part, put together by one collective. They are of one type.
-struct WeightGather {
-  std::vector<std::uint32_t> parameters;  ///< of the program
-  bool each_use = false;                  ///< for every pass that reads one of them; else once per step
-};
-
 struct RoleOptions {
   std::uint32_t stage = 0;
   std::uint32_t micro_batches = 1;

@@ -19,9 +19,10 @@ bool same_parameters(const models::Graph& one, const models::Graph& other) {
 
 }  // namespace
 
-models::Graph numeric_graph(const RunSpec& spec, Rank npus) {
+models::Graph numeric_graph(const RunSpec& spec, const BatchSizes& timed, Rank replicas) {
   const NumericsSpec& numerics = *spec.numerics;
   models::ModelOptions shape = spec.model;
+  shape.batch = timed.micro_batch;
   if (numerics.input.has_value() && models::make_model(shape).input_kind != models::InputKind::images) {
     bad_input("option", "--numeric-input {}: {} takes no images; --numeric-batch makes it smaller", *numerics.input,
               shape.name);
@@ -29,7 +30,7 @@ models::Graph numeric_graph(const RunSpec& spec, Rank npus) {
   if (numerics.input.has_value()) shape.input = numerics.input;
   if (numerics.batch.has_value()) shape.batch = *numerics.batch;
   models::Graph graph = models::make_model(shape);
-  if (models::step_flops(graph) * npus <= most_default_flops) return graph;
+  if (models::step_flops(graph) * replicas * timed.micro_batches <= most_default_flops) return graph;
 
   if (!numerics.batch.has_value()) shape.batch = std::min(shape.batch, small_batch);
   if (!numerics.input.has_value() && graph.input_kind == models::InputKind::images) {

@@ -11,15 +11,15 @@
 /// which this computer may need minutes for; gradients of the same parameters come from a smaller one too.
 namespace hcclsim::study {
 
-/// Up to this number of floating-point operations per iteration, over all NPUs, the timed shape is computed unless the
-/// user says otherwise: some seconds on four cores. Above it images have at most 64 pixels per side, batches 2 samples.
+/// Up to this number of floating-point operations per iteration, over all replicas and micro-batches, the timed shape is
+/// computed unless the user says otherwise: some seconds on four cores. Above it images have at most 64 pixels per side, batches 2 samples.
 constexpr double most_default_flops = 2e11;
 constexpr std::uint32_t small_input = 64;
 constexpr std::uint32_t small_batch = 2;
 
-/// The network in the shape to be computed: the sizes of its numerics where given, for the rest the timed
-/// shape or the small one. Throws Error(bad_input) as make_model does.
-[[nodiscard]] models::Graph numeric_graph(const RunSpec& spec, Rank npus);
+/// The network in the shape to be computed, a micro-batch of a replica: the sizes of its numerics where given, for the
+/// rest the timed shape or the small one. Throws Error(bad_input) as make_model does.
+[[nodiscard]] models::Graph numeric_graph(const RunSpec& spec, const BatchSizes& timed, Rank replicas);
 
 /// Networks to be computed where that one takes too much memory, the largest first: half the batch down to one sample,
 /// then half the pixels per side down to 32, as far as sizes are not given and a network of the same parameters takes

@@ -18,6 +18,7 @@
 #include "hccl/training/numerics/gradient_check.hpp"
 #include "hccl/training/numerics/trainer.hpp"
 #include "study/run/numeric_shape.hpp"
+#include "study/stages.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -43,15 +44,27 @@ Bytes memory_limit(const NumericsSpec& spec) {
 }
 
 /// Segments and Schedules are those of the timed network: another size of image must not change its parameters.
-void require_same_parameters(const models::Graph& graph, const models::Program& program) {
+void require_same_parameters(const models::Graph& whole, const models::Graph& stage, const models::Program& program) {
   for (const models::Gradient& gradient : program.gradients) {
-    const models::Parameter& parameter = graph.parameters.at(gradient.parameter);
+    const models::Parameter& parameter = stage.parameters.at(gradient.parameter);
     if (parameter.elements == gradient.elements) continue;
     bad_input("option",
               "{} computed at {}: {} has {} elements, but {} in the timed network; give --numeric-input the size of "
               "--input",
-              graph.title, shape_text(graph), parameter.name, parameter.elements, gradient.elements);
+              whole.title, shape_text(whole), parameter.name, parameter.elements, gradient.elements);
   }
+}
+
+Rank replicas_of(const Experiment& experiment) {
+  return experiment.stages.has_value() ? experiment.stages->replicas : experiment.npus;
+}
+
+/// What each role of the Plan computes of a network.
+std::vector<models::Graph> graphs_of_roles(const RunSpec& spec, const Experiment& experiment,
+                                           const models::Graph& graph) {
+  std::vector<std::uint32_t> layers_of_parts;
+  if (experiment.stages.has_value()) layers_of_parts = experiment.stages->layers_of_parts;
+  return cut_into_stages(graph, spec.parallel, layers_of_parts, replicas_of(experiment));
 }
 
 hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& experiment, const models::Graph& graph) {
@@ -69,7 +82,8 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
   out.computation.round = numerics.round;
   out.computation.overflow = overflow_of(numerics.overflow, experiment.soc);
   out.computation.label_smoothing = static_cast<float>(numerics.label_smoothing);
-  out.data = numerics.data.empty() ? fmt::format("synthetic:{}", std::uint64_t{experiment.npus} * graph.batch())
+  out.data = numerics.data.empty() ? fmt::format("synthetic:{}", std::uint64_t{replicas_of(experiment)} *
+                                                                       experiment.batch.micro_batches * graph.batch())
                                    : numerics.data;
   out.shuffle = numerics.shuffle;
   out.seed = numerics.seed;
@@ -102,14 +116,18 @@ std::vector<GradientSampleLine> gradient_samples(hccl::Trainer& trainer) {
 /// not.
 std::unique_ptr<hccl::Trainer> make_trainer(const RunSpec& spec, const Experiment& experiment, const RunResult& run,
                                             std::string& too_large) {
-  const models::Graph wanted = numeric_graph(spec, experiment.npus);
-  require_same_parameters(wanted, *run.program);
+  const models::Graph wanted = numeric_graph(spec, experiment.batch, replicas_of(experiment));
+  const std::vector<models::Graph> roles = graphs_of_roles(spec, experiment, wanted);
+  for (std::size_t role = 0; role < roles.size(); ++role) {
+    require_same_parameters(wanted, roles[role], *run.step.plan.roles[role].program);
+  }
   std::vector<models::Graph> graphs = smaller_graphs(spec, wanted);
   graphs.insert(graphs.begin(), wanted);
   for (const models::Graph& graph : graphs) {
     const hccl::TrainerOptions how = trainer_options(spec, experiment, graph);
     try {
-      return std::make_unique<hccl::Trainer>(graph, run.step.plan, how);
+      return std::make_unique<hccl::Trainer>(graph, graphs_of_roles(spec, experiment, graph), run.step.plan,
+                                             how);
     } catch (const Error& error) {
       if (error.kind() != "memory" || &graph == &graphs.back()) throw;
       too_large = shape_text(wanted);
@@ -123,13 +141,15 @@ NumericsResult describe(const RunSpec& spec, const hccl::Trainer& trainer) {
   NumericsResult result;
   result.timed_shape = shape_text(models::make_model(spec.model));
   result.timed_type = fmt::format("amp {}", models::name_of(spec.amp));
-  result.computed_shape = shape_text(trainer.computation().graph());
+  result.computed_shape = shape_text(trainer.graph());
   result.computed_type = hcclsim::name_of(numerics.compute);
   if (numerics.round.has_value()) result.round = hcclsim::name_of(*numerics.round);
   result.data = trainer.data().describe();
   result.shuffle = trainer.shuffles();
   result.seed = numerics.seed;
   result.gradients_mean = numerics.gradients_mean;
+  result.stages = static_cast<std::uint32_t>(trainer.stages());
+  result.micro_batches = trainer.micro_batches();
   result.requested = spec.iterations;
   result.loaded = numerics.load;
   return result;

@@ -114,6 +114,8 @@ struct NumericsResult {
   bool shuffle = false;  ///< epochs are shuffled
   std::uint64_t seed = 0;
   bool gradients_mean = true;
+  std::uint32_t stages = 1;
+  std::uint32_t micro_batches = 1;            ///< whose losses and gradients are added up in an iteration
   std::uint32_t requested = 0;                ///< iterations asked for
   std::vector<NumericsIteration> iterations;  ///< those that were done
   std::optional<ReplicaDifference> replicas;

@@ -14,7 +14,7 @@ std::vector<std::vector<float>> plain(const device::Computation& computation, st
   for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
     std::vector<float>& tensor = tensors[computation.parameters()[slot].parameter];
     tensor.resize(computation.parameters()[slot].elements);
-    computation.to_plain(slot, flat, tensor);
+    computation.to_plain(slot, computation.parameters()[slot].in(flat), tensor);
   }
   return tensors;
 }
@@ -48,15 +48,15 @@ hccl::Plan plan_of(const models::Graph& graph, const TrainingSetup& setup) {
 std::unique_ptr<hccl::Trainer> make_trainer(const TrainingSetup& setup) {
   models::Graph graph = models::make_model({.name = setup.model, .batch = setup.batch, .input = setup.input});
   const hccl::Plan plan = plan_of(graph, setup);
-  return std::make_unique<hccl::Trainer>(std::move(graph), plan, setup.options);
+  return std::make_unique<hccl::Trainer>(std::move(graph), std::vector<models::Graph>{}, plan, setup.options);
 }
 
 std::vector<std::vector<float>> weights_of(const hccl::Trainer& trainer, Rank rank) {
-  return plain(trainer.computation(), trainer.replicas().weights_of(rank).values());
+  return plain(trainer.stage(0).computation(), trainer.stage(0).store().weights_of(rank).values());
 }
 
 std::vector<std::vector<float>> gradients_of(const hccl::Trainer& trainer, Rank rank) {
-  return plain(trainer.computation(), trainer.replicas().gradients_of(rank));
+  return plain(trainer.stage(0).computation(), trainer.stage(0).store().gradients_of(rank));
 }
 
 }  // namespace hcclsim::test

@@ -145,7 +145,7 @@ TensorId plan_dropout(Planner& planner, TensorId from) {
   const Layout layout = planner.layout(from);
   const TensorId in = planner.in_layout(from, row_major(layout.dims(), Type::f32));
   const TensorId out = planner.new_tensor(planner.layout(in));
-  const auto id = static_cast<models::OperatorId>(&op - planner.graph().operators.data());
+  const auto id = planner.random_stream();
   const std::size_t size = models::attention_scores(op);
   planner.host({in, out}, [in, out, id, rate = op.drop_rate, size](const StepContext& step) {
     Dropout(step.input.dropout_seed, id, rate).apply({step.data(in), size}, {step.data(out), size});

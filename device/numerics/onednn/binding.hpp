@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <list>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,14 +28,16 @@ class Binding {
     for (const Storage& storage : plan_->storage) {
       gradients_.emplace_back(storage.layout, plan_->engine, nullptr);  // bound in every step
     }
+    for (const MessageBox& box : plan_->boxes) boxes_.push_back(box_blocks_.emplace_back(box.bytes).data());
     for (const Task& task : plan_->tasks) {
       calls_.push_back({.first = arguments_.size()});
       if (const auto* primitive = std::get_if<PrimitiveTask>(&task)) bind_task(*primitive);
     }
   }
 
-  /// `gradients`: null for a forward pass alone.
-  StepOutput run(const WeightMemory& weights, const models::Batch& batch, const StepInput& input, float* gradients) {
+  /// Tasks of a step; `gradients`: null for a forward pass alone.
+  StepOutput run(TaskRange tasks, const WeightMemory& weights, const models::Batch& batch, const StepInput& input,
+                 float* gradients) {
     check(weights, batch);
     use_one_thread();
     for (const WeightArgument& argument : weight_arguments_) {
@@ -46,14 +51,24 @@ class Binding {
     StepOutput output;
     const StepContext context{.plan = plan_.get(),
                               .block = block_.data(),
+                              .boxes = boxes_.data(),
                               .weights = weights.values().data(),
                               .gradients = gradients,
                               .batch = &batch,
                               .input = input,
                               .output = &output};
-    const std::size_t tasks = gradients != nullptr ? plan_->tasks.size() : plan_->forward_tasks;
-    for (std::size_t task = 0; task < tasks; ++task) run_task(task, context);
+    for (std::size_t task = tasks.first; task < tasks.end; ++task) run_task(task, context);
     return output;
+  }
+
+  [[nodiscard]] const Plan& plan() const { return *plan_; }
+
+  /// What an operator has sent, or is to receive.
+  [[nodiscard]] std::span<std::byte> message(models::OperatorId op) {
+    const auto box = std::ranges::find(plan_->boxes, op, &MessageBox::op);
+    if (box == plan_->boxes.end()) internal_error("operator {} has no message", op);
+    const auto number = static_cast<std::size_t>(box - plan_->boxes.begin());
+    return {boxes_[number], box->bytes};
   }
 
  private:
@@ -94,12 +109,13 @@ class Binding {
 
   void check(const WeightMemory& weights, const models::Batch& batch) const {
     const models::Graph& graph = plan_->graph;
-    const models::Shape& input = graph.operators.front().shape();
-    const models::Shape& logits = graph.input_of(graph.operators.back());
     if (&weights.plan() != plan_.get()) internal_error("weights of another computation");
-    if (batch.inputs.size() + batch.tokens.size() != input.elements() || batch.labels.size() != logits.batch()) {
+    const auto input = std::ranges::find(graph.operators, models::OperatorKind::input, &models::Operator::kind);
+    const std::size_t elements = plan_->reads_input ? input->shape().elements() : 0;
+    const bool fits = !plan_->reads_input || batch.inputs.size() + batch.tokens.size() == elements;
+    if (!fits || (plan_->labels > 0 && batch.labels.size() != plan_->labels)) {
       internal_error("batch of {} inputs, {} tokens and {} labels for a computation that takes {} and {} labels",
-                     batch.inputs.size(), batch.tokens.size(), batch.labels.size(), input.elements(), logits.batch());
+                     batch.inputs.size(), batch.tokens.size(), batch.labels.size(), elements, plan_->labels);
     }
   }
 
@@ -118,6 +134,8 @@ class Binding {
 
   std::shared_ptr<const Plan> plan_;
   MemoryBlock block_;
+  std::list<MemoryBlock> box_blocks_;
+  std::vector<std::byte*> boxes_;
   dnnl::stream stream_;
   std::vector<dnnl::memory> tensors_;
   std::vector<dnnl::memory> gradients_;

@@ -75,20 +75,24 @@ std::span<const ParameterSlot> Computation::parameters() const { return plan_->s
 
 std::uint64_t Computation::elements() const { return plan_->elements; }
 
-Bytes Computation::workspace_bytes() const { return plan_->block_bytes; }
+bool Computation::reads_batch() const { return plan_->reads_input || plan_->labels > 0; }
+
+Bytes Computation::workspace_bytes() const {
+  Bytes bytes = plan_->block_bytes;
+  for (const onednn::MessageBox& box : plan_->boxes) bytes += box.bytes;
+  return bytes;
+}
 
 Bytes Computation::weights_bytes() const { return onednn::WeightMemory::bytes(*plan_); }
 
-void Computation::to_storage(std::size_t gradient, std::span<const float> plain, std::span<float> flat) const {
+void Computation::to_storage(std::size_t gradient, std::span<const float> plain, std::span<float> stored) const {
   const onednn::Storage& storage = plan_->storage[gradient];
-  copy_in_layout(plan_->engine, storage.plain, plain.data(), storage.layout,
-                 flat.data() + plan_->slots[gradient].offset);
+  copy_in_layout(plan_->engine, storage.plain, plain.data(), storage.layout, stored.data());
 }
 
-void Computation::to_plain(std::size_t gradient, std::span<const float> flat, std::span<float> plain) const {
+void Computation::to_plain(std::size_t gradient, std::span<const float> stored, std::span<float> plain) const {
   const onednn::Storage& storage = plan_->storage[gradient];
-  copy_in_layout(plan_->engine, storage.layout, flat.data() + plan_->slots[gradient].offset, storage.plain,
-                 plain.data());
+  copy_in_layout(plan_->engine, storage.layout, stored.data(), storage.plain, plain.data());
 }
 
 Weights::Weights(const Computation& computation)
@@ -111,7 +115,7 @@ void initialise(const Computation& computation, std::uint64_t seed, WorkerPool& 
     const ParameterSlot& slot = computation.parameters()[gradient];
     std::vector<float> plain(slot.elements);
     models::initial_weights(computation.graph(), slot.parameter, seed, plain);
-    computation.to_storage(gradient, plain, weights.values());
+    computation.to_storage(gradient, plain, slot.in(weights.values()));
   });
   weights.prepare(pool);
 }
@@ -126,11 +130,21 @@ StepOutput Workspace::step(const Weights& weights, const models::Batch& batch, c
   if (gradients.size() != weights.values().size()) {
     internal_error("{} gradients for {} parameters", gradients.size(), weights.values().size());
   }
-  return binding_->run(weights.memory(), batch, input, gradients.data());
+  const auto tasks = static_cast<std::uint32_t>(binding_->plan().tasks.size());
+  return binding_->run({0, tasks}, weights.memory(), batch, input, gradients.data());
 }
 
+StepOutput Workspace::pass(Pass pass, const Weights& weights, const models::Batch& batch, const StepInput& input,
+                           std::span<float> gradients) {
+  const onednn::Plan& plan = binding_->plan();
+  const onednn::TaskRange tasks = (pass.backward ? plan.backward_passes : plan.forward_passes).at(pass.chunk);
+  return binding_->run(tasks, weights.memory(), batch, input, gradients.data());
+}
+
+std::span<std::byte> Workspace::message(models::OperatorId op) { return binding_->message(op); }
+
 StepOutput Workspace::forward(const Weights& weights, const models::Batch& batch, const StepInput& input) {
-  return binding_->run(weights.memory(), batch, input, nullptr);
+  return binding_->run({0, binding_->plan().forward_tasks}, weights.memory(), batch, input, nullptr);
 }
 
 }  // namespace hcclsim::device

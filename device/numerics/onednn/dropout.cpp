@@ -23,7 +23,7 @@ class DropoutLayer : public Layer {
     const Layout layout = planner.layout(from);
     const TensorId in = planner.in_layout(from, row_major(layout.dims(), dnnl::memory::data_type::f32));
     const TensorId out = in != from || in_place ? in : planner.new_tensor(planner.layout(in));
-    const auto id = static_cast<models::OperatorId>(&op - planner.graph().operators.data());
+    const auto id = planner.random_stream();
     planner.host({in, out}, [in, out, id, rate = op.drop_rate, size = op.shape().elements()](const StepContext& step) {
       Dropout(step.input.dropout_seed, id, rate).apply({step.data(in), size}, {step.data(out), size});
     });

@@ -63,6 +63,10 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
       return make_sum_rows();
     case OperatorKind::factorization:
       return make_factorization(graph, op);
+    case OperatorKind::send:
+      return make_send();
+    case OperatorKind::receive:
+      return make_receive();
     case OperatorKind::input:
       break;  // the planner's own
     default:

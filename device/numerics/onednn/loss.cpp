@@ -14,6 +14,7 @@ class Loss : public Layer {
     const TensorId logits = planner.in_layout(planner.input(), layout);
     gradient_ = planner.new_tensor(layout);
     const std::size_t elements = shape.elements();
+    planner.read_labels(shape.batch());
     const float smoothing = planner.options().label_smoothing;
     planner.host({logits, gradient_}, [=, gradient = gradient_](const StepContext& step) {
       const std::size_t slopes = step.gradients == nullptr ? 0 : elements;

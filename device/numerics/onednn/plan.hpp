@@ -60,6 +60,7 @@ class StepContext {
  public:
   const Plan* plan = nullptr;
   std::byte* block = nullptr;      ///< memory of the tensors
+  std::byte* const* boxes = nullptr;  ///< of messages
   const float* weights = nullptr;  ///< flat
   float* gradients = nullptr;      ///< flat; null in a forward pass alone
   const models::Batch* batch = nullptr;
@@ -97,6 +98,19 @@ struct PreparedCopy {
   std::size_t offset = 0;  ///< bytes in the block of copies
 };
 
+/// Tasks first … end − 1.
+struct TaskRange {
+  std::uint32_t first = 0;
+  std::uint32_t end = 0;
+};
+
+/// Memory outside of the block in which a message waits: what a send hands over or a receive takes, and in the backward
+/// pass the gradient that goes the other way. Row-major, in the type of activations.
+struct MessageBox {
+  models::OperatorId op = 0;
+  std::size_t bytes = 0;
+};
+
 struct Plan {
   models::Graph graph;
   ComputationOptions options;
@@ -110,6 +124,12 @@ struct Plan {
   std::size_t block_bytes = 0;
   std::vector<Task> tasks;  ///< forward, then backward
   std::uint32_t forward_tasks = 0;
+  // Of every chunk.
+  std::vector<TaskRange> forward_passes;
+  std::vector<TaskRange> backward_passes;
+  std::vector<MessageBox> boxes;
+  bool reads_input = false;  ///< has the batch as an operator
+  std::size_t labels = 0;    ///< that the losses read
 
   [[nodiscard]] const Tensor& tensor(TensorId id) const { return tensors[index_of(id)]; }
 };

@@ -22,6 +22,14 @@ bool is_norm_or_bias(const models::Graph& graph, std::uint32_t parameter) {
   return norm || owner.parameters.front() != parameter;
 }
 
+/// Whether a gradient begins with it.
+bool is_sink(OperatorKind kind) { return kind == OperatorKind::loss || kind == OperatorKind::send; }
+
+/// Whether it sends or receives a parameter itself, once per step, which is not part of a pass.
+bool moves_parameter(const Operator& op) {
+  return (op.kind == OperatorKind::send || op.kind == OperatorKind::receive) && !op.parameters.empty();
+}
+
 /// Whether an operator only passes on numbers that it gets, so that they need not be rounded again.
 bool output_is_input(OperatorKind kind) {
   return kind == OperatorKind::flatten || kind == OperatorKind::relu || kind == OperatorKind::relu6 ||
@@ -134,33 +142,77 @@ void Planner::make_slots(std::span<const std::uint32_t> production_order) {
 Plan Planner::finish() && {
   use_one_thread();  // a primitive is divided among the threads that it is made for
   std::vector<std::unique_ptr<Layer>> layers(plan_.graph.operators.size());
-  const auto planned = [&](const auto& plan_operator) {
+  const auto planned = [&](const auto& plan_operator, std::vector<TaskRange>& passes) {
+    const auto first = static_cast<std::uint32_t>(plan_.tasks.size());
     try {
       plan_operator();
     } catch (const dnnl::error& error) {
       bad_input("numerics", "{} ({}): oneDNN cannot compute it on this processor: {}", op().name,
                 models::name_of(op().kind), error.what());
     }
+    if (passes.size() <= op().chunk) passes.resize(op().chunk + 1);
+    TaskRange& pass = passes[op().chunk];
+    if (pass.first == pass.end) pass.first = first;
+    pass.end = static_cast<std::uint32_t>(plan_.tasks.size());
   };
-  plan_input();
-  for (current_ = 1; current_ < layers.size(); ++current_) {
-    if (absorbed_[current_]) {
-      outputs_[current_] = input();
-      continue;
-    }
-    layers[current_] = make_layer(graph(), op());
-    planned([&] { layers[current_]->plan_forward(*this); });
-    if (op().kind != OperatorKind::loss && !output_is_input(op().kind)) plan_rounding(output());
+  find_runs();
+  for (current_ = 0; current_ < layers.size(); ++current_) {
+    if (moves_parameter(op())) continue;
+    planned([&] { plan_forward(layers[current_]); }, plan_.forward_passes);
   }
   plan_.forward_tasks = static_cast<std::uint32_t>(plan_.tasks.size());
-  for (current_ = static_cast<OperatorId>(layers.size()); --current_ > 0;) {
-    planned([&] { plan_backward(layers[current_].get()); });
+  for (current_ = static_cast<OperatorId>(layers.size()); current_-- > 0;) {
+    if (op().kind == OperatorKind::input || moves_parameter(op())) continue;
+    planned(
+        [&] {
+          if (op().recompute) plan_again(layers);
+          plan_backward(layers[current_].get());
+        },
+        plan_.backward_passes);
   }
+  plan_.backward_passes.resize(plan_.forward_passes.size());
   plan_.block_bytes = place_tensors(plan_.tensors);
   return std::move(plan_);
 }
 
+void Planner::find_runs() {
+  const std::vector<Operator>& operators = plan_.graph.operators;
+  for (OperatorId id = 0; id < operators.size(); ++id) {
+    const bool goes_on = id > 0 && operators[id].recompute && operators[id - 1].recompute &&
+                         operators[id].chunk == operators[id - 1].chunk;
+    run_.push_back(goes_on ? run_[id - 1] : id);
+  }
+}
+
+void Planner::plan_forward(std::unique_ptr<Layer>& layer) {
+  if (op().kind == OperatorKind::input) {
+    plan_input();
+    return;
+  }
+  // What is computed again reads what comes from outside once more.
+  for (const models::Value input : op().inputs) {
+    const bool from_outside = op().recompute && run_[input.op] != run_[current_];
+    if (from_outside && graph().operators[input.op].kind != OperatorKind::input) keep(outputs_[input.op]);
+  }
+  if (absorbed_[current_]) {
+    outputs_[current_] = input();
+    return;
+  }
+  layer = make_layer(graph(), op());
+  layer->plan_forward(*this);
+  if (!is_sink(op().kind) && !output_is_input(op().kind)) plan_rounding(output());
+}
+
+void Planner::plan_again(std::vector<std::unique_ptr<Layer>>& layers) {
+  const OperatorId last = current_;
+  const bool ends_run = last + 1 == run_.size() || run_[last + 1] != run_[last];
+  if (!ends_run) return;
+  for (current_ = run_[last]; current_ <= last; ++current_) plan_forward(layers[current_]);
+  current_ = last;
+}
+
 void Planner::plan_input() {
+  plan_.reads_input = true;
   if (graph().input_kind == models::InputKind::tokens) return;  // its layers read the batch themselves
   const models::Shape& shape = op().shape();
   constexpr auto type = dnnl::memory::data_type::f32;
@@ -174,9 +226,8 @@ void Planner::plan_input() {
 }
 
 void Planner::plan_backward(Layer* layer) {
-  const bool is_loss = op().kind == OperatorKind::loss;
   std::optional<TensorId>& gradient = gradients_[current_];
-  if (!is_loss && !gradient) {
+  if (!is_sink(op().kind) && !gradient) {
     if (op().parameters.empty()) return;
     bad_input("numerics", "{}: its parameters have no gradient, because the loss does not depend on them", op().name);
   }
@@ -215,6 +266,15 @@ const models::Shape& Planner::input_shape(std::size_t input) const {
 
 dnnl::memory::data_type Planner::compute_type() const {
   return plan_.options.compute == DataType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+OperatorId Planner::random_stream() const {
+  return op().original == models::no_original ? current_ : op().original;
+}
+
+std::size_t Planner::new_box(std::size_t bytes) {
+  plan_.boxes.push_back({current_, bytes});
+  return plan_.boxes.size() - 1;
 }
 
 TensorId Planner::new_tensor(const Layout& layout) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -42,6 +43,9 @@ class Planner {
   [[nodiscard]] const Layout& layout(TensorId id) const { return plan_.tensors[index_of(id)].layout; }
   [[nodiscard]] bool input_needs_gradient(std::size_t input = 0) const { return needs_[op().inputs[input].op]; }
 
+  /// Which stream of random numbers the operator draws from.
+  [[nodiscard]] models::OperatorId random_stream() const;
+
   TensorId new_tensor(const Layout& layout);
   /// The same memory, seen in another layout, from element `first` on. It must end where `id` does or before.
   TensorId view(TensorId id, const Layout& layout, std::size_t first = 0);
@@ -55,6 +59,10 @@ class Planner {
   }
   /// `uses`: all tensors that `work` reads or writes.
   void host(std::initializer_list<TensorId> uses, HostTask work);
+  /// Tells that the operator reads this many labels of the batch.
+  void read_labels(std::size_t labels) { plan_.labels = labels; }
+  /// Memory for a message of the operator; returns its number in StepContext::boxes.
+  std::size_t new_box(std::size_t bytes);
   void reorder(Operand from, const Layout& from_layout, Operand to, const Layout& to_layout);
   /// `sum` may be one of the operands.
   void add(TensorId left, TensorId right, TensorId sum, const dnnl::primitive_attr& attributes = user_scratchpad());
@@ -106,7 +114,11 @@ class Planner {
 
  private:
   void make_slots(std::span<const std::uint32_t> production_order);
+  void find_runs();
   void plan_input();
+  void plan_forward(std::unique_ptr<Layer>& layer);
+  /// Plans the forward pass of the run of recomputed operators that ends with the current one once more.
+  void plan_again(std::vector<std::unique_ptr<Layer>>& layers);
   /// Rounds a tensor in place, if the options say so.
   void plan_rounding(TensorId id);
   /// The same for the gradients of the operator's parameters.
@@ -125,6 +137,7 @@ class Planner {
   std::vector<TensorId> outputs_;                   ///< per operator
   std::vector<bool> absorbed_;                      ///< per operator: the one before it does its work
   std::vector<std::optional<TensorId>> gradients_;  ///< per operator: sum of what consumers gave so far
+  std::vector<models::OperatorId> run_;             ///< per operator: first of the recomputed ones around it, or itself
   std::vector<bool> kept_;                          ///< per tensor
   std::vector<std::uint32_t> holders_;              ///< per tensor: operators still to be planned whose gradient it is
 };

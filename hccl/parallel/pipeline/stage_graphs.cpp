@@ -73,6 +73,7 @@ class Cutter {
         Graph& stage = stages_[user].graph;
         stages_[user].parameters[parameter] = static_cast<std::uint32_t>(stage.parameters.size());
         stage.parameters.push_back(graph_.parameters[parameter]);
+        stage.parameters.back().original = parameter;
       }
     }
   }
@@ -175,6 +176,7 @@ class Cutter {
     const auto number = static_cast<OperatorId>(to.graph.operators.size());
     Operator op = graph_.operators[id];
     op.chunk = part / stages();
+    op.original = id;
     for (Value& input : op.inputs) input = to.values.at({input.op, input.output});
     for (std::uint32_t& parameter : op.parameters) {
       const std::uint32_t whole = parameter;

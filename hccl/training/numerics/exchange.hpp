@@ -13,6 +13,7 @@
 #include "hccl/execute/data_flow.hpp"
 #include "hccl/parallel/segment.hpp"
 #include "hccl/schedule/schedule.hpp"
+#include "hccl/training/numerics/reduction_check.hpp"
 
 /// Carries out the allreduces of a training step on real gradients: every segment of every replica's flat gradient
 /// buffer is narrowed to the type on the wire, moved and reduced along its Schedule, and widened again. The work falls
@@ -20,30 +21,10 @@
 /// while it is in the cache: narrowing, reduction, widening, the comparison of the replicas and the check in fp64.
 namespace hcclsim::hccl {
 
-/// How far the reduced gradients are from the fp64 mean (or sum) of what the ranks computed.
-struct ReductionCheck {
-  double largest_difference = 0;   ///< over all elements
-  double bound = 0;                ///< of the rounding error, at the element of the largest difference
-  double worst_ratio = 0;          ///< largest difference/bound; at most 1 unless the reduction is wrong
-  std::uint32_t additions = 0;     ///< longest chain of reductions that a contribution passes through
-  std::uint64_t elements = 0;      ///< that were compared
-  std::uint64_t all_elements = 0;  ///< of the segments
-  std::uint64_t vanished = 0;      ///< of them zero after the reduction though the exact sum is not
-  std::uint64_t overflowed = 0;    ///< of them beyond the wire's range on the way; not part of the figures above
-  std::uint64_t not_numbers = 0;   ///< of them NaN on some rank before the reduction; not part of the figures above
-};
-
-/// How much of a reduction is checked. Elements lie in pieces of at most some 10^5; a sample is every n-th piece.
-enum class CheckedPart : std::uint8_t {
-  none,
-  sample,  ///< all up to sampled_elements, beyond them about as many
-  all,
-};
-inline constexpr std::uint64_t sampled_elements = std::uint64_t{1} << 22U;
-
 class GradientExchange {
  public:
-  /// One schedule per segment, of the same element type, the type on the wire: fp32, fp16 or bf16.
+  /// One schedule per segment, of the same element type, the type on the wire: fp32, fp16 or bf16; null for segments
+  /// that are not exchanged here.
   GradientExchange(std::span<const device::ParameterSlot> parameters, std::span<const Segment> segments,
                    std::span<const std::shared_ptr<const Schedule>> schedules, device::Overflow overflow);
 
@@ -64,6 +45,7 @@ class GradientExchange {
   struct SegmentFlow {
     std::uint64_t offset = 0;  // of its first element in the flat buffer
     std::uint64_t elements = 0;
+    std::uint64_t wire_offset = 0;  // of its first element in the buffer of the wire
     std::shared_ptr<const DataFlow> flow;
     std::size_t first_piece = 0;
   };
@@ -75,8 +57,8 @@ class GradientExchange {
   struct Workbench {
     DataFlow::Scratch scratch;
     std::vector<std::byte*> memory;  // of each rank, of the segment on the wire
-    std::vector<double> sums;
-    std::vector<double> magnitudes;
+    ExactSums sums;
+    std::vector<std::size_t> sums_at;  // of each range of the piece
     Outcome outcome;
     ReductionCheck check;
   };
@@ -84,9 +66,6 @@ class GradientExchange {
   void run_piece(const Piece& piece, std::span<float* const> gradients, float scale, bool checked,
                  Workbench& workbench);
   [[nodiscard]] bool narrowed() const { return wire_ != DataType::fp32; }
-  static void add_up(std::span<float* const> gradients, std::uint64_t first, std::uint64_t count, Workbench& workbench);
-  void compare(const float* reduced, std::uint64_t count, std::size_t sums_at, float scale, std::uint32_t roundings,
-               Workbench& workbench) const;
 
   Rank ranks_ = 1;
   DataType wire_ = DataType::fp32;

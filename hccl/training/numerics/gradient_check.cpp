@@ -38,7 +38,7 @@ class Probe {
         pool_(pool),
         slot_(slot),
         values_(computation.parameters()[slot].elements) {
-    computation.to_plain(slot, weights.values(), values_);
+    computation.to_plain(slot, computation.parameters()[slot].in(weights.values()), values_);
   }
 
   [[nodiscard]] double root_mean_square() const {
@@ -73,7 +73,7 @@ class Probe {
 
   void set(std::uint64_t element, float value) {
     values_[element] = value;
-    computation_.to_storage(slot_, values_, weights_.values());
+    computation_.to_storage(slot_, values_, computation_.parameters()[slot_].in(weights_.values()));
   }
 
   const device::Computation& computation_;
@@ -138,7 +138,7 @@ std::vector<GradientSample> check_gradients(const device::Computation& computati
     const std::size_t slot = i * slots / count;
     const device::ParameterSlot& parameter = computation.parameters()[slot];
     std::vector<float> plain(parameter.elements);
-    computation.to_plain(slot, gradients, plain);
+    computation.to_plain(slot, parameter.in(std::span(gradients)), plain);
     const std::uint64_t element = largest_candidate(plain, slot, seed);
     Probe probe(computation, weights, workspace, batch, input, pool, slot);
     samples.push_back(examine(probe, parameter.name, element, plain[element] / input.loss_scale, loss));

@@ -1,7 +1,11 @@
 #include "hccl/training/numerics/numeric_task.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
 #include <variant>
 
 #include "base/error.hpp"
@@ -11,62 +15,252 @@ namespace {
 
 using Kind = NumericTask::Kind;
 
-/// What a block of kernels is with real numbers; nothing if another task stands for it.
-std::optional<NumericTask> task_of(const Role& role, const PlanTask& task, const KernelBlock& block) {
-  switch (task.purpose.phase) {
-    case StepPhase::forward:
-    case StepPhase::backward:
-      return NumericTask{Kind::compute, {task.purpose.micro_batch}};
-    case StepPhase::check:
-      // The norm and the factor of the clip follow from the reduced gradients alone.
-      return role.program->overflow_flag ? std::optional(NumericTask{Kind::check}) : std::nullopt;
-    case StepPhase::update: {
-      NumericTask update{Kind::update};
-      for (std::uint32_t k = block.first; k < block.first + block.count; ++k) {
-        const std::uint32_t gradient = role.program->kernels[k].gradient;
-        if (update.items.empty() || update.items.back() != gradient) update.items.push_back(gradient);
-      }
-      return update;
-    }
-    case StepPhase::reduction:
-    case StepPhase::gather:
-      break;
+/// One end of a message at a role: the distance of the other end, the tag and the micro-batch.
+using MessageEnd = std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint32_t>;
+
+/// What a role does, in the order of its tasks.
+class RoleTasks {
+ public:
+  RoleTasks(const Plan& plan, std::uint32_t number) : plan_(plan), role_(plan.roles[number]), number_(number) {
+    for (const PlanTask& task : role_.tasks) add(task);
+    contract();
   }
-  internal_error("kernels in a phase of communication");
-}
+
+  struct Pass {
+    std::vector<const PlanTask*> sends;
+    std::vector<const PlanTask*> receives;
+  };
+
+  std::vector<NumericTask> tasks;
+
+  /// Messages of a task that computes.
+  [[nodiscard]] const Pass& pass(const NumericTask& task) const {
+    static const Pass none;
+    const auto found = passes_.find(key(task.kind, task.chunk, task.micro_batch));
+    return found == passes_.end() ? none : found->second;
+  }
+
+ private:
+  using Key = std::tuple<Kind, std::uint32_t, std::uint32_t>;
+  static Key key(Kind kind, std::uint32_t chunk, std::uint32_t micro_batch) { return {kind, chunk, micro_batch}; }
+
+  void add(const PlanTask& task) {
+    const Purpose& purpose = task.purpose;
+    const Kind direction = purpose.phase == StepPhase::backward ? Kind::backward : Kind::forward;
+    if (std::holds_alternative<SendTask>(task.work)) {
+      passes_[key(direction, purpose.chunk, purpose.micro_batch)].sends.push_back(&task);
+    } else if (std::holds_alternative<ReceiveTask>(task.work)) {
+      passes_[key(direction, purpose.chunk, purpose.micro_batch)].receives.push_back(&task);
+    } else if (const auto* block = std::get_if<KernelBlock>(&task.work)) {
+      add_kernels(task, *block, direction);
+    } else if (const auto* work = std::get_if<CollectiveTask>(&task.work)) {
+      add_collective(purpose, plan_.collectives[work->collective]);
+    }
+  }
+
+  void add_kernels(const PlanTask& task, const KernelBlock& block, Kind direction) {
+    const Purpose& purpose = task.purpose;
+    switch (purpose.phase) {
+      case StepPhase::forward:
+      case StepPhase::backward:
+        if (seen_.insert(key(direction, purpose.chunk, purpose.micro_batch)).second) {
+          tasks.push_back(made(direction, purpose));
+        }
+        return;
+      case StepPhase::check:
+        // The norm and the factor of the clip follow from the reduced gradients alone.
+        if (role_.program->overflow_flag && (tasks.empty() || tasks.back().kind != Kind::check)) {
+          tasks.push_back(made(Kind::check, purpose));
+        }
+        return;
+      case StepPhase::update:
+        for (std::uint32_t k = block.first; k < block.first + block.count; ++k) {
+          const std::uint32_t gradient = role_.program->kernels[k].gradient;
+          std::vector<std::uint32_t>& items = joined(Kind::update, purpose);
+          if (items.empty() || items.back() != gradient) items.push_back(gradient);
+        }
+        return;
+      case StepPhase::reduction:
+      case StepPhase::gather:
+        break;
+    }
+    internal_error("kernels in a phase of communication");
+  }
+
+  void add_collective(const Purpose& purpose, const PlannedCollective& collective) {
+    if (purpose.phase == StepPhase::check) return;  // the flag is what the checks of all ranks say
+    if (purpose.phase == StepPhase::gather) {
+      const bool late = !tasks.empty() && tasks.back().computes() && tasks.back().chunk == purpose.chunk &&
+                        tasks.back().micro_batch == purpose.micro_batch;
+      NumericTask gather = made(Kind::gather, purpose);
+      gather.items = {purpose.segment};
+      tasks.insert(tasks.end() - (late ? 1 : 0), std::move(gather));
+      return;
+    }
+    if (purpose.phase != StepPhase::reduction) {
+      bad_input("numerics", "a program with collectives of its own ({}) has no real numbers yet", collective.name);
+    }
+    // What follows a reduction that leaves parts belongs to it.
+    std::vector<std::uint32_t>& segments = joined(Kind::reduce, purpose);
+    if (segments.empty() || segments.back() != purpose.segment) segments.push_back(purpose.segment);
+    if (collective.operation.collective == Collective::allreduce) refuse_groups(purpose, collective);
+  }
+
+  /// Ranks that compute the same and reduce in several groups train several networks.
+  void refuse_groups(const Purpose& purpose, const PlannedCollective& collective) const {
+    const models::Gradient& first = role_.program->gradients[role_.segments[purpose.segment].first];
+    const auto& parameters = role_.program->parameters;
+    const bool shared = !parameters.empty() && parameters[first.parameter].shards > 1;
+    const auto same_stage = [&](const Role& role) { return role.stage == role_.stage; };
+    if (shared || (plan_.families[collective.family].groups.size() == 1 &&
+                   std::ranges::count_if(plan_.roles, same_stage) == 1)) {
+      return;
+    }
+    bad_input("numerics",
+              "real gradients are those of ranks that do the same and reduce all together; in this step there are "
+              "several groups");
+  }
+
+  [[nodiscard]] NumericTask made(Kind kind, const Purpose& purpose) const {
+    return {.kind = kind, .role = number_, .chunk = purpose.chunk, .micro_batch = purpose.micro_batch};
+  }
+
+  /// Items of the last task, which is of this kind.
+  std::vector<std::uint32_t>& joined(Kind kind, const Purpose& purpose) {
+    if (tasks.empty() || tasks.back().kind != kind) tasks.push_back(made(kind, purpose));
+    return tasks.back().items;
+  }
+
+  /// Makes one task of forward and backward that follow each other, where no messages come between.
+  void contract() {
+    if (!passes_.empty()) return;
+    std::vector<NumericTask> shorter;
+    for (NumericTask& task : tasks) {
+      const bool follows = task.kind == Kind::backward && !shorter.empty() && shorter.back().kind == Kind::forward &&
+                           shorter.back().micro_batch == task.micro_batch;
+      if (follows) {
+        shorter.back().kind = Kind::step;
+      } else {
+        shorter.push_back(std::move(task));
+      }
+    }
+    tasks = std::move(shorter);
+  }
+
+  const Plan& plan_;
+  const Role& role_;
+  std::uint32_t number_;
+  std::map<Key, Pass> passes_;
+  std::set<Key> seen_;
+};
+
+/// Puts the tasks of all roles into one order.
+class Merge {
+ public:
+  explicit Merge(const Plan& plan) : plan_(plan) {
+    for (std::uint32_t role = 0; role < plan.roles.size(); ++role) {
+      roles_.emplace_back(plan, role);
+      next_.push_back(0);
+      first_rank_.push_back(
+          static_cast<Rank>(std::ranges::find(plan.role_of, role) - plan.role_of.begin()));
+      for (const PlanTask& task : plan.roles[role].tasks) {
+        if (const auto* receive = std::get_if<ReceiveTask>(&task.work)) {
+          receivers_[{role, receive->offset, receive->tag, task.purpose.micro_batch}] = operator_of(role, task);
+        }
+      }
+    }
+  }
+
+  std::vector<NumericTask> run() {
+    bool moves = true;
+    while (moves) {
+      moves = false;
+      for (std::uint32_t role = 0; role < roles_.size(); ++role) moves = advance(role) || moves;
+    }
+    for (const Kind kind : {Kind::check, Kind::update}) {
+      for (std::uint32_t role = 0; role < roles_.size(); ++role) finish(role, kind);
+    }
+    for (std::uint32_t role = 0; role < roles_.size(); ++role) {
+      if (next_[role] < roles_[role].tasks.size()) internal_error("role {} waits for a message for ever", role);
+    }
+    mark_ends();
+    return std::move(order_);
+  }
+
+ private:
+  [[nodiscard]] models::OperatorId operator_of(std::uint32_t role, const PlanTask& task) const {
+    return plan_.roles[role].program->kernels[task.kernel].op;
+  }
+
+  /// Emits the tasks of a role up to its checks and updates, as far as what they read is there.
+  bool advance(std::uint32_t role) {
+    bool moved = false;
+    const std::vector<NumericTask>& tasks = roles_[role].tasks;
+    for (; next_[role] < tasks.size(); ++next_[role]) {
+      const NumericTask& task = tasks[next_[role]];
+      if (task.kind == Kind::check || task.kind == Kind::update) break;
+      if (task.computes() && !ready(role, task)) break;
+      order_.push_back(task);
+      if (task.computes()) deliver(role, task);
+      moved = true;
+    }
+    return moved;
+  }
+
+  [[nodiscard]] bool ready(std::uint32_t role, const NumericTask& task) const {
+    return std::ranges::all_of(roles_[role].pass(task).receives, [&](const PlanTask* receive) {
+      const auto& work = std::get<ReceiveTask>(receive->work);
+      return delivered_.contains({role, work.offset, work.tag, receive->purpose.micro_batch});
+    });
+  }
+
+  void deliver(std::uint32_t role, const NumericTask& task) {
+    for (const PlanTask* send : roles_[role].pass(task).sends) {
+      const auto& work = std::get<SendTask>(send->work);
+      const std::uint32_t to = plan_.role_of[static_cast<std::size_t>(first_rank_[role] + work.offset)];
+      const MessageEnd end{to, -work.offset, work.tag, send->purpose.micro_batch};
+      const auto receiver = receivers_.find(end);
+      if (receiver == receivers_.end()) internal_error("role {} sends what nobody receives", role);
+      delivered_.insert(end);
+      order_.push_back({.kind = Kind::message,
+                        .role = role,
+                        .chunk = send->purpose.chunk,
+                        .micro_batch = send->purpose.micro_batch,
+                        .sender = operator_of(role, *send),
+                        .receiver = receiver->second,
+                        .to = to,
+                        .returns = send->purpose.phase == StepPhase::backward});
+    }
+  }
+
+  void finish(std::uint32_t role, Kind kind) {
+    const std::vector<NumericTask>& tasks = roles_[role].tasks;
+    for (; next_[role] < tasks.size() && tasks[next_[role]].kind == kind; ++next_[role]) {
+      const bool again = kind == Kind::check && order_.back().kind == Kind::check;
+      if (!again) order_.push_back(tasks[next_[role]]);
+    }
+  }
+
+  void mark_ends() {
+    std::set<std::pair<std::uint32_t, std::uint32_t>> ended;
+    for (auto task = order_.rbegin(); task != order_.rend(); ++task) {
+      if (task->computes() || task->kind == Kind::message) {
+        task->ends = ended.insert({task->role, task->micro_batch}).second;
+      }
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<RoleTasks> roles_;
+  std::vector<std::size_t> next_;
+  std::vector<Rank> first_rank_;
+  std::map<MessageEnd, models::OperatorId> receivers_;
+  std::set<MessageEnd> delivered_;
+  std::vector<NumericTask> order_;
+};
 
 }  // namespace
 
-std::vector<NumericTask> numeric_tasks(const Plan& plan) {
-  if (plan.roles.size() != 1 || plan.families.back().groups.size() != 1) {
-    bad_input("numerics",
-              "real gradients are those of ranks that do the same and reduce all together; in this step "
-              "there are several groups");
-  }
-  const Role& role = plan.roles.front();
-  std::vector<NumericTask> tasks;
-  std::vector<std::uint32_t> computed;  // micro-batches
-  const auto add = [&](const NumericTask& task) {
-    if (task.kind == Kind::compute) {
-      if (std::find(computed.begin(), computed.end(), task.items.front()) != computed.end()) return;
-      computed.push_back(task.items.front());
-    }
-    if (tasks.empty() || tasks.back().kind != task.kind || task.kind == Kind::compute) {
-      tasks.push_back(task);
-    } else {
-      tasks.back().items.insert(tasks.back().items.end(), task.items.begin(), task.items.end());
-    }
-  };
-  for (const PlanTask& task : role.tasks) {
-    if (const auto* block = std::get_if<KernelBlock>(&task.work)) {
-      if (const auto numeric = task_of(role, task, *block)) add(*numeric);
-    } else if (std::holds_alternative<CollectiveTask>(task.work) && task.purpose.phase == StepPhase::reduction) {
-      add({Kind::reduce, {task.purpose.segment}});
-    } else if (task.purpose.phase != StepPhase::check) {  // the flag is what the checks of all replicas say
-      bad_input("numerics", "a program that communicates has no real numbers yet");
-    }
-  }
-  return tasks;
-}
+std::vector<NumericTask> numeric_tasks(const Plan& plan) { return Merge(plan).run(); }
 
 }  // namespace hcclsim::hccl

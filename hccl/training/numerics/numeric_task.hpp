@@ -5,24 +5,43 @@
 
 #include "hccl/parallel/plan.hpp"
 
-/// A Plan as work with real numbers. A replica computes forward and backward of a micro-batch at once, so the first
-/// block of its kernels stands for all; communication, checks and updates keep their order. What can be done together,
-/// because it follows each other, is one.
+/// A Plan as work with real numbers, in one order for all roles in which everything is there when it is read. There is
+/// no clock, so what streams do beside each other comes one behind the other: what a rank computes of a micro-batch in
+/// one direction is one task, at the place of its first kernels; messages follow the pass that sends them, and a pass
+/// the messages that it reads; weights are gathered before the pass that reads them; the updates of all roles come
+/// last. What follows each other and can be done together is one task.
 namespace hcclsim::hccl {
 
 struct NumericTask {
   enum class Kind : std::uint8_t {
-    compute,  ///< forward and backward; items: the micro-batch
-    reduce,   ///< allreduces of gradients; items: segments
-    check,    ///< are the reduced gradients finite? no items
-    update,   ///< items: gradients, production order
+    gather,    ///< weights; items: numbers in Role::gathers
+    step,      ///< forward and backward of a micro-batch
+    forward,   ///< of a chunk of a micro-batch
+    backward,  ///< likewise
+    message,   ///< from one role to another
+    reduce,    ///< gradients; items: segments
+    check,     ///< are the reduced gradients finite? of all roles, no items
+    update,    ///< items: gradients, production order
   };
-  Kind kind = Kind::compute;
+  Kind kind = Kind::step;
+  std::uint32_t role = 0;
+  std::uint32_t chunk = 0;
+  std::uint32_t micro_batch = 0;
+  bool ends = false;  ///< no later pass or message of this role is of this micro-batch
   std::vector<std::uint32_t> items{};
+  // Of a message: the operators of both ends in their graphs, and the role that receives it.
+  models::OperatorId sender = 0;
+  models::OperatorId receiver = 0;
+  std::uint32_t to = 0;
+  bool returns = false;  ///< it is a gradient
+
+  [[nodiscard]] bool computes() const {
+    return kind == Kind::step || kind == Kind::forward || kind == Kind::backward;
+  }
 };
 
-/// Of one step. Throws Error(bad_input, "numerics") for a Plan that real numbers cannot follow: of several roles, or
-/// whose program communicates.
+/// Of one step. Throws Error(bad_input, "numerics") for a Plan that real numbers cannot follow: groups that train apart
+/// from each other, or a program with collectives of its own.
 [[nodiscard]] std::vector<NumericTask> numeric_tasks(const Plan& plan);
 
 }  // namespace hcclsim::hccl

@@ -4,35 +4,142 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/error.hpp"
+#include "device/numerics/loops/gradient_checks.hpp"
+
 namespace hcclsim::hccl {
 namespace {
 
 constexpr std::size_t block = std::size_t{1} << 16U;  // elements that one worker compares at a time
 
+std::uint64_t elements_of(std::span<const device::ParameterSlot> slots) {
+  return slots.empty() ? 0 : slots.back().offset + slots.back().elements;
+}
+
+GradientExchange make_exchange(const device::Computation& computation, const ReplicaCommunication& communication,
+                               device::Overflow overflow) {
+  std::vector<Segment> segments;
+  std::vector<std::shared_ptr<const Schedule>> schedules;
+  for (const SegmentReduction& reduction : communication.reductions) {
+    segments.push_back(reduction.segment);
+    schedules.push_back(reduction.reduction.schedules.front());
+  }
+  return {computation.parameters(), segments, schedules, overflow};
+}
+
 }  // namespace
 
-Replicas::Replicas(const device::Computation& computation, const device::OptimizerSettings& optimizer, Rank ranks)
-    : elements_(computation.elements()) {
-  for (Rank rank = 0; rank < ranks; ++rank) {
+Replicas::Replicas(const device::Computation& computation, std::size_t owned, const ReplicaCommunication& communication,
+                   const device::OptimizerSettings& optimizer, device::Overflow overflow, std::uint64_t seed,
+                   device::WorkerPool& pool)
+    : computation_(computation),
+      elements_(computation.elements()),
+      owned_elements_(elements_of(computation.parameters().first(owned))),
+      exchange_(make_exchange(computation, communication, overflow)) {
+  for (const SegmentReduction& reduction : communication.reductions) {
+    segments_.push_back(computation_.parameters().subspan(reduction.segment.first, reduction.segment.tensors()));
+  }
+  for (Rank replica = 0; replica < communication.replicas; ++replica) {
     gradient_of_.push_back(buffers_.emplace_back(elements_ * sizeof(float)).floats().data());
   }
-  variants_.push_back({device::Weights(computation), device::OptimizerState(optimizer, computation.parameters()), {}});
-  variant_of_.assign(ranks, &variants_.front());
-  for (Rank rank = 0; rank < ranks; ++rank) variants_.front().members.push_back(rank);
+  variants_.push_back(
+      {device::Weights(computation), device::OptimizerState(optimizer, computation.parameters().first(owned)), {}});
+  variant_of_.assign(communication.replicas, &variants_.front());
+  for (Rank replica = 0; replica < communication.replicas; ++replica) variants_.front().members.push_back(replica);
+  device::initialise(computation, seed, pool, variants_.front().weights);
 }
 
-Bytes Replicas::bytes(const device::Computation& computation, const device::OptimizerSettings& optimizer, Rank ranks) {
+Bytes Replicas::bytes(const device::Computation& computation, const device::OptimizerSettings& optimizer, Rank ranks,
+                      DataType wire) {
   return computation.weights_bytes() + device::OptimizerState::bytes(optimizer, computation.elements()) +
-         ranks * computation.elements() * sizeof(float);
+         ranks * computation.elements() * sizeof(float) +
+         GradientExchange::wire_bytes(wire, computation.elements(), ranks);
 }
 
-void Replicas::split(device::WorkerPool& pool) {
+void Replicas::gather(device::WorkerPool& /*pool*/, std::uint32_t number) {
+  internal_error("gather {} of weights that every replica has", number);
+}
+
+void Replicas::borrow(std::size_t slot, const ParameterStore& owner, const device::ParameterSlot& place) {
+  const device::ParameterSlot& own = computation_.parameters()[slot];
+  for (Variant& variant : variants_) {
+    const std::span<const float> values = place.in(owner.weights_of(variant.members.front()).values());
+    std::ranges::copy(values, own.in(variant.weights.values()).begin());
+  }
+  changed_ = true;
+}
+
+void Replicas::prepare(device::WorkerPool& pool) {
+  if (!changed_) return;
+  for (Variant& variant : variants_) variant.weights.prepare(pool);
+  changed_ = false;
+}
+
+bool Replicas::reduce(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
+                      ReductionCheck& check) {
+  const GradientExchange::Outcome outcome = exchange_.run(pool, segments, gradient_of_, scale, part, check);
+  if (!outcome.identical) split(pool, segments);
+  return outcome.overflow;
+}
+
+double Replicas::norm(device::WorkerPool& pool, double scale) const {
+  return device::norm(pool, owned_gradients(0), scale);
+}
+
+/// Looked at only where that would have a consequence.
+bool Replicas::gradients_finite(device::WorkerPool& pool) const {
+  return std::ranges::all_of(variants_, [&](const Variant& variant) {
+    return device::all_finite(pool, owned_gradients(variant.members.front()));
+  });
+}
+
+void Replicas::update(device::WorkerPool& pool, double learning_rate, float scale) {
+  for (Variant& variant : variants_) {
+    variant.optimizer.step(pool, owned(variant.weights.values()), owned_gradients(variant.members.front()), scale,
+                           learning_rate);
+    variant.weights.prepare(pool);
+  }
+}
+
+bool Replicas::weights_finite(device::WorkerPool& pool) {
+  return std::ranges::all_of(variants_, [&](Variant& variant) {
+    return device::all_finite(pool, owned(variant.weights.values()));
+  });
+}
+
+void Replicas::compare_replicas(ReplicaCheck& check, bool gradients) const {
+  const Variant& first = variants_.front();
+  for (const Variant& variant : variants_) {
+    if (&variant != &first) check.compare(first.weights.values(), variant.weights.values());
+  }
+  for (Rank replica = 1; replica < gradient_of_.size() && gradients; ++replica) {
+    check.compare(owned_gradients(0), owned_gradients(replica));
+  }
+}
+
+std::span<float> Replicas::buffer_of(std::size_t kind) {
+  Variant& variant = variants_.front();
+  return kind == 0 ? variant.weights.values() : variant.optimizer.tensors()[kind - 1];
+}
+
+void Replicas::read(std::size_t kind, std::size_t slot, std::span<float> stored) {
+  std::ranges::copy(computation_.parameters()[slot].in(buffer_of(kind)), stored.begin());
+}
+
+void Replicas::write(std::size_t kind, std::size_t slot, std::span<const float> stored) {
+  std::ranges::copy(stored, computation_.parameters()[slot].in(buffer_of(kind)).begin());
+  changed_ = true;
+}
+
+void Replicas::split(device::WorkerPool& pool, std::span<const std::uint32_t> segments) {
   std::list<Variant> forks;
   for (Variant& variant : variants_) {
     std::vector<std::vector<Rank>> groups;  // of members with the same gradients
     for (const Rank member : variant.members) {
       const auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<Rank>& ranks) {
-        return same_gradients(pool, ranks.front(), member);
+        return std::ranges::all_of(segments, [&](std::uint32_t segment) {
+          return same_gradients(pool, segment, ranks.front(), member);
+        });
       });
       if (group == groups.end()) {
         groups.push_back({member});
@@ -50,14 +157,15 @@ void Replicas::split(device::WorkerPool& pool) {
   variants_.sort([](const Variant& a, const Variant& b) { return a.members.front() < b.members.front(); });
 }
 
-bool Replicas::same_gradients(device::WorkerPool& pool, Rank one, Rank other) const {
+bool Replicas::same_gradients(device::WorkerPool& pool, std::uint32_t segment, Rank one, Rank other) const {
+  const std::uint64_t offset = segments_[segment].front().offset;
+  const std::uint64_t elements = elements_of(segments_[segment]) - offset;
   std::atomic<bool> same = true;
-  pool.for_each(device::block_count(elements_, block), [&](std::size_t number, unsigned) {
+  pool.for_each(device::block_count(elements, block), [&](std::size_t number, unsigned) {
     const std::uint64_t first = number * block;
-    const std::uint64_t count = std::min<std::uint64_t>(block, elements_ - first);
-    if (same && std::memcmp(gradient_of_[one] + first, gradient_of_[other] + first, count * sizeof(float)) != 0) {
-      same = false;
-    }
+    const std::uint64_t bytes = std::min<std::uint64_t>(block, elements - first) * sizeof(float);
+    if (!same) return;
+    if (std::memcmp(gradient_of_[one] + offset + first, gradient_of_[other] + offset + first, bytes) != 0) same = false;
   });
   return same;
 }

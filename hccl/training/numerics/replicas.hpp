@@ -9,45 +9,74 @@
 #include "device/numerics/loops/optimizer.hpp"
 #include "device/numerics/memory_block.hpp"
 #include "device/numerics/worker_pool.hpp"
+#include "hccl/training/numerics/exchange.hpp"
+#include "hccl/training/numerics/parameter_store.hpp"
+#include "hccl/training/numerics/replica_communication.hpp"
 
-/// The replicas of data-parallel training: a flat gradient buffer for each, and weights and optimizer state that are
+/// Replicas that have whole parameters: a flat gradient buffer for each, and weights and optimizer state that are
 /// shared by all replicas that hold the same bits. A replica whose reduced gradient differs from the others' takes a
 /// copy of its own (a fork) before the update; synchronous data parallelism with a correct allreduce never does.
 namespace hcclsim::hccl {
 
-/// Weights and optimizer state that `members` share.
-struct Variant {
-  device::Weights weights;
-  device::OptimizerState optimizer;
-  std::vector<Rank> members;  ///< ascending
-};
-
-class Replicas {
+class Replicas : public ParameterStore {
  public:
-  Replicas(const device::Computation& computation, const device::OptimizerSettings& optimizer, Rank ranks);
+  /// `owned`: the first parameters, which are not borrowed. Weights are those that training starts from.
+  Replicas(const device::Computation& computation, std::size_t owned, const ReplicaCommunication& communication,
+           const device::OptimizerSettings& optimizer, device::Overflow overflow, std::uint64_t seed,
+           device::WorkerPool& pool);
 
   /// Bytes that all of it takes while the replicas are identical.
   [[nodiscard]] static Bytes bytes(const device::Computation& computation, const device::OptimizerSettings& optimizer,
-                                   Rank ranks);
+                                   Rank ranks, DataType wire);
 
-  [[nodiscard]] std::span<float* const> gradients() const { return gradient_of_; }
-  [[nodiscard]] std::span<float> gradients_of(Rank rank) const { return {gradient_of_[rank], elements_}; }
-  [[nodiscard]] const device::Weights& weights_of(Rank rank) const { return variant_of_[rank]->weights; }
-  /// The one variant of identical replicas, or the variants in order of their first members.
-  [[nodiscard]] std::list<Variant>& variants() { return variants_; }
-  [[nodiscard]] const std::list<Variant>& variants() const { return variants_; }
-
-  /// Forks variants whose members hold different gradients.
-  void split(device::WorkerPool& pool);
+  [[nodiscard]] const device::Weights& weights_of(Rank replica) const override { return variant_of_[replica]->weights; }
+  [[nodiscard]] std::span<float> gradients_of(Rank replica) const override {
+    return {gradient_of_[replica], elements_};
+  }
+  void begin_step() override {}
+  void gather(device::WorkerPool& pool, std::uint32_t number) override;
+  void borrow(std::size_t slot, const ParameterStore& owner, const device::ParameterSlot& place) override;
+  void prepare(device::WorkerPool& pool) override;
+  bool reduce(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
+              ReductionCheck& check) override;
+  [[nodiscard]] double norm(device::WorkerPool& pool, double scale) const override;
+  [[nodiscard]] bool gradients_finite(device::WorkerPool& pool) const override;
+  void update(device::WorkerPool& pool, double learning_rate, float scale) override;
+  [[nodiscard]] bool weights_finite(device::WorkerPool& pool) override;
+  void compare_replicas(ReplicaCheck& check, bool gradients) const override;
+  [[nodiscard]] std::size_t variants() const override { return variants_.size(); }
+  [[nodiscard]] std::size_t kinds() override { return 1 + variants_.front().optimizer.tensors().size(); }
+  void read(std::size_t kind, std::size_t slot, std::span<float> stored) override;
+  void write(std::size_t kind, std::size_t slot, std::span<const float> stored) override;
+  [[nodiscard]] std::uint64_t optimizer_steps() const override { return variants_.front().optimizer.steps(); }
+  void restore_steps(std::uint64_t steps) override { variants_.front().optimizer.restore_steps(steps); }
 
  private:
-  [[nodiscard]] bool same_gradients(device::WorkerPool& pool, Rank one, Rank other) const;
+  /// Weights and optimizer state that `members` share.
+  struct Variant {
+    device::Weights weights;
+    device::OptimizerState optimizer;
+    std::vector<Rank> members;  ///< ascending
+  };
 
+  /// Of the parameters that are not borrowed.
+  [[nodiscard]] std::span<float> owned(std::span<float> flat) const { return flat.first(owned_elements_); }
+  [[nodiscard]] std::span<const float> owned_gradients(Rank replica) const { return owned(gradients_of(replica)); }
+  [[nodiscard]] std::span<float> buffer_of(std::size_t kind);
+  /// Forks variants whose members hold different gradients of these segments.
+  void split(device::WorkerPool& pool, std::span<const std::uint32_t> segments);
+  [[nodiscard]] bool same_gradients(device::WorkerPool& pool, std::uint32_t segment, Rank one, Rank other) const;
+
+  device::Computation computation_;
   std::uint64_t elements_;
+  std::uint64_t owned_elements_;
+  std::vector<std::span<const device::ParameterSlot>> segments_;
   std::list<device::MemoryBlock> buffers_;
   std::vector<float*> gradient_of_;
-  std::list<Variant> variants_;  // a list: variant_of_ points into it
+  std::list<Variant> variants_;  // a list: variant_of_ points into it; in the order of their first members
   std::vector<Variant*> variant_of_;
+  GradientExchange exchange_;
+  bool changed_ = false;  // weights since they were prepared
 };
 
 }  // namespace hcclsim::hccl

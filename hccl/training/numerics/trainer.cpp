@@ -4,11 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <fstream>
+#include <numeric>
+#include <span>
 
 #include "base/counter_random.hpp"
 #include "base/error.hpp"
@@ -17,28 +16,9 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// First of the streams of random numbers from which the ranks draw their seeds of dropout: beyond those of weights
+/// First of the streams of random numbers from which micro-batches draw their seeds of dropout: beyond those of weights
 /// (parameters) and of synthetic data (samples).
 constexpr std::uint64_t dropout_streams = std::uint64_t{5} << 48U;
-
-/// Workers that have a replica to compute.
-unsigned busy_workers(Rank npus, const device::WorkerPool& pool) { return std::min<unsigned>(pool.workers(), npus); }
-
-/// Parameters by their gradients.
-std::vector<std::uint32_t> production_order(const Plan& plan) {
-  std::vector<std::uint32_t> order;
-  for (const auto& gradient : plan.roles.front().program->gradients) order.push_back(gradient.parameter);
-  return order;
-}
-
-/// The schedules of the segments.
-std::vector<std::shared_ptr<const Schedule>> reductions(const Plan& plan) {
-  std::vector<std::shared_ptr<const Schedule>> schedules(plan.roles.front().segments.size());
-  for (const PlannedCollective& collective : plan.collectives) {
-    if (collective.segment != Purpose::none) schedules[collective.segment] = collective.schedules.front();
-  }
-  return schedules;
-}
 
 /// Bytes for a message, in the largest unit of which there is one.
 std::string size_text(Bytes bytes) {
@@ -57,177 +37,227 @@ Bytes resident_bytes() {
   return resident_pages * static_cast<Bytes>(::sysconf(_SC_PAGESIZE));
 }
 
+/// Workers that read samples at the same time.
+unsigned reading_workers(const std::vector<StageSetup>& setups, unsigned workers) {
+  return setups.front().places(workers);
+}
+
+}  // namespace
+
+Trainer::Trainer(models::Graph graph, std::vector<models::Graph> stages, const Plan& plan, TrainerOptions options)
+    : options_(std::move(options)),
+      graph_(std::move(graph)),
+      npus_(plan.ranks()),
+      wire_(plan.roles.front().program->gradient_type()),
+      tasks_(numeric_tasks(plan)),
+      pool_(options_.workers),
+      data_(models::open_dataset(options_.data, graph_, options_.seed)) {
+  if (stages.empty()) stages.push_back(graph_);
+  if (stages.size() != plan.roles.size()) {
+    internal_error("graphs of {} stages for {} roles", stages.size(), plan.roles.size());
+  }
+  find_owners(stages);
+  std::vector<StageSetup> setups;
+  for (std::uint32_t role = 0; role < stages.size(); ++role) {
+    setups.emplace_back(plan, role, std::move(stages[role]), tasks_, options_.computation);
+  }
+  require_memory(setups);
+  for (const StageSetup& setup : setups) {
+    stages_.push_back(std::make_unique<TrainedStage>(setup, options_.optimizer, options_.computation.overflow,
+                                                     options_.seed, pool_));
+  }
+  for (std::uint32_t parameter = 0; parameter < owners_.size(); ++parameter) {
+    Owner& owner = owners_[parameter];
+    owner.slot = stages_[owner.stage]->slot_of(static_cast<std::uint32_t>(owner.slot));
+  }
+  options_.shuffle = options_.shuffle && data_->shuffles();
+  const Rank replicas = stages_.front()->replicas();
+  for (Rank replica = 0; replica < replicas; ++replica) {
+    samplers_.emplace_back(data_->size(), graph_.batch() * micro_batches(), replica, replicas, options_.seed,
+                           options_.shuffle);
+  }
+}
+
+Trainer::~Trainer() = default;
+
+/// The first stage that has a parameter owns it.
+void Trainer::find_owners(const std::vector<models::Graph>& stages) {
+  std::vector<bool> found(graph_.parameters.size(), false);
+  owners_.resize(graph_.parameters.size());
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    for (std::uint32_t number = 0; number < stages[stage].parameters.size(); ++number) {
+      const std::uint32_t original = stages[stage].parameters[number].original;
+      const std::uint32_t parameter = original == models::no_original ? number : original;
+      if (found[parameter]) continue;
+      found[parameter] = true;
+      owners_[parameter] = {stage, number};
+    }
+  }
+  if (std::ranges::find(found, false) != found.end()) internal_error("{}: stages lack parameters", graph_.title);
+}
+
+Bytes Trainer::needed_memory(const std::vector<StageSetup>& setups) const {
+  Bytes needed = resident_bytes() + reading_workers(setups, pool_.workers()) * data_->read_cost().bytes;
+  for (const StageSetup& setup : setups) needed += setup.bytes(options_.optimizer, pool_.workers());
+  return needed;
+}
+
 /// Refuses a shape that does not fit into memory before anything of that size is allocated.
-const device::Computation& checked(const device::Computation& computation, const models::Dataset& data,
-                                   const TrainerOptions& options, Rank npus, DataType wire, unsigned workers) {
-  const models::Dataset::ReadCost read = data.read_cost();
-  const Bytes needed = resident_bytes() + Replicas::bytes(computation, options.optimizer, npus) +
-                       GradientExchange::wire_bytes(wire, computation.elements(), npus) +
-                       workers * (computation.workspace_bytes() + read.bytes);
-  if (options.memory_limit == 0 || needed <= options.memory_limit) return computation;
-  const models::Graph& graph = computation.graph();
+void Trainer::require_memory(const std::vector<StageSetup>& setups) const {
+  const Bytes needed = needed_memory(setups);
+  if (options_.memory_limit == 0 || needed <= options_.memory_limit) return;
+  const models::Dataset::ReadCost read = data_->read_cost();
+  const unsigned workers = reading_workers(setups, pool_.workers());
   const std::string decoding =
       read.sample.empty() ? ""
                           : fmt::format(" ({} of it on each worker to decode {})", size_text(read.bytes), read.sample);
   const bool mostly_decoding = 2 * workers * read.bytes > needed;
   bad_input("memory",
-            "{} replicas of {} at {} need {}{} on {} workers; the limit is {}. Take {}, or raise --memory-limit", npus,
-            graph.title, to_string(graph.operators.front().shape()), size_text(needed), decoding, workers,
-            size_text(options.memory_limit),
+            "{} replicas of {} at {} need {}{} on {} workers; the limit is {}. Take {}, or raise --memory-limit",
+            setups.front().communication.replicas, graph_.title, to_string(graph_.operators.front().shape()),
+            size_text(needed), decoding, workers, size_text(options_.memory_limit),
             mostly_decoding ? "smaller images or fewer workers (--workers)"
                             : "a smaller numeric shape (--numeric-input, --numeric-batch), fewer NPUs or workers");
 }
 
-}  // namespace
-
-/// A worker's place: a workspace and the batch of the replica that it computes.
-struct Trainer::Seat {
-  explicit Seat(const device::Computation& computation) : workspace(computation) {}
-  device::Workspace workspace;
-  models::Batch batch;
-};
-
-Trainer::Trainer(models::Graph graph, const Plan& plan, TrainerOptions options)
-    : options_(std::move(options)),
-      npus_(plan.ranks()),
-      wire_(plan.roles.front().program->gradient_type()),
-      tasks_(numeric_tasks(plan)),
-      pool_(options_.workers),
-      computation_(std::move(graph), production_order(plan), options_.computation),
-      data_(models::open_dataset(options_.data, computation_.graph(), options_.seed)),
-      replicas_(checked(computation_, *data_, options_, npus_, wire_, busy_workers(npus_, pool_)), options_.optimizer,
-                npus_),
-      exchange_(computation_.parameters(), plan.roles.front().segments, reductions(plan),
-                options_.computation.overflow),
-      outputs_(npus_) {
-  options_.shuffle = options_.shuffle && data_->shuffles();
-  for (Rank rank = 0; rank < npus_; ++rank) {
-    samplers_.emplace_back(data_->size(), computation_.graph().batch(), rank, npus_, options_.seed, options_.shuffle);
-  }
-  for (unsigned worker = 0; worker < busy_workers(npus_, pool_); ++worker) {
-    seats_.push_back(std::make_unique<Seat>(computation_));
-  }
-  device::initialise(computation_, options_.seed, pool_, replicas_.variants().front().weights);
-}
-
-Trainer::~Trainer() = default;
-
 IterationFigures Trainer::step(bool checked) {
-  bool finite = true;
   const double scale = options_.loss_scale.scale();
-  const double divisor = (options_.gradients_mean ? npus_ : 1) * scale;
-  const auto unscale = static_cast<float>(1 / divisor);
-  IterationFigures figures{
-      .iteration = iteration_, .learning_rate = options_.learning_rate.at(iteration_), .loss_scale = scale};
+  const Rank replicas = stages_.front()->replicas();
+  Progress progress{.figures = {.iteration = iteration_,
+                                .learning_rate = options_.learning_rate.at(iteration_),
+                                .loss_scale = scale},
+                    .divisor = (options_.gradients_mean ? replicas : 1) * scale,
+                    .checked = checked};
   if (checked) reduction_check_ = {};
   step_whole_ = false;
-  for (const NumericTask& task : tasks_) {
-    switch (task.kind) {
-      case NumericTask::Kind::compute:
-        compute_gradients(figures);
-        break;
-      case NumericTask::Kind::reduce:
-        figures.overflow = reduce(task.items, unscale, checked) || figures.overflow;
-        figures.gradient_norm = device::norm(pool_, replicas_.gradients_of(0), unscale);
-        break;
-      case NumericTask::Kind::check:
-        finite = gradients_finite();
-        figures.overflow = figures.overflow || std::isinf(figures.gradient_norm);
-        break;
-      case NumericTask::Kind::update: {
-        if (task.items.size() != computation_.parameters().size()) internal_error("an update of some parameters only");
-        figures.skipped = !options_.loss_scale.update(figures.overflow || !finite);
-        if (figures.skipped) break;
-        const double clip = options_.clip_norm ? device::clip_factor(figures.gradient_norm, *options_.clip_norm) : 1;
-        update(figures.learning_rate, static_cast<float>(clip / divisor));
-        break;
-      }
-    }
-  }
+  for (const auto& stage : stages_) stage->begin_step();
+  for (const NumericTask& task : tasks_) carry_out(task, progress);
   ++iteration_;
   step_whole_ = true;
-  return figures;
+  return progress.figures;
 }
 
-bool Trainer::reduce(const std::vector<std::uint32_t>& segments, float unscale, bool checked) {
-  const GradientExchange::Outcome outcome =
-      exchange_.run(pool_, segments, replicas_.gradients(), unscale,
-                    checked ? options_.checked_part : CheckedPart::none, reduction_check_);
-  if (!outcome.identical) replicas_.split(pool_);
-  return outcome.overflow;
+void Trainer::carry_out(const NumericTask& task, Progress& progress) {
+  TrainedStage& stage = *stages_[task.role];
+  const TrainedStage::Source from = source(static_cast<float>(progress.figures.loss_scale));
+  switch (task.kind) {
+    case NumericTask::Kind::gather:
+      for (const std::uint32_t number : task.items) stage.store().gather(pool_, number);
+      break;
+    case NumericTask::Kind::step:
+    case NumericTask::Kind::forward:
+    case NumericTask::Kind::backward:
+      stage.compute(task, from);
+      break;
+    case NumericTask::Kind::message:
+      stage.send(task, *stages_[task.to], from);
+      break;
+    case NumericTask::Kind::reduce: {
+      const CheckedPart part = progress.checked ? options_.checked_part : CheckedPart::none;
+      const auto unscale = static_cast<float>(1 / progress.divisor);
+      const bool overflow = stage.store().reduce(pool_, task.items, unscale, part, reduction_check_);
+      progress.figures.overflow = overflow || progress.figures.overflow;
+      break;
+    }
+    case NumericTask::Kind::check:
+      measure(progress);
+      progress.finite =
+          std::ranges::all_of(stages_, [&](const auto& other) { return other->store().gradients_finite(pool_); });
+      progress.figures.overflow = progress.figures.overflow || std::isinf(progress.figures.gradient_norm);
+      break;
+    case NumericTask::Kind::update:
+      measure(progress);
+      update(task, progress);
+      break;
+  }
+  if (task.ends) stage.end(task.micro_batch);
+}
+
+/// Of the gradients of all stages, once they are reduced.
+void Trainer::measure(Progress& progress) {
+  if (progress.measured) return;
+  progress.measured = true;
+  add_up_outputs(progress.figures);
+  const auto unscale = static_cast<float>(1 / progress.divisor);
+  for (const auto& stage : stages_) {
+    progress.figures.gradient_norm = std::hypot(progress.figures.gradient_norm, stage->store().norm(pool_, unscale));
+  }
+}
+
+void Trainer::update(const NumericTask& task, Progress& progress) {
+  IterationFigures& figures = progress.figures;
+  TrainedStage& stage = *stages_[task.role];
+  if (!progress.updates.has_value()) {
+    progress.updates = options_.loss_scale.update(figures.overflow || !progress.finite);
+    figures.skipped = !*progress.updates;
+  }
+  if (figures.skipped) return;
+  const double clip = options_.clip_norm ? device::clip_factor(figures.gradient_norm, *options_.clip_norm) : 1;
+  stage.store().update(pool_, figures.learning_rate, static_cast<float>(clip / progress.divisor));
+}
+
+void Trainer::add_up_outputs(IterationFigures& figures) const {
+  const Rank replicas = stages_.front()->replicas();
+  std::uint64_t correct = 0;
+  for (const auto& stage : stages_) {
+    for (const device::StepOutput& output : stage->outputs()) {
+      figures.loss += output.loss / replicas;
+      correct += output.correct;
+      figures.overflow = figures.overflow || output.overflow;
+    }
+  }
+  const auto rows = static_cast<double>(graph_.input_of(graph_.operators.back()).batch());  // of the logits
+  figures.accuracy = static_cast<double>(correct) / (rows * replicas * micro_batches());
+}
+
+TrainedStage::Source Trainer::source(float loss_scale) const {
+  const auto read = [this](Rank replica, std::uint32_t micro_batch, models::Batch& batch) {
+    const std::vector<std::uint64_t> samples = samplers_[replica].batch_of(iteration_);
+    models::fill(batch, *data_,
+                 std::span(samples).subspan(std::size_t{micro_batch} * graph_.batch(), graph_.batch()));
+  };
+  const auto input = [this, loss_scale](Rank replica, std::uint32_t micro_batch) {
+    const std::uint64_t stream = dropout_streams + std::uint64_t{replica} * micro_batches() + micro_batch;
+    return device::StepInput{.loss_scale = loss_scale,
+                             .dropout_seed = counter_bits(options_.seed, stream, iteration_)};
+  };
+  return {read, input};
+}
+
+std::vector<float> Trainer::weights(std::uint32_t parameter) {
+  const Owner& owner = owners_[parameter];
+  TrainedStage& stage = *stages_[owner.stage];
+  std::vector<float> stored(graph_.parameters[parameter].elements);
+  std::vector<float> plain(stored.size());
+  stage.store().read(0, owner.slot, stored);
+  stage.computation().to_plain(owner.slot, stored, plain);
+  return plain;
 }
 
 std::vector<GradientSample> Trainer::gradient_samples(std::uint32_t parameters) {
   models::Batch batch;
-  models::fill(batch, *data_, samplers_.front().batch_of(iteration_));
-  device::Weights weights(replicas_.weights_of(0));
-  return check_gradients(computation_, weights, batch, {}, parameters, options_.seed, pool_);
-}
-
-void Trainer::compute_gradients(IterationFigures& figures) {
-  const auto loss_scale = static_cast<float>(figures.loss_scale);
-  std::atomic<Rank> next = 0;
-  pool_.for_each(seats_.size(), [&](std::size_t number, unsigned) {
-    Seat& seat = *seats_[number];
-    for (Rank rank = next++; rank < npus_; rank = next++) {
-      models::fill(seat.batch, *data_, samplers_[rank].batch_of(iteration_));
-      outputs_[rank] = seat.workspace.step(replicas_.weights_of(rank), seat.batch, step_input(rank, loss_scale),
-                                           replicas_.gradients_of(rank));
-    }
-  });
-  std::uint64_t correct = 0;
-  for (const device::StepOutput& output : outputs_) {
-    figures.loss += output.loss / npus_;
-    correct += output.correct;
-    figures.overflow = figures.overflow || output.overflow;
+  source(1).read(0, 0, batch);
+  // That of a single stage; of several, any order does.
+  std::vector<std::uint32_t> order(graph_.parameters.size());
+  std::iota(order.rbegin(), order.rend(), 0);
+  const bool one_stage = stages_.size() == 1;
+  const device::Computation whole =
+      one_stage ? stages_.front()->computation() : device::Computation(graph_, order, options_.computation);
+  device::Weights all(whole);
+  for (std::size_t slot = 0; slot < whole.parameters().size(); ++slot) {
+    whole.to_storage(slot, weights(whole.parameters()[slot].parameter), whole.parameters()[slot].in(all.values()));
   }
-  const models::Graph& graph = computation_.graph();
-  const auto rows = static_cast<double>(graph.input_of(graph.operators.back()).batch());  // of the logits
-  figures.accuracy = static_cast<double>(correct) / (rows * npus_);
-}
-
-device::StepInput Trainer::step_input(Rank rank, float loss_scale) const {
-  return {.loss_scale = loss_scale, .dropout_seed = counter_bits(options_.seed, dropout_streams + rank, iteration_)};
-}
-
-/// Whether the optimizer may see the reduced gradients; looked at only where that would have a consequence.
-bool Trainer::gradients_finite() {
-  return std::all_of(replicas_.variants().begin(), replicas_.variants().end(), [&](const Variant& variant) {
-    return device::all_finite(pool_, replicas_.gradients_of(variant.members.front()));
-  });
+  all.prepare(pool_);
+  return check_gradients(whole, all, batch, {}, parameters, options_.seed, pool_);
 }
 
 bool Trainer::weights_finite() {
-  return std::all_of(replicas_.variants().begin(), replicas_.variants().end(),
-                     [&](const Variant& variant) { return device::all_finite(pool_, variant.weights.values()); });
-}
-
-void Trainer::update(double learning_rate, float scale) {
-  for (Variant& variant : replicas_.variants()) {
-    variant.optimizer.step(pool_, variant.weights.values(), replicas_.gradients_of(variant.members.front()), scale,
-                           learning_rate);
-    variant.weights.prepare(pool_);
-  }
+  return std::ranges::all_of(stages_, [&](const auto& stage) { return stage->store().weights_finite(pool_); });
 }
 
 ReplicaCheck Trainer::replica_check() const {
   ReplicaCheck check;
-  const auto compare = [&](std::span<const float> one, std::span<const float> other) {
-    if (std::memcmp(one.data(), other.data(), one.size_bytes()) == 0) return;
-    for (std::size_t i = 0; i < one.size(); ++i) {
-      const auto bits = std::bit_cast<std::uint32_t>(one[i]) ^ std::bit_cast<std::uint32_t>(other[i]);
-      if (bits == 0) continue;
-      check.differing_bits += static_cast<unsigned>(std::popcount(bits));
-      check.largest_difference =
-          std::max(check.largest_difference, std::abs(static_cast<double>(one[i]) - static_cast<double>(other[i])));
-    }
-  };
-  const Variant& first = replicas_.variants().front();
-  for (const Variant& variant : replicas_.variants()) {
-    if (&variant != &first) compare(first.weights.values(), variant.weights.values());
-  }
-  for (Rank rank = 1; rank < npus_ && step_whole_; ++rank)
-    compare(replicas_.gradients_of(0), replicas_.gradients_of(rank));
+  for (const auto& stage : stages_) stage->store().compare_replicas(check, step_whole_);
   return check;
 }
 

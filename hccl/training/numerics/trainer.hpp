@@ -16,25 +16,26 @@
 #include "device/numerics/worker_pool.hpp"
 #include "hccl/parallel/plan.hpp"
 #include "hccl/training/numerics/checkpoint.hpp"
-#include "hccl/training/numerics/exchange.hpp"
 #include "hccl/training/numerics/gradient_check.hpp"
 #include "hccl/training/numerics/numeric_task.hpp"
-#include "hccl/training/numerics/replicas.hpp"
+#include "hccl/training/numerics/reduction_check.hpp"
+#include "hccl/training/numerics/trained_stage.hpp"
 #include "models/data/dataset.hpp"
 #include "models/data/sampler.hpp"
 #include "models/graph.hpp"
 
-/// Carries out a Plan with real numbers: every NPU of the simulated cluster is a replica that computes forward and
-/// backward of its shard of the data, the gradients are reduced along the same Schedules that the simulation times, and
-/// the optimizer updates the weights, all in the order of the Plan's tasks. There is no clock here; results depend
-/// neither on the number of workers nor on when anything was simulated to happen.
+/// Carries out a Plan with real numbers: every NPU of the simulated cluster computes forward and backward of its stage
+/// on its shard of the data, stages send each other activations and gradients, the gradients are reduced along the same
+/// Schedules that the simulation times, and the optimizer updates the weights, all in the order of the Plan's tasks.
+/// Losses and gradients of the micro-batches of a step are added. There is no clock here; results depend neither on the
+/// number of workers nor on when anything was simulated to happen.
 namespace hcclsim::hccl {
 
 struct TrainerOptions {
   unsigned workers = 0;  ///< threads; 0: as many as processors
   /// Most memory that may be taken; more is refused with Error(bad_input, "memory"). 0: no limit.
   Bytes memory_limit = 0;
-  bool gradients_mean = true;  ///< × 1/N after the reduction
+  bool gradients_mean = true;  ///< × 1/N after the reduction, N: replicas of a stage
   device::OptimizerSettings optimizer{};
   device::LearningRate learning_rate{};
   device::LossScaler loss_scale{};
@@ -49,7 +50,7 @@ struct TrainerOptions {
 /// What one training step showed.
 struct IterationFigures {
   std::uint64_t iteration = 0;  ///< counted from 0 through all resumed runs
-  double loss = 0;              ///< mean over all replicas, without loss scale
+  double loss = 0;  ///< mean over all replicas of the sum over the micro-batches, without loss scale
   double accuracy = 0;          ///< fraction of all rows whose largest logit is the label
   double gradient_norm = 0;     ///< L2 norm of the reduced gradient, before clipping
   double learning_rate = 0;
@@ -60,17 +61,13 @@ struct IterationFigures {
   bool skipped = false;  ///< the update was left out, for gradients were not finite
 };
 
-/// How far the replicas have drifted apart: over weights and the gradients of the last step, unless that failed.
-struct ReplicaCheck {
-  std::uint64_t differing_bits = 0;
-  double largest_difference = 0;
-};
-
 class Trainer {
  public:
-  /// The Plan's parameters are those of the graph, which may have another batch or size of image than its program.
-  /// Throws Error(bad_input) of kind "memory", "data", "dtype", "numerics" or "option".
-  Trainer(models::Graph graph, const Plan& plan, TrainerOptions options);
+  /// `graph`: the whole network with the samples of a micro-batch. `stages`: what each role of the Plan computes of it;
+  /// empty if there is one role, which computes it all. Parameters are those of the Plan's programs, batch and size of
+  /// image may be others. The Plan is not needed afterwards. Throws Error(bad_input) of kind "memory", "data", "dtype",
+  /// "numerics" or "option".
+  Trainer(models::Graph graph, std::vector<models::Graph> stages, const Plan& plan, TrainerOptions options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
   ~Trainer();
@@ -84,6 +81,7 @@ class Trainer {
 
   [[nodiscard]] std::uint64_t iteration() const { return iteration_; }
   [[nodiscard]] const ReductionCheck& reduction_check() const { return reduction_check_; }
+  /// Over weights and the gradients of the last step, unless that failed.
   [[nodiscard]] ReplicaCheck replica_check() const;
 
   /// Whether all weights are finite, so that training can go on from them.
@@ -99,38 +97,54 @@ class Trainer {
   /// optimizer and the loss that were changed, as changed_settings().
   std::vector<std::string> load(const std::string& path);
 
-  [[nodiscard]] const device::Computation& computation() const { return computation_; }
+  [[nodiscard]] const models::Graph& graph() const { return graph_; }
+  [[nodiscard]] std::size_t stages() const { return stages_.size(); }
+  [[nodiscard]] const TrainedStage& stage(std::size_t role) const { return *stages_[role]; }
+  [[nodiscard]] std::uint32_t micro_batches() const { return stages_.front()->micro_batches(); }
   [[nodiscard]] const models::Dataset& data() const { return *data_; }
   [[nodiscard]] bool shuffles() const { return options_.shuffle; }
-  [[nodiscard]] const Replicas& replicas() const { return replicas_; }
   [[nodiscard]] unsigned workers() const { return pool_.workers(); }
+  /// The values of a parameter of the whole network, row-major; its replicas must be equal.
+  [[nodiscard]] std::vector<float> weights(std::uint32_t parameter);
 
  private:
-  struct Seat;  // what a worker computes replicas with
+  /// Where a parameter of the whole network is updated.
+  struct Owner {
+    std::size_t stage = 0;
+    std::size_t slot = 0;
+  };
+  /// What is known of a step so far.
+  struct Progress {
+    IterationFigures figures;
+    double divisor = 1;
+    bool checked = false;
+    bool measured = false;  // the norm
+    bool finite = true;
+    std::optional<bool> updates{};  // whether the step may update
+  };
 
-  void compute_gradients(IterationFigures& figures);
-  /// Reduces the gradients of segments. Returns whether something left the range of the type on the wire.
-  bool reduce(const std::vector<std::uint32_t>& segments, float unscale, bool checked);
-  [[nodiscard]] device::StepInput step_input(Rank rank, float loss_scale) const;
-  void update(double learning_rate, float scale);
-  [[nodiscard]] bool gradients_finite();
+  [[nodiscard]] Bytes needed_memory(const std::vector<StageSetup>& setups) const;
+  void require_memory(const std::vector<StageSetup>& setups) const;
+  void find_owners(const std::vector<models::Graph>& stages);
+  void carry_out(const NumericTask& task, Progress& progress);
+  void update(const NumericTask& task, Progress& progress);
+  void measure(Progress& progress);
+  void add_up_outputs(IterationFigures& figures) const;
+  [[nodiscard]] TrainedStage::Source source(float loss_scale) const;
   [[nodiscard]] Checkpoint checkpoint();
-  /// Hands a flat buffer of every tensor of a checkpoint (weights, then optimizer state) to `use`, parameter by
-  /// parameter in parameter order.
-  void for_each_tensor(const std::function<void(std::span<float> flat, std::size_t slot)>& use);
+  /// Goes through the tensors of a checkpoint: kind by kind, and in each parameter by parameter.
+  void for_each_tensor(const std::function<void(std::size_t kind, TrainedStage& stage, std::size_t slot)>& use);
 
   TrainerOptions options_;
+  models::Graph graph_;
   Rank npus_;
   DataType wire_;
   std::vector<NumericTask> tasks_;  // of a step
   device::WorkerPool pool_;
-  device::Computation computation_;
   std::unique_ptr<models::Dataset> data_;
-  Replicas replicas_;
-  GradientExchange exchange_;
-  std::vector<models::Sampler> samplers_;     // of each rank
-  std::vector<std::unique_ptr<Seat>> seats_;  // of each worker
-  std::vector<device::StepOutput> outputs_;   // of each rank
+  std::vector<std::unique_ptr<TrainedStage>> stages_;  // of each role
+  std::vector<Owner> owners_;                          // of parameters
+  std::vector<models::Sampler> samplers_;              // of each replica
   std::uint64_t iteration_ = 0;
   bool step_whole_ = true;  // the last one did not fail, so that all its gradients are reduced
   ReductionCheck reduction_check_;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "hccl/training/numerics/checkpoint.hpp"
 #include "hccl/training/numerics/trainer.hpp"
@@ -38,20 +40,19 @@ std::map<std::string, std::string> settings_of(const TrainerOptions& options) {
 }  // namespace
 
 Checkpoint Trainer::checkpoint() {
-  const models::Graph& graph = computation_.graph();
-  device::OptimizerState& optimizer = replicas_.variants().front().optimizer;
+  ParameterStore& store = stages_.front()->store();
   const device::LossScaler::State scale = options_.loss_scale.state();
-  Checkpoint result{.model = graph.title,
+  Checkpoint result{.model = graph_.title,
                     .parameters = {},
-                    .tensors = tensor_kinds(optimizer.tensors().size()),
+                    .tensors = tensor_kinds(store.kinds() - 1),
                     .iteration = iteration_,
                     .seed = options_.seed,
                     .optimizer = std::string(name_of(options_.optimizer.rule)),
-                    .optimizer_steps = optimizer.steps(),
+                    .optimizer_steps = store.optimizer_steps(),
                     .loss_scale = scale.scale,
                     .loss_scale_streak = scale.good_steps,
                     .options = {}};
-  for (const models::Parameter& parameter : graph.parameters)
+  for (const models::Parameter& parameter : graph_.parameters)
     result.parameters.push_back({parameter.name, parameter.shape});
   using Kind = device::LossScaler::Kind;
   const Kind scaling = options_.loss_scale.kind();
@@ -59,7 +60,7 @@ Checkpoint Trainer::checkpoint() {
     return std::string(type.has_value() ? name_of(*type) : "none");
   };
   result.options = {{"npus", std::to_string(npus_)},
-                    {"input", to_string(graph.operators.front().shape())},
+                    {"input", to_string(graph_.operators.front().shape())},
                     {"data", options_.data},
                     {"shuffle", options_.shuffle ? "on" : "off"},
                     {"communication", std::string(name_of(wire_))},
@@ -69,36 +70,40 @@ Checkpoint Trainer::checkpoint() {
                                    : scaling == Kind::fixed ? "static"
                                                             : "dynamic"},
                     {"gradients_mean", options_.gradients_mean ? "on" : "off"}};
+  const Rank replicas = stages_.front()->replicas();
+  if (replicas != npus_) result.options["replicas"] = std::to_string(replicas);
+  if (micro_batches() > 1) result.options["micro_batches"] = std::to_string(micro_batches());
   result.settings = settings_of(options_);
   return result;
 }
 
-void Trainer::for_each_tensor(const std::function<void(std::span<float> flat, std::size_t slot)>& use) {
-  std::vector<std::size_t> slot_of(computation_.parameters().size());
-  for (std::size_t slot = 0; slot < slot_of.size(); ++slot) slot_of[computation_.parameters()[slot].parameter] = slot;
-  Variant& variant = replicas_.variants().front();
-  std::vector<std::span<float>> buffers = variant.optimizer.tensors();
-  buffers.insert(buffers.begin(), variant.weights.values());
-  for (const std::span<float> flat : buffers) {
-    for (const std::size_t slot : slot_of) use(flat, slot);
+void Trainer::for_each_tensor(
+    const std::function<void(std::size_t kind, TrainedStage& stage, std::size_t slot)>& use) {
+  for (std::size_t kind = 0; kind < stages_.front()->store().kinds(); ++kind) {
+    for (const Owner& owner : owners_) use(kind, *stages_[owner.stage], owner.slot);
   }
 }
 
 void Trainer::save(const std::string& path, std::span<const Seconds> ends) {
-  if (replicas_.variants().size() > 1) {
+  std::size_t variants = 1;
+  for (const auto& stage : stages_) variants = std::max(variants, stage->store().variants());
+  if (variants > 1) {
     throw Error(
         ErrorCode::check_failed, "replicas",
         fmt::format("{}: not written, for the replicas hold {} different sets of weights and a checkpoint holds "
                     "one",
-                    path, replicas_.variants().size()));
+                    path, variants));
   }
   Checkpoint header = checkpoint();
   header.iteration_ends.assign(ends.begin(), ends.end());
   CheckpointWriter writer(path, header);
+  std::vector<float> stored;
   std::vector<float> plain;
-  for_each_tensor([&](std::span<float> flat, std::size_t slot) {
-    plain.resize(computation_.parameters()[slot].elements);
-    computation_.to_plain(slot, flat, plain);
+  for_each_tensor([&](std::size_t kind, TrainedStage& stage, std::size_t slot) {
+    stored.resize(stage.computation().parameters()[slot].elements);
+    plain.resize(stored.size());
+    stage.store().read(kind, slot, stored);
+    stage.computation().to_plain(slot, stored, plain);
     writer.write(plain);
   });
   writer.commit();
@@ -109,15 +114,19 @@ std::vector<std::string> Trainer::load(const std::string& path) {
   const Checkpoint& file = reader.checkpoint();
   const Checkpoint own = checkpoint();
   require_same_run(path, file, own);
+  std::vector<float> stored;
   std::vector<float> plain;
-  for_each_tensor([&](std::span<float> flat, std::size_t slot) {
-    plain.resize(computation_.parameters()[slot].elements);
+  for_each_tensor([&](std::size_t kind, TrainedStage& stage, std::size_t slot) {
+    stored.resize(stage.computation().parameters()[slot].elements);
+    plain.resize(stored.size());
     reader.read(plain);
-    computation_.to_storage(slot, plain, flat);
+    stage.computation().to_storage(slot, plain, stored);
+    stage.store().write(kind, slot, stored);
   });
-  Variant& variant = replicas_.variants().front();
-  variant.optimizer.restore_steps(file.optimizer_steps);
-  variant.weights.prepare(pool_);
+  for (const auto& stage : stages_) {
+    stage->store().restore_steps(file.optimizer_steps);
+    stage->store().prepare(pool_);
+  }
   if (options_.loss_scale.kind() == device::LossScaler::Kind::dynamic) {
     options_.loss_scale.restore({static_cast<float>(file.loss_scale), file.loss_scale_streak});
   }

@@ -67,12 +67,12 @@ TEST(Computation, RowMajorToStorageAndBackIsExact) {
     for (std::size_t i = 0; i < computation.parameters().size(); ++i) {
       Flat& values = plain.emplace_back(computation.parameters()[i].elements);
       for (float& value : values) value = static_cast<float>(next++ % (1U << 24U));
-      computation.to_storage(i, values, flat);
+      computation.to_storage(i, values, computation.parameters()[i].in(std::span(flat)));
     }
     EXPECT_EQ(std::ranges::count(flat, -1.0F), 0) << name << ": elements are left out";
     for (std::size_t i = 0; i < plain.size(); ++i) {
       Flat back(plain[i].size());
-      computation.to_plain(i, flat, back);
+      computation.to_plain(i, computation.parameters()[i].in(std::span(flat)), back);
       EXPECT_TRUE(same_bits(back, plain[i])) << name << ' ' << computation.parameters()[i].name;
     }
   }

@@ -31,7 +31,8 @@ struct SampleNet {
       : computation(graph, production_order(graph), options), weights(computation) {
     for (std::size_t i = 0; i < computation.parameters().size(); ++i) {
       const test::Tensor& values = parameters[computation.parameters()[i].parameter];
-      computation.to_storage(i, std::vector<float>(values.begin(), values.end()), weights.values());
+      computation.to_storage(i, std::vector<float>(values.begin(), values.end()),
+                             computation.parameters()[i].in(weights.values()));
     }
     WorkerPool pool(1);
     weights.prepare(pool);
@@ -43,7 +44,7 @@ struct SampleNet {
   /// One parameter of a flat buffer, row-major.
   [[nodiscard]] test::Tensor plain(std::size_t gradient, std::span<const float> from) const {
     std::vector<float> values(computation.parameters()[gradient].elements);
-    computation.to_plain(gradient, from, values);
+    computation.to_plain(gradient, computation.parameters()[gradient].in(from), values);
     return {values.begin(), values.end()};
   }
 

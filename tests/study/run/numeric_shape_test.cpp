@@ -16,7 +16,7 @@ RunSpec numeric_run() {
   return spec;
 }
 
-std::string shape(const RunSpec& spec, Rank npus) { return shape_text(numeric_graph(spec, npus)); }
+std::string shape(const RunSpec& spec, Rank npus) { return shape_text(numeric_graph(spec, {spec.model.batch, 1}, npus)); }
 
 TEST(NumericShape, SmallEnoughIsComputedAsTimed) {
   RunSpec spec = numeric_run();
@@ -50,13 +50,13 @@ TEST(NumericShape, WhatIsGivenIsTaken) {
   EXPECT_EQ(shape(spec, 8), "16 x 3x64x64");
   spec.model.name = "mlp:784,10";
   spec.numerics->input = 64;
-  EXPECT_THROW((void)numeric_graph(spec, 8), Error);
+  EXPECT_THROW((void)numeric_graph(spec, {spec.model.batch, 1}, 8), Error);
 }
 
 TEST(NumericShape, SmallerOnes) {
   const auto smaller = [](const RunSpec& spec) {
     std::vector<std::string> shapes;
-    for (const models::Graph& graph : smaller_graphs(spec, numeric_graph(spec, 8))) shapes.push_back(shape_text(graph));
+    for (const models::Graph& graph : smaller_graphs(spec, numeric_graph(spec, {spec.model.batch, 1}, 8))) shapes.push_back(shape_text(graph));
     return shapes;
   };
   RunSpec spec = numeric_run();

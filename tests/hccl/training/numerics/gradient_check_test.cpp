@@ -21,9 +21,9 @@ std::vector<GradientSample> samples_of(const std::string& model, std::uint64_t s
   models::Batch batch;
   const std::vector<std::uint64_t> numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   models::fill(batch, trainer->data(), numbers);
-  device::Weights weights(trainer->replicas().variants().front().weights);
+  device::Weights weights(trainer->stage(0).store().weights_of(0));
   device::WorkerPool pool(1);
-  return check_gradients(trainer->computation(), weights, batch, {.loss_scale = loss_scale}, 10, seed, pool);
+  return check_gradients(trainer->stage(0).computation(), weights, batch, {.loss_scale = loss_scale}, 10, seed, pool);
 }
 
 long count(const std::vector<GradientSample>& samples, SampleVerdict verdict) {

@@ -23,7 +23,7 @@ using testing::ElementsAre;
 std::vector<std::string> written(const Plan& plan) {
   std::vector<std::string> lines;
   for (const NumericTask& task : numeric_tasks(plan)) {
-    constexpr std::array<const char*, 4> kinds{"compute", "reduce", "check", "update"};
+    constexpr std::array kinds{"gather", "step", "forward", "backward", "message", "reduce", "check", "update"};
     lines.push_back(fmt::format("{} {}", kinds.at(static_cast<std::size_t>(task.kind)), fmt::join(task.items, ",")));
   }
   return lines;
@@ -35,20 +35,20 @@ Plan plan_of_mlp(const test::TrainingSetup& setup) {
 
 TEST(NumericTask, KeepTheOrderOfThePlan) {
   EXPECT_THAT(written(plan_of_mlp({.npus = 2, .last_indices = {0}})),
-              ElementsAre("compute 0", "reduce 0,1", "update 0,1,2,3"));
+              ElementsAre("step ", "reduce 0,1", "update 0,1,2,3"));
 }
 
 TEST(NumericTask, ADynamicLossScaleChecks) {
   test::TrainingSetup setup{.npus = 2, .last_indices = {0}};
   setup.options.loss_scale = device::LossScaler::parse("dynamic");
   setup.options.clip_norm = 1;
-  EXPECT_THAT(written(plan_of_mlp(setup)), ElementsAre("compute 0", "reduce 0,1", "check ", "update 0,1,2,3"));
+  EXPECT_THAT(written(plan_of_mlp(setup)), ElementsAre("step ", "reduce 0,1", "check ", "update 0,1,2,3"));
 }
 
 TEST(NumericTask, AClipAloneChecksNothing) {
   test::TrainingSetup setup{.npus = 2};
   setup.options.clip_norm = 1;
-  EXPECT_THAT(written(plan_of_mlp(setup)), ElementsAre("compute 0", "reduce 0", "update 0,1,2,3"));
+  EXPECT_THAT(written(plan_of_mlp(setup)), ElementsAre("step ", "reduce 0", "update 0,1,2,3"));
 }
 
 TEST(NumericTask, RefusesWhatHasNoRealNumbersYet) {

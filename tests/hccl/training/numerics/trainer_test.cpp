@@ -172,7 +172,7 @@ TEST(Trainer, LossScaleSavesSmallGradientsOnAnFp16Wire) {
     const auto trainer = make_trainer(setup);
     trainer->step(true);
     const ReductionCheck& check = trainer->reduction_check();
-    EXPECT_EQ(check.elements, trainer->computation().elements());
+    EXPECT_EQ(check.elements, trainer->stage(0).computation().elements());
     return static_cast<double>(check.vanished) / static_cast<double>(check.elements);
   };
   EXPECT_EQ(vanished(DataType::fp32, "none"), 0);
@@ -273,7 +273,7 @@ TEST(Trainer, OfManyElementsASampleIsChecked) {
   const auto sampled = make_trainer(setup);
   sampled->step(true);
   const ReductionCheck part = sampled->reduction_check();
-  EXPECT_EQ(part.all_elements, sampled->computation().elements());
+  EXPECT_EQ(part.all_elements, sampled->stage(0).computation().elements());
   EXPECT_LT(part.elements, part.all_elements);
   EXPECT_NEAR(static_cast<double>(part.elements), static_cast<double>(part.all_elements) / 3, 2e5);  // of 9 · 10^6
   setup.options.checked_part = CheckedPart::all;
@@ -320,14 +320,14 @@ TEST(Trainer, ForksReplicasThatDiverge) {
   const auto trainer = make_trainer(setup);
   trainer->step(true);
   EXPECT_LE(trainer->reduction_check().worst_ratio, 1);
-  EXPECT_EQ(trainer->replicas().variants().size(), 3);
+  EXPECT_EQ(trainer->stage(0).store().variants(), 3);
   const ReplicaCheck check = trainer->replica_check();
   EXPECT_GT(check.differing_bits, 0);
   EXPECT_GT(check.largest_difference, 0);
   EXPECT_LT(check.largest_difference, 1e-5);
   EXPECT_NE(test::weights_of(*trainer, 0), test::weights_of(*trainer, 1));
   trainer->step(false);
-  EXPECT_EQ(trainer->replicas().variants().size(), 3);
+  EXPECT_EQ(trainer->stage(0).store().variants(), 3);
   try {
     trainer->save(testing::TempDir() + "diverged.ckpt");
     FAIL() << "saved";

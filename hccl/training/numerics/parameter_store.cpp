@@ -1,0 +1,21 @@
+#include "hccl/training/numerics/parameter_store.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace hcclsim::hccl {
+
+void ReplicaCheck::compare(std::span<const float> one, std::span<const float> other) {
+  if (std::memcmp(one.data(), other.data(), one.size_bytes()) == 0) return;
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint32_t>(one[i]) ^ std::bit_cast<std::uint32_t>(other[i]);
+    if (bits == 0) continue;
+    differing_bits += static_cast<unsigned>(std::popcount(bits));
+    largest_difference =
+        std::max(largest_difference, std::abs(static_cast<double>(one[i]) - static_cast<double>(other[i])));
+  }
+}
+
+}  // namespace hcclsim::hccl

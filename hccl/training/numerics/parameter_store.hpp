@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "device/numerics/computation.hpp"
+#include "device/numerics/worker_pool.hpp"
+#include "hccl/training/numerics/reduction_check.hpp"
+
+/// Weights, gradients and optimizer state of all replicas of a role, and what they do with them together. Parameters
+/// are named by their slots in the role's Computation; the last ones may be *borrowed*: another role owns and updates
+/// them, and this one gets their values and gives their gradients.
+namespace hcclsim::hccl {
+
+/// How far replicas that should be equal have drifted apart.
+struct ReplicaCheck {
+  std::uint64_t differing_bits = 0;
+  double largest_difference = 0;
+
+  void compare(std::span<const float> one, std::span<const float> other);
+};
+
+class ParameterStore {
+ public:
+  ParameterStore() = default;
+  ParameterStore(const ParameterStore&) = delete;
+  ParameterStore& operator=(const ParameterStore&) = delete;
+  virtual ~ParameterStore() = default;
+
+  /// What a replica computes with.
+  [[nodiscard]] virtual const device::Weights& weights_of(Rank replica) const = 0;
+  /// Flat; after the reduction those of the whole batch, where the replica has them.
+  [[nodiscard]] virtual std::span<float> gradients_of(Rank replica) const = 0;
+
+  virtual void begin_step() = 0;
+  /// Puts together the weights of a gather of the role.
+  virtual void gather(device::WorkerPool& pool, std::uint32_t number) = 0;
+  /// Replaces the value of a borrowed parameter by what each replica of another role has.
+  virtual void borrow(std::size_t slot, const ParameterStore& owner, const device::ParameterSlot& place) = 0;
+  /// Brings what passes read up to date with gathered and borrowed weights.
+  virtual void prepare(device::WorkerPool& pool) = 0;
+  /// Sums the gradients of segments over the replicas. Where a part is to be checked, compares scale · sum to fp64.
+  /// Returns whether something left the range of the type on the wire.
+  virtual bool reduce(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
+                      ReductionCheck& check) = 0;
+
+  // Of reduced gradients.
+  /// L2 norm of them times `scale`.
+  [[nodiscard]] virtual double norm(device::WorkerPool& pool, double scale) const = 0;
+  [[nodiscard]] virtual bool gradients_finite(device::WorkerPool& pool) const = 0;
+  virtual void update(device::WorkerPool& pool, double learning_rate, float scale) = 0;
+
+  [[nodiscard]] virtual bool weights_finite(device::WorkerPool& pool) = 0;
+  /// Adds differences between replicas: of weights, and of reduced gradients if wanted.
+  virtual void compare_replicas(ReplicaCheck& check, bool gradients) const = 0;
+  /// Different sets of weights: 1 unless replicas have drifted apart.
+  [[nodiscard]] virtual std::size_t variants() const = 0;
+
+  // The training state of a parameter, in storage layout: kind 0 the weights, then the states of the optimizer.
+  [[nodiscard]] virtual std::size_t kinds() = 0;
+  virtual void read(std::size_t kind, std::size_t slot, std::span<float> stored) = 0;
+  /// To be followed by prepare().
+  virtual void write(std::size_t kind, std::size_t slot, std::span<const float> stored) = 0;
+  [[nodiscard]] virtual std::uint64_t optimizer_steps() const = 0;
+  virtual void restore_steps(std::uint64_t steps) = 0;
+};
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,423 @@
+#include "hccl/training/numerics/sharded_replicas.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "device/numerics/loops/gradient_checks.hpp"
+#include "device/numerics/loops/rounding.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+/// Puts numbers on the wire. Returns whether any left its range.
+bool put(DataType type, device::Overflow overflow, std::span<const float> values, std::byte* out) {
+  if (type != DataType::fp32) return device::narrow(type, overflow, values, out);
+  std::memcpy(out, values.data(), values.size_bytes());
+  return false;
+}
+
+void take(DataType type, const std::byte* in, std::span<float> values) {
+  if (type != DataType::fp32) {
+    device::widen(type, in, values);
+  } else {
+    std::memcpy(values.data(), in, values.size_bytes());
+  }
+}
+
+/// Places of the parameters in the buffers of a computation.
+std::vector<std::size_t> slots_of_parameters(const device::Computation& computation) {
+  std::vector<std::size_t> slot_of(computation.parameters().size());
+  for (std::size_t slot = 0; slot < slot_of.size(); ++slot) slot_of[computation.parameters()[slot].parameter] = slot;
+  return slot_of;
+}
+
+GradientExchange whole_exchange(const device::Computation& computation, const ReplicaCommunication& communication,
+                                device::Overflow overflow) {
+  std::vector<Segment> segments;
+  std::vector<std::shared_ptr<const Schedule>> schedules;
+  for (const SegmentReduction& reduction : communication.reductions) {
+    segments.push_back(reduction.segment);
+    schedules.push_back(reduction.scattered ? nullptr : reduction.reduction.schedules.front());
+  }
+  return {computation.parameters(), segments, schedules, overflow};
+}
+
+}  // namespace
+
+ShardedReplicas::ShardedReplicas(const device::Computation& computation, std::size_t owned, const Role& role,
+                                 const ReplicaCommunication& communication, const device::OptimizerSettings& optimizer,
+                                 device::Overflow overflow, std::uint64_t seed, device::WorkerPool& pool)
+    : computation_(computation),
+      owned_(owned),
+      communication_(communication),
+      gathers_(role.gathers),
+      slot_of_(slots_of_parameters(computation)),
+      wire_(role.program->gradient_type()),
+      overflow_(overflow),
+      reduced_(communication.reductions.size(), false),
+      exchange_(whole_exchange(computation, communication, overflow)) {
+  std::vector<Rank> part_of(communication_.replicas, 0);
+  for (const std::vector<Rank>& group : communication_.gathers.front().groups) {
+    for (Rank part = 0; part < group.size(); ++part) part_of[group[part]] = part;
+    shard_ranks_ = static_cast<Rank>(group.size());
+  }
+  for (const device::ParameterSlot& slot : slots()) {
+    const models::ParameterShare& share = role.program->parameters[slot.parameter];
+    shard_.push_back(share.shards > 1 ? share.shard() : 0);
+    used_as_.push_back(share.used_as);
+  }
+  weights_.emplace_back(computation_);
+  device::initialise(computation_, seed, pool, weights_.front());
+  for (Rank replica = 1; replica < communication_.replicas; ++replica) {
+    weights_.emplace_back(weights_.front());
+    weights_.back().prepare(pool);
+  }
+  std::uint64_t block = 0;
+  for (const SegmentReduction& reduction : communication_.reductions) {
+    if (reduction.scattered) block = std::max(block, block_elements(reduction.segment));
+  }
+  for (const WeightGather& gather : gathers_) {
+    std::uint64_t elements = 0;
+    for (const std::uint32_t parameter : gather.parameters) elements += shard_[slot_of_[parameter]];
+    block = std::max(block, elements);
+  }
+  for (Rank replica = 0; replica < communication_.replicas; ++replica) {
+    gradient_of_.push_back(buffers_.emplace_back(computation_.elements() * sizeof(float)).floats().data());
+    kept_.push_back(make_kept(part_of[replica], optimizer));
+    one_.emplace_back(block * sizeof(float));
+    all_.emplace_back(block * shard_ranks_ * sizeof(float));
+  }
+  for (std::size_t slot = 0; slot < owned_; ++slot) write(0, slot, slots()[slot].in(weights_.front().values()));
+  changed_ = false;
+}
+
+ShardedReplicas::Kept ShardedReplicas::make_kept(Rank part, const device::OptimizerSettings& optimizer) const {
+  std::vector<Part> parts(owned_);
+  std::vector<device::ParameterSlot> own;
+  std::uint64_t elements = 0;
+  std::uint64_t whole = 0;
+  for (const bool shared : {false, true}) {
+    for (std::size_t slot = 0; slot < owned_; ++slot) {
+      if ((shard_[slot] > 0) != shared) continue;
+      const std::uint64_t first = std::min(part * shard_[slot], slots()[slot].elements);
+      const std::uint64_t left = slots()[slot].elements - first;
+      parts[slot] = {.first = first, .offset = elements, .elements = shared ? std::min(shard_[slot], left) : left};
+      elements += parts[slot].elements;
+      if (parts[slot].elements == 0) continue;
+      own.push_back(slots()[slot]);
+      own.back().offset = parts[slot].offset;
+      own.back().elements = parts[slot].elements;
+    }
+    if (!shared) whole = elements;
+  }
+  return {.part = part,
+          .parts = std::move(parts),
+          .whole = whole,
+          .elements = elements,
+          .masters = device::MemoryBlock(elements * sizeof(float)),
+          .gradients = device::MemoryBlock(elements * sizeof(float)),
+          .optimizer = device::OptimizerState(optimizer, own)};
+}
+
+Bytes ShardedReplicas::bytes(const device::Computation& computation, const Role& role,
+                             const ReplicaCommunication& communication, const device::OptimizerSettings& optimizer) {
+  std::uint64_t kept = 0;
+  for (const models::ParameterShare& share : role.program->parameters) {
+    kept += share.shards > 1 ? share.shard() : share.elements;
+  }
+  const std::uint64_t elements = computation.elements();
+  // Weights and gradients of the computation, what is kept, blocks on the wire.
+  const Bytes each = computation.weights_bytes() + elements * sizeof(float) + 2 * kept * sizeof(float) +
+                     device::OptimizerState::bytes(optimizer, kept) + (elements + kept) * sizeof(float);
+  return communication.replicas * each;
+}
+
+void ShardedReplicas::begin_step() { reduced_.assign(reduced_.size(), false); }
+
+// ---- Collectives
+
+const std::shared_ptr<const DataFlow>& ShardedReplicas::flow_of(const std::shared_ptr<const Schedule>& schedule) {
+  std::shared_ptr<const DataFlow>& flow = flows_[schedule.get()];
+  if (flow == nullptr) flow = std::make_shared<DataFlow>(*schedule);
+  return flow;
+}
+
+bool ShardedReplicas::run(device::WorkerPool& pool, const ReplicaCollective& collective,
+                          std::span<device::MemoryBlock> input, std::span<device::MemoryBlock> output) {
+  bool overflowed = false;
+  for (std::size_t group = 0; group < collective.groups.size(); ++group) {
+    std::vector<const std::byte*> in;
+    std::vector<std::byte*> out;
+    for (const Rank replica : collective.groups[group]) {
+      if (!input.empty()) in.push_back(input[replica].data());
+      out.push_back(output[replica].data());
+    }
+    if (execute(*flow_of(collective.schedules[group]), in, out, overflow_, pool)) overflowed = true;
+  }
+  return overflowed;
+}
+
+void ShardedReplicas::gather(device::WorkerPool& pool, std::uint32_t number) {
+  const std::vector<std::uint32_t>& parameters = gathers_[number].parameters;
+  const DataType type = used_as_[slot_of_[parameters.front()]];
+  std::uint64_t block = 0;
+  for (const std::uint32_t parameter : parameters) block += shard_[slot_of_[parameter]];
+  pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
+    Kept& kept = kept_[replica];
+    std::uint64_t offset = 0;
+    for (const std::uint32_t parameter : parameters) {
+      const Part& part = kept.parts[slot_of_[parameter]];
+      put(type, overflow_, kept.masters.floats().subspan(part.offset, part.elements),
+          one_[replica].data() + offset * size_of(type));
+      offset += shard_[slot_of_[parameter]];
+    }
+  });
+  run(pool, communication_.gathers[number], one_, all_);
+  pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
+    for (Rank from = 0; from < shard_ranks_; ++from) {
+      std::uint64_t offset = from * block;
+      for (const std::uint32_t parameter : parameters) {
+        const std::size_t slot = slot_of_[parameter];
+        const std::span<float> whole = slots()[slot].in(weights_[replica].values());
+        const std::uint64_t first = std::min<std::uint64_t>(from * shard_[slot], whole.size());
+        const std::uint64_t elements = std::min<std::uint64_t>(shard_[slot], whole.size() - first);
+        take(type, all_[replica].data() + offset * size_of(type), whole.subspan(first, elements));
+        offset += shard_[slot];
+      }
+    }
+  });
+  changed_ = true;
+}
+
+void ShardedReplicas::borrow(std::size_t slot, const ParameterStore& owner, const device::ParameterSlot& place) {
+  for (Rank replica = 0; replica < communication_.replicas; ++replica) {
+    const std::span<const float> values = place.in(owner.weights_of(replica).values());
+    std::ranges::copy(values, slots()[slot].in(weights_[replica].values()).begin());
+  }
+  changed_ = true;
+}
+
+void ShardedReplicas::prepare(device::WorkerPool& pool) {
+  if (!changed_) return;
+  for (device::Weights& weights : weights_) weights.prepare(pool);
+  changed_ = false;
+}
+
+bool ShardedReplicas::reduce(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale,
+                             CheckedPart part, ReductionCheck& check) {
+  bool overflowed = false;
+  for (const std::uint32_t number : segments) {
+    const SegmentReduction& reduction = communication_.reductions[number];
+    if (reduction.scattered) {
+      overflowed = scatter(pool, reduction) || overflowed;
+      check_scattered(pool, reduction, scale, part, check);
+    } else {
+      const GradientExchange::Outcome outcome = exchange_.run(pool, {&number, 1}, gradient_of_, scale, part, check);
+      overflowed = outcome.overflow || overflowed;
+    }
+    keep(pool, number);
+  }
+  return overflowed;
+}
+
+std::uint64_t ShardedReplicas::block_elements(const Segment& segment) const {
+  std::uint64_t elements = 0;
+  for (std::uint32_t slot = segment.first; slot <= segment.last; ++slot) elements += shard_[slot];
+  return elements;
+}
+
+bool ShardedReplicas::scatter(device::WorkerPool& pool, const SegmentReduction& reduction) {
+  bool overflowed = pack(pool, reduction.segment);
+  overflowed = run(pool, reduction.reduction, all_, one_) || overflowed;
+  return (reduction.mirror && run(pool, *reduction.mirror, {}, one_)) || overflowed;
+}
+
+/// Lays out the gradients of every replica by the parts to which they go; where a parameter ends, zeros fill up.
+bool ShardedReplicas::pack(device::WorkerPool& pool, const Segment& segment) {
+  const Bytes element = size_of(wire_);
+  std::atomic<bool> overflowed = false;
+  pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
+    std::byte* to = all_[replica].data();
+    for (Rank part = 0; part < shard_ranks_; ++part) {
+      for (std::uint32_t slot = segment.first; slot <= segment.last; ++slot) {
+        const std::span<const float> whole = slots()[slot].in(std::span<const float>(gradients_of(replica)));
+        const std::uint64_t first = std::min<std::uint64_t>(part * shard_[slot], whole.size());
+        const std::uint64_t elements = std::min<std::uint64_t>(shard_[slot], whole.size() - first);
+        if (put(wire_, overflow_, whole.subspan(first, elements), to)) overflowed = true;
+        std::memset(to + elements * element, 0, (shard_[slot] - elements) * element);
+        to += shard_[slot] * element;
+      }
+    }
+  });
+  return overflowed;
+}
+
+void ShardedReplicas::keep(device::WorkerPool& pool, std::uint32_t number) {
+  const SegmentReduction& reduction = communication_.reductions[number];
+  const bool adds = reduced_[number];
+  pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
+    Kept& kept = kept_[replica];
+    std::vector<float> values;
+    std::uint64_t offset = 0;
+    for (std::uint32_t slot = reduction.segment.first; slot <= reduction.segment.last; ++slot) {
+      const Part& part = kept.parts[slot];
+      values.resize(part.elements);
+      if (reduction.scattered) {
+        take(wire_, one_[replica].data() + offset * size_of(wire_), values);
+      } else {
+        std::ranges::copy(slots()[slot].in(gradients_of(replica)), values.begin());
+      }
+      offset += shard_[slot];
+      const std::span<float> own = kept.gradients.floats().subspan(part.offset, part.elements);
+      for (std::size_t i = 0; i < own.size(); ++i) own[i] = adds ? own[i] + values[i] : values[i];
+    }
+  });
+  reduced_[number] = true;
+}
+
+// ---- Checks
+
+std::vector<ShardedReplicas::Piece> ShardedReplicas::pieces_of(const Segment& segment) const {
+  constexpr std::uint64_t most_elements = std::uint64_t{1} << 16U;
+  std::vector<Piece> pieces;
+  for (Rank part = 0; part < shard_ranks_; ++part) {
+    std::uint64_t offset = 0;
+    for (std::uint32_t slot = segment.first; slot <= segment.last; ++slot) {
+      const std::uint64_t end = std::min((part + 1) * shard_[slot], slots()[slot].elements);
+      for (std::uint64_t first = part * shard_[slot]; first < end; first += most_elements) {
+        const std::uint64_t elements = std::min(most_elements, end - first);
+        pieces.push_back({part, slot, first, elements, offset + first - part * shard_[slot]});
+      }
+      offset += shard_[slot];
+    }
+  }
+  return pieces;
+}
+
+void ShardedReplicas::check_scattered(device::WorkerPool& pool, const SegmentReduction& reduction, float scale,
+                                      CheckedPart part, ReductionCheck& check) {
+  const std::uint64_t distance = checked_distance(part, computation_.elements());
+  if (distance == 0) return;
+  std::uint32_t additions = flow_of(reduction.reduction.schedules.front())->additions();
+  if (reduction.mirror) additions += flow_of(reduction.mirror->schedules.front())->additions();
+  const SumRounding rounding{.wire = wire_,
+                             .roundings = additions + (wire_ == DataType::fp32 ? 0 : 1),
+                             .contributions = communication_.replicas};
+  const std::vector<Piece> pieces = pieces_of(reduction.segment);
+  std::vector<ExactSums> sums(pool.workers());
+  std::vector<ReductionCheck> checks(pool.workers());
+  pool.for_each(pieces.size(), [&](std::size_t number, unsigned worker) {
+    if (number % distance == 0) check_piece(pieces[number], scale, rounding, sums[worker], checks[worker]);
+  });
+  for (const ReductionCheck& one : checks) check.merge(one);
+  check.additions = std::max(check.additions, additions);
+  for (const Piece& piece : pieces) check.all_elements += piece.elements;
+}
+
+/// Replicas with the same part hold the same sums.
+void ShardedReplicas::check_piece(const Piece& piece, float scale, const SumRounding& rounding, ExactSums& sums,
+                                  ReductionCheck& check) const {
+  sums.clear();
+  sums.add(gradient_of_, slots()[piece.slot].offset + piece.first, piece.elements);
+  std::vector<float> reduced(piece.elements);
+  for (std::size_t replica = 0; replica < kept_.size(); ++replica) {
+    if (kept_[replica].part != piece.part) continue;
+    take(wire_, one_[replica].data() + piece.offset * size_of(wire_), reduced);
+    ReductionCheck one;
+    sums.compare(reduced, 0, scale, rounding, one);
+    if (replica >= shard_ranks_) one.elements = 0;  // counted once
+    check.merge(one);
+  }
+}
+
+std::span<const float> ShardedReplicas::own_gradients(Rank replica) const {
+  return kept_[replica].gradients.floats().first(kept_[replica].elements);
+}
+
+/// What all replicas have whole counts once, and of those with the same part the first one.
+double ShardedReplicas::norm(device::WorkerPool& pool, double scale) const {
+  std::vector<bool> seen(shard_ranks_, false);
+  double sum = device::norm(pool, own_gradients(0).first(kept_.front().whole), scale);
+  for (Rank replica = 0; replica < kept_.size(); ++replica) {
+    const Kept& kept = kept_[replica];
+    if (seen[kept.part]) continue;
+    seen[kept.part] = true;
+    sum = std::hypot(sum, device::norm(pool, own_gradients(replica).subspan(kept.whole), scale));
+  }
+  return sum;
+}
+
+bool ShardedReplicas::gradients_finite(device::WorkerPool& pool) const {
+  for (Rank replica = 0; replica < kept_.size(); ++replica) {
+    if (!device::all_finite(pool, own_gradients(replica))) return false;
+  }
+  return true;
+}
+
+bool ShardedReplicas::weights_finite(device::WorkerPool& pool) {
+  return std::ranges::all_of(kept_, [&](Kept& kept) { return device::all_finite(pool, buffer_of(kept, 0)); });
+}
+
+void ShardedReplicas::compare_replicas(ReplicaCheck& check, bool gradients) const {
+  std::vector<const Kept*> first(shard_ranks_, nullptr);  // of each part
+  for (const Kept& kept : kept_) {
+    const Kept& other = first[kept.part] == nullptr ? kept_.front() : *first[kept.part];
+    const std::uint64_t common = first[kept.part] == nullptr ? kept.whole : kept.elements;
+    if (first[kept.part] == nullptr) first[kept.part] = &kept;
+    check.compare(kept.masters.floats().first(common), other.masters.floats().first(common));
+    if (gradients) check.compare(kept.gradients.floats().first(common), other.gradients.floats().first(common));
+  }
+}
+
+std::size_t ShardedReplicas::variants() const {
+  ReplicaCheck check;
+  compare_replicas(check, false);
+  return check.differing_bits > 0 ? 2 : 1;
+}
+
+// ---- State
+
+void ShardedReplicas::update(device::WorkerPool& pool, double learning_rate, float scale) {
+  for (std::size_t replica = 0; replica < kept_.size(); ++replica) {
+    Kept& kept = kept_[replica];
+    kept.optimizer.step(pool, buffer_of(kept, 0), own_gradients(static_cast<Rank>(replica)), scale, learning_rate);
+    for (std::size_t slot = 0; slot < owned_; ++slot) {
+      if (shard_[slot] > 0) continue;
+      const Part& part = kept.parts[slot];
+      std::ranges::copy(kept.masters.floats().subspan(part.offset, part.elements),
+                        slots()[slot].in(weights_[replica].values()).begin());
+    }
+  }
+  changed_ = true;
+  prepare(pool);
+}
+
+std::span<float> ShardedReplicas::buffer_of(Kept& kept, std::size_t kind) {
+  return (kind == 0 ? kept.masters.floats() : kept.optimizer.tensors()[kind - 1]).first(kept.elements);
+}
+
+void ShardedReplicas::read(std::size_t kind, std::size_t slot, std::span<float> stored) {
+  for (Kept& kept : kept_) {
+    const Part& part = kept.parts[slot];
+    std::ranges::copy(buffer_of(kept, kind).subspan(part.offset, part.elements), stored.subspan(part.first).begin());
+  }
+}
+
+void ShardedReplicas::write(std::size_t kind, std::size_t slot, std::span<const float> stored) {
+  for (std::size_t replica = 0; replica < kept_.size(); ++replica) {
+    Kept& kept = kept_[replica];
+    const Part& part = kept.parts[slot];
+    std::ranges::copy(stored.subspan(part.first, part.elements), buffer_of(kept, kind).subspan(part.offset).begin());
+    if (kind == 0) std::ranges::copy(stored, slots()[slot].in(weights_[replica].values()).begin());
+  }
+  changed_ = changed_ || kind == 0;
+}
+
+void ShardedReplicas::restore_steps(std::uint64_t steps) {
+  for (Kept& kept : kept_) kept.optimizer.restore_steps(steps);
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,253 @@
+#include "hccl/training/numerics/trained_stage.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "hccl/training/numerics/replicas.hpp"
+#include "hccl/training/numerics/sharded_replicas.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+/// Parameters by their gradients, then those that other roles own.
+std::vector<std::uint32_t> production_order(const Role& role) {
+  std::vector<std::uint32_t> order;
+  for (const models::Gradient& gradient : role.program->gradients) order.push_back(gradient.parameter);
+  for (std::uint32_t parameter = 0; parameter < role.program->parameters.size(); ++parameter) {
+    if (role.program->parameters[parameter].borrowed) order.push_back(parameter);
+  }
+  return order;
+}
+
+/// Most micro-batches between their first message or pass and their last one at a role.
+std::uint32_t most_open(std::span<const NumericTask> tasks, std::uint32_t role) {
+  std::set<std::uint32_t> open;
+  std::size_t most = 0;
+  for (const NumericTask& task : tasks) {
+    const bool message = task.kind == NumericTask::Kind::message;
+    const bool pass = task.kind == NumericTask::Kind::forward || task.kind == NumericTask::Kind::backward;
+    if ((message && task.to == role) || (pass && task.role == role)) open.insert(task.micro_batch);
+    most = std::max(most, open.size());
+    if (task.role == role && task.ends) open.erase(task.micro_batch);
+  }
+  return static_cast<std::uint32_t>(most);
+}
+
+/// Chunk in which each parameter is used.
+std::vector<std::uint32_t> chunks_of_parameters(const models::Graph& graph) {
+  constexpr std::uint32_t unknown = ~0U;
+  std::vector<std::uint32_t> chunk_of(graph.parameters.size(), unknown);
+  for (const models::Operator& op : graph.operators) {
+    if (models::communicates(op.kind)) continue;
+    for (const std::uint32_t parameter : op.parameters) {
+      if (chunk_of[parameter] != unknown && chunk_of[parameter] != op.chunk) {
+        bad_input("numerics", "{}: {} is used in several chunks of a stage, which has no real numbers yet", graph.title,
+                  graph.parameters[parameter].name);
+      }
+      chunk_of[parameter] = op.chunk;
+    }
+  }
+  return chunk_of;
+}
+
+/// Segments that are reduced more than once per step.
+std::set<std::uint32_t> repeated_segments(const Role& role) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;  // segment, micro-batch
+  std::set<std::uint32_t> once;
+  std::set<std::uint32_t> repeated;
+  for (const PlanTask& task : role.tasks) {
+    if (task.purpose.phase != StepPhase::reduction) continue;
+    if (!seen.insert({task.purpose.segment, task.purpose.micro_batch}).second) continue;
+    if (!once.insert(task.purpose.segment).second) repeated.insert(task.purpose.segment);
+  }
+  return repeated;
+}
+
+}  // namespace
+
+StageSetup::StageSetup(const Plan& plan, std::uint32_t number, models::Graph graph, std::span<const NumericTask> tasks,
+                       const device::ComputationOptions& options)
+    : role(&plan.roles[number]),
+      communication(replica_communication(plan, number)),
+      owned(role->program->gradients.size()),
+      computation(std::move(graph), production_order(*role), options),
+      open_micro_batches(most_open(tasks, number)) {
+  for (const NumericTask& task : tasks) {
+    if (task.role == number && task.computes()) micro_batches = std::max(micro_batches, task.micro_batch + 1);
+  }
+}
+
+unsigned StageSetup::places(unsigned workers) const { return std::min<unsigned>(workers, communication.replicas); }
+
+Bytes StageSetup::bytes(const device::OptimizerSettings& optimizer, unsigned workers) const {
+  const Bytes kept = communication.shares_parameters()
+                         ? ShardedReplicas::bytes(computation, *role, communication, optimizer)
+                         : Replicas::bytes(computation, optimizer, communication.replicas,
+                                           role->program->gradient_type());
+  const std::uint64_t workspaces =
+      open_micro_batches > 0 ? std::uint64_t{open_micro_batches} * communication.replicas : places(workers);
+  const Bytes scratch = micro_batches > 1 ? places(workers) * computation.elements() * sizeof(float) : 0;
+  return kept + workspaces * computation.workspace_bytes() + scratch;
+}
+
+/// A place where a replica's micro-batch is computed.
+struct TrainedStage::Seat {
+  explicit Seat(const device::Computation& computation) : workspace(computation) {}
+  device::Workspace workspace;
+  models::Batch batch;
+};
+
+TrainedStage::TrainedStage(const StageSetup& setup, const device::OptimizerSettings& optimizer,
+                           device::Overflow overflow, std::uint64_t seed, device::WorkerPool& pool)
+    : pool_(pool),
+      replicas_(setup.communication.replicas),
+      micro_batches_(setup.micro_batches),
+      computation_(setup.computation),
+      slot_of_(computation_.parameters().size()),
+      each_micro_batch_(computation_.parameters().size(), false),
+      outputs_(replicas_) {
+  if (setup.communication.shares_parameters()) {
+    store_ = std::make_unique<ShardedReplicas>(computation_, setup.owned, *setup.role, setup.communication, optimizer,
+                                               overflow, seed, pool);
+  } else {
+    store_ = std::make_unique<Replicas>(computation_, setup.owned, setup.communication, optimizer, overflow, seed,
+                                        pool);
+  }
+  const std::vector<std::uint32_t> chunks = chunks_of_parameters(computation_.graph());
+  for (std::size_t slot = 0; slot < slot_of_.size(); ++slot) {
+    const std::uint32_t parameter = computation_.parameters()[slot].parameter;
+    slot_of_[parameter] = slot;
+    chunk_of_.push_back(chunks[parameter]);
+  }
+  for (const std::uint32_t number : repeated_segments(*setup.role)) {
+    const Segment& segment = setup.communication.reductions[number].segment;
+    for (std::uint32_t slot = segment.first; slot <= segment.last; ++slot) each_micro_batch_[slot] = true;
+  }
+  for (unsigned place = 0; place < setup.places(pool.workers()); ++place) {
+    places_.push_back(setup.open_micro_batches > 0 ? nullptr : std::make_unique<Seat>(computation_));
+    scratch_.emplace_back(micro_batches_ > 1 ? computation_.elements() : 0);
+  }
+}
+
+TrainedStage::~TrainedStage() = default;
+
+void TrainedStage::begin_step() {
+  store_->begin_step();
+  std::ranges::fill(outputs_, device::StepOutput{});
+  for (auto& [micro_batch, seats] : open_) free_.push_back(std::move(seats));
+  open_.clear();
+  returned_.clear();
+}
+
+void TrainedStage::each_replica(const std::function<void(Rank replica, std::size_t place)>& work) {
+  std::atomic<Rank> next = 0;
+  pool_.for_each(places_.size(), [&](std::size_t place, unsigned) {
+    for (Rank replica = next++; replica < replicas_; replica = next++) work(replica, place);
+  });
+}
+
+TrainedStage::Seats& TrainedStage::seats_of(std::uint32_t micro_batch, const Source& source) {
+  const auto [found, is_new] = open_.try_emplace(micro_batch);
+  Seats& seats = found->second;
+  if (!is_new) return seats;
+  if (!free_.empty()) {
+    seats = std::move(free_.back());
+    free_.pop_back();
+  } else {
+    for (Rank replica = 0; replica < replicas_; ++replica) seats.push_back(std::make_unique<Seat>(computation_));
+  }
+  if (computation_.reads_batch()) {
+    each_replica([&](Rank replica, std::size_t) { source.read(replica, micro_batch, seats[replica]->batch); });
+  }
+  return seats;
+}
+
+void TrainedStage::end(std::uint32_t micro_batch) {
+  const auto open = open_.find(micro_batch);
+  if (open == open_.end()) return;
+  free_.push_back(std::move(open->second));
+  open_.erase(open);
+}
+
+void TrainedStage::compute(const NumericTask& task, const Source& source) {
+  store_->prepare(pool_);
+  if (task.kind == NumericTask::Kind::step) {
+    each_replica([&](Rank replica, std::size_t place) {
+      source.read(replica, task.micro_batch, places_[place]->batch);
+      run(task, replica, *places_[place], place, source);
+    });
+    return;
+  }
+  Seats& seats = seats_of(task.micro_batch, source);
+  each_replica([&](Rank replica, std::size_t place) { run(task, replica, *seats[replica], place, source); });
+  const bool last = task.kind == NumericTask::Kind::backward && task.micro_batch + 1 == micro_batches_;
+  if (last && task.chunk == 0) take_returned();
+}
+
+void TrainedStage::run(const NumericTask& task, Rank replica, Seat& seat, std::size_t place, const Source& source) {
+  const device::Weights& weights = store_->weights_of(replica);
+  const device::StepInput input = source.input(replica, task.micro_batch);
+  const bool whole = task.kind == NumericTask::Kind::step;
+  const bool backward = task.kind == NumericTask::Kind::backward;
+  const bool adds = task.micro_batch > 0 && (whole || backward);
+  const std::span<float> gradients = adds ? std::span<float>(scratch_[place]) : store_->gradients_of(replica);
+  const device::StepOutput output =
+      whole ? seat.workspace.step(weights, seat.batch, input, gradients)
+            : seat.workspace.pass({.backward = backward, .chunk = task.chunk}, weights, seat.batch, input, gradients);
+  if (adds) accumulate(task.chunk, whole, replica, gradients);
+  outputs_[replica].loss += output.loss;
+  outputs_[replica].correct += output.correct;
+  outputs_[replica].overflow = outputs_[replica].overflow || output.overflow;
+}
+
+void TrainedStage::accumulate(std::uint32_t chunk, bool whole_step, Rank replica, std::span<const float> gradients) {
+  for (std::size_t slot = 0; slot < chunk_of_.size(); ++slot) {
+    if (!whole_step && chunk_of_[slot] != chunk) continue;
+    const device::ParameterSlot& place = computation_.parameters()[slot];
+    const std::span<const float> later = place.in(gradients);
+    const std::span<float> sum = place.in(store_->gradients_of(replica));
+    if (each_micro_batch_[slot]) {
+      std::ranges::copy(later, sum.begin());
+    } else {
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += later[i];
+    }
+  }
+}
+
+void TrainedStage::send(const NumericTask& task, TrainedStage& receiver, const Source& source) {
+  const models::Operator& sent = computation_.graph().operators[task.sender];
+  const models::Operator& received = receiver.computation_.graph().operators[task.receiver];
+  if (sent.parameters.empty()) {
+    Seats& from = seats_of(task.micro_batch, source);
+    Seats& to = receiver.seats_of(task.micro_batch, source);
+    for (Rank replica = 0; replica < replicas_; ++replica) {
+      std::ranges::copy(from[replica]->workspace.message(task.sender),
+                        to[replica]->workspace.message(task.receiver).begin());
+    }
+    return;
+  }
+  const std::size_t own = slot_of_[sent.parameters.front()];
+  const std::size_t other = receiver.slot_of_[received.parameters.front()];
+  if (task.returns) {
+    receiver.returned_.push_back({other, store_.get(), computation_.parameters()[own]});
+  } else {
+    receiver.store_->borrow(other, *store_, computation_.parameters()[own]);
+  }
+}
+
+/// Its own last pass has written what is added to.
+void TrainedStage::take_returned() {
+  for (const Returned& one : returned_) {
+    for (Rank replica = 0; replica < replicas_; ++replica) {
+      const std::span<const float> more = one.place.in(one.borrower->gradients_of(replica));
+      const std::span<float> sum = computation_.parameters()[one.slot].in(store_->gradients_of(replica));
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
+    }
+  }
+  returned_.clear();
+}
+
+}  // namespace hcclsim::hccl
