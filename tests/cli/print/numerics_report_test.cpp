@@ -192,7 +192,7 @@ TEST(NumericsReport, WhatIsNotANumberHasNoSign) {
 TEST(NumericsJson, Sample) {
   EXPECT_EQ(numerics_json(sample()), Json::parse(R"({
     "timed_shape": "32 x 3x224x224", "timed_type": "amp O2", "computed_shape": "2 x 3x64x64",
-    "too_large_shape": null, "dtype": "fp32", "round": "none", "data": "synthetic samples", "shuffle": false, "seed": 1, "gradients_mean": true,
+    "too_large_shape": null, "dtype": "fp32", "round": "none", "data": "synthetic samples", "shuffle": false, "seed": 1, "gradients_mean": true, "micro_batches": 1,
     "loaded": null, "changed_settings": [], "saved": null, "saved_iteration": null, "save_refused": false,
     "failure": null, "diverged_iteration": null, "requested_iterations": 3,
     "iterations": [

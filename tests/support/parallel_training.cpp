@@ -1,0 +1,77 @@
+#include "tests/support/parallel_training.hpp"
+
+#include "hccl/collective/algorithm.hpp"
+#include "hccl/collective/staging.hpp"
+#include "hccl/parallel/pipeline/stage_graphs.hpp"
+#include "models/lowering/lower.hpp"
+#include "models/lowering/updates.hpp"
+#include "tests/support/pipelines.hpp"
+
+namespace hcclsim::test {
+namespace {
+
+std::shared_ptr<const hccl::Schedule> ring_schedule(const hccl::Communicator& group,
+                                                    const hccl::Operation& operation) {
+  if (operation.collective == hccl::Collective::send_recv) return empty_schedule(group, operation);
+  return std::make_shared<hccl::Schedule>(hccl::staged(operation, {}, [](const hccl::Operation& in_place) {
+    return hccl::build_algorithm(hccl::Algorithm::ring, in_place, {});
+  }));
+}
+
+}  // namespace
+
+std::vector<models::Graph> stages_of(const ParallelSetup& setup, const models::Graph& whole) {
+  const std::uint32_t count = setup.shape.stages;
+  std::vector<models::Graph> stages{whole};
+  if (count > 1) {
+    const auto parts = hccl::even_parts(whole.layers, count, setup.shape.chunks);
+    stages = hccl::stage_graphs(whole, parts, count, setup.replicas);
+  }
+  std::vector<bool> matched;
+  const hccl::Recompute recompute = hccl::parse_recompute(setup.recompute);
+  for (std::uint32_t stage = 0; stage < count; ++stage) {
+    hccl::mark_recomputed(stages[stage], recompute, stage, count, matched);
+  }
+  return stages;
+}
+
+hccl::Plan plan_of(const ParallelSetup& setup, const std::vector<models::Graph>& stages) {
+  const hccl::OptimizerParallel sharing = hccl::parse_optimizer_parallel(setup.optimizer_parallel);
+  std::vector<hccl::StageProgram> programs;
+  std::vector<std::string> notes;
+  for (const models::Graph& stage : stages) {
+    const models::ShardingOptions sharding =
+        hccl::share_parameters(stage, sharing, setup.replicas, sizeof(float), notes);
+    models::Program program = lower(stage, {.amp = models::Amp::o0,
+                                            .communication = setup.wire,
+                                            .accumulate = setup.shape.micro_batches > 1,
+                                            .sharding = sharding});
+    models::add_updates(program, {.amp = models::Amp::o0,
+                                  .optimizer = setup.options.optimizer.rule,
+                                  .checks = {.overflow = setup.options.loss_scale.checks_overflow(),
+                                             .global_norm = setup.options.clip_norm.has_value()}});
+    programs.push_back(hccl::fuse_communication(std::move(program), sharding, setup.fusion, setup.fusion));
+  }
+  return hccl::parallel_plan(programs,
+                             {.shape = setup.shape,
+                              .ranks = setup.shape.stages * setup.replicas,
+                              .shard_ranks = hccl::shard_ranks(sharing, setup.replicas)},
+                             ring_schedule);
+}
+
+std::unique_ptr<hccl::Trainer> make_trainer(const ParallelSetup& setup) {
+  models::Graph whole = models::make_model(setup.model);
+  std::vector<models::Graph> stages = stages_of(setup, whole);
+  const hccl::Plan plan = plan_of(setup, stages);
+  return std::make_unique<hccl::Trainer>(std::move(whole), std::move(stages), plan, setup.options);
+}
+
+std::vector<std::vector<float>> weights_of(hccl::Trainer& trainer) {
+  std::vector<std::vector<float>> weights;
+  for (std::uint32_t number = 0; number < trainer.graph().parameters.size(); ++number) {
+    weights.push_back(trainer.weights(number));
+  }
+  return weights;
+}
+
+}  // namespace hcclsim::test

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hccl/parallel/optimizer_parallel.hpp"
+#include "hccl/parallel/parallel_plan.hpp"
+#include "hccl/parallel/recompute.hpp"
+#include "hccl/training/numerics/trainer.hpp"
+#include "models/zoo/zoo.hpp"
+
+/// Real training of small networks in pipelines, with several micro-batches and shared parameters, for tests.
+namespace hcclsim::test {
+
+struct ParallelSetup {
+  models::ModelOptions model{.name = "gpt2-small",
+                             .batch = 2,
+                             .sequence = 4,
+                             .layers = 4,
+                             .hidden = 16,
+                             .heads = 2,
+                             .vocabulary = 32};  ///< batch: of a micro-batch
+  hccl::PipelineShape shape{};
+  Rank replicas = 1;  ///< of each stage
+  std::string optimizer_parallel = "off";
+  std::string recompute = "none";
+  hccl::FusionRule fusion{};
+  DataType wire = DataType::fp32;
+  hccl::TrainerOptions options{};
+};
+
+[[nodiscard]] std::vector<models::Graph> stages_of(const ParallelSetup& setup, const models::Graph& whole);
+[[nodiscard]] hccl::Plan plan_of(const ParallelSetup& setup, const std::vector<models::Graph>& stages);
+[[nodiscard]] std::unique_ptr<hccl::Trainer> make_trainer(const ParallelSetup& setup);
+
+/// The weights in the order of the whole network's parameters, row-major.
+[[nodiscard]] std::vector<std::vector<float>> weights_of(hccl::Trainer& trainer);
+
+}  // namespace hcclsim::test
