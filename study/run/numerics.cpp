@@ -136,10 +136,12 @@ std::unique_ptr<hccl::Trainer> make_trainer(const RunSpec& spec, const Experimen
   internal_error("no shape was tried");
 }
 
-NumericsResult describe(const RunSpec& spec, const hccl::Trainer& trainer) {
+NumericsResult describe(const RunSpec& spec, const Experiment& experiment, const hccl::Trainer& trainer) {
   const NumericsSpec& numerics = *spec.numerics;
   NumericsResult result;
-  result.timed_shape = shape_text(models::make_model(spec.model));
+  models::ModelOptions timed = spec.model;
+  timed.batch = experiment.batch.micro_batch;
+  result.timed_shape = shape_text(models::make_model(timed));
   result.timed_type = fmt::format("amp {}", models::name_of(spec.amp));
   result.computed_shape = shape_text(trainer.graph());
   result.computed_type = hcclsim::name_of(numerics.compute);
@@ -254,7 +256,7 @@ Training compute_numerics(const RunSpec& spec, const Experiment& experiment, Tra
   std::string too_large;
   const std::unique_ptr<hccl::Trainer> made = make_trainer(spec, experiment, result, too_large);
   hccl::Trainer& trainer = *made;
-  NumericsResult& numerics = result.numerics.emplace(describe(spec, trainer));
+  NumericsResult& numerics = result.numerics.emplace(describe(spec, experiment, trainer));
   numerics.too_large = std::move(too_large);
   if (!spec.numerics->load.empty()) numerics.changed_settings = trainer.load(spec.numerics->load);
   if (spec.numerics->check_gradients) numerics.gradient_samples = gradient_samples(trainer);
