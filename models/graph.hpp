@@ -116,12 +116,12 @@ struct Operator {
   bool causal = false;         ///< attention: a position sees itself and those before it
   float drop_rate = 0;         ///< dropout, attention (of its probabilities): fraction of elements set to zero
   std::uint32_t axis = 0;      ///< split, concat, slice, all_gather, reduce_scatter, all_to_all (cut along it)
-  std::uint32_t joined_axis = 0;   ///< all_to_all: the parts that come are joined along it
-  Group group{};                   ///< of communication and slice
-  Peer peer{};                     ///< send, receive
-  std::uint32_t layer = no_layer;  ///< what pipelines are cut into, and what is recomputed as one
-  std::uint32_t chunk = 0;         ///< of a rank that computes several parts of a network: the part it belongs to
-  bool recompute = false;          ///< its outputs are not kept for the backward pass, which computes them again
+  std::uint32_t joined_axis = 0;      ///< all_to_all: the parts that come are joined along it
+  Group group{};                      ///< of communication and slice
+  Peer peer{};                        ///< send, receive
+  std::uint32_t layer = no_layer;     ///< what pipelines are cut into, and what is recomputed as one
+  std::uint32_t chunk = 0;            ///< of a rank that computes several parts of a network: the part it belongs to
+  bool recompute = false;             ///< its outputs are not kept for the backward pass, which computes them again
   OperatorId original = no_original;  ///< in a part of a network: its number in the whole, which random numbers go by
   /// Indices in parameter order: weight, then bias if it has one. A send or receive with one moves the parameter itself
   /// to a stage that has it too, once per step, and its gradient back. The weight of a linear operator may be the table
@@ -137,8 +137,8 @@ struct Parameter {
   /// Convolution: out, in / groups, kernel, kernel; linear: out, in; table of an embedding: rows, features.
   std::vector<std::uint32_t> shape;
   std::uint64_t elements = 0;
-  OperatorId owner = 0;      ///< the first operator that has it
-  double initial_scale = 1;  ///< factor on its initial values: ResNet starts its residual branches small
+  OperatorId owner = 0;                  ///< the first operator that has it
+  double initial_scale = 1;              ///< factor on its initial values: ResNet starts its residual branches small
   std::uint32_t original = no_original;  ///< in a part of a network: its number in the whole
 };
 

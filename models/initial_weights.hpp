@@ -6,8 +6,9 @@
 #include "models/graph.hpp"
 
 /// The weights that training starts from, without a file: element i of a parameter is a function of the seed, of the
-/// parameter's index in parameter order (of the whole network, where the graph is a part of one) and of i (base/counter_random.hpp with the index as stream), so that threads
-/// can share a tensor and every program that knows the rule has the same bits. With u uniform in [−1, 1):
+/// parameter's index in parameter order (of the whole network, where the graph is a part of one) and of i
+/// (base/counter_random.hpp with the index as stream), so that threads can share a tensor and every program that knows
+/// the rule has the same bits. With u uniform in [−1, 1):
 ///
 ///   weight of a convolution or linear operator   u · √(6 / fan_in)   (variance 2 / fan_in: He's)
 ///   its bias                                     u · √(1 / fan_in)

@@ -94,7 +94,9 @@ void add_training_options(Command& command, NumericsOptions& options) {
       .add("--label-smoothing", number(options.spec.label_smoothing, 0, below_one),
            "Part of a label spread over all classes")
       .with_default();
-  command.add("--gradients-mean", on_off(options.spec.gradients_mean), "Divide reduced gradients by the number of replicas")
+  command
+      .add("--gradients-mean", on_off(options.spec.gradients_mean),
+           "Divide reduced gradients by the number of replicas")
       .with_default();
 }
 

@@ -11,8 +11,9 @@
 /// which this computer may need minutes for; gradients of the same parameters come from a smaller one too.
 namespace hcclsim::study {
 
-/// Up to this number of floating-point operations per iteration, over all replicas and micro-batches, the timed shape is
-/// computed unless the user says otherwise: some seconds on four cores. Above it images have at most 64 pixels per side, batches 2 samples.
+/// Up to this number of floating-point operations per iteration, over all replicas and micro-batches, the timed shape
+/// is computed unless the user says otherwise: some seconds on four cores. Above it images have at most 64 pixels per
+/// side, batches 2 samples.
 constexpr double most_default_flops = 2e11;
 constexpr std::uint32_t small_input = 64;
 constexpr std::uint32_t small_batch = 2;

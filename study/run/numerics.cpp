@@ -83,7 +83,7 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
   out.computation.overflow = overflow_of(numerics.overflow, experiment.soc);
   out.computation.label_smoothing = static_cast<float>(numerics.label_smoothing);
   out.data = numerics.data.empty() ? fmt::format("synthetic:{}", std::uint64_t{replicas_of(experiment)} *
-                                                                       experiment.batch.micro_batches * graph.batch())
+                                                                     experiment.batch.micro_batches * graph.batch())
                                    : numerics.data;
   out.shuffle = numerics.shuffle;
   out.seed = numerics.seed;
@@ -126,8 +126,7 @@ std::unique_ptr<hccl::Trainer> make_trainer(const RunSpec& spec, const Experimen
   for (const models::Graph& graph : graphs) {
     const hccl::TrainerOptions how = trainer_options(spec, experiment, graph);
     try {
-      return std::make_unique<hccl::Trainer>(graph, graphs_of_roles(spec, experiment, graph), run.step.plan,
-                                             how);
+      return std::make_unique<hccl::Trainer>(graph, graphs_of_roles(spec, experiment, graph), run.step.plan, how);
     } catch (const Error& error) {
       if (error.kind() != "memory" || &graph == &graphs.back()) throw;
       too_large = shape_text(wanted);

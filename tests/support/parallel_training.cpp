@@ -10,8 +10,7 @@
 namespace hcclsim::test {
 namespace {
 
-std::shared_ptr<const hccl::Schedule> ring_schedule(const hccl::Communicator& group,
-                                                    const hccl::Operation& operation) {
+std::shared_ptr<const hccl::Schedule> ring_schedule(const hccl::Communicator& group, const hccl::Operation& operation) {
   if (operation.collective == hccl::Collective::send_recv) return empty_schedule(group, operation);
   return std::make_shared<hccl::Schedule>(hccl::staged(operation, {}, [](const hccl::Operation& in_place) {
     return hccl::build_algorithm(hccl::Algorithm::ring, in_place, {});

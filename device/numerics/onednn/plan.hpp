@@ -59,10 +59,10 @@ struct PrimitiveTask {
 class StepContext {
  public:
   const Plan* plan = nullptr;
-  std::byte* block = nullptr;      ///< memory of the tensors
+  std::byte* block = nullptr;         ///< memory of the tensors
   std::byte* const* boxes = nullptr;  ///< of messages
-  const float* weights = nullptr;  ///< flat
-  float* gradients = nullptr;      ///< flat; null in a forward pass alone
+  const float* weights = nullptr;     ///< flat
+  float* gradients = nullptr;         ///< flat; null in a forward pass alone
   const models::Batch* batch = nullptr;
   StepInput input;
   StepOutput* output = nullptr;

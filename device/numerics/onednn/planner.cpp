@@ -268,9 +268,7 @@ dnnl::memory::data_type Planner::compute_type() const {
   return plan_.options.compute == DataType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
-OperatorId Planner::random_stream() const {
-  return op().original == models::no_original ? current_ : op().original;
-}
+OperatorId Planner::random_stream() const { return op().original == models::no_original ? current_ : op().original; }
 
 std::size_t Planner::new_box(std::size_t bytes) {
   plan_.boxes.push_back({current_, bytes});

@@ -112,8 +112,8 @@ class RoleTasks {
     const auto& parameters = role_.program->parameters;
     const bool shared = !parameters.empty() && parameters[first.parameter].shards > 1;
     const auto same_stage = [&](const Role& role) { return role.stage == role_.stage; };
-    if (shared || (plan_.families[collective.family].groups.size() == 1 &&
-                   std::ranges::count_if(plan_.roles, same_stage) == 1)) {
+    if (shared ||
+        (plan_.families[collective.family].groups.size() == 1 && std::ranges::count_if(plan_.roles, same_stage) == 1)) {
       return;
     }
     bad_input("numerics",
@@ -161,8 +161,7 @@ class Merge {
     for (std::uint32_t role = 0; role < plan.roles.size(); ++role) {
       roles_.emplace_back(plan, role);
       next_.push_back(0);
-      first_rank_.push_back(
-          static_cast<Rank>(std::ranges::find(plan.role_of, role) - plan.role_of.begin()));
+      first_rank_.push_back(static_cast<Rank>(std::ranges::find(plan.role_of, role) - plan.role_of.begin()));
       for (const PlanTask& task : plan.roles[role].tasks) {
         if (const auto* receive = std::get_if<ReceiveTask>(&task.work)) {
           receivers_[{role, receive->offset, receive->tag, task.purpose.micro_batch}] = operator_of(role, task);

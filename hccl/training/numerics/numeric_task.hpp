@@ -35,9 +35,7 @@ struct NumericTask {
   std::uint32_t to = 0;
   bool returns = false;  ///< it is a gradient
 
-  [[nodiscard]] bool computes() const {
-    return kind == Kind::step || kind == Kind::forward || kind == Kind::backward;
-  }
+  [[nodiscard]] bool computes() const { return kind == Kind::step || kind == Kind::forward || kind == Kind::backward; }
 };
 
 /// Of one step. Throws Error(bad_input, "numerics") for a Plan that real numbers cannot follow: groups that train apart

@@ -102,9 +102,8 @@ void Replicas::update(device::WorkerPool& pool, double learning_rate, float scal
 }
 
 bool Replicas::weights_finite(device::WorkerPool& pool) {
-  return std::ranges::all_of(variants_, [&](Variant& variant) {
-    return device::all_finite(pool, owned(variant.weights.values()));
-  });
+  return std::ranges::all_of(
+      variants_, [&](Variant& variant) { return device::all_finite(pool, owned(variant.weights.values())); });
 }
 
 void Replicas::compare_replicas(ReplicaCheck& check, bool gradients) const {
@@ -137,9 +136,8 @@ void Replicas::split(device::WorkerPool& pool, std::span<const std::uint32_t> se
     std::vector<std::vector<Rank>> groups;  // of members with the same gradients
     for (const Rank member : variant.members) {
       const auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<Rank>& ranks) {
-        return std::ranges::all_of(segments, [&](std::uint32_t segment) {
-          return same_gradients(pool, segment, ranks.front(), member);
-        });
+        return std::ranges::all_of(
+            segments, [&](std::uint32_t segment) { return same_gradients(pool, segment, ranks.front(), member); });
       });
       if (group == groups.end()) {
         groups.push_back({member});

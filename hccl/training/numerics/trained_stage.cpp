@@ -83,10 +83,10 @@ StageSetup::StageSetup(const Plan& plan, std::uint32_t number, models::Graph gra
 unsigned StageSetup::places(unsigned workers) const { return std::min<unsigned>(workers, communication.replicas); }
 
 Bytes StageSetup::bytes(const device::OptimizerSettings& optimizer, unsigned workers) const {
-  const Bytes kept = communication.shares_parameters()
-                         ? ShardedReplicas::bytes(computation, *role, communication, optimizer)
-                         : Replicas::bytes(computation, optimizer, communication.replicas,
-                                           role->program->gradient_type());
+  const Bytes kept =
+      communication.shares_parameters()
+          ? ShardedReplicas::bytes(computation, *role, communication, optimizer)
+          : Replicas::bytes(computation, optimizer, communication.replicas, role->program->gradient_type());
   const std::uint64_t workspaces =
       open_micro_batches > 0 ? std::uint64_t{open_micro_batches} * communication.replicas : places(workers);
   const Bytes scratch = micro_batches > 1 ? places(workers) * computation.elements() * sizeof(float) : 0;
@@ -113,8 +113,8 @@ TrainedStage::TrainedStage(const StageSetup& setup, const device::OptimizerSetti
     store_ = std::make_unique<ShardedReplicas>(computation_, setup.owned, *setup.role, setup.communication, optimizer,
                                                overflow, seed, pool);
   } else {
-    store_ = std::make_unique<Replicas>(computation_, setup.owned, setup.communication, optimizer, overflow, seed,
-                                        pool);
+    store_ =
+        std::make_unique<Replicas>(computation_, setup.owned, setup.communication, optimizer, overflow, seed, pool);
   }
   const std::vector<std::uint32_t> chunks = chunks_of_parameters(computation_.graph());
   for (std::size_t slot = 0; slot < slot_of_.size(); ++slot) {

@@ -63,8 +63,8 @@ Trainer::Trainer(models::Graph graph, std::vector<models::Graph> stages, const P
   }
   require_memory(setups);
   for (const StageSetup& setup : setups) {
-    stages_.push_back(std::make_unique<TrainedStage>(setup, options_.optimizer, options_.computation.overflow,
-                                                     options_.seed, pool_));
+    stages_.push_back(
+        std::make_unique<TrainedStage>(setup, options_.optimizer, options_.computation.overflow, options_.seed, pool_));
   }
   for (std::uint32_t parameter = 0; parameter < owners_.size(); ++parameter) {
     Owner& owner = owners_[parameter];
@@ -123,11 +123,10 @@ void Trainer::require_memory(const std::vector<StageSetup>& setups) const {
 IterationFigures Trainer::step(bool checked) {
   const double scale = options_.loss_scale.scale();
   const Rank replicas = stages_.front()->replicas();
-  Progress progress{.figures = {.iteration = iteration_,
-                                .learning_rate = options_.learning_rate.at(iteration_),
-                                .loss_scale = scale},
-                    .divisor = (options_.gradients_mean ? replicas : 1) * scale,
-                    .checked = checked};
+  Progress progress{
+      .figures = {.iteration = iteration_, .learning_rate = options_.learning_rate.at(iteration_), .loss_scale = scale},
+      .divisor = (options_.gradients_mean ? replicas : 1) * scale,
+      .checked = checked};
   if (checked) reduction_check_ = {};
   step_whole_ = false;
   for (const auto& stage : stages_) stage->begin_step();
@@ -213,13 +212,11 @@ void Trainer::add_up_outputs(IterationFigures& figures) const {
 TrainedStage::Source Trainer::source(float loss_scale) const {
   const auto read = [this](Rank replica, std::uint32_t micro_batch, models::Batch& batch) {
     const std::vector<std::uint64_t> samples = samplers_[replica].batch_of(iteration_);
-    models::fill(batch, *data_,
-                 std::span(samples).subspan(std::size_t{micro_batch} * graph_.batch(), graph_.batch()));
+    models::fill(batch, *data_, std::span(samples).subspan(std::size_t{micro_batch} * graph_.batch(), graph_.batch()));
   };
   const auto input = [this, loss_scale](Rank replica, std::uint32_t micro_batch) {
     const std::uint64_t stream = dropout_streams + std::uint64_t{replica} * micro_batches() + micro_batch;
-    return device::StepInput{.loss_scale = loss_scale,
-                             .dropout_seed = counter_bits(options_.seed, stream, iteration_)};
+    return device::StepInput{.loss_scale = loss_scale, .dropout_seed = counter_bits(options_.seed, stream, iteration_)};
   };
   return {read, input};
 }

@@ -50,7 +50,7 @@ struct TrainerOptions {
 /// What one training step showed.
 struct IterationFigures {
   std::uint64_t iteration = 0;  ///< counted from 0 through all resumed runs
-  double loss = 0;  ///< mean over all replicas of the sum over the micro-batches, without loss scale
+  double loss = 0;              ///< mean over all replicas of the sum over the micro-batches, without loss scale
   double accuracy = 0;          ///< fraction of all rows whose largest logit is the label
   double gradient_norm = 0;     ///< L2 norm of the reduced gradient, before clipping
   double learning_rate = 0;

@@ -77,8 +77,7 @@ Checkpoint Trainer::checkpoint() {
   return result;
 }
 
-void Trainer::for_each_tensor(
-    const std::function<void(std::size_t kind, TrainedStage& stage, std::size_t slot)>& use) {
+void Trainer::for_each_tensor(const std::function<void(std::size_t kind, TrainedStage& stage, std::size_t slot)>& use) {
   for (std::size_t kind = 0; kind < stages_.front()->store().kinds(); ++kind) {
     for (const Owner& owner : owners_) use(kind, *stages_[owner.stage], owner.slot);
   }

@@ -16,7 +16,9 @@ RunSpec numeric_run() {
   return spec;
 }
 
-std::string shape(const RunSpec& spec, Rank npus) { return shape_text(numeric_graph(spec, {spec.model.batch, 1}, npus)); }
+std::string shape(const RunSpec& spec, Rank npus) {
+  return shape_text(numeric_graph(spec, {spec.model.batch, 1}, npus));
+}
 
 TEST(NumericShape, SmallEnoughIsComputedAsTimed) {
   RunSpec spec = numeric_run();
@@ -56,7 +58,8 @@ TEST(NumericShape, WhatIsGivenIsTaken) {
 TEST(NumericShape, SmallerOnes) {
   const auto smaller = [](const RunSpec& spec) {
     std::vector<std::string> shapes;
-    for (const models::Graph& graph : smaller_graphs(spec, numeric_graph(spec, {spec.model.batch, 1}, 8))) shapes.push_back(shape_text(graph));
+    for (const models::Graph& graph : smaller_graphs(spec, numeric_graph(spec, {spec.model.batch, 1}, 8)))
+      shapes.push_back(shape_text(graph));
     return shapes;
   };
   RunSpec spec = numeric_run();

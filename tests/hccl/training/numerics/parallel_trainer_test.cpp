@@ -134,7 +134,8 @@ TEST_P(Pipelines, TrainLikeOneDevice) {
   for (const ParallelSetup& whole :
        {perceptron_setup(GetParam().micro_batches), llama_setup(GetParam().micro_batches)}) {
     const bool fits = test::stages_of(whole, models::make_model(whole.model)).front().layers %
-                          (GetParam().stages * GetParam().chunks) == 0;
+                          (GetParam().stages * GetParam().chunks) ==
+                      0;
     if (!fits) continue;
     const Trained one = train(whole);
     const Trained piped = train(in_stages(whole));
