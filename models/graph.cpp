@@ -91,6 +91,12 @@ std::uint64_t Graph::parameter_elements() const {
   return sum;
 }
 
+std::uint32_t Graph::label_rows() const {
+  std::uint32_t rows = 0;
+  for (const Value logits : operators.back().inputs) rows += tensor(logits).shape.batch();
+  return rows;
+}
+
 std::vector<bool> Graph::needs_gradient() const {
   std::vector<bool> needs(operators.size(), false);
   for (std::size_t i = 0; i < operators.size(); ++i) {

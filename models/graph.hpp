@@ -161,8 +161,8 @@ struct Graph {
 
   /// Samples, of which a stage of a pipeline does not see the first tensor.
   [[nodiscard]] std::uint32_t batch() const { return samples > 0 ? samples : operators.front().shape().batch(); }
-  /// Features of the logits.
-  [[nodiscard]] std::uint32_t classes() const { return input_of(operators.back()).channels(); }
+  /// Rows of all logits, each of which has a label.
+  [[nodiscard]] std::uint32_t label_rows() const;
   /// Shape of the first input of `op`; the operator must have one.
   [[nodiscard]] const Shape& input_of(const Operator& op) const { return tensor(op.inputs.front()).shape; }
   [[nodiscard]] const Tensor& tensor(Value value) const { return operators[value.op].outputs[value.output]; }

@@ -10,7 +10,7 @@ struct Batch {
   std::uint32_t samples = 0;
   std::vector<float> inputs;         ///< images in NCHW order, or rows of features
   std::vector<std::int32_t> tokens;  ///< samples × length
-  std::vector<std::int32_t> labels;  ///< one per row of the logits
+  std::vector<std::int32_t> labels;  ///< one per row of the logits; of all samples loss by loss
 };
 
 }  // namespace hcclsim::models

@@ -1,5 +1,6 @@
 #include "models/data/dataset.hpp"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <optional>
@@ -26,6 +27,17 @@ std::uint64_t parse_samples(std::string_view source, std::string_view text) {
   return *samples;
 }
 
+/// Rows of the smallest table in which the tokens of a batch are looked up; 0 if there is none.
+std::uint32_t token_values(const Graph& graph) {
+  std::uint32_t rows = 0;
+  for (const Operator& op : graph.operators) {
+    if (op.kind != OperatorKind::token_embedding) continue;
+    const std::uint32_t of_table = graph.parameters[op.parameters.front()].shape.front();
+    rows = rows == 0 ? of_table : std::min(rows, of_table);
+  }
+  return rows;
+}
+
 }  // namespace
 
 InputFile open_data_file(const std::string& path) {
@@ -49,8 +61,17 @@ SampleForm sample_form(const Graph& graph) {
   form.kind = graph.input_kind;
   form.shape = graph.operators.front().shape();
   form.shape.resize(0, 1);
-  form.labels = graph.input_of(graph.operators.back()).batch() / graph.batch();
-  form.classes = graph.classes();
+  const Operator& loss = graph.operators.back();
+  std::vector<LabelForm> labels;
+  for (const Value logits : loss.inputs) {
+    const Shape& shape = graph.tensor(logits).shape;
+    const std::uint32_t classes = loss.kind == OperatorKind::binary_loss ? 2 : shape.channels();
+    labels.push_back({shape.batch() / graph.batch(), classes});
+  }
+  form.labels = labels.front().count;
+  form.classes = labels.front().classes;
+  form.others.assign(labels.begin() + 1, labels.end());
+  form.token_values = token_values(graph);
   return form;
 }
 
@@ -64,6 +85,13 @@ std::span<std::int32_t> Dataset::tokens_at(Batch& batch, std::uint32_t slot) con
 
 std::span<std::int32_t> Dataset::labels_at(Batch& batch, std::uint32_t slot) const {
   return std::span(batch.labels).subspan(std::size_t{slot} * form_.labels, form_.labels);
+}
+
+std::span<std::int32_t> Dataset::other_labels_at(Batch& batch, std::uint32_t slot, std::size_t number) const {
+  std::size_t before = std::size_t{batch.samples} * form_.labels;
+  for (std::size_t i = 0; i < number; ++i) before += std::size_t{batch.samples} * form_.others[i].count;
+  const std::size_t count = form_.others[number].count;
+  return std::span(batch.labels).subspan(before + slot * count, count);
 }
 
 void Dataset::require_class(std::string_view where, std::uint64_t label) const {
@@ -100,7 +128,9 @@ void fill(Batch& batch, const Dataset& dataset, std::span<const std::uint64_t> s
   const std::size_t elements = samples.size() * form.elements();
   batch.inputs.resize(form.kind == InputKind::tokens ? 0 : elements);
   batch.tokens.resize(form.kind == InputKind::tokens ? elements : 0);
-  batch.labels.resize(samples.size() * form.labels);
+  std::size_t labels = form.labels;
+  for (const LabelForm& other : form.others) labels += other.count;
+  batch.labels.resize(samples.size() * labels);
   for (std::uint32_t slot = 0; slot < batch.samples; ++slot) dataset.read(samples[slot], batch, slot);
 }
 

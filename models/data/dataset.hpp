@@ -19,12 +19,23 @@
 /// user's own files ("cifar10", "mnist", "images").
 namespace hcclsim::models {
 
+/// Labels of one sample for one loss.
+struct LabelForm {
+  std::uint32_t count = 1;    ///< 1, or one per token or per masked token
+  std::uint32_t classes = 1;  ///< they are 0 … classes − 1
+};
+
 /// The form in which a network takes one sample.
 struct SampleForm {
   InputKind kind = InputKind::features;
-  Shape shape;               ///< of operator 0 with a batch of 1; tokens: channels = length of the sequence
-  std::uint32_t labels = 1;  ///< labels of one sample: 1, or one per token
-  std::uint32_t classes = 1;  ///< labels are 0 … classes − 1; so are tokens, as a network that predicts them knows them
+  Shape shape;                      ///< of operator 0 with a batch of 1; tokens: channels = length of the sequence
+  std::uint32_t labels = 1;         ///< of one sample, as LabelForm has it, of the first loss
+  std::uint32_t classes = 1;        ///< of these labels
+  std::vector<LabelForm> others{};  ///< of further losses
+  std::uint32_t token_values = 0;  ///< tokens are 0 … token_values − 1: rows of the tables in which they are looked up
+
+  /// Whether labels of the first loss are tokens.
+  [[nodiscard]] bool predicts_tokens() const { return kind == InputKind::tokens && classes == token_values; }
 
   /// Numbers, or tokens, of one sample.
   [[nodiscard]] std::size_t elements() const { return shape.elements(); }
@@ -65,6 +76,8 @@ class Dataset {
   [[nodiscard]] std::span<float> inputs_at(Batch& batch, std::uint32_t slot) const;
   [[nodiscard]] std::span<std::int32_t> tokens_at(Batch& batch, std::uint32_t slot) const;
   [[nodiscard]] std::span<std::int32_t> labels_at(Batch& batch, std::uint32_t slot) const;
+  /// The same of one of the further losses.
+  [[nodiscard]] std::span<std::int32_t> other_labels_at(Batch& batch, std::uint32_t slot, std::size_t number) const;
   /// Throws Error(bad_input) if a label is no class of the network; `where` it stands: "FILE: record 3".
   void require_class(std::string_view where, std::uint64_t label) const;
 

@@ -13,13 +13,17 @@
 ///  - features or images smaller than 32 x 32: element i is u(1000000 + n, i);
 ///  - images from 32 x 32 on: u(3000000 + n, 16·channel + 4·row + column of a 4 x 4 grid) + u(1000000 + n, i) / 4, a
 ///    coarse pattern with noise, with which the gradients of deep networks are well conditioned;
-///  - tokens: token t is bits(4000000 + n, t) / 2^33 modulo the classes, its label token t + 1.
-/// Labels are bits(2000000, n) / 2^33 modulo the classes: they can be learned by heart only.
+///  - tokens: token t is bits(4000000 + n, t) / 2^33 modulo the rows of the table; where tokens are predicted, the
+///  label
+///    of row t is token t + 1.
+/// Labels are bits(2000000, n) / 2^33 modulo the classes: they can be learned by heart only. Of a further loss f = 0,
+/// 1, … label k is bits(2^51 + 2^20·f + k, n) / 2^33 modulo its classes.
 ///
 /// SyntheticRule::learnable ("synthetic-classes"), for training to an accuracy that holds for unseen samples too: the
 /// label is drawn as above, and the sample is the pattern of its class (one per class, on a grid of 4 x 4 or what the
-/// image has) plus u(1000000 + n, i) / 2. Of tokens, each is followed by its successor in one fixed random cyclic order
-/// of all tokens, but in one of eight cases by any token.
+/// image has) plus u(1000000 + n, i) / 2. Where tokens are predicted, each is followed by its successor in one fixed
+/// random cyclic order of all tokens, but in one of eight cases by any token. Categories, tokens that tell a class, are
+/// those of the class, one per place, but in one of eight cases any.
 namespace hcclsim::models {
 
 namespace {
@@ -33,6 +37,7 @@ constexpr std::uint64_t token_stream = 4000000;    // + sample
 constexpr std::uint64_t class_stream = std::uint64_t{1} << 48U;  // + class
 constexpr std::uint64_t successor_stream = std::uint64_t{2} << 48U;
 constexpr std::uint64_t deviation_stream = std::uint64_t{3} << 48U;  // + sample
+constexpr std::uint64_t other_stream = std::uint64_t{1} << 51U;      // + 2^20 · loss + label; index: sample
 
 constexpr std::uint32_t coarse_from_pixels = 32;
 constexpr std::uint32_t grid = 4;
@@ -59,7 +64,7 @@ class Synthetic final : public Dataset {
  public:
   Synthetic(const SampleForm& form, SyntheticRule rule, std::uint64_t samples, std::uint64_t seed)
       : Dataset(form), rule_(rule), samples_(samples), seed_(seed) {
-    if (rule == SyntheticRule::learnable && form.kind == InputKind::tokens) successor_ = draw_cycle(seed, form.classes);
+    if (rule == SyntheticRule::learnable && form.predicts_tokens()) successor_ = draw_cycle(seed, form.classes);
   }
 
   [[nodiscard]] std::uint64_t size() const override { return samples_; }
@@ -67,11 +72,18 @@ class Synthetic final : public Dataset {
 
   void read(std::uint64_t sample, Batch& batch, std::uint32_t slot) const override {
     const std::span<std::int32_t> labels = labels_at(batch, slot);
-    if (form().kind == InputKind::tokens) {
+    for (std::size_t loss = 0; loss < form().others.size(); ++loss) {
+      make_other_labels(sample, loss, other_labels_at(batch, slot, loss));
+    }
+    if (form().predicts_tokens()) {
       make_tokens(sample, tokens_at(batch, slot), labels);
       return;
     }
     std::ranges::fill(labels, label(sample));
+    if (form().kind == InputKind::tokens) {
+      make_categories(sample, labels.front(), tokens_at(batch, slot));
+      return;
+    }
     const std::span<float> inputs = inputs_at(batch, slot);
     const Shape& shape = form().shape;
     if (rule_ == SyntheticRule::learnable) {
@@ -95,6 +107,22 @@ class Synthetic final : public Dataset {
     return draw(seed_, label_stream, sample, form().classes);
   }
 
+  void make_other_labels(std::uint64_t sample, std::size_t loss, std::span<std::int32_t> labels) const {
+    const std::uint64_t stream = other_stream + (std::uint64_t{loss} << 20U);
+    for (std::size_t k = 0; k < labels.size(); ++k) {
+      labels[k] = draw(seed_, stream + k, sample, form().others[loss].classes);
+    }
+  }
+
+  void make_categories(std::uint64_t sample, std::int32_t label, std::span<std::int32_t> tokens) const {
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      const bool of_class =
+          rule_ == SyntheticRule::learnable && draw(seed_, deviation_stream + sample, t + 1, deviation_one_in) != 0;
+      const std::uint64_t stream = of_class ? class_stream + static_cast<std::uint64_t>(label) : token_stream + sample;
+      tokens[t] = draw(seed_, stream, t, form().token_values);
+    }
+  }
+
   void make_tokens(std::uint64_t sample, std::span<std::int32_t> tokens, std::span<std::int32_t> labels) const {
     std::int32_t token = draw(seed_, token_stream + sample, 0, form().classes);
     for (std::size_t t = 0; t < tokens.size(); ++t) {
@@ -103,7 +131,7 @@ class Synthetic final : public Dataset {
           rule_ == SyntheticRule::learnable && draw(seed_, deviation_stream + sample, t + 1, deviation_one_in) != 0;
       token = follows ? successor_[static_cast<std::size_t>(token)]
                       : draw(seed_, token_stream + sample, t + 1, form().classes);
-      labels[t] = token;
+      if (t < labels.size()) labels[t] = token;
     }
   }
 

@@ -32,14 +32,12 @@ struct ImageNetwork {
 [[nodiscard]] Graph alexnet(std::string title, const ImageNetwork& network);
 /// MobileNetV2 of width 1.0.
 [[nodiscard]] Graph mobilenet_v2(std::string title, const ImageNetwork& network);
-/// ViT-B/16: patches of 16x16 pixels, 12 layers of 768 features.
-[[nodiscard]] Graph vit_b16(std::string title, const ImageNetwork& network);
 /// Linear operators with ReLU between them; `widths` = features of the input, hidden layers and output.
 [[nodiscard]] Graph mlp(std::span<const std::uint32_t> widths, std::uint32_t batch, bool last_bias);
 /// One block of a GPT (causal attention of 4 heads, layer norm before each half) over sequences of 16 tokens out of 32.
 [[nodiscard]] Graph tiny_gpt(std::string title, std::uint32_t sequences);
 
-/// Sizes of a network of transformer layers that reads tokens.
+/// Sizes of a network of transformer layers; those of tokens are nothing to one of images.
 struct Transformer {
   std::uint32_t layers = 0;
   std::uint32_t hidden = 0;  ///< features of a row
@@ -53,6 +51,8 @@ struct Transformer {
   float drop_rate = 0;
 };
 
+/// Vision transformer on patches of 16x16 pixels: the features of the first row of a sequence are classified.
+[[nodiscard]] Graph vit_b16(std::string title, const ImageNetwork& network, const Transformer& sizes);
 /// GPT-2 and GPT-3: layer norm before each half of a layer, GELU, the table of tokens used again for the logits.
 [[nodiscard]] Graph gpt(std::string title, const Transformer& sizes);
 /// PanGu-α: as GPT, but the queries of the last layer come from a table of positions of their own.

@@ -8,28 +8,24 @@
 /// Vision transformer. Parameter names follow torchvision's.
 namespace hcclsim::models::zoo {
 
-Graph vit_b16(std::string title, const ImageNetwork& network) {
+Graph vit_b16(std::string title, const ImageNetwork& network, const Transformer& sizes) {
   constexpr std::uint32_t patch = 16;
-  constexpr std::uint32_t hidden = 768;
-  constexpr std::uint32_t heads = 12;
-  constexpr std::uint32_t layers = 12;
-  constexpr std::uint32_t feed_forward = 3072;
   GraphBuilder builder(std::move(title), network.images());
   OperatorId x = builder.convolution(
       "conv_proj", GraphBuilder::input(),
-      {.channels = hidden, .window = {.kernel = patch, .stride = patch}, .groups = 1, .bias = true});
+      {.channels = sizes.hidden, .window = {.kernel = patch, .stride = patch}, .groups = 1, .bias = true});
   x = builder.class_token("class_token", builder.patches("patches", x));
   x = builder.position_embedding("encoder.pos_embedding", x);
-  for (std::uint32_t layer = 0; layer < layers; ++layer) {
+  for (std::uint32_t layer = 0; layer < sizes.layers; ++layer) {
     builder.begin_layer();
     const std::string name = fmt::format("encoder.layers.encoder_layer_{}", layer);
     const OperatorId normed = builder.layer_norm(name + ".ln_1", x);
-    const OperatorId qkv = builder.linear(name + ".self_attention.in_proj", normed, 3 * hidden, true);
-    const OperatorId context = builder.attention(name + ".self_attention.core", qkv, {.heads = heads});
-    x = builder.add(name + ".add_1", builder.linear(name + ".self_attention.out_proj", context, hidden, true), x);
-    OperatorId wide = builder.linear(name + ".mlp.0", builder.layer_norm(name + ".ln_2", x), feed_forward, true);
+    const OperatorId qkv = builder.linear(name + ".self_attention.in_proj", normed, 3 * sizes.hidden, true);
+    const OperatorId context = builder.attention(name + ".self_attention.core", qkv, {.heads = sizes.heads});
+    x = builder.add(name + ".add_1", builder.linear(name + ".self_attention.out_proj", context, sizes.hidden, true), x);
+    OperatorId wide = builder.linear(name + ".mlp.0", builder.layer_norm(name + ".ln_2", x), sizes.feed_forward, true);
     wide = builder.gelu(name + ".mlp.1", wide);
-    x = builder.add(name + ".add_2", builder.linear(name + ".mlp.3", wide, hidden, true), x);
+    x = builder.add(name + ".add_2", builder.linear(name + ".mlp.3", wide, sizes.hidden, true), x);
   }
   builder.end_layers();
   x = builder.select_rows("first", builder.layer_norm("encoder.ln", x), 1);

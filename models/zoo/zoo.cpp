@@ -24,12 +24,16 @@ using MakeOfImages = Graph (*)(std::string, const zoo::ImageNetwork&);
 using MakeOfTokens = Graph (*)(std::string, const zoo::Transformer&);
 using MakeOfCategories = Graph (*)(std::string, const zoo::Recommender&);
 
+zoo::ImageNetwork image_network(const ModelInfo& info, const ModelOptions& options) {
+  return {.batch = options.batch,
+          .input = options.input.value_or(info.input),
+          .classes = options.classes.value_or(info.classes),
+          .fc_bias = options.fc_bias};
+}
+
 template <MakeOfImages build>
 Graph of_images(const ModelInfo& info, const ModelOptions& options) {
-  return build(std::string(info.title), {.batch = options.batch,
-                                         .input = options.input.value_or(info.input),
-                                         .classes = options.classes.value_or(info.classes),
-                                         .fc_bias = options.fc_bias});
+  return build(std::string(info.title), image_network(info, options));
 }
 
 template <std::uint32_t depth>
@@ -47,11 +51,13 @@ Graph of_categories(const ModelInfo& info, const ModelOptions& options) {
                {.batch = options.batch, .vocabulary = options.vocabulary.value_or(vocabulary)});
 }
 
-/// As published: Devlin et al. 2018 (BERT), Radford et al. 2019 and Brown et al. 2020 (GPT-2, GPT-3; 13B with 5120
+/// As published: Dosovitskiy et al. 2020 (ViT), Devlin et al. 2018 (BERT), Radford et al. 2019 and Brown et al. 2020 (GPT-2, GPT-3; 13B with 5120
 /// features, as 40 heads of 128 give), Zeng et al. 2021 (PanGu-α), Touvron et al. 2023 (LLaMA-2). Dropout is that of
 /// their pre-training.
 namespace sizes {
 constexpr float dropout = 0.1F;
+constexpr zoo::Transformer vit_b16{
+    .layers = 12, .hidden = 768, .heads = 12, .kv_heads = 12, .feed_forward = 3072, .sequence = 1};
 constexpr zoo::Transformer bert_base{.layers = 12,
                                      .hidden = 768,
                                      .heads = 12,
@@ -140,6 +146,11 @@ Graph of_tokens(const ModelInfo& info, const ModelOptions& options) {
   return build(std::string(info.title), transformer_of(info, options, published));
 }
 
+Graph of_patches(const ModelInfo& info, const ModelOptions& options) {
+  return zoo::vit_b16(std::string(info.title), image_network(info, options),
+                      transformer_of(info, options, sizes::vit_b16));
+}
+
 struct Network {
   ModelInfo info;
   Make make;
@@ -158,7 +169,7 @@ constexpr std::array<Network, 25> networks{{
     {{"alexnet", "AlexNet", "one-column form"}, of_images<zoo::alexnet>},
     {{"mobilenet_v2", "MobileNetV2", "inverted residuals with depthwise convolutions, width 1.0"},
      of_images<zoo::mobilenet_v2>},
-    {{"vit-b16", "ViT-B/16", "vision transformer, patches of 16x16 pixels"}, of_images<zoo::vit_b16>},
+    {{"vit-b16", "ViT-B/16", "vision transformer, patches of 16x16 pixels", NetworkKind::patches}, of_patches},
     {{"bert-base", "BERT-Base", "12 layers of 768, with the heads of pre-training", tokens},
      of_tokens<zoo::bert, sizes::bert_base>},
     {{"bert-large", "BERT-Large", "24 layers of 1024, with the heads of pre-training", tokens},
@@ -246,12 +257,12 @@ struct SizeOption {
 void require_options_fit(const ModelInfo& info, const ModelOptions& options) {
   using enum NetworkKind;
   static const std::array<SizeOption, 7> sized{
-      {{"--input", &ModelOptions::input, {images}},
-       {"--classes", &ModelOptions::classes, {images}},
+      {{"--input", &ModelOptions::input, {images, patches}},
+       {"--classes", &ModelOptions::classes, {images, patches}},
        {"--sequence", &ModelOptions::sequence, {NetworkKind::tokens}},
-       {"--layers", &ModelOptions::layers, {NetworkKind::tokens}},
-       {"--hidden", &ModelOptions::hidden, {NetworkKind::tokens}},
-       {"--heads", &ModelOptions::heads, {NetworkKind::tokens}},
+       {"--layers", &ModelOptions::layers, {patches, NetworkKind::tokens}},
+       {"--hidden", &ModelOptions::hidden, {patches, NetworkKind::tokens}},
+       {"--heads", &ModelOptions::heads, {patches, NetworkKind::tokens}},
        {"--vocabulary", &ModelOptions::vocabulary, {NetworkKind::tokens, NetworkKind::categories}}}};
   std::vector<std::string_view> taken;
   for (const SizeOption& option : sized) {

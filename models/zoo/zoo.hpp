@@ -18,6 +18,7 @@ enum class NetworkKind : std::uint8_t {
   images,      ///< input, classes, fc_bias
   layers,      ///< the multi-layer perceptron, whose name gives its sizes: fc_bias
   tiny,        ///< the small GPT: none
+  patches,     ///< images as sequences: input, classes, fc_bias, layers, hidden, heads
   tokens,      ///< sequence, layers, hidden, heads, vocabulary
   categories,  ///< a sample is a row of categories: vocabulary
 };
@@ -28,7 +29,7 @@ struct ModelOptions {
   std::optional<std::uint32_t> input = {};    ///< pixels per side; unset: ModelInfo::input
   std::optional<std::uint32_t> classes = {};  ///< unset: ModelInfo::classes
   bool fc_bias = true;                        ///< whether the last linear operator has a bias; tinygpt's never has
-  // Of networks of tokens; unset: those of the paper.
+  // Of transformers; unset: those of the paper.
   std::optional<std::uint32_t> sequence = {};    ///< tokens of a sample
   std::optional<std::uint32_t> layers = {};      ///< transformer layers
   std::optional<std::uint32_t> hidden = {};      ///< features of a row; those inside a layer keep their ratio to it

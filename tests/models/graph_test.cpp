@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/data/dataset.hpp"
 #include "models/graph_builder.hpp"
 #include "models/zoo/zoo.hpp"
 #include "tests/models/graphs.hpp"
@@ -71,7 +72,7 @@ TEST(GraphBuilder, SequencesAreMatricesOfRows) {
   const Graph graph = std::move(builder).finish(x);
   EXPECT_EQ(graph.input_kind, InputKind::tokens);
   EXPECT_EQ(graph.batch(), 3U);
-  EXPECT_EQ(graph.classes(), 4U);
+  EXPECT_EQ(sample_form(graph).classes, 4U);
   EXPECT_FALSE(graph.needs_gradient().front());
   std::vector<std::string> parameters;
   for (const Parameter& parameter : graph.parameters) {

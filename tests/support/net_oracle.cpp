@@ -115,7 +115,8 @@ ReferenceBatch oracle_batch(const Graph& graph, std::uint64_t seed, std::uint64_
       append_tokens(graph, seed, sample, batch);
     } else {
       append_image(input, seed, sample, coarse, batch.inputs);
-      batch.labels.push_back(one_of(counter_bits(seed, label_stream, sample), graph.classes()));
+      batch.labels.push_back(
+          one_of(counter_bits(seed, label_stream, sample), graph.input_of(graph.operators.back()).channels()));
     }
   }
   batch.labels.resize(graph.input_of(graph.operators.back()).batch());  // one per row of the logits

@@ -57,4 +57,24 @@ LossOfRows cross_entropy(std::span<const float> logits, std::span<const std::int
   return result;
 }
 
+LossOfRows sigmoid_cross_entropy(std::span<const float> logits, std::span<const std::int32_t> labels, float smoothing,
+                                 float loss_scale, std::span<float> slopes) {
+  const auto rows = static_cast<double>(labels.size());
+  LossOfRows result;
+  for (std::size_t r = 0; r < labels.size(); ++r) {
+    if (labels[r] != 0 && labels[r] != 1)
+      bad_input("labels", "label {} of row {}: labels must be 0 or 1", labels[r], r);
+    const double logit = logits[r];
+    const double target = labels[r] * (1 - static_cast<double>(smoothing)) + smoothing / 2;
+    const double exponential = std::exp(-std::abs(logit));  // at most 1
+    result.loss += std::max(logit, 0.0) - target * logit + std::log1p(exponential);
+    if ((logit > 0) == (labels[r] == 1)) ++result.correct;
+    if (slopes.empty()) continue;
+    const double probability = (logit > 0 ? 1 : exponential) / (1 + exponential);
+    slopes[r] = static_cast<float>((probability - target) * loss_scale / rows);
+  }
+  result.loss /= rows;
+  return result;
+}
+
 }  // namespace hcclsim::device

@@ -3,13 +3,17 @@
 #include <cstdint>
 #include <span>
 
-/// The loss at the end of every network: softmax cross-entropy of a row of logits against its label, the mean over the
-/// rows. With label smoothing ε the target is 1 − ε + ε / classes for the label and ε / classes for every other class.
+/// Losses at the end of networks, each the mean over rows. Softmax cross-entropy is of a row of logits against its
+/// label. With label smoothing ε the target is 1 − ε + ε / classes for the label and ε / classes for every other class.
+/// Sigmoid cross-entropy is of one logit z per row against a label y of 0 or 1: log(1 + e^z) − y·z; smoothed, y is
+/// 1 − ε/2 or ε/2.
 namespace hcclsim::device {
 
 struct LossOfRows {
-  double loss = 0;            ///< mean over the rows, summed in double precision in the order of the rows
-  std::uint32_t correct = 0;  ///< rows whose largest logit (the first of equal ones) is the label's
+  double loss = 0;  ///< mean over the rows, summed in double precision in the order of the rows
+  /// Rows whose largest logit (the first of equal ones) is the label's, or whose logit is above 0 just if the label
+  /// is 1.
+  std::uint32_t correct = 0;
 };
 
 /// `logits` has one row per label, and all rows have the same number of classes. Writes the gradient of loss ·
@@ -17,5 +21,9 @@ struct LossOfRows {
 /// is not a class.
 LossOfRows cross_entropy(std::span<const float> logits, std::span<const std::int32_t> labels, float smoothing,
                          float loss_scale, std::span<float> slopes);
+
+/// The same with one logit per label.
+LossOfRows sigmoid_cross_entropy(std::span<const float> logits, std::span<const std::int32_t> labels, float smoothing,
+                                 float loss_scale, std::span<float> slopes);
 
 }  // namespace hcclsim::device

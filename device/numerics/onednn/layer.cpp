@@ -28,8 +28,9 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
     case OperatorKind::linear:
       return make_linear();
     case OperatorKind::loss:
-      if (op.inputs.size() > 1) bad_input("numerics", "{}: the sum of several losses cannot be computed yet", op.name);
       return make_loss();
+    case OperatorKind::binary_loss:
+      return make_binary_loss();
     case OperatorKind::dropout:
       return make_dropout();
     case OperatorKind::gelu:

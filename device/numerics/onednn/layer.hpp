@@ -34,6 +34,7 @@ class Layer {
 [[nodiscard]] std::unique_ptr<Layer> make_add();
 [[nodiscard]] std::unique_ptr<Layer> make_flatten();
 [[nodiscard]] std::unique_ptr<Layer> make_loss();
+[[nodiscard]] std::unique_ptr<Layer> make_binary_loss();
 [[nodiscard]] std::unique_ptr<Layer> make_dropout();
 [[nodiscard]] std::unique_ptr<Layer> make_gelu();
 [[nodiscard]] std::unique_ptr<Layer> make_layer_norm();

@@ -23,7 +23,9 @@ bool is_norm_or_bias(const models::Graph& graph, std::uint32_t parameter) {
 }
 
 /// Whether a gradient begins with it.
-bool is_sink(OperatorKind kind) { return kind == OperatorKind::loss || kind == OperatorKind::send; }
+bool is_sink(OperatorKind kind) {
+  return kind == OperatorKind::loss || kind == OperatorKind::binary_loss || kind == OperatorKind::send;
+}
 
 /// Whether it sends or receives a parameter itself, once per step, which is not part of a pass.
 bool moves_parameter(const Operator& op) {

@@ -205,8 +205,8 @@ void Trainer::add_up_outputs(IterationFigures& figures) const {
       figures.overflow = figures.overflow || output.overflow;
     }
   }
-  const auto rows = static_cast<double>(graph_.input_of(graph_.operators.back()).batch());  // of the logits
-  figures.accuracy = static_cast<double>(correct) / (rows * replicas * micro_batches());
+  const double rows = static_cast<double>(graph_.label_rows()) * replicas * micro_batches();
+  figures.accuracy = static_cast<double>(correct) / rows;
 }
 
 TrainedStage::Source Trainer::source(float loss_scale) const {

@@ -1,4 +1,5 @@
 #include "models/zoo/zoo.hpp"
+#include "models/data/dataset.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -90,15 +91,15 @@ TEST(Zoo, Mlp) {
 TEST(Zoo, SmallNetworksHaveTheirOwnSizes) {
   const Graph lenet = make_model({.name = "lenet", .batch = 4});
   EXPECT_EQ(lenet.operators.front().shape(), (Shape{4, 1, 28, 28}));
-  EXPECT_EQ(lenet.classes(), 10U);
+  EXPECT_EQ(sample_form(lenet).classes, 10U);
   EXPECT_EQ(lenet.input_kind, InputKind::images);
-  EXPECT_EQ(make_model({.name = "lenet", .input = 32, .classes = 7}).classes(), 7U);
+  EXPECT_EQ(sample_form(make_model({.name = "lenet", .input = 32, .classes = 7})).classes, 7U);
   EXPECT_THAT(refused_model({.name = "lenet", .input = 11}), HasSubstr("at least 12 pixels"));
   EXPECT_EQ(make_model({.name = "smallres"}).operators.front().shape().height(), 16U);
   EXPECT_EQ(make_model({.name = "smallres", .fc_bias = false}).parameters.size(), 19U);
   const Graph tinygpt = make_model({.name = "tinygpt", .batch = 2});
   EXPECT_EQ(tinygpt.operators.front().shape(), (Shape{2, 16}));
-  EXPECT_EQ(tinygpt.classes(), 32U);
+  EXPECT_EQ(sample_form(tinygpt).classes, 32U);
   EXPECT_EQ(tinygpt.input_of(tinygpt.operators.back()).batch(), 32U);
   EXPECT_THAT(refused_model({.name = "tinygpt", .input = 16}), AllOf(HasSubstr("tinygpt"), HasSubstr("--input")));
   EXPECT_THAT(refused_model({.name = "tinygpt", .classes = 16}), HasSubstr("--classes"));

@@ -52,6 +52,37 @@ TEST(CrossEntropy, NotANumberStaysVisible) {
   EXPECT_TRUE(std::isnan(cross_entropy(logits, labels, 0, 1, {}).loss));
 }
 
+TEST(SigmoidCrossEntropy, OfThreeRowsByHand) {
+  // Probabilities 3/4, 1/4 and 1/2.
+  const std::vector<float> logits{std::log(3.0F), -std::log(3.0F), 0};
+  const std::array<std::int32_t, 3> labels{1, 1, 0};
+  std::vector<float> slopes(3);
+  const LossOfRows result = sigmoid_cross_entropy(logits, labels, 0, 12, slopes);
+  EXPECT_NEAR(result.loss, (std::log(4.0 / 3) + std::log(4.0) + std::log(2.0)) / 3, 1e-7);
+  EXPECT_EQ(result.correct, 2);
+  const std::vector<float> expected{-1, -3, 2};  // 12/3 · (probability − target)
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(slopes[i], expected[i], 1e-6) << i;
+}
+
+TEST(SigmoidCrossEntropy, SmoothsTheTarget) {
+  const std::vector<float> logits{std::log(3.0F)};
+  const std::array<std::int32_t, 1> labels{1};
+  std::vector<float> slopes(1);
+  const LossOfRows result = sigmoid_cross_entropy(logits, labels, 0.5F, 1, slopes);
+  EXPECT_NEAR(result.loss, 0.25 * std::log(4.0) + 0.75 * std::log(4.0 / 3), 1e-7);
+  EXPECT_NEAR(slopes[0], 0, 1e-7);  // the target 3/4 is the probability
+}
+
+TEST(SigmoidCrossEntropy, LargeLogitsAndOtherLabels) {
+  const std::vector<float> logits{3e38F, -3e38F};
+  std::vector<float> slopes(2);
+  const LossOfRows result = sigmoid_cross_entropy(logits, std::array<std::int32_t, 2>{1, 0}, 0, 1, slopes);
+  EXPECT_EQ(result.loss, 0);
+  EXPECT_EQ(slopes, (std::vector<float>{0, 0}));
+  EXPECT_THROW((void)sigmoid_cross_entropy(logits, std::array<std::int32_t, 2>{1, 2}, 0, 1, {}), Error);
+  EXPECT_THROW((void)sigmoid_cross_entropy(logits, std::array<std::int32_t, 2>{-1, 0}, 0, 1, {}), Error);
+}
+
 TEST(CrossEntropy, RefusesALabelThatIsNoClass) {
   const std::vector<float> logits(6);
   for (const std::int32_t label : {3, -1}) {

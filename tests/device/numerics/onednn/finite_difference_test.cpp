@@ -1,13 +1,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/counter_random.hpp"
+#include "models/data/dataset.hpp"
 #include "models/graph_builder.hpp"
+#include "models/zoo/zoo.hpp"
 #include "tests/device/numerics/sample_net.hpp"
 
 /// Gradients against differences of the loss of forward passes, with the same dropout masks in all of them.
@@ -78,7 +81,11 @@ void expect_slopes(const models::Graph& graph) {
   Workspace workspace(net.computation);
   WorkerPool pool(1);
   std::vector<float> gradients = net.flat();
-  const models::Batch batch = batch_of(graph, test::oracle_batch(graph, 1, 0));
+  models::Batch batch;
+  const std::unique_ptr<models::Dataset> data = models::open_dataset("synthetic", graph, 1);
+  std::vector<std::uint64_t> samples(graph.batch());
+  std::iota(samples.begin(), samples.end(), 0);
+  models::fill(batch, *data, samples);
   const StepInput input{.dropout_seed = 11};
   const double loss = workspace.step(net.weights, batch, input, gradients).loss;
   EXPECT_EQ(workspace.forward(net.weights, batch, input).loss, loss);
@@ -113,6 +120,23 @@ TEST(FiniteDifferences, Transformer) {
 TEST(FiniteDifferences, Patches) { expect_slopes(patches()); }
 
 TEST(FiniteDifferences, Fields) { expect_slopes(fields()); }
+
+/// Two losses of different rows, a table that is tied to the logits of one of them; one logit per sample.
+TEST(FiniteDifferences, SmallNetworksOfTheZoo) {
+  expect_slopes(models::make_model(
+      {.name = "bert-base", .batch = 2, .sequence = 10, .layers = 1, .hidden = 12, .heads = 3, .vocabulary = 17}));
+}
+
+TEST(FiniteDifferences, ALogitPerSample) {
+  models::GraphBuilder builder = models::GraphBuilder::of_tokens("clicks", 3, 4);
+  const models::OperatorId wide =
+      builder.sum_rows("wide", builder.token_embedding("weights", models::GraphBuilder::input(), 11, 1), true);
+  const models::OperatorId table = builder.token_embedding("table", models::GraphBuilder::input(), 11, 6);
+  const models::OperatorId deep = builder.linear("deep", builder.join_rows("join", table), 1, true);
+  const models::OperatorId sum =
+      builder.add("both", builder.factorization("pairs", table), builder.add("d", deep, wide));
+  expect_slopes(std::move(builder).finish_binary(sum));
+}
 
 TEST(FiniteDifferences, OtherSeedsGiveOtherLosses) {
   const models::Graph graph = sequences(0.4F);
