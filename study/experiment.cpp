@@ -98,6 +98,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.micro_batches = batch.micro_batches;
   compute_type = models::activation_type(spec.amp);
   sharing = name_of(spec.parallel.optimizer.kind);
+  fusion = to_string(spec.parallel.fusion.value_or(hccl::FusionRules{}));
   training.npus = npus;
   training.rank = spec.rank;
   training.hcom_parallel = spec.hcom_parallel;
@@ -113,7 +114,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   }
   models::Program loaded = load_program(spec);
   has_measured_gradients = !spec.gradients_file.empty();
-  by_parameter = spec.fusion_index.has_value();
+  by_parameter = spec.fusion_index.has_value() || spec.parallel.fusion.has_value();
   if (by_parameter) number_gradients_by_parameter(loaded);
   if (spec.framework == Framework::mindspore) order_updates_by_parameter(loaded);
   program = std::make_shared<models::Program>(std::move(loaded));
@@ -149,9 +150,12 @@ void Experiment::split_gradients(const RunSpec& spec) {
                     alone.size(), npus, alone.front()));
   }
   std::vector<hccl::Segment> fused;
-  if (by_parameter) {
+  if (spec.fusion_index.has_value()) {
     fused =
         hccl::segments_of_fusion_index(*spec.fusion_index, static_cast<std::uint32_t>(gradient_sizes.size()), notes);
+  } else if (by_parameter) {
+    fused = hccl::segments_of_fusion(spec.parallel.fusion->allreduce, gradient_sizes, size_of(program->gradient_type()),
+                                     notes);
   }
   for (const hccl::Communicator& group : groups) {
     const hccl::SplitStrategies strategies = spec.split_strategies(group, npus);

@@ -48,6 +48,7 @@ struct Experiment : LoadedPlatform {
   Flops flops_per_sample = 0;              ///< of the products, forward and backward, nothing computed twice
   DataType compute_type = DataType::fp16;  ///< of the products
   std::string sharing = "off";             ///< kind of optimizer parallelism
+  std::string fusion;                      ///< of the collectives of stages
   hccl::TrainingOptions training;          ///< without traced ranks
 
  private:

@@ -29,9 +29,11 @@ struct ParallelSpec {
   hccl::OptimizerParallel optimizer{};
   std::optional<bool> accumulation_shard{};  ///< sums of gradients are kept in parts; none: off
   hccl::Recompute recompute{};
-  std::optional<hccl::FusionRule> fusion{};  ///< of the collectives of a pipeline or of shared parameters; none: 64 MB
-  std::optional<DataType> gradient{};        ///< type that the backward pass produces; none: as mixed precision has it
-  bool causal_flops = false;                 ///< MFU counts half of the operations of causal attention
+  /// Of the collectives of a pipeline or of shared parameters, none: 64 MB. Else of MindSpore's gradients, none: as
+  /// they are split otherwise.
+  std::optional<hccl::FusionRules> fusion{};
+  std::optional<DataType> gradient{};  ///< type that the backward pass produces; none: as mixed precision has it
+  bool causal_flops = false;           ///< MFU counts half of the operations of causal attention
 
   /// With `replicas` of the network, and `batch` samples for each unless something else says so. Throws
   /// Error(bad_input) of kind "value-error" if parts are not equal, "option" if sizes contradict each other.

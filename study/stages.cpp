@@ -110,14 +110,14 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
   stages.shard_ranks = hccl::shard_ranks(spec.optimizer, stages.replicas);
   if (count > 1) stages.layers_of_parts = layers_of_parts(graph, spec, soc, how);
   const std::vector<models::Graph> graphs = cut_into_stages(graph, spec, stages.layers_of_parts, stages.replicas);
-  const hccl::FusionRule fusion = spec.fusion.value_or(hccl::FusionRule{});
+  const hccl::FusionRules fusion = spec.fusion.value_or(hccl::FusionRules{});
   for (std::uint32_t number = 0; number < count; ++number) {
     device::ProgramOptions options = how;
     options.sharding = hccl::share_parameters(graphs[number], spec.optimizer, stages.replicas,
                                               size_of(models::master_type(how.amp)), notes);
     if (options.sharding.kind != models::Sharding::none) refuse_partial_norms(how);
     models::Program program = make_program(graphs[number], soc, options, notes);
-    stages.programs.push_back(fuse_communication(std::move(program), options.sharding, fusion, fusion));
+    stages.programs.push_back(fuse_communication(std::move(program), options.sharding, fusion));
     const hccl::StageProgram& stage = stages.programs.back();
     device::HbmAccount hbm = device::hbm_account(*stage.program, communicator * communicators_of(stages, spec));
     hbm.gathered += most_gathered(stage);

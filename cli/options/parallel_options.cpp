@@ -63,11 +63,11 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
       .with_default("none");
   command
       .add("--fusion",
-           parsed(hccl::parse_fusion_rule, [&parallel](const hccl::FusionRule& rule) { parallel.fusion = rule; }),
-           "Tensors that travel together in a pipeline or with shared parameters: none, all, auto (64 MB), size:MB, "
-           "index:LIST")
+           parsed(hccl::parse_fusion_rules, [&parallel](const hccl::FusionRules& rules) { parallel.fusion = rules; }),
+           "Tensors that travel together: none, all, auto (64 MB), size:MB, index:LIST; or of each kind, such as "
+           "'allreduce=size:32;reducescatter=none;allgather=all'")
       .value_name("RULE")
-      .with_default("auto");
+      .with_default("auto with --stages and --optimizer-parallel");
   command
       .add("--grad-dtype",
            parsed(
@@ -115,12 +115,6 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
     if (parallel.micro_batches.value_or(1) == 1 || !origins.given(option)) continue;
     bad_input("option", "{} is of one micro-batch: it does not go with several", origins.name(option));
   }
-  if (parallel.fusion.has_value() && !parallel.has_stages()) {
-    bad_input("option",
-              "{} is for --stages and --optimizer-parallel; data parallelism takes --split, or "
-              "--fusion-index with --framework mindspore",
-              origins.name("fusion"));
-  }
   // ZeRO keeps and sends gradients as the backward pass writes them.
   const bool zero = parallel.optimizer.kind > hccl::OptimizerParallelKind::on;
   if (zero && !parallel.gradient.has_value()) parallel.gradient = models::activation_type(spec.amp);
@@ -130,6 +124,16 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
     if (!origins.given("framework")) spec.framework = study::Framework::mindspore;
     if (!origins.given("hcom-parallel")) spec.hcom_parallel = true;
   }
+}
+
+void finish_fusion(const OptionOrigins& origins, study::RunSpec& spec) {
+  study::ParallelSpec& parallel = spec.parallel;
+  if (!origins.given("fusion") || parallel.has_stages()) return;
+  if (spec.framework != study::Framework::mindspore) {
+    bad_input("option", "{} is MindSpore's; give --framework mindspore, or --split for HCCL's own",
+              origins.name("fusion"));
+  }
+  parallel.fusion->allreduce.ends_above = parallel.fusion->allreduce.mode == hccl::FusionMode::size;
 }
 
 }  // namespace hcclsim::cli

@@ -18,5 +18,7 @@ struct ParallelOptions {
 void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options);
 /// Fills in what follows from other options; throws Error(bad_input).
 void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec, const ParallelOptions& options);
+/// Fusion of the gradients of data parallelism, once the framework is known.
+void finish_fusion(const OptionOrigins& origins, study::RunSpec& spec);
 
 }  // namespace hcclsim::cli

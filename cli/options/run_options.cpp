@@ -230,7 +230,7 @@ void add_output_options(Command& command, RunOptions& options) {
 }
 
 /// Options that cannot be given together.
-constexpr std::array<OptionPair, 19> exclusive{{{"gradients", "model"},
+constexpr std::array<OptionPair, 24> exclusive{{{"gradients", "model"},
                                                 {"gradients", "input"},
                                                 {"gradients", "classes"},
                                                 {"gradients", "fc-bias"},
@@ -247,6 +247,11 @@ constexpr std::array<OptionPair, 19> exclusive{{{"gradients", "model"},
                                                 {"fusion-index", "split-by-size"},
                                                 {"fusion-index", "split-by-idx"},
                                                 {"fusion-index", "split-group"},
+                                                {"fusion", "fusion-index"},
+                                                {"fusion", "split"},
+                                                {"fusion", "split-by-size"},
+                                                {"fusion", "split-by-idx"},
+                                                {"fusion", "split-group"},
                                                 {"rank-table", "npus"},
                                                 {"speed-factors", "speed-spread"}}};
 /// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
@@ -354,6 +359,7 @@ void finish_run_options(Command& command, RunOptions& options) {
   if (options.numerics.enabled) options.spec.numerics = options.numerics.spec;
   options.spec.notes.clear();
   finish_context_options(origins, options.context, options.spec);
+  finish_fusion(origins, options.spec);
 }
 
 }  // namespace hcclsim::cli

@@ -87,10 +87,11 @@ std::string parallel_head(const RunReport& report) {
     text += fmt::format(", optimizer parallel {} over {} ranks", parallel.sharing, parallel.shard);
   }
   const std::uint64_t samples = std::uint64_t{parallel.micro_batch} * shape.micro_batches;
-  text += fmt::format("\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}, gradients {}, reductions {}\n",
-                      samples, samples * parallel.data, shape.micro_batches, shape.micro_batches == 1 ? "" : "es",
-                      parallel.micro_batch, report.amp, name_of(report.program->gradient_type()),
-                      report.hcom_parallel ? "beside the backward pass" : "behind the backward pass");
+  text += fmt::format(
+      "\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}, gradients {}, reductions {}, fusion {}\n",
+      samples, samples * parallel.data, shape.micro_batches, shape.micro_batches == 1 ? "" : "es", parallel.micro_batch,
+      report.amp, name_of(report.program->gradient_type()),
+      report.hcom_parallel ? "beside the backward pass" : "behind the backward pass", parallel.fusion);
   return text;
 }
 
@@ -133,6 +134,7 @@ void add_parallel_json(Json& json, const RunReport& report) {
                       {"micro_batch_size", parallel.micro_batch},
                       {"chunks", parallel.shape.chunks},
                       {"schedule", name_of(parallel.shape.schedule)},
+                      {"fusion", parallel.fusion},
                       {"optimizer_parallel", parallel.sharing},
                       {"shard_ranks", parallel.shard},
                       {"ideal_step_s", parallel.ideal}};

@@ -16,6 +16,8 @@ std::string split_name(const RunOptions& options) {
   const bool is_set = options.spec.sets_split_of(options.spec.rank);
   if (options.spec.fusion_index.has_value())
     return fmt::format("by parameter {}", fmt::join(*options.spec.fusion_index, ","));
+  if (options.spec.parallel.fusion.has_value())
+    return fmt::format("fusion {}", to_string(options.spec.parallel.fusion->allreduce));
   if (is_set && options.spec.split_by_size.has_value())
     return fmt::format("by size {}", fmt::join(*options.spec.split_by_size, ","));
   if (is_set && options.spec.split_by_idx.has_value())

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -110,6 +111,41 @@ std::string to_string(const FusionRule& rule) {
       return "ids of parameters";
   }
   internal_error("unknown mode of fusion");
+}
+
+FusionRules parse_fusion_rules(std::string_view text) {
+  if (text.find('=') == std::string_view::npos) {
+    const FusionRule rule = parse_fusion_rule(text);
+    const bool index = rule.mode == FusionMode::index;
+    return {rule, index ? FusionRule{} : rule, index ? FusionRule{} : rule};
+  }
+  FusionRules rules;
+  const std::array<std::pair<std::string_view, FusionRule*>, 3> kinds{
+      {{"allreduce", &rules.allreduce}, {"reducescatter", &rules.reduce_scatter}, {"allgather", &rules.allgather}}};
+  for (const std::string_view item : split_trimmed(text, ';')) {
+    const std::size_t equal = item.find('=');
+    const std::string_view name = item.substr(0, equal);
+    const auto* const kind = std::ranges::find(kinds, name, &std::pair<std::string_view, FusionRule*>::first);
+    if (kind == kinds.end() || equal == std::string_view::npos) {
+      bad_input("option",
+                "fusion '{}': '{}' is not understood; accepted: allreduce=, reducescatter=, allgather=, with ; "
+                "between them",
+                text, item);
+    }
+    *kind->second = parse_fusion_rule(item.substr(equal + 1));
+    if (kind->second->mode == FusionMode::index && kind->second != &rules.allreduce) {
+      bad_input("option", "fusion '{}': index is for allreduce alone", text);
+    }
+  }
+  return rules;
+}
+
+std::string to_string(const FusionRules& rules) {
+  const std::string allreduce = to_string(rules.allreduce);
+  const std::string reduce_scatter = to_string(rules.reduce_scatter);
+  const std::string allgather = to_string(rules.allgather);
+  if (allreduce == reduce_scatter && allreduce == allgather) return allreduce;
+  return fmt::format("allreduce {}, reduce-scatter {}, allgather {}", allreduce, reduce_scatter, allgather);
 }
 
 }  // namespace hcclsim::hccl

@@ -32,6 +32,20 @@ struct FusionRule {
   /// MindSpore 2.3 counts elements, of which a threshold has a quarter of its bytes, and leaves out the first tensor of
   /// every collective but the first.
   bool counts_as_mindspore = false;
+  /// Of size, in data parallelism: the tensor with which a collective has more bytes than the threshold is its last
+  /// one. MindSpore 2.3 compares a quarter of the threshold.
+  bool ends_above = false;
+
+  bool operator==(const FusionRule&) const = default;
+};
+
+/// A rule for each kind of collective.
+struct FusionRules {
+  FusionRule allreduce{};       ///< gradients of whole parameters
+  FusionRule reduce_scatter{};  ///< gradients of parameters that replicas share
+  FusionRule allgather{};       ///< these parameters
+
+  bool operator==(const FusionRules&) const = default;
 };
 
 struct FusedTensor {
@@ -43,6 +57,12 @@ struct FusedTensor {
 /// The tensors of each collective, in their order.
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> fuse(std::span<const FusedTensor> tensors,
                                                            const FusionRule& rule);
+
+/// Reads a rule for all kinds, or "allreduce=RULE;reducescatter=RULE;allgather=RULE", of which kinds that are not named
+/// have "auto". "index" is for allreduce alone. Throws Error(bad_input, "option").
+[[nodiscard]] FusionRules parse_fusion_rules(std::string_view text);
+/// For people: "size 64 MB"; where kinds differ "allreduce size 32 MB, reduce-scatter size 64 MB, allgather none".
+[[nodiscard]] std::string to_string(const FusionRules& rules);
 
 /// Reads "none", "all", "auto", "size:32" (MB) or "index:85,160". Throws Error(bad_input, "option").
 [[nodiscard]] FusionRule parse_fusion_rule(std::string_view text);

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/units.hpp"
+#include "hccl/parallel/fusion.hpp"
 #include "hccl/parallel/segment.hpp"
 
 /// MindSpore's split of gradients by index (all_reduce_fusion_config, or comm_fusion of mode "index"): the last
@@ -16,6 +18,11 @@ namespace hcclsim::hccl {
 /// which is noted.
 [[nodiscard]] std::vector<Segment> segments_of_fusion_index(std::span<const std::uint32_t> last_parameters,
                                                             std::uint32_t parameters, std::vector<std::string>& notes);
+
+/// The segments that a rule makes of gradients of these sizes, numbered likewise: in data parallelism, where every
+/// collective carries a run of them.
+[[nodiscard]] std::vector<Segment> segments_of_fusion(const FusionRule& rule, std::span<const Bytes> sizes,
+                                                      Bytes element, std::vector<std::string>& notes);
 
 /// The list that makes these segments: `last_gradients` ascend up to the number of parameters − 1.
 [[nodiscard]] std::vector<std::uint32_t> fusion_index_of(std::span<const std::uint32_t> last_gradients);

@@ -75,7 +75,7 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
 }
 
 StageProgram fuse_communication(models::Program program, const models::ShardingOptions& sharding,
-                                const FusionRule& reductions, const FusionRule& gathers) {
+                                const FusionRules& fusion) {
   // Gradients by what is done with them, in parameter order; weights by the type in which they are gathered.
   std::vector<std::uint32_t> gradient_of(program.parameters.size(), ~0U);
   std::map<bool, std::vector<FusedTensor>> reduced;
@@ -97,7 +97,8 @@ StageProgram fuse_communication(models::Program program, const models::ShardingO
   };
   std::vector<Fused> all;
   for (const auto& [scattered, tensors] : reduced) {
-    for (const std::vector<std::uint32_t>& parameters : fuse(tensors, reductions)) {
+    for (const std::vector<std::uint32_t>& parameters :
+         fuse(tensors, scattered ? fusion.reduce_scatter : fusion.allreduce)) {
       Fused one{.gradients = {}, .scattered = scattered};
       for (const std::uint32_t parameter : parameters) {
         one.gradients.push_back(gradient_of[parameter]);
@@ -118,7 +119,7 @@ StageProgram fuse_communication(models::Program program, const models::ShardingO
                                 .each_micro_batch = one.scattered && sharding.keeps_gradient_parts()});
   }
   for (const auto& [type, tensors] : gathered) {
-    for (std::vector<std::uint32_t>& parameters : fuse(tensors, gathers)) {
+    for (std::vector<std::uint32_t>& parameters : fuse(tensors, fusion.allgather)) {
       stage.gathers.push_back({std::move(parameters), sharding.kind == models::Sharding::weights_each_use});
     }
   }

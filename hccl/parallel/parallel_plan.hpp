@@ -40,6 +40,6 @@ struct ParallelOptions {
 /// Decides which gradients and which weights of a stage travel together, and numbers the gradients so that those of a
 /// collective follow each other, in the order in which they are complete.
 [[nodiscard]] StageProgram fuse_communication(models::Program program, const models::ShardingOptions& sharding,
-                                              const FusionRule& reductions, const FusionRule& gathers);
+                                              const FusionRules& fusion);
 
 }  // namespace hcclsim::hccl

@@ -51,9 +51,9 @@ Graph of_categories(const ModelInfo& info, const ModelOptions& options) {
                {.batch = options.batch, .vocabulary = options.vocabulary.value_or(vocabulary)});
 }
 
-/// As published: Dosovitskiy et al. 2020 (ViT), Devlin et al. 2018 (BERT), Radford et al. 2019 and Brown et al. 2020 (GPT-2, GPT-3; 13B with 5120
-/// features, as 40 heads of 128 give), Zeng et al. 2021 (PanGu-α), Touvron et al. 2023 (LLaMA-2). Dropout is that of
-/// their pre-training.
+/// As published: Dosovitskiy et al. 2020 (ViT), Devlin et al. 2018 (BERT), Radford et al. 2019 and Brown et al. 2020
+/// (GPT-2, GPT-3; 13B with 5120 features, as 40 heads of 128 give), Zeng et al. 2021 (PanGu-α), Touvron et al. 2023
+/// (LLaMA-2). Dropout is that of their pre-training.
 namespace sizes {
 constexpr float dropout = 0.1F;
 constexpr zoo::Transformer vit_b16{

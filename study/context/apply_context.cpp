@@ -188,32 +188,70 @@ struct Applier {
     return rule;
   }
 
-  void apply_fusion() {
+  /// What the context says of fusion; nothing if it says nothing.
+  [[nodiscard]] std::optional<hccl::FusionRules> given_rules() const {
+    const bool by_index = context.is_set("all_reduce_fusion_config");
+    if (!by_index && !context.is_set("comm_fusion")) return std::nullopt;
+    const hccl::FusionRule usual{.counts_as_mindspore = context.compat()};
+    hccl::FusionRules rules{usual, usual, usual};
     const Literal fusion = context.get("comm_fusion");
-    const Literal* allreduce = fusion.find("allreduce");
     const Literal* open = fusion.find("openstate");
-    std::optional<hccl::FusionRule> rule;
-    if (allreduce != nullptr) rule = rule_of(*allreduce, context.compat());
-    if (open != nullptr && !open->boolean) rule = hccl::FusionRule{.mode = hccl::FusionMode::all};
-    if (context.is_set("all_reduce_fusion_config")) {
-      rule = hccl::FusionRule{.mode = hccl::FusionMode::index};
-      for (const Literal& item : context.get("all_reduce_fusion_config").items) {
-        rule->last.push_back(static_cast<std::uint32_t>(item.integer));
+    const bool closed = open != nullptr && !open->boolean;
+    const auto take = [&](std::string_view kind, hccl::FusionRule& rule) {
+      if (const Literal* entry = fusion.find(kind)) rule = rule_of(*entry, context.compat());
+      if (closed) rule = {.mode = hccl::FusionMode::all};
+      if (rule.threshold == 0 && graph_parallel()) {
+        bad_input("value-error", "comm_fusion['{}']: in {} a size must be larger than 0", kind, mode);
       }
+    };
+    take("allreduce", rules.allreduce);
+    take("reducescatter", rules.reduce_scatter);
+    take("allgather", rules.allgather);
+    if (!by_index) return rules;
+    rules.allreduce = {.mode = hccl::FusionMode::index};
+    for (const Literal& item : context.get("all_reduce_fusion_config").items) {
+      rules.allreduce.last.push_back(static_cast<std::uint32_t>(item.integer));
     }
+    return rules;
+  }
+
+  void apply_fusion() {
+    std::optional<hccl::FusionRules> rules = given_rules();
     if (spec.parallel.has_stages() || graph_parallel()) {
-      if (!spec.parallel.fusion.has_value())
-        spec.parallel.fusion = rule.value_or(hccl::FusionRule{.counts_as_mindspore = context.compat()});
+      const hccl::FusionRule usual{.counts_as_mindspore = context.compat()};
+      if (!rules.has_value() && !spec.parallel.fusion.has_value() && !given.split && !given.fusion_index) {
+        rules = hccl::FusionRules{usual, usual, usual};
+      }
+    } else if (rules.has_value()) {
+      apply_data_parallel_fusion(*rules);
       return;
     }
-    if (rule.has_value() && rule->mode == hccl::FusionMode::index) {
-      if (given.fusion_index && spec.fusion_index != rule->last) {
+    set_fusion(rules);
+  }
+
+  void set_fusion(const std::optional<hccl::FusionRules>& rules) {
+    if (!rules.has_value()) return;
+    if (spec.parallel.fusion.value_or(*rules) != *rules) {
+      bad_input("option", "the context and --fusion say different things");
+    }
+    spec.parallel.fusion = rules;
+  }
+
+  /// One collective for all gradients, unless there is a list or a size.
+  void apply_data_parallel_fusion(hccl::FusionRules rules) {
+    hccl::FusionRule& rule = rules.allreduce;
+    if (rule.mode == hccl::FusionMode::index) {
+      if (given.fusion_index && spec.fusion_index != rule.last) {
         bad_input("option", "the context and --fusion-index say different things");
       }
-      spec.fusion_index = rule->last;
-    } else if (rule.has_value() && rule->mode == hccl::FusionMode::size) {
-      notes.emplace_back(
-          "comm_fusion allreduce: data_parallel fuses all gradients; a size is not applied to them here");
+      spec.fusion_index = rule.last;
+    } else if (context.get("comm_fusion").find("allreduce") != nullptr && rule.mode == hccl::FusionMode::size) {
+      if (rule.threshold == 0) {
+        rule = {.mode = hccl::FusionMode::none};
+      } else {
+        rule.ends_above = true;
+      }
+      set_fusion(rules);
     }
   }
 

@@ -151,6 +151,7 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
                         .data = training.replica_count(),
                         .shard = staged ? experiment.stages->shard_ranks : 1,
                         .sharing = experiment.sharing,
+                        .fusion = experiment.fusion,
                         .micro_batch = experiment.batch.micro_batch,
                         .stages = {},
                         .traffic = {},

@@ -61,6 +61,7 @@ struct ParallelResult {
   Rank data = 1;        ///< replicas
   Rank shard = 1;       ///< ranks that share parameters
   std::string sharing;  ///< "off", "on", "zero1", …
+  std::string fusion;   ///< "size 64 MB", …
   std::uint32_t micro_batch = 0;
   std::vector<StageFigures> stages;
   std::vector<Traffic> traffic;

@@ -49,7 +49,7 @@ hccl::Plan plan_of(const ParallelSetup& setup, const std::vector<models::Graph>&
                                   .optimizer = setup.options.optimizer.rule,
                                   .checks = {.overflow = setup.options.loss_scale.checks_overflow(),
                                              .global_norm = setup.options.clip_norm.has_value()}});
-    programs.push_back(hccl::fuse_communication(std::move(program), sharding, setup.fusion, setup.fusion));
+    programs.push_back(hccl::fuse_communication(std::move(program), sharding, setup.fusion));
   }
   return hccl::parallel_plan(programs,
                              {.shape = setup.shape,

@@ -25,7 +25,7 @@ struct ParallelSetup {
   Rank replicas = 1;  ///< of each stage
   std::string optimizer_parallel = "off";
   std::string recompute = "none";
-  hccl::FusionRule fusion{};
+  hccl::FusionRules fusion{};
   DataType wire = DataType::fp32;
   hccl::TrainerOptions options{};
 };

@@ -59,5 +59,22 @@ TEST(FusionIndex, RefusesListsAsMindSporeDoes) {
   EXPECT_THAT(bad("true"), HasSubstr("not an index"));
 }
 
+/// Gradient 0 is that of the last parameter.
+TEST(FusionOfGradients, SizesEndAboveOrBelow) {
+  std::vector<std::string> notes;
+  const std::vector<Bytes> sizes{4, 5, 3, 8, 12, 1};
+  const auto segments = [&](const FusionRule& rule) { return segments_of_fusion(rule, sizes, 1, notes); };
+  // 4 + 5 + 3 is more than 10; so is 8 + 12.
+  EXPECT_EQ(segments({.threshold = 10, .ends_above = true}), (std::vector<Segment>{{0, 2}, {3, 4}, {5, 5}}));
+  // A quarter of the threshold counts.
+  EXPECT_EQ(segments({.threshold = 40, .counts_as_mindspore = true, .ends_above = true}),
+            (std::vector<Segment>{{0, 2}, {3, 4}, {5, 5}}));
+  // From the first parameter on: 1 | 12 | 8 | 3 + 5 | 4.
+  EXPECT_EQ(segments({.threshold = 10}), (std::vector<Segment>{{0, 0}, {1, 2}, {3, 3}, {4, 4}, {5, 5}}));
+  EXPECT_EQ(segments({.mode = FusionMode::all}), (std::vector<Segment>{{0, 5}}));
+  EXPECT_EQ(segments({.mode = FusionMode::none}).size(), 6);
+  EXPECT_EQ(segments({.mode = FusionMode::index, .last = {1}}), (std::vector<Segment>{{0, 3}, {4, 5}}));
+}
+
 }  // namespace
 }  // namespace hcclsim::hccl

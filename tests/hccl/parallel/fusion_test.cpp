@@ -76,5 +76,20 @@ TEST(Fusion, RulesAreRead) {
   }
 }
 
+TEST(FusionRules, OfEachKind) {
+  EXPECT_EQ(parse_fusion_rules("size:32"),
+            (FusionRules{parse_fusion_rule("size:32"), parse_fusion_rule("size:32"), parse_fusion_rule("size:32")}));
+  const FusionRules index = parse_fusion_rules("index:85,160");
+  EXPECT_EQ(to_string(index), "allreduce index 85,160, reduce-scatter size 64 MB, allgather size 64 MB");
+  EXPECT_EQ(to_string(parse_fusion_rules("allgather=none; reducescatter=size:8")),
+            "allreduce size 64 MB, reduce-scatter size 8 MB, allgather one collective per tensor");
+  EXPECT_THAT(test::refusal("option", [] { (void)parse_fusion_rules("allgather=index:3"); }),
+              HasSubstr("index is for allreduce"));
+  EXPECT_THAT(test::refusal("option", [] { (void)parse_fusion_rules("broadcast=all"); }),
+              HasSubstr("'broadcast=all' is not understood"));
+  EXPECT_THAT(test::refusal("option", [] { (void)parse_fusion_rules("allreduce=size:0"); }),
+              HasSubstr("no rule of fusion"));
+}
+
 }  // namespace
 }  // namespace hcclsim::hccl

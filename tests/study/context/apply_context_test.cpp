@@ -90,10 +90,21 @@ TEST(ApplyContext, Fusion) {
             (std::vector<std::uint32_t>{85, 160}));
   const RunSpec size = applied(
       {{"parallel_mode", "semi_auto_parallel"}, {"comm_fusion", "{'allreduce': {'mode': 'size', 'config': 32}}"}});
-  EXPECT_EQ(size.parallel.fusion->threshold, Bytes{32} << 20U);
+  EXPECT_EQ(size.parallel.fusion->allreduce.threshold, Bytes{32} << 20U);
+  EXPECT_EQ(size.parallel.fusion->allgather.threshold, Bytes{64} << 20U);
+  const RunSpec kinds = applied({{"parallel_mode", "semi_auto_parallel"},
+                                 {"comm_fusion",
+                                  "{'allgather': {'mode': 'size', 'config': 8}, "
+                                  "'reducescatter': {'mode': 'auto', 'config': None}}"},
+                                 {"all_reduce_fusion_config", "[7]"}});
+  EXPECT_EQ(to_string(*kinds.parallel.fusion), "allreduce index 7, reduce-scatter size 64 MB, allgather size 8 MB");
+  const RunSpec data =
+      applied({{"parallel_mode", "data_parallel"}, {"comm_fusion", "{'allreduce': {'mode': 'size', 'config': 32}}"}});
+  EXPECT_TRUE(data.parallel.fusion->allreduce.ends_above);
+  EXPECT_FALSE(applied({{"parallel_mode", "data_parallel"}}).parallel.fusion.has_value());
   const RunSpec closed = applied({{"parallel_mode", "semi_auto_parallel"}, {"comm_fusion", "{'openstate': False}"}});
-  EXPECT_EQ(closed.parallel.fusion->mode, hccl::FusionMode::all);
-  EXPECT_EQ(applied({{"parallel_mode", "semi_auto_parallel"}}).parallel.fusion->threshold, Bytes{64} << 20U);
+  EXPECT_EQ(closed.parallel.fusion->allreduce.mode, hccl::FusionMode::all);
+  EXPECT_EQ(applied({{"parallel_mode", "semi_auto_parallel"}}).parallel.fusion->allreduce.threshold, Bytes{64} << 20U);
 }
 
 TEST(ApplyContext, DevicesAndModes) {
