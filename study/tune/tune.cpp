@@ -46,7 +46,7 @@ class Tuner {
         cluster_(find_platform(spec.run.platform.file), spec.run.platform.edits),
         run_(spec.run, cluster_),
         base_(base_of_search(run_, run_.training)) {
-    if (run_.stages.has_value() || run_.batch.micro_batches > 1) {
+    if (run_.stages.has_value()) {
       bad_input(
           "unsupported",
           "tune looks for the split of one micro-batch's gradients in data parallelism; leave out stages, several "
