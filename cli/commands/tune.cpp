@@ -4,26 +4,30 @@
 #include <optional>
 #include <string>
 
+#include "base/error.hpp"
 #include "base/output_file.hpp"
 #include "cli/html/pages.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/tune_options.hpp"
 #include "cli/print/output.hpp"
-#include "cli/print/tune_report.hpp"
+#include "cli/print/tune/fusion_report.hpp"
+#include "cli/print/tune/tune_report.hpp"
 #include "cli/terminal/progress.hpp"
+#include "study/tune/fusion_search.hpp"
 #include "study/tune/tune.hpp"
 
 namespace hcclsim::cli {
 
 void add_tune_command(Command& app) {
-  app.add_command("tune", "The best gradient split, with its proof", [](Command& command) {
+  app.add_command("tune", "The best gradient split, with its proof; in stages the best fusion", [](Command& command) {
     command.footer(
         "Examples:\n"
         "  hcclsim tune                                       ResNet50 on eight 910A\n"
         "  hcclsim tune --gradients profile.csv               a measured profile\n"
         "  hcclsim tune --platform atlas800t-a2-x2 --format json\n"
         "  hcclsim tune --compare default,threshold:16MB,optimal\n"
-        "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best");
+        "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best\n"
+        "  hcclsim tune --platform atlas800t-a2 --model gpt2-xl --optimizer-parallel zero1   the best fusion");
     set_up_tune(command, nullptr);
   });
 }
@@ -36,6 +40,15 @@ void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html
     options->spec.run.platform.file = options->run.platform;
     Progress progress;
     const auto stage = [&](const std::string& what) { progress.update([&](double) { return what; }); };
+    if (study::tunes_fusion(options->spec)) {
+      if (html != nullptr) bad_input("unsupported", "a page of a fusion is not there yet; `hcclsim tune` prints it");
+      study::in_own_process([&] {
+        const study::FusionSearch found = study::search_fusion(options->spec.run, stage);
+        progress.erase();
+        print(options->run.format == OutputFormat::json ? fusion_json(found) : fusion_text(found));
+      });
+      return;
+    }
     study::on_tuning(options->spec, stage, [&](const auto& tune) {
       std::optional<OutputFile> page;
       if (html != nullptr) page.emplace(html->path);

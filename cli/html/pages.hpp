@@ -7,7 +7,7 @@
 #include "cli/html/html_report.hpp"
 #include "cli/options/run_options.hpp"
 #include "cli/print/run_report.hpp"
-#include "cli/print/tune_report.hpp"
+#include "cli/print/tune/tune_report.hpp"
 #include "study/measure/collective.hpp"
 #include "study/sweep/store.hpp"
 

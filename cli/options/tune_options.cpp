@@ -20,6 +20,10 @@ void hide_what_run_writes(std::span<const std::unique_ptr<Option>> options_of_ru
   }
 }
 
+/// Options of the search for splits.
+constexpr std::array of_splits{"--max-segments", "--objective",       "--cost",  "--streams",
+                               "--compare",      "--bandwidth-range", "--verify"};
+
 void refuse_what_run_writes(const Command& command) {
   for (const auto& option : command.options()) {
     if (!option->is_hidden() || !option->given()) continue;
@@ -91,6 +95,10 @@ void add_tune_options(Command& command, TuneOptions& options) {
 void finish_tune_options(Command& command, TuneOptions& options) {
   refuse_what_run_writes(command);
   finish_run_options(command, options.run);
+  for (const char* const name : of_splits) {
+    if (!options.run.spec.parallel.has_stages() || !command.get(name).given()) continue;
+    bad_input("option", "{} is of splits: with stages or shared parameters tune looks for the best --fusion", name);
+  }
   if (!command.get("--hcom-parallel").given()) options.run.spec.hcom_parallel = true;
   options.spec.run = options.run.spec;
   options.spec.link_speeds = options.run.explain;

@@ -140,6 +140,28 @@ FusionRules parse_fusion_rules(std::string_view text) {
   return rules;
 }
 
+std::string option_text(const FusionRules& rules) {
+  const auto text = [](const FusionRule& rule) -> std::string {
+    switch (rule.mode) {
+      case FusionMode::none:
+      case FusionMode::all:
+        return std::string(name_of(rule.mode));
+      case FusionMode::size:
+        return fmt::format("size:{}", rule.threshold >> 20U);
+      case FusionMode::index:
+        return fmt::format("index:{}", fmt::join(rule.last, ","));
+      case FusionMode::id:
+        break;
+    }
+    internal_error("fusion by ids has no option");
+  };
+  const std::string allreduce = text(rules.allreduce);
+  const std::string reduce_scatter = text(rules.reduce_scatter);
+  const std::string allgather = text(rules.allgather);
+  if (allreduce == reduce_scatter && allreduce == allgather) return allreduce;
+  return fmt::format("allreduce={};reducescatter={};allgather={}", allreduce, reduce_scatter, allgather);
+}
+
 std::string to_string(const FusionRules& rules) {
   const std::string allreduce = to_string(rules.allreduce);
   const std::string reduce_scatter = to_string(rules.reduce_scatter);

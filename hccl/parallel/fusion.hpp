@@ -58,6 +58,10 @@ struct FusedTensor {
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> fuse(std::span<const FusedTensor> tensors,
                                                            const FusionRule& rule);
 
+/// Rules as parse_fusion_rules reads them: "size:32", "allreduce=none;reducescatter=size:32;allgather=size:64". Not of
+/// ids.
+[[nodiscard]] std::string option_text(const FusionRules& rules);
+
 /// Reads a rule for all kinds, or "allreduce=RULE;reducescatter=RULE;allgather=RULE", of which kinds that are not named
 /// have "auto". "index" is for allreduce alone. Throws Error(bad_input, "option").
 [[nodiscard]] FusionRules parse_fusion_rules(std::string_view text);

@@ -46,12 +46,6 @@ class Tuner {
         cluster_(find_platform(spec.run.platform.file), spec.run.platform.edits),
         run_(spec.run, cluster_),
         base_(base_of_search(run_, run_.training)) {
-    if (run_.stages.has_value()) {
-      bad_input(
-          "unsupported",
-          "tune looks for the split of one micro-batch's gradients in data parallelism; leave out stages, several "
-          "micro-batches and optimizer parallelism");
-    }
     if (run_.npus == 1) {
       bad_input("option", "{} NPU has nothing to reduce, so that any split will do; tune needs two or more", run_.npus);
     }

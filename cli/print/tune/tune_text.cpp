@@ -7,7 +7,7 @@
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/profile_report.hpp"
-#include "cli/print/tune_report.hpp"
+#include "cli/print/tune/tune_report.hpp"
 #include "study/link_sources.hpp"
 
 // The form of tune_report.hpp for people.

@@ -1,4 +1,4 @@
-#include "cli/print/tune_report.hpp"
+#include "cli/print/tune/tune_report.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 
 #include "base/json.hpp"
 #include "cli/print/profile_report.hpp"
-#include "cli/print/tune_report.hpp"
+#include "cli/print/tune/tune_report.hpp"
 
 // The form of tune_report.hpp for programs. Keys are stable: docs/formats.md.
 namespace hcclsim::cli {
