@@ -76,6 +76,14 @@ TEST(Fusion, RulesAreRead) {
   }
 }
 
+TEST(FusionRules, AreReadAsTheyAreWritten) {
+  for (const char* const text : {"none", "all", "size:32", "allreduce=none;reducescatter=size:8;allgather=all",
+                                 "allreduce=index:3,7;reducescatter=size:64;allgather=size:64"}) {
+    EXPECT_EQ(option_text(parse_fusion_rules(text)), text);
+  }
+  EXPECT_EQ(option_text(parse_fusion_rules("auto")), "size:64");
+}
+
 TEST(FusionRules, OfEachKind) {
   EXPECT_EQ(parse_fusion_rules("size:32"),
             (FusionRules{parse_fusion_rule("size:32"), parse_fusion_rule("size:32"), parse_fusion_rule("size:32")}));
