@@ -155,7 +155,7 @@ std::string option_text(const FusionRules& rules) {
     }
     internal_error("fusion by ids has no option");
   };
-  const std::string allreduce = text(rules.allreduce);
+  std::string allreduce = text(rules.allreduce);
   const std::string reduce_scatter = text(rules.reduce_scatter);
   const std::string allgather = text(rules.allgather);
   if (allreduce == reduce_scatter && allreduce == allgather) return allreduce;
@@ -163,7 +163,7 @@ std::string option_text(const FusionRules& rules) {
 }
 
 std::string to_string(const FusionRules& rules) {
-  const std::string allreduce = to_string(rules.allreduce);
+  std::string allreduce = to_string(rules.allreduce);
   const std::string reduce_scatter = to_string(rules.reduce_scatter);
   const std::string allgather = to_string(rules.allgather);
   if (allreduce == reduce_scatter && allreduce == allgather) return allreduce;

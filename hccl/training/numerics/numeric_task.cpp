@@ -242,9 +242,10 @@ class Merge {
 
   void mark_ends() {
     std::set<std::pair<std::uint32_t, std::uint32_t>> ended;
-    for (auto task = order_.rbegin(); task != order_.rend(); ++task) {
-      if (task->computes() || task->kind == Kind::message) {
-        task->ends = ended.insert({task->role, task->micro_batch}).second;
+    for (std::size_t i = order_.size(); i-- > 0;) {
+      NumericTask& task = order_[i];
+      if (task.computes() || task.kind == Kind::message) {
+        task.ends = ended.insert({task.role, task.micro_batch}).second;
       }
     }
   }

@@ -66,8 +66,7 @@ Trainer::Trainer(models::Graph graph, std::vector<models::Graph> stages, const P
     stages_.push_back(
         std::make_unique<TrainedStage>(setup, options_.optimizer, options_.computation.overflow, options_.seed, pool_));
   }
-  for (std::uint32_t parameter = 0; parameter < owners_.size(); ++parameter) {
-    Owner& owner = owners_[parameter];
+  for (Owner& owner : owners_) {
     owner.slot = stages_[owner.stage]->slot_of(static_cast<std::uint32_t>(owner.slot));
   }
   options_.shuffle = options_.shuffle && data_->shuffles();
