@@ -11,6 +11,7 @@
 
 #include "base/json.hpp"
 #include "cli/print/output.hpp"
+#include "hccl/training/traced_cells.hpp"
 #include "sim/intervals.hpp"
 
 namespace hcclsim::cli {
@@ -36,6 +37,10 @@ constexpr std::uint32_t first_plane_thread = 1;
 
 constexpr std::array<std::string_view, 4> overlap_threads{"Computing", "Communication", "Communication(Not Overlapped)",
                                                           "Free"};
+
+/// Colours that viewers of Chrome traces reserve by name.
+constexpr std::string_view forward_colour = "rail_response";
+constexpr std::string_view backward_colour = "rail_animation";
 
 std::uint32_t pid(Rank rank, Process process) {
   return rank * static_cast<std::uint32_t>(processes.size()) + static_cast<std::uint32_t>(process);
@@ -124,6 +129,13 @@ class Writer {
             std::string_view args) {
     event(R"("name":{},"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}})", quoted_name, process, thread,
           timestamp(start), timestamp(rounded(end) - rounded(start)), args);
+  }
+
+  /// … in one of the colours that viewers know by name.
+  void coloured_span(std::string_view quoted_name, std::uint32_t process, std::uint32_t thread, Seconds start,
+                     Seconds end, std::string_view colour, std::string_view args) {
+    event(R"("name":{},"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"cname":"{}","args":{{{}}})", quoted_name, process,
+          thread, timestamp(start), timestamp(rounded(end) - rounded(start)), colour, args);
   }
 
   /// One end of an arrow: "s" where a notify is posted, "f" where the wait that consumes it ends.
@@ -262,9 +274,24 @@ void write_overlap(Writer& writer, Rank rank, const std::vector<const sim::Span*
   }
 }
 
+/// What the rank computes of each micro-batch.
+void write_cells(Writer& writer, Rank rank, const std::vector<hccl::TracedCell>& cells) {
+  if (cells.empty()) return;
+  const auto thread = static_cast<std::uint32_t>(overlap_threads.size());
+  const std::uint32_t process = pid(rank, Process::overlap);
+  writer.name_thread(process, thread, fmt::format("Stage {}", cells.front().stage));
+  for (const hccl::TracedCell& cell : cells) {
+    const bool forward = cell.phase == hccl::StepPhase::forward;
+    writer.coloured_span(
+        json_string(cell.name), process, thread, cell.start, cell.end, forward ? forward_colour : backward_colour,
+        fmt::format(R"("stage":{},"chunk":{},"micro batch":{},"phase":"{}","iteration":{})", cell.stage, cell.chunk,
+                    cell.micro_batch, name_of(cell.phase), cell.iteration + 1));
+  }
+}
+
 }  // namespace
 
-void write_timeline(const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink) {
+void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink) {
   std::map<Rank, std::vector<const sim::Span*>> spans_of;
   for (const Rank rank : ranks) spans_of[rank];
   for (const sim::Span& span : trace.spans()) {
@@ -291,6 +318,7 @@ void write_timeline(const sim::Trace& trace, const std::vector<Rank>& ranks, con
       write_flow(writer, *span, flows);
     }
     write_overlap(writer, rank, spans);
+    write_cells(writer, rank, hccl::traced_cells(plan, spans));
   }
   writer.finish();
 }

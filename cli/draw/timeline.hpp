@@ -6,18 +6,21 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "hccl/parallel/plan.hpp"
 #include "sim/trace.hpp"
 
 /// The timeline of traced ranks as Chrome trace JSON, in the layout of msprof's timeline file, for Perfetto,
 /// chrome://tracing and MindStudio Insight. Each rank has three processes: "Ascend Hardware" with a thread per stream,
 /// "Communication" with the collectives of the group and a thread per plane of their tasks, and "Overlap Analysis" with
-/// Computing, Communication, Communication(Not Overlapped) and Free. Times are microseconds with three decimals.
+/// Computing, Communication, Communication(Not Overlapped) and Free; and, of a step in stages or of several
+/// micro-batches, what the rank computes of each of them as one coloured span. Times are microseconds with three
+/// decimals.
 namespace hcclsim::cli {
 
 /// Takes the next piece of the text.
 using Sink = std::function<void(std::string_view)>;
 
 /// Writes the timeline of these ranks, piece by piece, so that a large trace is never held as text.
-void write_timeline(const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink);
+void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink);
 
 }  // namespace hcclsim::cli

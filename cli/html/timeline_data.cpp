@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "hccl/training/step_view.hpp"
+#include "hccl/training/traced_cells.hpp"
 #include "sim/trace.hpp"
 
 namespace hcclsim::cli {
@@ -151,7 +152,30 @@ class TimelineBuilder {
     return found->second;
   }
 
+  /// A lane of what the rank computes of each micro-batch.
+  void add_cells(Json& list, Rank rank, const std::vector<const sim::Span*>& spans) {
+    const std::vector<hccl::TracedCell> cells = hccl::traced_cells(report_.step.plan, spans);
+    if (cells.empty()) return;
+    Lane lane;
+    for (const hccl::TracedCell& cell : cells) {
+      const std::int64_t start = nanoseconds(cell.start);
+      lane.start.push_back(start);
+      lane.duration.push_back(nanoseconds(cell.end) - start);
+      lane.kind.push_back(static_cast<int>(cell.phase == hccl::StepPhase::forward ? Kind::forward : Kind::backward));
+      lane.label.push_back(names_.size());
+      names_.push_back(cell.name);
+    }
+    list.push_back({{"rank", rank},
+                    {"name", fmt::format("Stage {}", cells.front().stage)},
+                    {"tasks", false},
+                    {"start", std::move(lane.start)},
+                    {"duration", std::move(lane.duration)},
+                    {"kind", std::move(lane.kind)},
+                    {"label", std::move(lane.label)}});
+  }
+
   void add_rank(Json& list, Rank rank, const std::vector<const sim::Span*>& spans, bool with_tasks) {
+    add_cells(list, rank, spans);
     Lanes lanes;
     for (const sim::Span* span : spans) {
       const bool task = is_task(*span);

@@ -17,7 +17,7 @@ using testing::UnorderedElementsAre;
 
 Json timeline(const sim::Trace& trace, const std::vector<Rank>& ranks) {
   std::string text;
-  write_timeline(trace, ranks, [&](std::string_view piece) { text += piece; });
+  write_timeline({}, trace, ranks, [&](std::string_view piece) { text += piece; });
   return Json::parse(text);
 }
 
