@@ -11,7 +11,6 @@
 
 #include "base/json.hpp"
 #include "cli/print/output.hpp"
-#include "hccl/training/traced_cells.hpp"
 #include "sim/intervals.hpp"
 
 namespace hcclsim::cli {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/training/traced_cells.hpp"
 #include "sim/trace.hpp"
 
 /// The timeline of traced ranks as Chrome trace JSON, in the layout of msprof's timeline file, for Perfetto,

@@ -41,9 +41,9 @@ GUARDED_HEADERS = [
 ]
 
 # The command parses and prints; what simulates, executes or starts processes is in study/ and below. A StepView is a
-# result that is printed.
+# result that is printed, and so are the cells of a trace.
 CLI_FORBIDDEN = re.compile(
-    r"hccl/(runtime|execute|verify|parallel|training/(?!step_view))|sim/network/|base/child_process\.hpp$"
+    r"hccl/(runtime|execute|verify|parallel|training/(?!step_view|traced_cells))|sim/network/|base/child_process\.hpp$"
     r"|study/on_platform\.hpp$"
 )
 

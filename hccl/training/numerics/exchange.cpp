@@ -7,27 +7,23 @@
 #include "base/error.hpp"
 
 namespace hcclsim::hccl {
-GradientExchange::GradientExchange(std::span<const device::ParameterSlot> parameters, std::span<const Segment> segments,
-                                   std::span<const std::shared_ptr<const Schedule>> schedules,
-                                   device::Overflow overflow)
+GradientExchange::GradientExchange(std::span<const device::ParameterSlot> parameters,
+                                   std::span<const SegmentReduction> reductions, device::Overflow overflow)
     : overflow_(overflow) {
-  if (schedules.empty() || schedules.size() != segments.size()) {
-    internal_error("{} schedules for {} segments", schedules.size(), segments.size());
+  const auto some = std::ranges::find(reductions, false, &SegmentReduction::scattered);
+  if (some != reductions.end()) {
+    ranks_ = some->reduction.schedules.front()->ranks;
+    wire_ = some->reduction.schedules.front()->type;
   }
-  const auto some = std::ranges::find_if(schedules, [](const auto& schedule) { return schedule != nullptr; });
-  if (some != schedules.end()) {
-    ranks_ = (*some)->ranks;
-    wire_ = (*some)->type;
-  }
-  for (std::uint32_t s = 0; s < segments.size(); ++s) {
-    const device::ParameterSlot& first = parameters[segments[s].first];
-    const device::ParameterSlot& last = parameters[segments[s].last];
+  for (std::uint32_t s = 0; s < reductions.size(); ++s) {
+    const device::ParameterSlot& first = parameters[reductions[s].segment.first];
+    const device::ParameterSlot& last = parameters[reductions[s].segment.last];
     SegmentFlow segment{.offset = first.offset, .elements = last.offset + last.elements - first.offset, .flow = {}};
-    if (schedules[s] == nullptr) {
+    if (reductions[s].scattered) {
       segments_.push_back(std::move(segment));
       continue;
     }
-    const Schedule& schedule = *schedules[s];
+    const Schedule& schedule = *reductions[s].reduction.schedules.front();
     if (schedule.ranks != ranks_ || schedule.type != wire_ || schedule.elements != segment.elements) {
       internal_error("the schedule of segment {} is for {} elements of {} on {} ranks, not {} of {} on {}", s,
                      schedule.elements, name_of(schedule.type), schedule.ranks, segment.elements, name_of(wire_),

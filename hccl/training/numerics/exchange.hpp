@@ -11,9 +11,8 @@
 #include "device/numerics/parameter_slot.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "hccl/execute/data_flow.hpp"
-#include "hccl/parallel/segment.hpp"
-#include "hccl/schedule/schedule.hpp"
 #include "hccl/training/numerics/reduction_check.hpp"
+#include "hccl/training/numerics/replica_communication.hpp"
 
 /// Carries out the allreduces of a training step on real gradients: every segment of every replica's flat gradient
 /// buffer is narrowed to the type on the wire, moved and reduced along its Schedule, and widened again. The work falls
@@ -23,10 +22,10 @@ namespace hcclsim::hccl {
 
 class GradientExchange {
  public:
-  /// One schedule per segment, of the same element type, the type on the wire: fp32, fp16 or bf16; null for segments
-  /// that are not exchanged here.
-  GradientExchange(std::span<const device::ParameterSlot> parameters, std::span<const Segment> segments,
-                   std::span<const std::shared_ptr<const Schedule>> schedules, device::Overflow overflow);
+  /// Of all segments that are not scattered. Their schedules have one element type, the type on the wire: fp32, fp16 or
+  /// bf16.
+  GradientExchange(std::span<const device::ParameterSlot> parameters, std::span<const SegmentReduction> reductions,
+                   device::Overflow overflow);
 
   struct Outcome {
     bool overflow = false;   ///< something left the range of the type on the wire

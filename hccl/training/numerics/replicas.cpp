@@ -16,17 +16,6 @@ std::uint64_t elements_of(std::span<const device::ParameterSlot> slots) {
   return slots.empty() ? 0 : slots.back().offset + slots.back().elements;
 }
 
-GradientExchange make_exchange(const device::Computation& computation, const ReplicaCommunication& communication,
-                               device::Overflow overflow) {
-  std::vector<Segment> segments;
-  std::vector<std::shared_ptr<const Schedule>> schedules;
-  for (const SegmentReduction& reduction : communication.reductions) {
-    segments.push_back(reduction.segment);
-    schedules.push_back(reduction.reduction.schedules.front());
-  }
-  return {computation.parameters(), segments, schedules, overflow};
-}
-
 }  // namespace
 
 Replicas::Replicas(const device::Computation& computation, std::size_t owned, const ReplicaCommunication& communication,
@@ -35,7 +24,7 @@ Replicas::Replicas(const device::Computation& computation, std::size_t owned, co
     : computation_(computation),
       elements_(computation.elements()),
       owned_elements_(elements_of(computation.parameters().first(owned))),
-      exchange_(make_exchange(computation, communication, overflow)) {
+      exchange_(computation.parameters(), communication.reductions, overflow) {
   for (const SegmentReduction& reduction : communication.reductions) {
     segments_.push_back(computation_.parameters().subspan(reduction.segment.first, reduction.segment.tensors()));
   }

@@ -34,17 +34,6 @@ std::vector<std::size_t> slots_of_parameters(const device::Computation& computat
   return slot_of;
 }
 
-GradientExchange whole_exchange(const device::Computation& computation, const ReplicaCommunication& communication,
-                                device::Overflow overflow) {
-  std::vector<Segment> segments;
-  std::vector<std::shared_ptr<const Schedule>> schedules;
-  for (const SegmentReduction& reduction : communication.reductions) {
-    segments.push_back(reduction.segment);
-    schedules.push_back(reduction.scattered ? nullptr : reduction.reduction.schedules.front());
-  }
-  return {computation.parameters(), segments, schedules, overflow};
-}
-
 }  // namespace
 
 ShardedReplicas::ShardedReplicas(const device::Computation& computation, std::size_t owned, const Role& role,
@@ -58,7 +47,7 @@ ShardedReplicas::ShardedReplicas(const device::Computation& computation, std::si
       wire_(role.program->gradient_type()),
       overflow_(overflow),
       reduced_(communication.reductions.size(), false),
-      exchange_(whole_exchange(computation, communication, overflow)) {
+      exchange_(computation.parameters(), communication.reductions, overflow) {
   std::vector<Rank> part_of(communication_.replicas, 0);
   for (const std::vector<Rank>& group : communication_.gathers.front().groups) {
     for (Rank part = 0; part < group.size(); ++part) part_of[group[part]] = part;
