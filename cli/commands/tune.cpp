@@ -27,7 +27,8 @@ void add_tune_command(Command& app) {
         "  hcclsim tune --platform atlas800t-a2-x2 --format json\n"
         "  hcclsim tune --compare default,threshold:16MB,optimal\n"
         "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best\n"
-        "  hcclsim tune --platform atlas800t-a2 --model gpt2-xl --batch 4 --optimizer-parallel zero1   the best fusion");
+        "  hcclsim tune --platform atlas800t-a2 --model gpt2-xl --batch 4 --optimizer-parallel zero1   the best "
+        "fusion");
     set_up_tune(command, nullptr);
   });
 }
