@@ -27,8 +27,8 @@ constexpr Rank npus = 8;
 constexpr int iterations = 8;
 
 hccl::Plan plan_of(const models::Graph& graph) {
-  auto program = std::make_shared<models::Program>(lower(graph, {.amp = models::Amp::o0}));
-  models::add_updates(*program, {.amp = models::Amp::o0});
+  auto program = std::make_shared<models::Program>(lower(graph, {.precision = models::precision_of(models::Amp::o0)}));
+  models::add_updates(*program, {.precision = models::precision_of(models::Amp::o0)});
   const std::vector<std::uint32_t> last_indices{107, static_cast<std::uint32_t>(program->gradients.size() - 1)};
   return hccl::data_parallel_plan(
       program, {.ranks = npus, .replicas = hccl::all_replicas(npus, hccl::segments_from_last_indices(last_indices))},

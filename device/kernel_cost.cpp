@@ -3,18 +3,15 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "device/matmul_cost.hpp"
 
 namespace hcclsim::device {
 namespace {
 
-constexpr std::uint64_t tile = 16;
-
-constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
-
 /// Cycles of the fullest core at full efficiency.
 std::uint64_t cube_cycles(const models::CubeWork& work, std::uint64_t cores) {
-  const std::uint64_t k_tiles = divide_up(work.k, tile);
-  const std::uint64_t output_tiles = work.groups * divide_up(work.m, tile) * divide_up(work.n, tile);
+  const std::uint64_t k_tiles = divide_up(work.k, cube_tile);
+  const std::uint64_t output_tiles = work.groups * divide_up(work.m, cube_tile) * divide_up(work.n, cube_tile);
   return work.split_k ? divide_up(output_tiles * k_tiles, cores) : divide_up(output_tiles, cores) * k_tiles;
 }
 
@@ -24,9 +21,13 @@ Seconds cube_time(const models::Kernel& kernel, const Soc& soc) {
     bad_input("dtype", "kernel {}: the cube of {} does not compute in {}; choose another precision", kernel.name,
               soc.name, name_of(kernel.dtype));
   }
-  const double efficiency = kernel.kind == models::KernelClass::matmul ? soc.efficiency_matmul : soc.efficiency_conv;
+  if (kernel.kind == models::KernelClass::matmul) {
+    double cycles = matmul_cycles(kernel.cube, kernel.dtype, soc);
+    if (kernel.second_cube.m > 0) cycles += matmul_cycles(kernel.second_cube, kernel.dtype, soc);
+    return cycles / (soc.clock_ghz * giga);
+  }
   const auto cycles = static_cast<double>(cube_cycles(kernel.cube, soc.cube_cores));
-  return cycles / (rate * efficiency * soc.clock_ghz * giga);
+  return cycles / (rate * soc.efficiency_conv * soc.clock_ghz * giga);
 }
 
 Seconds vector_time(const models::Kernel& kernel, const Soc& soc) {
@@ -40,10 +41,12 @@ Seconds vector_time(const models::Kernel& kernel, const Soc& soc) {
 }  // namespace
 
 KernelTime kernel_parts(const models::Kernel& kernel, const Soc& soc) {
+  const bool product = kernel.kind == models::KernelClass::matmul;
+  const Bytes again = product ? reread_bytes(kernel.cube, kernel.dtype, soc) : 0;
   return {.launch = soc.t0,
           .cube = kernel.cube.m > 0 ? cube_time(kernel, soc) : 0,
           .vector = kernel.vector_elements > 0 ? vector_time(kernel, soc) : 0,
-          .hbm = static_cast<double>(kernel.read + kernel.written) / soc.hbm_bandwidth};
+          .hbm = static_cast<double>(kernel.read + again + kernel.written) / soc.hbm_bandwidth};
 }
 
 Seconds kernel_time(const models::Kernel& kernel, const Soc& soc) { return kernel_parts(kernel, soc).total(); }

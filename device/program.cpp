@@ -19,7 +19,10 @@ void check_gradient_type(DataType type, const Soc& soc) {
 }
 
 models::UpdateOptions update_options(const ProgramOptions& options) {
-  return {.amp = options.amp, .optimizer = options.optimizer, .checks = options.checks, .clear = options.accumulate};
+  return {.precision = options.precision,
+          .optimizer = options.optimizer,
+          .checks = options.checks,
+          .clear = options.accumulate};
 }
 
 /// Gives the kernels from number `first` on their times.
@@ -35,16 +38,15 @@ void add_times(models::Program& program, const Soc& soc, std::size_t first) {
 models::Program make_program(const models::Graph& graph, const Soc& soc, const ProgramOptions& options,
                              std::vector<std::string>& notes) {
   check_gradient_type(options.gradient_type, soc);
-  models::Program program = models::lower(graph, {.amp = options.amp,
+  models::Program program = models::lower(graph, {.precision = options.precision,
                                                   .fusion = options.fusion,
                                                   .fused_attention = fuses_attention(soc, options),
                                                   .communication = options.gradient_type,
-                                                  .gradient = options.produced_gradient,
                                                   .accumulate = options.accumulate,
                                                   .sharding = options.sharding});
   models::add_updates(program, update_options(options));
   add_times(program, soc, 0);
-  const bool fp32_products = models::activation_type(options.amp) == DataType::fp32;
+  const bool fp32_products = options.precision.compute == DataType::fp32;
   if (fp32_products && soc.cube.fp32 == 1) {
     notes.push_back(
         fmt::format("{} has no fp32 cube: products run at the fp16 rate on inputs cast by the graph engine, "
@@ -81,7 +83,7 @@ models::Program make_program(const models::GradientProfile& profile, const Soc& 
                                  .elements = elements,
                                  .dtype = options.gradient_type,
                                  .kernel = static_cast<std::uint32_t>(program.kernels.size() - 1)});
-    program.weights += elements * size_of(models::master_type(options.amp));
+    program.weights += elements * size_of(options.precision.weight);
     program.gradient_bytes += gradient.bytes;
   }
   program.micro_batch_kernels = static_cast<std::uint32_t>(program.kernels.size());

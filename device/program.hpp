@@ -16,15 +16,14 @@
 namespace hcclsim::device {
 
 struct ProgramOptions {
-  models::Amp amp = models::Amp::o2;
+  models::Precision precision{};
   models::Fusion fusion = models::Fusion::full;
   models::Optimizer optimizer = models::Optimizer::momentum;
   DataType gradient_type = DataType::fp32;  ///< as communicated: fp32, fp16 or bf16
   models::GradientChecks checks{};          ///< of dynamic loss scaling and clipping
   /// Attention as one kernel; unset: where the SoC's libraries have it, see fuses_attention.
   std::optional<bool> fused_attention = {};
-  std::optional<DataType> produced_gradient = {};  ///< by the backward pass; unset: as mixed precision has it
-  bool accumulate = false;                         ///< a step has several micro-batches
+  bool accumulate = false;  ///< a step has several micro-batches
   models::ShardingOptions sharding{};
 };
 

@@ -34,6 +34,13 @@ struct CubeRates {
 /// 910B1 … B4 of Atlas A2, and the dies of Atlas A3.
 enum class Generation : std::uint8_t { a1, a2, a3 };
 
+/// What feeds and empties the cube of a core, in bytes per cycle, and what it adds up in.
+struct CoreMemory {
+  double l2_read = 110;
+  double l2_write = 86;
+  Bytes l0c = Bytes{128} << 10U;
+};
+
 struct Soc {
   std::string name;  ///< as in the platform file, such as "Ascend910B2"; A3: one die
   Generation generation = Generation::a1;
@@ -46,10 +53,12 @@ struct Soc {
   Bytes l2_bytes = 0;
   Seconds t0 = 0;                ///< fixed part of every kernel, graph (sink) mode
   double efficiency_conv = 0;    ///< achieved share of the cube's cycles, convolutions
-  double efficiency_matmul = 0;  ///< the same for matrix products
-  std::string conv_source;       ///< SoC on which t0 and efficiency_conv were calibrated
-  std::string matmul_source;     ///< SoC on which efficiency_matmul was calibrated
-  std::uint32_t streams = 0;     ///< limits of the runtime, per device
+  double efficiency_matmul = 0;  ///< the same while a core computes a block of a matrix product
+  CoreMemory core;
+  std::string conv_source;      ///< SoC on which t0 and efficiency_conv were calibrated
+  std::string matmul_source;    ///< SoC on which efficiency_matmul was calibrated
+  double slower_kernels = 0.1;  ///< part by which a step's kernels may take longer than the cost model says
+  std::uint32_t streams = 0;    ///< limits of the runtime, per device
   std::uint32_t events = 0;
   std::uint32_t notifies = 0;
   InlineReduce inline_reduce;

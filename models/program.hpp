@@ -80,8 +80,9 @@ struct Program {
   bool overflow_flag = false;  ///< no update starts before a flag of 4 bytes has been reduced over all ranks
 
   // HBM for the whole step.
-  Bytes weights = 0;         ///< all parameters, or parts of them, in master_type()
-  Bytes weight_casts = 0;    ///< copies of weights in activation_type(), made by cast kernels; 0 if the types are equal
+  Bytes weights = 0;  ///< all parameters, or parts of them, in the type in which they are kept
+  Bytes weight_casts =
+      0;  ///< copies of weights in the type of the products, made by cast kernels; 0 if the types are equal
   Bytes gathered = 0;        ///< weights that are gathered once per step, whole
   Bytes gradient_bytes = 0;  ///< gradients, what they are cast to, and what checks of them leave
   Bytes optimizer_state = 0;

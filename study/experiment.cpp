@@ -70,12 +70,11 @@ std::vector<std::string_view> variables_of(const RunSpec& spec) {
 }
 
 device::ProgramOptions options_of_program(const RunSpec& spec) {
-  return {.amp = spec.amp,
+  return {.precision = spec.precision,
           .optimizer = spec.optimizer,
           .gradient_type = spec.communication_type,
           .checks = spec.gradient_checks(),
-          .fused_attention = spec.fused_attention,
-          .produced_gradient = spec.parallel.gradient};
+          .fused_attention = spec.fused_attention};
 }
 
 }  // namespace
@@ -96,7 +95,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   }
   batch = spec.parallel.batch_sizes(spec.model.batch, npus / spec.parallel.shape.stages);
   training.micro_batches = batch.micro_batches;
-  compute_type = models::activation_type(spec.amp);
+  compute_type = spec.precision.compute;
   sharing = name_of(spec.parallel.optimizer.kind);
   fusion = to_string(spec.parallel.fusion.value_or(hccl::FusionRules{}));
   training.npus = npus;

@@ -32,8 +32,7 @@ struct ParallelSpec {
   /// Of the collectives of a pipeline or of shared parameters, none: 64 MB. Else of MindSpore's gradients, none: as
   /// they are split otherwise.
   std::optional<hccl::FusionRules> fusion{};
-  std::optional<DataType> gradient{};  ///< type that the backward pass produces; none: as mixed precision has it
-  bool causal_flops = false;           ///< MFU counts half of the operations of causal attention
+  bool causal_flops = false;  ///< MFU counts half of the operations of causal attention
 
   /// With `replicas` of the network, and `batch` samples for each unless something else says so. Throws
   /// Error(bad_input) of kind "value-error" if parts are not equal, "option" if sizes contradict each other.

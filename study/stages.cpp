@@ -113,8 +113,8 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
   const hccl::FusionRules fusion = spec.fusion.value_or(hccl::FusionRules{});
   for (std::uint32_t number = 0; number < count; ++number) {
     device::ProgramOptions options = how;
-    options.sharding = hccl::share_parameters(graphs[number], spec.optimizer, stages.replicas,
-                                              size_of(models::master_type(how.amp)), notes);
+    options.sharding =
+        hccl::share_parameters(graphs[number], spec.optimizer, stages.replicas, size_of(how.precision.weight), notes);
     if (options.sharding.kind != models::Sharding::none) refuse_partial_norms(how);
     models::Program program = make_program(graphs[number], soc, options, notes);
     stages.programs.push_back(fuse_communication(std::move(program), options.sharding, fusion));

@@ -15,6 +15,7 @@
 #include "base/json.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/parse/common.hpp"
+#include "cli/options/precision_options.hpp"
 #include "cli/print/output.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
@@ -28,7 +29,7 @@ namespace {
 struct LoweredModel {
   models::Graph graph;
   models::Program program;
-  models::Amp amp;
+  models::Precision precision;
   models::Optimizer optimizer;
   std::vector<Seconds> times{};  ///< of the kernels on the NPU of a platform; empty: none was given
 
@@ -223,7 +224,7 @@ Json summary_json(const LoweredModel& model) {
             {"model", model.graph.title},
             {"input", shape_of(model.graph.operators.front().shape())},
             {"batch", model.graph.batch()},
-            {"amp", models::name_of(model.amp)},
+            {"amp", to_string(model.precision)},
             {"optimizer", models::name_of(model.optimizer)},
             {"parameters", model.graph.parameter_elements()},
             {"parameter_tensors", model.graph.parameters.size()},
@@ -246,7 +247,7 @@ std::string summary_text(const LoweredModel& model) {
   const models::Graph& graph = model.graph;
   std::string text =
       fmt::format("{}, input {}, {}, {}\n", graph.title, models::to_string(graph.operators.front().shape()),
-                  models::name_of(model.amp), models::name_of(model.optimizer));
+                  to_string(model.precision), models::name_of(model.optimizer));
   text +=
       fmt::format("Parameters  {} in {} tensors, gradients {:.2f} MB {}\n", with_thousands(graph.parameter_elements()),
                   graph.parameters.size(), static_cast<double>(model.gradient_bytes()) / 1e6,
@@ -290,7 +291,7 @@ constexpr std::array<View, 4> views{
 
 struct ShowModel {
   models::ModelOptions model;
-  std::string amp = "O2";
+  PrecisionOptions precision{};
   std::string optimizer = "momentum";
   std::string fusion = "full";
   std::optional<bool> fused_attention{};  ///< unset: as the platform's NPUs have it; off without a platform
@@ -300,20 +301,23 @@ struct ShowModel {
 };
 
 void show_model(const ShowModel& options) {
-  const models::Amp amp = models::parse_amp(options.amp);
+  const models::Precision precision = chosen_precision(options.precision);
   const models::Optimizer optimizer = models::parse_optimizer(options.optimizer);
   const models::Fusion fusion = models::parse_fusion(options.fusion);
   models::Graph graph = models::make_model(options.model);
   study::KernelTimes on_npu{.fused_attention = options.fused_attention.value_or(false), .times = {}};
   if (!options.platform.empty()) {
-    const device::ProgramOptions how{
-        .amp = amp, .fusion = fusion, .optimizer = optimizer, .fused_attention = options.fused_attention};
+    const device::ProgramOptions how{.precision = precision,
+                                     .fusion = fusion,
+                                     .optimizer = optimizer,
+                                     .gradient_type = precision.gradient,
+                                     .fused_attention = options.fused_attention};
     on_npu = study::kernel_times({.file = options.platform}, graph, how);
   }
   models::Program program =
-      models::lower(graph, {.amp = amp, .fusion = fusion, .fused_attention = on_npu.fused_attention});
-  models::add_updates(program, {.amp = amp, .optimizer = optimizer});
-  const LoweredModel model{std::move(graph), std::move(program), amp, optimizer, std::move(on_npu.times)};
+      models::lower(graph, {.precision = precision, .fusion = fusion, .fused_attention = on_npu.fused_attention});
+  models::add_updates(program, {.precision = precision, .optimizer = optimizer});
+  const LoweredModel model{std::move(graph), std::move(program), precision, optimizer, std::move(on_npu.times)};
   const auto chosen = std::find(options.shown.begin(), options.shown.end(), true) - options.shown.begin();
   const View* const view = chosen == std::ssize(views) ? nullptr : &views.at(static_cast<std::size_t>(chosen));
   if (options.format == "csv") {
@@ -359,7 +363,7 @@ void add_models_command(Command& app) {
     shown.add("NAME", text(options->model.name), "A network of `models list`").required();
     shown.add("--batch", whole_number(options->model.batch), "Samples per step on one NPU").with_default();
     add_model_size_options(shown, options->model);
-    shown.add("--amp", text(options->amp), "Precision: O0, O2 or O3").with_default();
+    add_precision_options(shown, options->precision);
     shown.add("--optimizer", text(options->optimizer), "Optimizer whose update kernels are shown").with_default();
     shown.add("--fusion", text(options->fusion), "Kernel fusion: full or none").with_default();
     shown.add("--fused-attention", on_off(options->fused_attention), "Attention as one kernel [off; A2, A3 on]");

@@ -13,8 +13,6 @@ namespace {
 constexpr std::uint64_t most_stages = 4096;
 constexpr std::uint64_t most_micro_batches = 65536;
 
-DataType parse_gradient_dtype(const std::string& word) { return parse_data_type(word); }
-
 }  // namespace
 
 void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options) {
@@ -68,12 +66,6 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
            "'allreduce=size:32;reducescatter=none;allgather=all'")
       .value_name("RULE")
       .with_default("auto with --stages and --optimizer-parallel");
-  command
-      .add("--grad-dtype",
-           parsed(
-               parse_gradient_dtype, [&parallel](DataType type) { parallel.gradient = type; }, "fp32|fp16|bf16"),
-           "Type of the gradients that the backward pass writes [as --amp has it]")
-      .value_name("");
   command.add("--causal-flops", flag(parallel.causal_flops), "Count half of the operations of causal attention in MFU");
 }
 
@@ -117,8 +109,9 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
   }
   // ZeRO keeps and sends gradients as the backward pass writes them.
   const bool zero = parallel.optimizer.kind > hccl::OptimizerParallelKind::on;
-  if (zero && !parallel.gradient.has_value()) parallel.gradient = models::activation_type(spec.amp);
-  if (parallel.gradient.has_value() && !origins.given("comm-dtype")) spec.communication_type = *parallel.gradient;
+  const bool gradient_given = origins.given("grad-dtype") || origins.given("param-dtype");
+  if (zero && !gradient_given) spec.precision.gradient = spec.precision.compute;
+  if ((zero || gradient_given) && !origins.given("comm-dtype")) spec.communication_type = spec.precision.gradient;
   // MindSpore's graph, whose reductions run beside the backward pass.
   if (parallel.has_stages()) {
     if (!origins.given("framework")) spec.framework = study::Framework::mindspore;

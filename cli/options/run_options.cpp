@@ -64,9 +64,7 @@ void add_model_options(Command& command, RunOptions& options) {
   add_model_size_options(command, options.spec.model);
   command.add("--fused-attention", on_off(options.spec.fused_attention),
               "Attention as one kernel [910A off, A2, A3 on]");
-  command.add("--amp", parsed(models::parse_amp, options.spec.amp, "O0|O2|O3"), "Mixed precision")
-      .value_name("")
-      .with_default("O2");
+  add_precision_options(command, options.precision);
   command
       .add("--optimizer",
            parsed(models::parse_optimizer, options.spec.optimizer, "momentum|sgd|nesterov|adam|adamw|lars|lamb"),
@@ -329,6 +327,7 @@ void finish_run_options(Command& command, RunOptions& options) {
     origins.apply(read_config_file(options.config));
   }
   refuse_overwriting(command);
+  options.spec.precision = chosen_precision(options.precision);
   finish_parallel_options(origins, options.spec, options.parallel);
   if (options.spec.fusion_index.has_value() && options.spec.framework != study::Framework::mindspore) {
     bad_input("option", "{} is MindSpore's; give --framework mindspore, or --split-by-idx for HCCL's own numbering",

@@ -11,6 +11,7 @@
 #include "cli/options/numerics_options.hpp"
 #include "cli/options/parallel_options.hpp"
 #include "cli/options/platform_options.hpp"
+#include "cli/options/precision_options.hpp"
 #include "study/run/spec.hpp"
 
 /// The options of `hcclsim run` as checked values; what a framework sets by default is filled in. Everything that can
@@ -26,6 +27,7 @@ struct RunOptions {
   NumericsOptions numerics{};
   ParallelOptions parallel{};
   ContextOptions context{};
+  PrecisionOptions precision{};
 
   // As they were given
   std::string platform = "atlas800-9000";

@@ -93,7 +93,7 @@ std::vector<std::pair<std::string, std::string>> changed_settings_of(const RunOp
 
 RunReport::RunReport(study::RunResult result, const RunOptions& options)
     : study::RunResult(std::move(result)),
-      amp(models::name_of(options.spec.amp)),
+      amp(to_string(options.spec.precision)),
       framework(options.spec.framework == study::Framework::mindspore ? "mindspore" : "tf"),
       hcom_parallel(options.spec.hcom_parallel),
       launch(name_of(options.spec.launch)),

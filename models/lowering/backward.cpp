@@ -355,9 +355,8 @@ class BackwardPass {
     const Operator& op = graph_.operators[id];
     if (!inputs_need_gradient(op)) return;
     QkvGradients gradients(state_, op);
-    constexpr std::uint32_t products = 5;
-    state_.launch_product(op, "fused_gradient", Phase::backward, fused_attention_work(op, products));
-    writer_.vector_work(attention_work::softmax + attention_work::softmax_gradient, computed_scores(op));
+    state_.launch_product(op, "fused_gradient", Phase::backward, fused_scores_work(op, 2), fused_context_work(op, 3));
+    state_.work_on_fused_scores(op, attention_work::softmax + attention_work::softmax_gradient);
     for (std::uint32_t part = 0; part < 3; ++part) state_.read_qkv(op, part);
     writer_.read(state_.value_of(id));
     writer_.read(dy);

@@ -79,15 +79,23 @@ CubeWork attention_context_work(const Operator& op) {
   return {.m = scores.m, .n = scores.k, .k = scores.n, .groups = scores.groups};
 }
 
-CubeWork fused_attention_work(const Operator& op, std::uint32_t products) {
+CubeWork fused_scores_work(const Operator& op, std::uint32_t products) {
   CubeWork work = attention_scores_work(op);
   if (op.causal) work.n = (work.n + 1) / 2;
-  work.k *= products;
+  work.groups *= products;
+  work.sums_out = true;
+  return work;
+}
+
+CubeWork fused_context_work(const Operator& op, std::uint32_t products) {
+  CubeWork work = attention_context_work(op);
+  if (op.causal) work.k = (work.k + 1) / 2;
+  work.groups *= products;
   return work;
 }
 
 std::uint64_t computed_scores(const Operator& op) {
-  const CubeWork work = fused_attention_work(op, 1);
+  const CubeWork work = fused_scores_work(op, 1);
   return work.m * work.n * work.groups;
 }
 

@@ -29,8 +29,10 @@ namespace hcclsim::models {
 /// The context (probabilities times values) and the gradients of queries, keys and values: the features of a head for
 /// every position, over all positions.
 [[nodiscard]] CubeWork attention_context_work(const Operator& op);
-/// A kernel that does several of these products; of what a causal mask hides it computes nothing.
-[[nodiscard]] CubeWork fused_attention_work(const Operator& op, std::uint32_t products);
+/// The same `products` times in one kernel, which computes nothing of what a causal mask hides. Scores go from the cube
+/// to the vector unit through L2, in fp32.
+[[nodiscard]] CubeWork fused_scores_work(const Operator& op, std::uint32_t products);
+[[nodiscard]] CubeWork fused_context_work(const Operator& op, std::uint32_t products);
 /// The scores that such a kernel computes.
 [[nodiscard]] std::uint64_t computed_scores(const Operator& op);
 

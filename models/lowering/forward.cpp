@@ -312,9 +312,8 @@ class ForwardPass {
       writer_.read_bytes(attention_work::seed_bytes);
       state_.mask[id] = writer_.write(bytes_of_bits(attention_scores(op)));
     }
-    constexpr std::uint32_t products = 2;
-    state_.launch_product(op, "fused", phase_, fused_attention_work(op, products));
-    writer_.vector_work(attention_work::softmax, computed_scores(op));
+    state_.launch_product(op, "fused", phase_, fused_scores_work(op, 1), fused_context_work(op, 1));
+    state_.work_on_fused_scores(op, attention_work::softmax);
     for (std::uint32_t part = 0; part < 3; ++part) state_.read_qkv(op, part);
     if (op.drop_rate > 0) writer_.read(state_.mask[id]);
     const std::uint64_t rows = std::uint64_t{op.shape().batch()} * op.heads;

@@ -23,7 +23,8 @@ struct CubeWork {
   std::uint64_t n = 0;
   std::uint64_t k = 0;
   std::uint64_t groups = 1;
-  bool split_k = false;  ///< weight gradient: tiles of all three dimensions are spread over the cores
+  bool split_k = false;   ///< weight gradient: tiles of all three dimensions are spread over the cores
+  bool sums_out = false;  ///< results leave the core in fp32, as they were added up
 };
 
 /// Number of a tensor in a Program.
@@ -56,6 +57,7 @@ struct Kernel {
   KernelClass kind = KernelClass::vector;
   DataType dtype = DataType::fp16;  ///< type the kernel computes in
   CubeWork cube;
+  CubeWork second_cube{};             ///< of a kernel that does two kinds of products
   Flops flops = 0;                    ///< useful operations, 2 per multiply-add
   std::uint64_t vector_elements = 0;  ///< element operations of the vector unit
   Bytes read = 0;                     ///< bytes from HBM, every input once

@@ -27,9 +27,9 @@ Fusion parse_fusion(std::string_view name) {
 LoweringState::LoweringState(const Graph& the_graph, const LoweringOptions& the_options)
     : graph(the_graph),
       options(the_options),
-      activation(activation_type(the_options.amp)),
-      master(master_type(the_options.amp)),
-      produced(the_options.gradient.value_or(master_type(the_options.amp))),
+      activation(the_options.precision.compute),
+      master(the_options.precision.weight),
+      produced(the_options.precision.gradient),
       first_value(the_graph.first_values()),
       consumers(the_graph.consumer_counts()),
       needs_gradient(the_graph.needs_gradient()),
@@ -75,10 +75,22 @@ void LoweringState::read_qkv(const Operator& op, std::uint32_t part) {
   writer.read_part(from, op.shape().batch() * features * size_of(activation));
 }
 
-void LoweringState::launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work) {
+void LoweringState::launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work,
+                                   const CubeWork& second) {
   Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::matmul, activation);
   kernel.cube = work;
-  kernel.flops = 2 * static_cast<Flops>(work.m * work.n) * static_cast<Flops>(work.k * work.groups);
+  kernel.second_cube = second;
+  for (const CubeWork* part : {&work, &second}) {
+    kernel.flops += 2 * static_cast<Flops>(part->m * part->n) * static_cast<Flops>(part->k * part->groups);
+  }
+}
+
+void LoweringState::work_on_fused_scores(const Operator& op, std::uint64_t operations) {
+  const std::uint64_t scores = computed_scores(op);
+  writer.vector_work(operations, scores);
+  // The kernel's other numbers, of which the vector unit does more at once, are of the type of activations.
+  const Bytes narrower = size_of(DataType::fp32) / size_of(activation);
+  writer.kernel().vector_elements += (narrower - 1) * operations * scores;
 }
 
 bool LoweringState::casts_weight(const Operator& op) const {

@@ -36,13 +36,12 @@ enum class Fusion : std::uint8_t { full, none };
 [[nodiscard]] Fusion parse_fusion(std::string_view name);
 
 struct LoweringOptions {
-  Amp amp = Amp::o2;
+  Precision precision{};
   Fusion fusion = Fusion::full;
   bool fused_attention = false;
   /// Type in which gradients are communicated; a cast follows the kernel of a gradient of another type. Unset: as the
-  /// backward pass produces them, master_type(amp).
+  /// backward pass produces them.
   std::optional<DataType> communication = {};
-  std::optional<DataType> gradient = {};  ///< type that the backward pass produces; unset: master_type(amp)
   /// A step has several micro-batches, whose gradients are added up. Weights are cast with the first of them, gradients
   /// with the last.
   bool accumulate = false;

@@ -1,35 +1,48 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
-#include "base/error.hpp"
 #include "base/units.hpp"
 
-/// Mixed precision by the levels of `--amp`, and what each of them means for the types of a step.
+/// The element types of a step: what is kept, computed, handed on and updated in which type.
 namespace hcclsim::models {
 
+/// Levels of mixed precision, as of `--amp`.
 enum class Amp : std::uint8_t {
   o0,  ///< all fp32
   o2,  ///< fp16 activations and weight casts; fp32 batch norm, master weights and gradients
   o3,  ///< all fp16, no master weights
 };
 
-inline constexpr std::array<std::string_view, 3> amp_names{"O0", "O2", "O3"};
-
-[[nodiscard]] inline std::string_view name_of(Amp amp) { return amp_names[static_cast<std::size_t>(amp)]; }
+[[nodiscard]] std::string_view name_of(Amp amp);
 /// Inverse of name_of; throws Error(bad_input).
-[[nodiscard]] inline Amp parse_amp(std::string_view name) {
-  const auto* const found = std::ranges::find(amp_names, name);
-  if (found != amp_names.end()) return static_cast<Amp>(found - amp_names.begin());
-  bad_input("option", "unknown precision level '{}'; use O0 (all fp32), O2 (mixed) or O3 (all fp16)", name);
+[[nodiscard]] Amp parse_amp(std::string_view name);
+
+struct Precision {
+  DataType weight = DataType::fp32;     ///< parameters between steps, and the arithmetic of batch norm
+  DataType compute = DataType::fp16;    ///< activations, their gradients, and the weights that the cube reads
+  DataType gradient = DataType::fp32;   ///< of parameters, as the backward pass writes them
+  DataType optimizer = DataType::fp32;  ///< states, and the arithmetic of updates
+  /// The optimizer keeps a copy of the weights in its own type, of which `weight` is what the network reads.
+  bool master_weights = false;
+
+  bool operator==(const Precision&) const = default;
+};
+
+[[nodiscard]] constexpr Precision precision_of(Amp amp) {
+  using enum DataType;
+  if (amp == Amp::o0) return {.compute = fp32};
+  if (amp == Amp::o3) return {.weight = fp16, .gradient = fp16, .optimizer = fp16};
+  return {};
 }
 
-/// Element type of activations, of their gradients and of the weights that the cube reads.
-[[nodiscard]] constexpr DataType activation_type(Amp amp) { return amp == Amp::o0 ? DataType::fp32 : DataType::fp16; }
-/// Element type of parameters as the optimizer keeps them, of their gradients, and of batch norm's arithmetic.
-[[nodiscard]] constexpr DataType master_type(Amp amp) { return amp == Amp::o3 ? DataType::fp16 : DataType::fp32; }
+/// "O2", or what is not as one of the levels has it: "parameters fp16, compute bf16, gradients fp16, optimizer fp32".
+[[nodiscard]] std::string to_string(const Precision& precision);
+
+/// Throws Error(bad_input, "option") for types that no network is trained in, and for an optimizer that is less exact
+/// than the weights.
+void require_precision(const Precision& precision);
 
 }  // namespace hcclsim::models

@@ -101,8 +101,11 @@ struct LoweringState {
   /// cast by its update instead, a part by each.
   [[nodiscard]] bool casts_weight(const Operator& op) const;
 
-  /// Launches one of attention's products.
-  void launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work);
+  /// Launches one of attention's products, or two kinds of them in one kernel.
+  void launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work,
+                      const CubeWork& second = {});
+  /// Operations of the vector unit on each score that a fused attention computes, in fp32.
+  void work_on_fused_scores(const Operator& op, std::uint64_t operations);
 
   /// Launches communication of a value, or of its gradient; what it reads and writes follows.
   CommunicationWork& launch_communication(const Operator& op, std::string_view what, Phase phase, OperatorKind kind,

@@ -36,12 +36,11 @@ std::uint64_t updated_elements(const Program& program, std::uint32_t gradient) {
 }
 
 /// What several ranks share is cast here: the others gather it as kernels read it.
-void add_cast(std::vector<Kernel>& kernels, const Program& program, std::uint32_t gradient, Amp amp) {
+void add_cast(std::vector<Kernel>& kernels, const Program& program, std::uint32_t gradient, DataType weight) {
   if (program.parameters.empty()) return;
   const ParameterShare& share = program.parameters[program.gradients[gradient].parameter];
-  const DataType master = master_type(amp);
-  if (share.shards == 1 || share.used_as == master) return;
-  kernels.push_back(vector_kernel("cast", Phase::update, master, share.shard(), share.shard() * size_of(master),
+  if (share.shards == 1 || share.used_as == weight) return;
+  kernels.push_back(vector_kernel("cast", Phase::update, weight, share.shard(), share.shard() * size_of(weight),
                                   share.shard() * size_of(share.used_as)));
 }
 
@@ -61,14 +60,14 @@ void add_updates(Program& program, const UpdateOptions& options) {
   for (std::uint32_t g = 0; g < count; ++g) {
     const Gradient& gradient = program.gradients[g];
     const std::uint64_t elements = updated_elements(program, g);
-    std::vector<Kernel> kernels = update_kernels(elements, options.optimizer, options.amp, gradient.dtype);
-    add_cast(kernels, program, g, options.amp);
+    std::vector<Kernel> kernels = update_kernels(elements, options.optimizer, options.precision, gradient.dtype);
+    add_cast(kernels, program, g, options.precision.weight);
     if (options.clear) {
       const Bytes bytes = gradient.elements * size_of(gradient.dtype);
       kernels.push_back(vector_kernel("clear", Phase::update, gradient.dtype, gradient.elements, 0, bytes));
     }
     append(program, g, std::move(kernels));
-    program.optimizer_state += elements * state_bytes_per_element(options.optimizer, options.amp);
+    program.optimizer_state += elements * state_bytes_per_element(options.optimizer, options.precision);
   }
 }
 

@@ -9,7 +9,7 @@
 namespace hcclsim::models {
 
 struct UpdateOptions {
-  Amp amp = Amp::o2;
+  Precision precision{};
   Optimizer optimizer = Optimizer::momentum;
   GradientChecks checks{};  ///< of dynamic loss scaling and clipping
   bool clear = false;       ///< the sums of the gradients are set to zero for the next step

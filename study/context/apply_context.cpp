@@ -259,7 +259,7 @@ struct Applier {
     if (!graph_parallel()) return;
     const bool fp32 = context.flag("gradient_fp32_sync") || context.flag("force_fp32_communication");
     if (fp32 || given.comm_dtype) return;
-    spec.communication_type = models::activation_type(spec.amp);
+    spec.communication_type = spec.precision.compute;
     notes.emplace_back("gradient_fp32_sync False: gradients travel in the type of the products");
   }
 };

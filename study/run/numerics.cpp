@@ -141,7 +141,7 @@ NumericsResult describe(const RunSpec& spec, const Experiment& experiment, const
   models::ModelOptions timed = spec.model;
   timed.batch = experiment.batch.micro_batch;
   result.timed_shape = shape_text(models::make_model(timed));
-  result.timed_type = fmt::format("amp {}", models::name_of(spec.amp));
+  result.timed_type = fmt::format("amp {}", to_string(spec.precision));
   result.computed_shape = shape_text(trainer.graph());
   result.computed_type = hcclsim::name_of(numerics.compute);
   if (numerics.round.has_value()) result.round = hcclsim::name_of(*numerics.round);

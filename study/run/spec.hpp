@@ -73,7 +73,7 @@ struct RunSpec {
   std::string gradients_file{};                                 ///< CSV that replaces the model; empty: none
   std::vector<std::string> profiles{};                          ///< measurements of any kind that study/profile reads
   std::string profile_model{};  ///< hash, name or graph of a model in one that holds several; empty: the only one
-  models::Amp amp = models::Amp::o2;
+  models::Precision precision{};
   models::Optimizer optimizer = models::Optimizer::momentum;
   std::optional<bool> fused_attention{};  ///< none: as the SoC has it
   ParallelSpec parallel{};

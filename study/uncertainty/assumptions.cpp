@@ -14,15 +14,18 @@ namespace {
 
 using Subject = Assumption::Subject;
 
-bool holds(std::span<const Assumption> assumptions, Subject subject) {
-  return std::any_of(assumptions.begin(), assumptions.end(),
-                     [&](const Assumption& assumption) { return assumption.subject == subject; });
+/// What times of a subject are multiplied with; 1 if nothing is assumed of it.
+double factor_of(std::span<const Assumption> assumptions, Subject subject, RangeEnd end) {
+  const auto found = std::ranges::find(assumptions, subject, &Assumption::subject);
+  if (found == assumptions.end()) return 1;
+  return end == RangeEnd::slow ? 1 + found->slower : 1 - found->faster;
 }
 
-double factor_of(double range, RangeEnd end) { return end == RangeEnd::slow ? 1 + range : 1 - range; }
-
-std::string percent_text(std::string_view what, double range) {
-  return fmt::format("{0} -{1:g}..+{1:g} %", what, range * 100);
+Assumption of_times(Subject subject, std::string_view what, double faster, double slower) {
+  return {.subject = subject,
+          .text = fmt::format("{} -{:g}..+{:g} %", what, faster * 100, slower * 100),
+          .faster = faster,
+          .slower = slower};
 }
 
 /// The ranges of the kinds of links on the ways that link_sources() looks at.
@@ -51,14 +54,12 @@ std::vector<Assumption> assumptions_of(sim::Cluster& cluster, std::span<const Ra
                            .kind = kind,
                            .text = fmt::format("{} {:g}..{:g} GB/s", title_of(kind), low / giga, high / giga)});
   }
-  if (subjects.kernels) {
-    assumptions.push_back({.subject = Subject::kernels, .text = percent_text("kernel times", kernel_range)});
+  if (subjects.slower_kernels.has_value()) {
+    assumptions.push_back(of_times(Subject::kernels, "kernel times", faster_kernels, *subjects.slower_kernels));
   }
-  if (subjects.host) {
-    assumptions.push_back({.subject = Subject::host, .text = percent_text("host issue", host_range)});
-  }
+  if (subjects.host) assumptions.push_back(of_times(Subject::host, "host issue", host_range, host_range));
   if (subjects.vector_cores) {
-    assumptions.push_back({.subject = Subject::vector_cores, .text = percent_text("vector cores", vector_core_range)});
+    assumptions.push_back(of_times(Subject::vector_cores, "vector cores", vector_core_range, vector_core_range));
   }
   return assumptions;
 }
@@ -73,23 +74,19 @@ void assume(sim::Cluster& cluster, std::span<const Assumption> assumptions, Rang
 }
 
 device::TaskCosts assumed(device::TaskCosts costs, std::span<const Assumption> assumptions, RangeEnd end) {
-  if (holds(assumptions, Subject::host)) {
-    const double factor = factor_of(host_range, end);
-    costs.issue.base *= factor;
-    costs.issue.task *= factor;
-    for (auto& [collective, base] : costs.issue.base_of) base *= factor;
-  }
-  if (holds(assumptions, Subject::vector_cores)) {
-    const double factor = factor_of(vector_core_range, end);
-    costs.vector_cores.launch *= factor;
-    costs.vector_cores.access *= factor;
-  }
+  const double host = factor_of(assumptions, Subject::host, end);
+  costs.issue.base *= host;
+  costs.issue.task *= host;
+  for (auto& [collective, base] : costs.issue.base_of) base *= host;
+  const double vector_cores = factor_of(assumptions, Subject::vector_cores, end);
+  costs.vector_cores.launch *= vector_cores;
+  costs.vector_cores.access *= vector_cores;
   return costs;
 }
 
 models::Program assumed(models::Program program, std::span<const Assumption> assumptions, RangeEnd end) {
-  if (!holds(assumptions, Subject::kernels)) return program;
-  for (models::Kernel& kernel : program.kernels) kernel.duration *= factor_of(kernel_range, end);
+  const double factor = factor_of(assumptions, Subject::kernels, end);
+  for (models::Kernel& kernel : program.kernels) kernel.duration *= factor;
   return program;
 }
 

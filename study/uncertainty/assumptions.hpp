@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,9 +14,9 @@
 /// of kernels, what issuing tasks costs the host, and what vector cores take.
 namespace hcclsim::study {
 
-/// Kernel times of the cost model are right within this part (other batches, clocks and software than those that it was
-/// fitted to).
-inline constexpr double kernel_range = 0.10;
+/// By this part kernels may be faster than the cost model says (other batches, clocks and software than those that it
+/// was fitted to); how much slower depends on what was fitted (device::Soc).
+inline constexpr double faster_kernels = 0.10;
 /// Costs of issue are known from one public record of A2 alone; other hosts and frameworks differ by about this part.
 inline constexpr double host_range = 0.25;
 /// Of vector cores no measurement is published: half as much to half as much again.
@@ -26,6 +27,9 @@ struct Assumption {
   Subject subject = Subject::links;
   sim::LinkKind kind = sim::LinkKind::other;  ///< of links
   std::string text{};                         ///< "HCCS 10..19.3 GB/s", "kernel times -10..+10 %"
+  // Of all but links: parts by which times may be shorter and longer.
+  double faster = 0;
+  double slower = 0;
 
   bool operator==(const Assumption&) const = default;
 };
@@ -35,7 +39,8 @@ enum class RangeEnd : std::uint8_t { slow, fast };
 
 /// The assumptions of a simulation among these ranks: of all kinds of links on their ways that have a range.
 struct AssumedSubjects {
-  bool kernels = false;       ///< times of kernels come from the cost model
+  /// Times of kernels come from the cost model: the part by which they may be longer.
+  std::optional<double> slower_kernels{};
   bool host = false;          ///< hosts issue each collective
   bool vector_cores = false;  ///< vector cores carry collectives out
 };

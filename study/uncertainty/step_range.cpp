@@ -29,10 +29,10 @@ StepRange::Ends StepRange::ends_of(Experiment& experiment, std::string text,
 }
 
 StepRange::StepRange(Experiment& experiment, bool each) {
+  AssumedSubjects subjects{.host = experiment.training.launch == hccl::LaunchMode::op && experiment.npus > 1};
+  if (!experiment.measured_kernels()) subjects.slower_kernels = experiment.soc.slower_kernels;
   const std::vector<Assumption> assumptions =
-      assumptions_of(experiment.cluster, hccl::world_communicator(experiment.npus).ranks,
-                     {.kernels = !experiment.measured_kernels(),
-                      .host = experiment.training.launch == hccl::LaunchMode::op && experiment.npus > 1});
+      assumptions_of(experiment.cluster, hccl::world_communicator(experiment.npus).ranks, subjects);
   ends_.push_back(ends_of(experiment, "", assumptions));
   for (std::size_t i = 0; each && i < assumptions.size(); ++i) {
     ends_.push_back(ends_of(experiment, assumptions[i].text, {assumptions[i]}));

@@ -36,8 +36,7 @@ Kernel cube_kernel(models::CubeWork work, KernelClass kind = KernelClass::convol
 
 /// Cube cycles at efficiency 1.
 double cycles(const Kernel& kernel, const Soc& soc) {
-  const double efficiency = kernel.kind == KernelClass::matmul ? soc.efficiency_matmul : soc.efficiency_conv;
-  return kernel_parts(kernel, soc).cube * 1e9 * efficiency;
+  return kernel_parts(kernel, soc).cube * 1e9 * soc.efficiency_conv;
 }
 
 TEST(KernelCost, CubeByHand) {
@@ -46,7 +45,6 @@ TEST(KernelCost, CubeByHand) {
   const Kernel kernel = cube_kernel({.m = 64, .n = 48, .k = 100});
   EXPECT_NEAR(kernel_parts(kernel, soc).cube, 42e-9, 1e-20);
   EXPECT_NEAR(kernel_time(kernel, soc), 5e-6 + 42e-9, 1e-18);
-  EXPECT_NEAR(kernel_parts(cube_kernel({.m = 64, .n = 48, .k = 100}, KernelClass::matmul), soc).cube, 84e-9, 1e-20);
 }
 
 TEST(KernelCost, TileEdges) {

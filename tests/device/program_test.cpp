@@ -69,7 +69,8 @@ TEST(Program, MomentumUpdateByHand) {
 TEST(Program, KernelsHaveTheTimesOfTheCostModel) {
   const Soc chip = soc_of();
   const models::Graph graph = models::make_model({.name = "resnet18", .batch = 4});
-  const Program lowered = models::lower(graph, {.amp = models::Amp::o2, .communication = DataType::fp32});
+  const Program lowered =
+      models::lower(graph, {.precision = models::precision_of(models::Amp::o2), .communication = DataType::fp32});
   std::vector<std::string> notes;
   const Program step = make_program(graph, chip, {}, notes);
   EXPECT_THAT(notes, IsEmpty());
@@ -130,8 +131,9 @@ TEST(Program, ChecksAreOfTheTypeThatIsCommunicated) {
 TEST(Program, HbmByHand) {
   // Linear 4 -> 3 with ReLU, linear 3 -> 2, batch 2, all fp32: 15 + 8 = 23 parameters.
   std::vector<std::string> notes;
-  const Program step = make_program(models::make_model({.name = "mlp:4,3,2", .batch = 2}), soc_of(),
-                                    {.amp = models::Amp::o0, .optimizer = models::Optimizer::adam}, notes);
+  const Program step =
+      make_program(models::make_model({.name = "mlp:4,3,2", .batch = 2}), soc_of(),
+                   {.precision = models::precision_of(models::Amp::o0), .optimizer = models::Optimizer::adam}, notes);
   const HbmAccount hbm = hbm_account(step, 1000);
   EXPECT_EQ(hbm.weights, 23U * 4);
   EXPECT_EQ(hbm.gradients, 23U * 4);

@@ -41,11 +41,11 @@ hccl::Plan plan_of(const ParallelSetup& setup, const std::vector<models::Graph>&
   for (const models::Graph& stage : stages) {
     const models::ShardingOptions sharding =
         hccl::share_parameters(stage, sharing, setup.replicas, sizeof(float), notes);
-    models::Program program = lower(stage, {.amp = models::Amp::o0,
+    models::Program program = lower(stage, {.precision = models::precision_of(models::Amp::o0),
                                             .communication = setup.wire,
                                             .accumulate = setup.shape.micro_batches > 1,
                                             .sharding = sharding});
-    models::add_updates(program, {.amp = models::Amp::o0,
+    models::add_updates(program, {.precision = models::precision_of(models::Amp::o0),
                                   .optimizer = setup.options.optimizer.rule,
                                   .checks = {.overflow = setup.options.loss_scale.checks_overflow(),
                                              .global_norm = setup.options.clip_norm.has_value()}});

@@ -30,7 +30,7 @@ std::vector<std::uint32_t> production_order(const models::Graph& graph) {
 hccl::Plan plan_of(const models::Graph& graph, const TrainingSetup& setup) {
   auto program = std::make_shared<models::Program>(lower(graph, {}));
   for (models::Gradient& gradient : program->gradients) gradient.dtype = setup.wire;
-  models::add_updates(*program, {.amp = models::Amp::o0,
+  models::add_updates(*program, {.precision = models::precision_of(models::Amp::o0),
                                  .checks = {.overflow = setup.options.loss_scale.checks_overflow(),
                                             .global_norm = setup.options.clip_norm.has_value()}});
   std::vector<std::uint32_t> last_indices = setup.last_indices;

@@ -28,9 +28,7 @@ double epsilon_of(const OptimizerSettings& settings) {
 }
 
 /// Buffers of state as long as the weights.
-std::size_t state_count(Optimizer rule) {
-  return models::state_bytes_per_element(rule, models::Amp::o0) / sizeof(float);
-}
+std::size_t state_count(Optimizer rule) { return models::state_bytes_per_element(rule, {}) / sizeof(float); }
 
 void check_fraction(std::string_view name, double value) {
   if (!(value >= 0 && value < 1)) bad_input("option", "{} is {}, must be from 0 to below 1", name, value);

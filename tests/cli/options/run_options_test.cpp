@@ -46,7 +46,7 @@ TEST(RunOptions, Defaults) {
   EXPECT_FALSE(options.spec.model.input.has_value());
   EXPECT_FALSE(options.spec.model.classes.has_value());
   EXPECT_TRUE(options.spec.model.fc_bias);
-  EXPECT_EQ(options.spec.amp, models::Amp::o2);
+  EXPECT_EQ(options.spec.precision, models::precision_of(models::Amp::o2));
   EXPECT_EQ(options.spec.optimizer, models::Optimizer::momentum);
   EXPECT_EQ(options.spec.communication_type, DataType::fp32);
   EXPECT_EQ(options.spec.fallback_split, hccl::FallbackSplit::vendor_default);
@@ -73,7 +73,7 @@ TEST(RunOptions, AllGiven) {
   EXPECT_EQ(options.spec.model.input, 128U);
   EXPECT_EQ(options.spec.model.classes, 10U);
   EXPECT_FALSE(options.spec.model.fc_bias);
-  EXPECT_EQ(options.spec.amp, models::Amp::o3);
+  EXPECT_EQ(options.spec.precision, models::precision_of(models::Amp::o3));
   EXPECT_EQ(options.spec.communication_type, DataType::fp16);
   EXPECT_EQ(options.spec.fallback_split, hccl::FallbackSplit::each);
   EXPECT_TRUE(options.spec.hcom_parallel);
@@ -249,7 +249,7 @@ TEST(RunConfig, GivesWhatTheCommandLineLeavesOpen) {
   const RunOptions options = parse({"--config", file.path(), "--batch", "16"});
   EXPECT_EQ(options.spec.model.name, "vgg16");
   EXPECT_EQ(options.spec.model.batch, 16U);
-  EXPECT_EQ(options.spec.amp, models::Amp::o0);
+  EXPECT_EQ(options.spec.precision, models::precision_of(models::Amp::o0));
   EXPECT_THAT(*options.spec.split_by_idx, ElementsAre(2, 9));
   EXPECT_TRUE(options.spec.allow_many_segments);
   EXPECT_TRUE(options.spec.hcom_parallel);

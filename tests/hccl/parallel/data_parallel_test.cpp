@@ -131,8 +131,9 @@ models::Program row_parallel() {
   const models::Value part = builder.linear("rows", 0, 6, false);
   const models::Value sum = builder.all_reduce("sum", part, {.family = 0, .ranks = 2});
   const models::Value logits = builder.linear("fc", builder.relu("relu", sum), 3, false);
-  models::Program program = models::lower(std::move(builder).finish(logits), {.amp = models::Amp::o0});
-  models::add_updates(program, {.amp = models::Amp::o0});
+  models::Program program =
+      models::lower(std::move(builder).finish(logits), {.precision = models::precision_of(models::Amp::o0)});
+  models::add_updates(program, {.precision = models::precision_of(models::Amp::o0)});
   return program;
 }
 
@@ -186,8 +187,9 @@ TEST(DataParallelPlan, WhatIsThereBeforeWaitsForNobody) {
   const models::Value all = builder.all_gather("gather", 0, {.family = 0, .ranks = 2}, 1);
   const models::Value own = builder.linear("own", 0, 3, false);
   const models::Value sum = builder.add("sum", builder.linear("all", all, 3, false), own);
-  models::Program program = models::lower(std::move(builder).finish(sum), {.amp = models::Amp::o0});
-  models::add_updates(program, {.amp = models::Amp::o0});
+  models::Program program =
+      models::lower(std::move(builder).finish(sum), {.precision = models::precision_of(models::Amp::o0)});
+  models::add_updates(program, {.precision = models::precision_of(models::Amp::o0)});
   const auto shared = std::make_shared<const models::Program>(std::move(program));
   const Plan plan = data_parallel_plan(
       shared, {.ranks = 2, .replicas = all_replicas(2, {{0, 1}}), .families = {{{world_communicator(2)}}}},

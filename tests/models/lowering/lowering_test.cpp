@@ -152,16 +152,16 @@ TEST(Lowering, ResNet50Has541KernelsWithItsUpdate) {
   EXPECT_EQ(casts, 54U);  // 53 convolutions and the linear operator
   std::size_t kernels = step.kernels.size();
   for (const Gradient& gradient : step.gradients) {
-    kernels += update_kernels(gradient.elements, Optimizer::momentum, Amp::o2, gradient.dtype).size();
+    kernels += update_kernels(gradient.elements, Optimizer::momentum, precision_of(Amp::o2), gradient.dtype).size();
   }
   EXPECT_EQ(kernels, 541U);
 }
 
 TEST(Lowering, PrecisionLevels) {
   const Graph graph = make_model({.name = "resnet18"});
-  const Program o0 = lower(graph, {.amp = Amp::o0});
-  const Program o2 = lower(graph, {.amp = Amp::o2});
-  const Program o3 = lower(graph, {.amp = Amp::o3});
+  const Program o0 = lower(graph, {.precision = precision_of(Amp::o0)});
+  const Program o2 = lower(graph, {.precision = precision_of(Amp::o2)});
+  const Program o3 = lower(graph, {.precision = precision_of(Amp::o3)});
   EXPECT_EQ(o2.kernels.size(), o0.kernels.size() + 21);  // casts of 20 convolutions and the linear operator
   EXPECT_EQ(o3.kernels.size(), o0.kernels.size());
   EXPECT_EQ(o0.weight_casts, 0U);
@@ -300,8 +300,12 @@ std::vector<Variant> variants() {
     const std::uint32_t layers = info.kind == NetworkKind::tokens ? 2 : 0;
     for (const std::uint32_t input : inputs) {
       for (const Fusion fusion : {Fusion::full, Fusion::none}) {
-        all.push_back({name, input, layers, {.amp = Amp::o2, .fusion = fusion, .fused_attention = true}});
-        all.push_back({name, input, layers, {.amp = Amp::o0, .fusion = fusion, .communication = DataType::fp16}});
+        all.push_back(
+            {name, input, layers, {.precision = precision_of(Amp::o2), .fusion = fusion, .fused_attention = true}});
+        all.push_back({name,
+                       input,
+                       layers,
+                       {.precision = precision_of(Amp::o0), .fusion = fusion, .communication = DataType::fp16}});
       }
     }
   }
@@ -311,7 +315,7 @@ std::vector<Variant> variants() {
 INSTANTIATE_TEST_SUITE_P(Zoo, AllNetworks, testing::ValuesIn(variants()), [](const auto& tested) {
   const Variant& variant = tested.param;
   const std::string input = variant.input == 0 ? "" : fmt::format("_{}_pixels", variant.input);
-  return test::case_name(fmt::format("{}{}_{}_fusion_{}", variant.model, input, name_of(variant.options.amp),
+  return test::case_name(fmt::format("{}{}_{}_fusion_{}", variant.model, input, to_string(variant.options.precision),
                                      name_of(variant.options.fusion)));
 });
 
@@ -329,31 +333,32 @@ TEST(Options, NamesAndTheirInverse) {
 }
 
 TEST(Update, PassesOverTheTensor) {
-  const auto traffic = [](Optimizer optimizer, Amp amp, DataType communication) {
+  const auto traffic = [](Optimizer optimizer, const Precision& precision, DataType communication) {
     Bytes bytes = 0;
-    for (const Kernel& kernel : update_kernels(1000, optimizer, amp, communication)) {
+    for (const Kernel& kernel : update_kernels(1000, optimizer, precision, communication)) {
       EXPECT_EQ(kernel.phase, Phase::update);
       bytes += kernel.read + kernel.written;
     }
     return bytes;
   };
-  EXPECT_EQ(traffic(Optimizer::sgd, Amp::o2, DataType::fp32), 3U * 4000);
-  EXPECT_EQ(traffic(Optimizer::momentum, Amp::o2, DataType::fp32), 5U * 4000);
-  EXPECT_EQ(traffic(Optimizer::nesterov, Amp::o2, DataType::fp32), 5U * 4000);
-  EXPECT_EQ(traffic(Optimizer::adam, Amp::o0, DataType::fp32), 7U * 4000);
-  EXPECT_EQ(traffic(Optimizer::lars, Amp::o2, DataType::fp32), (2U + 5) * 4000);
-  EXPECT_EQ(traffic(Optimizer::lamb, Amp::o2, DataType::fp32), (7U + 2 + 3) * 4000);
-  EXPECT_EQ(traffic(Optimizer::momentum, Amp::o3, DataType::fp16), 5U * 2000);
-  EXPECT_EQ(traffic(Optimizer::momentum, Amp::o2, DataType::fp16), 2000 + 4000 + 5U * 4000);  // with its cast
-  EXPECT_EQ(update_kernels(1, Optimizer::momentum, Amp::o2, DataType::fp16).front().name, "cast");
+  EXPECT_EQ(traffic(Optimizer::sgd, precision_of(Amp::o2), DataType::fp32), 3U * 4000);
+  EXPECT_EQ(traffic(Optimizer::momentum, precision_of(Amp::o2), DataType::fp32), 5U * 4000);
+  EXPECT_EQ(traffic(Optimizer::nesterov, precision_of(Amp::o2), DataType::fp32), 5U * 4000);
+  EXPECT_EQ(traffic(Optimizer::adam, precision_of(Amp::o0), DataType::fp32), 7U * 4000);
+  EXPECT_EQ(traffic(Optimizer::lars, precision_of(Amp::o2), DataType::fp32), (2U + 5) * 4000);
+  EXPECT_EQ(traffic(Optimizer::lamb, precision_of(Amp::o2), DataType::fp32), (7U + 2 + 3) * 4000);
+  EXPECT_EQ(traffic(Optimizer::momentum, precision_of(Amp::o3), DataType::fp16), 5U * 2000);
+  EXPECT_EQ(traffic(Optimizer::momentum, precision_of(Amp::o2), DataType::fp16),
+            2000 + 4000 + 5U * 4000);  // with its cast
+  EXPECT_EQ(update_kernels(1, Optimizer::momentum, precision_of(Amp::o2), DataType::fp16).front().name, "cast");
 }
 
 TEST(Update, StatePerElement) {
-  EXPECT_EQ(state_bytes_per_element(Optimizer::sgd, Amp::o2), 0U);
-  EXPECT_EQ(state_bytes_per_element(Optimizer::momentum, Amp::o2), 4U);
-  EXPECT_EQ(state_bytes_per_element(Optimizer::nesterov, Amp::o2), 4U);
-  EXPECT_EQ(state_bytes_per_element(Optimizer::lamb, Amp::o0), 8U);
-  EXPECT_EQ(state_bytes_per_element(Optimizer::adam, Amp::o3), 4U);
+  EXPECT_EQ(state_bytes_per_element(Optimizer::sgd, precision_of(Amp::o2)), 0U);
+  EXPECT_EQ(state_bytes_per_element(Optimizer::momentum, precision_of(Amp::o2)), 4U);
+  EXPECT_EQ(state_bytes_per_element(Optimizer::nesterov, precision_of(Amp::o2)), 4U);
+  EXPECT_EQ(state_bytes_per_element(Optimizer::lamb, precision_of(Amp::o0)), 8U);
+  EXPECT_EQ(state_bytes_per_element(Optimizer::adam, precision_of(Amp::o3)), 4U);
 }
 
 }  // namespace

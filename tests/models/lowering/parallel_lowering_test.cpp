@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 Program lowered(const Graph& graph, LoweringOptions options) {
   Program program = lower(graph, options);
-  add_updates(program, {.amp = options.amp, .optimizer = Optimizer::adam, .clear = options.accumulate});
+  add_updates(program, {.precision = options.precision, .optimizer = Optimizer::adam, .clear = options.accumulate});
   return program;
 }
 
@@ -58,8 +58,8 @@ TEST(Accumulation, GradientsAreCastWithTheLastMicroBatch) {
 }
 
 LoweringOptions shared(Sharding kind, std::size_t parameters, std::uint32_t ranks) {
-  return {.communication = DataType::fp16,
-          .gradient = DataType::fp16,
+  return {.precision = {.gradient = DataType::fp16},
+          .communication = DataType::fp16,
           .sharding = {kind, std::vector<std::uint32_t>(parameters, ranks)}};
 }
 

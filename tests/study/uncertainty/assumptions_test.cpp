@@ -29,17 +29,17 @@ std::vector<std::string> texts(const AssumedSubjects& subjects, Rank ranks) {
 
 TEST(Assumptions, AreThoseOfTheRanks) {
   EXPECT_THAT(texts({}, 4), ElementsAre("HCCS 10..19.3 GB/s"));
-  EXPECT_THAT(texts({.kernels = true}, 8),
+  EXPECT_THAT(texts({.slower_kernels = 0.1}, 8),
               ElementsAre("HCCS 10..19.3 GB/s", "PCIe 13.6..32 GB/s", "kernel times -10..+10 %"));
-  EXPECT_THAT(texts({.kernels = true, .host = true}, 32),
+  EXPECT_THAT(texts({.slower_kernels = 0.1, .host = true}, 32),
               ElementsAre("HCCS 10..19.3 GB/s", "PCIe 13.6..32 GB/s", "RoCE 10..12.5 GB/s", "kernel times -10..+10 %",
                           "host issue -25..+25 %"));
-  EXPECT_THAT(texts({.kernels = true}, 1), ElementsAre("kernel times -10..+10 %"));
+  EXPECT_THAT(texts({.slower_kernels = 0.8}, 1), ElementsAre("kernel times -10..+80 %"));
 }
 
 TEST(Assumptions, HostAndKernelsAtTheirEnds) {
-  const std::vector<Assumption> host{{.subject = Subject::host}};
-  const std::vector<Assumption> kernels{{.subject = Subject::kernels}};
+  const std::vector<Assumption> host{{.subject = Subject::host, .faster = 0.25, .slower = 0.25}};
+  const std::vector<Assumption> kernels{{.subject = Subject::kernels, .faster = 0.1, .slower = 0.1}};
   device::TaskCosts costs;
   costs.issue = {.base = 4 * us, .task = 2 * us, .base_of = {{"send-recv", 8 * us}}};
   const device::TaskCosts slow = assumed(costs, host, RangeEnd::slow);
@@ -49,7 +49,7 @@ TEST(Assumptions, HostAndKernelsAtTheirEnds) {
   EXPECT_DOUBLE_EQ(assumed(costs, host, RangeEnd::fast).issue.base, 3 * us);
   EXPECT_EQ(assumed(costs, kernels, RangeEnd::slow).issue.base, 4 * us);
 
-  const std::vector<Assumption> vector_cores{{.subject = Subject::vector_cores}};
+  const std::vector<Assumption> vector_cores{{.subject = Subject::vector_cores, .faster = 0.5, .slower = 0.5}};
   const device::TaskCosts fast = assumed(costs, vector_cores, RangeEnd::fast);
   EXPECT_DOUBLE_EQ(fast.vector_cores.launch, 1 * us);
   EXPECT_DOUBLE_EQ(fast.vector_cores.access, 0.5 * us);
