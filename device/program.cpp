@@ -22,6 +22,7 @@ models::UpdateOptions update_options(const ProgramOptions& options) {
   return {.precision = options.precision,
           .optimizer = options.optimizer,
           .checks = options.checks,
+          .mean = options.gradients_mean,
           .clear = options.accumulate};
 }
 
@@ -43,8 +44,9 @@ models::Program make_program(const models::Graph& graph, const Soc& soc, const P
                                                   .fused_attention = fuses_attention(soc, options),
                                                   .communication = options.gradient_type,
                                                   .accumulate = options.accumulate,
+                                                  .forward_only = options.forward_only,
                                                   .sharding = options.sharding});
-  models::add_updates(program, update_options(options));
+  if (!options.forward_only) models::add_updates(program, update_options(options));
   add_times(program, soc, 0);
   const bool fp32_products = options.precision.compute == DataType::fp32;
   if (fp32_products && soc.cube.fp32 == 1) {

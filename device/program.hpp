@@ -25,6 +25,8 @@ struct ProgramOptions {
   std::optional<bool> fused_attention = {};
   bool accumulate = false;  ///< a step has several micro-batches
   models::ShardingOptions sharding{};
+  bool forward_only = false;    ///< the network is applied, not trained
+  bool gradients_mean = false;  ///< reduced gradients are divided by the replicas before their update
 };
 
 /// Whether attention is one kernel: FlashAttentionScore of CANN's operator library, which is for A2 and A3.

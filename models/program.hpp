@@ -93,7 +93,7 @@ struct Program {
     return std::span(kernels).subspan(micro_batch_kernels);
   }
   /// Type in which gradients are communicated.
-  [[nodiscard]] DataType gradient_type() const { return gradients.front().dtype; }
+  [[nodiscard]] DataType gradient_type() const { return gradients.empty() ? DataType::fp32 : gradients.front().dtype; }
   /// Bytes of each gradient as it is communicated, production order.
   [[nodiscard]] std::vector<Bytes> gradient_sizes() const;
 };

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "hccl/comm/groups.hpp"
 #include "hccl/parallel/fusion_index.hpp"
+#include "models/inference.hpp"
 #include "models/profile.hpp"
 #include "models/zoo/zoo.hpp"
 #include "sim/platform/catalog.hpp"
@@ -74,7 +75,9 @@ device::ProgramOptions options_of_program(const RunSpec& spec) {
           .optimizer = spec.optimizer,
           .gradient_type = spec.communication_type,
           .checks = spec.gradient_checks(),
-          .fused_attention = spec.fused_attention};
+          .fused_attention = spec.fused_attention,
+          .forward_only = spec.parallel.forward_only,
+          .gradients_mean = spec.gradients_mean_kernels};
 }
 
 }  // namespace
@@ -123,6 +126,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   }
   gradient_sizes = program->gradient_sizes();
   split_gradients(spec);
+  add_start_up(spec);
   note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                  topology_of(training.replicas(), cluster));
 }
@@ -175,11 +179,14 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   models::ModelOptions options = spec.model;
   options.batch = batch.micro_batch;
   models::Graph graph = models::make_model(options);
+  const bool forward_only = spec.parallel.forward_only;
+  if (forward_only) graph = models::inference_graph(std::move(graph));
   const auto attends = [](const models::Operator& op) { return op.kind == models::OperatorKind::attention; };
   if (graph.input_kind == models::InputKind::tokens && std::ranges::any_of(graph.operators, attends)) {
     tokens_per_sample = graph.operators.front().shape().channels();
   }
-  flops_per_sample = 3 * models::model_flops(graph, spec.parallel.causal_flops) / batch.micro_batch;
+  flops_per_sample =
+      (forward_only ? 1 : 3) * models::model_flops(graph, spec.parallel.causal_flops) / batch.micro_batch;
   return graph;
 }
 
@@ -188,12 +195,20 @@ void Experiment::load_stages(const RunSpec& spec) {
   const models::Graph graph = network_of_micro_batch(spec);
   ParallelSpec parallel = spec.parallel;
   parallel.shape.micro_batches = batch.micro_batches;
+  parallel.shape.forward_only = spec.parallel.forward_only;
   device::ProgramOptions how = options_of_program(spec);
   how.accumulate = batch.micro_batches > 1;
   stages = make_stages(graph, parallel, npus, soc, how, config.communicator_bytes(), notes);
   training.stages = stages->programs;
   training.shape = parallel.shape;
   training.shard_ranks = stages->shard_ranks;
+  if (spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt) deal_parameters(spec, graph);
+  if (spec.parallel.forward_only && spec.parallel.result_broadcast) {
+    training.result_type = spec.precision.compute;
+    for (const models::Tensor& result : models::results_of(graph)) {
+      training.results.push_back(result.shape.elements() * batch.micro_batches);
+    }
+  }
   const std::uint32_t stage = spec.rank / stages->replicas;
   program = stages->programs[stage].program;
   gradient_sizes = program->gradient_sizes();
@@ -206,9 +221,37 @@ void Experiment::load_stages(const RunSpec& spec) {
   if (std::string warning = check_hbm(*most, soc, spec.hbm_check, whose); !warning.empty()) {
     notes.push_back(std::move(warning));
   }
-  if (stages->replicas > 1) {
+  add_start_up(spec);
+  if (stages->replicas > 1 && !spec.parallel.forward_only) {
     note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                    topology_of(training.replicas(), cluster));
+  }
+}
+
+/// O4.13 of MindSpore's data_parallel mode: every rank has parameters to update.
+void Experiment::deal_parameters(const RunSpec& spec, const models::Graph& graph) {
+  if (spec.parallel.shape.stages > 1) {
+    bad_input("option", "--optimizer-parallel dealt is of data parallelism: it does not go with --stages");
+  }
+  if (graph.parameters.size() < npus) {
+    bad_input("runtime-error", "--optimizer-parallel dealt: {} parameters cannot be dealt to {} NPUs",
+              graph.parameters.size(), npus);
+  }
+  training.dealt = spec.precision.weight;
+}
+
+void Experiment::add_start_up(const RunSpec& spec) {
+  const std::size_t count = stages.has_value() ? stages->programs.size() : 1;
+  start_up.resize(count);
+  for (std::size_t stage = 0; stage < count; ++stage) {
+    const models::Program& of_stage = stages.has_value() ? *stages->programs[stage].program : *program;
+    for (const models::Kernel& kernel : of_stage.kernels) {
+      if (kernel.launched == models::Launched::before_all) start_up[stage].copies.push_back(kernel);
+    }
+    if (!spec.parameter_broadcast) continue;
+    for (const models::ParameterShare& share : of_stage.parameters) {
+      if (share.shards == 1) start_up[stage].broadcast_elements += share.elements;
+    }
   }
 }
 

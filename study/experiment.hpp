@@ -50,11 +50,14 @@ struct Experiment : LoadedPlatform {
   std::string sharing = "off";             ///< kind of optimizer parallelism
   std::string fusion;                      ///< of the collectives of stages
   hccl::TrainingOptions training;          ///< without traced ranks
+  std::vector<hccl::StartUp> start_up;     ///< of each stage: what is sent once before the first step
 
  private:
   [[nodiscard]] models::Program load_program(const RunSpec& spec);
   [[nodiscard]] models::Graph network_of_micro_batch(const RunSpec& spec);
   void load_stages(const RunSpec& spec);
+  void deal_parameters(const RunSpec& spec, const models::Graph& graph);
+  void add_start_up(const RunSpec& spec);
   /// Who reduces gradients with whom, and in which segments.
   void split_gradients(const RunSpec& spec);
   void add_split_notes(const RunSpec& spec, std::size_t segments);

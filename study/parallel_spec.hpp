@@ -32,7 +32,9 @@ struct ParallelSpec {
   /// Of the collectives of a pipeline or of shared parameters, none: 64 MB. Else of MindSpore's gradients, none: as
   /// they are split otherwise.
   std::optional<hccl::FusionRules> fusion{};
-  bool causal_flops = false;  ///< MFU counts half of the operations of causal attention
+  bool forward_only = false;      ///< the network is applied, not trained
+  bool result_broadcast = false;  ///< then all stages get what it gives
+  bool causal_flops = false;      ///< MFU counts half of the operations of causal attention
 
   /// With `replicas` of the network, and `batch` samples for each unless something else says so. Throws
   /// Error(bad_input) of kind "value-error" if parts are not equal, "option" if sizes contradict each other.
@@ -40,7 +42,7 @@ struct ParallelSpec {
 
   /// Whether ranks differ in what they compute or keep.
   [[nodiscard]] bool has_stages() const {
-    return shape.stages > 1 || optimizer.kind != hccl::OptimizerParallelKind::off;
+    return shape.stages > 1 || optimizer.kind != hccl::OptimizerParallelKind::off || forward_only;
   }
 };
 

@@ -130,6 +130,7 @@ class TimelineBuilder {
         return kernel ? Kind::backward : Kind::allreduce;
       case hccl::StepPhase::reduction:
       case hccl::StepPhase::gather:
+      case hccl::StepPhase::result:
         return Kind::allreduce;
       case hccl::StepPhase::check:
         return kernel ? Kind::check : Kind::flag;

@@ -13,6 +13,37 @@ namespace {
 constexpr std::uint64_t most_stages = 4096;
 constexpr std::uint64_t most_micro_batches = 65536;
 
+void finish_forward_only(const OptionOrigins& origins, study::RunSpec& spec) {
+  constexpr std::array of_training{"optimizer-parallel",
+                                   "gradient-accumulation-shard",
+                                   "recompute",
+                                   "fusion",
+                                   "optimizer",
+                                   "loss-scale",
+                                   "clip-norm",
+                                   "split",
+                                   "split-by-size",
+                                   "split-by-idx",
+                                   "fusion-index",
+                                   "split-group",
+                                   "group",
+                                   "gradients",
+                                   "profile",
+                                   "numerics",
+                                   "explain",
+                                   "accumulate",
+                                   "grad-dtype",
+                                   "optimizer-dtype",
+                                   "master-weights"};
+  for (const char* const option : of_training) {
+    if (origins.given(option)) {
+      bad_input("option", "{} is of training: it does not go with --forward-only", origins.name(option));
+    }
+  }
+  // Weights are kept as the products read them.
+  if (!origins.given("param-dtype")) spec.precision.weight = spec.precision.compute;
+}
+
 }  // namespace
 
 void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options) {
@@ -48,7 +79,8 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
       .value_name("LIST");
   command
       .add("--optimizer-parallel", parsed(hccl::parse_optimizer_parallel, parallel.optimizer),
-           "Parameters that the replicas share: off, on (MindSpore's), zero1, zero2, zero3; with :shard=N,threshold=KB")
+           "Parameters that the replicas share: off, on (MindSpore's), dealt (that of its data_parallel mode), zero1, "
+           "zero2, zero3; with :shard=N,threshold=KB")
       .value_name("KIND")
       .with_default("off");
   command.add("--gradient-accumulation-shard", on_off(parallel.accumulation_shard),
@@ -66,6 +98,9 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
            "'allreduce=size:32;reducescatter=none;allgather=all'")
       .value_name("RULE")
       .with_default("auto with --stages and --optimizer-parallel");
+  command.add("--forward-only", flag(parallel.forward_only),
+              "The network is applied, not trained: no backward pass, no update; --pipeline-result-broadcast True "
+              "gives its results to all stages");
   command.add("--causal-flops", flag(parallel.causal_flops), "Count half of the operations of causal attention in MFU");
 }
 
@@ -107,6 +142,13 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
     if (parallel.micro_batches.value_or(1) == 1 || !origins.given(option)) continue;
     bad_input("option", "{} is of one micro-batch: it does not go with several", origins.name(option));
   }
+  if (parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt && origins.given("numerics")) {
+    bad_input("numerics",
+              "{} dealt has no real numbers of its own: every rank has all gradients, so they are those of "
+              "--optimizer-parallel off to the last bit",
+              origins.name("optimizer-parallel"));
+  }
+  if (parallel.forward_only) finish_forward_only(origins, spec);
   // ZeRO keeps and sends gradients as the backward pass writes them.
   const bool zero = parallel.optimizer.kind > hccl::OptimizerParallelKind::on;
   const bool gradient_given = origins.given("grad-dtype") || origins.given("param-dtype");

@@ -87,6 +87,11 @@ std::string parallel_head(const RunReport& report) {
     text += fmt::format(", optimizer parallel {} over {} ranks", parallel.sharing, parallel.shard);
   }
   const std::uint64_t samples = std::uint64_t{parallel.micro_batch} * shape.micro_batches;
+  if (shape.forward_only) {
+    return text + fmt::format(", forward only\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}\n",
+                              samples, samples * parallel.data, shape.micro_batches,
+                              shape.micro_batches == 1 ? "" : "es", parallel.micro_batch, report.amp);
+  }
   text += fmt::format(
       "\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}, gradients {}, reductions {}, fusion {}\n",
       samples, samples * parallel.data, shape.micro_batches, shape.micro_batches == 1 ? "" : "es", parallel.micro_batch,
@@ -138,6 +143,7 @@ void add_parallel_json(Json& json, const RunReport& report) {
                       {"optimizer_parallel", parallel.sharing},
                       {"shard_ranks", parallel.shard},
                       {"ideal_step_s", parallel.ideal}};
+  if (parallel.shape.forward_only) json["parallel"]["forward_only"] = true;
   Json stages = Json::array();
   for (const study::StageFigures& stage : parallel.stages) {
     stages.push_back({{"stage", stage.stage},
@@ -150,6 +156,7 @@ void add_parallel_json(Json& json, const RunReport& report) {
                        {{"messages", stage.exposed.messages},
                         {"gradients", stage.exposed.gradients},
                         {"weights", stage.exposed.weights},
+                        {"results", stage.exposed.results},
                         {"checks", stage.exposed.checks}}},
                       {"live_cells", stage.live_cells},
                       {"hbm_peak_bytes", stage.hbm.peak()},

@@ -191,6 +191,11 @@ std::string json_report(const RunReport& report) {
             {"uncertainty", report.uncertainty.has_value() ? uncertainty_json(*report.uncertainty) : Json(nullptr)},
             {"advice", advice_json(report)},
             {"notes", report.notes}};
+  if (report.start_up.has_value()) {
+    json["start_up"] = {{"broadcast_bytes", report.start_up->broadcast},
+                        {"copied_bytes", report.start_up->copied},
+                        {"time_s", report.start_up->time}};
+  }
   if (const auto spread = report.spread(); spread.has_value()) {
     json["step_spread"] = {{"steps", spread->steps},
                            {"least_s", spread->least},

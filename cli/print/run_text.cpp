@@ -88,6 +88,18 @@ std::string step_line(const RunReport& report) {
   return line;
 }
 
+std::string start_up_line(const RunReport& report) {
+  if (!report.start_up.has_value()) return {};
+  const study::StartUpResult& once = *report.start_up;
+  std::vector<std::string> parts;
+  const auto add = [&](Bytes bytes, std::string_view what) {
+    if (bytes > 0) parts.push_back(fmt::format("{} ({:.2f} MB)", what, static_cast<double>(bytes) / 1e6));
+  };
+  add(once.broadcast, "rank 0 broadcasts the weights in fp32");
+  add(once.copied, "weights that several stages have are copied");
+  return fmt::format("Once before the first step: {}: {:.3f} ms\n", fmt::join(parts, ", "), ms(once.time));
+}
+
 std::string parallel_line(const RunReport& report) {
   if (!report.other_hcom_parallel_step.has_value()) return {};
   return fmt::format("hcom_parallel {} would give {:.3f} ms ({})\n", report.hcom_parallel ? "off" : "on",
@@ -289,12 +301,12 @@ std::string RunReport::segment_list() const {
 
 std::string timed_text(const RunReport& report) {
   if (report.parallel.has_value()) {
-    return parallel_head(report) + settings_line(report) + step_line(report) + busy_line(report) +
-           parallel_text(report) + checks_lines(report) + foot(report);
+    return parallel_head(report) + settings_line(report) + step_line(report) + start_up_line(report) +
+           busy_line(report) + parallel_text(report) + checks_lines(report) + foot(report);
   }
   std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
-  text += head(report) + settings_line(report) + step_line(report) + parallel_line(report) + busy_line(report) +
-          trace_line(report);
+  text += head(report) + settings_line(report) + step_line(report) + parallel_line(report) + start_up_line(report) +
+          busy_line(report) + trace_line(report);
   for (const std::string& line : iteration_bar(report.view.iterations.back())) text += "  " + line + '\n';
   if (report.npus > 1) text += segment_table(report) + tail_line(report);
   text += checks_lines(report);

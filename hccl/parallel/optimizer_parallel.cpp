@@ -11,7 +11,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-constexpr std::array<std::string_view, 5> kind_names{"off", "on", "zero1", "zero2", "zero3"};
+constexpr std::array<std::string_view, 6> kind_names{"off", "dealt", "on", "zero1", "zero2", "zero3"};
 constexpr Bytes default_threshold = Bytes{64} << 10U;
 
 bool keeps_whole(const OptimizerParallel& options, const models::Parameter& parameter, Bytes element) {
@@ -22,6 +22,7 @@ bool keeps_whole(const OptimizerParallel& options, const models::Parameter& para
 models::Sharding sharding_of(OptimizerParallelKind kind) {
   switch (kind) {
     case OptimizerParallelKind::off:
+    case OptimizerParallelKind::dealt:
       return models::Sharding::none;
     case OptimizerParallelKind::on:
       return models::Sharding::weights;
@@ -45,8 +46,8 @@ OptimizerParallel parse_optimizer_parallel(std::string_view text) {
   const auto* const kind = std::ranges::find(kind_names, name);
   const auto refuse = [&](std::string_view what) {
     bad_input("option",
-              "--optimizer-parallel {}: {}; accepted: off|on|zero1|zero2|zero3[:shard=<ranks>,threshold=<KB>]", text,
-              what);
+              "--optimizer-parallel {}: {}; accepted: off|dealt|on|zero1|zero2|zero3[:shard=<ranks>,threshold=<KB>]",
+              text, what);
   };
   if (kind == kind_names.end()) refuse(fmt::format("'{}' is no kind of it", name));
   OptimizerParallel options{.kind = static_cast<OptimizerParallelKind>(kind - kind_names.begin())};
@@ -70,7 +71,7 @@ OptimizerParallel parse_optimizer_parallel(std::string_view text) {
 
 Rank shard_ranks(const OptimizerParallel& options, Rank replicas) {
   const Rank ranks = options.shard.value_or(replicas);
-  if (options.kind == OptimizerParallelKind::off || ranks == 0) return replicas;
+  if (options.kind < OptimizerParallelKind::on || ranks == 0) return replicas;
   if (ranks > replicas) {
     bad_input("option", "optimizer parallel: a shard size of {} is more than the {} replicas of a stage", ranks,
               replicas);
@@ -85,7 +86,7 @@ models::ShardingOptions share_parameters(const models::Graph& graph, const Optim
                                          Bytes element, std::vector<std::string>& notes) {
   models::ShardingOptions sharding{.kind = sharding_of(options.kind), .accumulation = options.accumulation_shard};
   const Rank parts = shard_ranks(options, replicas);
-  if (options.kind == OptimizerParallelKind::off || replicas == 1 || parts == 1) return {};
+  if (options.kind < OptimizerParallelKind::on || replicas == 1 || parts == 1) return {};
   std::vector<bool> borrowed(graph.parameters.size(), false);
   for (const models::Operator& op : graph.operators) {
     if (op.kind != models::OperatorKind::receive) continue;

@@ -15,10 +15,12 @@
 /// MindSpore's optimizer parallel ("on") cuts a parameter along its first axis into n parts, n being the shard size if
 /// one is given and the replicas otherwise, if the parameter has the bytes of a threshold, there are several replicas,
 /// n divides its first axis, and n divides the replicas. ZeRO ("zero1", "zero2", "zero3") cuts all parameters as they
-/// lie in memory, whatever their shape; the last part of one may be shorter.
+/// lie in memory, whatever their shape; the last part of one may be shorter. In MindSpore's data_parallel mode
+/// ("dealt") parameters stay whole: rank r updates those whose number has the remainder r, and sends them to all
+/// others.
 namespace hcclsim::hccl {
 
-enum class OptimizerParallelKind : std::uint8_t { off, on, zero1, zero2, zero3 };
+enum class OptimizerParallelKind : std::uint8_t { off, dealt, on, zero1, zero2, zero3 };
 
 [[nodiscard]] std::string_view name_of(OptimizerParallelKind kind);
 
@@ -31,8 +33,8 @@ struct OptimizerParallel {
   bool operator==(const OptimizerParallel&) const = default;
 };
 
-/// Reads "off", "on", "zero1", "zero2" or "zero3", followed by ":shard=<ranks>,threshold=<KB>" or one of them. Throws
-/// Error(bad_input, "option").
+/// Reads "off", "dealt", "on", "zero1", "zero2" or "zero3", followed by ":shard=<ranks>,threshold=<KB>" or one of them.
+/// Throws Error(bad_input, "option").
 [[nodiscard]] OptimizerParallel parse_optimizer_parallel(std::string_view text);
 
 /// The parts of each parameter of a graph that `replicas` ranks compute. `element` is the size in which parameters are

@@ -30,6 +30,51 @@ std::uint32_t add_family(Plan& plan, GroupFamily family) {
   return static_cast<std::uint32_t>(plan.families.size() - 1);
 }
 
+/// The sum over the stages, of which all but the last have zeros: a group for each place in a stage.
+std::vector<ClosingCollective> shared_results(const ParallelOptions& options, Rank replicas, Plan& plan) {
+  std::vector<ClosingCollective> results;
+  if (options.results.empty() || options.shape.stages == 1) return results;
+  GroupFamily places;
+  for (Rank place = 0; place < replicas; ++place) {
+    Communicator group{fmt::format("place{}", place), {}};
+    for (std::uint32_t stage = 0; stage < options.shape.stages; ++stage) {
+      group.ranks.push_back(stage * replicas + place);
+    }
+    places.groups.push_back(std::move(group));
+  }
+  const std::uint32_t family = add_family(plan, std::move(places));
+  for (std::size_t i = 0; i < options.results.size(); ++i) {
+    const Operation operation{
+        .ranks = options.shape.stages, .elements = options.results[i], .type = options.result_type};
+    results.push_back({family, operation, fmt::format("result{}", i + 1), StepPhase::result});
+  }
+  return results;
+}
+
+/// The program of a rank that updates the parameters with numbers rank, rank + ranks, …
+std::shared_ptr<const models::Program> dealt_program(const models::Program& program, Rank rank, Rank ranks) {
+  auto dealt = std::make_shared<models::Program>(program);
+  std::erase_if(dealt->kernels, [&](const models::Kernel& kernel) {
+    return kernel.phase == models::Phase::update && kernel.gradient != models::no_gradient &&
+           program.gradients[kernel.gradient].parameter % ranks != rank;
+  });
+  return dealt;
+}
+
+/// One broadcast after the other, each of all that a rank has updated.
+std::vector<ClosingCollective> broadcasts_of(const models::Program& program, std::uint32_t family, Rank ranks,
+                                             DataType type) {
+  std::vector<ClosingCollective> broadcasts;
+  for (Rank root = 0; root < ranks; ++root) {
+    Operation operation{.ranks = ranks, .type = type, .collective = Collective::broadcast, .root = root};
+    for (std::size_t index = root; index < program.parameters.size(); index += ranks) {
+      operation.elements += program.parameters[index].elements;
+    }
+    broadcasts.push_back({family, operation, fmt::format("broadcast{}", root + 1)});
+  }
+  return broadcasts;
+}
+
 bool checks_all(const models::Program& program) {
   return program.overflow_flag || std::ranges::any_of(program.once_per_step(), [](const models::Kernel& kernel) {
            return kernel.phase == models::Phase::check;
@@ -47,6 +92,7 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
   const std::uint32_t everyone = checks_all(*stages.front().program) && options.shape.stages > 1
                                      ? add_family(plan, {{world_communicator(options.ranks)}})
                                      : 0;
+  const std::vector<ClosingCollective> results = shared_results(options, replicas, plan);
   std::vector<const models::Program*> programs;
   for (const StageProgram& stage : stages) programs.push_back(stage.program.get());
   std::vector<std::vector<MessageTurn>> messages(stages.size());
@@ -58,6 +104,7 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
                      .messages = std::move(messages[stage]),
                      .reductions = stages[stage].reductions,
                      .gathers = stages[stage].gathers,
+                     .closing = results,
                      .overlap = options.overlap,
                      .update_stream = options.update_stream,
                      .partial_norm = partial};
@@ -69,6 +116,15 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
           plan, groups_of_stage(stage, replicas, replicas / options.shard_ranks, options.shard_ranks, "mirrors"));
     }
     role.everyone = options.shape.stages > 1 ? everyone : role.replicas;
+    if (options.dealt.has_value() && replicas > 1) {
+      const models::Program& program = *stages[stage].program;
+      role.closing = broadcasts_of(program, role.replicas, replicas, *options.dealt);
+      for (Rank rank = 0; rank < replicas; ++rank) {
+        plan.role_of[stage * replicas + rank] = static_cast<std::uint32_t>(plan.roles.size());
+        RoleBuilder(dealt_program(program, rank, replicas), role, make_schedule, plan).build();
+      }
+      continue;
+    }
     RoleBuilder(stages[stage].program, std::move(role), make_schedule, plan).build();
   }
   return plan;

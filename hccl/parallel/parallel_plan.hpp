@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "hccl/parallel/fusion.hpp"
@@ -32,6 +33,12 @@ struct ParallelOptions {
   Rank shard_ranks = 1;  ///< that share parameters: a divisor of the ranks of a stage; 1: nothing is shared
   bool overlap = true;   ///< reductions beside the backward pass
   bool update_stream = false;
+  /// Elements of each result of a network that is not trained, in `result_type`; all stages get those of the last one.
+  std::vector<std::uint64_t> results{};
+  DataType result_type = DataType::fp16;
+  /// Type of the weights that each replica sends to all others when it has updated them: those whose number has its
+  /// rank as remainder. None: each updates all of its own.
+  std::optional<DataType> dealt{};
 };
 
 [[nodiscard]] Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOptions& options,

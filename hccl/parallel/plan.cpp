@@ -12,7 +12,8 @@ std::string_view name_of(StreamKind kind) {
 }
 
 std::string_view name_of(StepPhase phase) {
-  constexpr std::array<std::string_view, 6> names{"forward", "backward", "reduction", "check", "update", "gather"};
+  constexpr std::array<std::string_view, 7> names{"forward", "backward", "reduction", "check",
+                                                  "update",  "gather",   "result"};
   return names.at(static_cast<std::size_t>(phase));
 }
 

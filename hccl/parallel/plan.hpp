@@ -23,8 +23,9 @@ enum class StreamKind : std::uint8_t { compute, communication, update, host, dat
 
 [[nodiscard]] std::string_view name_of(StreamKind kind);
 
-/// The part of a step that a task belongs to; `reduction` is the communication of gradients, `gather` that of weights.
-enum class StepPhase : std::uint8_t { forward, backward, reduction, check, update, gather };
+/// The part of a step that a task belongs to; `reduction` is the communication of gradients, `gather` that of weights,
+/// `result` that of what a network gives that is not trained.
+enum class StepPhase : std::uint8_t { forward, backward, reduction, check, update, gather, result };
 
 [[nodiscard]] std::string_view name_of(StepPhase phase);
 [[nodiscard]] StepPhase phase_of(models::Phase phase);

@@ -54,6 +54,7 @@ std::uint32_t RoleBuilder::build() && {
   }
   start_reductions(none);
   add_once_per_step();
+  add_closing();
   plan_.roles.push_back(std::move(role_));
   return static_cast<std::uint32_t>(plan_.roles.size() - 1);
 }
@@ -120,6 +121,7 @@ void RoleBuilder::find_ready_kernels() {
 }
 
 bool RoleBuilder::is_launched(const Kernel& kernel) const {
+  if (kernel.launched == Launched::before_all) return false;
   if (kernel.launched == Launched::with_first) return micro_batch_ == 0;
   return kernel.launched == Launched::always || micro_batch_ + 1 == options_.micro_batches;
 }
@@ -317,13 +319,28 @@ void RoleBuilder::add_once_per_step() {
   }
 }
 
+/// One behind the other, when the rank's last kernel has ended.
+void RoleBuilder::add_closing() {
+  Tasks after{last_compute_};
+  for (std::uint32_t t = 0; t < role_.tasks.size(); ++t) {
+    if (role_.tasks[t].stream == role_stream::update) after = {last_compute_, t};
+  }
+  for (const ClosingCollective& closing : options_.closing) {
+    const std::uint32_t collective = add_collective(closing.family, closing.operation, closing.name);
+    open_ = none;
+    add({.work = CollectiveTask{collective},
+         .purpose = {.phase = closing.phase, .stage = options_.stage},
+         .stream = role_stream::communication,
+         .after = std::exchange(after, {})});
+  }
+}
+
 std::uint32_t RoleBuilder::add_collective(std::uint32_t family, const Operation& operation, std::string name,
                                           std::uint32_t segment) {
-  // Roles that take part in a collective of all ranks share it.
+  // Roles whose ranks meet in a group share its collectives.
   for (std::uint32_t number = 0; number < plan_.collectives.size(); ++number) {
     const PlannedCollective& there = plan_.collectives[number];
-    const bool same = there.family == family && there.name == name && there.operation == operation;
-    if (same && family == options_.everyone && family != options_.replicas) return number;
+    if (there.family == family && there.name == name && there.operation == operation) return number;
   }
   PlannedCollective collective{family, operation, {}, std::move(name), segment};
   for (const Communicator& group : plan_.families[family].groups) {

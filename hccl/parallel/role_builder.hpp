@@ -25,6 +25,14 @@ struct Reduction {
   bool each_micro_batch = false;
 };
 
+/// A collective behind everything else of a step.
+struct ClosingCollective {
+  std::uint32_t family = 0;
+  Operation operation{};
+  std::string name;
+  StepPhase phase = StepPhase::gather;
+};
+
 struct RoleOptions {
   std::uint32_t stage = 0;
   std::uint32_t micro_batches = 1;
@@ -32,9 +40,10 @@ struct RoleOptions {
   std::vector<MessageTurn> messages{};  ///< empty: messages are exchanged as they come in the program
   std::vector<Reduction> reductions;    ///< in the order in which they are enqueued
   std::vector<WeightGather> gathers{};  ///< likewise
-  bool overlap = false;                 ///< reductions beside the backward pass, not behind it
-  bool update_stream = false;           ///< checks and updates in a stream of their own
-  bool partial_norm = false;            ///< other ranks have gradients that the norm needs too
+  std::vector<ClosingCollective> closing{};
+  bool overlap = false;        ///< reductions beside the backward pass, not behind it
+  bool update_stream = false;  ///< checks and updates in a stream of their own
+  bool partial_norm = false;   ///< other ranks have gradients that the norm needs too
   // Families of groups: numbers in the Plan.
   std::uint32_t operator_families = 0;     ///< that the program's communication operators name: the first ones
   std::uint32_t replicas = 0;              ///< ranks that compute the same with other samples
@@ -69,6 +78,7 @@ class RoleBuilder {
   void add_cell(std::size_t pass, std::uint32_t micro_batch);
   void add_kernel(std::uint32_t k, const Tasks& after);
   void add_once_per_step();
+  void add_closing();
   [[nodiscard]] bool is_launched(const models::Kernel& kernel) const;
   /// Communication that kernel k waits for.
   [[nodiscard]] Tasks needed_by(std::uint32_t k);

@@ -85,7 +85,10 @@ Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Progra
                                .ranks = options.npus,
                                .shard_ranks = options.shard_ranks,
                                .overlap = options.hcom_parallel,
-                               .update_stream = options.has_update_stream()},
+                               .update_stream = options.has_update_stream(),
+                               .results = options.results,
+                               .result_type = options.result_type,
+                               .dealt = options.dealt},
                               maker);
     static_cast<void>(walk(plan));  // a Plan that cannot finish is refused before time runs
     return plan;
@@ -194,7 +197,7 @@ void check_options(const models::Program& program, const sim::Cluster& cluster, 
     bad_input("unsupported", "{}: a training step of data parallelism has no groups for operators that communicate",
               kernel.name);
   }
-  if (program.micro_batch_kernels == 0 || program.gradients.empty()) {
+  if (program.micro_batch_kernels == 0 || (program.gradients.empty() && !options.shape.forward_only)) {
     internal_error("a program needs kernels and gradients");
   }
   if (!options.stages.empty()) return;
@@ -258,6 +261,25 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
   step.bottlenecks = bottlenecks_of(step.plan, simulation.runtime(), step.trace, cluster, options);
   step.flows = std::move(log.flows);
   return step;
+}
+
+Seconds simulate_start_up(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
+                          const TrainingOptions& options, const std::vector<StartUp>& stages) {
+  ScheduleShop shop(cluster, soc, options);
+  const Plan plan = start_up_plan(stages, options.npus, [&shop](const Communicator& group, const Operation& operation) {
+    return shop.make(group, operation);
+  });
+  TrainingOptions once = options;
+  once.iterations = 1;
+  once.skew = {};
+  sim::Trace trace;  // of no rank
+  Seconds end = 0;
+  Simulation simulation(cluster, soc, costs, once, plan, trace, nullptr, [&end](std::span<const Seconds> ends) {
+    end = *std::ranges::max_element(ends);
+    return true;
+  });
+  simulation.run();
+  return end;
 }
 
 void simulate_iterations(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/units.hpp"
@@ -12,6 +13,7 @@
 #include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/plan.hpp"
 #include "hccl/parallel/segment.hpp"
+#include "hccl/parallel/start_up.hpp"
 #include "hccl/runtime/bottleneck.hpp"
 #include "hccl/settings/config.hpp"
 #include "hccl/training/executor.hpp"
@@ -36,8 +38,12 @@ struct TrainingOptions {
   std::uint32_t micro_batches = 1;     ///< of data parallelism
   /// Stages of a pipeline, or ranks that share parameters; empty: data parallelism.
   std::vector<StageProgram> stages{};
-  PipelineShape shape{};  ///< of the stages
-  Rank shard_ranks = 1;   ///< ranks of a stage that share parameters
+  PipelineShape shape{};                 ///< of the stages
+  Rank shard_ranks = 1;                  ///< ranks of a stage that share parameters
+  std::vector<std::uint64_t> results{};  ///< elements of what a network gives that is not trained, if all stages get it
+  DataType result_type = DataType::fp16;
+  std::optional<DataType>
+      dealt{};  ///< type of weights of which each replica updates some, and sends them to all others
   bool hcom_parallel = false;
   /// With hcom_parallel, updates run in a stream of their own, as TensorFlow has it; otherwise they stay in the compute
   /// stream, as in MindSpore.
@@ -84,6 +90,10 @@ struct TimedStep {
 [[nodiscard]] TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                                           const device::Soc& soc, const device::TaskCosts& costs,
                                           const TrainingOptions& options);
+
+/// What ranks send each other once before the first step: the time until all have what they need.
+[[nodiscard]] Seconds simulate_start_up(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
+                                        const TrainingOptions& options, const std::vector<StartUp>& stages);
 
 /// The same for the ends of iterations alone, which go to `use` one by one; nothing else is kept of an iteration, so
 /// memory does not grow with their number. Ends when `use` wants no more, or after options.iterations.

@@ -39,7 +39,7 @@ class ForwardPass {
     if (op.kind == batch_norm) {
       const Value input = op.inputs.front();
       const bool sums = graph_.operators[input.op].kind == convolution && state_.consumers_of(input) == 1;
-      if (sums) state_.reduced_by[input.op] = id;
+      if (sums && !state_.options.forward_only) state_.reduced_by[input.op] = id;
     }
     if (op.kind != add && !is_relu(op.kind)) return;
     for (const Value input : op.inputs) {
@@ -86,7 +86,9 @@ class ForwardPass {
       case max_pool:
         launch_vector(head, "forward");
         // One bit per pixel of the window and output element, as the NPU's max-pool with argmax writes it.
-        state_.mask[head] = writer_.write(bytes_of_bits(op.window.area() * op.shape().elements()));
+        if (!state_.options.forward_only) {
+          state_.mask[head] = writer_.write(bytes_of_bits(op.window.area() * op.shape().elements()));
+        }
         break;
       case relu:
       case relu6:
@@ -177,6 +179,7 @@ class ForwardPass {
   }
 
   void write_mask(OperatorId id) {
+    if (state_.options.forward_only) return;
     state_.mask[id] = writer_.write(bytes_of_bits(graph_.operators[id].shape().elements()));
   }
 
@@ -219,7 +222,8 @@ class ForwardPass {
   void launch_batch_norm(OperatorId id) {
     const Operator& op = graph_.operators[id];
     const TensorId x = state_.value_of(op.inputs.front());
-    if (state_.statistics[id] == no_tensor) {
+    const bool trained = !state_.options.forward_only;
+    if (trained && state_.statistics[id] == no_tensor) {
       writer_.launch(op.name, "reduce", phase_, KernelClass::vector, state_.master);
       writer_.read(x);
       reduce(id);
@@ -227,12 +231,12 @@ class ForwardPass {
     writer_.launch(op.name, "update", phase_, KernelClass::vector, state_.master);
     writer_.vector_work(batch_norm_work::update, op.shape().elements());
     writer_.read(x);
-    writer_.read(state_.statistics[id]);
+    if (trained) writer_.read(state_.statistics[id]);
     writer_.read_bytes(state_.vector_parameter_bytes(op));
     // Running mean and variance.
     const Bytes running = 2 * op.shape().channels() * size_of(DataType::fp32);
     writer_.read_bytes(running);
-    writer_.write_bytes(running);
+    if (trained) writer_.write_bytes(running);
   }
 
   /// Layer norm keeps mean and variance of each row, RMS norm the reciprocal of its root mean square.
@@ -242,6 +246,7 @@ class ForwardPass {
     writer_.vector_work(1, static_cast<std::uint64_t>(forward_flops(graph_, op)));
     writer_.read(state_.value_of(op.inputs.front()));
     writer_.read_bytes(state_.vector_parameter_bytes(op));
+    if (state_.options.forward_only) return;
     const std::uint64_t kept = op.kind == layer_norm ? 2 : 1;
     state_.statistics[id] = writer_.write(kept * op.shape().batch() * size_of(DataType::fp32));
   }
@@ -316,6 +321,7 @@ class ForwardPass {
     state_.work_on_fused_scores(op, attention_work::softmax);
     for (std::uint32_t part = 0; part < 3; ++part) state_.read_qkv(op, part);
     if (op.drop_rate > 0) writer_.read(state_.mask[id]);
+    if (state_.options.forward_only) return;
     const std::uint64_t rows = std::uint64_t{op.shape().batch()} * op.heads;
     state_.statistics[id] = writer_.write(rows * attention_work::kept_per_row * size_of(DataType::fp32));
   }
@@ -337,7 +343,8 @@ class ForwardPass {
   void launch_communication(OperatorId id) {
     const Operator& op = graph_.operators[id];
     if (!op.parameters.empty()) {
-      state_.launch_parameter(op, "forward", phase_, op.kind).launched = Launched::with_first;
+      state_.launch_parameter(op, "forward", phase_, op.kind).launched =
+          state_.options.forward_only ? Launched::before_all : Launched::with_first;
       return;
     }
     const Value sent = op.kind == receive ? Value(id) : op.inputs.front();

@@ -49,6 +49,7 @@ enum class Launched : std::uint8_t {
   always,
   with_first,  ///< casts of weights, which all micro-batches use
   with_last,   ///< casts of gradients, when all micro-batches have contributed
+  before_all,  ///< before the first step: what a network that is not trained copies between stages
 };
 
 struct Kernel {

@@ -240,11 +240,11 @@ Program lower(const Graph& graph, const LoweringOptions& options) {
   program.title = graph.title;
   program.batch = graph.batch();
   lower_forward(state);
-  lower_backward(state);
+  if (!options.forward_only) lower_backward(state);
   program.micro_batch_kernels = static_cast<std::uint32_t>(program.kernels.size());
   describe_parameters(state);
   account_for_weights(state);
-  account_for_gradients(state);
+  if (!options.forward_only) account_for_gradients(state);
   return std::move(program);
 }
 

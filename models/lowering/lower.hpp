@@ -45,6 +45,7 @@ struct LoweringOptions {
   /// A step has several micro-batches, whose gradients are added up. Weights are cast with the first of them, gradients
   /// with the last.
   bool accumulate = false;
+  bool forward_only = false;  ///< nothing is kept for a backward pass; batch norm takes its running statistics
   ShardingOptions sharding{};
 };
 

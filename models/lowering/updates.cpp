@@ -1,5 +1,8 @@
 #include "models/lowering/updates.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace hcclsim::models {
 namespace {
 
@@ -60,7 +63,13 @@ void add_updates(Program& program, const UpdateOptions& options) {
   for (std::uint32_t g = 0; g < count; ++g) {
     const Gradient& gradient = program.gradients[g];
     const std::uint64_t elements = updated_elements(program, g);
-    std::vector<Kernel> kernels = update_kernels(elements, options.optimizer, options.precision, gradient.dtype);
+    std::vector<Kernel> kernels;
+    if (options.mean) {
+      const Bytes bytes = elements * size_of(gradient.dtype);
+      kernels.push_back(vector_kernel("mean", Phase::update, gradient.dtype, elements, bytes, bytes));
+    }
+    std::ranges::move(update_kernels(elements, options.optimizer, options.precision, gradient.dtype),
+                      std::back_inserter(kernels));
     add_cast(kernels, program, g, options.precision.weight);
     if (options.clear) {
       const Bytes bytes = gradient.elements * size_of(gradient.dtype);

@@ -12,6 +12,7 @@ struct UpdateOptions {
   Precision precision{};
   Optimizer optimizer = Optimizer::momentum;
   GradientChecks checks{};  ///< of dynamic loss scaling and clipping
+  bool mean = false;        ///< each gradient is multiplied, once it is reduced, with the inverse of the replicas
   bool clear = false;       ///< the sums of the gradients are set to zero for the next step
 };
 

@@ -41,6 +41,7 @@ struct Applier {
     apply_optimizer();
     apply_fusion();
     apply_communication();
+    apply_results();
     notes.insert(notes.end(), context.warnings().begin(), context.warnings().end());
   }
 
@@ -94,9 +95,7 @@ struct Applier {
     const bool unseeded = (mode == "data_parallel" || mode == "hybrid_parallel") && !broadcast;
     if (unseeded)
       notes.emplace_back("parameter_broadcast is False: without a global seed the initial weights of ranks differ");
-    if (broadcast)
-      notes.emplace_back(
-          "parameter_broadcast: once before the first step, rank 0 sends all weights in fp32; no step has it");
+    spec.parameter_broadcast = broadcast;
     const bool full_batch = context.text("dataset_strategy") == "full_batch";
     if (full_batch && !graph_parallel()) {
       bad_input("runtime-error", "dataset_strategy full_batch is for semi_auto_parallel and auto_parallel, not {}",
@@ -155,11 +154,10 @@ struct Applier {
         bad_input("runtime-error", "enable_parallel_optimizer in data_parallel takes Lamb or AdamWeightDecay, not {}",
                   name_of(spec.optimizer));
       }
-      bad_input("unsupported",
-                "enable_parallel_optimizer in data_parallel: whole parameters dealt to ranks; use semi_auto_parallel");
     }
     const Literal config = context.get("parallel_optimizer_config");
-    hccl::OptimizerParallel optimizer{.kind = hccl::OptimizerParallelKind::on};
+    using enum hccl::OptimizerParallelKind;
+    hccl::OptimizerParallel optimizer{.kind = mode == "data_parallel" ? dealt : on};
     optimizer.threshold = static_cast<Bytes>(config.find("parallel_optimizer_threshold")->integer) << 10U;
     optimizer.accumulation_shard = config.find("gradient_accumulation_shard")->boolean;
     if (const Literal* size = config.find("optimizer_weight_shard_size")) {
@@ -255,8 +253,19 @@ struct Applier {
     }
   }
 
+  void apply_results() {
+    if (!context.flag("pipeline_result_broadcast")) return;
+    spec.parallel.result_broadcast = true;
+    if (!spec.parallel.forward_only) {
+      notes.emplace_back(
+          "pipeline_result_broadcast acts on inference alone (--forward-only): a training step has none");
+    }
+  }
+
   void apply_communication() {
+    spec.gradients_mean_kernels = context.flag("gradients_mean") && mode != "stand_alone";
     if (!graph_parallel()) return;
+    if (spec.numerics.has_value()) spec.numerics->loss_repeated_mean = context.flag("loss_repeated_mean");
     const bool fp32 = context.flag("gradient_fp32_sync") || context.flag("force_fp32_communication");
     if (fp32 || given.comm_dtype) return;
     spec.communication_type = spec.precision.compute;

@@ -73,6 +73,7 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
   out.workers = numerics.workers;
   out.memory_limit = memory_limit(numerics);
   out.gradients_mean = numerics.gradients_mean;
+  out.loss_repeated_mean = numerics.loss_repeated_mean;
   out.optimizer = numerics.optimizer;
   out.optimizer.rule = spec.optimizer;
   out.learning_rate = numerics.learning_rate;

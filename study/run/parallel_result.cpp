@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -93,7 +94,8 @@ StageTimes times_of(const hccl::Plan& plan, const sim::Trace& trace, Rank rank, 
           {.messages = exposed(std::move(between_stages)),
            .gradients = exposed(collectives[StepPhase::reduction]),
            .weights = exposed(collectives[StepPhase::gather]),
-           .checks = exposed(collectives[StepPhase::check])}};
+           .checks = exposed(collectives[StepPhase::check]),
+           .results = exposed(collectives[StepPhase::result])}};
 }
 
 /// What a rank of a group of n sends at least: of an allreduce each byte twice but for its own share, of the others
@@ -115,7 +117,9 @@ Bytes sent_bytes(const hccl::Operation& operation) {
 
 std::vector<Traffic> traffic_of(const hccl::Plan& plan) {
   std::map<std::tuple<std::uint32_t, std::string, Rank>, std::pair<std::uint64_t, Bytes>> sums;
+  std::set<std::uint32_t> stages;
   for (const hccl::Role& role : plan.roles) {
+    if (!stages.insert(role.stage).second) continue;  // the ranks of a stage send as much as its first
     const auto add = [&](std::string kind, const hccl::Operation& operation, Bytes bytes) {
       if (operation.ranks == 1) return;
       auto& [count, sum] = sums[{role.stage, std::move(kind), operation.ranks}];

@@ -22,6 +22,7 @@ struct ExposedTimes {
   Seconds gradients = 0;  ///< reductions, waiting for other replicas included
   Seconds weights = 0;    ///< gathers
   Seconds checks = 0;     ///< overflow flag, global norm
+  Seconds results = 0;    ///< of a network that is not trained
 };
 
 /// One rank of a stage in the last iteration.

@@ -148,6 +148,13 @@ struct StepSpread {
   Seconds most = 0;
 };
 
+/// What ranks send each other once, before the first step.
+struct StartUpResult {
+  Bytes broadcast = 0;  ///< by rank 0 of each stage's replicas to the others: its weights in fp32, of all stages
+  Bytes copied = 0;     ///< by owners of parameters that several stages have, for each position in a stage
+  Seconds time = 0;
+};
+
 /// What a computation with real numbers took of this computer.
 struct Effort {
   double seconds = 0;
@@ -170,7 +177,8 @@ struct RunResult : Comparison {
   };
   std::vector<Replicas> replicas;
   std::uint32_t micro_batches = 1;  ///< of a step
-  std::string network;              ///< "simgrid" or "fluid"
+  std::optional<StartUpResult> start_up;
+  std::string network;  ///< "simgrid" or "fluid"
   std::shared_ptr<const models::Program> program;
   device::HbmAccount hbm;
   Bytes hbm_capacity = 0;  ///< of one NPU

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/child_process.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "sim/network/link_utilisation.hpp"
 #include "study/run/comparisons.hpp"
@@ -57,6 +58,20 @@ std::vector<RunResult::Replicas> replicas_of(const hccl::TrainingOptions& traini
   return replicas;
 }
 
+/// What is sent once before the first step, if anything is, with its time still to come from a child.
+std::optional<StartUpResult> start_up_of(const Experiment& experiment) {
+  StartUpResult result;
+  for (const hccl::StartUp& stage : experiment.start_up) {
+    if (experiment.training.replica_count() > 1) result.broadcast += stage.broadcast_elements * sizeof(float);
+    for (const models::Kernel& copy : stage.copies) {
+      const models::CommunicationWork& work = copy.communication;
+      if (work.kind == models::OperatorKind::send) result.copied += work.elements * size_of(work.dtype);
+    }
+  }
+  if (result.broadcast == 0 && result.copied == 0) return std::nullopt;
+  return result;
+}
+
 }  // namespace
 
 RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
@@ -71,6 +86,14 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   constexpr Rank most_npus = 64;
   if (wishes.uncertainty && (!parallel || experiment.npus <= most_npus)) {
     range.emplace(experiment, wishes.explained_uncertainty || experiment.npus <= most_npus);
+  }
+  std::optional<StartUpResult> start_up = start_up_of(experiment);
+  std::optional<ChildOf<Seconds>> start_up_time;
+  if (start_up.has_value()) {
+    start_up_time.emplace([&experiment] {
+      return simulate_start_up(experiment.cluster, experiment.soc, experiment.costs, experiment.training,
+                               experiment.start_up);
+    });
   }
   std::optional<RunExplanation> explanation;
   if (wishes.explained && !experiment.stages.has_value()) explanation.emplace(experiment);
@@ -91,6 +114,8 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   if (comparisons.has_value()) static_cast<Comparison&>(result) = comparisons->finish();
   if (range.has_value()) result.uncertainty = range->finish();
   if (explanation.has_value()) result.explanation = explanation->finish();
+  if (start_up.has_value()) start_up->time = start_up_time->result();
+  result.start_up = start_up;
   result.rank = training.rank;
   if (experiment.profile.has_value()) {
     result.profile.emplace(*experiment.profile, simulated_phases(result.view, result.step_time()));

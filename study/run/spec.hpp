@@ -46,6 +46,7 @@ struct NumericsSpec {
   device::OptimizerSettings optimizer{};  ///< but for its rule, which is that of the run
   double label_smoothing = 0;
   bool gradients_mean = true;
+  bool loss_repeated_mean = false;  ///< the loss is that of all replicas: each one's part is divided by their number
 
   // What it may take of this computer
   std::uint32_t workers = 0;            ///< 0: one per processor
@@ -77,6 +78,8 @@ struct RunSpec {
   models::Optimizer optimizer = models::Optimizer::momentum;
   std::optional<bool> fused_attention{};  ///< none: as the SoC has it
   ParallelSpec parallel{};
+  bool gradients_mean_kernels = false;  ///< reduced gradients are divided in kernels of their own, as MindSpore does
+  bool parameter_broadcast = false;     ///< before the first step rank 0 sends its weights to all
   device::LossScaler loss_scale{};
   std::optional<double> clip_norm{};  ///< largest global norm of the gradients; none: they are not clipped
 

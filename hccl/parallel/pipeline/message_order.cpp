@@ -149,6 +149,7 @@ std::vector<std::vector<MessageTurn>> message_order(std::span<const models::Prog
   std::vector<Message> messages;
   for (std::uint32_t number = 0; number < links.size(); ++number) {
     const Link& link = links[number];
+    if (link.launched == Launched::before_all) continue;
     if (link.launched == Launched::with_first) {
       messages.push_back({0, number, 0});
     } else if (link.launched == Launched::with_last) {

@@ -82,7 +82,7 @@ void require_shape(const PipelineShape& shape) {
     bad_input("pipeline", "a pipeline needs at least 1 stage, 1 micro-batch and 1 chunk; got {}, {} and {}",
               shape.stages, shape.micro_batches, shape.chunks);
   }
-  if (shape.micro_batches < shape.stages) {
+  if (shape.micro_batches < shape.stages && !shape.forward_only) {
     bad_input("pipeline", "{} stages need at least as many micro-batches, got {}: give --micro-batches {} or more",
               shape.stages, shape.micro_batches, shape.stages);
   }
@@ -99,6 +99,10 @@ void require_shape(const PipelineShape& shape) {
 }
 
 std::vector<Cell> cells_of_stage(const PipelineShape& shape, std::uint32_t stage) {
+  if (shape.forward_only) {
+    const bool by_loops = interleaves(shape.schedule) && shape.schedule != PipelineSchedule::gpipe_interleave;
+    return all_cells(shape, Phase::forward, by_loops && shape.micro_batches >= shape.stages);
+  }
   if (shape.stages == 1) return one_after_the_other(shape.micro_batches);
   const bool gpipe = shape.schedule == PipelineSchedule::gpipe || shape.schedule == PipelineSchedule::gpipe_interleave;
   const std::vector<Cell> forward = all_cells(shape, Phase::forward, !gpipe);
@@ -110,6 +114,8 @@ std::vector<Cell> cells_of_stage(const PipelineShape& shape, std::uint32_t stage
 }
 
 std::uint32_t most_live_cells(const std::vector<Cell>& cells) {
+  // Without a backward pass nothing of a cell is kept.
+  if (std::ranges::none_of(cells, [](const Cell& cell) { return cell.phase == Phase::backward; })) return 1;
   std::uint32_t live = 0;
   std::uint32_t most = 0;
   for (const Cell& cell : cells) {

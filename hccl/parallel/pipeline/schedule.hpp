@@ -38,12 +38,13 @@ struct PipelineShape {
   std::uint32_t micro_batches = 1;
   std::uint32_t chunks = 1;
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  bool forward_only = false;  ///< cells of the backward pass are left out
 
   bool operator==(const PipelineShape&) const = default;
 };
 
-/// Throws Error(bad_input, "pipeline") for sizes of 0, fewer micro-batches than stages, chunks without an interleaving
-/// schedule, and an interleaving schedule without chunks.
+/// Throws Error(bad_input, "pipeline") for sizes of 0, in training fewer micro-batches than stages, chunks without an
+/// interleaving schedule, and an interleaving schedule without chunks.
 void require_shape(const PipelineShape& shape);
 
 struct Cell {

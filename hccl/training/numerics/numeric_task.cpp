@@ -82,6 +82,7 @@ class RoleTasks {
         return;
       case StepPhase::reduction:
       case StepPhase::gather:
+      case StepPhase::result:
         break;
     }
     internal_error("kernels in a phase of communication");

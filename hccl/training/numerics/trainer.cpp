@@ -137,7 +137,8 @@ IterationFigures Trainer::step(bool checked) {
 
 void Trainer::carry_out(const NumericTask& task, Progress& progress) {
   TrainedStage& stage = *stages_[task.role];
-  const TrainedStage::Source from = source(static_cast<float>(progress.figures.loss_scale));
+  const double repetitions = options_.loss_repeated_mean ? stage.replicas() : 1;
+  const TrainedStage::Source from = source(static_cast<float>(progress.figures.loss_scale / repetitions));
   switch (task.kind) {
     case NumericTask::Kind::gather:
       for (const std::uint32_t number : task.items) stage.store().gather(pool_, number);

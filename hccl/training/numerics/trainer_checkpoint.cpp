@@ -70,6 +70,7 @@ Checkpoint Trainer::checkpoint() {
                                    : scaling == Kind::fixed ? "static"
                                                             : "dynamic"},
                     {"gradients_mean", options_.gradients_mean ? "on" : "off"}};
+  if (options_.loss_repeated_mean) result.options["loss_repeated_mean"] = "on";
   const Rank replicas = stages_.front()->replicas();
   if (replicas != npus_) result.options["replicas"] = std::to_string(replicas);
   if (micro_batches() > 1) result.options["micro_batches"] = std::to_string(micro_batches());
