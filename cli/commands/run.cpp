@@ -25,6 +25,7 @@
 #include "cli/terminal/progress.hpp"
 #include "study/run/numerics.hpp"
 #include "study/run/run.hpp"
+#include "study/run/strategies.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -202,6 +203,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   wishes.traced.insert(wishes.traced.end(), shown.begin(), shown.end());
   std::optional<study::TrainingClock> clock;
   if (session != nullptr) clock.emplace(experiment, options.spec.iterations, past_of(*options.spec.numerics));
+  study::exchange_strategies(options.spec, experiment);
   RunReport report(simulate_run(experiment, std::move(wishes)), options);
   report.timeline = options.trace;
   std::optional<Error> failure;

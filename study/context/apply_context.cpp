@@ -42,17 +42,11 @@ struct Applier {
     apply_fusion();
     apply_communication();
     apply_results();
+    apply_strategy_files();
     notes.insert(notes.end(), context.warnings().begin(), context.warnings().end());
   }
 
   void refuse_what_is_missing() const {
-    const auto strategies = context.get("strategy_ckpt_config");
-    const bool files = !strategies.find("load_file")->text.empty() || !strategies.find("save_file")->text.empty() ||
-                       !context.text("strategy_ckpt_load_file").empty() ||
-                       !context.text("strategy_ckpt_save_file").empty() ||
-                       !context.text("group_ckpt_save_file").empty();
-    if (files)
-      bad_input("unsupported", "files of strategies and groups belong to operator strategies, which are not there yet");
     if (context.get("dataset_strategy").kind != Literal::Kind::text) {
       bad_input("unsupported",
                 "dataset_strategy: a tuple of cuts needs operator strategies; give 'data_parallel' or 'full_batch'");
@@ -251,6 +245,18 @@ struct Applier {
       }
       set_fusion(rules);
     }
+  }
+
+  void apply_strategy_files() {
+    const Literal both = context.get("strategy_ckpt_config");
+    StrategyFiles& files = spec.strategy_files;
+    files = {.load = both.find("load_file")->text,
+             .save = both.find("save_file")->text,
+             .groups = context.text("group_ckpt_save_file")};
+    if (graph_parallel() || (files.load.empty() && files.save.empty())) return;
+    notes.push_back(fmt::format("files of strategies are of semi_auto_parallel and auto_parallel: none in {}", mode));
+    files.load.clear();
+    files.save.clear();
   }
 
   void apply_results() {

@@ -77,6 +77,15 @@ void AutoParallelContext::set(std::string_view key, const Literal& value) {
     store("search_mode", value);
     return;
   }
+  if (key == "strategy_ckpt_load_file" || key == "strategy_ckpt_save_file") {
+    // The setter that ran last counts: all of them write to one record.
+    Literal both = get("strategy_ckpt_config");
+    const std::string_view member = key == "strategy_ckpt_load_file" ? "load_file" : "save_file";
+    for (auto& [name, file] : both.members) {
+      if (name == member) file = value;
+    }
+    store("strategy_ckpt_config", both);
+  }
   if (key == "full_batch") {
     warnings_.emplace_back("full_batch is deprecated: use dataset_strategy");
     store("dataset_strategy", {.kind = Kind::text, .text = value.boolean ? "full_batch" : "data_parallel"});

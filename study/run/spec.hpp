@@ -66,6 +66,13 @@ struct NumericsSpec {
 /// the order of parameters.
 enum class Framework : std::uint8_t { tensorflow, mindspore };
 
+/// Files of MindSpore's strategies and groups; empty: none.
+struct StrategyFiles {
+  std::string load{};
+  std::string save{};
+  std::string groups{};
+};
+
 struct RunSpec {
   Framework framework = Framework::tensorflow;
 
@@ -78,6 +85,7 @@ struct RunSpec {
   models::Optimizer optimizer = models::Optimizer::momentum;
   std::optional<bool> fused_attention{};  ///< none: as the SoC has it
   ParallelSpec parallel{};
+  StrategyFiles strategy_files{};
   bool gradients_mean_kernels = false;  ///< reduced gradients are divided in kernels of their own, as MindSpore does
   bool parameter_broadcast = false;     ///< before the first step rank 0 sends its weights to all
   device::LossScaler loss_scale{};

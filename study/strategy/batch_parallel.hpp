@@ -1,0 +1,33 @@
+#pragma once
+
+#include "hccl/parallel/plan.hpp"
+#include "models/graph.hpp"
+#include "models/lowering/sharding.hpp"
+#include "study/strategy/strategy_file.hpp"
+
+/// Strategies of operators that all are batch parallel: an input with samples is cut on its first axis into as many
+/// parts as the devices of a stage and that axis have in common, a parameter is not cut.
+namespace hcclsim::study {
+
+struct BatchParallel {
+  const models::Graph& graph;  ///< of a stage, with the samples of one device
+  std::uint32_t stage = 0;
+  Rank devices = 1;                          ///< of the stage
+  const models::Program* program = nullptr;  ///< how parameters are shared
+  Rank shard_ranks = 1;                      ///< ranks that share them
+};
+
+/// Of the operators that have a parameter, under the name of the first one, and of all parameters. All parameters are
+/// trained here, so only_trainable_params changes nothing.
+[[nodiscard]] StrategyMap batch_parallel_strategies(const BatchParallel& of);
+
+/// Throws Error(bad_input, "unsupported") for a strategy of one of the operators that is not batch parallel, or
+/// "strategy" for one whose inputs are not those of the operator; operators that the network does not have are
+/// counted in `notes`.
+void require_batch_parallel(const StrategyMap& loaded, const BatchParallel& of, const std::string& path,
+                            std::vector<std::string>& notes);
+
+/// The groups of a Plan that a rank is in, and those that keep the same weights.
+[[nodiscard]] GroupMap groups_of(const hccl::Plan& plan, Rank rank, Rank devices, Rank shard_ranks);
+
+}  // namespace hcclsim::study
