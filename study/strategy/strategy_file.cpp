@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <study/strategy/node_strategy.pb.h>
 
 #include <filesystem>
 #include <limits>
@@ -11,7 +12,6 @@
 #include "base/input_file.hpp"
 #include "base/json.hpp"
 #include "base/output_file.hpp"
-#include "study/strategy/node_strategy.pb.h"
 
 namespace hcclsim::study {
 namespace {

@@ -36,7 +36,8 @@ GUARDED_HEADERS = [
     (re.compile(r"nlohmann/"), ["base/json_text.cpp", "tests/hccl/comm/rank_table_test.cpp"]),  # the test: JSON Patch
     (
         re.compile(r"google/protobuf/|.*\.pb\.h"),
-        ["hccl/schedule/file", "hccl/training/numerics/checkpoint.cpp", "tests/hccl/schedule/file"],
+        ["hccl/schedule/file", "hccl/training/numerics/checkpoint.cpp", "tests/hccl/schedule/file",
+         "study/strategy/strategy_file.cpp"],
     ),
 ]
 
