@@ -80,7 +80,7 @@ TEST(OptimizerParallel, IsRead) {
   EXPECT_EQ(parse_optimizer_parallel("on:threshold=0").threshold, Bytes{0});
   for (const char* wrong : {"zero4", "on:shard=0", "on:shard", "on:shard=-1", "on:size=2", "on:", ""}) {
     EXPECT_THAT(test::refusal("option", [&] { static_cast<void>(parse_optimizer_parallel(wrong)); }),
-                HasSubstr("accepted: off|on|zero1|zero2|zero3"))
+                HasSubstr("accepted: off|dealt|on|zero1|zero2|zero3"))
         << wrong;
   }
 }
