@@ -117,7 +117,8 @@ TEST(ApplyContext, DevicesAndModes) {
               HasSubstr("not data_parallel"));
   EXPECT_THAT(refused("unsupported", {{"parallel_mode", "semi_auto_parallel"}, {"dataset_strategy", "((1, 1),)"}}),
               HasSubstr("operator strategies"));
-  EXPECT_THAT(refused("unsupported", {{"strategy_ckpt_save_file", "'a.json'"}}), HasSubstr("operator strategies"));
+  const auto saved = applied({{"parallel_mode", "semi_auto_parallel"}, {"strategy_ckpt_save_file", "'a.json'"}});
+  EXPECT_EQ(saved.strategy_files.save, "a.json");
   EXPECT_THAT(applied({{"parallel_mode", "data_parallel"}}).notes, Contains(HasSubstr("parameter_broadcast is False")));
   EXPECT_EQ(applied({{"parallel_mode", "semi_auto_parallel"}, {"gradient_fp32_sync", "False"}}).communication_type,
             DataType::fp16);
