@@ -18,12 +18,12 @@ double cycles_of(const models::CubeWork& work, Bytes element, const Soc& soc, do
   const auto bytes = static_cast<double>(element);
   const std::uint64_t blocks = work.groups * divide_up(work.m, bm) * divide_up(work.n, bn) * cuts;
   const std::uint64_t depth = divide_up(divide_up(work.k, cuts), cube_tile) * cube_tile;
-  const auto tiles = static_cast<double>(bm / cube_tile * (bn / cube_tile) * (depth / cube_tile));
+  const std::uint64_t tiles = bm / cube_tile * (bn / cube_tile) * (depth / cube_tile);
   // Sums of parts are added up in memory, in fp32.
   const Bytes result = cuts > 1 || work.sums_out ? accumulator : element;
   const double write = static_cast<double>(bm * bn * result) / soc.core.l2_write;
-  const double compute =
-      std::max(tiles * tile_cycles, static_cast<double>((bm + bn) * depth) * bytes / soc.core.l2_read);
+  const double compute = std::max(static_cast<double>(tiles) * tile_cycles,
+                                  static_cast<double>((bm + bn) * depth) * bytes / soc.core.l2_read);
   const auto rounds = static_cast<double>(divide_up(blocks, soc.cube_cores));
   if (2 * bm * bn * accumulator > soc.core.l0c) return rounds * (compute + write);
   return compute + (rounds - 1) * std::max(compute, write) + write;

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <tuple>
 #include <utility>
+
+#include "base/error.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -16,8 +19,6 @@ struct Copy {
   std::uint32_t tag = 0;
   std::uint64_t elements = 0;
   DataType type = DataType::fp32;
-
-  auto operator<=>(const Copy&) const = default;
 };
 
 std::vector<Copy> copies_of(const std::vector<StartUp>& stages, Rank replicas) {
@@ -30,14 +31,15 @@ std::vector<Copy> copies_of(const std::vector<StartUp>& stages, Rank replicas) {
       copies.push_back({stage, peer, work.peer.tag, work.elements, work.dtype});
     }
   }
-  std::ranges::sort(copies);
+  std::ranges::sort(copies, {}, [](const Copy& copy) { return std::tuple(copy.source, copy.destination, copy.tag); });
   return copies;
 }
 
 }  // namespace
 
 Plan start_up_plan(const std::vector<StartUp>& stages, Rank ranks, const ScheduleMaker& make_schedule) {
-  const auto replicas = static_cast<Rank>(ranks / stages.size());
+  const Rank replicas = stages.empty() ? 0 : static_cast<Rank>(ranks / stages.size());
+  if (replicas == 0) internal_error("{} ranks cannot be {} stages", ranks, stages.size());
   Plan plan;
   for (Rank rank = 0; rank < ranks; ++rank) plan.role_of.push_back(rank / replicas);
   for (std::uint32_t stage = 0; stage < stages.size(); ++stage) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -49,6 +50,9 @@ void check_index_list(std::string_view what, const Literal& value) {
     bad_input("value-error", "{}: the indices must ascend, got {}", what, to_string(value));
   }
   if (value.items.front().integer < 0) bad_input("value-error", "{}: an index is negative", what);
+  if (value.items.back().integer > UINT32_MAX) {
+    bad_input("value-error", "{}: the index {} is that of no parameter", what, value.items.back().integer);
+  }
 }
 
 void check_fusion_of(const ContextValue& given, const std::string& type, const Literal& entry) {
@@ -65,8 +69,8 @@ void check_fusion_of(const ContextValue& given, const std::string& type, const L
   } else if (mode->text == "size") {
     require_kind(fmt::format("{}['config']", what), *config, Kind::integer);
     const std::int64_t lowest = given.compat ? 0 : 1;
-    if (config->integer < lowest) {
-      bad_input("value-error", "{}: a size is {} MB or more, got {}", what, lowest, config->integer);
+    if (config->integer < lowest || config->integer > UINT32_MAX) {
+      bad_input("value-error", "{}: a size is {} to {} MB, got {}", what, lowest, UINT32_MAX, config->integer);
     }
   }
 }
@@ -106,14 +110,15 @@ void check_optimizer_config(const ContextValue& given) {
   }
   if (const Literal* threshold = given.value.find("parallel_optimizer_threshold")) {
     require_kind("parallel_optimizer_threshold", *threshold, Kind::integer);
-    if (threshold->integer < 0) {
-      bad_input("value-error", "parallel_optimizer_threshold is in KB, 0 or more; got {}", threshold->integer);
+    if (threshold->integer < 0 || threshold->integer > UINT32_MAX) {
+      bad_input("value-error", "parallel_optimizer_threshold is in KB, 0 to {}; got {}", UINT32_MAX,
+                threshold->integer);
     }
   }
   if (const Literal* size = given.value.find("optimizer_weight_shard_size")) {
     require_kind("optimizer_weight_shard_size", *size, Kind::integer);
-    if (size->integer <= 0) {
-      bad_input("value-error", "optimizer_weight_shard_size must be positive, got {}", size->integer);
+    if (size->integer <= 0 || size->integer > UINT32_MAX) {
+      bad_input("value-error", "optimizer_weight_shard_size must be 1 to {}, got {}", UINT32_MAX, size->integer);
     }
   }
 }
@@ -167,8 +172,9 @@ void check_context_value(const ContextValue& given) {
   if (key == "strategy_ckpt_config") return check_strategy_config(given);
   if (key == "pipeline_stages") {
     require_kind(key, given.value, Kind::integer);
-    if (given.value.integer < 1)
-      bad_input("value-error", "pipeline_stages must be 1 or more, got {}", given.value.integer);
+    if (given.value.integer < 1 || given.value.integer > UINT32_MAX) {
+      bad_input("value-error", "pipeline_stages must be 1 to {}, got {}", UINT32_MAX, given.value.integer);
+    }
     return;
   }
   if (key == "grad_accumulation_step" && given.value.integer != 1) {

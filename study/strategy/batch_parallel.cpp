@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <ranges>
 
 #include "base/error.hpp"
 
@@ -37,6 +36,13 @@ std::string_view primitive_of(OperatorKind kind) {
     default:
       return "Add";
   }
+}
+
+/// Axes of each input: "2, 1".
+std::string axes_text(const std::vector<std::vector<std::uint32_t>>& inputs) {
+  std::vector<std::size_t> axes;
+  for (const std::vector<std::uint32_t>& cuts : inputs) axes.push_back(cuts.size());
+  return fmt::format("{}", fmt::join(axes, ", "));
 }
 
 std::vector<std::uint32_t> uncut(std::size_t axes) { return std::vector<std::uint32_t>(axes, 1); }
@@ -112,8 +118,7 @@ void require_batch_parallel(const StrategyMap& loaded, const BatchParallel& of, 
     const auto axes = [](const std::vector<std::uint32_t>& cuts) { return cuts.size(); };
     if (!std::ranges::equal(node.inputs, expected, {}, axes, axes)) {
       bad_input("strategy", "{}: {}: its inputs have {} axes, the network's operator has {}", path, node.name,
-                fmt::join(node.inputs | std::views::transform(axes), ", "),
-                fmt::join(expected | std::views::transform(axes), ", "));
+                axes_text(node.inputs), axes_text(expected));
     }
     if (node.inputs == expected) continue;
     bad_input("unsupported",
