@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "models/lowering/cube.hpp"
 #include "models/lowering/state.hpp"
 
 namespace hcclsim::models {

@@ -78,7 +78,7 @@ TEST(MatmulCost, ShapesThatCostEfficiency) {
   const Soc soc = a2();
   const double large = efficiency({.m = 8192, .n = 8192, .k = 8192}, soc);
   EXPECT_NEAR(large, 328.0 / 353.9, 0.005);
-  EXPECT_LT(efficiency({.m = 8192, .n = 8192, .k = 64}, soc), 0.8 * large);      // small k
+  EXPECT_LT(efficiency({.m = 8192, .n = 8192, .k = 64}, soc), 0.8 * large);       // small k
   EXPECT_LT(efficiency({.m = 64, .n = 8192, .k = 8192}, soc), 0.8 * large);       // few rows
   EXPECT_LT(efficiency({.m = 128, .n = 128 * 25, .k = 8192}, soc), 0.9 * large);  // 25 blocks on 24 cores
   EXPECT_LT(efficiency({.m = 4096, .n = 2048, .k = 128, .groups = 32, .sums_out = true}, soc), 0.75);  // attention
