@@ -20,6 +20,8 @@ struct ParameterShare {
   DataType used_as = DataType::fp32;  ///< type in which kernels read it
   std::uint32_t shards = 1;           ///< ranks that keep a part each
   bool borrowed = false;              ///< another stage owns it, and updates it
+  bool gathered_each_use = false;     ///< by every pass that reads it, if it is gathered at all; else once per step
+  bool sums_parts = false;            ///< each micro-batch reduces its gradient, and adds a part of it to a sum
 
   /// Of a part; the last one may have fewer.
   [[nodiscard]] std::uint64_t shard() const { return (elements + shards - 1) / shards; }

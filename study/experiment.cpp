@@ -87,6 +87,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
       npus(npus_of_run(spec, *this)) {
   notes.insert(notes.end(), soc_notes.begin(), soc_notes.end());
   notes.insert(notes.end(), spec.notes.begin(), spec.notes.end());
+  check_recomputed_communication(spec.parallel, notes);
   if (spec.launch == hccl::LaunchMode::op && config.op_expansion == hccl::OpExpansion::aiv) {
     notes.emplace_back(
         "HCCL_OP_EXPANSION_MODE AIV is documented for inference: a training step takes the default mode");

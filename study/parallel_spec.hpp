@@ -29,6 +29,10 @@ struct ParallelSpec {
   hccl::OptimizerParallel optimizer{};
   std::optional<bool> accumulation_shard{};  ///< sums of gradients are kept in parts; none: off
   hccl::Recompute recompute{};
+  // Of recomputed layers:
+  bool parallel_optimizer_comm_recompute = false;  ///< their weights are gathered again, not kept
+  bool mp_comm_recompute = true;                   ///< their collectives are repeated; else their outputs are kept
+  bool recompute_slice_activation = false;         ///< ranks that share an operator keep a part of their inputs each
   /// Of the collectives of a pipeline or of shared parameters, none: 64 MB. Else of MindSpore's gradients, none: as
   /// they are split otherwise.
   std::optional<hccl::FusionRules> fusion{};

@@ -85,6 +85,30 @@ std::uint32_t communicators_of(const Stages& stages, const ParallelSpec& spec) {
 
 }  // namespace
 
+void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::string>& notes) {
+  using enum hccl::RecomputeKind;
+  const bool of_layers = spec.recompute.kind == full || spec.recompute.kind == layers;
+  const bool asked =
+      spec.parallel_optimizer_comm_recompute || spec.recompute_slice_activation || !spec.mp_comm_recompute;
+  if (asked && !of_layers) {
+    bad_input("option",
+              "--parallel-optimizer-comm-recompute, --mp-comm-recompute and --recompute-slice-activation say how layers "
+              "are recomputed; give --recompute full or layers:N with them");
+  }
+  if (spec.parallel_optimizer_comm_recompute && spec.optimizer.kind != hccl::OptimizerParallelKind::on) {
+    bad_input("option",
+              "--parallel-optimizer-comm-recompute is of weights that --optimizer-parallel on gathers; it is {}",
+              name_of(spec.optimizer.kind));
+  }
+  if (spec.parallel_optimizer_comm_recompute && spec.shape.stages > 1) {
+    notes.emplace_back("parallel_optimizer_comm_recompute is ignored in a pipeline, as MindSpore does");
+  }
+  if (spec.recompute_slice_activation || !spec.mp_comm_recompute) {
+    notes.push_back(fmt::format("{} has no effect: no operator is cut over ranks, so that layers have no collectives",
+                                spec.mp_comm_recompute ? "recompute_slice_activation" : "mp_comm_recompute"));
+  }
+}
+
 std::vector<models::Graph> cut_into_stages(const models::Graph& graph, const ParallelSpec& spec,
                                            std::span<const std::uint32_t> layers_of_parts, Rank replicas) {
   const std::uint32_t count = spec.shape.stages;
@@ -116,8 +140,12 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
     options.sharding =
         hccl::share_parameters(graphs[number], spec.optimizer, stages.replicas, size_of(how.precision.weight), notes);
     if (options.sharding.kind != models::Sharding::none) refuse_partial_norms(how);
+    if (spec.parallel_optimizer_comm_recompute && count == 1 && options.sharding.kind == models::Sharding::weights) {
+      options.sharding.gathered_again =
+          hccl::parameters_of_recomputed_layers(graphs[number], spec.recompute, number, count);
+    }
     models::Program program = make_program(graphs[number], soc, options, notes);
-    stages.programs.push_back(fuse_communication(std::move(program), options.sharding, fusion));
+    stages.programs.push_back(fuse_communication(std::move(program), fusion));
     const hccl::StageProgram& stage = stages.programs.back();
     device::HbmAccount hbm = device::hbm_account(*stage.program, communicator * communicators_of(stages, spec));
     hbm.gathered += most_gathered(stage);

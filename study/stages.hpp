@@ -21,6 +21,10 @@ struct Stages {
   Rank shard_ranks = 1;                        ///< of them, those that share parameters
 };
 
+/// Adds to `notes` which options of recomputed layers' communication have no effect. Throws Error(bad_input, "option")
+/// if no layers are recomputed, or no weights gathered that could be gathered again.
+void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::string>& notes);
+
 /// The graphs of the stages, with what is recomputed marked; of one stage the network itself.
 [[nodiscard]] std::vector<models::Graph> cut_into_stages(const models::Graph& graph, const ParallelSpec& spec,
                                                          std::span<const std::uint32_t> layers_of_parts, Rank replicas);

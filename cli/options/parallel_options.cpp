@@ -17,6 +17,9 @@ void finish_forward_only(const OptionOrigins& origins, study::RunSpec& spec) {
   constexpr std::array of_training{"optimizer-parallel",
                                    "gradient-accumulation-shard",
                                    "recompute",
+                                   "parallel-optimizer-comm-recompute",
+                                   "mp-comm-recompute",
+                                   "recompute-slice-activation",
                                    "fusion",
                                    "optimizer",
                                    "loss-scale",
@@ -91,6 +94,18 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
            "operators:NAME,...")
       .value_name("WHAT")
       .with_default("none");
+  command
+      .add("--parallel-optimizer-comm-recompute", on_off(parallel.parallel_optimizer_comm_recompute),
+           "Recomputed layers gather their weights again for the backward pass, and do not keep them meanwhile")
+      .with_default();
+  command
+      .add("--mp-comm-recompute", on_off(parallel.mp_comm_recompute),
+           "Recomputed layers repeat collectives of operators that are cut over ranks")
+      .with_default();
+  command
+      .add("--recompute-slice-activation", on_off(parallel.recompute_slice_activation),
+           "Ranks that an operator is cut over keep a part each of what recomputed layers start from")
+      .with_default();
   command
       .add("--fusion",
            parsed(hccl::parse_fusion_rules, [&parallel](const hccl::FusionRules& rules) { parallel.fusion = rules; }),

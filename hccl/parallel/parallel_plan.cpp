@@ -130,32 +130,34 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
   return plan;
 }
 
-StageProgram fuse_communication(models::Program program, const models::ShardingOptions& sharding,
-                                const FusionRules& fusion) {
-  // Gradients by what is done with them, in parameter order; weights by the type in which they are gathered.
+StageProgram fuse_communication(models::Program program, const FusionRules& fusion) {
+  // Gradients by what is done with them (scattered, with each micro-batch), in parameter order; weights by the type in
+  // which and how often they are gathered.
   std::vector<std::uint32_t> gradient_of(program.parameters.size(), ~0U);
-  std::map<bool, std::vector<FusedTensor>> reduced;
-  std::map<DataType, std::vector<FusedTensor>> gathered;
+  std::map<std::pair<bool, bool>, std::vector<FusedTensor>> reduced;
+  std::map<std::pair<bool, DataType>, std::vector<FusedTensor>> gathered;
   for (std::uint32_t g = 0; g < program.gradients.size(); ++g) gradient_of[program.gradients[g].parameter] = g;
   for (std::uint32_t index = 0; index < program.parameters.size(); ++index) {
     const models::ParameterShare& share = program.parameters[index];
     if (share.shards > 1) {
-      gathered[share.used_as].push_back({index, share.shard() * size_of(share.used_as), share.shard()});
+      gathered[{share.gathered_each_use, share.used_as}].push_back({index, share.shard() * size_of(share.used_as), share.shard()});
     }
     if (gradient_of[index] == ~0U) continue;  // borrowed
     const models::Gradient& gradient = program.gradients[gradient_of[index]];
-    reduced[share.shards > 1].push_back({index, gradient.elements * size_of(gradient.dtype), gradient.elements});
+    reduced[{share.shards > 1, share.sums_parts}].push_back({index, gradient.elements * size_of(gradient.dtype), gradient.elements});
   }
   struct Fused {
     std::vector<std::uint32_t> gradients;
     bool scattered = false;
+    bool each_micro_batch = false;
     std::uint32_t ready = 0;
   };
   std::vector<Fused> all;
-  for (const auto& [scattered, tensors] : reduced) {
+  for (const auto& [how, tensors] : reduced) {
+    const auto [scattered, each_micro_batch] = how;
     for (const std::vector<std::uint32_t>& parameters :
          fuse(tensors, scattered ? fusion.reduce_scatter : fusion.allreduce)) {
-      Fused one{.gradients = {}, .scattered = scattered};
+      Fused one{.gradients = {}, .scattered = scattered, .each_micro_batch = each_micro_batch};
       for (const std::uint32_t parameter : parameters) {
         one.gradients.push_back(gradient_of[parameter]);
         one.ready = std::max(one.ready, program.gradients[gradient_of[parameter]].kernel);
@@ -172,11 +174,11 @@ StageProgram fuse_communication(models::Program program, const models::ShardingO
     order.insert(order.end(), one.gradients.begin(), one.gradients.end());
     stage.reductions.push_back({.segment = {first, static_cast<std::uint32_t>(order.size() - 1)},
                                 .scattered = one.scattered,
-                                .each_micro_batch = one.scattered && sharding.keeps_gradient_parts()});
+                                .each_micro_batch = one.each_micro_batch});
   }
-  for (const auto& [type, tensors] : gathered) {
+  for (const auto& [how, tensors] : gathered) {
     for (std::vector<std::uint32_t>& parameters : fuse(tensors, fusion.allgather)) {
-      stage.gathers.push_back({std::move(parameters), sharding.kind == models::Sharding::weights_each_use});
+      stage.gathers.push_back({std::move(parameters), how.first});
     }
   }
   std::ranges::sort(stage.gathers, {}, [](const WeightGather& gather) { return gather.parameters.front(); });

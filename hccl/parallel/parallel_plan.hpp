@@ -7,7 +7,6 @@
 #include "hccl/parallel/fusion.hpp"
 #include "hccl/parallel/pipeline/schedule.hpp"
 #include "hccl/parallel/role_builder.hpp"
-#include "models/lowering/sharding.hpp"
 
 /// The Plan of a step whose ranks compute stages of a network, share parameters, or add up gradients of several
 /// micro-batches. With D ranks per stage, rank r computes stage r / D on its own part of the batch; the D ranks of a
@@ -46,7 +45,6 @@ struct ParallelOptions {
 
 /// Decides which gradients and which weights of a stage travel together, and numbers the gradients so that those of a
 /// collective follow each other, in the order in which they are complete.
-[[nodiscard]] StageProgram fuse_communication(models::Program program, const models::ShardingOptions& sharding,
-                                              const FusionRules& fusion);
+[[nodiscard]] StageProgram fuse_communication(models::Program program, const FusionRules& fusion);
 
 }  // namespace hcclsim::hccl

@@ -1,6 +1,7 @@
 #include "hccl/parallel/recompute.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "base/error.hpp"
@@ -35,6 +36,30 @@ std::vector<bool> stays_in_layer(const models::Graph& graph) {
   return stays;
 }
 
+/// Layers up to this one are recomputed as a whole, if there are any.
+std::optional<std::uint32_t> last_recomputed_layer(const models::Graph& graph, const Recompute& recompute,
+                                                   std::uint32_t stage, std::uint32_t stages) {
+  if (recompute.kind == RecomputeKind::none || recompute.kind == RecomputeKind::operators) return std::nullopt;
+  if (recompute.kind == RecomputeKind::layers && recompute.layers.size() != 1 && recompute.layers.size() != stages) {
+    bad_input("option", "--recompute layers: {} numbers for {} stages; give one, or one for each stage",
+              recompute.layers.size(), stages);
+  }
+  std::set<std::uint32_t> layers;
+  for (const Operator& op : graph.operators) {
+    if (op.layer != models::no_layer) layers.insert(op.layer);
+  }
+  std::size_t count = layers.size();
+  if (recompute.kind == RecomputeKind::layers) {
+    const std::uint32_t wanted = recompute.layers[recompute.layers.size() == 1 ? 0 : stage];
+    if (wanted > count) {
+      bad_input("option", "--recompute layers: stage {} has {} layers, got {}", stage, count, wanted);
+    }
+    count = wanted;
+  }
+  if (count == 0) return std::nullopt;
+  return *std::next(layers.begin(), static_cast<std::ptrdiff_t>(count) - 1);
+}
+
 }  // namespace
 
 Recompute parse_recompute(std::string_view text) {
@@ -63,6 +88,20 @@ Recompute parse_recompute(std::string_view text) {
       text);
 }
 
+std::vector<bool> parameters_of_recomputed_layers(const models::Graph& graph, const Recompute& recompute,
+                                                  std::uint32_t stage, std::uint32_t stages) {
+  std::vector<bool> only(graph.parameters.size(), false);
+  const std::optional<std::uint32_t> last = last_recomputed_layer(graph, recompute, stage, stages);
+  if (!last.has_value()) return only;
+  for (const bool in_layers : {true, false}) {
+    for (const Operator& op : graph.operators) {
+      if ((op.layer <= *last) != in_layers) continue;
+      for (const std::uint32_t parameter : op.parameters) only[parameter] = in_layers;
+    }
+  }
+  return only;
+}
+
 void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint32_t stage, std::uint32_t stages,
                      std::vector<bool>& matched) {
   matched.resize(recompute.operators.size(), false);
@@ -77,28 +116,12 @@ void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint
     }
     return;
   }
-  if (recompute.kind == RecomputeKind::layers && recompute.layers.size() != 1 && recompute.layers.size() != stages) {
-    bad_input("option", "--recompute layers: {} numbers for {} stages; give one, or one for each stage",
-              recompute.layers.size(), stages);
-  }
-  std::set<std::uint32_t> layers;
-  for (const Operator& op : graph.operators) {
-    if (op.layer != models::no_layer) layers.insert(op.layer);
-  }
-  std::size_t count = layers.size();
-  if (recompute.kind == RecomputeKind::layers) {
-    const std::uint32_t wanted = recompute.layers[recompute.layers.size() == 1 ? 0 : stage];
-    if (wanted > count) {
-      bad_input("option", "--recompute layers: stage {} has {} layers, got {}", stage, count, wanted);
-    }
-    count = wanted;
-  }
-  if (count == 0) return;
-  const std::uint32_t last = *std::next(layers.begin(), static_cast<std::ptrdiff_t>(count) - 1);
+  const std::optional<std::uint32_t> last = last_recomputed_layer(graph, recompute, stage, stages);
+  if (!last.has_value()) return;
   const std::vector<bool> stays = stays_in_layer(graph);
   for (std::size_t id = 0; id < graph.operators.size(); ++id) {
     Operator& op = graph.operators[id];
-    op.recompute = op.layer <= last && can_be_repeated(op) && stays[id];
+    op.recompute = op.layer <= *last && can_be_repeated(op) && stays[id];
   }
 }
 

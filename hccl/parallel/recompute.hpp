@@ -25,6 +25,10 @@ struct Recompute {
 /// Error(bad_input, "option").
 [[nodiscard]] Recompute parse_recompute(std::string_view text);
 
+/// Parameters of a stage that only layers use which are recomputed as a whole. Throws as mark_recomputed.
+[[nodiscard]] std::vector<bool> parameters_of_recomputed_layers(const models::Graph& graph, const Recompute& recompute,
+                                                                std::uint32_t stage, std::uint32_t stages);
+
 /// Marks the operators of a stage. Throws Error(bad_input, "option") if there are numbers of layers for other stages
 /// than there are; `matched` is set for each of the operators that the graph has.
 void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint32_t stage, std::uint32_t stages,

@@ -193,7 +193,9 @@ void describe_parameters(LoweringState& state) {
                                                  .elements = parameter.elements,
                                                  .used_as = cast[index] ? state.activation : state.master,
                                                  .shards = state.options.sharding.shards_of(index),
-                                                 .borrowed = state.received[index]});
+                                                 .borrowed = state.received[index],
+                                                 .gathered_each_use = state.options.sharding.gathers_each_use(index),
+                                                 .sums_parts = state.sums_parts(index)});
   }
 }
 
@@ -210,7 +212,8 @@ void account_for_weights(LoweringState& state) {
     const ParameterShare& share = program.parameters[index];
     const bool whole_copy = share.shards > 1 && (kind == Sharding::states || kind == Sharding::gradients);
     program.weights += (whole_copy && !mixed ? share.elements : share.shard()) * size_of(state.master);
-    if (share.shards > 1 && kind == Sharding::weights) program.gathered += share.elements * size_of(share.used_as);
+    const bool stays = share.shards > 1 && kind == Sharding::weights && !share.gathered_each_use;
+    if (stays) program.gathered += share.elements * size_of(share.used_as);
     if (!mixed) continue;
     if (whole_copy) {
       program.weight_casts += share.elements * size_of(state.activation);
@@ -225,8 +228,7 @@ void account_for_gradients(LoweringState& state) {
   Program& program = state.writer.program();
   const DataType wire = state.options.communication.value_or(state.produced);
   for (const ParameterShare& share : program.parameters) {
-    const bool parts = share.shards > 1 && state.options.sharding.keeps_gradient_parts();
-    const std::uint64_t kept = parts ? share.shard() : share.elements;
+    const std::uint64_t kept = share.sums_parts ? share.shard() : share.elements;
     program.gradient_bytes += kept * size_of(wire);
     // A cast leaves the gradient as it was produced: the update writes it back there.
     if (wire != state.produced) program.gradient_bytes += kept * size_of(state.produced);

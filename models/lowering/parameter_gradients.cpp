@@ -60,7 +60,7 @@ void ParameterGradients::finish(std::initializer_list<std::uint32_t> parameters)
     const std::uint32_t pending = --state_.pending_gradients[index];
     const bool local = pending == (state_.shared[index] ? 1U : 0U);
     const std::uint32_t shards = state_.options.sharding.shards_of(index);
-    const bool in_parts = shards > 1 && state_.options.sharding.keeps_gradient_parts();
+    const bool in_parts = state_.sums_parts(index);
     std::uint32_t complete = writer_.kernel_index();
     if (local && state_.options.accumulate) {
       accumulate(parameter, fresh_[index], in_parts ? (parameter.elements + shards - 1) / shards : parameter.elements);

@@ -20,9 +20,14 @@ struct ShardingOptions {
   std::vector<std::uint32_t> shards{};
   /// The sum of the gradients of micro-batches is kept in parts: every micro-batch reduces its own.
   bool accumulation = false;
+  /// Parameters that are gathered anew for every pass that reads them; empty: none, but for weights_each_use all.
+  std::vector<bool> gathered_again{};
 
   [[nodiscard]] std::uint32_t shards_of(std::uint32_t parameter) const {
     return shards.empty() ? 1 : shards[parameter];
+  }
+  [[nodiscard]] bool gathers_each_use(std::uint32_t parameter) const {
+    return kind == Sharding::weights_each_use || (!gathered_again.empty() && gathered_again[parameter]);
   }
   /// Whether parts of gradients are all that stays of them after a micro-batch.
   [[nodiscard]] bool keeps_gradient_parts() const {

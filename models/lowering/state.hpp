@@ -97,6 +97,12 @@ struct LoweringState {
   /// The kernel last launched reads part 0, 1 or 2 of attention's inputs: queries, keys, values.
   void read_qkv(const Operator& op, std::uint32_t part);
 
+  /// Whether each micro-batch reduces its gradient of a parameter, and adds a part of it to a sum. What comes back from
+  /// another stage comes as a sum over all micro-batches.
+  [[nodiscard]] bool sums_parts(std::uint32_t parameter) const {
+    return options.sharding.shards_of(parameter) > 1 && options.sharding.keeps_gradient_parts() && !shared[parameter];
+  }
+
   /// Whether the weight of a convolution or linear operator is cast before it is used. What several ranks share is
   /// cast by its update instead, a part by each.
   [[nodiscard]] bool casts_weight(const Operator& op) const;

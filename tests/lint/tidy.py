@@ -4,7 +4,7 @@
 A file that was clean need not be checked again until something in the repository changes on which the result depends: the
 file, a header that it includes, or the .proto file of one, its compiler options, .clang-tidy; or the version of clang-tidy.
 The digests of all that are clean stand in clean.txt beside this script, which only --record writes. Checked are the files
-without a digest there and, so that the record stays honest, a tenth of the others, which the number of the commit chooses.
+without a digest there and, so that the record stays honest, a thirtieth of the others, which the number of the commit chooses.
 
 usage: tidy.py [--all] [--record] [PATH-PREFIX…]
   --all     check every file, recorded or not
@@ -30,7 +30,7 @@ BUILD = ROOT / "build" / "lint"
 RECORD = Path(__file__).with_name("clean.txt")
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 RECORDED = re.compile(r"([0-9a-f]{32})  (\S+)")
-PARTS = 10  # of the recorded files, one is checked again
+PARTS = 30  # of the recorded files, one is checked again
 
 
 def compile_commands():
@@ -92,13 +92,13 @@ class Record:
 
 
 def part_of_today():
-    """Which tenth of the recorded files this commit checks."""
+    """Which thirtieth of the recorded files this commit checks."""
     done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     return int(done.stdout.strip() or "0", 16) % PARTS
 
 
 def is_due(path, digest, record, part):
-    """Whether a file is checked: not known to be clean, or in the tenth that is looked at again."""
+    """Whether a file is checked: not known to be clean, or in the thirtieth that is looked at again."""
     if record.clean.get(path) != digest:
         return True
     return int(hashlib.sha256(path.encode()).hexdigest(), 16) % PARTS == part

@@ -39,8 +39,12 @@ hccl::Plan plan_of(const ParallelSetup& setup, const std::vector<models::Graph>&
   std::vector<hccl::StageProgram> programs;
   std::vector<std::string> notes;
   for (const models::Graph& stage : stages) {
-    const models::ShardingOptions sharding =
-        hccl::share_parameters(stage, sharing, setup.replicas, sizeof(float), notes);
+    models::ShardingOptions sharding = hccl::share_parameters(stage, sharing, setup.replicas, sizeof(float), notes);
+    if (setup.gathers_again) {
+      sharding.gathered_again = hccl::parameters_of_recomputed_layers(
+          stage, hccl::parse_recompute(setup.recompute), static_cast<std::uint32_t>(programs.size()),
+          setup.shape.stages);
+    }
     models::Program program = lower(stage, {.precision = models::precision_of(models::Amp::o0),
                                             .communication = setup.wire,
                                             .accumulate = setup.shape.micro_batches > 1,
@@ -49,13 +53,16 @@ hccl::Plan plan_of(const ParallelSetup& setup, const std::vector<models::Graph>&
                                   .optimizer = setup.options.optimizer.rule,
                                   .checks = {.overflow = setup.options.loss_scale.checks_overflow(),
                                              .global_norm = setup.options.clip_norm.has_value()}});
-    programs.push_back(hccl::fuse_communication(std::move(program), sharding, setup.fusion));
+    programs.push_back(hccl::fuse_communication(std::move(program), setup.fusion));
   }
-  return hccl::parallel_plan(programs,
-                             {.shape = setup.shape,
-                              .ranks = setup.shape.stages * setup.replicas,
-                              .shard_ranks = hccl::shard_ranks(sharing, setup.replicas)},
-                             ring_schedule);
+  hccl::ParallelOptions options{.shape = setup.shape,
+                                .ranks = setup.shape.stages * setup.replicas,
+                                .shard_ranks = hccl::shard_ranks(sharing, setup.replicas)};
+  if (sharing.kind == hccl::OptimizerParallelKind::dealt) {
+    options.shard_ranks = 1;
+    options.dealt = DataType::fp32;
+  }
+  return hccl::parallel_plan(programs, options, ring_schedule);
 }
 
 std::unique_ptr<hccl::Trainer> make_trainer(const ParallelSetup& setup) {

@@ -25,6 +25,7 @@ struct ParallelSetup {
   Rank replicas = 1;  ///< of each stage
   std::string optimizer_parallel = "off";
   std::string recompute = "none";
+  bool gathers_again = false;  ///< recomputed layers gather their weights for the backward pass
   hccl::FusionRules fusion{};
   DataType wire = DataType::fp32;
   hccl::TrainerOptions options{};

@@ -52,7 +52,7 @@ inline std::vector<hccl::StageProgram> timed_stages(const hccl::PipelineShape& s
     for (models::Kernel& kernel : program.kernels) {
       if (kernel.phase == models::Phase::update) kernel.duration = 0;
     }
-    stages.push_back(hccl::fuse_communication(std::move(program), {}, {}));
+    stages.push_back(hccl::fuse_communication(std::move(program), {}));
   }
   return stages;
 }
