@@ -91,9 +91,10 @@ void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::s
   const bool asked =
       spec.parallel_optimizer_comm_recompute || spec.recompute_slice_activation || !spec.mp_comm_recompute;
   if (asked && !of_layers) {
-    bad_input("option",
-              "--parallel-optimizer-comm-recompute, --mp-comm-recompute and --recompute-slice-activation say how layers "
-              "are recomputed; give --recompute full or layers:N with them");
+    bad_input(
+        "option",
+        "--parallel-optimizer-comm-recompute, --mp-comm-recompute and --recompute-slice-activation say how layers "
+        "are recomputed; give --recompute full or layers:N with them");
   }
   if (spec.parallel_optimizer_comm_recompute && spec.optimizer.kind != hccl::OptimizerParallelKind::on) {
     bad_input("option",

@@ -140,11 +140,13 @@ StageProgram fuse_communication(models::Program program, const FusionRules& fusi
   for (std::uint32_t index = 0; index < program.parameters.size(); ++index) {
     const models::ParameterShare& share = program.parameters[index];
     if (share.shards > 1) {
-      gathered[{share.gathered_each_use, share.used_as}].push_back({index, share.shard() * size_of(share.used_as), share.shard()});
+      gathered[{share.gathered_each_use, share.used_as}].push_back(
+          {index, share.shard() * size_of(share.used_as), share.shard()});
     }
     if (gradient_of[index] == ~0U) continue;  // borrowed
     const models::Gradient& gradient = program.gradients[gradient_of[index]];
-    reduced[{share.shards > 1, share.sums_parts}].push_back({index, gradient.elements * size_of(gradient.dtype), gradient.elements});
+    reduced[{share.shards > 1, share.sums_parts}].push_back(
+        {index, gradient.elements * size_of(gradient.dtype), gradient.elements});
   }
   struct Fused {
     std::vector<std::uint32_t> gradients;

@@ -41,9 +41,9 @@ hccl::Plan plan_of(const ParallelSetup& setup, const std::vector<models::Graph>&
   for (const models::Graph& stage : stages) {
     models::ShardingOptions sharding = hccl::share_parameters(stage, sharing, setup.replicas, sizeof(float), notes);
     if (setup.gathers_again) {
-      sharding.gathered_again = hccl::parameters_of_recomputed_layers(
-          stage, hccl::parse_recompute(setup.recompute), static_cast<std::uint32_t>(programs.size()),
-          setup.shape.stages);
+      sharding.gathered_again =
+          hccl::parameters_of_recomputed_layers(stage, hccl::parse_recompute(setup.recompute),
+                                                static_cast<std::uint32_t>(programs.size()), setup.shape.stages);
     }
     models::Program program = lower(stage, {.precision = models::precision_of(models::Amp::o0),
                                             .communication = setup.wire,

@@ -29,8 +29,7 @@ TEST(StartUp, BroadcastsAllWeightsOfAStage) {
     EXPECT_EQ(broadcast.operation.root, 0U);
     EXPECT_EQ(broadcast.operation.type, DataType::fp32);
     EXPECT_EQ(broadcast.operation.elements, stage == 0 ? 10U : 7U);
-    EXPECT_THAT(plan.families[broadcast.family].groups.front().ranks,
-                testing::ElementsAre(2 * stage, 2 * stage + 1));
+    EXPECT_THAT(plan.families[broadcast.family].groups.front().ranks, testing::ElementsAre(2 * stage, 2 * stage + 1));
     ASSERT_EQ(plan.roles[stage].tasks.size(), 1U);
   }
 }
