@@ -29,20 +29,20 @@ struct HbmAccount {
 enum class HbmCheck : std::uint8_t { error, warn };
 
 /// Compares the peak with the SoC's HBM. If the peak is larger, throws Error(simulated_failure, "hbm") with the whole
-/// account, or with `warn` returns that text. If it fits, returns an empty string. `whose` is put before the text.
+/// account, or with `warn` returns that text. If it fits, returns an empty string. `whose` is put before the text,
+/// `advice` behind it.
 [[nodiscard]] inline std::string check_hbm(const HbmAccount& account, const Soc& soc, HbmCheck check,
-                                           std::string_view whose = "") {
+                                           std::string_view whose = "",
+                                           std::string_view advice = "choose a smaller batch or another NPU") {
   if (account.peak() <= soc.hbm_bytes) return {};
   const auto gib = [](Bytes bytes) { return static_cast<double>(bytes) / 0x1p30; };
   std::string message = fmt::format(
       "{}HBM of {} exceeded: peak {:.2f} GiB of {:.2f} GiB = weights {:.2f} + gradients {:.2f} + optimizer state "
-      "{:.2f} "
-      "+ "
-      "activations {:.2f} + {}communication buffers {:.2f} GiB; choose a smaller batch or another NPU",
+      "{:.2f} + activations {:.2f} + {}communication buffers {:.2f} GiB; {}",
       whose, soc.name, gib(account.peak()), gib(soc.hbm_bytes), gib(account.weights), gib(account.gradients),
       gib(account.optimizer_state), gib(account.activations),
       account.gathered > 0 ? fmt::format("gathered weights {:.2f} + ", gib(account.gathered)) : "",
-      gib(account.communication));
+      gib(account.communication), advice);
   if (check == HbmCheck::error) simulated_failure("hbm", "{}; --hbm-check warn goes on", message);
   return message;
 }

@@ -134,12 +134,15 @@ std::uint64_t attention_scores(const Operator& op) {
   return std::uint64_t{op.shape().batch()} * op.sequence * op.heads;
 }
 
+Flops product_flops(const Graph& graph, const Operator& op, bool causal) {
+  if (op.kind == OperatorKind::convolution || op.kind == OperatorKind::linear) return 2 * multiply_adds(graph, op);
+  if (op.kind == OperatorKind::attention) return (causal && op.causal ? 2 : 4) * attention_multiply_adds(op);
+  return 0;
+}
+
 Flops model_flops(const Graph& graph, bool causal) {
   Flops sum = 0;
-  for (const Operator& op : graph.operators) {
-    if (op.kind == OperatorKind::convolution || op.kind == OperatorKind::linear) sum += 2 * multiply_adds(graph, op);
-    if (op.kind == OperatorKind::attention) sum += (causal && op.causal ? 2 : 4) * attention_multiply_adds(op);
-  }
+  for (const Operator& op : graph.operators) sum += product_flops(graph, op, causal);
   return sum;
 }
 

@@ -199,9 +199,12 @@ struct Graph {
 /// input, SwiGLU 12, rotary positions and tanh 3; factorization 2 per element that it read.
 [[nodiscard]] Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gradient);
 
-/// What the literature counts as the operations of a network: 2 per multiply-add of the products of convolutions,
-/// linear operators and attention in the forward pass; the backward pass has twice as many. `causal`: of attention with
-/// a causal mask only half.
+/// 2 per multiply-add of the products of a convolution, linear operator or attention in the forward pass, however they
+/// are carried out; 0 of others. `causal`: of attention with a causal mask only half.
+[[nodiscard]] Flops product_flops(const Graph& graph, const Operator& op, bool causal);
+
+/// What the literature counts as the operations of a network in the forward pass: the products of all operators. The
+/// backward pass has twice as many.
 [[nodiscard]] Flops model_flops(const Graph& graph, bool causal = false);
 
 /// Forward pass of all operators and backward pass of those whose output has a gradient.

@@ -9,10 +9,12 @@
 #include "base/error.hpp"
 #include "hccl/comm/groups.hpp"
 #include "hccl/parallel/fusion_index.hpp"
+#include "hccl/parallel/pipeline/stage_graphs.hpp"
 #include "models/inference.hpp"
 #include "models/profile.hpp"
 #include "models/zoo/zoo.hpp"
 #include "sim/platform/catalog.hpp"
+#include "study/hbm_advice.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -95,7 +97,8 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.config = config;
   training.skew = device::Skew(spec.skew, npus);
   if (npus % spec.parallel.shape.stages != 0) {
-    bad_input("pipeline", "{} NPUs cannot be shared evenly by {} stages (--stages)", npus, spec.parallel.shape.stages);
+    bad_input("pipeline", "{} NPUs cannot be shared evenly by {} stages (--stages); accepted: {}", npus,
+              spec.parallel.shape.stages, fmt::join(hccl::divisors_of(npus), ", "));
   }
   batch = spec.parallel.batch_sizes(spec.model.batch, npus / spec.parallel.shape.stages);
   training.micro_batches = batch.micro_batches;
@@ -122,9 +125,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   if (spec.framework == Framework::mindspore) order_updates_by_parameter(loaded);
   program = std::make_shared<models::Program>(std::move(loaded));
   hbm = device::hbm_account(*program, npus > 1 ? config.communicator_bytes() : 0);
-  if (std::string warning = check_hbm(hbm, soc, spec.hbm_check); !warning.empty()) {
-    notes.push_back(std::move(warning));
-  }
+  check_memory(spec, {&hbm, 1});
   gradient_sizes = program->gradient_sizes();
   split_gradients(spec);
   add_start_up(spec);
@@ -180,6 +181,7 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   models::ModelOptions options = spec.model;
   options.batch = batch.micro_batch;
   models::Graph graph = models::make_model(options);
+  layers = graph.layers;
   const bool forward_only = spec.parallel.forward_only;
   if (forward_only) graph = models::inference_graph(std::move(graph));
   const auto attends = [](const models::Operator& op) { return op.kind == models::OperatorKind::attention; };
@@ -199,7 +201,9 @@ void Experiment::load_stages(const RunSpec& spec) {
   parallel.shape.forward_only = spec.parallel.forward_only;
   device::ProgramOptions how = options_of_program(spec);
   how.accumulate = batch.micro_batches > 1;
-  stages = make_stages(graph, parallel, npus, soc, how, config.communicator_bytes(), notes);
+  stages = make_stages(graph, parallel, npus, soc, how, config.communicator_bytes(),
+                       spec.framework == Framework::mindspore, notes);
+  recomputed_flops = stages->recomputed;
   training.stages = stages->programs;
   training.shape = parallel.shape;
   training.shard_ranks = stages->shard_ranks;
@@ -216,17 +220,24 @@ void Experiment::load_stages(const RunSpec& spec) {
   for (const hccl::Reduction& reduction : stages->programs[stage].reductions) {
     training.segments.push_back(reduction.segment);
   }
-  const auto most = std::ranges::max_element(stages->hbm, {}, &device::HbmAccount::peak);
   hbm = stages->hbm[stage];
-  const std::string whose = stages->hbm.size() == 1 ? "" : fmt::format("stage {}: ", most - stages->hbm.begin());
-  if (std::string warning = check_hbm(*most, soc, spec.hbm_check, whose); !warning.empty()) {
-    notes.push_back(std::move(warning));
-  }
+  check_memory(spec, stages->hbm);
   add_start_up(spec);
   if (stages->replicas > 1 && !spec.parallel.forward_only) {
     note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                    topology_of(training.replicas(), cluster));
   }
+}
+
+void Experiment::check_memory(const RunSpec& spec, std::span<const device::HbmAccount> accounts) {
+  const device::HbmAccount& fullest = *std::ranges::max_element(accounts, {}, &device::HbmAccount::peak);
+  const HbmSetting setting{.replicas = npus / spec.parallel.shape.stages,
+                           .layers = layers,
+                           .samples = batch.micro_batch,
+                           .micro_batches = batch.micro_batches};
+  std::string warning = check_hbm(fullest, soc, spec.hbm_check, overfull_stages(accounts, soc.hbm_bytes),
+                                  hbm_advice(fullest, spec, setting));
+  if (!warning.empty()) notes.push_back(std::move(warning));
 }
 
 /// O4.13 of MindSpore's data_parallel mode: every rank has parameters to update.
@@ -274,7 +285,9 @@ models::Program Experiment::load_program(const RunSpec& spec) {
   if (spec.profiles.empty()) {
     if (!spec.profile_model.empty())
       bad_input("option", "--profile-model chooses a model of a file of --profile: give one");
-    return make_program(graph, soc, how, notes);
+    models::Program made = make_program(graph, soc, how, notes);
+    recomputed_flops = study::recomputed_flops(graph, made, spec.parallel.causal_flops);
+    return made;
   }
   const Profiles profiles = read_profiles(spec.profiles, spec.profile_model);
   if (const std::string file = profiles.gradients_file(); !file.empty()) model = file;

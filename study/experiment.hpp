@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,10 @@ struct Experiment : LoadedPlatform {
   std::vector<Bytes> gradient_sizes;       ///< production order, as they are sent
   std::optional<Stages> stages;            ///< of ranks that differ in what they compute or keep
   BatchSizes batch{};                      ///< of a replica
+  std::uint32_t layers = 0;                ///< of the network
   std::uint32_t tokens_per_sample = 0;     ///< of a transformer
   Flops flops_per_sample = 0;              ///< of the products, forward and backward, nothing computed twice
+  Flops recomputed_flops = 0;              ///< of the products that are, of a micro-batch on all stages
   DataType compute_type = DataType::fp16;  ///< of the products
   std::string sharing = "off";             ///< kind of optimizer parallelism
   std::string fusion;                      ///< of the collectives of stages
@@ -57,6 +60,8 @@ struct Experiment : LoadedPlatform {
   [[nodiscard]] models::Graph network_of_micro_batch(const RunSpec& spec);
   void load_stages(const RunSpec& spec);
   void deal_parameters(const RunSpec& spec, const models::Graph& graph);
+  /// Of an NPU of each stage.
+  void check_memory(const RunSpec& spec, std::span<const device::HbmAccount> accounts);
   void add_start_up(const RunSpec& spec);
   /// Who reduces gradients with whom, and in which segments.
   void split_gradients(const RunSpec& spec);

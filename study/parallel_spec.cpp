@@ -29,7 +29,8 @@ BatchSizes ParallelSpec::batch_sizes(std::uint32_t batch, Rank replicas) const {
   }
   const std::uint32_t count = micro_batches.value_or(1);
   if (batch % count != 0) {
-    bad_input("value-error", "--micro-batches {} does not divide the {} samples of a replica (--batch)", count, batch);
+    bad_input("value-error", "{} {} does not divide the {} samples of a replica ({})", micro_batches_option, count,
+              batch, global_batch.has_value() ? "--global-batch" : "--batch");
   }
   return {batch / count, count};
 }

@@ -22,9 +22,10 @@ struct ParallelSpec {
   hccl::PipelineShape shape{};  ///< but for its micro-batches, which follow from what is given of these:
   bool batch_given = false;     ///< RunSpec::model has the samples that a replica trains on in a step
   std::optional<std::uint32_t> micro_batches{};
-  std::optional<std::uint32_t> micro_batch_size{};  ///< samples
-  std::optional<std::uint32_t> global_batch{};      ///< samples of all replicas in a step
-  std::vector<std::uint32_t> stage_layers{};        ///< of each part of a pipeline; empty: the same number for all
+  const char* micro_batches_option = "--micro-batches";  ///< that has given them
+  std::optional<std::uint32_t> micro_batch_size{};       ///< samples
+  std::optional<std::uint32_t> global_batch{};           ///< samples of all replicas in a step
+  std::vector<std::uint32_t> stage_layers{};             ///< of each part of a pipeline; empty: the same number for all
   bool balanced = false;  ///< in place of these: so that the slowest part is as fast as can be
   hccl::OptimizerParallel optimizer{};
   std::optional<bool> accumulation_shard{};  ///< sums of gradients are kept in parts; none: off

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/error.hpp"
@@ -37,19 +38,31 @@ PlanDocument read_plan(const std::string& file) {
 
 std::vector<PlanDifference> differences(const PlanDocument& one, const PlanDocument& other) {
   using Lines = const std::vector<std::string>*;
-  std::map<std::pair<std::uint32_t, std::string>, std::pair<Lines, Lines>> streams;
-  for (const hccl::StreamText& stream : one.streams) streams[{stream.stage, stream.stream}].first = &stream.lines;
-  for (const hccl::StreamText& stream : other.streams) streams[{stream.stage, stream.stream}].second = &stream.lines;
+  using Name = std::tuple<std::uint32_t, std::uint32_t, std::string>;  // stage, role of it, stream
+  struct Compared {
+    std::string whose;
+    Lines first = nullptr;
+    Lines second = nullptr;
+  };
+  std::map<Name, Compared> streams;
+  for (const hccl::StreamText& stream : one.streams) {
+    streams[{stream.stage, stream.role, stream.stream}] = {stream.whose, &stream.lines, nullptr};
+  }
+  for (const hccl::StreamText& stream : other.streams) {
+    Compared& compared = streams[{stream.stage, stream.role, stream.stream}];
+    if (compared.whose.empty()) compared.whose = stream.whose;
+    compared.second = &stream.lines;
+  }
   std::vector<PlanDifference> found;
-  for (const auto& [name, lines] : streams) {
+  for (const auto& [name, compared] : streams) {
     const auto line = [](Lines of, std::size_t place) {
       return of != nullptr && place < of->size() ? (*of)[place] : std::string();
     };
-    const auto [first, second] = lines;
+    const auto& [whose, first, second] = compared;
     const std::size_t count = std::max(first == nullptr ? 0 : first->size(), second == nullptr ? 0 : second->size());
     for (std::size_t place = 0; place < count; ++place) {
       if (line(first, place) == line(second, place)) continue;
-      found.push_back({name.first, name.second, place, line(first, place), line(second, place)});
+      found.push_back({std::get<0>(name), whose, std::get<2>(name), place, line(first, place), line(second, place)});
     }
   }
   return found;

@@ -27,6 +27,7 @@ struct PlanDocument {
 /// A task that two Plans have differently; an empty text: the Plan has none there.
 struct PlanDifference {
   std::uint32_t stage = 0;
+  std::string whose;  ///< the stage, and the ranks where it has several roles
   std::string stream;
   std::size_t place = 0;  ///< in the stream
   std::string first;

@@ -1,22 +1,33 @@
 #include "study/stages.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/error.hpp"
+#include "base/suggest.hpp"
 #include "hccl/parallel/live_memory.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
 
 namespace hcclsim::study {
 namespace {
 
-void require_matched(const ParallelSpec& spec, const std::vector<bool>& matched) {
+void require_matched(const models::Graph& graph, const ParallelSpec& spec, const std::vector<bool>& matched) {
   const auto missing = std::ranges::find(matched, false);
   if (missing == matched.end()) return;
-  bad_input("option", "--recompute operators: no operator is called '{}', and none is of this kind",
-            spec.recompute.operators[static_cast<std::size_t>(missing - matched.begin())]);
+  const std::string& name = spec.recompute.operators[static_cast<std::size_t>(missing - matched.begin())];
+  const std::vector<std::string> kinds = hccl::recomputable(graph);
+  std::vector<std::string> candidates = kinds;
+  for (const models::Operator& op : graph.operators) {
+    candidates.push_back(op.name.substr(op.name.rfind('.') + 1));
+    candidates.push_back(op.name);
+  }
+  bad_input("option",
+            "--recompute operators: no operator of {} is called '{}', and none is of this kind{}; its kinds: {}",
+            graph.title, name, did_you_mean(name, candidates), fmt::join(kinds, ", "));
 }
 
 /// Time of each layer, with what is before the first and behind the last.
@@ -119,20 +130,35 @@ std::vector<models::Graph> cut_into_stages(const models::Graph& graph, const Par
   for (std::uint32_t number = 0; number < count; ++number) {
     hccl::mark_recomputed(graphs[number], spec.recompute, number, count, matched);
   }
-  require_matched(spec, matched);
+  require_matched(graph, spec, matched);
   return graphs;
 }
 
+Flops recomputed_flops(const models::Graph& graph, const models::Program& program, bool causal) {
+  std::set<models::OperatorId> again;
+  for (const models::Kernel& kernel : program.micro_batch()) {
+    if (kernel.recomputed && kernel.op != models::no_operator) again.insert(kernel.op);
+  }
+  Flops sum = 0;
+  for (const models::OperatorId op : again) sum += product_flops(graph, graph.operators[op], causal);
+  return sum;
+}
+
 Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank npus, const device::Soc& soc,
-                   const device::ProgramOptions& how, Bytes communicator, std::vector<std::string>& notes) {
+                   const device::ProgramOptions& how, Bytes communicator, bool by_parameter,
+                   std::vector<std::string>& notes) {
   hccl::require_shape(spec.shape);
   const std::uint32_t count = spec.shape.stages;
   if (npus % count != 0) {
-    bad_input("pipeline", "{} NPUs cannot be shared evenly by {} stages", npus, count);
+    internal_error("{} NPUs cannot be shared evenly by {} stages", npus, count);
   }
   Stages stages;
   stages.replicas = npus / count;
   stages.shard_ranks = hccl::shard_ranks(spec.optimizer, stages.replicas);
+  if (spec.optimizer.kind == hccl::OptimizerParallelKind::on && spec.optimizer.shard == 1U) {
+    notes.push_back(fmt::format("optimizer parallel: a shard size of 1 is ignored, as MindSpore does; it is {}",
+                                stages.shard_ranks));
+  }
   if (count > 1) stages.layers_of_parts = layers_of_parts(graph, spec, soc, how);
   const std::vector<models::Graph> graphs = cut_into_stages(graph, spec, stages.layers_of_parts, stages.replicas);
   const hccl::FusionRules fusion = spec.fusion.value_or(hccl::FusionRules{});
@@ -146,6 +172,8 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
           hccl::parameters_of_recomputed_layers(graphs[number], spec.recompute, number, count);
     }
     models::Program program = make_program(graphs[number], soc, options, notes);
+    stages.recomputed += recomputed_flops(graphs[number], program, spec.causal_flops);
+    if (by_parameter) order_updates_by_parameter(program);
     stages.programs.push_back(fuse_communication(std::move(program), fusion));
     const hccl::StageProgram& stage = stages.programs.back();
     device::HbmAccount hbm = device::hbm_account(*stage.program, communicator * communicators_of(stages, spec));

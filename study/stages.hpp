@@ -19,6 +19,7 @@ struct Stages {
   std::vector<std::uint32_t> layers_of_parts;  ///< of a pipeline
   Rank replicas = 1;                           ///< of each stage
   Rank shard_ranks = 1;                        ///< of them, those that share parameters
+  Flops recomputed = 0;                        ///< of products of a micro-batch that the backward pass computes again
 };
 
 /// Adds to `notes` which options of recomputed layers' communication have no effect. Throws Error(bad_input, "option")
@@ -29,11 +30,14 @@ void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::s
 [[nodiscard]] std::vector<models::Graph> cut_into_stages(const models::Graph& graph, const ParallelSpec& spec,
                                                          std::span<const std::uint32_t> layers_of_parts, Rank replicas);
 
+/// Operations of the products of a graph that its program computes again; product_flops() has them.
+[[nodiscard]] Flops recomputed_flops(const models::Graph& graph, const models::Program& program, bool causal);
+
 /// `graph` is the network with the samples of one micro-batch, `communicator` the bytes of one communicator's buffers.
-/// What the user should know is added to `notes`. Throws Error(bad_input) of the kinds "pipeline", "option",
-/// "unsupported".
+/// `by_parameter`: updates come in the order of parameters, not of gradients. What the user should know is added to
+/// `notes`. Throws Error(bad_input) of the kinds "pipeline", "option", "unsupported".
 [[nodiscard]] Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank npus,
                                  const device::Soc& soc, const device::ProgramOptions& how, Bytes communicator,
-                                 std::vector<std::string>& notes);
+                                 bool by_parameter, std::vector<std::string>& notes);
 
 }  // namespace hcclsim::study

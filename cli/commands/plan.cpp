@@ -46,7 +46,7 @@ void show_plan(const PlanCommand& command) {
   }
   std::string text;
   for (const hccl::StreamText& stream : shown.streams) {
-    text += fmt::format("stage {} {}\n", stream.stage, stream.stream);
+    text += fmt::format("{} {}\n", stream.whose, stream.stream);
     for (const std::string& line : stream.lines) text += "  " + line + '\n';
   }
   print(text);
@@ -76,6 +76,7 @@ void compare_plans(const PlanCommand& command) {
     Json list = Json::array();
     for (const study::PlanDifference& difference : differences) {
       list.push_back({{"stage", difference.stage},
+                      {"whose", difference.whose},
                       {"stream", difference.stream},
                       {"place", difference.place},
                       {"first", difference.first},
@@ -86,8 +87,8 @@ void compare_plans(const PlanCommand& command) {
     std::string text = differences.empty() ? "The Plans are equal.\n" : "";
     for (std::size_t i = 0; i < std::min(differences.size(), most_differences); ++i) {
       const study::PlanDifference& difference = differences[i];
-      text += fmt::format("stage {} {}, place {}:\n  - {}\n  + {}\n", difference.stage, difference.stream,
-                          difference.place, difference.first, difference.second);
+      text += fmt::format("{} {}, place {}:\n  - {}\n  + {}\n", difference.whose, difference.stream, difference.place,
+                          difference.first, difference.second);
     }
     if (differences.size() > most_differences) {
       text += fmt::format("{} more differences\n", differences.size() - most_differences);
@@ -96,6 +97,13 @@ void compare_plans(const PlanCommand& command) {
   }
   if (differences.empty()) return;
   throw Error(ErrorCode::check_failed, "plan", fmt::format("{} and {} differ", command.files[0], second));
+}
+
+/// Whether the command line has more than files and --format.
+bool has_run_options(const Command& command) {
+  return std::ranges::any_of(command.options(), [](const auto& option) {
+    return option->given() && !option->key().empty() && option->key() != "format";
+  });
 }
 
 void add_command(Command& plan, const char* name, const char* what, Count files, void (*work)(const PlanCommand&)) {
@@ -121,6 +129,12 @@ void add_command(Command& plan, const char* name, const char* what, Count files,
     if (options->files.size() > most || (most == 2 && options->files.empty())) {
       bad_input("option", "plan {}: {} file{}; accepted: {}", name, options->files.size(),
                 options->files.size() == 1 ? "" : "s", most == 1 ? "none or one" : "one or two");
+    }
+    if (options->files.size() == 1 && most == 2 && !has_run_options(command)) {
+      bad_input("option",
+                "plan diff {}: there is nothing to compare it with; give a second file, or the options of a run, such "
+                "as --model gpt2-small",
+                options->files.front());
     }
     finish_run_options(command, options->run);
     options->run.spec.platform.file = options->run.platform;

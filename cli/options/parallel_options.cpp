@@ -47,6 +47,19 @@ void finish_forward_only(const OptionOrigins& origins, study::RunSpec& spec) {
   if (!origins.given("param-dtype")) spec.precision.weight = spec.precision.compute;
 }
 
+std::vector<std::uint32_t> parse_stage_layers(const std::string& option, const std::string& given) {
+  std::vector<std::uint32_t> layers;
+  for (const std::string_view item : split_trimmed(given, ',')) {
+    layers.push_back(parse_number<std::uint32_t>(item).value_or(0));
+    if (layers.back() > 0) continue;
+    bad_input("option",
+              "{} {}: '{}' is no number of layers of a part; accepted: numbers from 1, such as 10,11,11,8, or "
+              "balanced",
+              option, given, item);
+  }
+  return layers;
+}
+
 }  // namespace
 
 void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options) {
@@ -135,15 +148,13 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
       bad_input("option", "{} {} and {} {} say different things", origins.name("accumulate"), count,
                 origins.name("micro-batches"), *parallel.micro_batches);
     }
+    if (!origins.given("micro-batches")) parallel.micro_batches_option = "--accumulate";
     parallel.micro_batches = count;
   }
   if (options.stage_layers == "balanced") {
     parallel.balanced = true;
   } else if (!options.stage_layers.empty()) {
-    parallel.stage_layers = hccl::parse_index_list(options.stage_layers);
-  }
-  if (!options.stage_layers.empty() && parallel.shape.stages == 1) {
-    bad_input("option", "{} needs --stages", origins.name("stage-layers"));
+    parallel.stage_layers = parse_stage_layers(origins.name("stage-layers"), options.stage_layers);
   }
   parallel.optimizer.accumulation_shard = parallel.accumulation_shard.value_or(false);
   constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "fusion-index", "split-group",
@@ -173,6 +184,27 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
   if (parallel.has_stages()) {
     if (!origins.given("framework")) spec.framework = study::Framework::mindspore;
     if (!origins.given("hcom-parallel")) spec.hcom_parallel = true;
+  }
+}
+
+void require_effect(const OptionOrigins& origins, const study::RunSpec& spec) {
+  const study::ParallelSpec& parallel = spec.parallel;
+  for (const char* const option : {"schedule", "chunks", "stage-layers"}) {
+    if (parallel.shape.stages > 1 || !origins.given(option)) continue;
+    bad_input("option", "{} is of a pipeline: it needs --stages of 2 or more", origins.name(option));
+  }
+  using enum hccl::OptimizerParallelKind;
+  const hccl::OptimizerParallelKind kind = parallel.optimizer.kind;
+  const char* const shard = "gradient-accumulation-shard";
+  if (!origins.given(shard)) return;
+  const bool parts = parallel.accumulation_shard.value_or(false);
+  if (parts && kind < on) {
+    bad_input("option", "{} on: parameters are not shared ({}); it needs --optimizer-parallel on or zero1",
+              origins.name(shard), name_of(kind));
+  }
+  if (!parts && kind >= zero2) {
+    bad_input("option", "{} off contradicts --optimizer-parallel {}, which keeps sums of gradients in parts",
+              origins.name(shard), name_of(kind));
   }
 }
 

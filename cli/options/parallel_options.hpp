@@ -18,6 +18,8 @@ struct ParallelOptions {
 void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options);
 /// Fills in what follows from other options; throws Error(bad_input).
 void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec, const ParallelOptions& options);
+/// Refuses options that would have no effect, once a context has been applied.
+void require_effect(const OptionOrigins& origins, const study::RunSpec& spec);
 /// Fusion of the gradients of data parallelism, once the framework is known.
 void finish_fusion(const OptionOrigins& origins, study::RunSpec& spec);
 

@@ -358,6 +358,7 @@ void finish_run_options(Command& command, RunOptions& options) {
   if (options.numerics.enabled) options.spec.numerics = options.numerics.spec;
   options.spec.notes.clear();
   finish_context_options(origins, options.context, options.spec);
+  require_effect(origins, options.spec);
   finish_fusion(origins, options.spec);
 }
 

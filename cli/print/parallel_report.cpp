@@ -4,6 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/print/output.hpp"
 
@@ -16,23 +21,100 @@ constexpr std::size_t most_tensor_rows = 20;
 
 std::string gib(Bytes bytes) { return fmt::format("{:.2f}", static_cast<double>(bytes) / gibibyte_of_table); }
 
+struct ExposedKind {
+  const char* name;
+  Seconds study::ExposedTimes::*time;
+};
+constexpr std::array<ExposedKind, 6> exposed_kinds{{{"messages", &study::ExposedTimes::messages},
+                                                    {"gradients", &study::ExposedTimes::gradients},
+                                                    {"weights", &study::ExposedTimes::weights},
+                                                    {"checks", &study::ExposedTimes::checks},
+                                                    {"results", &study::ExposedTimes::results},
+                                                    {"operators", &study::ExposedTimes::operators}}};
+
+/// Kinds that keep some stage waiting.
+std::vector<ExposedKind> kinds_of(const study::ParallelResult& parallel) {
+  std::vector<ExposedKind> kinds;
+  for (const ExposedKind& kind : exposed_kinds) {
+    const auto waits = [&](const study::StageFigures& stage) { return stage.exposed.*kind.time > 0; };
+    if (std::ranges::any_of(parallel.stages, waits)) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+/// compute + bubble + exposed communication + wait = step.
 std::string stage_table(const study::ParallelResult& parallel) {
-  Table table("stage|<ranks|<layers|compute|bubble|wait|exposed: messages|gradients|weights|live|HBM GiB");
+  const std::vector<ExposedKind> kinds = kinds_of(parallel);
+  std::vector<Table::Column> columns{
+      {"stage"}, {"ranks", Table::Align::left}, {"layers", Table::Align::left}, {"compute"}, {"bubble"}};
+  for (const ExposedKind& kind : kinds) {
+    columns.push_back({fmt::format("{}{}", &kind == kinds.data() ? "exposed: " : "", kind.name)});
+  }
+  for (const char* const title : {"wait", "step", "live", "HBM GiB"}) columns.push_back({title});
+  Table table(std::move(columns));
   const std::size_t count = parallel.stages.size();
   for (std::size_t i = 0; i < count; ++i) {
     if (count > most_stage_rows && i >= most_stage_rows / 2 && i + most_stage_rows / 2 < count) continue;
     const study::StageFigures& stage = parallel.stages[i];
-    table.add_row({fmt::format("{}", stage.stage),
-                   stage.ranks == 1 ? fmt::format("{}", stage.first_rank)
-                                    : fmt::format("{}-{}", stage.first_rank, stage.first_rank + stage.ranks - 1),
-                   stage.layers.empty() ? "all" : fmt::format("{}", fmt::join(stage.layers, "+")),
-                   milliseconds(stage.compute), milliseconds(stage.bubble), milliseconds(stage.wait),
-                   milliseconds(stage.exposed.messages), milliseconds(stage.exposed.gradients),
-                   milliseconds(stage.exposed.weights), fmt::format("{}", stage.live_cells), gib(stage.hbm.peak())});
+    std::vector<std::string> row{fmt::format("{}", stage.stage),
+                                 stage.ranks == 1
+                                     ? fmt::format("{}", stage.first_rank)
+                                     : fmt::format("{}-{}", stage.first_rank, stage.first_rank + stage.ranks - 1),
+                                 stage.layers.empty() ? "all" : fmt::format("{}", fmt::join(stage.layers, "+")),
+                                 milliseconds(stage.compute), milliseconds(stage.bubble)};
+    for (const ExposedKind& kind : kinds) row.push_back(milliseconds(stage.exposed.*kind.time));
+    row.push_back(milliseconds(stage.wait));
+    row.push_back(milliseconds(stage.step));
+    row.push_back(fmt::format("{}", stage.live_cells));
+    row.push_back(gib(stage.hbm.peak()));
+    table.add_row(std::move(row));
   }
-  return "By stage, in ms:\n" + table.to_string("  ") +
+  return "By stage, in ms (compute + bubble + exposed communication + wait = step):\n" + table.to_string("  ") +
          (count > most_stage_rows ? fmt::format("  ({} stages in the middle are not shown)\n", count - most_stage_rows)
                                   : "");
+}
+
+/// What the step of the most loaded stage is made of, largest part first.
+std::string limit_line(const study::ParallelResult& parallel) {
+  const study::StageFigures& stage = parallel.most_loaded();
+  const auto percent = [&](Seconds time) { return fmt::format("{:.1f}", time / stage.step * 100); };
+  std::vector<std::string> exposed;
+  for (const ExposedKind& kind : exposed_kinds) {
+    const Seconds time = stage.exposed.*kind.time;
+    if (time > 0) exposed.push_back(fmt::format("{} {}", kind.name, percent(time)));
+  }
+  std::vector<std::pair<Seconds, std::string>> parts{
+      {stage.compute, "compute"},
+      {stage.bubble, "bubble"},
+      {stage.exposed.sum(), "exposed communication"},
+      {stage.wait, "wait for others"},
+  };
+  std::ranges::stable_sort(parts, std::ranges::greater(), &std::pair<Seconds, std::string>::first);
+  std::vector<std::string> texts;
+  for (const auto& [time, name] : parts) {
+    if (time <= 0) continue;
+    texts.push_back(fmt::format("{} {} %", name, percent(time)));
+    if (name.starts_with("exposed") && exposed.size() > 1)
+      texts.back() += fmt::format(" ({})", fmt::join(exposed, ", "));
+    if (name.starts_with("exposed") && exposed.size() == 1) {
+      texts.back() += fmt::format(" ({})", exposed.front().substr(0, exposed.front().find(' ')));
+    }
+  }
+  return fmt::format("Limited by{}: {}\n",
+                     parallel.stages.size() > 1 ? fmt::format(" (stage {}, which computes most)", stage.stage) : "",
+                     fmt::join(texts, ", "));
+}
+
+/// Shares of the step.
+Json limit_json(const study::ParallelResult& parallel) {
+  const study::StageFigures& stage = parallel.most_loaded();
+  Json exposed = Json::object();
+  for (const ExposedKind& kind : exposed_kinds) exposed.append(kind.name, stage.exposed.*kind.time / stage.step);
+  return {{"stage", stage.stage},
+          {"compute", stage.compute / stage.step},
+          {"bubble", stage.bubble / stage.step},
+          {"exposed", std::move(exposed)},
+          {"wait", stage.wait / stage.step}};
 }
 
 std::string memory_line(const RunReport& report) {
@@ -68,6 +150,15 @@ std::string peak_table(const RunReport& report) {
          table.to_string("  ");
 }
 
+std::string sharing_text(const study::ParallelResult& parallel) {
+  std::string text = fmt::format("optimizer parallel {}", parallel.sharing);
+  if (parallel.sharing == "dealt") return text + fmt::format(" to {} ranks", parallel.data);
+  if (parallel.whole == parallel.parameters) return text + " without effect: every parameter stays whole";
+  text += fmt::format(" over {} ranks", parallel.shard);
+  if (parallel.whole > 0) text += fmt::format(" ({} of {} parameters stay whole)", parallel.whole, parallel.parameters);
+  return text;
+}
+
 }  // namespace
 
 std::string parallel_head(const RunReport& report) {
@@ -83,26 +174,24 @@ std::string parallel_head(const RunReport& report) {
   } else {
     text += fmt::format("{} replicas", parallel.data);
   }
-  if (parallel.sharing != "off") {
-    text += fmt::format(", optimizer parallel {} over {} ranks", parallel.sharing, parallel.shard);
-  }
+  if (parallel.sharing != "off") text += ", " + sharing_text(parallel);
   const std::uint64_t samples = std::uint64_t{parallel.micro_batch} * shape.micro_batches;
   if (shape.forward_only) {
     return text + fmt::format(", forward only\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}\n",
                               samples, samples * parallel.data, shape.micro_batches,
                               shape.micro_batches == 1 ? "" : "es", parallel.micro_batch, report.amp);
   }
-  text += fmt::format(
-      "\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}, gradients {}, reductions {}, fusion {}\n",
-      samples, samples * parallel.data, shape.micro_batches, shape.micro_batches == 1 ? "" : "es", parallel.micro_batch,
-      report.amp, name_of(report.program->gradient_type()),
-      report.hcom_parallel ? "beside the backward pass" : "behind the backward pass", parallel.fusion);
+  text +=
+      fmt::format("\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}, {}, reductions {}, fusion {}\n",
+                  samples, samples * parallel.data, shape.micro_batches, shape.micro_batches == 1 ? "" : "es",
+                  parallel.micro_batch, report.amp, report.gradients_text(),
+                  report.hcom_parallel ? "beside the backward pass" : "behind the backward pass", parallel.fusion);
   return text;
 }
 
 std::string parallel_text(const RunReport& report) {
   const study::ParallelResult& parallel = *report.parallel;
-  std::string text = stage_table(parallel);
+  std::string text = limit_line(parallel) + stage_table(parallel);
   if (parallel.shape.stages > 1) {
     text += fmt::format("With links that take no time: {} ms\n", milliseconds(parallel.ideal));
   }
@@ -144,20 +233,20 @@ void add_parallel_json(Json& json, const RunReport& report) {
                       {"shard_ranks", parallel.shard},
                       {"ideal_step_s", parallel.ideal}};
   if (parallel.shape.forward_only) json["parallel"]["forward_only"] = true;
+  json["limited_by"] = limit_json(parallel);
   Json stages = Json::array();
   for (const study::StageFigures& stage : parallel.stages) {
+    Json exposed = Json::object();
+    for (const ExposedKind& kind : exposed_kinds) exposed.append(kind.name, stage.exposed.*kind.time);
     stages.push_back({{"stage", stage.stage},
                       {"ranks", Json::array({stage.first_rank, stage.first_rank + stage.ranks - 1})},
                       {"layers", stage.layers},
+                      {"step_s", stage.step},
                       {"compute_s", stage.compute},
                       {"bubble_s", stage.bubble},
                       {"wait_s", stage.wait},
-                      {"exposed_s",
-                       {{"messages", stage.exposed.messages},
-                        {"gradients", stage.exposed.gradients},
-                        {"weights", stage.exposed.weights},
-                        {"results", stage.exposed.results},
-                        {"checks", stage.exposed.checks}}},
+                      {"exposed_s", std::move(exposed)},
+                      {"ideal_bubble_s", stage.ideal_bubble},
                       {"live_cells", stage.live_cells},
                       {"hbm_peak_bytes", stage.hbm.peak()},
                       {"hbm",

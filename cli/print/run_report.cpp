@@ -89,11 +89,17 @@ std::vector<std::pair<std::string, std::string>> changed_settings_of(const RunOp
   return settings;
 }
 
+/// Gradients and the optimizer are of training.
+std::string precision_text(const study::RunSpec& spec) {
+  if (!spec.parallel.forward_only) return to_string(spec.precision);
+  return fmt::format("parameters {}, compute {}", name_of(spec.precision.weight), name_of(spec.precision.compute));
+}
+
 }  // namespace
 
 RunReport::RunReport(study::RunResult result, const RunOptions& options)
     : study::RunResult(std::move(result)),
-      amp(to_string(options.spec.precision)),
+      amp(precision_text(options.spec)),
       framework(options.spec.framework == study::Framework::mindspore ? "mindspore" : "tf"),
       hcom_parallel(options.spec.hcom_parallel),
       launch(name_of(options.spec.launch)),

@@ -42,6 +42,8 @@ struct RunReport : study::RunResult {
   std::optional<BaselineReport> baseline;                             ///< of --baseline
   std::string timeline;                                               ///< path that was written; empty: none
 
+  /// "gradients fp32", or "sent in fp32" behind an `amp` that tells the gradients' type itself.
+  [[nodiscard]] std::string gradients_text() const;
   /// "[0,107] [108,160]", shortened if there are many.
   [[nodiscard]] std::string segment_list() const;
 };

@@ -36,10 +36,10 @@ std::string change(Seconds time, Seconds reference) {
 std::string head(const RunReport& report) {
   const models::Program& program = *report.program;
   return fmt::format(
-      "{}, {} x {} ({}), batch {} per NPU ({} global), {}, gradients {}\n"
+      "{}, {} x {} ({}), batch {} per NPU ({} global), {}, {}\n"
       "framework {}, hcom_parallel {}, {}split {} -> segment index list: {}\n",
       program.title, report.npus, report.npu, report.platform, program.batch,
-      std::uint64_t{program.batch} * report.npus, report.amp, name_of(program.gradient_type()), report.framework,
+      std::uint64_t{program.batch} * report.npus, report.amp, report.gradients_text(), report.framework,
       report.hcom_parallel ? "on" : "off", report.launch == "graph" ? "" : fmt::format("launch {}, ", report.launch),
       report.split, report.segment_list());
 }
@@ -289,6 +289,11 @@ std::string foot(const RunReport& report) {
 }
 
 }  // namespace
+
+std::string RunReport::gradients_text() const {
+  const bool told = amp.find("gradients") != std::string::npos;
+  return fmt::format("{} {}", told ? "sent in" : "gradients", name_of(program->gradient_type()));
+}
 
 std::string RunReport::segment_list() const {
   std::vector<hccl::Segment> segments;

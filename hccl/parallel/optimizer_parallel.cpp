@@ -45,9 +45,8 @@ OptimizerParallel parse_optimizer_parallel(std::string_view text) {
   const std::string_view name = text.substr(0, colon);
   const auto* const kind = std::ranges::find(kind_names, name);
   const auto refuse = [&](std::string_view what) {
-    bad_input("option",
-              "--optimizer-parallel {}: {}; accepted: off|dealt|on|zero1|zero2|zero3[:shard=<ranks>,threshold=<KB>]",
-              text, what);
+    bad_input("option", "'{}': {}; accepted: off|dealt|on|zero1|zero2|zero3[:shard=<ranks>,threshold=<KB>]", text,
+              what);
   };
   if (kind == kind_names.end()) refuse(fmt::format("'{}' is no kind of it", name));
   OptimizerParallel options{.kind = static_cast<OptimizerParallelKind>(kind - kind_names.begin())};
@@ -58,6 +57,10 @@ OptimizerParallel parse_optimizer_parallel(std::string_view text) {
     const std::string_view number = equal == std::string_view::npos ? "" : item.substr(equal + 1);
     const std::int64_t value = parse_number<std::int64_t>(number).value_or(-1);
     if (value > UINT32_MAX) refuse(fmt::format("'{}' is too large", item));
+    const bool again = key == "shard" ? options.shard.has_value() : key == "threshold" && options.threshold.has_value();
+    if (again) refuse(fmt::format("'{}' is given twice", key));
+    if (options.kind < OptimizerParallelKind::on) refuse(fmt::format("'{}' shares nothing", name));
+    if (key == "shard" && value == 1 && options.kind > OptimizerParallelKind::on) refuse("'shard=1' shares nothing");
     if (key == "shard" && value > 0) {
       options.shard = static_cast<std::uint32_t>(value);
     } else if (key == "threshold" && value >= 0) {
@@ -70,7 +73,7 @@ OptimizerParallel parse_optimizer_parallel(std::string_view text) {
 }
 
 Rank shard_ranks(const OptimizerParallel& options, Rank replicas) {
-  const Rank ranks = options.shard.value_or(replicas);
+  const Rank ranks = options.wanted_ranks(replicas);
   if (options.kind < OptimizerParallelKind::on || ranks == 0) return replicas;
   if (ranks > replicas) {
     bad_input("option", "optimizer parallel: a shard size of {} is more than the {} replicas of a stage", ranks,
@@ -92,7 +95,7 @@ models::ShardingOptions share_parameters(const models::Graph& graph, const Optim
     if (op.kind != models::OperatorKind::receive) continue;
     for (const std::uint32_t parameter : op.parameters) borrowed[parameter] = true;
   }
-  const bool fits = replicas % options.shard.value_or(replicas) == 0;
+  const bool fits = replicas % options.wanted_ranks(replicas) == 0;
   std::uint32_t uneven = 0;
   for (std::uint32_t index = 0; index < graph.parameters.size(); ++index) {
     const models::Parameter& parameter = graph.parameters[index];

@@ -30,11 +30,14 @@ struct OptimizerParallel {
   std::optional<Bytes> threshold{};      ///< smaller parameters stay whole; none: 64 KB if on, else 0
   bool accumulation_shard = false;       ///< sums of gradients are kept in parts
 
+  /// A shard size of 1 is ignored, as MindSpore does.
+  [[nodiscard]] Rank wanted_ranks(Rank replicas) const { return shard.value_or(1) == 1 ? replicas : *shard; }
+
   bool operator==(const OptimizerParallel&) const = default;
 };
 
 /// Reads "off", "dealt", "on", "zero1", "zero2" or "zero3", followed by ":shard=<ranks>,threshold=<KB>" or one of them.
-/// Throws Error(bad_input, "option").
+/// Throws Error(bad_input, "option"), also for what a kind cannot have: "off" and "dealt" both, ZeRO a shard of 1.
 [[nodiscard]] OptimizerParallel parse_optimizer_parallel(std::string_view text);
 
 /// The parts of each parameter of a graph that `replicas` ranks compute. `element` is the size in which parameters are

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -13,9 +17,46 @@ namespace {
 
 constexpr std::uint32_t plan_format_version = 1;
 
-std::string cell_text(const Purpose& purpose) {
+/// Whether stages have several parts of the network, so that passes are named with theirs.
+bool has_chunks(const Plan& plan) {
+  return std::ranges::any_of(plan.roles, [](const Role& role) {
+    return std::ranges::any_of(role.tasks, [](const PlanTask& task) { return task.purpose.chunk > 0; });
+  });
+}
+
+std::string cell_text(const Purpose& purpose, bool chunks) {
+  const bool of_chunk = chunks && (purpose.phase == StepPhase::forward || purpose.phase == StepPhase::backward);
   return fmt::format("{} micro-batch {}{}", name_of(purpose.phase), purpose.micro_batch,
-                     purpose.chunk > 0 ? fmt::format(" chunk {}", purpose.chunk) : "");
+                     of_chunk ? fmt::format(" chunk {}", purpose.chunk) : "");
+}
+
+/// "0-3,6"
+std::string ranks_text(const std::vector<Rank>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", ranks[i]);
+    if (end - i > 1) text += fmt::format("-{}", ranks[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+/// "stage 1", or, of several roles of a stage, "stage 1 ranks 4-6".
+std::vector<std::string> titles_of_roles(const Plan& plan) {
+  std::vector<std::vector<Rank>> ranks(plan.roles.size());
+  for (Rank rank = 0; rank < plan.ranks(); ++rank) ranks[plan.role_of[rank]].push_back(rank);
+  std::map<std::uint32_t, std::uint32_t> roles_of_stage;
+  for (const Role& role : plan.roles) ++roles_of_stage[role.stage];
+  std::vector<std::string> titles;
+  for (std::size_t number = 0; number < plan.roles.size(); ++number) {
+    const std::uint32_t stage = plan.roles[number].stage;
+    titles.push_back(fmt::format("stage {}", stage));
+    if (roles_of_stage[stage] == 1) continue;
+    titles.back() += fmt::format(" rank{} {}", ranks[number].size() == 1 ? "" : "s", ranks_text(ranks[number]));
+  }
+  return titles;
 }
 
 std::string work_text(const Plan& plan, const Role& role, const PlanTask& task) {
@@ -78,14 +119,20 @@ class PlanReader {
     if (number(json_, "format_version", "the Plan") != plan_format_version || !json_.contains("roles")) {
       fail("it is no Plan that `hcclsim plan show --format json` wrote");
     }
+    only(json_, {"format_version", "families", "collectives", "messages", "roles", "role_of"}, "the Plan");
     Plan plan;
     for (const Json& family : list(json_, "families", "the Plan")) {
+      if (!family.is_array()) fail("a family is no list of groups");
       GroupFamily& groups = plan.families.emplace_back();
-      for (const Json& group : family) groups.groups.push_back({text(group, "name", "a group"), ranks(group)});
+      for (const Json& group : family) {
+        only(group, {"name", "ranks"}, "a group");
+        groups.groups.push_back({text(group, "name", "a group"), ranks(group)});
+      }
       if (groups.groups.empty()) fail("a family has no groups");
     }
     for (const Json& one : list(json_, "collectives", "the Plan")) plan.collectives.push_back(collective(plan, one));
     for (const Json& one : list(json_, "messages", "the Plan")) {
+      only(one, {"name", "bytes"}, "a message");
       plan.messages.push_back({nullptr, text(one, "name", "a message"), number(one, "bytes", "a message")});
     }
     const Json& roles = list(json_, "roles", "the Plan");
@@ -93,6 +140,11 @@ class PlanReader {
     for (const Json& role : list(json_, "role_of", "the Plan")) {
       if (!role.is_number_unsigned() || role.get<std::uint64_t>() >= plan.roles.size()) fail("role_of: no such role");
       plan.role_of.push_back(role.get<std::uint32_t>());
+    }
+    std::vector<bool> used(plan.roles.size(), false);
+    for (const std::uint32_t role : plan.role_of) used[role] = true;
+    if (const auto unused = std::ranges::find(used, false); unused != used.end()) {
+      fail(fmt::format("role_of: no rank has role {}", unused - used.begin()));
     }
     for (const GroupFamily& family : plan.families) {
       for (const Communicator& group : family.groups) {
@@ -107,6 +159,14 @@ class PlanReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const { bad_input("plan", "{}: {}", file_, what); }
+
+  void only(const Json& of, std::initializer_list<std::string_view> keys, std::string_view where) const {
+    if (!of.is_object()) fail(fmt::format("{} is no object", where));
+    for (const Json::Member& one : of.items()) {
+      if (std::ranges::find(keys, one.key) != keys.end()) continue;
+      fail(fmt::format("{} has '{}', which is unknown; accepted: {}", where, one.key, fmt::join(keys, ", ")));
+    }
+  }
 
   [[nodiscard]] const Json& member(const Json& of, std::string_view key, std::string_view where) const {
     const Json* found = of.find(key);
@@ -129,10 +189,12 @@ class PlanReader {
     if (found >= end) fail(fmt::format("{}: '{}' is {}, accepted: below {}", where, key, found, end));
     return static_cast<std::uint32_t>(found);
   }
-  [[nodiscard]] double real(const Json& of, std::string_view key, std::string_view where) const {
+  [[nodiscard]] Seconds duration(const Json& of, std::string_view key, std::string_view where) const {
     const Json& found = member(of, key, where);
     if (!found.is_number()) fail(fmt::format("{}: '{}' is no number", where, key));
-    return found.get<double>();
+    const auto seconds = found.get<double>();
+    if (!(seconds >= 0)) fail(fmt::format("{}: '{}' is {}, accepted: 0 or more", where, key, seconds));
+    return seconds;
   }
   [[nodiscard]] std::string text(const Json& of, std::string_view key, std::string_view where) const {
     const Json& found = member(of, key, where);
@@ -151,18 +213,24 @@ class PlanReader {
 
   [[nodiscard]] PlannedCollective collective(const Plan& plan, const Json& json) const {
     PlannedCollective one;
+    only(json, {"name", "family", "kind", "ranks", "elements", "dtype"}, "a collective");
     one.name = text(json, "name", "a collective");
     one.family = small(json, "family", one.name, plan.families.size());
     one.operation.ranks = small(json, "ranks", one.name);
     one.operation.elements = number(json, "elements", one.name);
-    one.operation.type = parse_data_type(text(json, "dtype", one.name));
-    one.operation.collective = parse_collective(text(json, "kind", one.name));
+    try {
+      one.operation.type = parse_data_type(text(json, "dtype", one.name));
+      one.operation.collective = parse_collective(text(json, "kind", one.name));
+    } catch (const Error& error) {
+      fail(fmt::format("{}: {}", one.name, error.what()));
+    }
     return one;
   }
 
   [[nodiscard]] Role read_role(const Plan& plan, const Json& json) const {
     Role role;
     models::Program program;
+    only(json, {"stage", "streams", "tasks"}, "a role");
     role.stage = small(json, "stage", "a role");
     const Json& streams = list(json, "streams", "a role");
     for (const Json& stream : streams) {
@@ -183,6 +251,14 @@ class PlanReader {
   [[nodiscard]] PlanTask read_task(const Plan& plan, const Role& role, models::Program& program,
                                    const Json& json) const {
     const std::string where = fmt::format("stage {}, task {}", role.stage, role.tasks.size());
+    constexpr std::array works{"kernels", "collective", "send", "receive", "host_s"};
+    only(json,
+         {"stream", "phase", "chunk", "micro_batch", "after", "segment", works[0], works[1], works[2], works[3],
+          works[4]},
+         where);
+    if (std::ranges::count_if(works, [&](const char* work) { return json.contains(work); }) != 1) {
+      fail(fmt::format("{} must have one of {}", where, fmt::join(works, ", ")));
+    }
     PlanTask task;
     task.stream = small(json, "stream", where, role.streams.size());
     task.purpose = {.phase = phase(text(json, "phase", where)),
@@ -201,38 +277,45 @@ class PlanReader {
     } else if (json.contains("collective")) {
       task.work = CollectiveTask{small(json, "collective", where, plan.collectives.size())};
     } else if (const Json* send = json.find("send")) {
+      only(*send, {"message", "offset", "tag"}, where);
       task.work = SendTask{small(*send, "message", where, plan.messages.size()), offset(*send, where),
                            small(*send, "tag", where)};
     } else if (const Json* receive = json.find("receive")) {
+      only(*receive, {"message", "offset", "tag"}, where);
       task.work = ReceiveTask{small(*receive, "message", where, plan.messages.size()), offset(*receive, where),
                               small(*receive, "tag", where)};
     } else {
-      task.work = HostWork{real(json, "host_s", where)};
+      task.work = HostWork{duration(json, "host_s", where)};
     }
     return task;
   }
 
   [[nodiscard]] KernelBlock read_block(models::Program& program, const Json& json, const std::string& where) const {
     constexpr std::uint64_t most_kernels = 1'000'000;
+    only(json, {"first", "last", "count", "duration_s"}, where);
     const std::uint32_t count = small(json, "count", where, most_kernels);
     if (count == 0) fail(fmt::format("{}: a block without kernels", where));
     const auto first = static_cast<std::uint32_t>(program.kernels.size());
     program.kernels.resize(first + count);
     program.kernels.back().name = text(json, "last", where);
     program.kernels[first].name = text(json, "first", where);
-    program.kernels[first].duration = real(json, "duration_s", where);
+    program.kernels[first].duration = duration(json, "duration_s", where);
     return {first, count};
   }
 
   [[nodiscard]] std::int64_t offset(const Json& json, const std::string& where) const {
     const Json& found = member(json, "offset", where);
     if (!found.is_number_integer()) fail(fmt::format("{}: 'offset' is no whole number", where));
+    constexpr std::int64_t most = UINT32_MAX;
+    const bool far =
+        found.is_number_unsigned() ? found.get<std::uint64_t>() > UINT32_MAX : found.get<std::int64_t>() < -most;
+    if (far) fail(fmt::format("{}: 'offset' is {}; accepted: {} to {}", where, found.dump(), -most, most));
     return found.get<std::int64_t>();
   }
 
   [[nodiscard]] StepPhase phase(const std::string& name) const {
     for (const StepPhase phase : {StepPhase::forward, StepPhase::backward, StepPhase::reduction, StepPhase::check,
-                                  StepPhase::update, StepPhase::gather}) {
+                                  StepPhase::update, StepPhase::gather, StepPhase::result}) {
       if (name_of(phase) == name) return phase;
     }
     fail(fmt::format("'{}' is no phase of a step", name));
@@ -246,15 +329,20 @@ class PlanReader {
 
 std::vector<StreamText> streams_of(const Plan& plan) {
   std::vector<StreamText> streams;
-  for (const Role& role : plan.roles) {
+  const std::vector<std::string> titles = titles_of_roles(plan);
+  const bool chunks = has_chunks(plan);
+  std::map<std::uint32_t, std::uint32_t> seen;  // roles of each stage
+  for (std::size_t number = 0; number < plan.roles.size(); ++number) {
+    const Role& role = plan.roles[number];
     const std::size_t first = streams.size();
+    const std::uint32_t place = seen[role.stage]++;
     for (std::uint32_t stream = 0; stream < role.streams.size(); ++stream) {
-      streams.push_back({role.stage, std::string(role.stream_title(stream)), {}});
+      streams.push_back({role.stage, place, titles[number], std::string(role.stream_title(stream)), {}});
     }
-    for (std::size_t number = 0; number < role.tasks.size(); ++number) {
-      const PlanTask& task = role.tasks[number];
+    for (std::size_t t = 0; t < role.tasks.size(); ++t) {
+      const PlanTask& task = role.tasks[t];
       streams[first + task.stream].lines.push_back(
-          fmt::format("{}: {}, {}{}", number, cell_text(task.purpose), work_text(plan, role, task),
+          fmt::format("{}: {}, {}{}", t, cell_text(task.purpose, chunks), work_text(plan, role, task),
                       task.after.empty() ? "" : fmt::format("; after {}", fmt::join(task.after, ", "))));
     }
   }

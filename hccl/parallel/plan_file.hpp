@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,9 @@ namespace hcclsim::hccl {
 /// The tasks of a stream, a line each.
 struct StreamText {
   std::uint32_t stage = 0;
-  std::string stream;  ///< "compute", "communication", "messages", …
+  std::uint32_t role = 0;  ///< among those of the stage
+  std::string whose;       ///< "stage 1"; where a stage has several roles "stage 1 ranks 4-6"
+  std::string stream;      ///< "compute", "communication", "messages", …
   std::vector<std::string> lines;
 };
 

@@ -9,17 +9,16 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/parallel/plan_classes.hpp"
 
 namespace hcclsim::hccl {
 namespace {
 
-[[noreturn]] void refuse_plan(const std::string& message) { throw Error(ErrorCode::check_failed, "plan", message); }
-
 constexpr std::uint32_t no_meeting = ~0U;
 
-/// A task of a role. Numbers run through all roles.
+/// A task of a class of ranks. Numbers run through all classes.
 struct Node {
-  std::uint32_t role = 0;
+  std::uint32_t of_class = 0;
   std::uint32_t task = 0;
   std::uint32_t waits = 0;  ///< for tasks that have not ended
   std::uint32_t meeting = no_meeting;
@@ -28,7 +27,7 @@ struct Node {
   bool ended = false;
 };
 
-/// A collective or a message: roles that must come to it.
+/// A collective or a message: classes that must come to it.
 struct Meeting {
   std::vector<std::uint32_t> nodes;
   std::uint32_t absent = 0;
@@ -37,11 +36,13 @@ struct Meeting {
 
 class Walker {
  public:
-  explicit Walker(const Plan& plan) : plan_(plan) {
+  explicit Walker(const Plan& plan) : plan_(plan), classes_(rank_classes(plan)) {
     first_.push_back(0);
-    for (const Role& role : plan.roles) first_.push_back(first_.back() + static_cast<std::uint32_t>(role.tasks.size()));
+    for (std::uint32_t number = 0; number < classes_.first.size(); ++number) {
+      first_.push_back(first_.back() + static_cast<std::uint32_t>(role_of(number).tasks.size()));
+    }
     nodes_.resize(first_.back());
-    for (std::uint32_t role = 0; role < plan.roles.size(); ++role) add_tasks(role);
+    for (std::uint32_t number = 0; number < classes_.first.size(); ++number) add_tasks(number);
     link();
     add_meetings();
   }
@@ -57,26 +58,28 @@ class Walker {
     }
     const auto stuck = std::ranges::find(nodes_, false, &Node::ended);
     if (stuck != nodes_.end()) report_circle(static_cast<std::uint32_t>(stuck - nodes_.begin()));
+    check_messages();
     return result();
   }
 
  private:
-  [[nodiscard]] const PlanTask& task(const Node& node) const { return plan_.roles[node.role].tasks[node.task]; }
+  [[nodiscard]] const Role& role_of(std::uint32_t number) const { return plan_.role(classes_.first[number]); }
+  [[nodiscard]] const PlanTask& task(const Node& node) const { return role_of(node.of_class).tasks[node.task]; }
 
   /// Tasks that the task waits for: the one before it in its stream, and those in other streams.
   template <typename Visit>
   void for_each_before(std::uint32_t number, const Visit& visit) const {
     if (before_in_stream_[number] != no_meeting) visit(before_in_stream_[number]);
-    for (const std::uint32_t before : task(nodes_[number]).after) visit(first_[nodes_[number].role] + before);
+    for (const std::uint32_t before : task(nodes_[number]).after) visit(first_[nodes_[number].of_class] + before);
   }
 
-  void add_tasks(std::uint32_t role) {
-    const std::vector<PlanTask>& tasks = plan_.roles[role].tasks;
-    std::vector<std::uint32_t> last(plan_.roles[role].streams.size(), no_meeting);
-    for (std::uint32_t number = 0; number < tasks.size(); ++number) {
-      nodes_[first_[role] + number].role = role;
-      nodes_[first_[role] + number].task = number;
-      before_in_stream_.push_back(std::exchange(last[tasks[number].stream], first_[role] + number));
+  void add_tasks(std::uint32_t of_class) {
+    const Role& role = role_of(of_class);
+    std::vector<std::uint32_t> last(role.streams.size(), no_meeting);
+    for (std::uint32_t number = 0; number < role.tasks.size(); ++number) {
+      nodes_[first_[of_class] + number].of_class = of_class;
+      nodes_[first_[of_class] + number].task = number;
+      before_in_stream_.push_back(std::exchange(last[role.tasks[number].stream], first_[of_class] + number));
     }
   }
 
@@ -97,12 +100,13 @@ class Walker {
     }
   }
 
-  /// What a meeting is called among all: a collective, or source, destination and tag of messages.
-  using Key = std::array<std::uint32_t, 3>;
+  /// What a meeting is called among all: classes of source and destination, how far apart they are, tag; of a
+  /// collective its number and the classes of its group.
+  using Key = std::array<std::int64_t, 5>;
 
-  /// Tasks with one key meet in the order in which each role enqueues them.
+  /// Tasks with one key meet in the order in which each class enqueues them.
   void enter(std::uint32_t number, const Key& key) {
-    const std::uint32_t occurrence = seen_[{nodes_[number].role, key}]++;
+    const std::uint32_t occurrence = seen_[{nodes_[number].of_class, key}]++;
     const auto [found, is_new] = numbers_.try_emplace({key, occurrence}, static_cast<std::uint32_t>(meetings_.size()));
     if (is_new) meetings_.emplace_back();
     nodes_[number].meeting = found->second;
@@ -111,45 +115,65 @@ class Walker {
   }
 
   void add_meetings() {
-    std::vector<std::uint32_t> first_rank(plan_.roles.size(), no_meeting);
-    for (Rank rank = plan_.ranks(); rank-- > 0;) first_rank[plan_.role_of[rank]] = rank;
+    enum class Kind : std::int64_t { collective, message };
     for (std::uint32_t number = 0; number < nodes_.size(); ++number) {
-      const Node& node = nodes_[number];
-      const auto& work = task(node).work;
+      const std::int64_t own = nodes_[number].of_class;
+      const auto& work = task(nodes_[number]).work;
+      const auto message = [&](std::int64_t source, std::int64_t destination, std::int64_t distance,
+                               std::uint32_t tag) {
+        enter(number, {static_cast<std::int64_t>(Kind::message), source, destination, distance, tag});
+      };
       const auto peer = [&](std::int64_t offset) {
-        const std::int64_t rank = std::int64_t{first_rank[node.role]} + offset;
-        if (rank < 0 || rank >= plan_.ranks()) {
-          refuse_plan(fmt::format("{}: its other end would be rank {}; ranks are 0 to {}", name(number), rank,
-                                  plan_.ranks() - 1));
-        }
-        return plan_.role_of[static_cast<Rank>(rank)];
+        return classes_.of[static_cast<std::size_t>(classes_.first[nodes_[number].of_class] + offset)];
       };
       if (const auto* collective = std::get_if<CollectiveTask>(&work)) {
-        enter(number, {collective->collective, no_meeting, no_meeting});
+        const std::uint32_t family = plan_.collectives[collective->collective].family;
+        const std::uint32_t set = classes_.set_of[nodes_[number].of_class].at(family);
+        enter(number, {static_cast<std::int64_t>(Kind::collective), collective->collective, set, 0, 0});
       } else if (const auto* send = std::get_if<SendTask>(&work)) {
-        enter(number, {node.role, peer(send->offset), send->tag});
+        message(own, peer(send->offset), send->offset, send->tag);
       } else if (const auto* receive = std::get_if<ReceiveTask>(&work)) {
-        enter(number, {peer(receive->offset), node.role, receive->tag});
+        message(peer(receive->offset), own, -receive->offset, receive->tag);
       }
     }
-    check_meetings();
+    for (const Meeting& meeting : meetings_) {
+      const std::uint32_t one = meeting.nodes.front();
+      const bool alone = meeting.nodes.size() == 1;
+      if (!alone || std::holds_alternative<CollectiveTask>(task(nodes_[one]).work)) continue;
+      refuse_plan(fmt::format("{}: a message with one end; no task is the other", name(one)));
+    }
   }
 
-  void check_meetings() const {
+  /// That the two ends of every message are of one message.
+  void check_messages() const {
+    std::map<std::uint32_t, std::uint32_t> received_as;  // message of a send -> that of its receive
+    std::map<std::uint32_t, std::uint32_t> sent_as;
     for (const Meeting& meeting : meetings_) {
-      const auto* const collective = std::get_if<CollectiveTask>(&task(nodes_[meeting.nodes.front()]).work);
-      if (collective == nullptr) {
-        if (meeting.nodes.size() == 2) continue;
-        refuse_plan(fmt::format("{}: a message with one end; no task is the other", name(meeting.nodes.front())));
+      const std::uint32_t one = meeting.nodes.front();
+      if (std::holds_alternative<CollectiveTask>(task(nodes_[one]).work)) continue;
+      const bool is_send = std::holds_alternative<SendTask>(task(nodes_[one]).work);
+      const std::uint32_t send = meeting.nodes[is_send ? 0 : 1];
+      const std::uint32_t receive = meeting.nodes[is_send ? 1 : 0];
+      const std::uint32_t sent = std::get<SendTask>(task(nodes_[send]).work).message;
+      const std::uint32_t received = std::get<ReceiveTask>(task(nodes_[receive]).work).message;
+      const auto differ = [&](const std::string& what) {
+        refuse_plan(fmt::format("{} meets {}: {}", name(send), name(receive), what));
+      };
+      if (plan_.messages[sent].bytes != plan_.messages[received].bytes) {
+        differ(fmt::format("it sends {} bytes, the other end receives {}", plan_.messages[sent].bytes,
+                           plan_.messages[received].bytes));
       }
-      std::vector<bool> comes(plan_.roles.size(), false);
-      for (const std::uint32_t number : meeting.nodes) comes[nodes_[number].role] = true;
-      for (const Communicator& group : plan_.families[plan_.collectives[collective->collective].family].groups) {
-        const bool some = std::ranges::any_of(group.ranks, [&](Rank rank) { return comes[plan_.role_of[rank]]; });
-        const auto missing = std::ranges::find_if(group.ranks, [&](Rank rank) { return !comes[plan_.role_of[rank]]; });
-        if (!some || missing == group.ranks.end()) continue;
-        refuse_plan(fmt::format("{}: rank {} of group {} does not take part", name(meeting.nodes.front()), *missing,
-                                group.name));
+      const Purpose& of_send = task(nodes_[send]).purpose;
+      const Purpose& of_receive = task(nodes_[receive]).purpose;
+      if (of_send.phase != of_receive.phase || of_send.micro_batch != of_receive.micro_batch) {
+        differ(fmt::format("it is of the {} pass of micro-batch {}, the other end of the {} pass of micro-batch {}",
+                           name_of(of_send.phase), of_send.micro_batch, name_of(of_receive.phase),
+                           of_receive.micro_batch));
+      }
+      const std::uint32_t expected = received_as.try_emplace(sent, received).first->second;
+      const std::uint32_t source = sent_as.try_emplace(received, sent).first->second;
+      if (expected != received || source != sent) {
+        differ(fmt::format("elsewhere {} meets {}", plan_.messages[source].name, plan_.messages[expected].name));
       }
     }
   }
@@ -166,7 +190,7 @@ class Walker {
     }
     Seconds duration = 0;
     if (const auto* block = std::get_if<KernelBlock>(&task(node).work)) {
-      const std::vector<models::Kernel>& kernels = plan_.roles[node.role].program->kernels;
+      const std::vector<models::Kernel>& kernels = role_of(node.of_class).program->kernels;
       for (std::uint32_t k = block->first; k < block->first + block->count; ++k) duration += kernels[k].duration;
     } else if (const auto* host = std::get_if<HostWork>(&task(node).work)) {
       duration = host->duration;
@@ -185,32 +209,30 @@ class Walker {
   }
 
   [[nodiscard]] PlanWalk result() const {
-    PlanWalk walk{.ends = std::vector<Seconds>(plan_.roles.size(), 0), .computing = {}, .end = 0};
-    walk.computing = walk.ends;
-    std::vector<std::vector<std::pair<Seconds, Seconds>>> busy(plan_.roles.size());
+    PlanWalk walk{.computing = std::vector<Seconds>(plan_.roles.size(), 0), .end = 0};
+    walk.classes = static_cast<std::uint32_t>(classes_.first.size());
+    std::vector<std::vector<std::pair<Seconds, Seconds>>> busy(classes_.first.size());
     for (const Node& node : nodes_) {
-      walk.ends[node.role] = std::max(walk.ends[node.role], node.end);
       walk.end = std::max(walk.end, node.end);
       const bool computes = std::holds_alternative<KernelBlock>(task(node).work);
-      if (computes) busy[node.role].emplace_back(node.ready, node.end);
+      if (computes) busy[node.of_class].emplace_back(node.ready, node.end);
     }
-    for (std::size_t role = 0; role < busy.size(); ++role) {
-      std::ranges::sort(busy[role]);
+    for (std::size_t number = 0; number < busy.size(); ++number) {
+      std::ranges::sort(busy[number]);
+      Seconds computing = 0;
       Seconds until = 0;
-      for (const auto& [start, stop] : busy[role]) {
-        walk.computing[role] += std::max(0.0, stop - std::max(start, until));
+      for (const auto& [start, stop] : busy[number]) {
+        computing += std::max(0.0, stop - std::max(start, until));
         until = std::max(until, stop);
       }
+      Seconds& of_role = walk.computing[plan_.role_of[classes_.first[number]]];
+      of_role = std::max(of_role, computing);
     }
     return walk;
   }
 
   [[nodiscard]] std::string name(std::uint32_t number) const {
-    const Node& node = nodes_[number];
-    const Role& role = plan_.roles[node.role];
-    const Purpose& purpose = role.tasks[node.task].purpose;
-    return fmt::format("stage {} {} (micro-batch {}, {} stream)", role.stage, plan_.name(role, {node.task, 0}),
-                       purpose.micro_batch, name_of(role.streams[role.tasks[node.task].stream]));
+    return task_title(plan_, classes_.first[nodes_[number].of_class], nodes_[number].task);
   }
 
   /// Something that a task waits for and that has not ended.
@@ -241,51 +263,20 @@ class Walker {
   }
 
   const Plan& plan_;
-  std::vector<std::uint32_t> first_;  // node of each role's first task
+  RankClasses classes_;
+  std::vector<std::uint32_t> first_;  // node of each class's first task
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> before_in_stream_;
   std::vector<std::uint32_t> offsets_;  // into followers_, of each node
   std::vector<std::uint32_t> followers_;
   std::vector<Meeting> meetings_;
-  std::map<std::pair<std::uint32_t, Key>, std::uint32_t> seen_;     // of a role, so far
+  std::map<std::pair<std::uint32_t, Key>, std::uint32_t> seen_;     // of a class, so far
   std::map<std::pair<Key, std::uint32_t>, std::uint32_t> numbers_;  // of meetings
   std::vector<std::uint32_t> ready_;
 };
 
-/// Refuses a Plan in which two ranks of a group do not call the same collectives of its family in the same order.
-void check_order_of_collectives(const Plan& plan) {
-  std::vector<std::vector<std::vector<std::uint32_t>>> calls(plan.roles.size());
-  for (std::size_t role = 0; role < plan.roles.size(); ++role) {
-    calls[role].resize(plan.families.size());
-    for (const PlanTask& task : plan.roles[role].tasks) {
-      const auto* work = std::get_if<CollectiveTask>(&task.work);
-      if (work != nullptr) calls[role][plan.collectives[work->collective].family].push_back(work->collective);
-    }
-  }
-  for (std::size_t family = 0; family < plan.families.size(); ++family) {
-    for (const Communicator& group : plan.families[family].groups) {
-      const std::uint32_t first = plan.role_of[group.ranks.front()];
-      for (const Rank rank : group.ranks) {
-        const std::uint32_t other = plan.role_of[rank];
-        if (other == first || calls[first][family] == calls[other][family]) continue;
-        const auto [one, two] = std::ranges::mismatch(calls[first][family], calls[other][family]);
-        const auto call = [&](const auto& at, const auto& of) {
-          return at == of.end() ? "nothing" : plan.collectives[*at].name;
-        };
-        refuse_plan(fmt::format(
-            "group {}: rank {} calls {} where rank {} calls {}; all ranks of a group must call its "
-            "collectives in one order",
-            group.name, group.ranks.front(), call(one, calls[first][family]), rank, call(two, calls[other][family])));
-      }
-    }
-  }
-}
-
 }  // namespace
 
-PlanWalk walk(const Plan& plan) {
-  check_order_of_collectives(plan);
-  return Walker(plan).run();
-}
+PlanWalk walk(const Plan& plan) { return Walker(plan).run(); }
 
 }  // namespace hcclsim::hccl

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <string>
+#include <cstdint>
 #include <vector>
 
 #include "hccl/parallel/plan.hpp"
 
 /// Goes through a Plan without a network: proves that a step comes to its end, and tells when with links that take no
-/// time. Ranks of a role do the same, so one walks for all of them.
+/// time. Ranks of a class (plan_classes.hpp) do the same, so one walks for all of them.
 ///
 /// The proof: streams carry out their tasks in order; a task begins when those that it waits for have ended; a
 /// collective or a message ends when all its ranks have come to it. If every task ends in this way, no dates, and so no
@@ -14,13 +14,14 @@
 namespace hcclsim::hccl {
 
 struct PlanWalk {
-  std::vector<Seconds> ends;       ///< of each role: of its last task
   std::vector<Seconds> computing;  ///< of each role: time during which a compute or update stream is busy
   Seconds end = 0;                 ///< of the last role
+  std::uint32_t classes = 0;       ///< that have walked
 };
 
-/// Throws Error(check_failed) of kind "plan" if ranks of a group call its collectives in different orders, a message
-/// has one end only, or tasks wait for each other in a circle.
+/// Throws Error(check_failed) of kind "plan" for what rank_classes() refuses; if a message has one end only, or two
+/// that differ in bytes, pass or micro-batch, or are of different messages; and if tasks wait for each other in a
+/// circle.
 [[nodiscard]] PlanWalk walk(const Plan& plan);
 
 }  // namespace hcclsim::hccl

@@ -69,7 +69,7 @@ Recompute parse_recompute(std::string_view text) {
     Recompute recompute{.kind = RecomputeKind::layers};
     for (const std::string_view item : split_trimmed(text.substr(layers_prefix.size()), ',')) {
       const auto count = parse_number<std::uint32_t>(item);
-      if (!count.has_value()) bad_input("option", "--recompute {}: '{}' is no number of layers", text, item);
+      if (!count.has_value()) bad_input("option", "'{}': '{}' is no number of layers", text, item);
       recompute.layers.push_back(*count);
     }
     return recompute;
@@ -77,15 +77,22 @@ Recompute parse_recompute(std::string_view text) {
   if (text.starts_with(operators_prefix)) {
     Recompute recompute{.kind = RecomputeKind::operators};
     for (const std::string_view item : split_trimmed(text.substr(operators_prefix.size()), ',')) {
-      if (item.empty()) bad_input("option", "--recompute {}: a name is empty", text);
+      if (item.empty()) bad_input("option", "'{}': a name is empty", text);
       recompute.operators.emplace_back(item);
     }
     return recompute;
   }
-  bad_input(
-      "option",
-      "--recompute {}: accepted: none, full, layers:<number>[,<number> for each stage], operators:<kind or name>,…",
-      text);
+  bad_input("option",
+            "'{}'{}; accepted: none, full, layers:<number>[,<number> for each stage], operators:<kind or name>,…", text,
+            text == "selective" ? ": what others call selective is operators:attention here" : " is not known");
+}
+
+std::vector<std::string> recomputable(const models::Graph& graph) {
+  std::set<std::string> kinds;
+  for (const Operator& op : graph.operators) {
+    if (can_be_repeated(op)) kinds.emplace(models::name_of(op.kind));
+  }
+  return {kinds.begin(), kinds.end()};
 }
 
 std::vector<bool> parameters_of_recomputed_layers(const models::Graph& graph, const Recompute& recompute,

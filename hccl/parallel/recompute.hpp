@@ -25,6 +25,9 @@ struct Recompute {
 /// Error(bad_input, "option").
 [[nodiscard]] Recompute parse_recompute(std::string_view text);
 
+/// Kinds of the operators of a graph that can be computed again, in the order of the alphabet.
+[[nodiscard]] std::vector<std::string> recomputable(const models::Graph& graph);
+
 /// Parameters of a stage that only layers use which are recomputed as a whole. Throws as mark_recomputed.
 [[nodiscard]] std::vector<bool> parameters_of_recomputed_layers(const models::Graph& graph, const Recompute& recompute,
                                                                 std::uint32_t stage, std::uint32_t stages);

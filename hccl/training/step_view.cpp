@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/error.hpp"
+#include "hccl/training/message_starts.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -134,12 +135,13 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
   std::vector<Seconds> kernel_ends(role.program->kernels.size(), fp_start);
   std::optional<std::uint32_t> flag;
   Memory memory(role);
+  const MessageStarts messages(plan, trace);
   visit_spans(plan, trace, rank, [&](const sim::Span& span, const SpanPurpose& purpose) {
     if (span.id.iteration != last) return;
     const sim::Interval interval{span.start, span.end};
     memory.add(span);
     if (span.kind == sim::SpanKind::collective) {
-      communication.push_back(interval);
+      communication.push_back({messages.under_way(span), span.end});
       if (purpose.phase == StepPhase::check) flag = std::get<CollectiveTask>(purpose.task->work).collective;
       return;
     }

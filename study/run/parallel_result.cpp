@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "hccl/parallel/plan_walk.hpp"
+#include "hccl/training/message_starts.hpp"
 #include "hccl/training/step_view.hpp"
 #include "sim/intervals.hpp"
 #include "study/experiment.hpp"
@@ -17,85 +18,52 @@ namespace {
 
 using hccl::StepPhase;
 
-/// Start of each message of the last iteration on its later end: (source, destination, tag) -> starts in order.
-class MessageStarts {
- public:
-  MessageStarts(const hccl::Plan& plan, const sim::Trace& trace, std::int32_t iteration) {
-    for (const sim::Span& span : trace.spans()) {
-      if (span.id.iteration != iteration || span.kind != sim::SpanKind::collective) continue;
-      const auto key = key_of(plan, span);
-      if (!key.has_value()) continue;
-      auto& [sends, receives] = starts_[key->second];
-      (key->first ? sends : receives).push_back(span.start);
-    }
-  }
-
-  /// When both ends of the next message of this kind were there; called in the order of the spans of a rank.
-  [[nodiscard]] Seconds both_there(const hccl::Plan& plan, const sim::Span& span,
-                                   std::map<std::tuple<Rank, Rank, std::uint32_t, bool>, std::size_t>& taken) const {
-    const auto key = key_of(plan, span);
-    if (!key.has_value()) return span.start;
-    const auto& [source, destination, tag] = key->second;
-    const std::size_t number = taken[{source, destination, tag, key->first}]++;
-    const auto& [sends, receives] = starts_.at(key->second);
-    const std::vector<Seconds>& other = key->first ? receives : sends;
-    return number < other.size() ? std::max(span.start, other[number]) : span.start;
-  }
-
- private:
-  using Key = std::tuple<Rank, Rank, std::uint32_t>;
-
-  static std::optional<std::pair<bool, Key>> key_of(const hccl::Plan& plan, const sim::Span& span) {
-    const hccl::PlanTask* task = purpose_of(plan, span).task;
-    if (task == nullptr) return std::nullopt;
-    if (const auto* send = std::get_if<hccl::SendTask>(&task->work)) {
-      return std::pair(true, Key(span.rank, static_cast<Rank>(span.rank + send->offset), send->tag));
-    }
-    if (const auto* receive = std::get_if<hccl::ReceiveTask>(&task->work)) {
-      return std::pair(false, Key(static_cast<Rank>(span.rank + receive->offset), span.rank, receive->tag));
-    }
-    return std::nullopt;
-  }
-
-  std::map<Key, std::pair<std::vector<Seconds>, std::vector<Seconds>>> starts_;
-};
-
+/// How a rank spends an iteration: every moment of it is of one of these.
 struct StageTimes {
   Seconds compute = 0;
   ExposedTimes exposed;
+  Seconds idle = 0;  ///< without communication
 };
 
-StageTimes times_of(const hccl::Plan& plan, const sim::Trace& trace, Rank rank, std::int32_t iteration,
-                    const MessageStarts& messages) {
-  std::vector<sim::Interval> busy;
+StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iteration, Seconds length,
+                    const hccl::MessageStarts& messages) {
+  std::vector<sim::Interval> kernels;
   std::vector<sim::Interval> between_stages;
   std::map<StepPhase, std::vector<sim::Interval>> collectives;
-  std::map<std::tuple<Rank, Rank, std::uint32_t, bool>, std::size_t> taken;
-  for (const sim::Span& span : trace.spans()) {
+  for (const sim::Span& span : step.trace.spans()) {
     if (span.rank != rank || span.id.iteration != iteration) continue;
-    const hccl::SpanPurpose purpose = purpose_of(plan, span);
+    const hccl::SpanPurpose purpose = purpose_of(step.plan, span);
     if (purpose.task == nullptr) continue;
     if (span.kind == sim::SpanKind::kernel) {
-      busy.push_back({span.start, span.end});
+      kernels.push_back({span.start, span.end});
     } else if (span.kind == sim::SpanKind::collective) {
-      if (std::holds_alternative<hccl::CollectiveTask>(purpose.task->work)) {
-        collectives[purpose.phase].push_back({span.start, span.end});
-      } else {
-        between_stages.push_back({messages.both_there(plan, span, taken), span.end});
-      }
+      const bool collective = std::holds_alternative<hccl::CollectiveTask>(purpose.task->work);
+      (collective ? collectives[purpose.phase] : between_stages).push_back({messages.under_way(span), span.end});
     }
   }
-  busy = sim::unite(std::move(busy));
-  const auto exposed = [&](std::vector<sim::Interval> spans) {
-    spans = sim::unite(std::move(spans));
-    return sim::length(spans) - sim::overlap(spans, busy);
+  std::vector<sim::Interval> taken;
+  Seconds time = 0;
+  const auto take = [&](const std::vector<sim::Interval>& spans) {
+    taken.insert(taken.end(), spans.begin(), spans.end());
+    taken = sim::unite(std::move(taken));
+    return sim::length(taken) - std::exchange(time, sim::length(taken));
   };
-  return {sim::length(busy),
-          {.messages = exposed(std::move(between_stages)),
-           .gradients = exposed(collectives[StepPhase::reduction]),
-           .weights = exposed(collectives[StepPhase::gather]),
-           .checks = exposed(collectives[StepPhase::check]),
-           .results = exposed(collectives[StepPhase::result])}};
+  // Where kinds overlap, the first one counts.
+  StageTimes times{.compute = take(kernels), .exposed = {}};
+  times.exposed.messages = take(between_stages);
+  times.exposed.gradients = take(collectives[StepPhase::reduction]);
+  times.exposed.weights = take(collectives[StepPhase::gather]);
+  times.exposed.checks = take(collectives[StepPhase::check]);
+  times.exposed.results = take(collectives[StepPhase::result]);
+  times.exposed.operators = take(collectives[StepPhase::forward]) + take(collectives[StepPhase::backward]);
+  times.idle = std::max(0.0, length - time);
+  return times;
+}
+
+/// From the end of the iteration before, or from the rank's start.
+Seconds length_of_last(const hccl::TimedStep& step, Rank rank, Seconds start) {
+  const std::size_t count = step.iteration_ends.size();
+  return step.iteration_ends.back()[rank] - (count > 1 ? step.iteration_ends[count - 2][rank] : start);
 }
 
 /// What a rank of a group of n sends at least: of an allreduce each byte twice but for its own share, of the others
@@ -146,6 +114,10 @@ std::vector<Traffic> traffic_of(const hccl::Plan& plan) {
 
 }  // namespace
 
+const StageFigures& ParallelResult::most_loaded() const {
+  return *std::ranges::max_element(stages, {}, &StageFigures::compute);
+}
+
 ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedStep& step) {
   const hccl::TrainingOptions& training = experiment.training;
   const bool staged = experiment.stages.has_value();
@@ -160,24 +132,37 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
                         .stages = {},
                         .traffic = {},
                         .peak_tensors = {}};
+  for (std::uint32_t number = 0; staged && number < shape.stages; ++number) {
+    const models::Program& program = *experiment.stages->programs[number].program;
+    for (const models::Gradient& gradient : program.gradients) {
+      ++result.parameters;
+      if (program.parameters[gradient.parameter].shards == 1) ++result.whole;
+    }
+  }
+  if (result.whole == result.parameters) result.shard = 1;
   const hccl::PlanWalk ideal = walk(step.plan);
   result.ideal = ideal.end;
   const auto last = static_cast<std::int32_t>(training.iterations) - 1;
-  const MessageStarts messages(step.plan, step.trace, last);
+  const hccl::MessageStarts messages(step.plan, step.trace);
   for (std::uint32_t number = 0; number < shape.stages; ++number) {
     const Rank first = number * result.data;
-    const StageTimes times = times_of(step.plan, step.trace, first, last, messages);
-    const std::uint32_t role = step.plan.role_of[first];
+    const Rank rank = first + training.rank % result.data;
+    const Seconds length = length_of_last(step, rank, training.skew.start(rank));
+    const StageTimes times = times_of(step, rank, last, length, messages);
+    const Seconds ideal_bubble = ideal.end - ideal.computing[step.plan.role_of[rank]];
+    const Seconds bubble = std::clamp(ideal_bubble, 0.0, times.idle);
     StageFigures figures{.stage = number,
                          .first_rank = first,
                          .ranks = result.data,
                          .layers = {},
+                         .step = length,
                          .compute = times.compute,
-                         .bubble = ideal.end - ideal.computing[role],
+                         .bubble = bubble,
+                         .wait = times.idle - bubble,
                          .exposed = times.exposed,
+                         .ideal_bubble = ideal_bubble,
                          .live_cells = most_live_cells(cells_of_stage(shape, number)),
                          .hbm = staged ? experiment.stages->hbm[number] : experiment.hbm};
-    figures.wait = std::max(0.0, step.step_times[first] - figures.compute - figures.bubble);
     for (std::uint32_t chunk = 0; staged && shape.stages > 1 && chunk < shape.chunks; ++chunk) {
       figures.layers.push_back(experiment.stages->layers_of_parts[chunk * shape.stages + number]);
     }
@@ -197,22 +182,11 @@ std::optional<Throughput> throughput(const Experiment& experiment, Seconds step)
   const double replicas = training.replica_count();
   const double samples =
       static_cast<double>(std::uint64_t{experiment.batch.micro_batch} * experiment.batch.micro_batches) * replicas;
-  Flops again = 0;
-  const auto add = [&](const models::Program& program) {
-    for (const models::Kernel& kernel : program.micro_batch()) {
-      if (kernel.recomputed && kernel.cube.m > 0) again += kernel.flops;
-    }
-  };
-  if (experiment.stages.has_value()) {
-    for (const hccl::StageProgram& stage : experiment.stages->programs) add(*stage.program);
-  } else {
-    add(*experiment.program);
-  }
   result.peak = peak_flops(experiment.soc, result.peak_type);
   const double most = result.peak * training.npus * step;
   result.tokens_per_second = samples * experiment.tokens_per_sample / step;
   result.mfu = samples * experiment.flops_per_sample / most;
-  result.hfu = result.mfu + again * experiment.batch.micro_batches * replicas / most;
+  result.hfu = result.mfu + experiment.recomputed_flops * experiment.batch.micro_batches * replicas / most;
   return result;
 }
 

@@ -16,25 +16,32 @@ namespace hcclsim::study {
 
 struct Experiment;
 
-/// Communication during which a stage computes nothing. Kinds may overlap each other.
+/// Communication during which a rank computes nothing, by kind. Kinds exclude each other: of several at a time the
+/// first in this order counts.
 struct ExposedTimes {
   Seconds messages = 0;   ///< between stages, from when both ends are there
   Seconds gradients = 0;  ///< reductions, waiting for other replicas included
   Seconds weights = 0;    ///< gathers
   Seconds checks = 0;     ///< overflow flag, global norm
   Seconds results = 0;    ///< of a network that is not trained
+  Seconds operators = 0;  ///< of the network itself
+
+  [[nodiscard]] Seconds sum() const { return messages + gradients + weights + checks + results + operators; }
 };
 
-/// One rank of a stage in the last iteration.
+/// The rank of a stage that has the place of the printed rank in it, in the last iteration: step = compute + bubble +
+/// wait + exposed.sum().
 struct StageFigures {
   std::uint32_t stage = 0;
   Rank first_rank = 0;
   Rank ranks = 0;
   std::vector<std::uint32_t> layers;  ///< of each chunk; empty: the network is not cut
+  Seconds step = 0;                   ///< from the end of the iteration before
   Seconds compute = 0;
-  Seconds bubble = 0;  ///< idle if links took no time
-  Seconds wait = 0;    ///< idle for other reasons
+  Seconds bubble = 0;  ///< idle without communication, up to what would be if links took no time
+  Seconds wait = 0;    ///< idle without communication beyond that: others are late
   ExposedTimes exposed;
+  Seconds ideal_bubble = 0;      ///< idle if links took no time
   std::uint32_t live_cells = 0;  ///< most micro-batches, times chunks, that have run forward and not backward
   device::HbmAccount hbm;
 };
@@ -59,18 +66,23 @@ struct Throughput {
 
 struct ParallelResult {
   hccl::PipelineShape shape;
-  Rank data = 1;        ///< replicas
-  Rank shard = 1;       ///< ranks that share parameters
-  std::string sharing;  ///< "off", "on", "zero1", …
-  std::string fusion;   ///< "size 64 MB", …
+  Rank data = 1;                 ///< replicas
+  Rank shard = 1;                ///< ranks that share parameters
+  std::string sharing;           ///< "off", "on", "zero1", …
+  std::uint32_t parameters = 0;  ///< of all stages
+  std::uint32_t whole = 0;       ///< of them, those that are not shared
+  std::string fusion;            ///< "size 64 MB", …
   std::uint32_t micro_batch = 0;
   std::vector<StageFigures> stages;
   std::vector<Traffic> traffic;
   Seconds ideal = 0;                           ///< the step if links took no time
   std::vector<hccl::LiveAtPeak> peak_tensors;  ///< of the rank that is printed
+
+  /// The stage that computes most, and so leaves least to gain elsewhere; the first of several.
+  [[nodiscard]] const StageFigures& most_loaded() const;
 };
 
-/// Of a step whose trace has the first rank of every stage.
+/// Of a step whose trace has, of every stage, the rank with the place of the printed rank.
 [[nodiscard]] ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedStep& step);
 
 [[nodiscard]] std::optional<Throughput> throughput(const Experiment& experiment, Seconds step);

@@ -101,7 +101,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   const bool by_rank = wishes.by_rank && training.npus <= most_ranks_by_phase;
   for (Rank rank = 0; by_rank && rank < training.npus; ++rank) training.traced.push_back(rank);
   for (std::uint32_t stage = 0; parallel && stage < training.shape.stages; ++stage) {
-    training.traced.push_back(stage * training.replica_count());
+    training.traced.push_back(stage * training.replica_count() + training.rank % training.replica_count());
   }
   RunResult result;
   result.step = experiment.simulate(training);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -28,9 +27,6 @@ struct SimulatedRules {
   Seconds step = 0;
   std::uint32_t collectives = 0;
 };
-
-/// Steps that differ by less than this fraction count as equal.
-constexpr double equal_steps = 1e-4;
 
 constexpr std::array kinds{&FusionRules::allreduce, &FusionRules::reduce_scatter, &FusionRules::allgather};
 
@@ -122,11 +118,13 @@ class FusionTuner {
   }
 
   void sort_trials() {
-    const Seconds least = std::ranges::min(trials_, {}, &FusionTrial::step).step;
+    const Seconds equal = std::ranges::min(trials_, {}, &FusionTrial::step).step * (1 + FusionSearch::equal_steps);
     std::ranges::stable_sort(trials_, {}, [&](const FusionTrial& trial) {
       const bool mixed =
           trial.rules.allreduce != trial.rules.reduce_scatter || trial.rules.reduce_scatter != trial.rules.allgather;
-      return std::tuple(std::floor((trial.step - least) / (least * equal_steps)), mixed, trial.collectives, trial.step);
+      const bool is_least = trial.step <= equal;
+      return std::tuple(!is_least, is_least ? trial.collectives : 0, is_least ? mixed : false, trial.step,
+                        trial.collectives);
     });
   }
 

@@ -31,7 +31,10 @@ struct FusionSearch {
   hccl::PipelineShape shape{};
   Rank replicas = 1;
   std::string sharing;  ///< kind of optimizer parallelism
-  /// The shortest step first; of those within 0.01 % one rule for all kinds, then fewer collectives.
+  /// Steps that are longer than the shortest one by less than this fraction count as equal to it.
+  static constexpr double equal_steps = 1e-4;
+  /// First those that are equal to the shortest step: the fewest collectives first, of so many one rule for all kinds,
+  /// then the shorter step. Then all others by their steps.
   std::vector<FusionTrial> trials;
   FusionTrial given;  ///< as the run has it
   /// No rule has a shorter step: it is the step with links that take no time. None where kernels jitter or a simulated

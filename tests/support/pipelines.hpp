@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "hccl/parallel/optimizer_parallel.hpp"
 #include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
 #include "models/lowering/lower.hpp"
@@ -30,14 +31,18 @@ inline models::Graph perceptron(std::uint32_t layers) {
 }
 
 /// Programs of the stages of a perceptron: a layer per chunk. All cells of a direction together take `forward` and
-/// `backward` per micro-batch on every stage; nothing else takes time.
+/// `backward` per micro-batch on every stage; nothing else takes time. `sharing`: of the parameters, of 16 bytes and
+/// more.
 inline std::vector<hccl::StageProgram> timed_stages(const hccl::PipelineShape& shape, Rank ranks_per_stage,
-                                                    Seconds forward, Seconds backward) {
+                                                    Seconds forward, Seconds backward,
+                                                    const hccl::OptimizerParallel& sharing = {}) {
   const models::Graph graph = perceptron(shape.stages * shape.chunks);
   const auto parts = hccl::even_parts(graph.layers, shape.stages, shape.chunks);
   std::vector<hccl::StageProgram> stages;
   for (const models::Graph& stage : hccl::stage_graphs(graph, parts, shape.stages, ranks_per_stage)) {
-    models::Program program = lower(stage, {.accumulate = shape.micro_batches > 1});
+    std::vector<std::string> notes;
+    const models::ShardingOptions sharding = hccl::share_parameters(stage, sharing, ranks_per_stage, 4, notes);
+    models::Program program = lower(stage, {.accumulate = shape.micro_batches > 1, .sharding = sharding});
     for (models::Kernel& kernel : program.kernels) kernel.duration = 0;
     for (const models::Pass& pass : models::passes(program)) {
       const Seconds time = pass.phase == models::Phase::forward ? forward : backward;

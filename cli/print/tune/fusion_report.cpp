@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json.hpp"
 #include "cli/print/output.hpp"
 
@@ -49,11 +51,15 @@ std::string fusion_text(const study::FusionSearch& search) {
                       option_text(best.rules), milliseconds(best.step), best.collectives,
                       option_text(search.given.rules), milliseconds(search.given.step), search.given.collectives);
   text += bound_text(search);
-  Table table("<rule|collectives|step ms|behind the best %");
+  text +=
+      fmt::format("Steps within {:g} % of the shortest count as equal; of these the fewest collectives are the best.\n",
+                  study::FusionSearch::equal_steps * 100);
+  const Seconds shortest = std::ranges::min(search.trials, {}, &study::FusionTrial::step).step;
+  Table table("<rule|collectives|step ms|behind the shortest %");
   for (std::size_t i = 0; i < search.trials.size() && i < most_rows; ++i) {
     const study::FusionTrial& trial = search.trials[i];
     table.add_row({option_text(trial.rules), fmt::format("{}", trial.collectives), milliseconds(trial.step),
-                   fmt::format("{:.2f}", 100 * (trial.step - best.step) / best.step)});
+                   fmt::format("{:.2f}", 100 * (trial.step - shortest) / shortest)});
   }
   text += "\n" + table.to_string();
   if (search.trials.size() > most_rows) {

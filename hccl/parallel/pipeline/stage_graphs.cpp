@@ -203,6 +203,8 @@ class Cutter {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> tags_;  // given so far from stage to stage
 };
 
+}  // namespace
+
 std::vector<std::uint32_t> divisors_of(std::uint32_t number) {
   std::vector<std::uint32_t> divisors;
   for (std::uint32_t divisor = 1; divisor <= number; ++divisor) {
@@ -210,8 +212,6 @@ std::vector<std::uint32_t> divisors_of(std::uint32_t number) {
   }
   return divisors;
 }
-
-}  // namespace
 
 std::vector<std::uint32_t> even_parts(std::uint32_t layers, std::uint32_t stages, std::uint32_t chunks) {
   const std::uint32_t parts = stages * chunks;

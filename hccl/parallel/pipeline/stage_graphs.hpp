@@ -12,6 +12,9 @@
 /// layer to the last one. The batch of tokens is read by every stage that needs it.
 namespace hcclsim::hccl {
 
+/// 1, …, `number`: stages that can share so many layers or NPUs.
+[[nodiscard]] std::vector<std::uint32_t> divisors_of(std::uint32_t number);
+
 /// Layers of each part if all have the same number. Throws Error(bad_input, "pipeline") that lists the numbers of parts
 /// which divide the layers.
 [[nodiscard]] std::vector<std::uint32_t> even_parts(std::uint32_t layers, std::uint32_t stages, std::uint32_t chunks);

@@ -1,0 +1,87 @@
+#include "study/hbm_advice.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace hcclsim::study {
+namespace {
+
+constexpr std::string_view weights = "weights";
+constexpr std::string_view gradients = "gradients";
+constexpr std::string_view optimizer_state = "optimizer state";
+constexpr std::string_view activations = "activations";
+constexpr std::string_view gathered = "gathered weights";
+constexpr std::string_view buffers = "communication buffers";
+
+}  // namespace
+
+std::vector<HbmPart> parts_of(const device::HbmAccount& account) {
+  return {
+      {weights, account.weights},         {gradients, account.gradients}, {optimizer_state, account.optimizer_state},
+      {activations, account.activations}, {gathered, account.gathered},   {buffers, account.communication}};
+}
+
+HbmPart largest_part(const device::HbmAccount& account) {
+  const std::vector<HbmPart> parts = parts_of(account);
+  return *std::ranges::max_element(parts, {}, &HbmPart::bytes);
+}
+
+std::vector<std::string> options_against(std::string_view part, const RunSpec& spec, const HbmSetting& setting) {
+  using enum hccl::OptimizerParallelKind;
+  const ParallelSpec& parallel = spec.parallel;
+  const hccl::OptimizerParallelKind kind = parallel.optimizer.kind;
+  const bool measured = !spec.gradients_file.empty() || !spec.profiles.empty();
+  const bool trained = !parallel.forward_only;
+  const bool staged = parallel.shape.stages > 1;
+  const bool norms = spec.optimizer == models::Optimizer::lars || spec.optimizer == models::Optimizer::lamb;
+  const bool can_share = setting.replicas > 1 && trained && !measured && !norms;
+  std::vector<std::string> options;
+  const auto offer = [&](bool helps, std::string option) {
+    if (helps) options.push_back(std::move(option));
+  };
+  const bool kept = part == weights || part == gradients || part == optimizer_state || part == gathered;
+  if (part == weights) offer(can_share && kind != on && kind != zero3, "--optimizer-parallel zero3");
+  if (part == gradients) offer(can_share && kind < zero2, "--optimizer-parallel zero2");
+  if (part == optimizer_state) offer(can_share && kind < on, "--optimizer-parallel zero1");
+  if (part == gathered) offer(can_share && kind != zero3, "--optimizer-parallel zero3");
+  if (kept) {
+    offer(!staged && setting.replicas > 1 && setting.layers > 1 && !measured, "--stages 2 or more");
+    offer(part == weights && spec.precision.weight == DataType::fp32 && !measured,
+          fmt::format("--param-dtype {}",
+                      name_of(spec.precision.compute == DataType::bf16 ? DataType::bf16 : DataType::fp16)));
+  }
+  if (part == activations) {
+    offer(trained && !measured && parallel.recompute.kind == hccl::RecomputeKind::none, "--recompute full");
+    offer(setting.micro_batches == 1 && setting.samples > 1 && !measured,
+          fmt::format("{} {}", staged ? "--micro-batches" : "--accumulate", setting.samples));
+  }
+  if (part == buffers) options.emplace_back("a smaller --hccl-buffsize");
+  return options;
+}
+
+std::string hbm_advice(const device::HbmAccount& fullest, const RunSpec& spec, const HbmSetting& setting) {
+  const HbmPart largest = largest_part(fullest);
+  const std::vector<std::string> options = options_against(largest.name, spec, setting);
+  std::string text = fmt::format("the largest part is {}", largest.name);
+  if (!options.empty()) {
+    text += fmt::format(", which {} would make smaller", fmt::join(options, options.size() == 2 ? " or " : ", or "));
+  }
+  const bool by_batch = largest.name == activations && setting.samples > 1;
+  return text + (by_batch ? "; a smaller batch or another NPU helps too" : "; an NPU with more HBM helps too");
+}
+
+std::string overfull_stages(std::span<const device::HbmAccount> stages, Bytes capacity) {
+  if (stages.size() == 1) return {};
+  std::vector<std::size_t> over;
+  std::size_t most = 0;
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    if (stages[stage].peak() > capacity) over.push_back(stage);
+    if (stages[stage].peak() > stages[most].peak()) most = stage;
+  }
+  if (over.size() < 2) return fmt::format("stage {}: ", most);
+  return fmt::format("stages {} do not fit; the fullest, stage {}: ", fmt::join(over, ", "), most);
+}
+
+}  // namespace hcclsim::study

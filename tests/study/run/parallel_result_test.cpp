@@ -1,0 +1,249 @@
+#include "study/run/parallel_result.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "hccl/parallel/optimizer_parallel.hpp"
+#include "hccl/parallel/recompute.hpp"
+#include "study/hbm_advice.hpp"
+#include "study/run/run.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+using hccl::PipelineSchedule;
+
+RunSpec gpt(std::uint32_t stages, std::uint32_t micro_batches) {
+  RunSpec spec;
+  spec.platform.file = "atlas800t-a2";
+  spec.model.name = "gpt2-small";
+  spec.model.layers = 4;
+  spec.model.hidden = 128;
+  spec.model.heads = 4;
+  spec.model.vocabulary = 1024;
+  spec.model.sequence = 128;
+  spec.model.batch = 8;
+  spec.framework = Framework::mindspore;
+  spec.hcom_parallel = true;
+  spec.parallel.shape.stages = stages;
+  spec.parallel.micro_batches = micro_batches;
+  return spec;
+}
+
+/// What an iteration of a stage consists of.
+struct Parts {
+  std::vector<Seconds> parts;
+  Seconds step = 0;
+  Seconds ended = 0;  ///< by the ends of iterations
+  Seconds bubble = 0;
+  Seconds ideal_bubble = 0;
+  Seconds not_overlapped = 0;  ///< of the view of the printed rank; of others what the table has
+};
+
+std::vector<Parts> parts_of_stages(const RunSpec& spec) {
+  return on_experiment(spec, [](Experiment& experiment) {
+    const RunResult result = simulate_run(experiment);
+    std::vector<Parts> stages;
+    const auto& ends = result.step.iteration_ends;
+    for (const StageFigures& stage : result.parallel->stages) {
+      const Rank rank = stage.first_rank + result.rank % stage.ranks;
+      const bool printed = rank == result.rank;
+      stages.push_back({{stage.compute, stage.bubble, stage.wait, stage.exposed.messages, stage.exposed.gradients,
+                         stage.exposed.weights, stage.exposed.checks, stage.exposed.results, stage.exposed.operators},
+                        stage.step,
+                        ends.back()[rank] - ends[ends.size() - 2][rank],
+                        stage.bubble,
+                        stage.ideal_bubble,
+                        printed ? result.view.exposed : stage.exposed.sum()});
+    }
+    return stages;
+  });
+}
+
+struct Shape {
+  std::uint32_t stages = 1;
+  std::uint32_t micro_batches = 1;
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  std::uint32_t chunks = 1;
+};
+
+// Every moment of a stage's step is of one kind: the parts sum to the step, over the whole grid.
+TEST(ParallelResult, PartsOfAStepSumToIt) {
+  const std::vector<Shape> shapes{{1, 4},
+                                  {2, 4},
+                                  {4, 8},
+                                  {4, 8, PipelineSchedule::gpipe},
+                                  {2, 4, PipelineSchedule::one_f_one_b_interleave, 2},
+                                  {2, 4, PipelineSchedule::gpipe_interleave, 2}};
+  std::uint32_t place = 0;
+  for (const Shape& shape : shapes) {
+    for (const char* const sharing : {"off", "on:threshold=0", "zero1", "zero2", "zero3"}) {
+      for (const bool checked : {false, true}) {
+        RunSpec spec = gpt(shape.stages, shape.micro_batches);
+        spec.parallel.shape.schedule = shape.schedule;
+        spec.parallel.shape.chunks = shape.chunks;
+        spec.parallel.optimizer = hccl::parse_optimizer_parallel(sharing);
+        if (checked) {
+          spec.clip_norm = 1;
+          spec.skew.jitter = 0.02;
+        }
+        spec.rank = place++ % 8;
+        const std::string what = fmt::format("{} stages, {}, {}, {} chunks, rank {}", shape.stages, sharing,
+                                             name_of(shape.schedule), shape.chunks, spec.rank);
+        const std::vector<Parts> stages = parts_of_stages(spec);
+        ASSERT_EQ(stages.size(), shape.stages);
+        for (const Parts& stage : stages) {
+          Seconds sum = 0;
+          for (const Seconds part : stage.parts) {
+            EXPECT_GE(part, 0) << what;
+            sum += part;
+          }
+          EXPECT_NEAR(sum, stage.step, 1e-9 * stage.step) << what;
+          EXPECT_DOUBLE_EQ(stage.step, stage.ended) << what;
+          EXPECT_LE(stage.bubble, stage.ideal_bubble + 1e-12) << what;
+          Seconds exposed = 0;
+          for (std::size_t kind = 3; kind < stage.parts.size(); ++kind) exposed += stage.parts[kind];
+          EXPECT_NEAR(stage.not_overlapped, exposed, 1e-9 * stage.step) << what;
+        }
+      }
+    }
+  }
+}
+
+struct Work {
+  double mfu = 0;
+  double hfu = 0;
+  double model_flops = 0;  ///< mfu x step x NPUs x peak
+};
+
+Work work_of(const RunSpec& spec) {
+  return on_experiment(spec, [](Experiment& experiment) {
+    const RunResult result = simulate_run(experiment);
+    const Throughput& throughput = *result.throughput;
+    return Work{throughput.mfu, throughput.hfu,
+                throughput.mfu * result.step_time() * experiment.npus * throughput.peak};
+  });
+}
+
+// Whole recomputation repeats the forward pass, a third of what the model counts, but for the head: its products are
+// outside of the layers. Fused attention is counted as its products are, and half of both with causal_flops.
+TEST(ParallelResult, MfuAndHfuCountAttentionAlike) {
+  constexpr double sequence = 128;
+  constexpr double hidden = 128;
+  constexpr double layers = 4;
+  constexpr double vocabulary = 1024;
+  constexpr double samples = 8 * 8;  // of 8 NPUs
+  const double attention = samples * layers * 4 * sequence * sequence * hidden;
+  const double linear = samples * layers * 24 * sequence * hidden * hidden;
+  const double head = samples * 2 * sequence * hidden * vocabulary;
+  for (const bool fused : {false, true}) {
+    for (const bool causal : {false, true}) {
+      RunSpec spec = gpt(1, 1);
+      spec.fused_attention = fused;
+      spec.parallel.causal_flops = causal;
+      const double products = attention / (causal ? 2 : 1);
+      const Work kept = work_of(spec);
+      EXPECT_NEAR(kept.model_flops / (3 * (products + linear + head)), 1, 1e-9);
+      EXPECT_EQ(kept.hfu, kept.mfu);
+      spec.parallel.recompute = hccl::parse_recompute("operators:attention");
+      const Work attended = work_of(spec);
+      EXPECT_NEAR(attended.hfu / attended.mfu - 1, products / (3 * (products + linear + head)), 1e-9)
+          << fused << causal;
+      spec.parallel.shape.stages = 2;
+      spec.parallel.micro_batches = 4;
+      const Work staged = work_of(spec);
+      EXPECT_NEAR(staged.hfu / staged.mfu - 1, products / (3 * (products + linear + head)), 1e-9) << fused << causal;
+    }
+  }
+}
+
+/// The account of the fullest stage.
+device::HbmAccount account_of(RunSpec spec) {
+  spec.hbm_check = device::HbmCheck::warn;
+  return on_experiment(spec, [](Experiment& experiment) {
+    device::HbmAccount fullest = experiment.hbm;
+    if (experiment.stages.has_value()) {
+      for (const device::HbmAccount& stage : experiment.stages->hbm) {
+        if (stage.peak() > fullest.peak()) fullest = stage;
+      }
+    }
+    return fullest;
+  });
+}
+
+Bytes bytes_of(const device::HbmAccount& account, std::string_view part) {
+  for (const HbmPart& one : parts_of(account)) {
+    if (one.name == part) return one.bytes;
+  }
+  return 0;
+}
+
+void apply(RunSpec& spec, const std::string& option) {
+  const std::string value = option.substr(option.rfind(' ') + 1);
+  if (option.starts_with("--optimizer-parallel")) {
+    spec.parallel.optimizer = hccl::parse_optimizer_parallel(value);
+    spec.precision.gradient = spec.precision.compute;  // as the command does
+    spec.communication_type = spec.precision.gradient;
+  } else if (option.starts_with("--recompute")) {
+    spec.parallel.recompute = hccl::parse_recompute(value);
+  } else if (option.starts_with("--stages")) {
+    spec.parallel.shape.stages = 2;
+    spec.parallel.micro_batches = 2;
+  } else if (option.starts_with("--accumulate") || option.starts_with("--micro-batches")) {
+    spec.parallel.micro_batches = static_cast<std::uint32_t>(std::stoul(value));
+  } else if (option.starts_with("--param-dtype")) {
+    spec.precision.weight = parse_data_type(value);
+  } else {
+    ADD_FAILURE() << option;
+  }
+}
+
+// Whatever is advised makes the part smaller, and is not in use already.
+TEST(ParallelResult, AdviceOnMemoryIsTrue) {
+  std::size_t advised = 0;
+  for (const std::uint32_t stages : {1U, 2U}) {
+    for (const char* const sharing : {"off", "on:threshold=0", "zero1", "zero2", "zero3"}) {
+      RunSpec spec = gpt(stages, stages == 1 ? 1 : 2);
+      spec.optimizer = models::Optimizer::adamw;
+      spec.parallel.optimizer = hccl::parse_optimizer_parallel(sharing);
+      const device::HbmAccount account = account_of(spec);
+      const HbmSetting setting{.replicas = 8 / stages,
+                               .layers = 4,
+                               .samples = 8 / *spec.parallel.micro_batches,
+                               .micro_batches = *spec.parallel.micro_batches};
+      for (const HbmPart& part : parts_of(account)) {
+        if (part.name == "communication buffers") continue;
+        for (const std::string& option : options_against(part.name, spec, setting)) {
+          if (part.bytes == 0) continue;
+          RunSpec changed = spec;
+          apply(changed, option);
+          EXPECT_LT(bytes_of(account_of(changed), part.name), part.bytes)
+              << part.name << ": " << option << " with " << stages << " stages, " << sharing;
+          ++advised;
+        }
+      }
+    }
+  }
+  EXPECT_GT(advised, 20U);
+}
+
+TEST(ParallelResult, StagesThatDoNotFitAreAllNamed) {
+  const std::vector<device::HbmAccount> stages{
+      {.weights = 5, .activations = 9}, {.weights = 5, .activations = 1}, {.weights = 5, .activations = 10}};
+  EXPECT_EQ(overfull_stages(stages, 12), "stages 0, 2 do not fit; the fullest, stage 2: ");
+  EXPECT_EQ(overfull_stages(stages, 14), "stage 2: ");
+  EXPECT_EQ(overfull_stages({stages.data(), 1}, 12), "");
+  RunSpec spec = gpt(1, 1);
+  EXPECT_EQ(hbm_advice(stages[2], spec, {.replicas = 8, .layers = 4, .samples = 8, .micro_batches = 1}),
+            "the largest part is activations, which --recompute full or --accumulate 8 would make smaller; a smaller "
+            "batch or another NPU helps too");
+  spec.parallel.recompute = hccl::parse_recompute("full");
+  EXPECT_EQ(hbm_advice(stages[2], spec, {.replicas = 8, .layers = 4, .samples = 2, .micro_batches = 4}),
+            "the largest part is activations; a smaller batch or another NPU helps too");
+}
+
+}  // namespace
+}  // namespace hcclsim::study
