@@ -25,9 +25,8 @@ void require_matched(const models::Graph& graph, const ParallelSpec& spec, const
     candidates.push_back(op.name.substr(op.name.rfind('.') + 1));
     candidates.push_back(op.name);
   }
-  bad_input("option",
-            "--recompute operators: no operator of {} is called '{}', and none is of this kind{}; its kinds: {}",
-            graph.title, name, did_you_mean(name, candidates), fmt::join(kinds, ", "));
+  bad_input("option", "--recompute operators: no operator of {} is called '{}', nor is one of its kinds: {}{}",
+            graph.title, name, fmt::join(kinds, ", "), did_you_mean(name, candidates));
 }
 
 /// Time of each layer, with what is before the first and behind the last.

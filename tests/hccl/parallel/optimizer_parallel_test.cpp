@@ -47,6 +47,11 @@ TEST(OptimizerParallel, ShardSize) {
   EXPECT_THAT(shards({.kind = OptimizerParallelKind::on, .shard = 3}, 4, notes), ElementsAre(1, 1, 1));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("a shard size of 3 does not divide the 4 replicas")));
   EXPECT_EQ(shard_ranks({.kind = OptimizerParallelKind::on, .shard = 2}, 4), 2U);
+  // MindSpore ignores a shard size of 1: all replicas share.
+  notes.clear();
+  EXPECT_THAT(shards({.kind = OptimizerParallelKind::on, .shard = 1}, 4, notes), ElementsAre(4, 1, 4));
+  EXPECT_THAT(notes, IsEmpty());
+  EXPECT_EQ(shard_ranks({.kind = OptimizerParallelKind::on, .shard = 1}, 4), 4U);
   EXPECT_EQ(shard_ranks({.kind = OptimizerParallelKind::off}, 4), 4U);
 }
 
@@ -78,7 +83,9 @@ TEST(OptimizerParallel, IsRead) {
   EXPECT_EQ(parse_optimizer_parallel("zero3:shard=8,threshold=16"),
             (OptimizerParallel{.kind = OptimizerParallelKind::zero3, .shard = 8, .threshold = Bytes{16} << 10U}));
   EXPECT_EQ(parse_optimizer_parallel("on:threshold=0").threshold, Bytes{0});
-  for (const char* wrong : {"zero4", "on:shard=0", "on:shard", "on:shard=-1", "on:size=2", "on:", ""}) {
+  for (const char* wrong :
+       {"zero4", "on:shard=0", "on:shard", "on:shard=-1", "on:size=2", "on:", "on:shard=2,shard=2",
+        "on:threshold=1,shard=2,threshold=1", "off:shard=2", "dealt:threshold=1", "zero2:shard=1", ""}) {
     EXPECT_THAT(test::refusal("option", [&] { static_cast<void>(parse_optimizer_parallel(wrong)); }),
                 HasSubstr("accepted: off|dealt|on|zero1|zero2|zero3"))
         << wrong;

@@ -271,7 +271,7 @@ TEST(PlanCheck, SaysWhatIsWrong) {
   EXPECT_THAT(refusal([&](Plan& plan) { of_send(plan, 0).offset = 0; }), HasSubstr("without rank 0 itself"));
   EXPECT_THAT(refusal([&](Plan& plan) { of_send(plan, 0).offset = 3; }), HasSubstr("a message with one end"));
   EXPECT_THAT(refusal([&](Plan& plan) { plan.messages[of_send(plan, 0).message].bytes = 36; }),
-              HasSubstr("it sends 36 bytes, the other end receives 32"));
+              HasSubstr("it sends 36 bytes, the other end receives 16"));
   EXPECT_THAT(refusal([&](Plan& plan) { of_send(plan, 0).message = of_send(plan, 1).message; }), HasSubstr(" meets "));
   EXPECT_THAT(refusal([](Plan& plan) { plan.collectives[0].operation.ranks = 3; }),
               HasSubstr("allreduce1 is a collective of 3 ranks; group stage0_replicas0, in which it is called, has 4"));
@@ -283,14 +283,26 @@ TEST(PlanCheck, SaysWhatIsWrong) {
                 plan.families[0].groups.push_back({"more", {3}});
               }),
               HasSubstr("group more: rank 3 is in it twice, or in another group of its family too"));
-  // Sends 1 and 2 of stage 0 change places: the third micro-batch is sent behind a gradient that waits for the second.
-  const std::string circle = refusal([](Plan& plan) {
-    std::vector<std::size_t> sends;
-    auto& tasks = plan.roles[0].tasks;
+  // Sends 1 and 2 of stage 0 change places: the third activation is received as the second.
+  const auto places_of = [](const std::vector<PlanTask>& tasks, auto kind) {
+    std::vector<std::size_t> places;
     for (std::size_t t = 0; t < tasks.size(); ++t) {
-      if (std::holds_alternative<SendTask>(tasks[t].work)) sends.push_back(t);
+      if (std::holds_alternative<decltype(kind)>(tasks[t].work)) places.push_back(t);
     }
-    std::swap(tasks[sends[1]], tasks[sends[2]]);
+    return places;
+  };
+  EXPECT_THAT(refusal([&](Plan& plan) {
+                auto& tasks = plan.roles[0].tasks;
+                const auto sends = places_of(tasks, SendTask{});
+                std::swap(tasks[sends[1]].work, tasks[sends[2]].work);
+                std::swap(tasks[sends[1]].purpose, tasks[sends[2]].purpose);
+              }),
+              HasSubstr("it is of the forward pass of micro-batch 2, the other end of the forward pass of "
+                        "micro-batch 1"));
+  // The first gradient is to come before the activation that it is of has been sent.
+  const std::string circle = refusal([&](Plan& plan) {
+    auto& tasks = plan.roles[0].tasks;
+    std::swap(tasks[places_of(tasks, SendTask{})[0]], tasks[places_of(tasks, ReceiveTask{})[0]]);
   });
   EXPECT_THAT(circle, HasSubstr("the Plan cannot finish; each of these waits for the next: stage 0 rank 0"));
   EXPECT_THAT(circle, HasSubstr(" -> "));
@@ -332,7 +344,7 @@ TEST(PlanCheck, FilesAreReadStrictly) {
   EXPECT_THAT(refusal_of_file([](Json& json) { json["collectives"][0]["dtype"] = "fp7"; }),
               HasSubstr("plan.json: allreduce1: "));
   EXPECT_THAT(refusal_of_file([](Json& json) {
-                for (std::size_t rank = 4; rank < 8; ++rank) json["role_of"][rank] = 0;
+                for (std::size_t rank = 4; rank < 8; ++rank) json["role_of"][rank] = 0U;
               }),
               HasSubstr("role_of: no rank has role 1"));
   for (const Json& offset : {Json(18446744073709551615U), Json(std::int64_t{-5'000'000'000}), Json(0.5), Json("1")}) {

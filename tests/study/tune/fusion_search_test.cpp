@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ RunSpec pipeline() {
 struct Found {
   std::vector<std::string> rules;
   std::vector<Seconds> steps;
+  std::vector<std::uint32_t> collectives;
   Seconds given = 0;
   std::optional<Seconds> bound;
 };
@@ -36,10 +38,11 @@ struct Found {
 Found search(const RunSpec& run) {
   return run_in_child([&] {
     const FusionSearch found = search_fusion(run, [](const std::string& /*what*/) {});
-    Found result{.rules = {}, .steps = {}, .given = found.given.step, .bound = found.bound};
+    Found result{.rules = {}, .steps = {}, .collectives = {}, .given = found.given.step, .bound = found.bound};
     for (const FusionTrial& trial : found.trials) {
       result.rules.push_back(option_text(trial.rules));
       result.steps.push_back(trial.step);
+      result.collectives.push_back(trial.collectives);
     }
     return result;
   });
@@ -53,6 +56,17 @@ TEST(FusionSearch, EveryTrialIsTheStepOfARun) {
     run.parallel.fusion = hccl::parse_fusion_rules(found.rules[i]);
     EXPECT_EQ(simulate(run).step_time, found.steps[i]) << found.rules[i];
     EXPECT_GE(found.steps[i], found.steps.front() * (1 - 1e-4)) << found.rules[i];
+  }
+  // Steps that count as equal to the shortest come by collectives, all others by time.
+  const Seconds shortest = *std::min_element(found.steps.begin(), found.steps.end());
+  const Seconds equal = shortest * (1 + FusionSearch::equal_steps);
+  for (std::size_t i = 1; i < found.steps.size(); ++i) {
+    if (found.steps[i] <= equal) {
+      EXPECT_LE(found.steps[i - 1], equal);
+      EXPECT_LE(found.collectives[i - 1], found.collectives[i]);
+    } else {
+      EXPECT_LE(found.steps[i - 1], std::max(found.steps[i], equal));
+    }
   }
   EXPECT_EQ(simulate(pipeline()).step_time, found.given);
   EXPECT_LE(found.steps.front(), found.given * (1 + 1e-4));
