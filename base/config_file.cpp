@@ -64,10 +64,10 @@ class ConfigReader {
     table_ = parse(text, {});
   }
 
-  [[nodiscard]] Json json() const {
-    std::ostringstream text;
-    text << toml::json_formatter{table_};
-    return Json::parse(text.str());
+  [[nodiscard]] TomlFile whole() const {
+    TomlFile file;
+    file.json = ordered(table_, "", file.lines);
+    return file;
   }
 
   /// In the order of the file.
@@ -82,6 +82,45 @@ class ConfigReader {
   }
 
  private:
+  /// A table with its keys in the order of the file; `path`: of the table.
+  static Json ordered(const toml::table& table, const std::string& path, std::map<std::string, std::size_t>& lines) {
+    struct Member {
+      toml::source_position at;
+      std::string key;
+      const toml::node* node;
+    };
+    std::vector<Member> members;
+    for (const auto& [key, node] : table) members.push_back({key.source().begin, std::string(key.str()), &node});
+    std::stable_sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+      return std::tie(a.at.line, a.at.column) < std::tie(b.at.line, b.at.column);
+    });
+    Json json = Json::object();
+    for (const Member& member : members) {
+      const std::string name = path.empty() ? member.key : fmt::format("{}.{}", path, member.key);
+      lines.emplace(name, member.at.line);
+      json.append(member.key, json_of(*member.node, name, lines));
+    }
+    return json;
+  }
+
+  static Json json_of(const toml::node& node, const std::string& path, std::map<std::string, std::size_t>& lines) {
+    if (const auto* table = node.as_table()) return ordered(*table, path, lines);
+    if (const auto* list = node.as_array()) {
+      Json json = Json::array();
+      for (const toml::node& item : *list) json.push_back(json_of(item, path, lines));
+      return json;
+    }
+    if (const auto* text = node.as_string()) return text->get();
+    if (const auto* whole = node.as_integer()) return whole->get();
+    if (const auto* number = node.as_floating_point()) return number->get();
+    if (const auto* truth = node.as_boolean()) return truth->get();
+    std::ostringstream date;
+    node.visit([&](const auto& value) {
+      if constexpr (toml::is_chronological<decltype(value)>) date << value.get();
+    });
+    return date.str();
+  }
+
   struct Found {
     toml::source_position at;
     ConfigEntry entry;
@@ -168,7 +207,7 @@ std::vector<ConfigEntry> read_config_file(const std::string& path) {
   return entries;
 }
 
-Json read_toml(const std::string& path) { return ConfigReader(InputFile(path, "config")).json(); }
+TomlFile read_toml(const std::string& path) { return ConfigReader(InputFile(path, "config")).whole(); }
 
 std::vector<ConfigEntry> read_sections(const std::string& path) {
   return ConfigReader(InputFile(path, "config")).entries();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,8 +24,12 @@ struct ConfigEntry {
 /// list, dates, and a key that is given twice, in sections of any name.
 [[nodiscard]] std::vector<ConfigEntry> read_config_file(const std::string& path);
 
-/// A TOML file of any form as JSON; dates become texts.
-[[nodiscard]] Json read_toml(const std::string& path);
+/// A TOML file of any form: its keys in their order, dates as texts.
+struct TomlFile {
+  Json json;
+  std::map<std::string, std::size_t> lines;  ///< of keys, by their path, such as "comm_fusion.allreduce"
+};
+[[nodiscard]] TomlFile read_toml(const std::string& path);
 
 /// The same of a file whose sections may have the same keys.
 [[nodiscard]] std::vector<ConfigEntry> read_sections(const std::string& path);

@@ -14,6 +14,7 @@
 #include "models/profile.hpp"
 #include "models/zoo/zoo.hpp"
 #include "sim/platform/catalog.hpp"
+#include "study/context/compile_checks.hpp"
 #include "study/hbm_advice.hpp"
 
 namespace hcclsim::study {
@@ -82,6 +83,39 @@ device::ProgramOptions options_of_program(const RunSpec& spec) {
           .gradients_mean = spec.gradients_mean_kernels};
 }
 
+/// How MindSpore fuses the gradients of data parallelism; none: they are split as HCCL does.
+std::optional<hccl::FusionRule> rule_of_gradients(const RunSpec& spec, const models::Program& program,
+                                                  std::vector<std::string>& notes) {
+  std::optional<hccl::FusionRule> rule;
+  if (spec.parallel.fusion.has_value()) rule = spec.parallel.fusion->allreduce;
+  if (spec.fusion_index.has_value()) rule = {.mode = hccl::FusionMode::index, .last = *spec.fusion_index};
+  if (spec.parallel.fusion_ids.empty()) return rule;
+  std::vector<std::string> names(program.gradients.size());
+  for (const models::Gradient& gradient : program.gradients) names[gradient.parameter] = gradient.name;
+  require_matches(names, spec.parallel.fusion_ids);
+  std::vector<std::uint32_t> ids = ids_of(names, spec.parallel.fusion_ids);
+  if (rule.has_value() && rule->mode == hccl::FusionMode::id) {
+    rule->ids = std::move(ids);
+    return rule;
+  }
+  if (spec.is_graph_parallel()) {
+    notes.emplace_back("set_comm_fusion has no effect without openstate False: comm_fusion writes its own ids");
+    return rule;
+  }
+  const hccl::FusionRule whole{.mode = hccl::FusionMode::all};
+  const hccl::FusionRule with = with_ids(rule.value_or(whole), std::move(ids));
+  if (rule.has_value() && rule->mode == hccl::FusionMode::index && with.mode != rule->mode) {
+    notes.emplace_back("the fusion index has no effect: differing ids of set_comm_fusion count before it");
+  }
+  return rule.has_value() || with != whole ? std::optional(with) : std::nullopt;
+}
+
+/// Of a step; where sizes do not go together the number that is asked for, so that the devices are judged first.
+std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
+  if (npus % spec.parallel.shape.stages != 0) return spec.parallel.micro_batches.value_or(1);
+  return spec.parallel.batch_sizes(spec.model.batch, npus / spec.parallel.shape.stages).micro_batches;
+}
+
 }  // namespace
 
 Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
@@ -96,6 +130,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   }
   training.config = config;
   training.skew = device::Skew(spec.skew, npus);
+  check_compilation(spec, npus, micro_batches_of(spec, npus));
   if (npus % spec.parallel.shape.stages != 0) {
     bad_input("pipeline", "{} NPUs cannot be shared evenly by {} stages (--stages); accepted: {}", npus,
               spec.parallel.shape.stages, fmt::join(hccl::divisors_of(npus), ", "));
@@ -114,26 +149,39 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.launch = spec.launch;
   training.iterations = spec.iterations;
   training.network = network_of(spec, npus);
+  if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {
+    notes.emplace_back("gradient_accumulation_shard has no effect: no parameters are shared (--optimizer-parallel)");
+  }
   if (spec.parallel.has_stages()) {
     load_stages(spec);
     return;
   }
   models::Program loaded = load_program(spec);
   has_measured_gradients = !spec.gradients_file.empty();
-  by_parameter = spec.fusion_index.has_value() || spec.parallel.fusion.has_value();
-  if (by_parameter) number_gradients_by_parameter(loaded);
+  std::vector<hccl::Segment> fused;
+  if (const std::optional<hccl::FusionRule> rule = rule_of_gradients(spec, loaded, notes)) fused = fuse(*rule, loaded);
   if (spec.framework == Framework::mindspore) order_updates_by_parameter(loaded);
   program = std::make_shared<models::Program>(std::move(loaded));
   hbm = device::hbm_account(*program, npus > 1 ? config.communicator_bytes() : 0);
   check_memory(spec, {&hbm, 1});
   gradient_sizes = program->gradient_sizes();
-  split_gradients(spec);
+  split_gradients(spec, fused);
   add_start_up(spec);
   note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                  topology_of(training.replicas(), cluster));
 }
 
-void Experiment::split_gradients(const RunSpec& spec) {
+std::vector<hccl::Segment> Experiment::fuse(const hccl::FusionRule& rule, models::Program& loaded) {
+  by_parameter = true;
+  number_gradients_by_parameter(loaded);
+  const hccl::FusedGradients fused =
+      fuse_gradients(rule, loaded.gradient_sizes(), size_of(loaded.gradient_type()), notes);
+  renumber_gradients(loaded, fused.order);
+  runs_of_parameters = std::ranges::is_sorted(fused.order);
+  return fused.segments;
+}
+
+void Experiment::split_gradients(const RunSpec& spec, const std::vector<hccl::Segment>& fused) {
   std::vector<hccl::Communicator> groups = spec.groups;
   hccl::require_groups(groups, npus);
   const auto is_split_group = [&](const hccl::Communicator& group) { return group.name == spec.split_group; };
@@ -153,14 +201,6 @@ void Experiment::split_gradients(const RunSpec& spec) {
     notes.push_back(
         fmt::format("{} of {} NPUs are in no group, the first is rank {}: nobody reduces gradients with them",
                     alone.size(), npus, alone.front()));
-  }
-  std::vector<hccl::Segment> fused;
-  if (spec.fusion_index.has_value()) {
-    fused =
-        hccl::segments_of_fusion_index(*spec.fusion_index, static_cast<std::uint32_t>(gradient_sizes.size()), notes);
-  } else if (by_parameter) {
-    fused = hccl::segments_of_fusion(spec.parallel.fusion->allreduce, gradient_sizes, size_of(program->gradient_type()),
-                                     notes);
   }
   for (const hccl::Communicator& group : groups) {
     const hccl::SplitStrategies strategies = spec.split_strategies(group, npus);
@@ -182,6 +222,7 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   options.batch = batch.micro_batch;
   models::Graph graph = models::make_model(options);
   layers = graph.layers;
+  check_dataset_cuts(spec, graph, npus / spec.parallel.shape.stages);
   const bool forward_only = spec.parallel.forward_only;
   if (forward_only) graph = models::inference_graph(std::move(graph));
   const auto attends = [](const models::Operator& op) { return op.kind == models::OperatorKind::attention; };
@@ -201,6 +242,12 @@ void Experiment::load_stages(const RunSpec& spec) {
   parallel.shape.forward_only = spec.parallel.forward_only;
   device::ProgramOptions how = options_of_program(spec);
   how.accumulate = batch.micro_batches > 1;
+  if (parallel.optimizer.accumulation_shard && parallel.shape.stages == 1 && !how.accumulate) {
+    parallel.optimizer.accumulation_shard = false;
+    notes.emplace_back(
+        "gradient_accumulation_shard has no effect: the step has one micro-batch and no pipeline, so no gradients are "
+        "added up");
+  }
   stages = make_stages(graph, parallel, npus, soc, how, config.communicator_bytes(),
                        spec.framework == Framework::mindspore, notes);
   recomputed_flops = stages->recomputed;

@@ -42,6 +42,7 @@ struct Experiment : LoadedPlatform {
   device::HbmAccount hbm;
   bool has_measured_gradients = false;     ///< RunSpec::gradients_file
   bool by_parameter = false;               ///< gradients are numbered by parameters (RunSpec::fusion_index)
+  bool runs_of_parameters = true;          ///< … in the reverse of their order: what travels together is a run of them
   std::vector<Bytes> gradient_sizes;       ///< production order, as they are sent
   std::optional<Stages> stages;            ///< of ranks that differ in what they compute or keep
   BatchSizes batch{};                      ///< of a replica
@@ -63,8 +64,10 @@ struct Experiment : LoadedPlatform {
   /// Of an NPU of each stage.
   void check_memory(const RunSpec& spec, std::span<const device::HbmAccount> accounts);
   void add_start_up(const RunSpec& spec);
-  /// Who reduces gradients with whom, and in which segments.
-  void split_gradients(const RunSpec& spec);
+  /// Numbers the gradients so that those of a collective follow each other; the segments are these collectives.
+  [[nodiscard]] std::vector<hccl::Segment> fuse(const hccl::FusionRule& rule, models::Program& loaded);
+  /// Who reduces gradients with whom, and in which segments: `fused` if gradients are numbered by parameters.
+  void split_gradients(const RunSpec& spec, const std::vector<hccl::Segment>& fused);
   void add_split_notes(const RunSpec& spec, std::size_t segments);
 };
 

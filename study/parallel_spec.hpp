@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hccl/parallel/fusion.hpp"
+#include "hccl/parallel/fusion_ids.hpp"
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "hccl/parallel/pipeline/schedule.hpp"
 #include "hccl/parallel/recompute.hpp"
@@ -37,6 +38,7 @@ struct ParallelSpec {
   /// Of the collectives of a pipeline or of shared parameters, none: 64 MB. Else of MindSpore's gradients, none: as
   /// they are split otherwise.
   std::optional<hccl::FusionRules> fusion{};
+  std::vector<hccl::FusionId> fusion_ids{};  ///< MindSpore's set_comm_fusion
   bool forward_only = false;      ///< the network is applied, not trained
   bool result_broadcast = false;  ///< then all stages get what it gives
   bool causal_flops = false;      ///< MFU counts half of the operations of causal attention

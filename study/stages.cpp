@@ -9,6 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "hccl/parallel/fusion_ids.hpp"
+#include "hccl/parallel/fusion_index.hpp"
 #include "hccl/parallel/live_memory.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
 
@@ -66,6 +68,33 @@ void refuse_partial_norms(const device::ProgramOptions& how) {
             "{} needs the norm of every whole parameter, of which a rank has a part only; choose another optimizer, or "
             "optimizer parallel off",
             name_of(how.optimizer));
+}
+
+/// The rules of a stage's collectives, with the ids of its parameters.
+hccl::FusionRules rules_of_stage(const models::Program& program, const ParallelSpec& spec,
+                                 std::vector<std::string>& notes) {
+  hccl::FusionRules rules = spec.fusion.value_or(hccl::FusionRules{});
+  note_indices_beyond(rules.allreduce, static_cast<std::uint32_t>(program.parameters.size()), notes);
+  std::vector<std::string> names;
+  for (const models::ParameterShare& share : program.parameters) names.push_back(share.name);
+  for (hccl::FusionRule* const rule : {&rules.allreduce, &rules.reduce_scatter, &rules.allgather}) {
+    if (rule->mode == hccl::FusionMode::id) rule->ids = ids_of(names, spec.fusion_ids);
+  }
+  return rules;
+}
+
+/// Of set_comm_fusion where no rule asks for ids.
+void note_idle_ids(const models::Graph& graph, const ParallelSpec& spec, std::vector<std::string>& notes) {
+  if (spec.fusion_ids.empty()) return;
+  std::vector<std::string> names;
+  for (const models::Parameter& parameter : graph.parameters) names.push_back(parameter.name);
+  require_matches(names, spec.fusion_ids);
+  const hccl::FusionRules rules = spec.fusion.value_or(hccl::FusionRules{});
+  using enum hccl::FusionMode;
+  if (rules.allreduce.mode == id || rules.reduce_scatter.mode == id || rules.allgather.mode == id) return;
+  notes.emplace_back(
+      "set_comm_fusion has no effect, as fusion by size writes its own ids: comm_fusion with openstate False, or "
+      "--fusion id, lets them count");
 }
 
 /// Bytes of the two neighbouring gathers that need most: one is in use while the next one comes.
@@ -160,7 +189,7 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
   }
   if (count > 1) stages.layers_of_parts = layers_of_parts(graph, spec, soc, how);
   const std::vector<models::Graph> graphs = cut_into_stages(graph, spec, stages.layers_of_parts, stages.replicas);
-  const hccl::FusionRules fusion = spec.fusion.value_or(hccl::FusionRules{});
+  note_idle_ids(graph, spec, notes);
   for (std::uint32_t number = 0; number < count; ++number) {
     device::ProgramOptions options = how;
     options.sharding =
@@ -173,7 +202,15 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
     models::Program program = make_program(graphs[number], soc, options, notes);
     stages.recomputed += recomputed_flops(graphs[number], program, spec.causal_flops);
     if (by_parameter) order_updates_by_parameter(program);
-    stages.programs.push_back(fuse_communication(std::move(program), fusion));
+    const hccl::FusionRules fusion = rules_of_stage(program, spec, notes);
+    // A ReduceScatter is the gradient of its AllGather, unless sums of gradients come between them.
+    const bool as_gathered = options.sharding.kind == models::Sharding::weights && count == 1 && !how.accumulate;
+    if (as_gathered && spec.fusion.has_value() && fusion.reduce_scatter != fusion.allgather) {
+      notes.emplace_back(
+          "fusion of reduce-scatters has no effect: without --micro-batches and --stages they travel as the allgathers "
+          "whose gradients they are");
+    }
+    stages.programs.push_back(fuse_communication(std::move(program), fusion, as_gathered));
     const hccl::StageProgram& stage = stages.programs.back();
     device::HbmAccount hbm = device::hbm_account(*stage.program, communicator * communicators_of(stages, spec));
     hbm.gathered += most_gathered(stage);

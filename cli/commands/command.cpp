@@ -81,6 +81,7 @@ int run_command(int argc, char** argv) {
     app.footer(exit_statuses);  // sub-commands inherit it
     add_run_command(app);
     add_plan_command(app);
+    add_context_command(app);
     add_tune_command(app);
     add_sweep_command(app);
     add_platform_command(app);

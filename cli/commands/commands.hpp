@@ -15,6 +15,8 @@ class Command;
 void add_run_command(Command& app);
 /// `plan show | check | diff`: what the streams of every rank do in a step, and the proof that it comes to an end.
 void add_plan_command(Command& app);
+/// `context show | get`: the options of MindSpore's auto-parallel context, as a file and the command line leave them.
+void add_context_command(Command& app);
 /// `tune`: the best gradient split of a training step, with its proof, what others would do, and both confirmed by
 /// simulation.
 void add_tune_command(Command& app);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "cli/options/parse/common.hpp"
@@ -22,57 +23,79 @@ std::string dashed(std::string_view key) {
   return name;
 }
 
+/// Sets one option. Where it says otherwise than the file, or than an option before it, is an error.
+void set_option(const std::string& name, std::string_view key, const std::string& text, const std::string& file,
+                study::AutoParallelContext& context) {
+  const auto value = study::parse_literal(text);
+  if (!value.has_value()) bad_input("option", "{} '{}': it is no literal of Python", name, text);
+  const study::AutoParallelContext before = context;
+  try {
+    context.set(key, *value);
+  } catch (const Error& error) {
+    throw Error(error.code(), error.kind(), fmt::format("{}: {}", name, error.what()));
+  }
+  const std::string slot = context.contradiction(before);
+  if (slot.empty()) return;
+  bad_input("option", "{} {} and {} of {} say different things", name, text, slot,
+            file.empty() ? "another option of the command line" : file);
+}
+
 }  // namespace
 
-void add_context_options(Command& command, ContextOptions& options) {
+void add_context_options(Command& command, ContextOptions& options, bool all) {
   command.begin_group("MindSpore's set_auto_parallel_context");
   command.add("--context", read_file(options.file),
               "File with its options: TOML, JSON, or the Python that calls it, which is read and not executed");
   command.add("--compat", one_of({"mindspore-2.3"}, options.compat),
               "Follow MindSpore 2.3 where it does otherwise than its documents say");
+  options.all = all;
   options.values.assign(study::context_options().size(), "");
   for (std::size_t i = 0; i < options.values.size(); ++i) {
     const study::ContextOption& option = study::context_options()[i];
-    if (is_option_of_numerics(option.key)) continue;
+    if (is_option_of_numerics(option.key) && !all) continue;
     command.add("--" + dashed(option.key), text(options.values[i]), std::string(option.help)).value_name("VALUE");
   }
 }
 
+study::AutoParallelContext merged_context(const OptionOrigins& origins, const ContextOptions& options,
+                                          const study::ParallelSpec& parallel) {
+  study::AutoParallelContext context(!options.compat.empty());
+  if (!options.file.empty()) context = study::read_context(options.file, !options.compat.empty());
+  for (std::size_t i = 0; i < options.values.size(); ++i) {
+    const std::string_view key = study::context_options()[i].key;
+    if (is_option_of_numerics(key) && !options.all) continue;
+    if (!origins.given(dashed(key))) continue;
+    set_option(origins.name(dashed(key)), key, options.values[i], options.file, context);
+  }
+  if (options.file.empty()) set_implied_mode(context, parallel);
+  return context;
+}
+
 void finish_context_options(const OptionOrigins& origins, const ContextOptions& options, study::RunSpec& spec) {
-  const bool any = std::ranges::any_of(options.values, [](const std::string& value) { return !value.empty(); });
+  const bool any = std::ranges::any_of(study::context_options(), [&](const study::ContextOption& option) {
+    return !is_option_of_numerics(option.key) && origins.given(dashed(option.key));
+  });
   if (options.file.empty() && !any) {
     if (!options.compat.empty()) bad_input("option", "{} needs a context", origins.name("compat"));
     return;
   }
-  study::AutoParallelContext context(!options.compat.empty());
-  if (!options.file.empty()) context = study::read_context(options.file, !options.compat.empty());
-  for (std::size_t i = 0; i < options.values.size(); ++i) {
-    if (options.values[i].empty()) continue;
-    const std::string_view key = study::context_options()[i].key;
-    const std::string name = origins.name(dashed(key));
-    const auto value = study::parse_literal(options.values[i]);
-    if (!value.has_value()) bad_input("option", "{} {}: it is no literal of Python", name, options.values[i]);
-    if (context.is_set(key) && context.get(key) != *value) {
-      bad_input("option", "{} {} and {} of {} say different things", name, options.values[i], key, options.file);
-    }
-    try {
-      context.set(key, *value);
-    } catch (const Error& error) {
-      throw Error(error.code(), error.kind(), fmt::format("{}: {}", name, error.what()));
-    }
-  }
-  const study::GivenOptions given{.file = !options.file.empty(),
-                                  .stages = origins.given("stages"),
+  const study::GivenOptions given{.stages = origins.given("stages"),
                                   .schedule = origins.given("schedule"),
+                                  .chunks = origins.given("chunks"),
                                   .npus = origins.given("npus"),
                                   .rank = origins.given("rank"),
                                   .optimizer = origins.given("optimizer-parallel"),
+                                  .accumulation_shard = origins.given("gradient-accumulation-shard"),
+                                  .fusion = origins.given("fusion"),
                                   .fusion_index = origins.given("fusion-index"),
+                                  .framework = origins.given("framework"),
                                   .comm_dtype = origins.given("comm-dtype"),
                                   .split = origins.given("split"),
+                                  .split_by_idx = origins.given("split-by-idx"),
+                                  .split_by_size = origins.given("split-by-size"),
                                   .hcom_parallel = origins.given("hcom-parallel"),
                                   .gradients_mean = origins.given("gradients-mean")};
-  apply_context(context, given, spec);
+  apply_context(merged_context(origins, options, spec.parallel), given, spec);
 }
 
 }  // namespace hcclsim::cli

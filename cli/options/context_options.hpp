@@ -6,6 +6,10 @@
 #include "study/run/spec.hpp"
 
 /// The options of MindSpore's set_auto_parallel_context: from a file, and each by its own name.
+namespace hcclsim::study {
+class AutoParallelContext;
+}
+
 namespace hcclsim::cli {
 
 class Command;
@@ -14,10 +18,16 @@ class OptionOrigins;
 struct ContextOptions {
   std::string file{};                 ///< empty: none
   std::string compat{};               ///< "mindspore-2.3"; empty: as documented
-  std::vector<std::string> values{};  ///< of every option, as it was given; empty: it was not
+  std::vector<std::string> values{};  ///< of every option, as it was given
+  bool all = false;                   ///< no option is left to training with real numbers
 };
 
-void add_context_options(Command& command, ContextOptions& options);
+/// `all`: also those that training with real numbers has under the same name.
+void add_context_options(Command& command, ContextOptions& options, bool all = false);
+/// The file's context with the command line's options, and what they imply for a run that is spread like this. Throws
+/// Error(bad_input) for values that are not accepted, and for two that contradict each other.
+[[nodiscard]] study::AutoParallelContext merged_context(const OptionOrigins& origins, const ContextOptions& options,
+                                                        const study::ParallelSpec& parallel);
 /// Changes the run as the context says, if there is one. Throws Error(bad_input).
 void finish_context_options(const OptionOrigins& origins, const ContextOptions& options, study::RunSpec& spec);
 

@@ -60,6 +60,18 @@ std::vector<std::uint32_t> parse_stage_layers(const std::string& option, const s
   return layers;
 }
 
+void require_options_of_stages(const OptionOrigins& origins, const study::ParallelSpec& parallel) {
+  constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "fusion-index", "split-group",
+                                           "group", "gradients",     "profile",      "explain"};
+  const char* const spread = parallel.forward_only         ? "--forward-only"
+                             : parallel.shape.stages > 1 ? "--stages"
+                                                         : "--optimizer-parallel";
+  for (const char* const option : of_data_parallelism) {
+    if (!parallel.has_stages() || !origins.given(option)) continue;
+    bad_input("option", "{} does not go with {}", origins.name(option), spread);
+  }
+}
+
 }  // namespace
 
 void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options) {
@@ -122,10 +134,15 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
   command
       .add("--fusion",
            parsed(hccl::parse_fusion_rules, [&parallel](const hccl::FusionRules& rules) { parallel.fusion = rules; }),
-           "Tensors that travel together: none, all, auto (64 MB), size:MB, index:LIST; or of each kind, such as "
+           "Tensors that travel together: none, all, auto (64 MB), size:MB, index:LIST, id; or of each kind, such as "
            "'allreduce=size:32;reducescatter=none;allgather=all'")
       .value_name("RULE")
       .with_default("auto with --stages and --optimizer-parallel");
+  command
+      .add("--set-comm-fusion", parsed(hccl::parse_fusion_ids, parallel.fusion_ids),
+           "MindSpore's fusion ids of parameters by their names, such as 'layer1*=2;fc*=0': equal ids travel together, 0 "
+           "alone [1]")
+      .value_name("PATTERN=ID;...");
   command.add("--forward-only", flag(parallel.forward_only),
               "The network is applied, not trained: no backward pass, no update; --pipeline-result-broadcast True "
               "gives its results to all stages");
@@ -157,13 +174,6 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
     parallel.stage_layers = parse_stage_layers(origins.name("stage-layers"), options.stage_layers);
   }
   parallel.optimizer.accumulation_shard = parallel.accumulation_shard.value_or(false);
-  constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "fusion-index", "split-group",
-                                           "group", "gradients",     "profile",      "explain"};
-  for (const char* const option : of_data_parallelism) {
-    if (!parallel.has_stages() || !origins.given(option)) continue;
-    bad_input("option", "{} does not go with {}", origins.name(option),
-              parallel.shape.stages > 1 ? "--stages" : "--optimizer-parallel");
-  }
   for (const char* const option : {"gradients", "profile"}) {
     if (parallel.micro_batches.value_or(1) == 1 || !origins.given(option)) continue;
     bad_input("option", "{} is of one micro-batch: it does not go with several", origins.name(option));
@@ -210,6 +220,10 @@ void require_effect(const OptionOrigins& origins, const study::RunSpec& spec) {
 
 void finish_fusion(const OptionOrigins& origins, study::RunSpec& spec) {
   study::ParallelSpec& parallel = spec.parallel;
+  require_options_of_stages(origins, parallel);
+  if (!parallel.fusion_ids.empty() && spec.framework != study::Framework::mindspore) {
+    bad_input("option", "{} is MindSpore's; give --framework mindspore", origins.name("set-comm-fusion"));
+  }
   if (!origins.given("fusion") || parallel.has_stages()) return;
   if (spec.framework != study::Framework::mindspore) {
     bad_input("option", "{} is MindSpore's; give --framework mindspore, or --split for HCCL's own",

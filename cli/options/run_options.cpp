@@ -358,6 +358,8 @@ void finish_run_options(Command& command, RunOptions& options) {
   if (options.numerics.enabled) options.spec.numerics = options.numerics.spec;
   options.spec.notes.clear();
   finish_context_options(origins, options.context, options.spec);
+  // A context is MindSpore's.
+  if (options.spec.framework == study::Framework::mindspore && !origins.given("split")) options.split = "none";
   require_effect(origins, options.spec);
   finish_fusion(origins, options.spec);
 }

@@ -47,6 +47,29 @@ class SizeCounter {
   bool first_ = true;
 };
 
+using Groups = std::vector<std::vector<std::uint32_t>>;
+
+/// FusionRule::ends_above: the groups, cut; `bytes`: of each tensor by its parameter.
+Groups cut_above(const Groups& groups, const FusionRule& rule, const std::map<std::uint32_t, Bytes>& bytes) {
+  const Bytes threshold = rule.counts_as_mindspore ? rule.threshold / size_of(DataType::fp32) : rule.threshold;
+  Groups cut;
+  for (std::vector<std::uint32_t> group : groups) {
+    const bool backward = rule.mode != FusionMode::id;
+    if (backward) std::ranges::reverse(group);
+    Bytes sum = 0;
+    bool closed = true;
+    for (const std::uint32_t parameter : group) {
+      if (closed) cut.emplace_back();
+      cut.back().push_back(parameter);
+      sum += bytes.at(parameter);
+      closed = sum > threshold;
+      if (closed) sum = 0;
+    }
+  }
+  for (std::vector<std::uint32_t>& group : cut) std::ranges::sort(group);
+  return cut;
+}
+
 }  // namespace
 
 std::string_view name_of(FusionMode mode) { return fusion_modes.at(static_cast<std::size_t>(mode)); }
@@ -65,7 +88,7 @@ std::vector<std::vector<std::uint32_t>> fuse(std::span<const FusedTensor> tensor
       case FusionMode::all:
         break;
       case FusionMode::size:
-        key = counter.next(tensor);
+        if (!rule.ends_above) key = counter.next(tensor);
         break;
       case FusionMode::index:
         key = static_cast<std::uint64_t>(std::ranges::lower_bound(rule.last, tensor.parameter) - rule.last.begin());
@@ -79,13 +102,17 @@ std::vector<std::vector<std::uint32_t>> fuse(std::span<const FusedTensor> tensor
     if (is_new) fused.emplace_back();
     fused[found->second].push_back(tensor.parameter);
   }
-  return fused;
+  if (!rule.ends_above) return fused;
+  std::map<std::uint32_t, Bytes> bytes;
+  for (const FusedTensor& tensor : tensors) bytes.emplace(tensor.parameter, tensor.bytes);
+  return cut_above(fused, rule, bytes);
 }
 
 FusionRule parse_fusion_rule(std::string_view text) {
   if (text == "none") return {.mode = FusionMode::none};
   if (text == "all") return {.mode = FusionMode::all};
   if (text == "auto") return {};
+  if (text == "id") return {.mode = FusionMode::id};
   if (text.starts_with("index:")) {
     return {.mode = FusionMode::index, .last = parse_fusion_index(text.substr(std::string_view("index:").size()))};
   }
@@ -93,11 +120,14 @@ FusionRule parse_fusion_rule(std::string_view text) {
     const auto megabytes = parse_number<std::uint32_t>(text.substr(std::string_view("size:").size()));
     if (megabytes.has_value() && *megabytes > 0) return {.threshold = Bytes{*megabytes} << 20U};
   }
-  bad_input("option", "'{}' is no rule of fusion; accepted: none, all, auto, size:<MB, 1 or more>, index:<parameters>",
+  bad_input("option", "'{}' is no rule of fusion; accepted: none, all, auto, id, size:<MB, 1 or more>, "
+            "index:<parameters>",
             text);
 }
 
 std::string to_string(const FusionRule& rule) {
+  const std::string cut =
+      rule.ends_above && rule.mode != FusionMode::size ? fmt::format(" within {} MB", rule.threshold >> 20U) : "";
   switch (rule.mode) {
     case FusionMode::none:
       return "one collective per tensor";
@@ -106,9 +136,9 @@ std::string to_string(const FusionRule& rule) {
     case FusionMode::size:
       return fmt::format("size {} MB", rule.threshold >> 20U);
     case FusionMode::index:
-      return fmt::format("index {}", fmt::join(rule.last, ","));
+      return fmt::format("index {}{}", fmt::join(rule.last, ","), cut);
     case FusionMode::id:
-      return "ids of parameters";
+      return "ids of parameters" + cut;
   }
   internal_error("unknown mode of fusion");
 }
@@ -145,15 +175,14 @@ std::string option_text(const FusionRules& rules) {
     switch (rule.mode) {
       case FusionMode::none:
       case FusionMode::all:
+      case FusionMode::id:
         return std::string(name_of(rule.mode));
       case FusionMode::size:
         return fmt::format("size:{}", rule.threshold >> 20U);
       case FusionMode::index:
         return fmt::format("index:{}", fmt::join(rule.last, ","));
-      case FusionMode::id:
-        break;
     }
-    internal_error("fusion by ids has no option");
+    internal_error("unknown mode of fusion");
   };
   std::string allreduce = text(rules.allreduce);
   const std::string reduce_scatter = text(rules.reduce_scatter);

@@ -17,7 +17,8 @@
 ///     size    a collective is full when the next tensor is as large as what is left of a threshold, or larger;
 ///             "auto" is a threshold of 64 MB
 ///     index   the last parameter of each collective is given; both ends of a run belong to it
-///     id      tensors with the same number travel together, those with 0 alone
+///     id      tensors with the same number travel together, those with 0 alone: Parameter.comm_fusion, 1 unless it is
+///             set (fusion_ids.hpp)
 namespace hcclsim::hccl {
 
 enum class FusionMode : std::uint8_t { none, all, size, index, id };
@@ -32,8 +33,9 @@ struct FusionRule {
   /// MindSpore 2.3 counts elements, of which a threshold has a quarter of its bytes, and leaves out the first tensor of
   /// every collective but the first.
   bool counts_as_mindspore = false;
-  /// Of size, in data parallelism: the tensor with which a collective has more bytes than the threshold is its last
-  /// one. MindSpore 2.3 compares a quarter of the threshold.
+  /// In data parallelism: what would travel together (of size: all tensors) is cut behind each tensor with which the
+  /// bytes since the last cut exceed the threshold, in the order in which gradients become complete; of id in that of
+  /// parameters. MindSpore 2.3 compares a quarter of the threshold.
   bool ends_above = false;
 
   bool operator==(const FusionRule&) const = default;
@@ -58,8 +60,7 @@ struct FusedTensor {
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> fuse(std::span<const FusedTensor> tensors,
                                                            const FusionRule& rule);
 
-/// Rules as parse_fusion_rules reads them: "size:32", "allreduce=none;reducescatter=size:32;allgather=size:64". Not of
-/// ids.
+/// Rules as parse_fusion_rules reads them: "size:32", "allreduce=none;reducescatter=size:32;allgather=size:64".
 [[nodiscard]] std::string option_text(const FusionRules& rules);
 
 /// Reads a rule for all kinds, or "allreduce=RULE;reducescatter=RULE;allgather=RULE", of which kinds that are not named
@@ -68,7 +69,7 @@ struct FusedTensor {
 /// For people: "size 64 MB"; where kinds differ "allreduce size 32 MB, reduce-scatter size 64 MB, allgather none".
 [[nodiscard]] std::string to_string(const FusionRules& rules);
 
-/// Reads "none", "all", "auto", "size:32" (MB) or "index:85,160". Throws Error(bad_input, "option").
+/// Reads "none", "all", "auto", "id", "size:32" (MB) or "index:85,160". Throws Error(bad_input, "option").
 [[nodiscard]] FusionRule parse_fusion_rule(std::string_view text);
 /// For people: "size 64 MB".
 [[nodiscard]] std::string to_string(const FusionRule& rule);

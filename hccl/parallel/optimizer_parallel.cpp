@@ -76,6 +76,7 @@ Rank shard_ranks(const OptimizerParallel& options, Rank replicas) {
   const Rank ranks = options.wanted_ranks(replicas);
   if (options.kind < OptimizerParallelKind::on || ranks == 0) return replicas;
   if (ranks > replicas) {
+    if (options.kind == OptimizerParallelKind::on) return replicas;
     bad_input("option", "optimizer parallel: a shard size of {} is more than the {} replicas of a stage", ranks,
               replicas);
   }
@@ -95,7 +96,7 @@ models::ShardingOptions share_parameters(const models::Graph& graph, const Optim
     if (op.kind != models::OperatorKind::receive) continue;
     for (const std::uint32_t parameter : op.parameters) borrowed[parameter] = true;
   }
-  const bool fits = replicas % options.wanted_ranks(replicas) == 0;
+  const bool fits = replicas % std::min(options.wanted_ranks(replicas), replicas) == 0;
   std::uint32_t uneven = 0;
   for (std::uint32_t index = 0; index < graph.parameters.size(); ++index) {
     const models::Parameter& parameter = graph.parameters[index];

@@ -75,6 +75,17 @@ std::vector<ClosingCollective> broadcasts_of(const models::Program& program, std
   return broadcasts;
 }
 
+/// Parameters travel together as these gathers have them.
+FusionRule rule_of_gathers(const std::vector<WeightGather>& gathers, std::size_t parameters) {
+  FusionRule rule{.mode = FusionMode::id, .ids = std::vector<std::uint32_t>(parameters, 0)};
+  std::uint32_t id = 0;
+  for (const WeightGather& gather : gathers) {
+    ++id;
+    for (const std::uint32_t parameter : gather.parameters) rule.ids[parameter] = id;
+  }
+  return rule;
+}
+
 bool checks_all(const models::Program& program) {
   return program.overflow_flag || std::ranges::any_of(program.once_per_step(), [](const models::Kernel& kernel) {
            return kernel.phase == models::Phase::check;
@@ -130,7 +141,7 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
   return plan;
 }
 
-StageProgram fuse_communication(models::Program program, const FusionRules& fusion) {
+StageProgram fuse_communication(models::Program program, const FusionRules& fusion, bool as_gathered) {
   // Gradients by what is done with them (scattered, with each micro-batch), in parameter order; weights by the type in
   // which and how often they are gathered.
   std::vector<std::uint32_t> gradient_of(program.parameters.size(), ~0U);
@@ -148,6 +159,15 @@ StageProgram fuse_communication(models::Program program, const FusionRules& fusi
     reduced[{share.shards > 1, share.sums_parts}].push_back(
         {index, gradient.elements * size_of(gradient.dtype), gradient.elements});
   }
+  StageProgram stage;
+  for (const auto& [how, tensors] : gathered) {
+    for (std::vector<std::uint32_t>& parameters : fuse(tensors, fusion.allgather)) {
+      stage.gathers.push_back({std::move(parameters), how.first});
+    }
+  }
+  std::ranges::sort(stage.gathers, {}, [](const WeightGather& gather) { return gather.parameters.front(); });
+  const FusionRule of_scattered =
+      as_gathered ? rule_of_gathers(stage.gathers, program.parameters.size()) : fusion.reduce_scatter;
   struct Fused {
     std::vector<std::uint32_t> gradients;
     bool scattered = false;
@@ -157,8 +177,7 @@ StageProgram fuse_communication(models::Program program, const FusionRules& fusi
   std::vector<Fused> all;
   for (const auto& [how, tensors] : reduced) {
     const auto [scattered, each_micro_batch] = how;
-    for (const std::vector<std::uint32_t>& parameters :
-         fuse(tensors, scattered ? fusion.reduce_scatter : fusion.allreduce)) {
+    for (const std::vector<std::uint32_t>& parameters : fuse(tensors, scattered ? of_scattered : fusion.allreduce)) {
       Fused one{.gradients = {}, .scattered = scattered, .each_micro_batch = each_micro_batch};
       for (const std::uint32_t parameter : parameters) {
         one.gradients.push_back(gradient_of[parameter]);
@@ -169,7 +188,6 @@ StageProgram fuse_communication(models::Program program, const FusionRules& fusi
     }
   }
   std::ranges::stable_sort(all, {}, &Fused::ready);
-  StageProgram stage;
   std::vector<std::uint32_t> order;
   for (const Fused& one : all) {
     const auto first = static_cast<std::uint32_t>(order.size());
@@ -178,12 +196,6 @@ StageProgram fuse_communication(models::Program program, const FusionRules& fusi
                                 .scattered = one.scattered,
                                 .each_micro_batch = one.each_micro_batch});
   }
-  for (const auto& [how, tensors] : gathered) {
-    for (std::vector<std::uint32_t>& parameters : fuse(tensors, fusion.allgather)) {
-      stage.gathers.push_back({std::move(parameters), how.first});
-    }
-  }
-  std::ranges::sort(stage.gathers, {}, [](const WeightGather& gather) { return gather.parameters.front(); });
   renumber_gradients(program, order);
   stage.program = std::make_shared<const models::Program>(std::move(program));
   return stage;

@@ -2,20 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
 #include "base/error.hpp"
+#include "study/context/apply_fusion.hpp"
 
 namespace hcclsim::study {
 namespace {
 
+using hccl::OptimizerParallelKind;
+
+[[noreturn]] void contradict(std::string_view key, std::string_view option) {
+  bad_input("option", "{} of the context and {} of the command line say different things", key, option);
+}
+
 /// Takes the context's value for an option of the run; both given and different is an error.
 template <typename Value>
 void take(const char* key, const char* option, bool given, const Value& of_context, Value& target) {
-  if (given && target != of_context) {
-    bad_input("option", "{} of the context and {} of the command line say different things", key, option);
-  }
+  if (given && target != of_context) contradict(key, option);
   target = of_context;
 }
 
@@ -26,31 +32,22 @@ struct Applier {
   std::vector<std::string>& notes = spec.notes;
   std::string mode = context.text("parallel_mode");
 
-  [[nodiscard]] bool graph_parallel() const { return mode == "semi_auto_parallel" || mode == "auto_parallel"; }
+  [[nodiscard]] bool graph_parallel() const { return spec.is_graph_parallel(); }
+  [[nodiscard]] bool data_parallel() const { return mode == "data_parallel" || mode == "hybrid_parallel"; }
 
   void apply() {
-    if (!given.file && !context.is_set("parallel_mode")) {
-      const bool spread =
-          spec.parallel.has_stages() || context.is_set("pipeline_stages") || context.flag("enable_parallel_optimizer");
-      mode = spread ? "semi_auto_parallel" : "data_parallel";
-    }
-    refuse_what_is_missing();
+    spec.parallel_mode = mode;
+    notes.insert(notes.end(), context.warnings().begin(), context.warnings().end());
     apply_devices();
     apply_mode();
+    apply_dataset();
     apply_pipeline();
     apply_optimizer();
-    apply_fusion();
+    apply_fusion(context, given, spec);
     apply_communication();
     apply_results();
     apply_strategy_files();
-    notes.insert(notes.end(), context.warnings().begin(), context.warnings().end());
-  }
-
-  void refuse_what_is_missing() const {
-    if (context.get("dataset_strategy").kind != Literal::Kind::text) {
-      bad_input("unsupported",
-                "dataset_strategy: a tuple of cuts needs operator strategies; give 'data_parallel' or 'full_batch'");
-    }
+    note_idle_options();
   }
 
   void apply_devices() {
@@ -59,45 +56,40 @@ struct Applier {
       if (mode == "stand_alone" && npus != 1 && context.is_set("parallel_mode")) {
         bad_input("value-error", "device_num {} with parallel_mode stand_alone: it has one device", npus);
       }
-      if (given.npus && spec.npus != npus) {
-        bad_input("option", "device_num of the context and --npus of the command line say different things");
-      }
-      if (graph_parallel() && npus != 1 && npus != 2 && npus != 4 && npus % 8 != 0) {
-        bad_input("runtime-error", "device_num {}: {} wants 1, 2, 4 or a multiple of 8 devices", npus, mode);
-      }
+      if (given.npus && spec.npus != npus) contradict("device_num", "--npus");
       spec.npus = npus;
     }
     if (const auto rank = context.integer("global_rank")) {
+      if (spec.npus.has_value() && *rank >= std::int64_t{*spec.npus}) {
+        bad_input("runtime-error", "global_rank {}: device_num is {}", *rank, *spec.npus);
+      }
       take("global_rank", "--rank", given.rank, static_cast<Rank>(*rank), spec.rank);
     }
   }
 
   void apply_mode() {
+    if (given.framework && spec.framework != Framework::mindspore) {
+      bad_input("option", "--framework tf does not go with a context: set_auto_parallel_context is MindSpore's");
+    }
     spec.framework = Framework::mindspore;
     if (!given.hcom_parallel) spec.hcom_parallel = true;
     if (!given.split) spec.fallback_split = hccl::FallbackSplit::none;
     if (mode == "stand_alone") {
       // Nobody reduces gradients with anybody.
-      if (spec.npus.value_or(1) != 1)
+      if (spec.npus.value_or(1) != 1) {
         bad_input("value-error", "parallel_mode stand_alone has one device: give --npus 1");
+      }
       spec.npus = 1;
     }
     const bool broadcast = context.flag("parameter_broadcast");
-    if (broadcast && context.compat() && mode != "data_parallel" && mode != "hybrid_parallel") {
+    if (broadcast && context.compat() && !data_parallel()) {
       bad_input("value-error", "parameter_broadcast True: MindSpore 2.3 refuses it in {}", mode);
     }
-    const bool unseeded = (mode == "data_parallel" || mode == "hybrid_parallel") && !broadcast;
-    if (unseeded)
-      notes.emplace_back("parameter_broadcast is False: without a global seed the initial weights of ranks differ");
-    spec.parameter_broadcast = broadcast;
-    const bool full_batch = context.text("dataset_strategy") == "full_batch";
-    if (full_batch && !graph_parallel()) {
-      bad_input("runtime-error", "dataset_strategy full_batch is for semi_auto_parallel and auto_parallel, not {}",
-                mode);
-    }
-    if (full_batch)
+    if (data_parallel() && !broadcast && !context.seeded()) {
       notes.emplace_back(
-          "dataset_strategy full_batch: every device reads the samples of all; each computes its own part");
+          "parameter_broadcast is False: without a global seed (set_seed) the initial weights of ranks differ");
+    }
+    spec.parameter_broadcast = broadcast;
     if (mode == "hybrid_parallel") {
       notes.emplace_back(
           "hybrid_parallel: the run has no collectives of the user's own; gradients are reduced as in data_parallel");
@@ -105,162 +97,196 @@ struct Applier {
     if (mode == "auto_parallel") {
       notes.emplace_back("auto_parallel: without operator strategies every operator is batch parallel");
     }
-    if (!given.gradients_mean && spec.numerics.has_value()) {
-      spec.numerics->gradients_mean = context.flag("gradients_mean") && mode != "stand_alone";
+  }
+
+  void apply_dataset() {
+    const Literal strategy = context.get("dataset_strategy");
+    if (strategy.kind == Literal::Kind::text) {
+      if (strategy.text != "full_batch") return;
+      if (!graph_parallel()) {
+        bad_input("runtime-error", "dataset_strategy full_batch is for semi_auto_parallel and auto_parallel, not {}",
+                  mode);
+      }
+      note_full_batch();
+      return;
     }
+    if (!graph_parallel()) return;
+    bool cut = false;
+    std::vector<std::vector<std::uint32_t>> inputs;
+    for (const Literal& input : strategy.items) {
+      std::vector<std::uint32_t>& cuts = inputs.emplace_back();
+      for (const Literal& slices : input.items) {
+        if (slices.integer < 1 || slices.integer > UINT32_MAX) {
+          bad_input("runtime-error", "dataset_strategy: an axis is cut into 1 or more slices, got {}", to_string(slices));
+        }
+        cuts.push_back(static_cast<std::uint32_t>(slices.integer));
+        cut = cut || cuts.back() > 1;
+      }
+    }
+    spec.dataset_cuts = std::move(inputs);
+    if (!cut) note_full_batch();
+  }
+
+  void note_full_batch() {
+    notes.emplace_back("dataset_strategy full_batch: every device reads the samples of all; each computes its own part");
   }
 
   void apply_pipeline() {
-    const auto stages = static_cast<std::uint32_t>(context.integer("pipeline_stages").value_or(1));
-    if (context.is_set("pipeline_stages"))
-      take("pipeline_stages", "--stages", given.stages, stages, spec.parallel.shape.stages);
     hccl::PipelineShape& shape = spec.parallel.shape;
-    if (shape.stages == 1) return;
+    if (context.is_set("pipeline_stages")) {
+      const auto stages = static_cast<std::uint32_t>(context.integer("pipeline_stages").value_or(1));
+      take("pipeline_stages", "--stages", given.stages, stages, shape.stages);
+    }
+    if (shape.stages == 1) {
+      for (const char* const key : {"pipeline_config", "pipeline_segments"}) {
+        if (graph_parallel() && is_changed(key)) notes.push_back(fmt::format("{} has no effect without pipeline_stages", key));
+      }
+      return;
+    }
     if (!graph_parallel()) {
       bad_input("runtime-error", "pipeline_stages {} needs semi_auto_parallel or auto_parallel, not {}", shape.stages,
                 mode);
     }
-    if (!context.graph_mode) bad_input("runtime-error", "pipeline_stages {} needs graph mode", shape.stages);
-    const std::string search = context.text("search_mode");
-    if (mode == "auto_parallel" && search == "dynamic_programming") {
+    if (!context.graph_mode()) bad_input("runtime-error", "pipeline_stages {} needs graph mode", shape.stages);
+    if (mode == "auto_parallel" && context.text("search_mode") == "dynamic_programming") {
       bad_input("runtime-error",
                 "pipeline_stages {} in auto_parallel needs search_mode recursive_programming or "
                 "sharding_propagation",
                 shape.stages);
     }
-    if (!context.is_set("pipeline_config")) return;
-    const Literal config = context.get("pipeline_config");
-    using enum hccl::PipelineSchedule;
-    const bool all_forward = config.find("pipeline_scheduler")->text == "gpipe";
-    hccl::PipelineSchedule schedule = one_f_one_b;
-    if (config.find("pipeline_interleave")->boolean) schedule = all_forward ? gpipe_interleave : one_f_one_b_interleave;
-    take("pipeline_config", "--schedule", given.schedule, schedule, shape.schedule);
+    if (context.is_set("pipeline_config")) {
+      const Literal config = context.get("pipeline_config");
+      using enum hccl::PipelineSchedule;
+      const bool all_forward = config.find("pipeline_scheduler")->text == "gpipe";
+      hccl::PipelineSchedule schedule = one_f_one_b;
+      if (config.find("pipeline_interleave")->boolean) schedule = all_forward ? gpipe_interleave : one_f_one_b_interleave;
+      take("pipeline_config", "--schedule", given.schedule, schedule, shape.schedule);
+    }
+    apply_segments(shape);
+  }
+
+  /// Several parts of the network in each stage: computed as with interleaving.
+  void apply_segments(hccl::PipelineShape& shape) {
+    const auto segments = static_cast<std::uint32_t>(context.integer("pipeline_segments").value_or(1));
+    if (segments == 1) return;
+    take("pipeline_segments", "--chunks", given.chunks, segments, shape.chunks);
+    if (interleaves(shape.schedule)) return;
+    if (given.schedule) contradict("pipeline_segments", "--schedule");
+    shape.schedule = hccl::PipelineSchedule::one_f_one_b_interleave;
+    notes.push_back(fmt::format("pipeline_segments {}: a stage's parts are computed in the order of {}", segments,
+                                name_of(shape.schedule)));
+  }
+
+  /// What shares the parameters, by the name under which it was asked for; null: nothing does.
+  [[nodiscard]] const char* sharing_option() const {
+    using enum OptimizerParallelKind;
+    const OptimizerParallelKind kind = spec.parallel.optimizer.kind;
+    const bool enabled = context.flag("enable_parallel_optimizer");
+    if (given.optimizer && context.is_set("enable_parallel_optimizer") && enabled != (kind == on || kind == dealt)) {
+      bad_input("option", "enable_parallel_optimizer {} of the context and --optimizer-parallel {} contradict each other",
+                enabled ? "True" : "False", name_of(kind));
+    }
+    if (enabled) return "enable_parallel_optimizer";
+    return kind == on || kind == dealt ? "--optimizer-parallel" : nullptr;
   }
 
   void apply_optimizer() {
-    if (!context.flag("enable_parallel_optimizer")) return;
-    if (mode == "stand_alone" || mode == "hybrid_parallel") {
-      bad_input("runtime-error", "enable_parallel_optimizer does not go with parallel_mode {}", mode);
-    }
-    if (mode == "data_parallel") {
-      const bool fits = spec.optimizer == models::Optimizer::lamb || spec.optimizer == models::Optimizer::adamw;
-      if (!fits) {
-        bad_input("runtime-error", "enable_parallel_optimizer in data_parallel takes Lamb or AdamWeightDecay, not {}",
-                  name_of(spec.optimizer));
+    const char* const option = sharing_option();
+    if (option == nullptr) {
+      const bool zero = spec.parallel.optimizer.kind > OptimizerParallelKind::on;
+      const bool configured = is_changed("parallel_optimizer_config") || is_changed("optimizer_weight_shard_size");
+      if (configured && mode != "stand_alone" && mode != "hybrid_parallel") {
+        notes.push_back(fmt::format("parallel_optimizer_config has no effect {}",
+                                    zero ? "on --optimizer-parallel zero" : "without enable_parallel_optimizer"));
       }
-    }
-    const Literal config = context.get("parallel_optimizer_config");
-    using enum hccl::OptimizerParallelKind;
-    hccl::OptimizerParallel optimizer{.kind = mode == "data_parallel" ? dealt : on};
-    optimizer.threshold = static_cast<Bytes>(config.find("parallel_optimizer_threshold")->integer) << 10U;
-    optimizer.accumulation_shard = config.find("gradient_accumulation_shard")->boolean;
-    if (const Literal* size = config.find("optimizer_weight_shard_size")) {
-      if (size->integer == 1) {
-        notes.emplace_back("optimizer_weight_shard_size 1 is ignored: nothing would be shared");
-      } else {
-        optimizer.shard = static_cast<std::uint32_t>(size->integer);
-      }
-    }
-    if (given.optimizer && optimizer.kind != spec.parallel.optimizer.kind) {
-      bad_input("option", "enable_parallel_optimizer of the context and --optimizer-parallel say different things");
-    }
-    spec.parallel.optimizer = optimizer;
-  }
-
-  [[nodiscard]] static hccl::FusionRule rule_of(const Literal& entry, bool compat) {
-    hccl::FusionRule rule{.counts_as_mindspore = compat};
-    const std::string& mode = entry.find("mode")->text;
-    const Literal& config = *entry.find("config");
-    if (mode == "size") {
-      rule.threshold = static_cast<Bytes>(config.integer) << 20U;
-    } else if (mode == "index") {
-      rule.mode = hccl::FusionMode::index;
-      for (const Literal& item : config.items) rule.last.push_back(static_cast<std::uint32_t>(item.integer));
-    }
-    return rule;
-  }
-
-  /// What the context says of fusion; nothing if it says nothing.
-  [[nodiscard]] std::optional<hccl::FusionRules> given_rules() const {
-    const bool by_index = context.is_set("all_reduce_fusion_config");
-    if (!by_index && !context.is_set("comm_fusion")) return std::nullopt;
-    const hccl::FusionRule usual{.counts_as_mindspore = context.compat()};
-    hccl::FusionRules rules{usual, usual, usual};
-    const Literal fusion = context.get("comm_fusion");
-    const Literal* open = fusion.find("openstate");
-    const bool closed = open != nullptr && !open->boolean;
-    const auto take = [&](std::string_view kind, hccl::FusionRule& rule) {
-      if (const Literal* entry = fusion.find(kind)) rule = rule_of(*entry, context.compat());
-      if (closed) rule = {.mode = hccl::FusionMode::all};
-      if (rule.threshold == 0 && graph_parallel()) {
-        bad_input("value-error", "comm_fusion['{}']: in {} a size must be larger than 0", kind, mode);
-      }
-    };
-    take("allreduce", rules.allreduce);
-    take("reducescatter", rules.reduce_scatter);
-    take("allgather", rules.allgather);
-    if (!by_index) return rules;
-    rules.allreduce = {.mode = hccl::FusionMode::index};
-    for (const Literal& item : context.get("all_reduce_fusion_config").items) {
-      rules.allreduce.last.push_back(static_cast<std::uint32_t>(item.integer));
-    }
-    return rules;
-  }
-
-  void apply_fusion() {
-    std::optional<hccl::FusionRules> rules = given_rules();
-    if (spec.parallel.has_stages() || graph_parallel()) {
-      const hccl::FusionRule usual{.counts_as_mindspore = context.compat()};
-      if (!rules.has_value() && !spec.parallel.fusion.has_value() && !given.split && !given.fusion_index) {
-        rules = hccl::FusionRules{usual, usual, usual};
-      }
-    } else if (rules.has_value()) {
-      apply_data_parallel_fusion(*rules);
       return;
     }
-    set_fusion(rules);
-  }
-
-  void set_fusion(const std::optional<hccl::FusionRules>& rules) {
-    if (!rules.has_value()) return;
-    if (spec.parallel.fusion.value_or(*rules) != *rules) {
-      bad_input("option", "the context and --fusion say different things");
+    if (mode == "stand_alone" || mode == "hybrid_parallel") {
+      bad_input("runtime-error", "{} does not go with parallel_mode {}", option, mode);
     }
-    spec.parallel.fusion = rules;
+    const bool dealt = mode == "data_parallel";
+    if (dealt && spec.optimizer != models::Optimizer::lamb && spec.optimizer != models::Optimizer::adamw) {
+      bad_input("runtime-error", "{} in data_parallel takes Lamb or AdamWeightDecay, not {}", option,
+                name_of(spec.optimizer));
+    }
+    const auto kind = dealt ? OptimizerParallelKind::dealt : OptimizerParallelKind::on;
+    hccl::OptimizerParallel& optimizer = spec.parallel.optimizer;
+    if (given.optimizer && optimizer.kind != kind) {
+      bad_input("option", "--optimizer-parallel {}: in parallel_mode {} it is {}", name_of(optimizer.kind), mode,
+                name_of(kind));
+    }
+    optimizer.kind = kind;
+    if (dealt) {
+      if (is_changed("parallel_optimizer_config")) {
+        notes.emplace_back("parallel_optimizer_config has no effect in data_parallel: whole parameters are dealt to ranks");
+      }
+      return;
+    }
+    apply_optimizer_config(optimizer);
   }
 
-  /// One collective for all gradients, unless there is a list or a size.
-  void apply_data_parallel_fusion(hccl::FusionRules rules) {
-    hccl::FusionRule& rule = rules.allreduce;
-    if (rule.mode == hccl::FusionMode::index) {
-      if (given.fusion_index && spec.fusion_index != rule.last) {
-        bad_input("option", "the context and --fusion-index say different things");
+  void apply_optimizer_config(hccl::OptimizerParallel& optimizer) {
+    const Literal config = context.get("parallel_optimizer_config");
+    const auto is_set = [&](const char* key) {
+      return context.is_set(fmt::format("parallel_optimizer_config.{}", key));
+    };
+    if (is_set("parallel_optimizer_threshold") || !optimizer.threshold.has_value()) {
+      const Bytes threshold = static_cast<Bytes>(config.find("parallel_optimizer_threshold")->integer) << 10U;
+      if (optimizer.threshold.value_or(threshold) != threshold) {
+        contradict("parallel_optimizer_threshold", "--optimizer-parallel");
       }
-      spec.fusion_index = rule.last;
-    } else if (context.get("comm_fusion").find("allreduce") != nullptr && rule.mode == hccl::FusionMode::size) {
-      if (rule.threshold == 0) {
-        rule = {.mode = hccl::FusionMode::none};
-      } else {
-        rule.ends_above = true;
-      }
-      set_fusion(rules);
+      optimizer.threshold = threshold;
+    }
+    if (is_set("optimizer_weight_shard_size")) {
+      const auto shard = static_cast<std::uint32_t>(config.find("optimizer_weight_shard_size")->integer);
+      if (optimizer.shard.value_or(shard) != shard) contradict("optimizer_weight_shard_size", "--optimizer-parallel");
+      optimizer.shard = shard;
+    }
+    if (is_set("gradient_accumulation_shard")) {
+      take("gradient_accumulation_shard", "--gradient-accumulation-shard", given.accumulation_shard,
+           config.find("gradient_accumulation_shard")->boolean, optimizer.accumulation_shard);
+    }
+    const hccl::PipelineShape& shape = spec.parallel.shape;
+    if (optimizer.accumulation_shard && shape.stages > 1 && interleaves(shape.schedule)) {
+      bad_input("runtime-error",
+                "gradient_accumulation_shard True does not go with pipeline_interleave, which needs lazy inline");
     }
   }
 
-  void apply_strategy_files() {
-    const Literal both = context.get("strategy_ckpt_config");
-    StrategyFiles& files = spec.strategy_files;
-    files = {.load = both.find("load_file")->text,
-             .save = both.find("save_file")->text,
-             .groups = context.text("group_ckpt_save_file")};
-    if (graph_parallel() || (files.load.empty() && files.save.empty())) return;
-    notes.push_back(fmt::format("files of strategies are of semi_auto_parallel and auto_parallel: none in {}", mode));
-    files.load.clear();
-    files.save.clear();
+  void apply_communication() {
+    const bool mean = context.flag("gradients_mean") && mode != "stand_alone";
+    spec.gradients_mean_kernels = mean;
+    if (spec.numerics.has_value()) {
+      if (!given.gradients_mean) {
+        spec.numerics->gradients_mean = mean;
+      } else if (context.is_set("gradients_mean") && spec.numerics->gradients_mean != mean) {
+        contradict("gradients_mean", "--gradients-mean");
+      }
+    }
+    if (!graph_parallel()) return;
+    divide_in_pynative_mode();
+    if (spec.numerics.has_value()) spec.numerics->loss_repeated_mean = context.flag("loss_repeated_mean");
+    const bool forced = context.flag("force_fp32_communication");
+    if (forced && given.comm_dtype && spec.communication_type != DataType::fp32) {
+      contradict("force_fp32_communication", "--comm-dtype");
+    }
+    if (forced || context.flag("gradient_fp32_sync") || given.comm_dtype) return;
+    spec.communication_type = spec.precision.compute;
+    notes.emplace_back("gradient_fp32_sync False: gradients travel in the type of the products");
+  }
+
+  /// R1.15: with the whole batch on every device gradients are divided by the devices once more.
+  void divide_in_pynative_mode() {
+    if (context.graph_mode() || !context.flag("full_batch")) return;
+    const bool twice = spec.gradients_mean_kernels;
+    spec.gradients_mean_kernels = true;
+    notes.push_back(fmt::format("PyNative mode with full_batch: gradients are divided by device_num{}",
+                                twice ? " once more, which is in neither times nor real numbers" : ""));
+    if (spec.numerics.has_value()) spec.numerics->gradients_mean = true;
   }
 
   void apply_results() {
-    if (!context.flag("pipeline_result_broadcast")) return;
+    if (!context.flag("pipeline_result_broadcast") || !graph_parallel()) return;
     spec.parallel.result_broadcast = true;
     if (!spec.parallel.forward_only) {
       notes.emplace_back(
@@ -268,18 +294,48 @@ struct Applier {
     }
   }
 
-  void apply_communication() {
-    spec.gradients_mean_kernels = context.flag("gradients_mean") && mode != "stand_alone";
+  void apply_strategy_files() {
     if (!graph_parallel()) return;
-    if (spec.numerics.has_value()) spec.numerics->loss_repeated_mean = context.flag("loss_repeated_mean");
-    const bool fp32 = context.flag("gradient_fp32_sync") || context.flag("force_fp32_communication");
-    if (fp32 || given.comm_dtype) return;
-    spec.communication_type = spec.precision.compute;
-    notes.emplace_back("gradient_fp32_sync False: gradients travel in the type of the products");
+    const Literal both = context.get("strategy_ckpt_config");
+    spec.strategy_files = {.load = both.find("load_file")->text,
+                           .save = both.find("save_file")->text,
+                           .groups = context.text("group_ckpt_save_file")};
+  }
+
+  /// Whether an option was set to something else than its default.
+  [[nodiscard]] bool is_changed(std::string_view key) const {
+    return context.is_set(key) && context.get(key) != AutoParallelContext().get(key);
+  }
+
+  /// One note for every option that was set and changes nothing.
+  void note_idle_options() {
+    for (const std::string& key : context.keys()) {
+      if (!is_changed(key)) continue;
+      const auto option = std::ranges::find(context_options(), key, &ContextOption::key);
+      if (!option->acts_in.has(mode)) {
+        notes.push_back(fmt::format("{} has no effect in {}", key, mode));
+      } else if (key == "enable_alltoall") {
+        notes.emplace_back("enable_alltoall has no effect: operators that are batch parallel redistribute nothing");
+      } else if (key == "communi_parallel_mode") {
+        notes.push_back(fmt::format("communi_parallel_mode {} has no effect: all groups communicate at once",
+                                    context.text(key)));
+      } else if (key == "optimizer_weight_shard_aggregated_save") {
+        notes.push_back(fmt::format("{} has no effect: it is of checkpoints, not of a step", key));
+      } else if (key == "force_fp32_communication" && !graph_parallel()) {
+        notes.push_back(fmt::format("{} has no effect in {}: gradients are reduced in fp32 in any case", key, mode));
+      }
+    }
   }
 };
 
 }  // namespace
+
+void set_implied_mode(AutoParallelContext& context, const ParallelSpec& parallel) {
+  if (context.is_set("parallel_mode")) return;
+  const bool spread = parallel.has_stages() || context.is_set("pipeline_stages") ||
+                      context.flag("enable_parallel_optimizer");
+  context.set("parallel_mode", {.kind = Literal::Kind::text, .text = spread ? "semi_auto_parallel" : "data_parallel"});
+}
 
 void apply_context(const AutoParallelContext& context, const GivenOptions& given, RunSpec& spec) {
   Applier{context, given, spec}.apply();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "study/context/literal.hpp"
@@ -15,7 +16,12 @@ struct ContextValue {
 };
 
 /// Throws Error(bad_input) of kind "value-error", "type-error" or "key-error" for a value that the option does not
-/// take.
+/// take. comm_fusion is checked by the next two.
 void check_context_value(const ContextValue& given);
+
+/// That comm_fusion is a dict of known keys.
+void check_fusion_keys(const ContextValue& given);
+/// One of its keys and what it holds.
+void check_fusion_entry(const ContextValue& given, const std::string& key, const Literal& entry);
 
 }  // namespace hcclsim::study

@@ -81,7 +81,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   training.record_flows = wishes.links;
   const bool parallel = experiment.stages.has_value() || experiment.batch.micro_batches > 1;
   std::optional<Comparisons> comparisons;
-  if (wishes.compared && !parallel) comparisons.emplace(experiment);
+  if (wishes.compared && !parallel && experiment.runs_of_parameters) comparisons.emplace(experiment);
   std::optional<StepRange> range;
   constexpr Rank most_npus = 64;
   if (wishes.uncertainty && (!parallel || experiment.npus <= most_npus)) {

@@ -86,6 +86,9 @@ struct RunSpec {
   std::optional<bool> fused_attention{};  ///< none: as the SoC has it
   ParallelSpec parallel{};
   StrategyFiles strategy_files{};
+  std::string parallel_mode{};  ///< of MindSpore's context; empty: there is none
+  /// Its dataset_strategy, as numbers of slices along each dimension of each input; none: one part per replica.
+  std::optional<std::vector<std::vector<std::uint32_t>>> dataset_cuts{};
   bool gradients_mean_kernels = false;  ///< reduced gradients are divided in kernels of their own, as MindSpore does
   bool parameter_broadcast = false;     ///< before the first step rank 0 sends its weights to all
   device::LossScaler loss_scale{};
@@ -124,6 +127,10 @@ struct RunSpec {
 
   std::optional<NumericsSpec> numerics{};
 
+  /// Whether MindSpore's compiler spreads the network: semi_auto_parallel, auto_parallel.
+  [[nodiscard]] bool is_graph_parallel() const {
+    return parallel_mode == "semi_auto_parallel" || parallel_mode == "auto_parallel";
+  }
   /// What comes between the reduction of the gradients and their update.
   [[nodiscard]] models::GradientChecks gradient_checks() const;
   /// Whether the lists of the split are set for the group of this rank.

@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "hccl/parallel/fusion_ids.hpp"
 #include "hccl/parallel/split.hpp"
 #include "tests/support/refusal.hpp"
 
@@ -63,7 +67,7 @@ TEST(FusionIndex, RefusesListsAsMindSporeDoes) {
 TEST(FusionOfGradients, SizesEndAboveOrBelow) {
   std::vector<std::string> notes;
   const std::vector<Bytes> sizes{4, 5, 3, 8, 12, 1};
-  const auto segments = [&](const FusionRule& rule) { return segments_of_fusion(rule, sizes, 1, notes); };
+  const auto segments = [&](const FusionRule& rule) { return fuse_gradients(rule, sizes, 1, notes).segments; };
   // 4 + 5 + 3 is more than 10; so is 8 + 12.
   EXPECT_EQ(segments({.threshold = 10, .ends_above = true}), (std::vector<Segment>{{0, 2}, {3, 4}, {5, 5}}));
   // A quarter of the threshold counts.
@@ -74,6 +78,57 @@ TEST(FusionOfGradients, SizesEndAboveOrBelow) {
   EXPECT_EQ(segments({.mode = FusionMode::all}), (std::vector<Segment>{{0, 5}}));
   EXPECT_EQ(segments({.mode = FusionMode::none}).size(), 6);
   EXPECT_EQ(segments({.mode = FusionMode::index, .last = {1}}), (std::vector<Segment>{{0, 3}, {4, 5}}));
+}
+
+/// 2.7: a size cuts what the list makes. Parameter 1 ends the first segment: gradients 4 and 5; 4 + 5 + 3 is more than
+/// 10, and 8 begins anew in the same segment.
+TEST(FusionOfGradients, SizesCutSegmentsOfIndex) {
+  std::vector<std::string> notes;
+  const std::vector<Bytes> sizes{4, 5, 3, 8, 12, 1};
+  const auto segments = [&](const FusionRule& rule) { return fuse_gradients(rule, sizes, 1, notes).segments; };
+  EXPECT_EQ(segments({.mode = FusionMode::index, .threshold = 10, .last = {1}, .ends_above = true}),
+            (std::vector<Segment>{{0, 2}, {3, 3}, {4, 4}, {5, 5}}));
+  EXPECT_EQ(segments({.mode = FusionMode::index, .threshold = 100, .last = {1}, .ends_above = true}),
+            (std::vector<Segment>{{0, 3}, {4, 5}}));
+}
+
+/// 2.4 rule 2: gradients with one id travel together wherever they stand, those with 0 alone.
+TEST(FusionOfGradients, IdsNeedNoRun) {
+  std::vector<std::string> notes;
+  const std::vector<Bytes> sizes(6, 1);
+  const FusedGradients fused =
+      fuse_gradients({.mode = FusionMode::id, .ids = {1, 2, 1, 0, 2, 0}}, sizes, 1, notes);
+  // Parameters 5 | 3 | 4, 1 | 2, 0, as gradients in the reverse of their order.
+  EXPECT_THAT(fused.order, ElementsAre(0, 2, 1, 4, 3, 5));
+  EXPECT_EQ(fused.segments, (std::vector<Segment>{{0, 0}, {1, 1}, {2, 3}, {4, 5}}));
+  // 2.5 rule 4 cuts in parameter order: 1 + 1 > 1 closes behind the second.
+  const FusedGradients cut = fuse_gradients(
+      {.mode = FusionMode::id, .threshold = 1, .ids = {1, 1, 1, 2, 2, 2}, .ends_above = true}, sizes, 1, notes);
+  EXPECT_EQ(cut.segments, (std::vector<Segment>{{0, 0}, {1, 2}, {3, 3}, {4, 5}}));
+  EXPECT_THAT(notes, testing::IsEmpty());
+}
+
+TEST(FusionIds, PatternsAndPrecedence) {
+  const std::vector<std::string> names{"conv1.weight", "layer1.0.conv1.weight", "layer1.0.bn.gamma", "fc.weight"};
+  EXPECT_THAT(ids_of(names, parse_fusion_ids("layer1.*=2; *.gamma=3 ;fc.weigh?=0")), ElementsAre(1, 2, 3, 0));
+  EXPECT_THAT(ids_of(names, parse_fusion_ids("*=4")), ElementsAre(4, 4, 4, 4));
+  for (const char* wrong : {"", "a", "a=", "=1", "a=-1", "a=x", "a=1;"}) {
+    EXPECT_THAT(test::refusal("option", [&] { static_cast<void>(parse_fusion_ids(wrong)); }), HasSubstr("PATTERN=ID"))
+        << wrong;
+  }
+  EXPECT_THAT(test::refusal("option", [&] { require_matches(names, parse_fusion_ids("conv1.*=2;head*=3")); }),
+              HasSubstr("'head*'"));
+}
+
+/// F2.21, and rules 2 to 4 of 2.4.
+TEST(FusionIds, CountWhereTheyDiffer) {
+  const FusionRule index{.mode = FusionMode::index, .last = {1}};
+  EXPECT_EQ(with_ids(index, {1, 2, 1}), (FusionRule{.mode = FusionMode::id, .ids = {1, 2, 1}}));
+  EXPECT_EQ(with_ids(index, {2, 2, 2}), index);
+  EXPECT_EQ(with_ids({.mode = FusionMode::all}, {0, 0, 0}).mode, FusionMode::none);
+  EXPECT_EQ(with_ids({.mode = FusionMode::all, .counts_as_mindspore = true}, {0, 0, 0}).mode, FusionMode::all);
+  const FusionRule size{.threshold = 9, .ends_above = true};
+  EXPECT_EQ(with_ids(size, {1, 2}), (FusionRule{.mode = FusionMode::id, .threshold = 9, .ids = {1, 2}, .ends_above = true}));
 }
 
 }  // namespace

@@ -71,13 +71,15 @@ TEST(Fusion, RulesAreRead) {
   EXPECT_EQ(to_string(parse_fusion_rule("index:85,160")), "index 85,160");
   EXPECT_EQ(to_string(parse_fusion_rule("none")), "one collective per tensor");
   EXPECT_EQ(to_string(parse_fusion_rule("all")), "one collective for all");
+  EXPECT_EQ(to_string(parse_fusion_rule("id")), "ids of parameters");
+  EXPECT_EQ(to_string(FusionRule{.mode = FusionMode::index, .last = {3}, .ends_above = true}), "index 3 within 64 MB");
   for (const char* wrong : {"size:0", "size:", "size:-1", "size:1.5", "", "some"}) {
     EXPECT_THAT(test::refusal("option", [&] { static_cast<void>(parse_fusion_rule(wrong)); }), HasSubstr("accepted"));
   }
 }
 
 TEST(FusionRules, AreReadAsTheyAreWritten) {
-  for (const char* const text : {"none", "all", "size:32", "allreduce=none;reducescatter=size:8;allgather=all",
+  for (const char* const text : {"none", "all", "id", "size:32", "allreduce=none;reducescatter=size:8;allgather=all",
                                  "allreduce=index:3,7;reducescatter=size:64;allgather=size:64"}) {
     EXPECT_EQ(option_text(parse_fusion_rules(text)), text);
   }

@@ -74,8 +74,16 @@ TEST(OptimizerParallel, ZeroCutsEverything) {
                     [] { static_cast<void>(shard_ranks({.kind = OptimizerParallelKind::zero1, .shard = 3}, 8)); }),
       HasSubstr("does not divide the 8 replicas"));
   EXPECT_THAT(test::refusal("option",
-                            [] { static_cast<void>(shard_ranks({.kind = OptimizerParallelKind::on, .shard = 9}, 8)); }),
+                            [] { static_cast<void>(shard_ranks({.kind = OptimizerParallelKind::zero1, .shard = 9}, 8)); }),
               HasSubstr("more than the 8 replicas"));
+}
+
+/// Rule 5 of 4.2: a shard size that is more than the replicas is that of all replicas.
+TEST(OptimizerParallel, ShardsLargerThanTheReplicas) {
+  std::vector<std::string> notes;
+  EXPECT_EQ(shard_ranks({.kind = OptimizerParallelKind::on, .shard = 9}, 8), 8U);
+  EXPECT_THAT(shards({.kind = OptimizerParallelKind::on, .shard = 9}, 8, notes), ElementsAre(8, 1, 8));
+  EXPECT_THAT(notes, IsEmpty());
 }
 
 TEST(OptimizerParallel, IsRead) {

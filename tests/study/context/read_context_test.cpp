@@ -53,7 +53,7 @@ context.set_auto_parallel_context(
   EXPECT_FALSE(context.is_set("device_num"));
   EXPECT_EQ(context.text("parallel_mode"), "semi_auto_parallel");
   EXPECT_EQ(to_string(context.get("dataset_strategy")), "((1, 1), (1,))");
-  EXPECT_TRUE(context.graph_mode);
+  EXPECT_TRUE(context.graph_mode());
 }
 
 TEST(ReadContext, PythonThatIsNoLiteral) {
@@ -76,6 +76,101 @@ TEST(ReadContext, AWrongValueNamesItsLine) {
 TEST(ReadContext, PynativeMode) {
   const ContextFile file(".py", "set_context(mode=1)\nset_auto_parallel_context(parallel_mode='semi_auto_parallel')\n");
   EXPECT_THAT(test::refusal("value-error", [&] { static_cast<void>(file.read()); }), HasSubstr("graph mode"));
+}
+
+std::string refused(const char* kind, const std::string& text, const char* ending = ".py") {
+  const ContextFile file(ending, text);
+  return test::refusal(kind, [&] { static_cast<void>(file.read()); });
+}
+
+TEST(ReadContext, NamesOfImports) {
+  for (const char* const text :
+       {"from mindspore import context\ncontext.set_auto_parallel_context(device_num=8)",
+        "import mindspore as foo\nfoo.set_auto_parallel_context(device_num=8)",
+        "import mindspore.context as c\nc.set_auto_parallel_context(device_num=8)",
+        "import mindspore\nmindspore.context.set_auto_parallel_context(device_num=8)",
+        "from mindspore import (\n  Tensor as T,  # of it\n  set_auto_parallel_context as go)\ngo(device_num=8)",
+        "from mindspore.context import set_auto_parallel_context\nset_auto_parallel_context(device_num=8)",
+        "from mindspore import *\nset_auto_parallel_context(device_num=8)",
+        "ms.set_auto_parallel_context(device_num=8)", "ms.set_auto_parallel_context(device_num = 0x8)"}) {
+    EXPECT_EQ(ContextFile(".py", text).read().integer("device_num"), 8) << text;
+  }
+  EXPECT_EQ(ContextFile(".py",
+                        "from mindspore import ParallelMode as PM\n"
+                        "set_auto_parallel_context(parallel_mode=PM.HYBRID_PARALLEL)")
+                .read()
+                .text("parallel_mode"),
+            "hybrid_parallel");
+  // What is not MindSpore's is passed over.
+  for (const char* const text :
+       {"import torch as ms\nms.set_auto_parallel_context(device_num=8)",
+        "from mine import set_auto_parallel_context\nset_auto_parallel_context(device_num=8)",
+        "from . import context\ncontext.set_auto_parallel_context(device_num=8)",
+        "self.set_auto_parallel_context(device_num=8)", "make().set_auto_parallel_context(device_num=8)"}) {
+    EXPECT_THAT(refused("context", text), HasSubstr("no call")) << text;
+  }
+}
+
+TEST(ReadContext, RepeatedKeywordsAndOpenCalls) {
+  EXPECT_THAT(refused("context", "ms.set_auto_parallel_context(device_num=8,\n  device_num=8)"),
+              HasSubstr(".py:2: keyword argument repeated: device_num"));
+  EXPECT_THAT(refused("context", "ms.set_auto_parallel_context(device_num=8,"), HasSubstr("does not end"));
+  EXPECT_THAT(refused("value-error", "ms.set_auto_parallel_context(device_nun=8)"), HasSubstr("did you mean device_num?"));
+  EXPECT_THAT(refused("context", "ms.set_auto_parallel_context(comm_fusion=dict(a=1, a=2))"), HasSubstr("repeated"));
+}
+
+/// F2.6 across calls; the mode of set_context wherever it stands.
+TEST(ReadContext, CallsInTheirOrder) {
+  const ContextFile file(".py",
+                         "ms.set_context(device_target=os.environ['T'], save_graphs=(1 + 2), mode=ms.PYNATIVE_MODE)\n"
+                         "ms.set_seed(1)\n"
+                         "ms.set_auto_parallel_context(comm_fusion={'allreduce': {'mode': 'size', 'config': 8}})\n"
+                         "ms.set_auto_parallel_context(comm_fusion=dict(allgather=dict(mode='auto', config=None)))\n");
+  const AutoParallelContext context = file.read();
+  EXPECT_EQ(context.fusion_size("allreduce"), 8);
+  EXPECT_EQ(context.fusion_size("allgather"), 64);
+  EXPECT_FALSE(context.graph_mode());
+  EXPECT_TRUE(context.seeded());
+  EXPECT_THAT(refused("value-error",
+                      "ms.set_auto_parallel_context(parallel_mode='semi_auto_parallel')\nms.set_context(mode=1)"),
+              HasSubstr(".py:2: parallel_mode semi_auto_parallel needs graph mode"));
+  EXPECT_THAT(refused("value-error", "ms.set_context(mode=7)\nms.set_auto_parallel_context(device_num=8)"),
+              HasSubstr(".py:1: mode of set_context: accepted"));
+  EXPECT_THAT(refused("context", "ms.set_context(mode=args.mode)\nms.set_auto_parallel_context(device_num=8)"),
+              HasSubstr("got args.mode"));
+  EXPECT_TRUE(ContextFile(".py", "ms.set_context(**options)\nms.set_auto_parallel_context(device_num=8)")
+                  .read()
+                  .is_set("device_num"));
+}
+
+/// R1.1: keys of files are set in their order.
+TEST(ReadContext, OrderAndLinesOfFiles) {
+  const ContextFile toml(".toml",
+                         "seed = 3\nfull_batch = true\ndataset_strategy = \"data_parallel\"\n"
+                         "[comm_fusion]\nreducescatter = {mode = \"size\", config = 4}\nopenstate = false\n"
+                         "allgather = {mode = \"size\", config = 8}\n");
+  const AutoParallelContext of_toml = toml.read();
+  EXPECT_EQ(of_toml.text("dataset_strategy"), "data_parallel");
+  EXPECT_EQ(of_toml.fusion_size("reducescatter"), 4);
+  EXPECT_EQ(of_toml.fusion_size("allgather"), 8);
+  EXPECT_TRUE(of_toml.seeded());
+  const ContextFile json(".json", "{\"dataset_strategy\": \"full_batch\",\n \"full_batch\": false, \"seed\": 1}");
+  EXPECT_EQ(json.read().text("dataset_strategy"), "data_parallel");
+  EXPECT_TRUE(json.read().seeded());
+
+  EXPECT_THAT(refused("value-error", "device_num = 8\npipeline_stages = 0\n", ".toml"), HasSubstr(".toml:2: pipeline"));
+  EXPECT_THAT(refused("value-error", "[auto_parallel_context]\ndevice_nun = 8\n", ".toml"),
+              testing::AllOf(HasSubstr(".toml:2:"), HasSubstr("did you mean device_num?")));
+  EXPECT_THAT(refused("config", "device_num = \n", ".toml"), HasSubstr(".toml:1:"));
+  EXPECT_THAT(refused("value-error", "{\n\"device_num\": 8,\n\"pipeline_stages\": 18446744073709551615}", ".json"),
+              testing::AllOf(HasSubstr(".json:3: pipeline_stages"), HasSubstr("got 18446744073709551615")));
+  EXPECT_THAT(refused("type-error", "{\n\"device_num\": null}", ".json"), HasSubstr(".json:2: device_num"));
+  EXPECT_THAT(refused("context", "{\n\"device_num\": }", ".json"), HasSubstr(".json:2:"));
+  EXPECT_THAT(refused("context", "{\"device_num\": 1, \"device_num\": 2}", ".json"), HasSubstr("there twice"));
+  EXPECT_THAT(refused("value-error", "{\"mode\": \"eager\"}", ".json"), HasSubstr("accepted: graph, pynative"));
+  EXPECT_THAT(refused("type-error", "seed = true\n", ".toml"), HasSubstr("seed must be of type int"));
+  EXPECT_THAT(refused("context", "auto_parallel_context = 3\n", ".toml"), HasSubstr("no table"));
+  EXPECT_THAT(refused("context", "[1]", ".json"), HasSubstr("no table"));
 }
 
 TEST(ReadContext, Toml) {

@@ -1,0 +1,94 @@
+#include "study/context/compile_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+/// Dimensions of the network's inputs: its samples, and the labels of a network that is trained.
+std::vector<std::size_t> dimensions_of_inputs(const RunSpec& spec, const models::Graph& network) {
+  std::vector<std::size_t> dimensions{network.input_kind == models::InputKind::images ? 4U : 2U};
+  if (!spec.parallel.forward_only) dimensions.push_back(network.label_rows() == network.batch() ? 1 : 2);
+  return dimensions;
+}
+
+/// The dimension in which an input is cut, if it is in one.
+std::optional<std::size_t> cut_dimension(const std::vector<std::uint32_t>& cuts, std::size_t input) {
+  std::optional<std::size_t> cut;
+  for (std::size_t dimension = 0; dimension < cuts.size(); ++dimension) {
+    if (cuts[dimension] == 1) continue;
+    if (cut.has_value()) bad_input("runtime-error", "dataset_strategy: input {} is cut in several dimensions", input);
+    cut = dimension;
+  }
+  return cut;
+}
+
+}  // namespace
+
+void check_compilation(const RunSpec& spec, Rank npus, std::uint32_t micro_batches) {
+  if (spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::on &&
+      spec.parallel.optimizer.shard.value_or(1) > npus) {
+    bad_input("runtime-error", "optimizer_weight_shard_size {} is more than the {} devices", *spec.parallel.optimizer.shard,
+              npus);
+  }
+  if (!spec.is_graph_parallel()) return;
+  if (npus != 1 && npus != 2 && npus != 4 && npus % 8 != 0) {
+    bad_input("runtime-error", "device_num {}: {} wants 1, 2, 4 or a multiple of 8 devices (--npus)", npus,
+              spec.parallel_mode);
+  }
+  const std::uint32_t stages = spec.parallel.shape.stages;
+  if (npus % stages != 0) {
+    bad_input("runtime-error", "pipeline_stages {} does not divide device_num {}", stages, npus);
+  }
+  if (micro_batches < stages && !spec.parallel.forward_only) {
+    bad_input("runtime-error", "pipeline_stages {}: a training step needs as many micro-batches, got {} (--micro-batches)",
+              stages, micro_batches);
+  }
+}
+
+void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank devices) {
+  if (!spec.dataset_cuts.has_value()) return;
+  const std::vector<std::size_t> dimensions = dimensions_of_inputs(spec, network);
+  const auto& inputs = *spec.dataset_cuts;
+  if (inputs.size() != dimensions.size()) {
+    bad_input("runtime-error", "dataset_strategy has {} tuples; the network has {}: {}", inputs.size(),
+              dimensions.size(), dimensions.size() == 1 ? "samples" : "samples and labels");
+  }
+  std::uint32_t slices = 1;
+  bool of_samples = true;
+  for (std::size_t input = 0; input < inputs.size(); ++input) {
+    const std::vector<std::uint32_t>& cuts = inputs[input];
+    if (cuts.size() != dimensions[input]) {
+      bad_input("runtime-error", "dataset_strategy: input {} has {} dimensions, its tuple {}", input, dimensions[input],
+                cuts.size());
+    }
+    const std::optional<std::size_t> cut = cut_dimension(cuts, input);
+    if (!cut.has_value()) continue;
+    if (slices != 1 && cuts[*cut] != slices) {
+      bad_input("runtime-error", "dataset_strategy: inputs are cut into {} and into {} slices", slices, cuts[*cut]);
+    }
+    slices = cuts[*cut];
+    of_samples = of_samples && *cut == 0;
+  }
+  const auto most = static_cast<std::size_t>(std::ranges::max_element(dimensions) - dimensions.begin());
+  if (slices > 1 && !cut_dimension(inputs[most], most).has_value()) {
+    bad_input("runtime-error", "dataset_strategy: input {} has most dimensions and must be cut, too", most);
+  }
+  if (devices % slices != 0) {
+    bad_input("runtime-error", "dataset_strategy: {} slices do not divide the {} devices of a stage", slices, devices);
+  }
+  if (slices == 1 || (of_samples && slices == devices)) return;
+  bad_input("unsupported",
+            "dataset_strategy: {} need operator strategies; give 'full_batch', 'data_parallel', or samples cut into {} "
+            "slices, one per device of a stage",
+            of_samples ? fmt::format("{} slices on {} devices", slices, devices) : "slices of other axes than samples",
+            devices);
+}
+
+}  // namespace hcclsim::study

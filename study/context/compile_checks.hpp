@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/graph.hpp"
+#include "study/run/spec.hpp"
+
+/// What MindSpore finds out when it compiles the first step of a context, and what needs the devices or the network to
+/// be known. Errors are of kind "runtime-error", as of its compiler, or "unsupported".
+namespace hcclsim::study {
+
+/// Devices, stages, micro-batches and shards of a run with a context; nothing without one.
+void check_compilation(const RunSpec& spec, Rank npus, std::uint32_t micro_batches);
+
+/// The tuples of dataset_strategy (RunSpec::dataset_cuts), of which all inputs may be whole, or the samples cut into one
+/// part per device of a stage. `network`: with the samples of one device.
+void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank devices);
+
+}  // namespace hcclsim::study

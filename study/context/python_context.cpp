@@ -1,0 +1,256 @@
+#include "study/context/python_context.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+bool begins_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool in_name(char c) { return begins_name(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+std::string_view last_part(std::string_view dotted) { return dotted.substr(dotted.rfind('.') + 1); }
+
+class PythonReader {
+ public:
+  PythonReader(const std::string& path, const std::string& text, AutoParallelContext& context)
+      : path_(path), text_(text), context_(context) {}
+
+  void read() {
+    for (std::size_t place = 0; place < text_.size();) place = next(place);
+    if (!found_) bad_input("context", "{}: it has no call of set_auto_parallel_context", path_);
+  }
+
+ private:
+  std::size_t next(std::size_t place) {
+    const char c = text_[place];
+    if (c == '#') return std::min(text_.find('\n', place), text_.size());
+    if (c == '\'' || c == '"') return end_of_text(place);
+    if (!in_name(c) && c != '.') return place + 1;
+    LiteralReader reader(text_, place);
+    const std::string name(reader.dotted_name());
+    const std::size_t end = reader.place();
+    if ((name == "import" || name == "from") && begins_statement(place)) return read_import(reader, name == "from");
+    reader.skip_blanks();
+    if (!begins_name(c) || reader.peek() != '(' || is_definition(place)) return end;
+    const std::string function = function_of(name);
+    if (function == "set_auto_parallel_context") return read_options(reader.place());
+    if (function == "set_context") return read_set_context(reader.place());
+    if (function == "reset_auto_parallel_context") context_.reset();
+    if (function == "set_seed") context_.set_seed();
+    return end;
+  }
+
+  [[nodiscard]] bool begins_statement(std::size_t place) const {
+    const std::size_t before = text_.find_last_not_of(" \t", place == 0 ? 0 : place - 1);
+    return place == 0 || before == std::string::npos || text_[before] == '\n' || text_[before] == ';' ||
+           text_[before] == ':';
+  }
+
+  [[nodiscard]] bool is_definition(std::size_t place) const {
+    return place >= 4 && text_.compare(place - 4, 4, "def ") == 0;
+  }
+
+  /// The name of MindSpore's function that a name stands for; empty if it is none of them.
+  [[nodiscard]] std::string function_of(const std::string& name) const {
+    const std::size_t dot = name.find('.');
+    const std::string root = name.substr(0, dot);
+    std::string full = name;
+    if (const auto bound = imported_.find(root); bound != imported_.end()) {
+      full = bound->second + name.substr(root.size());
+      if (full != "mindspore" && !full.starts_with("mindspore.")) return "";
+    } else if (root == "self" || root == "cls") {
+      return "";
+    }
+    return std::string(last_part(full));
+  }
+
+  /// import a.b as c, d; from a.b import c as d, e; also with brackets.
+  std::size_t read_import(LiteralReader& reader, bool from) {
+    std::string module;
+    if (from) {
+      skip_spaces(reader);
+      module = reader.dotted_name();
+      skip_spaces(reader);
+      if (reader.name() != "import") return reader.place();
+    }
+    skip_spaces(reader);
+    const bool bracket = reader.peek() == '(';
+    if (bracket) reader.advance();
+    const auto skip = [&] { bracket ? reader.skip_blanks() : skip_spaces(reader); };
+    for (;;) {
+      skip();
+      const std::string name(reader.dotted_name());
+      if (name.empty()) return reader.place();
+      std::size_t end = reader.place();
+      skip();
+      LiteralReader ahead = reader;
+      std::string alias;
+      if (ahead.name() == "as") {
+        reader = ahead;
+        skip();
+        alias = reader.name();
+        end = reader.place();
+        skip();
+      }
+      bind(from ? module + "." + name : name, alias, from);
+      if (reader.peek() != ',') return end;
+      reader.advance();
+    }
+  }
+
+  void bind(const std::string& full, const std::string& alias, bool from) {
+    const std::string root = full.substr(0, full.find('.'));
+    const std::string name = !alias.empty() ? alias : from ? std::string(last_part(full)) : root;
+    imported_[name] = alias.empty() && !from ? root : full;
+    if (last_part(full) == "ParallelMode") syntax_.mode_names.push_back(name);
+  }
+
+  static void skip_spaces(LiteralReader& reader) {
+    while (reader.peek() == ' ' || reader.peek() == '\t' || reader.peek() == '\\') {
+      const bool joined = reader.peek() == '\\';
+      reader.advance();
+      if (joined && reader.peek() == '\n') reader.advance();
+    }
+  }
+
+  /// Behind a text of one or of several lines.
+  [[nodiscard]] std::size_t end_of_text(std::size_t place) const {
+    const char quote = text_[place];
+    const std::string three(3, quote);
+    const bool of_lines = text_.compare(place, 3, three) == 0;
+    for (place += of_lines ? 3 : 1; place < text_.size(); ++place) {
+      if (text_[place] == '\\') {
+        ++place;
+      } else if (of_lines ? text_.compare(place, 3, three) == 0 : text_[place] == quote || text_[place] == '\n') {
+        return place + (of_lines ? 3 : 1);
+      }
+    }
+    return text_.size();
+  }
+
+  /// Behind an argument that is not read: at the comma or bracket that ends it.
+  [[nodiscard]] std::size_t end_of_argument(std::size_t place) const {
+    unsigned depth = 0;
+    while (place < text_.size()) {
+      const char c = text_[place];
+      if (c == '\'' || c == '"') {
+        place = end_of_text(place);
+        continue;
+      }
+      if (c == '#') {
+        place = std::min(text_.find('\n', place), text_.size());
+        continue;
+      }
+      if (depth == 0 && (c == ',' || c == ')')) return place;
+      if (c == '(' || c == '[' || c == '{') ++depth;
+      if ((c == ')' || c == ']' || c == '}') && depth > 0) --depth;
+      ++place;
+    }
+    return place;
+  }
+
+  [[nodiscard]] std::string at(std::size_t place) const {
+    const auto end = text_.begin() + static_cast<std::ptrdiff_t>(place);
+    return fmt::format("{}:{}", path_, 1 + std::count(text_.begin(), end, '\n'));
+  }
+
+  /// set_auto_parallel_context(key=literal, …)
+  std::size_t read_options(std::size_t place) {
+    LiteralReader reader(text_, place + 1, syntax_);
+    std::set<std::string> keys;
+    for (;;) {
+      reader.skip_blanks();
+      if (reader.peek() == ')') return reader.place() + 1;
+      const std::size_t argument = reader.place();
+      if (argument >= text_.size()) bad_input("context", "{}: the call does not end", at(place));
+      const std::string key(reader.name());
+      reader.skip_blanks();
+      if (key.empty() || reader.peek() != '=') {
+        bad_input("type-error", "{}: set_auto_parallel_context takes its options by keyword only", at(argument));
+      }
+      if (!keys.insert(key).second) bad_input("context", "{}: keyword argument repeated: {}", at(argument), key);
+      reader.advance();
+      const auto value = reader.read();
+      reader.skip_blanks();
+      if (!value.has_value() || (reader.peek() != ',' && reader.peek() != ')')) {
+        bad_input("context", "{}: the value of {} must be a literal{}", at(argument), key,
+                  reader.problem().empty() ? "" : ": " + reader.problem());
+      }
+      with_place(argument, [&] { context_.set(key, *value); });
+      found_ = true;
+      if (reader.peek() == ',') reader.advance();
+    }
+  }
+
+  /// set_context(…, mode=…, …)
+  std::size_t read_set_context(std::size_t place) {
+    for (++place; place < text_.size() && text_[place] != ')';) {
+      LiteralReader reader(text_, place);
+      reader.skip_blanks();
+      const std::size_t argument = reader.place();
+      const std::string_view key = reader.name();
+      reader.skip_blanks();
+      if (key == "mode" && reader.peek() == '=') {
+        reader.advance();
+        reader.skip_blanks();
+        read_mode(argument, reader.place());
+      }
+      place = end_of_argument(argument);
+      if (place < text_.size() && text_[place] == ',') ++place;
+      reader = LiteralReader(text_, place);
+      reader.skip_blanks();
+      place = reader.place();
+    }
+    return std::min(place + 1, text_.size());
+  }
+
+  /// ms.GRAPH_MODE, ms.PYNATIVE_MODE, 0 or 1.
+  void read_mode(std::size_t argument, std::size_t place) {
+    std::string_view word = std::string_view(text_).substr(place, end_of_argument(place) - place);
+    word = word.substr(0, word.find('#'));
+    word = word.substr(0, word.find_last_not_of(" \t\r\n") + 1);
+    std::string_view name = last_part(word);
+    if (const auto bound = imported_.find(std::string(word)); bound != imported_.end()) name = last_part(bound->second);
+    const bool graph = name == "0" || name == "GRAPH_MODE";
+    if (!graph && name != "1" && name != "PYNATIVE_MODE") {
+      const bool number = !word.empty() && std::ranges::all_of(word, [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
+      bad_input(number ? "value-error" : "context",
+                "{}: mode of set_context: accepted: GRAPH_MODE (0), PYNATIVE_MODE (1); got {}", at(argument), word);
+    }
+    with_place(argument, [&] { context_.set_graph_mode(graph); });
+  }
+
+  template <typename Work>
+  void with_place(std::size_t place, const Work& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      throw Error(error.code(), error.kind(), fmt::format("{}: {}", at(place), error.what()));
+    }
+  }
+
+  const std::string& path_;
+  const std::string& text_;
+  AutoParallelContext& context_;
+  LiteralSyntax syntax_{};
+  std::map<std::string, std::string> imported_;  ///< what each name stands for
+  bool found_ = false;
+};
+
+}  // namespace
+
+void read_python_context(const std::string& path, const std::string& text, AutoParallelContext& context) {
+  PythonReader(path, text, context).read();
+}
+
+}  // namespace hcclsim::study
