@@ -39,9 +39,9 @@ struct ParallelSpec {
   /// they are split otherwise.
   std::optional<hccl::FusionRules> fusion{};
   std::vector<hccl::FusionId> fusion_ids{};  ///< MindSpore's set_comm_fusion
-  bool forward_only = false;      ///< the network is applied, not trained
-  bool result_broadcast = false;  ///< then all stages get what it gives
-  bool causal_flops = false;      ///< MFU counts half of the operations of causal attention
+  bool forward_only = false;                 ///< the network is applied, not trained
+  bool result_broadcast = false;             ///< then all stages get what it gives
+  bool causal_flops = false;                 ///< MFU counts half of the operations of causal attention
 
   /// With `replicas` of the network, and `batch` samples for each unless something else says so. Throws
   /// Error(bad_input) of kind "value-error" if parts are not equal, "option" if sizes contradict each other.

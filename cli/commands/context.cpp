@@ -31,11 +31,13 @@ void show_context(const ContextCommand& command, const study::AutoParallelContex
   if (command.format == "json") {
     Json options = Json::object();
     for (const study::ContextOption& option : study::context_options()) {
-      options.append(std::string(option.key), Json::object({{"value", json_of(context.get(option.key))},
-                                                            {"set", context.is_set(option.key)},
-                                                            {"acts", option.acts_in.has(context.text("parallel_mode"))}}));
+      options.append(std::string(option.key),
+                     Json::object({{"value", json_of(context.get(option.key))},
+                                   {"set", context.is_set(option.key)},
+                                   {"acts", option.acts_in.has(context.text("parallel_mode"))}}));
     }
-    Json json{{"graph_mode", context.graph_mode()}, {"compat", context.compat() ? Json("mindspore-2.3") : Json(nullptr)}};
+    Json json{{"graph_mode", context.graph_mode()},
+              {"compat", context.compat() ? Json("mindspore-2.3") : Json(nullptr)}};
     json.append("options", std::move(options));
     if (!shared.empty()) json.append("fusion_mode", shared);
     json.append("warnings", Json(context.warnings()));
@@ -69,9 +71,10 @@ void add_command(Command& parent, const char* name, const char* what, bool of_ke
   add_context_options(command, options->context, true);
   command.begin_group("What is printed");
   add_format_option(command, options->format, {"text", "json"});
-  command.footer(fmt::format("Examples:\n"
-                             "  hcclsim context {}--pipeline-stages 4 --comm-fusion \"{{'openstate': False}}\"",
-                             of_key ? "get comm_fusion " : "show "));
+  command.footer(
+      fmt::format("Examples:\n"
+                  "  hcclsim context {}--pipeline-stages 4 --comm-fusion \"{{'openstate': False}}\"",
+                  of_key ? "get comm_fusion " : "show "));
   command.on_run([&command, options, work] {
     const OptionOrigins origins(command, {});
     work(*options, merged_context(origins, options->context, {}));

@@ -63,7 +63,7 @@ std::vector<std::uint32_t> parse_stage_layers(const std::string& option, const s
 void require_options_of_stages(const OptionOrigins& origins, const study::ParallelSpec& parallel) {
   constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "fusion-index", "split-group",
                                            "group", "gradients",     "profile",      "explain"};
-  const char* const spread = parallel.forward_only         ? "--forward-only"
+  const char* const spread = parallel.forward_only       ? "--forward-only"
                              : parallel.shape.stages > 1 ? "--stages"
                                                          : "--optimizer-parallel";
   for (const char* const option : of_data_parallelism) {
@@ -140,7 +140,8 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
       .with_default("auto with --stages and --optimizer-parallel");
   command
       .add("--set-comm-fusion", parsed(hccl::parse_fusion_ids, parallel.fusion_ids),
-           "MindSpore's fusion ids of parameters by their names, such as 'layer1*=2;fc*=0': equal ids travel together, 0 "
+           "MindSpore's fusion ids of parameters by their names, such as 'layer1*=2;fc*=0': equal ids travel together, "
+           "0 "
            "alone [1]")
       .value_name("PATTERN=ID;...");
   command.add("--forward-only", flag(parallel.forward_only),

@@ -120,7 +120,8 @@ FusionRule parse_fusion_rule(std::string_view text) {
     const auto megabytes = parse_number<std::uint32_t>(text.substr(std::string_view("size:").size()));
     if (megabytes.has_value() && *megabytes > 0) return {.threshold = Bytes{*megabytes} << 20U};
   }
-  bad_input("option", "'{}' is no rule of fusion; accepted: none, all, auto, id, size:<MB, 1 or more>, "
+  bad_input("option",
+            "'{}' is no rule of fusion; accepted: none, all, auto, id, size:<MB, 1 or more>, "
             "index:<parameters>",
             text);
 }

@@ -39,9 +39,8 @@ std::vector<FusionId> parse_fusion_ids(std::string_view text) {
   for (const std::string_view item : split_trimmed(text, ';')) {
     const std::size_t equal = item.rfind('=');
     const std::string_view pattern = trimmed(item.substr(0, equal));
-    const auto id = equal == std::string_view::npos
-                        ? std::nullopt
-                        : parse_number<std::uint32_t>(trimmed(item.substr(equal + 1)));
+    const auto id =
+        equal == std::string_view::npos ? std::nullopt : parse_number<std::uint32_t>(trimmed(item.substr(equal + 1)));
     if (pattern.empty() || !id.has_value()) {
       bad_input("option",
                 "set_comm_fusion '{}': '{}' is not understood; accepted: PATTERN=ID with ; between them, IDs of 0 or "

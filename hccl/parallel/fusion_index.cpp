@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-
 namespace hcclsim::hccl {
 void note_indices_beyond(const FusionRule& rule, std::uint32_t parameters, std::vector<std::string>& notes) {
   if (rule.mode != FusionMode::index) return;

@@ -13,9 +13,10 @@
 /// Which parameters the replicas of a stage share, so that each keeps and updates a part.
 ///
 /// MindSpore's optimizer parallel ("on") cuts a parameter along its first axis into n parts, n being the shard size if
-/// one is given and there are as many replicas, and the replicas otherwise, if the parameter has the bytes of a threshold, there are several replicas,
-/// n divides its first axis, and n divides the replicas. ZeRO ("zero1", "zero2", "zero3") cuts all parameters as they
-/// lie in memory, whatever their shape; the last part of one may be shorter. In MindSpore's data_parallel mode
+/// one is given and there are as many replicas, and the replicas otherwise, if the parameter has the bytes of a
+/// threshold, there are several replicas, n divides its first axis, and n divides the replicas. ZeRO ("zero1", "zero2",
+/// "zero3") cuts all parameters as they lie in memory, whatever their shape; the last part of one may be shorter. In
+/// MindSpore's data_parallel mode
 /// ("dealt") parameters stay whole: rank r updates those whose number has the remainder r, and sends them to all
 /// others.
 namespace hcclsim::hccl {

@@ -117,7 +117,8 @@ struct Applier {
       std::vector<std::uint32_t>& cuts = inputs.emplace_back();
       for (const Literal& slices : input.items) {
         if (slices.integer < 1 || slices.integer > UINT32_MAX) {
-          bad_input("runtime-error", "dataset_strategy: an axis is cut into 1 or more slices, got {}", to_string(slices));
+          bad_input("runtime-error", "dataset_strategy: an axis is cut into 1 or more slices, got {}",
+                    to_string(slices));
         }
         cuts.push_back(static_cast<std::uint32_t>(slices.integer));
         cut = cut || cuts.back() > 1;
@@ -128,7 +129,8 @@ struct Applier {
   }
 
   void note_full_batch() {
-    notes.emplace_back("dataset_strategy full_batch: every device reads the samples of all; each computes its own part");
+    notes.emplace_back(
+        "dataset_strategy full_batch: every device reads the samples of all; each computes its own part");
   }
 
   void apply_pipeline() {
@@ -139,7 +141,8 @@ struct Applier {
     }
     if (shape.stages == 1) {
       for (const char* const key : {"pipeline_config", "pipeline_segments"}) {
-        if (graph_parallel() && is_changed(key)) notes.push_back(fmt::format("{} has no effect without pipeline_stages", key));
+        if (graph_parallel() && is_changed(key))
+          notes.push_back(fmt::format("{} has no effect without pipeline_stages", key));
       }
       return;
     }
@@ -159,7 +162,8 @@ struct Applier {
       using enum hccl::PipelineSchedule;
       const bool all_forward = config.find("pipeline_scheduler")->text == "gpipe";
       hccl::PipelineSchedule schedule = one_f_one_b;
-      if (config.find("pipeline_interleave")->boolean) schedule = all_forward ? gpipe_interleave : one_f_one_b_interleave;
+      if (config.find("pipeline_interleave")->boolean)
+        schedule = all_forward ? gpipe_interleave : one_f_one_b_interleave;
       take("pipeline_config", "--schedule", given.schedule, schedule, shape.schedule);
     }
     apply_segments(shape);
@@ -183,7 +187,8 @@ struct Applier {
     const OptimizerParallelKind kind = spec.parallel.optimizer.kind;
     const bool enabled = context.flag("enable_parallel_optimizer");
     if (given.optimizer && context.is_set("enable_parallel_optimizer") && enabled != (kind == on || kind == dealt)) {
-      bad_input("option", "enable_parallel_optimizer {} of the context and --optimizer-parallel {} contradict each other",
+      bad_input("option",
+                "enable_parallel_optimizer {} of the context and --optimizer-parallel {} contradict each other",
                 enabled ? "True" : "False", name_of(kind));
     }
     if (enabled) return "enable_parallel_optimizer";
@@ -218,7 +223,8 @@ struct Applier {
     optimizer.kind = kind;
     if (dealt) {
       if (is_changed("parallel_optimizer_config")) {
-        notes.emplace_back("parallel_optimizer_config has no effect in data_parallel: whole parameters are dealt to ranks");
+        notes.emplace_back(
+            "parallel_optimizer_config has no effect in data_parallel: whole parameters are dealt to ranks");
       }
       return;
     }
@@ -317,8 +323,8 @@ struct Applier {
       } else if (key == "enable_alltoall") {
         notes.emplace_back("enable_alltoall has no effect: operators that are batch parallel redistribute nothing");
       } else if (key == "communi_parallel_mode") {
-        notes.push_back(fmt::format("communi_parallel_mode {} has no effect: all groups communicate at once",
-                                    context.text(key)));
+        notes.push_back(
+            fmt::format("communi_parallel_mode {} has no effect: all groups communicate at once", context.text(key)));
       } else if (key == "optimizer_weight_shard_aggregated_save") {
         notes.push_back(fmt::format("{} has no effect: it is of checkpoints, not of a step", key));
       } else if (key == "force_fp32_communication" && !graph_parallel()) {
@@ -332,8 +338,8 @@ struct Applier {
 
 void set_implied_mode(AutoParallelContext& context, const ParallelSpec& parallel) {
   if (context.is_set("parallel_mode")) return;
-  const bool spread = parallel.has_stages() || context.is_set("pipeline_stages") ||
-                      context.flag("enable_parallel_optimizer");
+  const bool spread =
+      parallel.has_stages() || context.is_set("pipeline_stages") || context.flag("enable_parallel_optimizer");
   context.set("parallel_mode", {.kind = Literal::Kind::text, .text = spread ? "semi_auto_parallel" : "data_parallel"});
 }
 

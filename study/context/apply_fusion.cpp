@@ -72,8 +72,8 @@ struct FusionApplier {
     if (!said) {
       if (given.fusion || given.fusion_index) return;
       if (const char* const option = given.split_option(); option != nullptr && !spec.parallel.has_stages()) {
-        spec.notes.push_back(fmt::format("gradients are split by {}, not by comm_fusion's default of {} MB", option,
-                                         usual_megabytes));
+        spec.notes.push_back(
+            fmt::format("gradients are split by {}, not by comm_fusion's default of {} MB", option, usual_megabytes));
         return;
       }
       spec.parallel.fusion = rules;
@@ -104,20 +104,13 @@ struct FusionApplier {
       rule.mode = FusionMode::index;
       rule.last = *spec.fusion_index;
     }
-    if (size.has_value()) {
-      // MindSpore 2.3 leaves out the whole pass that fuses.
-      const FusionMode mode = *size == 0 ? FusionMode::none : listed || given.fusion_index ? rule.mode : FusionMode::size;
-      rule = {.mode = mode,
-              .threshold = sized(*size).threshold,
-              .last = mode == FusionMode::index ? rule.last : std::vector<std::uint32_t>{},
-              .counts_as_mindspore = context.compat(),
-              .ends_above = mode != FusionMode::none};
-    }
+    if (size.has_value()) rule = cut_by(*size, rule);
     note_other_kinds();
     const bool whole = rule.mode == FusionMode::all;
     if (whole && !spec.parallel.has_stages() && spec.parallel.fusion_ids.empty()) return;
     if (rule.mode == FusionMode::index && !rule.ends_above && !spec.parallel.has_stages()) {
-      if (given.fusion) bad_input("option", "all_reduce_fusion_config of the context and --fusion say different things");
+      if (given.fusion)
+        bad_input("option", "all_reduce_fusion_config of the context and --fusion say different things");
       spec.fusion_index = rule.last;
       return;
     }
@@ -126,11 +119,21 @@ struct FusionApplier {
     set_fusion({rule, sized(usual_megabytes), sized(usual_megabytes)});
   }
 
+  /// What the list makes, or all gradients, cut by a size.
+  [[nodiscard]] FusionRule cut_by(std::int64_t megabytes, FusionRule rule) const {
+    // MindSpore 2.3 leaves out the whole pass that fuses.
+    if (megabytes == 0) return {.mode = FusionMode::none, .counts_as_mindspore = context.compat()};
+    if (rule.mode == FusionMode::all) rule.mode = FusionMode::size;
+    rule.threshold = static_cast<Bytes>(megabytes) << 20U;
+    rule.ends_above = true;
+    return rule;
+  }
+
   void note_other_kinds() {
     for (const char* const kind : {"allgather", "reducescatter"}) {
       if (!context.fusion_size(kind).has_value()) continue;
-      spec.notes.push_back(fmt::format("comm_fusion['{}'] has no effect in {}: it has no such collectives", kind,
-                                       spec.parallel_mode));
+      spec.notes.push_back(
+          fmt::format("comm_fusion['{}'] has no effect in {}: it has no such collectives", kind, spec.parallel_mode));
     }
   }
 

@@ -189,7 +189,9 @@ void AutoParallelContext::set_shard_size(const Literal& value) {
 void AutoParallelContext::set_comm_fusion(const Literal& value) {
   const ContextValue given{"comm_fusion", value, compat_, graph_mode_};
   check_fusion_keys(given);
-  const auto closed = [this] { return find("comm_fusion.openstate") != nullptr && !get("comm_fusion").find("openstate")->boolean; };
+  const auto closed = [this] {
+    return find("comm_fusion.openstate") != nullptr && !get("comm_fusion").find("openstate")->boolean;
+  };
   for (const auto& [kind, entry] : value.members) {
     // MindSpore 2.3 does not look at entries of what is closed, and does not open it again.
     if (compat_ && closed() && kind != "openstate") continue;

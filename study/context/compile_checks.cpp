@@ -34,8 +34,8 @@ std::optional<std::size_t> cut_dimension(const std::vector<std::uint32_t>& cuts,
 void check_compilation(const RunSpec& spec, Rank npus, std::uint32_t micro_batches) {
   if (spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::on &&
       spec.parallel.optimizer.shard.value_or(1) > npus) {
-    bad_input("runtime-error", "optimizer_weight_shard_size {} is more than the {} devices", *spec.parallel.optimizer.shard,
-              npus);
+    bad_input("runtime-error", "optimizer_weight_shard_size {} is more than the {} devices",
+              *spec.parallel.optimizer.shard, npus);
   }
   if (!spec.is_graph_parallel()) return;
   if (npus != 1 && npus != 2 && npus != 4 && npus % 8 != 0) {
@@ -47,8 +47,9 @@ void check_compilation(const RunSpec& spec, Rank npus, std::uint32_t micro_batch
     bad_input("runtime-error", "pipeline_stages {} does not divide device_num {}", stages, npus);
   }
   if (micro_batches < stages && !spec.parallel.forward_only) {
-    bad_input("runtime-error", "pipeline_stages {}: a training step needs as many micro-batches, got {} (--micro-batches)",
-              stages, micro_batches);
+    bad_input("runtime-error",
+              "pipeline_stages {}: a training step needs as many micro-batches, got {} (--micro-batches)", stages,
+              micro_batches);
   }
 }
 

@@ -12,8 +12,8 @@ namespace hcclsim::study {
 /// Devices, stages, micro-batches and shards of a run with a context; nothing without one.
 void check_compilation(const RunSpec& spec, Rank npus, std::uint32_t micro_batches);
 
-/// The tuples of dataset_strategy (RunSpec::dataset_cuts), of which all inputs may be whole, or the samples cut into one
-/// part per device of a stage. `network`: with the samples of one device.
+/// The tuples of dataset_strategy (RunSpec::dataset_cuts), of which all inputs may be whole, or the samples cut into
+/// one part per device of a stage. `network`: with the samples of one device.
 void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank devices);
 
 }  // namespace hcclsim::study

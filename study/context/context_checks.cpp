@@ -49,8 +49,8 @@ void check_index_list(std::string_view what, const Literal& value) {
   require_kind(what, value, Kind::list);
   if (value.items.empty()) bad_input("value-error", "{}: the list is empty", what);
   for (const Literal& item : value.items) require_kind(fmt::format("{}: an element", what), item, Kind::integer);
-  const auto wrong = std::ranges::adjacent_find(
-      value.items, [](const Literal& one, const Literal& next) { return !less(one, next); });
+  const auto wrong =
+      std::ranges::adjacent_find(value.items, [](const Literal& one, const Literal& next) { return !less(one, next); });
   if (wrong != value.items.end()) {
     bad_input("value-error", "{}: the indices must ascend, got {}", what, to_string(value));
   }

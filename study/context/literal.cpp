@@ -85,9 +85,8 @@ std::optional<Literal> integer_of(std::string_view number) {
     return Literal{.kind = Literal::Kind::integer, .integer = negative ? -value : value};
   }
   const std::string all = base == 10 ? digits : fmt::format("{}{}", prefix, digits);
-  return Literal{.kind = Literal::Kind::integer,
-                 .integer = negative ? INT64_MIN : INT64_MAX,
-                 .text = (negative ? "-" : "") + all};
+  return Literal{
+      .kind = Literal::Kind::integer, .integer = negative ? INT64_MIN : INT64_MAX, .text = (negative ? "-" : "") + all};
 }
 
 }  // namespace

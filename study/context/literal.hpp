@@ -43,7 +43,7 @@ struct Literal {
 
 /// What is a literal beside what both Python and JSON have.
 struct LiteralSyntax {
-  bool json = false;                                   ///< true, false and null; \/ in texts
+  bool json = false;                                    ///< true, false and null; \/ in texts
   std::vector<std::string> mode_names{"ParallelMode"};  ///< classes whose members are texts
 };
 

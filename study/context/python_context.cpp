@@ -223,7 +223,8 @@ class PythonReader {
     if (const auto bound = imported_.find(std::string(word)); bound != imported_.end()) name = last_part(bound->second);
     const bool graph = name == "0" || name == "GRAPH_MODE";
     if (!graph && name != "1" && name != "PYNATIVE_MODE") {
-      const bool number = !word.empty() && std::ranges::all_of(word, [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
+      const bool number =
+          !word.empty() && std::ranges::all_of(word, [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
       bad_input(number ? "value-error" : "context",
                 "{}: mode of set_context: accepted: GRAPH_MODE (0), PYNATIVE_MODE (1); got {}", at(argument), word);
     }

@@ -96,8 +96,7 @@ TEST(FusionOfGradients, SizesCutSegmentsOfIndex) {
 TEST(FusionOfGradients, IdsNeedNoRun) {
   std::vector<std::string> notes;
   const std::vector<Bytes> sizes(6, 1);
-  const FusedGradients fused =
-      fuse_gradients({.mode = FusionMode::id, .ids = {1, 2, 1, 0, 2, 0}}, sizes, 1, notes);
+  const FusedGradients fused = fuse_gradients({.mode = FusionMode::id, .ids = {1, 2, 1, 0, 2, 0}}, sizes, 1, notes);
   // Parameters 5 | 3 | 4, 1 | 2, 0, as gradients in the reverse of their order.
   EXPECT_THAT(fused.order, ElementsAre(0, 2, 1, 4, 3, 5));
   EXPECT_EQ(fused.segments, (std::vector<Segment>{{0, 0}, {1, 1}, {2, 3}, {4, 5}}));
@@ -128,7 +127,8 @@ TEST(FusionIds, CountWhereTheyDiffer) {
   EXPECT_EQ(with_ids({.mode = FusionMode::all}, {0, 0, 0}).mode, FusionMode::none);
   EXPECT_EQ(with_ids({.mode = FusionMode::all, .counts_as_mindspore = true}, {0, 0, 0}).mode, FusionMode::all);
   const FusionRule size{.threshold = 9, .ends_above = true};
-  EXPECT_EQ(with_ids(size, {1, 2}), (FusionRule{.mode = FusionMode::id, .threshold = 9, .ids = {1, 2}, .ends_above = true}));
+  EXPECT_EQ(with_ids(size, {1, 2}),
+            (FusionRule{.mode = FusionMode::id, .threshold = 9, .ids = {1, 2}, .ends_above = true}));
 }
 
 }  // namespace

@@ -73,9 +73,10 @@ TEST(OptimizerParallel, ZeroCutsEverything) {
       test::refusal("option",
                     [] { static_cast<void>(shard_ranks({.kind = OptimizerParallelKind::zero1, .shard = 3}, 8)); }),
       HasSubstr("does not divide the 8 replicas"));
-  EXPECT_THAT(test::refusal("option",
-                            [] { static_cast<void>(shard_ranks({.kind = OptimizerParallelKind::zero1, .shard = 9}, 8)); }),
-              HasSubstr("more than the 8 replicas"));
+  EXPECT_THAT(
+      test::refusal("option",
+                    [] { static_cast<void>(shard_ranks({.kind = OptimizerParallelKind::zero1, .shard = 9}, 8)); }),
+      HasSubstr("more than the 8 replicas"));
 }
 
 /// Rule 5 of 4.2: a shard size that is more than the replicas is that of all replicas.

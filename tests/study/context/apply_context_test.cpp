@@ -102,10 +102,12 @@ TEST(ApplyContext, OptimizerParallelOfTheCommandLine) {
               HasSubstr("--optimizer-parallel does not go with parallel_mode hybrid_parallel"));
   EXPECT_THAT(refusal("runtime-error", "dealt", {{"parallel_mode", "data_parallel"}}), HasSubstr("Lamb"));
   EXPECT_THAT(refusal("option", "dealt", {{"parallel_mode", "semi_auto_parallel"}}), HasSubstr("it is on"));
-  EXPECT_THAT(refusal("option", "on", {{"parallel_mode", "semi_auto_parallel"}, {"enable_parallel_optimizer", "False"}}),
-              testing::AllOf(HasSubstr("enable_parallel_optimizer False"), HasSubstr("--optimizer-parallel on")));
-  EXPECT_THAT(refusal("option", "off", {{"parallel_mode", "semi_auto_parallel"}, {"enable_parallel_optimizer", "True"}}),
-              HasSubstr("contradict"));
+  EXPECT_THAT(
+      refusal("option", "on", {{"parallel_mode", "semi_auto_parallel"}, {"enable_parallel_optimizer", "False"}}),
+      testing::AllOf(HasSubstr("enable_parallel_optimizer False"), HasSubstr("--optimizer-parallel on")));
+  EXPECT_THAT(
+      refusal("option", "off", {{"parallel_mode", "semi_auto_parallel"}, {"enable_parallel_optimizer", "True"}}),
+      HasSubstr("contradict"));
   EXPECT_THAT(
       refusal("option", "zero1", {{"parallel_mode", "semi_auto_parallel"}, {"enable_parallel_optimizer", "True"}}),
       HasSubstr("zero1"));
@@ -233,11 +235,11 @@ TEST(ApplyContext, FusionAndSplitsOfTheCommandLine) {
   RunSpec split;
   split.split_by_idx = {1, 2};
   const auto given = [&](Settings settings) { return applied(settings, split, {.split_by_idx = true}); };
-  EXPECT_THAT(test::refusal("option",
-                            [&] {
-                              static_cast<void>(given(
-                                  {{"parallel_mode", "data_parallel"}, {"all_reduce_fusion_config", "[1]"}}));
-                            }),
+  EXPECT_THAT(test::refusal(
+                  "option",
+                  [&] {
+                    static_cast<void>(given({{"parallel_mode", "data_parallel"}, {"all_reduce_fusion_config", "[1]"}}));
+                  }),
               HasSubstr("--split-by-idx and comm_fusion"));
   const RunSpec spec = given({{"parallel_mode", "semi_auto_parallel"}});
   EXPECT_FALSE(spec.parallel.fusion.has_value());

@@ -87,9 +87,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"pipeline_config", "{'pipeline_interleave': 1}", "type-error"},
         Refused{"pipeline_config", "{'pipeline_interleave': True, 'pipeline_scheduler': '2f2b'}", "value-error"},
         Refused{"pipeline_config", "{'pipeline_interleave': False, 'pipeline_scheduler': 'gpipe'}", "value-error"},
-        Refused{"pipeline_result_broadcast", "1", "type-error"}, Refused{"pipeline_result_broadcast", "None", "type-error"},
-        Refused{"pipeline_segments", "0", "value-error"}, Refused{"pipeline_segments", "True", "type-error"},
-        Refused{"optimizer_weight_shard_size", "'2'", "type-error"},
+        Refused{"pipeline_result_broadcast", "1", "type-error"},
+        Refused{"pipeline_result_broadcast", "None", "type-error"}, Refused{"pipeline_segments", "0", "value-error"},
+        Refused{"pipeline_segments", "True", "type-error"}, Refused{"optimizer_weight_shard_size", "'2'", "type-error"},
         Refused{"optimizer_weight_shard_size", "4294967296", "value-error"},
         Refused{"optimizer_weight_shard_aggregated_save", "1", "type-error"},
         Refused{"sharding_propagation", "1", "type-error"}, Refused{"parallel_optimizer_config", "1", "type-error"},
@@ -97,12 +97,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"device_num", "None", "type-error"}, Refused{"global_rank", "None", "type-error"},
         Refused{"parallel_mode", "None", "value-error"}, Refused{"search_mode", "None", "value-error"},
         Refused{"communi_parallel_mode", "None", "value-error"}, Refused{"comm_fusion", "None", "type-error"},
-        Refused{"all_reduce_fusion_config", "None", "type-error"}, Refused{"strategy_ckpt_config", "None", "type-error"},
-        Refused{"strategy_ckpt_load_file", "None", "type-error"}, Refused{"group_ckpt_save_file", "None", "type-error"},
-        Refused{"pipeline_stages", "None", "type-error"}, Refused{"pipeline_config", "None", "type-error"},
-        Refused{"parallel_optimizer_config", "None", "type-error"}, Refused{"dataset_strategy", "None", "type-error"},
-        Refused{"grad_accumulation_step", "None", "type-error"},
-        Refused{"device_num", "18446744073709551616", "value-error"}, Refused{"grad_accumulation_step", "2", "value-error"},
+        Refused{"all_reduce_fusion_config", "None", "type-error"},
+        Refused{"strategy_ckpt_config", "None", "type-error"}, Refused{"strategy_ckpt_load_file", "None", "type-error"},
+        Refused{"group_ckpt_save_file", "None", "type-error"}, Refused{"pipeline_stages", "None", "type-error"},
+        Refused{"pipeline_config", "None", "type-error"}, Refused{"parallel_optimizer_config", "None", "type-error"},
+        Refused{"dataset_strategy", "None", "type-error"}, Refused{"grad_accumulation_step", "None", "type-error"},
+        Refused{"device_num", "18446744073709551616", "value-error"},
+        Refused{"grad_accumulation_step", "2", "value-error"},
         Refused{"communi_parallel_mode", "'some'", "value-error"}));
 
 TEST(Context, DefaultsOfTheDocuments) {
@@ -222,12 +223,10 @@ TEST(Context, IndexIsOneEntry) {
   EXPECT_EQ(context.fusion_size("allreduce"), 4);
   EXPECT_EQ(context.shared_fusion_mode(), "index");
   EXPECT_EQ(to_string(context.get("all_reduce_fusion_config")), "[85, 160, 99999999999999999999]");
-  EXPECT_THAT(test::refusal("value-error",
-                            [&] {
-                              set(context, "all_reduce_fusion_config",
-                                  "[99999999999999999999, 99999999999999999998]");
-                            }),
-              HasSubstr("must ascend"));
+  EXPECT_THAT(
+      test::refusal("value-error",
+                    [&] { set(context, "all_reduce_fusion_config", "[99999999999999999999, 99999999999999999998]"); }),
+      HasSubstr("must ascend"));
 }
 
 /// R1.4: MindSpore 2.3 forgets two options to forget.

@@ -115,7 +115,8 @@ TEST(ReadContext, RepeatedKeywordsAndOpenCalls) {
   EXPECT_THAT(refused("context", "ms.set_auto_parallel_context(device_num=8,\n  device_num=8)"),
               HasSubstr(".py:2: keyword argument repeated: device_num"));
   EXPECT_THAT(refused("context", "ms.set_auto_parallel_context(device_num=8,"), HasSubstr("does not end"));
-  EXPECT_THAT(refused("value-error", "ms.set_auto_parallel_context(device_nun=8)"), HasSubstr("did you mean device_num?"));
+  EXPECT_THAT(refused("value-error", "ms.set_auto_parallel_context(device_nun=8)"),
+              HasSubstr("did you mean device_num?"));
   EXPECT_THAT(refused("context", "ms.set_auto_parallel_context(comm_fusion=dict(a=1, a=2))"), HasSubstr("repeated"));
 }
 
