@@ -48,6 +48,10 @@ Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
     bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, cluster.path(), cluster.size(),
               cluster.size());
   }
+  if (spec.rank >= npus && spec.is_graph_parallel()) {
+    bad_input("runtime-error", "global_rank {} (--rank): device_num is {}; accepted: 0 to {}", spec.rank, npus,
+              npus - 1);
+  }
   if (spec.rank >= npus) {
     bad_input("option", "--rank {}: the run has {} NPUs; accepted: 0 to {}", spec.rank, npus, npus - 1);
   }

@@ -71,10 +71,14 @@ void refuse_partial_norms(const device::ProgramOptions& how) {
 }
 
 /// The rules of a stage's collectives, with the ids of its parameters.
-hccl::FusionRules rules_of_stage(const models::Program& program, const ParallelSpec& spec,
+hccl::FusionRules rules_of_stage(const models::Program& program, std::uint32_t number, const ParallelSpec& spec,
                                  std::vector<std::string>& notes) {
   hccl::FusionRules rules = spec.fusion.value_or(hccl::FusionRules{});
-  note_indices_beyond(rules.allreduce, static_cast<std::uint32_t>(program.parameters.size()), notes);
+  std::vector<std::string> beyond;
+  note_indices_beyond(rules.allreduce, static_cast<std::uint32_t>(program.parameters.size()), beyond);
+  for (const std::string& note : beyond) {
+    notes.push_back(spec.shape.stages == 1 ? note : fmt::format("stage {}: {}", number, note));
+  }
   std::vector<std::string> names;
   for (const models::ParameterShare& share : program.parameters) names.push_back(share.name);
   for (hccl::FusionRule* const rule : {&rules.allreduce, &rules.reduce_scatter, &rules.allgather}) {
@@ -202,7 +206,7 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
     models::Program program = make_program(graphs[number], soc, options, notes);
     stages.recomputed += recomputed_flops(graphs[number], program, spec.causal_flops);
     if (by_parameter) order_updates_by_parameter(program);
-    const hccl::FusionRules fusion = rules_of_stage(program, spec, notes);
+    const hccl::FusionRules fusion = rules_of_stage(program, number, spec, notes);
     // A ReduceScatter is the gradient of its AllGather, unless sums of gradients come between them.
     const bool as_gathered = options.sharding.kind == models::Sharding::weights && count == 1 && !how.accumulate;
     if (as_gathered && spec.fusion.has_value() && fusion.reduce_scatter != fusion.allgather) {

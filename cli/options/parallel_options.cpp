@@ -21,6 +21,7 @@ void finish_forward_only(const OptionOrigins& origins, study::RunSpec& spec) {
                                    "mp-comm-recompute",
                                    "recompute-slice-activation",
                                    "fusion",
+                                   "set-comm-fusion",
                                    "optimizer",
                                    "loss-scale",
                                    "clip-norm",

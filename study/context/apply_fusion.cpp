@@ -138,7 +138,12 @@ struct FusionApplier {
   }
 
   void set_fusion(const FusionRules& rules) {
-    if (given.fusion && spec.parallel.fusion != rules) {
+    // What is not of data parallelism does not count there.
+    const bool gradients_only = !spec.is_graph_parallel() && !spec.parallel.has_stages();
+    const auto said_by = [&](const FusionRules& of) {
+      return gradients_only ? to_string(of.allreduce) : to_string(of);
+    };
+    if (given.fusion && said_by(*spec.parallel.fusion) != said_by(rules)) {
       bad_input("option", "the context and --fusion say different things");
     }
     spec.parallel.fusion = rules;
