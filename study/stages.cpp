@@ -176,6 +176,10 @@ Flops recomputed_flops(const models::Graph& graph, const models::Program& progra
   return sum;
 }
 
+bool reduces_as_gathered(const ParallelSpec& spec, std::uint32_t micro_batches) {
+  return spec.optimizer.kind == hccl::OptimizerParallelKind::on && spec.shape.stages == 1 && micro_batches == 1;
+}
+
 Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank npus, const device::Soc& soc,
                    const device::ProgramOptions& how, Bytes communicator, bool by_parameter,
                    std::vector<std::string>& notes) {
@@ -207,8 +211,8 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
     stages.recomputed += recomputed_flops(graphs[number], program, spec.causal_flops);
     if (by_parameter) order_updates_by_parameter(program);
     const hccl::FusionRules fusion = rules_of_stage(program, number, spec, notes);
-    // A ReduceScatter is the gradient of its AllGather, unless sums of gradients come between them.
-    const bool as_gathered = options.sharding.kind == models::Sharding::weights && count == 1 && !how.accumulate;
+    const bool as_gathered =
+        options.sharding.kind != models::Sharding::none && reduces_as_gathered(spec, spec.shape.micro_batches);
     if (as_gathered && spec.fusion.has_value() && fusion.reduce_scatter != fusion.allgather) {
       notes.emplace_back(
           "fusion of reduce-scatters has no effect: without --micro-batches and --stages they travel as the allgathers "

@@ -33,6 +33,10 @@ void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::s
 /// Operations of the products of a graph that its program computes again; product_flops() has them.
 [[nodiscard]] Flops recomputed_flops(const models::Graph& graph, const models::Program& program, bool causal);
 
+/// Whether gradients of shared parameters travel as their weights do: a ReduceScatter is the gradient of MindSpore's
+/// AllGather, unless sums of gradients come between them.
+[[nodiscard]] bool reduces_as_gathered(const ParallelSpec& spec, std::uint32_t micro_batches);
+
 /// `graph` is the network with the samples of one micro-batch, `communicator` the bytes of one communicator's buffers.
 /// `by_parameter`: updates come in the order of parameters, not of gradients. What the user should know is added to
 /// `notes`. Throws Error(bad_input) of the kinds "pipeline", "option", "unsupported".

@@ -65,8 +65,12 @@ class FusionTuner {
   }
 
  private:
-  /// Whether collectives of this kind exist.
+  /// Whether a rule of this kind decides about collectives.
   [[nodiscard]] bool uses(FusionRule FusionRules::*kind) const {
+    // MindSpore's reduce-scatters follow the allgathers.
+    if (kind == &FusionRules::reduce_scatter && reduces_as_gathered(run_.parallel, experiment_.batch.micro_batches)) {
+      return false;
+    }
     return std::ranges::any_of(experiment_.stages->programs, [&](const hccl::StageProgram& stage) {
       if (kind == &FusionRules::allgather) return !stage.gathers.empty();
       const bool scattered = kind == &FusionRules::reduce_scatter;
