@@ -102,7 +102,7 @@ class PythonReader {
         end = reader.place();
         skip();
       }
-      bind(from ? module + "." + name : name, alias, from);
+      bind(from ? fmt::format("{}.{}", module, name) : name, alias, from);
       if (reader.peek() != ',') return end;
       reader.advance();
     }
