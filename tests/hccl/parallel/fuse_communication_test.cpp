@@ -41,8 +41,8 @@ TEST(FuseCommunication, ReduceScattersTravelAsAllgathersDo) {
       lower(graph, {.precision = models::precision_of(models::Amp::o0), .sharding = sharding});
   // Weights of 64 × 64 and biases of 64, a quarter of each kept: 4096, 64, 4096, 64, … bytes.
   const FusionRules rules{.reduce_scatter = {.mode = FusionMode::none}, .allgather = {.threshold = 5000}};
-  const StageProgram alone = fuse_communication(program, sharding, rules);
-  const StageProgram together = fuse_communication(program, sharding, rules, true);
+  const StageProgram alone = fuse_communication(program, rules);
+  const StageProgram together = fuse_communication(program, rules, true);
   Groups gathered;
   for (const WeightGather& gather : together.gathers) gathered.push_back(gather.parameters);
   EXPECT_EQ(gathered, (Groups{{0, 1}, {2, 3}, {4, 5}}));
