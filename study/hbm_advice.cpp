@@ -47,7 +47,10 @@ std::vector<std::string> options_against(std::string_view part, const RunSpec& s
   if (part == optimizer_state) offer(can_share && kind < on, "--optimizer-parallel zero1");
   if (part == gathered) offer(can_share && kind != zero3, "--optimizer-parallel zero3");
   if (kept) {
-    offer(!staged && setting.replicas > 1 && setting.layers > 1 && !measured, "--stages 2 or more");
+    // With stages fewer replicas share what is shared: a rank keeps as much of it.
+    const bool shared = (part == weights && (kind == on || kind == zero3)) || (part == gradients && kind >= zero2) ||
+                        (part == optimizer_state && kind >= on);
+    offer(!staged && !shared && setting.replicas > 1 && setting.layers > 1 && !measured, "--stages 2 or more");
     offer(part == weights && spec.precision.weight == DataType::fp32 && !measured,
           fmt::format("--param-dtype {}",
                       name_of(spec.precision.compute == DataType::bf16 ? DataType::bf16 : DataType::fp16)));
