@@ -105,7 +105,8 @@ void initialise(const Computation& computation, std::uint64_t seed, WorkerPool& 
 
 struct StepInput {
   float loss_scale = 1;            ///< the gradients are those of loss · loss_scale
-  std::uint64_t dropout_seed = 0;  ///< of this replica and step
+  std::uint64_t dropout_seed = 0;  ///< of the step
+  std::uint64_t first_sample = 0;  ///< of the batch among all samples of the step, which dropout goes by
 };
 
 struct StepOutput {

@@ -24,8 +24,11 @@ Dropout::Dropout(std::uint64_t seed, std::uint32_t op, float rate)
       dropped_(static_cast<std::uint64_t>(std::llround(static_cast<double>(rate) * 0x1p24))),
       scale_(1 / (1 - rate)) {}
 
-void Dropout::apply(std::span<const float> in, std::span<float> out) const {
-  mask(key_, dropped_, scale_, in.data(), out.data(), in.size());
+void Dropout::apply(std::uint64_t first_sample, std::size_t elements, std::span<const float> in,
+                    std::span<float> out) const {
+  for (std::size_t first = 0; first < in.size(); first += elements) {
+    mask(key_of(first_sample++), dropped_, scale_, in.data() + first, out.data() + first, elements);
+  }
 }
 
 }  // namespace hcclsim::device

@@ -147,8 +147,10 @@ TensorId plan_dropout(Planner& planner, TensorId from) {
   const TensorId out = planner.new_tensor(planner.layout(in));
   const auto id = planner.random_stream();
   const std::size_t size = models::attention_scores(op);
-  planner.host({in, out}, [in, out, id, rate = op.drop_rate, size](const StepContext& step) {
-    Dropout(step.input.dropout_seed, id, rate).apply({step.data(in), size}, {step.data(out), size});
+  const std::size_t of_sample = size / planner.graph().batch();
+  planner.host({in, out}, [in, out, id, rate = op.drop_rate, size, of_sample](const StepContext& step) {
+    const Dropout dropout(step.input.dropout_seed, id, rate);
+    dropout.apply(step.input.first_sample, of_sample, {step.data(in), size}, {step.data(out), size});
   });
   return planner.in_layout(out, layout);
 }

@@ -24,8 +24,11 @@ class DropoutLayer : public Layer {
     const TensorId in = planner.in_layout(from, row_major(layout.dims(), dnnl::memory::data_type::f32));
     const TensorId out = in != from || in_place ? in : planner.new_tensor(planner.layout(in));
     const auto id = planner.random_stream();
-    planner.host({in, out}, [in, out, id, rate = op.drop_rate, size = op.shape().elements()](const StepContext& step) {
-      Dropout(step.input.dropout_seed, id, rate).apply({step.data(in), size}, {step.data(out), size});
+    const std::size_t size = op.shape().elements();
+    const std::size_t of_sample = size / planner.graph().batch();
+    planner.host({in, out}, [in, out, id, rate = op.drop_rate, size, of_sample](const StepContext& step) {
+      const Dropout dropout(step.input.dropout_seed, id, rate);
+      dropout.apply(step.input.first_sample, of_sample, {step.data(in), size}, {step.data(out), size});
     });
     return planner.in_layout(out, layout);
   }

@@ -16,9 +16,9 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// First of the streams of random numbers from which micro-batches draw their seeds of dropout: beyond those of weights
-/// (parameters) and of synthetic data (samples).
-constexpr std::uint64_t dropout_streams = std::uint64_t{5} << 48U;
+/// The stream of random numbers from which steps draw their seeds of dropout: beyond those of weights (parameters) and
+/// of synthetic data (samples).
+constexpr std::uint64_t dropout_stream = std::uint64_t{5} << 48U;
 
 /// Bytes for a message, in the largest unit of which there is one.
 std::string size_text(Bytes bytes) {
@@ -215,8 +215,10 @@ TrainedStage::Source Trainer::source(float loss_scale) const {
     models::fill(batch, *data_, std::span(samples).subspan(std::size_t{micro_batch} * graph_.batch(), graph_.batch()));
   };
   const auto input = [this, loss_scale](Rank replica, std::uint32_t micro_batch) {
-    const std::uint64_t stream = dropout_streams + std::uint64_t{replica} * micro_batches() + micro_batch;
-    return device::StepInput{.loss_scale = loss_scale, .dropout_seed = counter_bits(options_.seed, stream, iteration_)};
+    return device::StepInput{
+        .loss_scale = loss_scale,
+        .dropout_seed = counter_bits(options_.seed, dropout_stream, iteration_),
+        .first_sample = (std::uint64_t{replica} * micro_batches() + micro_batch) * graph_.batch()};
   };
   return {read, input};
 }

@@ -30,14 +30,19 @@ test::ReferenceOptions reference_options(const models::Graph& graph, const Compu
   return {.label_smoothing = options.label_smoothing,
           .loss_scale = input.loss_scale,
           .keeps =
-              [&graph, seed = input.dropout_seed](models::OperatorId op, std::uint64_t element) {
-                return Dropout(seed, op, graph.operators[op].drop_rate).keeps(element);
+              [&graph, input](models::OperatorId op, std::uint64_t element) {
+                const models::Operator& drops = graph.operators[op];
+                const bool scores = drops.kind == models::OperatorKind::attention;
+                const std::uint64_t elements = scores ? attention_scores(drops) : drops.shape().elements();
+                const std::uint64_t of_sample = elements / graph.batch();
+                return Dropout(input.dropout_seed, op, drops.drop_rate)
+                    .keeps(input.first_sample + element / of_sample, element % of_sample);
               },
           .round = rounding(options)};
 }
 
 void expect_as_reference(const models::Graph& graph, std::uint64_t seed, const ComputationOptions& options) {
-  const StepInput input{.loss_scale = 4, .dropout_seed = 3 * seed};
+  const StepInput input{.loss_scale = 4, .dropout_seed = 3 * seed, .first_sample = 5 * seed};
   const std::vector<test::Tensor> parameters = test::initial_parameters(graph, seed);
   const SampleNet net(graph, parameters, options);
   const test::ReferenceBatch batch = test::oracle_batch(graph, seed, 0);
