@@ -43,6 +43,7 @@ models::Program make_program(const models::Graph& graph, const Soc& soc, const P
                                                   .fusion = options.fusion,
                                                   .fused_attention = fuses_attention(soc, options),
                                                   .communication = options.gradient_type,
+                                                  .sync = options.gradient_sync,
                                                   .accumulate = options.accumulate,
                                                   .forward_only = options.forward_only,
                                                   .sharding = options.sharding});

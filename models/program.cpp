@@ -1,7 +1,10 @@
 #include "models/program.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace hcclsim::models {
@@ -11,6 +14,19 @@ std::vector<Bytes> Program::gradient_sizes() const {
   sizes.reserve(gradients.size());
   for (const Gradient& gradient : gradients) sizes.push_back(gradient.elements * size_of(gradient.dtype));
   return sizes;
+}
+
+bool Program::has_several_gradient_types() const {
+  return std::ranges::any_of(gradients, [&](const Gradient& gradient) { return gradient.dtype != gradient_type(); });
+}
+
+std::string Program::gradient_type_text() const {
+  std::set<std::pair<int, DataType>> types;
+  for (const Gradient& gradient : gradients) types.insert({-static_cast<int>(size_of(gradient.dtype)), gradient.dtype});
+  if (types.empty()) return std::string(name_of(gradient_type()));
+  std::string text;
+  for (const auto& [size, type] : types) text += fmt::format("{}{}", text.empty() ? "" : " and ", name_of(type));
+  return text;
 }
 
 std::vector<Bytes> live_bytes(const Program& program) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,7 +34,11 @@ struct Gradient {
   std::uint32_t parameter = 0;  ///< index in parameter order (forward order)
   std::uint64_t elements = 0;
   DataType dtype = DataType::fp32;
-  std::uint32_t kernel = 0;  ///< it is complete when this kernel has ended
+  std::uint32_t kernel = 0;              ///< it is complete when this kernel has ended
+  std::optional<DataType> cast_back{};  ///< type that it is given again once it is reduced; none: it stays as it is
+
+  /// Of what updates read.
+  [[nodiscard]] DataType reduced_type() const { return cast_back.value_or(dtype); }
 };
 
 /// A tensor that lives in HBM from the start of its first kernel to the end of its last one: activation, mask, batch
@@ -94,8 +99,11 @@ struct Program {
   [[nodiscard]] std::span<const Kernel> once_per_step() const {
     return std::span(kernels).subspan(micro_batch_kernels);
   }
-  /// Type in which gradients are communicated.
+  /// Type in which gradients are communicated; of several, that of the first one.
   [[nodiscard]] DataType gradient_type() const { return gradients.empty() ? DataType::fp32 : gradients.front().dtype; }
+  [[nodiscard]] bool has_several_gradient_types() const;
+  /// For people: "fp32"; "fp32 and fp16" of several types, the widest first.
+  [[nodiscard]] std::string gradient_type_text() const;
   /// Bytes of each gradient as it is communicated, production order.
   [[nodiscard]] std::vector<Bytes> gradient_sizes() const;
 };

@@ -81,6 +81,7 @@ device::ProgramOptions options_of_program(const RunSpec& spec) {
   return {.precision = spec.precision,
           .optimizer = spec.optimizer,
           .gradient_type = spec.communication_type,
+          .gradient_sync = spec.gradient_sync,
           .checks = spec.gradient_checks(),
           .fused_attention = spec.fused_attention,
           .forward_only = spec.parallel.forward_only,
@@ -162,8 +163,13 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   }
   models::Program loaded = load_program(spec);
   has_measured_gradients = !spec.gradients_file.empty();
+  const std::optional<hccl::FusionRule> rule = rule_of_gradients(spec, loaded, notes);
   std::vector<hccl::Segment> fused;
-  if (const std::optional<hccl::FusionRule> rule = rule_of_gradients(spec, loaded, notes)) fused = fuse(*rule, loaded);
+  if (loaded.has_several_gradient_types()) {
+    fused = fuse_types_apart(rule, loaded);
+  } else if (rule.has_value()) {
+    fused = fuse(*rule, loaded);
+  }
   if (spec.framework == Framework::mindspore) order_updates_by_parameter(loaded);
   program = std::make_shared<models::Program>(std::move(loaded));
   hbm = device::hbm_account(*program, npus > 1 ? config.communicator_bytes() : 0);
@@ -183,6 +189,21 @@ std::vector<hccl::Segment> Experiment::fuse(const hccl::FusionRule& rule, models
   renumber_gradients(loaded, fused.order);
   runs_of_parameters = std::ranges::is_sorted(fused.order);
   return fused.segments;
+}
+
+std::vector<hccl::Segment> Experiment::fuse_types_apart(const std::optional<hccl::FusionRule>& rule,
+                                                       models::Program& loaded) {
+  if (!rule.has_value()) {
+    bad_input("option",
+              "gradient_fp32_sync False gives gradients of several types, which a split by HCCL does not keep apart: "
+              "leave out --split and its lists, or give --fusion");
+  }
+  by_parameter = true;
+  const hccl::StageProgram fused = fuse_communication(std::move(loaded), {.allreduce = *rule});
+  loaded = *fused.program;
+  std::vector<hccl::Segment> segments;
+  for (const hccl::Reduction& reduction : fused.reductions) segments.push_back(reduction.segment);
+  return segments;
 }
 
 void Experiment::split_gradients(const RunSpec& spec, const std::vector<hccl::Segment>& fused) {
@@ -208,7 +229,7 @@ void Experiment::split_gradients(const RunSpec& spec, const std::vector<hccl::Se
   }
   for (const hccl::Communicator& group : groups) {
     const hccl::SplitStrategies strategies = spec.split_strategies(group, npus);
-    std::vector<hccl::Segment> segments = by_parameter ? fused : strategies.resolve(group.name, gradient_sizes);
+    std::vector<hccl::Segment> segments = !fused.empty() ? fused : strategies.resolve(group.name, gradient_sizes);
     if (std::find(group.ranks.begin(), group.ranks.end(), training.rank) != group.ranks.end()) {
       training.segments = segments;
       notes.insert(notes.end(), strategies.notes().begin(), strategies.notes().end());

@@ -66,6 +66,9 @@ struct Experiment : LoadedPlatform {
   void add_start_up(const RunSpec& spec);
   /// Numbers the gradients so that those of a collective follow each other; the segments are these collectives.
   [[nodiscard]] std::vector<hccl::Segment> fuse(const hccl::FusionRule& rule, models::Program& loaded);
+  /// The same for gradients of several types, which do not travel together.
+  [[nodiscard]] std::vector<hccl::Segment> fuse_types_apart(const std::optional<hccl::FusionRule>& rule,
+                                                            models::Program& loaded);
   /// Who reduces gradients with whom, and in which segments: `fused` if gradients are numbered by parameters.
   void split_gradients(const RunSpec& spec, const std::vector<hccl::Segment>& fused);
   void add_split_notes(const RunSpec& spec, std::size_t segments);

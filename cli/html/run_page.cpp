@@ -24,7 +24,7 @@ Json set_up(const RunReport& report) {
        {"Platform", report.platform},
        {"Batch", fmt::format("{} per NPU, {} in all", program.batch, std::uint64_t{program.batch} * report.npus)},
        {"Mixed precision", report.amp},
-       {"Gradients sent as", name_of(program.gradient_type())},
+       {"Gradients sent as", program.gradient_type_text()},
        {"Framework", report.framework},
        {"hcom_parallel", report.hcom_parallel ? "on" : "off"},
        {"Launch", report.launch},

@@ -180,12 +180,6 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
     if (parallel.micro_batches.value_or(1) == 1 || !origins.given(option)) continue;
     bad_input("option", "{} is of one micro-batch: it does not go with several", origins.name(option));
   }
-  if (parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt && origins.given("numerics")) {
-    bad_input("numerics",
-              "{} dealt has no real numbers of its own: every rank has all gradients, so they are those of "
-              "--optimizer-parallel off to the last bit",
-              origins.name("optimizer-parallel"));
-  }
   if (parallel.forward_only) finish_forward_only(origins, spec);
   // ZeRO keeps and sends gradients as the backward pass writes them.
   const bool zero = parallel.optimizer.kind > hccl::OptimizerParallelKind::on;

@@ -45,8 +45,15 @@ std::string head(const study::NumericsResult& report) {
   if (report.micro_batches > 1) {
     text += fmt::format(", losses and gradients of {} micro-batches are added up", report.micro_batches);
   }
+  if (!report.cast_back.empty()) {
+    text += fmt::format("; gradients are rounded to {}, reduced in {} and rounded again", report.cast_back,
+                        report.reduced_as);
+  } else if (report.reduced_as != "fp32") {
+    text += fmt::format("; gradients are reduced in {}", report.reduced_as);
+  }
   text += fmt::format("\nData: {}{}; numeric seed {}", report.data, report.shuffle ? ", shuffled in every epoch" : "",
                       report.seed);
+  if (report.broadcast) text += "; weights are those of rank 0, which the others receive before the first step";
   if (!report.loaded.empty()) text += fmt::format("; goes on from {}", report.loaded);
   text += '\n';
   if (!report.changed_settings.empty()) {

@@ -68,12 +68,11 @@ Json trace_json(const RunReport& report) {
 
 Json gradients_json(const RunReport& report) {
   Json gradients = Json::array();
-  const Bytes element = size_of(report.program->gradient_type());
   for (std::size_t i = 0; i < report.program->gradients.size(); ++i) {
     const models::Gradient& gradient = report.program->gradients[i];
     gradients.push_back({{"index", i},
                          {"name", gradient.name},
-                         {"bytes", gradient.elements * element},
+                         {"bytes", gradient.elements * size_of(gradient.dtype)},
                          {"ready_s", report.view.gradient_ready[i]}});
   }
   return gradients;
@@ -153,11 +152,10 @@ Json advice_json(const RunReport& report) {
 
 std::string gradients_csv(const RunReport& report) {
   std::string text = "name,bytes,ready_s\n";
-  const Bytes element = size_of(report.program->gradient_type());
   for (std::size_t i = 0; i < report.program->gradients.size(); ++i) {
     const models::Gradient& gradient = report.program->gradients[i];
     text +=
-        fmt::format("{},{},{}\n", csv_field(gradient.name), gradient.elements * element, report.view.gradient_ready[i]);
+        fmt::format("{},{},{}\n", csv_field(gradient.name), gradient.elements * size_of(gradient.dtype), report.view.gradient_ready[i]);
   }
   return text;
 }

@@ -25,6 +25,16 @@ std::string split_name(const RunOptions& options) {
   return options.split == "default" ? "default 96.54/3.46" : options.split;
 }
 
+/// Types in which gradients are reduced.
+std::string communication_types(const study::RunSpec& spec) {
+  if (!spec.gradient_sync.has_value()) return std::string(name_of(spec.communication_type));
+  const models::Precision& precision = spec.precision;
+  if (spec.gradient_sync->in_fp32) return std::string(name_of(DataType::fp32));
+  const bool several = spec.gradient_sync->as_used && precision.compute != precision.weight;
+  const std::string kept(name_of(precision.weight));
+  return several ? fmt::format("{} and {}", kept, name_of(precision.compute)) : kept;
+}
+
 /// Options of the simulated step that the report does not hold otherwise.
 std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& options) {
   const device::SkewOptions& skew = options.spec.skew;
@@ -44,7 +54,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"fc-bias", options.spec.model.fc_bias ? "on" : "off"},
       {"profile", fmt::format("{}", fmt::join(profiles, ","))},
       {"optimizer", std::string(models::name_of(options.spec.optimizer))},
-      {"comm-dtype", std::string(name_of(options.spec.communication_type))},
+      {"comm-dtype", communication_types(options.spec)},
       {"allreduce", std::string(hccl::name_of(options.spec.allreduce))},
       {"levels", options.levels},
       {"set", fmt::format("{}", fmt::join(edits, " "))},

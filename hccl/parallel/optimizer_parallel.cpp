@@ -111,6 +111,7 @@ models::ShardingOptions share_parameters(const models::Graph& graph, const Optim
       shared = parameter.elements * element >= options.threshold.value_or(0);
     }
     sharding.shards.push_back(shared ? parts : 1);
+    sharding.parts_at_owner.push_back(borrowed[index] && parameter.elements * element >= options.threshold.value_or(0));
   }
   if (!fits) {
     notes.push_back(fmt::format(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "hccl/parallel/pipeline/message_order.hpp"
@@ -142,10 +143,10 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
 }
 
 StageProgram fuse_communication(models::Program program, const FusionRules& fusion, bool as_gathered) {
-  // Gradients by what is done with them (scattered, with each micro-batch), in parameter order; weights by the type in
-  // which and how often they are gathered.
+  // Gradients by what is done with them (scattered, with each micro-batch) and in which type, in parameter order;
+  // weights by the type in which and how often they are gathered.
   std::vector<std::uint32_t> gradient_of(program.parameters.size(), ~0U);
-  std::map<std::pair<bool, bool>, std::vector<FusedTensor>> reduced;
+  std::map<std::tuple<bool, bool, DataType>, std::vector<FusedTensor>> reduced;
   std::map<std::pair<bool, DataType>, std::vector<FusedTensor>> gathered;
   for (std::uint32_t g = 0; g < program.gradients.size(); ++g) gradient_of[program.gradients[g].parameter] = g;
   for (std::uint32_t index = 0; index < program.parameters.size(); ++index) {
@@ -156,7 +157,7 @@ StageProgram fuse_communication(models::Program program, const FusionRules& fusi
     }
     if (gradient_of[index] == ~0U) continue;  // borrowed
     const models::Gradient& gradient = program.gradients[gradient_of[index]];
-    reduced[{share.shards > 1, share.sums_parts}].push_back(
+    reduced[{share.shards > 1, share.sums_parts, gradient.dtype}].push_back(
         {index, gradient.elements * size_of(gradient.dtype), gradient.elements});
   }
   StageProgram stage;
@@ -176,7 +177,8 @@ StageProgram fuse_communication(models::Program program, const FusionRules& fusi
   };
   std::vector<Fused> all;
   for (const auto& [how, tensors] : reduced) {
-    const auto [scattered, each_micro_batch] = how;
+    const bool scattered = std::get<0>(how);
+    const bool each_micro_batch = std::get<1>(how);
     for (const std::vector<std::uint32_t>& parameters : fuse(tensors, scattered ? of_scattered : fusion.allreduce)) {
       Fused one{.gradients = {}, .scattered = scattered, .each_micro_batch = each_micro_batch};
       for (const std::uint32_t parameter : parameters) {

@@ -250,9 +250,10 @@ void RoleBuilder::start_reduction(std::size_t number) {
   const bool mirrored = reduction.scattered && options_.mirrors.has_value();
   if (reduction_collectives_[number] == none) {
     const std::uint32_t family = reduction.scattered ? options_.shards : options_.replicas;
-    Operation operation{.ranks = group_size(family), .type = program_.gradient_type()};
+    Operation operation{.ranks = group_size(family), .type = program_.gradients[reduction.segment.first].dtype};
     for (std::uint32_t g = reduction.segment.first; g <= reduction.segment.last; ++g) {
       const models::Gradient& gradient = program_.gradients[g];
+      if (gradient.dtype != operation.type) internal_error("segment {} has gradients of several types", number);
       operation.elements += reduction.scattered ? program_.parameters[gradient.parameter].shard() : gradient.elements;
     }
     if (mirrored) {

@@ -263,12 +263,16 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
   return step;
 }
 
-Seconds simulate_start_up(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
-                          const TrainingOptions& options, const std::vector<StartUp>& stages) {
+Plan plan_start_up(sim::Cluster& cluster, const device::Soc& soc, const TrainingOptions& options,
+                   const std::vector<StartUp>& stages) {
   ScheduleShop shop(cluster, soc, options);
-  const Plan plan = start_up_plan(stages, options.npus, [&shop](const Communicator& group, const Operation& operation) {
+  return start_up_plan(stages, options.npus, [&shop](const Communicator& group, const Operation& operation) {
     return shop.make(group, operation);
   });
+}
+
+Seconds simulate_start_up(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
+                          const TrainingOptions& options, const Plan& plan) {
   TrainingOptions once = options;
   once.iterations = 1;
   once.skew = {};

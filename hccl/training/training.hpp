@@ -91,9 +91,12 @@ struct TimedStep {
                                           const device::Soc& soc, const device::TaskCosts& costs,
                                           const TrainingOptions& options);
 
-/// What ranks send each other once before the first step: the time until all have what they need.
+/// What ranks send each other once before the first step.
+[[nodiscard]] Plan plan_start_up(sim::Cluster& cluster, const device::Soc& soc, const TrainingOptions& options,
+                                 const std::vector<StartUp>& stages);
+/// The time until all have what they need.
 [[nodiscard]] Seconds simulate_start_up(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
-                                        const TrainingOptions& options, const std::vector<StartUp>& stages);
+                                        const TrainingOptions& options, const Plan& plan);
 
 /// The same for the ends of iterations alone, which go to `use` one by one; nothing else is kept of an iteration, so
 /// memory does not grow with their number. Ends when `use` wants no more, or after options.iterations.

@@ -30,7 +30,6 @@ LoweringState::LoweringState(const Graph& the_graph, const LoweringOptions& the_
       options(the_options),
       activation(the_options.precision.compute),
       master(the_options.precision.weight),
-      produced(the_options.precision.gradient),
       first_value(the_graph.first_values()),
       consumers(the_graph.consumer_counts()),
       needs_gradient(the_graph.needs_gradient()),
@@ -47,7 +46,8 @@ LoweringState::LoweringState(const Graph& the_graph, const LoweringOptions& the_
       pending_gradients(the_graph.parameters.size(), 0),
       shared(the_graph.parameters.size(), false),
       received(shared),
-      looked_up(shared) {
+      looked_up(shared),
+      cast(the_graph.parameters.size(), the_options.sharding.kind > Sharding::weights) {
   for (const Operator& op : graph.operators) {
     for (const std::uint32_t parameter : op.parameters) {
       ++pending_gradients[parameter];
@@ -55,6 +55,10 @@ LoweringState::LoweringState(const Graph& the_graph, const LoweringOptions& the_
       if (op.kind == OperatorKind::receive) received[parameter] = true;
       if (op.kind == OperatorKind::token_embedding) looked_up[parameter] = true;
     }
+  }
+  for (const Operator& op : graph.operators) {
+    // A table that is also multiplied with is gathered as it is looked up.
+    if (is_cube(op.kind) && !looked_up[op.parameters.front()]) cast[op.parameters.front()] = true;
   }
   // ResNet50 has 541 kernels with its update; room for all saves moving them.
   writer.program().kernels.reserve(graph.operators.size() * 4);
@@ -94,16 +98,32 @@ void LoweringState::work_on_fused_scores(const Operator& op, std::uint64_t opera
   writer.kernel().vector_elements += (narrower - 1) * operations * scores;
 }
 
+LoweringState::GradientTypes LoweringState::gradient_types(std::uint32_t parameter) const {
+  const DataType produced = options.precision.gradient;
+  if (!options.sync.has_value()) return {produced, options.communication.value_or(produced)};
+  const bool sums = options.accumulate && !sums_parts(parameter);
+  const bool as_used = options.sync->as_used && used_as(parameter) != master && !sums && !shared[parameter];
+  const DataType own = as_used ? activation : master;
+  GradientTypes types{as_used ? own : produced, own};
+  if (options.sync->in_fp32 && own != DataType::fp32) {
+    types.communicated = DataType::fp32;
+    types.cast_back = own;
+  }
+  return types;
+}
+
 bool LoweringState::casts_weight(const Operator& op) const {
-  return activation != master && options.sharding.shards_of(op.parameters[0]) == 1;
+  const std::uint32_t weight = op.parameters[0];
+  return activation != master && options.sharding.shards_of(weight) == 1 && !options.sharding.is_copy(weight);
 }
 
 Kernel& LoweringState::launch_parameter(const Operator& op, std::string_view what, Phase phase, OperatorKind kind) {
   const bool is_gradient = phase == Phase::backward;
-  const DataType dtype = is_gradient ? produced : master;
+  const std::uint32_t parameter = op.parameters.front();
+  const DataType dtype = is_gradient ? gradient_types(parameter).produced : sent_as(parameter);
   Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, dtype);
   kernel.communication = {.kind = kind, .group = op.group, .peer = op.peer, .dtype = dtype};
-  kernel.communication.elements = graph.parameters[op.parameters.front()].elements;
+  kernel.communication.elements = graph.parameters[parameter].elements;
   if (is_gradient) kernel.communication.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
   return kernel;
 }
@@ -182,16 +202,11 @@ namespace {
 
 /// How kernels read each parameter, and how many ranks keep it.
 void describe_parameters(LoweringState& state) {
-  std::vector<bool> cast(state.graph.parameters.size(), state.options.sharding.kind > Sharding::weights);
-  for (const Operator& op : state.graph.operators) {
-    // A table that is also multiplied with is gathered as it is looked up.
-    if (is_cube(op.kind) && !state.looked_up[op.parameters.front()]) cast[op.parameters.front()] = true;
-  }
-  for (std::uint32_t index = 0; index < cast.size(); ++index) {
+  for (std::uint32_t index = 0; index < state.graph.parameters.size(); ++index) {
     const Parameter& parameter = state.graph.parameters[index];
     state.writer.program().parameters.push_back({.name = parameter.name,
                                                  .elements = parameter.elements,
-                                                 .used_as = cast[index] ? state.activation : state.master,
+                                                 .used_as = state.used_as(index),
                                                  .shards = state.options.sharding.shards_of(index),
                                                  .borrowed = state.received[index],
                                                  .gathered_each_use = state.options.sharding.gathers_each_use(index),
@@ -211,6 +226,10 @@ void account_for_weights(LoweringState& state) {
   for (std::uint32_t index = 0; index < multiplied.size(); ++index) {
     const ParameterShare& share = program.parameters[index];
     const bool whole_copy = share.shards > 1 && (kind == Sharding::states || kind == Sharding::gradients);
+    if (share.borrowed && state.options.sharding.is_copy(index)) {
+      program.weights += share.elements * size_of(state.activation);
+      continue;
+    }
     program.weights += (whole_copy && !mixed ? share.elements : share.shard()) * size_of(state.master);
     const bool stays = share.shards > 1 && kind == Sharding::weights && !share.gathered_each_use;
     if (stays) program.gathered += share.elements * size_of(share.used_as);
@@ -226,12 +245,13 @@ void account_for_weights(LoweringState& state) {
 
 void account_for_gradients(LoweringState& state) {
   Program& program = state.writer.program();
-  const DataType wire = state.options.communication.value_or(state.produced);
-  for (const ParameterShare& share : program.parameters) {
+  for (std::uint32_t index = 0; index < program.parameters.size(); ++index) {
+    const ParameterShare& share = program.parameters[index];
+    const LoweringState::GradientTypes types = state.gradient_types(index);
     const std::uint64_t kept = share.sums_parts ? share.shard() : share.elements;
-    program.gradient_bytes += kept * size_of(wire);
+    program.gradient_bytes += kept * size_of(types.communicated);
     // A cast leaves the gradient as it was produced: the update writes it back there.
-    if (wire != state.produced) program.gradient_bytes += kept * size_of(state.produced);
+    if (types.communicated != types.produced) program.gradient_bytes += kept * size_of(types.produced);
   }
 }
 

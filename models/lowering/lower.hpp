@@ -42,6 +42,7 @@ struct LoweringOptions {
   /// Type in which gradients are communicated; a cast follows the kernel of a gradient of another type. Unset: as the
   /// backward pass produces them.
   std::optional<DataType> communication = {};
+  std::optional<GradientSync> sync = {};  ///< decides that type parameter by parameter, in place of `communication`
   /// A step has several micro-batches, whose gradients are added up. Weights are cast with the first of them, gradients
   /// with the last.
   bool accumulate = false;

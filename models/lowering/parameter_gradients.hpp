@@ -26,7 +26,7 @@ class ParameterGradients {
   void exchange(const Operator& op, OperatorKind kind);
 
  private:
-  void accumulate(const Parameter& parameter, TensorId fresh, std::uint64_t elements);
+  void accumulate(std::uint32_t index, std::uint64_t elements);
 
   LoweringState& state_;
   ProgramWriter& writer_;

@@ -38,6 +38,19 @@ struct Precision {
   return {};
 }
 
+/// MindSpore's rules of the type in which the gradient of a parameter is reduced: that of the parameter, to which the
+/// backward pass casts it.
+struct GradientSync {
+  /// A parameter that is cast before it is used has its gradient reduced before the cast's backward pass, in the type
+  /// that it is cast to (gradient_fp32_sync False). Not if gradients of micro-batches are added up first, which happens
+  /// in the type of the parameter.
+  bool as_used = false;
+  /// What is not fp32 is cast to fp32, reduced and cast back (force_fp32_communication; always in data_parallel mode).
+  bool in_fp32 = false;
+
+  bool operator==(const GradientSync&) const = default;
+};
+
 /// "O2", or what is not as one of the levels has it: "parameters fp16, compute bf16, gradients fp16, optimizer fp32".
 [[nodiscard]] std::string to_string(const Precision& precision);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "models/lowering/lower.hpp"
@@ -47,7 +48,6 @@ struct LoweringState {
   LoweringOptions options;
   DataType activation;
   DataType master;
-  DataType produced;                       ///< type of the gradients of parameters as the backward pass writes them
   std::vector<std::uint32_t> first_value;  ///< per operator: number of its first value
   std::vector<std::uint32_t> consumers;    ///< per value
   std::vector<bool> needs_gradient;        ///< per operator
@@ -71,11 +71,24 @@ struct LoweringState {
   std::vector<bool> shared;                      ///< whether another stage has it too
   std::vector<bool> received;                    ///< whether that stage owns it
   std::vector<bool> looked_up;  ///< whether it is a table of tokens, which is read as the optimizer keeps it
+  std::vector<bool> cast;       ///< whether kernels read it in the type of the products
 
   [[nodiscard]] std::uint32_t number_of(Value v) const { return first_value[v.op] + v.output; }
   [[nodiscard]] TensorId& value_of(Value v) { return value[number_of(v)]; }
   [[nodiscard]] TensorId& gradient_of(Value v) { return gradient[number_of(v)]; }
   [[nodiscard]] std::uint32_t consumers_of(Value v) const { return consumers[number_of(v)]; }
+  [[nodiscard]] DataType used_as(std::uint32_t parameter) const { return cast[parameter] ? activation : master; }
+  /// Type in which the stage that owns a parameter sends it to others.
+  [[nodiscard]] DataType sent_as(std::uint32_t parameter) const {
+    return options.sharding.is_copy(parameter) ? activation : master;
+  }
+  /// Types of the gradient of a parameter on its way.
+  struct GradientTypes {
+    DataType produced;                    ///< as the backward pass writes it
+    DataType communicated;                ///< as it is reduced
+    std::optional<DataType> cast_back{};  ///< as Gradient::cast_back
+  };
+  [[nodiscard]] GradientTypes gradient_types(std::uint32_t parameter) const;
   [[nodiscard]] bool fuses() const { return options.fusion == Fusion::full; }
   [[nodiscard]] Bytes activation_bytes(const Shape& shape) const { return shape.elements() * size_of(activation); }
   /// Bytes of a value in HBM: those of mixed precision unless it holds whole numbers.

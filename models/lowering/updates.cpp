@@ -16,11 +16,18 @@ Kernel check_kernel(std::string_view name, DataType type, std::uint64_t operatio
 /// The kernels that read a reduced gradient, each of them once: the overflow check (one comparison per element, raises
 /// a flag), then the norm (multiplies and adds in fp32, leaves a partial sum).
 std::vector<Kernel> check_kernels(const Gradient& gradient, std::uint64_t elements, const GradientChecks& checks) {
-  const Bytes tensor = elements * size_of(gradient.dtype);
+  const Bytes tensor = elements * size_of(gradient.reduced_type());
   std::vector<Kernel> kernels;
-  if (checks.overflow) kernels.push_back(check_kernel("overflow_check", gradient.dtype, elements, tensor));
+  if (checks.overflow) kernels.push_back(check_kernel("overflow_check", gradient.reduced_type(), elements, tensor));
   if (checks.global_norm) kernels.push_back(check_kernel("norm", DataType::fp32, 2 * elements, tensor));
   return kernels;
+}
+
+/// What was cast to be reduced is cast back before anything reads it.
+void add_cast_back(std::vector<Kernel>& kernels, Phase phase, const Gradient& gradient, std::uint64_t elements) {
+  if (!gradient.cast_back.has_value()) return;
+  kernels.push_back(vector_kernel("cast_back", phase, gradient.dtype, elements, elements * size_of(gradient.dtype),
+                                  elements * size_of(*gradient.cast_back)));
 }
 
 /// Adds kernels for one gradient.
@@ -52,8 +59,13 @@ void add_cast(std::vector<Kernel>& kernels, const Program& program, std::uint32_
 void add_updates(Program& program, const UpdateOptions& options) {
   const auto count = static_cast<std::uint32_t>(program.gradients.size());
   program.overflow_flag = options.checks.overflow;
+  const bool checks = options.checks.any();
   for (std::uint32_t g = 0; g < count; ++g) {
-    append(program, g, check_kernels(program.gradients[g], updated_elements(program, g), options.checks));
+    std::vector<Kernel> kernels;
+    if (checks) add_cast_back(kernels, Phase::check, program.gradients[g], updated_elements(program, g));
+    std::ranges::move(check_kernels(program.gradients[g], updated_elements(program, g), options.checks),
+                      std::back_inserter(kernels));
+    append(program, g, std::move(kernels));
   }
   if (options.checks.global_norm) {  // the factor of the clip, from the partial sums
     program.kernels.push_back(check_kernel("clip_factor", DataType::fp32, count, count * scalar_bytes));
@@ -64,11 +76,12 @@ void add_updates(Program& program, const UpdateOptions& options) {
     const Gradient& gradient = program.gradients[g];
     const std::uint64_t elements = updated_elements(program, g);
     std::vector<Kernel> kernels;
+    if (!checks) add_cast_back(kernels, Phase::update, gradient, elements);
     if (options.mean) {
-      const Bytes bytes = elements * size_of(gradient.dtype);
-      kernels.push_back(vector_kernel("mean", Phase::update, gradient.dtype, elements, bytes, bytes));
+      const Bytes bytes = elements * size_of(gradient.reduced_type());
+      kernels.push_back(vector_kernel("mean", Phase::update, gradient.reduced_type(), elements, bytes, bytes));
     }
-    std::ranges::move(update_kernels(elements, options.optimizer, options.precision, gradient.dtype),
+    std::ranges::move(update_kernels(elements, options.optimizer, options.precision, gradient.reduced_type()),
                       std::back_inserter(kernels));
     add_cast(kernels, program, g, options.precision.weight);
     if (options.clear) {

@@ -45,6 +45,7 @@ struct Applier {
     apply_optimizer();
     apply_fusion(context, given, spec);
     apply_communication();
+    apply_gradient_types();
     apply_results();
     apply_strategy_files();
     note_idle_options();
@@ -276,9 +277,19 @@ struct Applier {
     if (forced && given.comm_dtype && spec.communication_type != DataType::fp32) {
       contradict("force_fp32_communication", "--comm-dtype");
     }
-    if (forced || context.flag("gradient_fp32_sync") || given.comm_dtype) return;
-    spec.communication_type = spec.precision.compute;
-    notes.emplace_back("gradient_fp32_sync False: gradients travel in the type of the products");
+  }
+
+  /// R1.13, R1.14. ZeRO is not MindSpore's: it has types of its own.
+  void apply_gradient_types() {
+    const bool zero = spec.parallel.optimizer.kind > hccl::OptimizerParallelKind::on;
+    if (mode == "stand_alone" || given.comm_dtype || zero) return;
+    const bool forced = context.flag("force_fp32_communication");
+    spec.gradient_sync = models::GradientSync{.in_fp32 = forced || !graph_parallel()};
+    if (!graph_parallel() || context.flag("gradient_fp32_sync")) return;
+    spec.gradient_sync->as_used = true;
+    notes.emplace_back(
+        "gradient_fp32_sync False: gradients of parameters that are cast before they are used are reduced in the type "
+        "that they are cast to");
   }
 
   /// R1.15: with the whole batch on every device gradients are divided by the devices once more.

@@ -24,8 +24,9 @@ Comparisons::Comparisons(Experiment& experiment) {
   alone.levels.clear();
   alone.skew = {};  // an NPU as it should be
   one_npu_.emplace(step_in_child(experiment, alone));
-  // Splits are searched for all ranks together, so where groups reduce by themselves none is.
-  const bool searched = options.groups.empty();
+  // Splits are searched for all ranks together and all gradients, so none is where groups reduce by themselves, or
+  // gradients of several types.
+  const bool searched = options.groups.empty() && !experiment.program->has_several_gradient_types();
   if (options.hcom_parallel || !searched) {
     hccl::TrainingOptions turned = options;
     turned.hcom_parallel = !options.hcom_parallel;

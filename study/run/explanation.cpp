@@ -23,21 +23,22 @@ struct Alike {
 Bytes bytes_of(const hccl::Segment& segment, const models::Program& program) {
   Bytes bytes = 0;
   for (std::uint32_t g = segment.first; g <= segment.last; ++g) {
-    bytes += program.gradients[g].elements * size_of(program.gradient_type());
+    bytes += program.gradients[g].elements * size_of(program.gradients[g].dtype);
   }
   return bytes;
 }
 
-hccl::CollectiveRequest request_of(const Experiment& experiment, Bytes bytes) {
-  const DataType type = experiment.program->gradient_type();
-  return experiment.training.allreduce_request(bytes / size_of(type), type);
+hccl::CollectiveRequest request_of(const Experiment& experiment, std::size_t number) {
+  const hccl::Segment& segment = experiment.training.segments[number];
+  const DataType type = experiment.program->gradients[segment.first].dtype;
+  return experiment.training.allreduce_request(bytes_of(segment, *experiment.program) / size_of(type), type);
 }
 
 std::map<std::string, Alike> alike_segments(const Experiment& experiment, const hccl::Topology& topology) {
   std::map<std::string, Alike> groups;
   for (std::size_t number = 0; number < experiment.training.segments.size(); ++number) {
     const Bytes bytes = bytes_of(experiment.training.segments[number], *experiment.program);
-    Alike& alike = groups[make_collective(request_of(experiment, bytes), topology, experiment.soc)->algorithm];
+    Alike& alike = groups[make_collective(request_of(experiment, number), topology, experiment.soc)->algorithm];
     if (++alike.count == 1 || bytes > alike.bytes) {
       alike.largest = number;
       alike.bytes = bytes;
@@ -55,7 +56,7 @@ RunExplanation::RunExplanation(Experiment& experiment) {
   std::vector<std::vector<hccl::CollectiveCall>> points;
   for (const auto& [algorithm, alike] : alike_segments(experiment, topology)) {
     const hccl::Explanation explanation =
-        explain(request_of(experiment, alike.bytes), replicas, experiment.cluster, experiment.soc, experiment.costs);
+        explain(request_of(experiment, alike.largest), replicas, experiment.cluster, experiment.soc, experiment.costs);
     const std::string others = alike.count == 1 ? "" : fmt::format(", the largest of {} like it", alike.count);
     collectives_.push_back(
         study::explained(explanation, fmt::format("AR{}{}", alike.largest + 1, others), alike.bytes));

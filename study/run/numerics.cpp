@@ -88,6 +88,7 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
                                    : numerics.data;
   out.shuffle = numerics.shuffle;
   out.seed = numerics.seed;
+  out.own_weights = spec.parameter_broadcast && numerics.load.empty();
   if (numerics.check_all_reductions) out.checked_part = hccl::CheckedPart::all;
   return out;
 }
@@ -149,6 +150,10 @@ NumericsResult describe(const RunSpec& spec, const Experiment& experiment, const
   result.data = trainer.data().describe();
   result.shuffle = trainer.shuffles();
   result.seed = numerics.seed;
+  result.reduced_as = experiment.program->gradient_type_text();
+  const auto& gradients = experiment.program->gradients;
+  if (!gradients.empty() && gradients.front().cast_back) result.cast_back = hcclsim::name_of(*gradients.front().cast_back);
+  result.broadcast = spec.parameter_broadcast && trainer.stage(0).replicas() > 1;
   result.gradients_mean = numerics.gradients_mean;
   result.stages = static_cast<std::uint32_t>(trainer.stages());
   result.micro_batches = trainer.micro_batches();
@@ -258,6 +263,7 @@ Training compute_numerics(const RunSpec& spec, const Experiment& experiment, Tra
   hccl::Trainer& trainer = *made;
   NumericsResult& numerics = result.numerics.emplace(describe(spec, experiment, trainer));
   numerics.too_large = std::move(too_large);
+  if (spec.parameter_broadcast && result.start_up.has_value()) trainer.start_up(result.start_up->plan);
   if (!spec.numerics->load.empty()) numerics.changed_settings = trainer.load(spec.numerics->load);
   if (spec.numerics->check_gradients) numerics.gradient_samples = gradient_samples(trainer);
 

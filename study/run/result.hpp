@@ -113,6 +113,9 @@ struct NumericsResult {
   std::string data;      ///< what the data source says of itself
   bool shuffle = false;  ///< epochs are shuffled
   std::uint64_t seed = 0;
+  bool broadcast = false;  ///< replicas drew weights of their own, and got those of rank 0 before the first step
+  std::string reduced_as = "fp32";  ///< types in which gradients are reduced
+  std::string cast_back{};           ///< type that they have before and after that, if it is another one
   bool gradients_mean = true;
   std::uint32_t stages = 1;
   std::uint32_t micro_batches = 1;            ///< whose losses and gradients are added up in an iteration
@@ -153,6 +156,7 @@ struct StartUpResult {
   Bytes broadcast = 0;  ///< by rank 0 of each stage's replicas to the others: its weights in fp32, of all stages
   Bytes copied = 0;     ///< by owners of parameters that several stages have, for each position in a stage
   Seconds time = 0;
+  hccl::Plan plan;
 };
 
 /// What a computation with real numbers took of this computer.

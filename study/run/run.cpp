@@ -90,9 +90,9 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   std::optional<StartUpResult> start_up = start_up_of(experiment);
   std::optional<ChildOf<Seconds>> start_up_time;
   if (start_up.has_value()) {
-    start_up_time.emplace([&experiment] {
-      return simulate_start_up(experiment.cluster, experiment.soc, experiment.costs, experiment.training,
-                               experiment.start_up);
+    start_up->plan = plan_start_up(experiment.cluster, experiment.soc, experiment.training, experiment.start_up);
+    start_up_time.emplace([&experiment, &plan = start_up->plan] {
+      return simulate_start_up(experiment.cluster, experiment.soc, experiment.costs, experiment.training, plan);
     });
   }
   std::optional<RunExplanation> explanation;

@@ -101,6 +101,7 @@ struct RunSpec {
 
   // How it communicates
   DataType communication_type = DataType::fp32;
+  std::optional<models::GradientSync> gradient_sync{};  ///< MindSpore's rules decide, in place of communication_type
   hccl::FallbackSplit fallback_split = hccl::FallbackSplit::vendor_default;
   std::optional<std::vector<double>> split_by_size{};
   std::optional<std::vector<std::uint32_t>> split_by_idx{};

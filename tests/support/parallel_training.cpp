@@ -3,6 +3,7 @@
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/staging.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
+#include "hccl/parallel/start_up.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
 #include "tests/support/pipelines.hpp"
@@ -45,11 +46,12 @@ hccl::Plan plan_of(const ParallelSetup& setup, const std::vector<models::Graph>&
           hccl::parameters_of_recomputed_layers(stage, hccl::parse_recompute(setup.recompute),
                                                 static_cast<std::uint32_t>(programs.size()), setup.shape.stages);
     }
-    models::Program program = lower(stage, {.precision = models::precision_of(models::Amp::o0),
+    models::Program program = lower(stage, {.precision = setup.precision,
                                             .communication = setup.wire,
+                                            .sync = setup.sync,
                                             .accumulate = setup.shape.micro_batches > 1,
                                             .sharding = sharding});
-    models::add_updates(program, {.precision = models::precision_of(models::Amp::o0),
+    models::add_updates(program, {.precision = setup.precision,
                                   .optimizer = setup.options.optimizer.rule,
                                   .checks = {.overflow = setup.options.loss_scale.checks_overflow(),
                                              .global_norm = setup.options.clip_norm.has_value()}});
@@ -60,7 +62,7 @@ hccl::Plan plan_of(const ParallelSetup& setup, const std::vector<models::Graph>&
                                 .shard_ranks = hccl::shard_ranks(sharing, setup.replicas)};
   if (sharing.kind == hccl::OptimizerParallelKind::dealt) {
     options.shard_ranks = 1;
-    options.dealt = DataType::fp32;
+    options.dealt = setup.precision.weight;
   }
   return hccl::parallel_plan(programs, options, ring_schedule);
 }
@@ -70,6 +72,17 @@ std::unique_ptr<hccl::Trainer> make_trainer(const ParallelSetup& setup) {
   std::vector<models::Graph> stages = stages_of(setup, whole);
   const hccl::Plan plan = plan_of(setup, stages);
   return std::make_unique<hccl::Trainer>(std::move(whole), std::move(stages), plan, setup.options);
+}
+
+hccl::Plan start_up_of(const ParallelSetup& setup) {
+  const hccl::Plan plan = plan_of(setup, stages_of(setup, models::make_model(setup.model)));
+  std::vector<hccl::StartUp> stages(setup.shape.stages);
+  for (std::uint32_t stage = 0; stage < setup.shape.stages; ++stage) {
+    for (const models::ParameterShare& share : plan.role(stage * setup.replicas).program->parameters) {
+      if (share.shards == 1) stages[stage].broadcast_elements += share.elements;
+    }
+  }
+  return hccl::start_up_plan(stages, plan.ranks(), ring_schedule);
 }
 
 std::vector<std::vector<float>> weights_of(hccl::Trainer& trainer) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/recompute.hpp"
 #include "hccl/training/numerics/trainer.hpp"
+#include "models/lowering/precision.hpp"
 #include "models/zoo/zoo.hpp"
 
 /// Real training of small networks in pipelines, with several micro-batches and shared parameters, for tests.
@@ -27,13 +29,18 @@ struct ParallelSetup {
   std::string recompute = "none";
   bool gathers_again = false;  ///< recomputed layers gather their weights for the backward pass
   hccl::FusionRules fusion{};
+  models::Precision precision = models::precision_of(models::Amp::o0);
   DataType wire = DataType::fp32;
+  std::optional<models::GradientSync> sync{};
   hccl::TrainerOptions options{};
 };
 
 [[nodiscard]] std::vector<models::Graph> stages_of(const ParallelSetup& setup, const models::Graph& whole);
 [[nodiscard]] hccl::Plan plan_of(const ParallelSetup& setup, const std::vector<models::Graph>& stages);
 [[nodiscard]] std::unique_ptr<hccl::Trainer> make_trainer(const ParallelSetup& setup);
+
+/// What replicas send each other before the first step if weights are broadcast.
+[[nodiscard]] hccl::Plan start_up_of(const ParallelSetup& setup);
 
 /// The weights in the order of the whole network's parameters, row-major.
 [[nodiscard]] std::vector<std::vector<float>> weights_of(hccl::Trainer& trainer);

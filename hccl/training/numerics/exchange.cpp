@@ -7,44 +7,57 @@
 #include "base/error.hpp"
 
 namespace hcclsim::hccl {
+namespace {
+
+std::uint64_t elements_of(const Segment& segment, std::span<const device::ParameterSlot> parameters) {
+  const device::ParameterSlot& last = parameters[segment.last];
+  return last.offset + last.elements - parameters[segment.first].offset;
+}
+
+}  // namespace
+
 GradientExchange::GradientExchange(std::span<const device::ParameterSlot> parameters,
                                    std::span<const SegmentReduction> reductions, device::Overflow overflow)
     : overflow_(overflow) {
   const auto some = std::ranges::find(reductions, false, &SegmentReduction::scattered);
   if (some != reductions.end()) {
     ranks_ = some->reduction.schedules.front()->ranks;
-    wire_ = some->reduction.schedules.front()->type;
   }
+  Bytes wire_bytes = 0;
   for (std::uint32_t s = 0; s < reductions.size(); ++s) {
-    const device::ParameterSlot& first = parameters[reductions[s].segment.first];
-    const device::ParameterSlot& last = parameters[reductions[s].segment.last];
-    SegmentFlow segment{.offset = first.offset, .elements = last.offset + last.elements - first.offset, .flow = {}};
+    SegmentFlow segment{.offset = parameters[reductions[s].segment.first].offset,
+                        .elements = elements_of(reductions[s].segment, parameters),
+                        .wire = reductions[s].wire,
+                        .cast_back = reductions[s].cast_back};
     if (reductions[s].scattered) {
       segments_.push_back(std::move(segment));
       continue;
     }
     const Schedule& schedule = *reductions[s].reduction.schedules.front();
-    if (schedule.ranks != ranks_ || schedule.type != wire_ || schedule.elements != segment.elements) {
+    if (schedule.ranks != ranks_ || schedule.type != segment.wire || schedule.elements != segment.elements) {
       internal_error("the schedule of segment {} is for {} elements of {} on {} ranks, not {} of {} on {}", s,
-                     schedule.elements, name_of(schedule.type), schedule.ranks, segment.elements, name_of(wire_),
-                     ranks_);
+                     schedule.elements, name_of(schedule.type), schedule.ranks, segment.elements,
+                     name_of(segment.wire), ranks_);
     }
     segment.flow = std::make_shared<DataFlow>(schedule);
     segment.first_piece = pieces_.size();
-    segment.wire_offset = elements_;
+    segment.wire_offset = wire_bytes;
+    if (segment.narrowed()) wire_bytes += segment.elements * size_of(segment.wire);
     for (std::size_t part = 0; part < segment.flow->parts(); ++part) pieces_.push_back({s, part});
     elements_ += segment.elements;
     segments_.push_back(std::move(segment));
   }
-  if (narrowed()) {
-    for (Rank rank = 0; rank < ranks_; ++rank) {
-      wires_.emplace_back(elements_ * size_of(wire_));
-    }
-  }
+  for (Rank rank = 0; wire_bytes > 0 && rank < ranks_; ++rank) wires_.emplace_back(wire_bytes);
 }
 
-Bytes GradientExchange::wire_bytes(DataType type, std::uint64_t elements, Rank ranks) {
-  return type == DataType::fp32 ? 0 : elements * size_of(type) * ranks;
+Bytes GradientExchange::wire_bytes(std::span<const device::ParameterSlot> parameters,
+                                   const ReplicaCommunication& communication) {
+  Bytes bytes = 0;
+  for (const SegmentReduction& reduction : communication.reductions) {
+    if (reduction.scattered || reduction.wire == DataType::fp32) continue;
+    bytes += elements_of(reduction.segment, parameters) * size_of(reduction.wire) * communication.replicas;
+  }
+  return bytes;
 }
 
 GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::span<const std::uint32_t> segments,
@@ -84,10 +97,10 @@ GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::s
 void GradientExchange::run_piece(const Piece& piece, std::span<float* const> gradients, float scale, bool checked,
                                  Workbench& workbench) {
   const SegmentFlow& segment = segments_[piece.segment];
-  const Bytes element = size_of(wire_);
+  const Bytes element = size_of(segment.wire);
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    workbench.memory[rank] = narrowed() ? wires_[rank].data() + segment.wire_offset * element
-                                        : reinterpret_cast<std::byte*>(gradients[rank] + segment.offset);
+    workbench.memory[rank] = segment.narrowed() ? wires_[rank].data() + segment.wire_offset
+                                                : reinterpret_cast<std::byte*>(gradients[rank] + segment.offset);
   }
   workbench.sums.clear();
   workbench.sums_at.clear();
@@ -95,9 +108,11 @@ void GradientExchange::run_piece(const Piece& piece, std::span<float* const> gra
   for (const ByteRange& range : ranges) {
     const std::uint64_t first = segment.offset + range.offset / element;
     const std::uint64_t count = range.length / element;
+    for (Rank rank = 0; rank < ranks_; ++rank) round(segment, {gradients[rank] + first, count}, workbench);
     if (checked) workbench.sums_at.push_back(workbench.sums.add(gradients, first, count));
-    for (Rank rank = 0; narrowed() && rank < ranks_; ++rank) {
-      if (device::narrow(wire_, overflow_, {gradients[rank] + first, count}, workbench.memory[rank] + range.offset)) {
+    for (Rank rank = 0; segment.narrowed() && rank < ranks_; ++rank) {
+      std::byte* const wire = workbench.memory[rank] + range.offset;
+      if (device::narrow(segment.wire, overflow_, {gradients[rank] + first, count}, wire)) {
         workbench.outcome.overflow = true;
       }
     }
@@ -105,21 +120,27 @@ void GradientExchange::run_piece(const Piece& piece, std::span<float* const> gra
   if (segment.flow->run(piece.part, {}, workbench.memory, overflow_, workbench.scratch)) {
     workbench.outcome.overflow = true;
   }
-  const SumRounding rounding{wire_, segment.flow->additions() + (narrowed() ? 1 : 0), ranks_};
+  const SumRounding rounding{segment.wire, segment.flow->additions() + (segment.narrowed() ? 1 : 0), ranks_};
   for (std::size_t number = 0; number < ranges.size(); ++number) {
     const ByteRange& range = ranges[number];
     const std::uint64_t first = segment.offset + range.offset / element;
     const std::uint64_t count = range.length / element;
     for (Rank rank = 0; rank < ranks_; ++rank) {
       float* const reduced = gradients[rank] + first;
-      if (narrowed()) device::widen(wire_, workbench.memory[rank] + range.offset, {reduced, count});
+      if (segment.narrowed()) device::widen(segment.wire, workbench.memory[rank] + range.offset, {reduced, count});
       const bool same = rank == 0 || std::memcmp(reduced, gradients[0] + first, count * sizeof(float)) == 0;
       if (!same) workbench.outcome.identical = false;
       if (checked && (rank == 0 || !same)) {
         workbench.sums.compare({reduced, count}, workbench.sums_at[number], scale, rounding, workbench.check);
       }
     }
+    for (Rank rank = 0; rank < ranks_; ++rank) round(segment, {gradients[rank] + first, count}, workbench);
   }
+}
+
+void GradientExchange::round(const SegmentFlow& segment, std::span<float> values, Workbench& workbench) const {
+  if (!segment.cast_back.has_value()) return;
+  if (device::round_in_place(*segment.cast_back, overflow_, values)) workbench.outcome.overflow = true;
 }
 
 }  // namespace hcclsim::hccl

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,8 +23,8 @@ namespace hcclsim::hccl {
 
 class GradientExchange {
  public:
-  /// Of all segments that are not scattered. Their schedules have one element type, the type on the wire: fp32, fp16 or
-  /// bf16.
+  /// Of all segments that are not scattered. The element type of a segment's schedule is that on the wire: fp32, fp16
+  /// or bf16.
   GradientExchange(std::span<const device::ParameterSlot> parameters, std::span<const SegmentReduction> reductions,
                    device::Overflow overflow);
 
@@ -38,15 +39,20 @@ class GradientExchange {
               float scale, CheckedPart part, ReductionCheck& check);
 
   /// What the buffers that stand for the wire take, of all ranks: nothing for fp32, which is reduced in place.
-  [[nodiscard]] static Bytes wire_bytes(DataType type, std::uint64_t elements, Rank ranks);
+  [[nodiscard]] static Bytes wire_bytes(std::span<const device::ParameterSlot> parameters,
+                                        const ReplicaCommunication& communication);
 
  private:
   struct SegmentFlow {
     std::uint64_t offset = 0;  // of its first element in the flat buffer
     std::uint64_t elements = 0;
-    std::uint64_t wire_offset = 0;  // of its first element in the buffer of the wire
-    std::shared_ptr<const DataFlow> flow;
+    DataType wire = DataType::fp32;
+    std::optional<DataType> cast_back{};
+    Bytes wire_offset = 0;  // of its first element in the buffer of the wire
+    std::shared_ptr<const DataFlow> flow{};
     std::size_t first_piece = 0;
+
+    [[nodiscard]] bool narrowed() const { return wire != DataType::fp32; }
   };
   struct Piece {
     std::uint32_t segment = 0;
@@ -64,16 +70,16 @@ class GradientExchange {
 
   void run_piece(const Piece& piece, std::span<float* const> gradients, float scale, bool checked,
                  Workbench& workbench);
-  [[nodiscard]] bool narrowed() const { return wire_ != DataType::fp32; }
+  /// Rounds what a rank contributes, or what is reduced, to the type that the gradients have elsewhere.
+  void round(const SegmentFlow& segment, std::span<float> values, Workbench& workbench) const;
 
   Rank ranks_ = 1;
-  DataType wire_ = DataType::fp32;
   device::Overflow overflow_;
   std::vector<SegmentFlow> segments_;
   std::vector<Piece> pieces_;        // segment by segment
   std::vector<std::size_t> wanted_;  // of a run
   std::uint64_t elements_ = 0;
-  std::vector<device::MemoryBlock> wires_;  // of each rank: its gradients on the wire; empty if fp32
+  std::vector<device::MemoryBlock> wires_;  // of each rank: its gradients on the wire but for those in fp32
   std::vector<Workbench> workbenches_;      // of each worker
 };
 

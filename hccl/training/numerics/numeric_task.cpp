@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "base/error.hpp"
+#include "hccl/training/numerics/replica_communication.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -21,7 +22,8 @@ using MessageEnd = std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::u
 /// What a role does, in the order of its tasks.
 class RoleTasks {
  public:
-  RoleTasks(const Plan& plan, std::uint32_t number) : plan_(plan), role_(plan.roles[number]), number_(number) {
+  /// `number`: of the role among those that compute.
+  RoleTasks(const Plan& plan, const Role& role, std::uint32_t number) : plan_(plan), role_(role), number_(number) {
     for (const PlanTask& task : role_.tasks) add(task);
     contract();
   }
@@ -90,6 +92,10 @@ class RoleTasks {
 
   void add_collective(const Purpose& purpose, const PlannedCollective& collective) {
     if (purpose.phase == StepPhase::check) return;  // the flag is what the checks of all ranks say
+    if (purpose.phase == StepPhase::gather && purpose.segment == Purpose::none) {
+      joined(Kind::broadcast, purpose).push_back(broadcasts_++);
+      return;
+    }
     if (purpose.phase == StepPhase::gather) {
       const bool late = !tasks.empty() && tasks.back().computes() && tasks.back().chunk == purpose.chunk &&
                         tasks.back().micro_batch == purpose.micro_batch;
@@ -112,11 +118,10 @@ class RoleTasks {
     const models::Gradient& first = role_.program->gradients[role_.segments[purpose.segment].first];
     const auto& parameters = role_.program->parameters;
     const bool shared = !parameters.empty() && parameters[first.parameter].shards > 1;
-    const auto same_stage = [&](const Role& role) { return role.stage == role_.stage; };
-    if (shared ||
-        (plan_.families[collective.family].groups.size() == 1 && std::ranges::count_if(plan_.roles, same_stage) == 1)) {
-      return;
-    }
+    const auto same_stage = [&](std::uint32_t role) { return plan_.roles[role].stage == role_.stage; };
+    const std::vector<Communicator>& groups = plan_.families[collective.family].groups;
+    const auto replicas = static_cast<std::size_t>(std::ranges::count_if(plan_.role_of, same_stage));
+    if (shared || (groups.size() == 1 && groups.front().ranks.size() == replicas)) return;
     bad_input("numerics",
               "real gradients are those of ranks that do the same and reduce all together; in this step there are "
               "several groups");
@@ -151,6 +156,7 @@ class RoleTasks {
   const Plan& plan_;
   const Role& role_;
   std::uint32_t number_;
+  std::uint32_t broadcasts_ = 0;
   std::map<Key, Pass> passes_;
   std::set<Key> seen_;
 };
@@ -158,12 +164,12 @@ class RoleTasks {
 /// Puts the tasks of all roles into one order.
 class Merge {
  public:
-  explicit Merge(const Plan& plan) : plan_(plan) {
-    for (std::uint32_t role = 0; role < plan.roles.size(); ++role) {
-      roles_.emplace_back(plan, role);
+  explicit Merge(const Plan& plan) : plan_(plan), computing_(computing_roles(plan)) {
+    for (std::uint32_t role = 0; role < computing_.size(); ++role) {
+      roles_.emplace_back(plan, of_plan(role), role);
       next_.push_back(0);
-      first_rank_.push_back(static_cast<Rank>(std::ranges::find(plan.role_of, role) - plan.role_of.begin()));
-      for (const PlanTask& task : plan.roles[role].tasks) {
+      first_rank_.push_back(static_cast<Rank>(std::ranges::find(plan.role_of, computing_[role]) - plan.role_of.begin()));
+      for (const PlanTask& task : of_plan(role).tasks) {
         if (const auto* receive = std::get_if<ReceiveTask>(&task.work)) {
           receivers_[{role, receive->offset, receive->tag, task.purpose.micro_batch}] = operator_of(role, task);
         }
@@ -177,7 +183,7 @@ class Merge {
       moves = false;
       for (std::uint32_t role = 0; role < roles_.size(); ++role) moves = advance(role) || moves;
     }
-    for (const Kind kind : {Kind::check, Kind::update}) {
+    for (const Kind kind : {Kind::check, Kind::update, Kind::broadcast}) {
       for (std::uint32_t role = 0; role < roles_.size(); ++role) finish(role, kind);
     }
     for (std::uint32_t role = 0; role < roles_.size(); ++role) {
@@ -188,8 +194,18 @@ class Merge {
   }
 
  private:
+  [[nodiscard]] const Role& of_plan(std::uint32_t role) const { return plan_.roles[computing_[role]]; }
+
+  /// The role that computes what a rank does.
+  [[nodiscard]] std::uint32_t role_of(std::size_t rank) const {
+    const std::uint32_t stage = plan_.roles[plan_.role_of[rank]].stage;
+    return static_cast<std::uint32_t>(
+        std::ranges::find(computing_, stage, [&](std::uint32_t role) { return plan_.roles[role].stage; }) -
+        computing_.begin());
+  }
+
   [[nodiscard]] models::OperatorId operator_of(std::uint32_t role, const PlanTask& task) const {
-    return plan_.roles[role].program->kernels[task.kernel].op;
+    return of_plan(role).program->kernels[task.kernel].op;
   }
 
   /// Emits the tasks of a role up to its checks and updates, as far as what they read is there.
@@ -198,7 +214,7 @@ class Merge {
     const std::vector<NumericTask>& tasks = roles_[role].tasks;
     for (; next_[role] < tasks.size(); ++next_[role]) {
       const NumericTask& task = tasks[next_[role]];
-      if (task.kind == Kind::check || task.kind == Kind::update) break;
+      if (task.kind == Kind::check || task.kind == Kind::update || task.kind == Kind::broadcast) break;
       if (task.computes() && !ready(role, task)) break;
       order_.push_back(task);
       if (task.computes()) deliver(role, task);
@@ -217,7 +233,7 @@ class Merge {
   void deliver(std::uint32_t role, const NumericTask& task) {
     for (const PlanTask* send : roles_[role].pass(task).sends) {
       const auto& work = std::get<SendTask>(send->work);
-      const std::uint32_t to = plan_.role_of[static_cast<std::size_t>(first_rank_[role] + work.offset)];
+      const std::uint32_t to = role_of(static_cast<std::size_t>(first_rank_[role] + work.offset));
       const MessageEnd end{to, -work.offset, work.tag, send->purpose.micro_batch};
       const auto receiver = receivers_.find(end);
       if (receiver == receivers_.end()) internal_error("role {} sends what nobody receives", role);
@@ -252,6 +268,7 @@ class Merge {
   }
 
   const Plan& plan_;
+  std::vector<std::uint32_t> computing_;
   std::vector<RoleTasks> roles_;
   std::vector<std::size_t> next_;
   std::vector<Rank> first_rank_;

@@ -21,10 +21,11 @@ struct NumericTask {
     message,   ///< from one role to another
     reduce,    ///< gradients; items: segments
     check,     ///< are the reduced gradients finite? of all roles, no items
-    update,    ///< items: gradients, production order
+    update,    ///< items: gradients, production order; of dealt parameters those of the first replica
+    broadcast,  ///< weights that one replica has updated; items: numbers in ReplicaCommunication::broadcasts
   };
   Kind kind = Kind::step;
-  std::uint32_t role = 0;
+  std::uint32_t role = 0;  ///< its number in computing_roles()
   std::uint32_t chunk = 0;
   std::uint32_t micro_batch = 0;
   bool ends = false;  ///< no later pass or message of this role is of this micro-batch

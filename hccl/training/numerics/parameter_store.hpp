@@ -5,6 +5,7 @@
 
 #include "device/numerics/computation.hpp"
 #include "device/numerics/worker_pool.hpp"
+#include "hccl/schedule/schedule.hpp"
 #include "hccl/training/numerics/reduction_check.hpp"
 
 /// Weights, gradients and optimizer state of all replicas of a role, and what they do with them together. Parameters
@@ -32,9 +33,17 @@ class ParameterStore {
   /// Flat; after the reduction those of the whole batch, where the replica has them.
   [[nodiscard]] virtual std::span<float> gradients_of(Rank replica) const = 0;
 
+  // Before the first step:
+  /// Gives each replica weights that are drawn from its seed, but for parameters of which replicas have parts.
+  virtual void start_apart(device::WorkerPool& pool, std::span<const std::uint64_t> seeds) = 0;
+  /// Replaces these weights by what `broadcast`, a schedule of all replicas in fp32, makes of them.
+  virtual void start_together(device::WorkerPool& pool, const Schedule& broadcast) = 0;
+
   virtual void begin_step() = 0;
   /// Puts together the weights of a gather of the role.
   virtual void gather(device::WorkerPool& pool, std::uint32_t number) = 0;
+  /// Sends what one replica has updated to all others: a broadcast of the role.
+  virtual void broadcast(device::WorkerPool& pool, std::uint32_t number) = 0;
   /// Replaces the value of a borrowed parameter by what each replica of another role has.
   virtual void borrow(std::size_t slot, const ParameterStore& owner, const device::ParameterSlot& place) = 0;
   /// Brings what passes read up to date with gathered and borrowed weights.

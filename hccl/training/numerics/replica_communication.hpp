@@ -8,8 +8,9 @@
 
 #include "hccl/parallel/plan.hpp"
 
-/// What the replicas of a role of a Plan, the ranks that compute the same with other samples, send each other: the
-/// gradients of segments and the weights that they share. Replicas are numbered in the order of their ranks.
+/// What the replicas of a stage of a Plan, the ranks that compute the same with other samples, send each other: the
+/// gradients of segments and the weights that they share. Replicas are numbered in the order of their ranks. They have
+/// one role, or one for each replica if each updates parameters of its own ("dealt").
 namespace hcclsim::hccl {
 
 /// A collective of a role, group by group.
@@ -23,17 +24,27 @@ struct SegmentReduction {
   ReplicaCollective reduction;  ///< an allreduce of all replicas, or a reduce-scatter of those that share parameters
   std::optional<ReplicaCollective> mirror{};  ///< an allreduce of those that then have the same part
   bool scattered = false;
+  DataType wire = DataType::fp32;  ///< type in which the gradients are reduced
+  /// Type that they have before and after that, if it is another one: fp16 or bf16.
+  std::optional<DataType> cast_back{};
 };
 
 struct ReplicaCommunication {
   Rank replicas = 1;
   std::vector<SegmentReduction> reductions;  ///< of each segment
   std::vector<ReplicaCollective> gathers;    ///< of each of Role::gathers
+  // If parameters are dealt to replicas:
+  std::vector<Rank> updated_by{};               ///< of each gradient
+  std::vector<ReplicaCollective> broadcasts{};  ///< of updated parameters, from replica 0, 1, …
 
-  /// Whether replicas have parts of parameters.
-  [[nodiscard]] bool shares_parameters() const { return !gathers.empty(); }
+  [[nodiscard]] bool deals_parameters() const { return !updated_by.empty(); }
+  /// Whether replicas keep some parameters, or parts of them, that others do not.
+  [[nodiscard]] bool shares_parameters() const { return !gathers.empty() || deals_parameters(); }
 };
 
-[[nodiscard]] ReplicaCommunication replica_communication(const Plan& plan, std::uint32_t role);
+[[nodiscard]] ReplicaCommunication replica_communication(const Plan& plan, std::uint32_t stage);
+
+/// The roles whose passes are computed: the first one of every stage, in the order of the stages.
+[[nodiscard]] std::vector<std::uint32_t> computing_roles(const Plan& plan);
 
 }  // namespace hcclsim::hccl

@@ -38,15 +38,60 @@ Replicas::Replicas(const device::Computation& computation, std::size_t owned, co
   device::initialise(computation, seed, pool, variants_.front().weights);
 }
 
-Bytes Replicas::bytes(const device::Computation& computation, const device::OptimizerSettings& optimizer, Rank ranks,
-                      DataType wire) {
+Bytes Replicas::bytes(const device::Computation& computation, const ReplicaCommunication& communication,
+                      const device::OptimizerSettings& optimizer) {
   return computation.weights_bytes() + device::OptimizerState::bytes(optimizer, computation.elements()) +
-         ranks * computation.elements() * sizeof(float) +
-         GradientExchange::wire_bytes(wire, computation.elements(), ranks);
+         communication.replicas * computation.elements() * sizeof(float) +
+         GradientExchange::wire_bytes(computation.parameters(), communication);
+}
+
+void Replicas::start_apart(device::WorkerPool& pool, std::span<const std::uint64_t> seeds) {
+  Variant& first = variants_.front();
+  for (Rank replica = 0; replica < variant_of_.size(); ++replica) {
+    if (replica > 0) {
+      variants_.push_back({first.weights, first.optimizer, {replica}});
+      variant_of_[replica] = &variants_.back();
+    }
+    device::initialise(computation_, seeds[replica], pool, variant_of_[replica]->weights);
+  }
+  first.members = {0};
+}
+
+/// The buffers of gradients, which are not needed yet, are those of the broadcast.
+void Replicas::start_together(device::WorkerPool& pool, const Schedule& broadcast) {
+  if (broadcast.elements != elements_) {
+    internal_error("a broadcast of {} weights, of which there are {}", broadcast.elements, elements_);
+  }
+  std::vector<std::byte*> buffers;
+  for (Rank replica = 0; replica < variant_of_.size(); ++replica) {
+    std::ranges::copy(variant_of_[replica]->weights.values(), gradient_of_[replica]);
+    buffers.push_back(reinterpret_cast<std::byte*>(gradient_of_[replica]));
+  }
+  execute(DataFlow(broadcast), buffers, device::Overflow::infinity, pool);
+  Variant& first = variants_.front();
+  for (auto variant = variants_.begin(); variant != variants_.end();) {
+    const std::span<const float> received(gradient_of_[variant->members.front()], elements_);
+    std::ranges::copy(received, variant->weights.values().begin());
+    if (&*variant == &first || std::memcmp(received.data(), gradient_of_[0], received.size_bytes()) != 0) {
+      ++variant;
+      continue;
+    }
+    for (const Rank member : variant->members) variant_of_[member] = &first;
+    first.members.insert(first.members.end(), variant->members.begin(), variant->members.end());
+    variant = variants_.erase(variant);
+  }
+  std::ranges::sort(first.members);
+  for (float* const gradients : gradient_of_) std::fill_n(gradients, elements_, 0.0F);
+  changed_ = true;
+  prepare(pool);
 }
 
 void Replicas::gather(device::WorkerPool& /*pool*/, std::uint32_t number) {
   internal_error("gather {} of weights that every replica has", number);
+}
+
+void Replicas::broadcast(device::WorkerPool& /*pool*/, std::uint32_t number) {
+  internal_error("broadcast {} of weights that every replica updates", number);
 }
 
 void Replicas::borrow(std::size_t slot, const ParameterStore& owner, const device::ParameterSlot& place) {

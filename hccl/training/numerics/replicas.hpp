@@ -26,15 +26,18 @@ class Replicas : public ParameterStore {
            device::WorkerPool& pool);
 
   /// Bytes that all of it takes while the replicas are identical.
-  [[nodiscard]] static Bytes bytes(const device::Computation& computation, const device::OptimizerSettings& optimizer,
-                                   Rank ranks, DataType wire);
+  [[nodiscard]] static Bytes bytes(const device::Computation& computation, const ReplicaCommunication& communication,
+                                   const device::OptimizerSettings& optimizer);
 
   [[nodiscard]] const device::Weights& weights_of(Rank replica) const override { return variant_of_[replica]->weights; }
   [[nodiscard]] std::span<float> gradients_of(Rank replica) const override {
     return {gradient_of_[replica], elements_};
   }
+  void start_apart(device::WorkerPool& pool, std::span<const std::uint64_t> seeds) override;
+  void start_together(device::WorkerPool& pool, const Schedule& broadcast) override;
   void begin_step() override {}
   void gather(device::WorkerPool& pool, std::uint32_t number) override;
+  void broadcast(device::WorkerPool& pool, std::uint32_t number) override;
   void borrow(std::size_t slot, const ParameterStore& owner, const device::ParameterSlot& place) override;
   void prepare(device::WorkerPool& pool) override;
   bool reduce(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,

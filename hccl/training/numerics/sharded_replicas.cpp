@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 #include "base/error.hpp"
 #include "device/numerics/loops/gradient_checks.hpp"
@@ -44,19 +46,22 @@ ShardedReplicas::ShardedReplicas(const device::Computation& computation, std::si
       communication_(communication),
       gathers_(role.gathers),
       slot_of_(slots_of_parameters(computation)),
-      wire_(role.program->gradient_type()),
+      updated_by_(communication.updated_by),
       overflow_(overflow),
       reduced_(communication.reductions.size(), false),
       exchange_(computation.parameters(), communication.reductions, overflow) {
-  std::vector<Rank> part_of(communication_.replicas, 0);
-  for (const std::vector<Rank>& group : communication_.gathers.front().groups) {
-    for (Rank part = 0; part < group.size(); ++part) part_of[group[part]] = part;
-    shard_ranks_ = static_cast<Rank>(group.size());
+  std::vector<Rank> number_of(communication_.replicas, 0);  // of each replica's parts
+  std::iota(number_of.begin(), number_of.end(), Rank{0});
+  shard_ranks_ = communication_.replicas;
+  if (!gathers_.empty()) {
+    for (const std::vector<Rank>& group : communication_.gathers.front().groups) {
+      for (Rank part = 0; part < group.size(); ++part) number_of[group[part]] = part;
+      shard_ranks_ = static_cast<Rank>(group.size());
+    }
   }
   for (const device::ParameterSlot& slot : slots()) {
     const models::ParameterShare& share = role.program->parameters[slot.parameter];
     shard_.push_back(share.shards > 1 ? share.shard() : 0);
-    used_as_.push_back(share.used_as);
   }
   weights_.emplace_back(computation_);
   device::initialise(computation_, seed, pool, weights_.front());
@@ -68,19 +73,25 @@ ShardedReplicas::ShardedReplicas(const device::Computation& computation, std::si
   for (const SegmentReduction& reduction : communication_.reductions) {
     if (reduction.scattered) block = std::max(block, block_elements(reduction.segment));
   }
-  for (const WeightGather& gather : gathers_) {
-    std::uint64_t elements = 0;
-    for (const std::uint32_t parameter : gather.parameters) elements += shard_[slot_of_[parameter]];
-    block = std::max(block, elements);
+  for (const WeightGather& gather : gathers_) block = std::max(block, gathered_elements(gather));
+  for (const ReplicaCollective& one : communication_.broadcasts) {
+    block = std::max(block, one.schedules.front()->elements);
   }
   for (Rank replica = 0; replica < communication_.replicas; ++replica) {
     gradient_of_.push_back(buffers_.emplace_back(computation_.elements() * sizeof(float)).floats().data());
-    kept_.push_back(make_kept(part_of[replica], optimizer));
+    kept_.push_back(make_kept(number_of[replica], optimizer));
     one_.emplace_back(block * sizeof(float));
     all_.emplace_back(block * shard_ranks_ * sizeof(float));
   }
-  for (std::size_t slot = 0; slot < owned_; ++slot) write(0, slot, slots()[slot].in(weights_.front().values()));
-  changed_ = false;
+  for (std::size_t replica = 0; replica < kept_.size(); ++replica) keep_weights(replica);
+}
+
+ShardedReplicas::Part ShardedReplicas::part_of(std::size_t slot, Rank part) const {
+  const std::uint64_t all = slots()[slot].elements;
+  if (!updated_by_.empty()) return {.elements = updated_by_[slot] == part ? all : 0};
+  if (shard_[slot] == 0) return {.elements = all};
+  const std::uint64_t first = std::min(part * shard_[slot], all);
+  return {.first = first, .elements = std::min(shard_[slot], all - first)};
 }
 
 ShardedReplicas::Kept ShardedReplicas::make_kept(Rank part, const device::OptimizerSettings& optimizer) const {
@@ -90,10 +101,9 @@ ShardedReplicas::Kept ShardedReplicas::make_kept(Rank part, const device::Optimi
   std::uint64_t whole = 0;
   for (const bool shared : {false, true}) {
     for (std::size_t slot = 0; slot < owned_; ++slot) {
-      if ((shard_[slot] > 0) != shared) continue;
-      const std::uint64_t first = std::min(part * shard_[slot], slots()[slot].elements);
-      const std::uint64_t left = slots()[slot].elements - first;
-      parts[slot] = {.first = first, .offset = elements, .elements = shared ? std::min(shard_[slot], left) : left};
+      if (all_keep(slot) == shared) continue;
+      parts[slot] = part_of(slot, part);
+      parts[slot].offset = elements;
       elements += parts[slot].elements;
       if (parts[slot].elements == 0) continue;
       own.push_back(slots()[slot]);
@@ -117,11 +127,12 @@ Bytes ShardedReplicas::bytes(const device::Computation& computation, const Role&
   for (const models::ParameterShare& share : role.program->parameters) {
     kept += share.shards > 1 ? share.shard() : share.elements;
   }
+  if (communication.deals_parameters()) kept = (kept + communication.replicas - 1) / communication.replicas;
   const std::uint64_t elements = computation.elements();
   // Weights and gradients of the computation, what is kept, blocks on the wire.
   const Bytes each = computation.weights_bytes() + elements * sizeof(float) + 2 * kept * sizeof(float) +
                      device::OptimizerState::bytes(optimizer, kept) + (elements + kept) * sizeof(float);
-  return communication.replicas * each;
+  return communication.replicas * each + GradientExchange::wire_bytes(computation.parameters(), communication);
 }
 
 void ShardedReplicas::begin_step() { reduced_.assign(reduced_.size(), false); }
@@ -149,38 +160,6 @@ bool ShardedReplicas::run(device::WorkerPool& pool, const ReplicaCollective& col
   return overflowed;
 }
 
-void ShardedReplicas::gather(device::WorkerPool& pool, std::uint32_t number) {
-  const std::vector<std::uint32_t>& parameters = gathers_[number].parameters;
-  const DataType type = used_as_[slot_of_[parameters.front()]];
-  std::uint64_t block = 0;
-  for (const std::uint32_t parameter : parameters) block += shard_[slot_of_[parameter]];
-  pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
-    Kept& kept = kept_[replica];
-    std::uint64_t offset = 0;
-    for (const std::uint32_t parameter : parameters) {
-      const Part& part = kept.parts[slot_of_[parameter]];
-      put(type, overflow_, kept.masters.floats().subspan(part.offset, part.elements),
-          one_[replica].data() + offset * size_of(type));
-      offset += shard_[slot_of_[parameter]];
-    }
-  });
-  run(pool, communication_.gathers[number], one_, all_);
-  pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
-    for (Rank from = 0; from < shard_ranks_; ++from) {
-      std::uint64_t offset = from * block;
-      for (const std::uint32_t parameter : parameters) {
-        const std::size_t slot = slot_of_[parameter];
-        const std::span<float> whole = slots()[slot].in(weights_[replica].values());
-        const std::uint64_t first = std::min<std::uint64_t>(from * shard_[slot], whole.size());
-        const std::uint64_t elements = std::min<std::uint64_t>(shard_[slot], whole.size() - first);
-        take(type, all_[replica].data() + offset * size_of(type), whole.subspan(first, elements));
-        offset += shard_[slot];
-      }
-    }
-  });
-  changed_ = true;
-}
-
 void ShardedReplicas::borrow(std::size_t slot, const ParameterStore& owner, const device::ParameterSlot& place) {
   for (Rank replica = 0; replica < communication_.replicas; ++replica) {
     const std::span<const float> values = place.in(owner.weights_of(replica).values());
@@ -203,6 +182,7 @@ bool ShardedReplicas::reduce(device::WorkerPool& pool, std::span<const std::uint
     if (reduction.scattered) {
       overflowed = scatter(pool, reduction) || overflowed;
       check_scattered(pool, reduction, scale, part, check);
+      overflowed = cast_back(pool, reduction) || overflowed;
     } else {
       const GradientExchange::Outcome outcome = exchange_.run(pool, {&number, 1}, gradient_of_, scale, part, check);
       overflowed = outcome.overflow || overflowed;
@@ -219,26 +199,41 @@ std::uint64_t ShardedReplicas::block_elements(const Segment& segment) const {
 }
 
 bool ShardedReplicas::scatter(device::WorkerPool& pool, const SegmentReduction& reduction) {
-  bool overflowed = pack(pool, reduction.segment);
+  bool overflowed = pack(pool, reduction);
   overflowed = run(pool, reduction.reduction, all_, one_) || overflowed;
   return (reduction.mirror && run(pool, *reduction.mirror, {}, one_)) || overflowed;
 }
 
 /// Lays out the gradients of every replica by the parts to which they go; where a parameter ends, zeros fill up.
-bool ShardedReplicas::pack(device::WorkerPool& pool, const Segment& segment) {
-  const Bytes element = size_of(wire_);
+bool ShardedReplicas::pack(device::WorkerPool& pool, const SegmentReduction& reduction) {
+  const Segment& segment = reduction.segment;
+  const Bytes element = size_of(reduction.wire);
   std::atomic<bool> overflowed = false;
   pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
     std::byte* to = all_[replica].data();
     for (Rank part = 0; part < shard_ranks_; ++part) {
       for (std::uint32_t slot = segment.first; slot <= segment.last; ++slot) {
-        const std::span<const float> whole = slots()[slot].in(std::span<const float>(gradients_of(replica)));
-        const std::uint64_t first = std::min<std::uint64_t>(part * shard_[slot], whole.size());
-        const std::uint64_t elements = std::min<std::uint64_t>(shard_[slot], whole.size() - first);
-        if (put(wire_, overflow_, whole.subspan(first, elements), to)) overflowed = true;
-        std::memset(to + elements * element, 0, (shard_[slot] - elements) * element);
+        const Part own = part_of(slot, part);
+        const std::span<float> values = slots()[slot].in(gradients_of(replica)).subspan(own.first, own.elements);
+        const std::optional<DataType> type = reduction.cast_back;
+        if (type.has_value() && device::round_in_place(*type, overflow_, values)) overflowed = true;
+        if (put(reduction.wire, overflow_, values, to)) overflowed = true;
+        std::memset(to + own.elements * element, 0, (shard_[slot] - own.elements) * element);
         to += shard_[slot] * element;
       }
+    }
+  });
+  return overflowed;
+}
+
+bool ShardedReplicas::cast_back(device::WorkerPool& pool, const SegmentReduction& reduction) {
+  if (!reduction.cast_back.has_value()) return false;
+  if (reduction.wire != DataType::fp32) internal_error("gradients are cast to fp32 to be reduced, and to no other type");
+  std::atomic<bool> overflowed = false;
+  const std::uint64_t elements = block_elements(reduction.segment);
+  pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
+    if (device::round_in_place(*reduction.cast_back, overflow_, one_[replica].floats().first(elements))) {
+      overflowed = true;
     }
   });
   return overflowed;
@@ -255,9 +250,9 @@ void ShardedReplicas::keep(device::WorkerPool& pool, std::uint32_t number) {
       const Part& part = kept.parts[slot];
       values.resize(part.elements);
       if (reduction.scattered) {
-        take(wire_, one_[replica].data() + offset * size_of(wire_), values);
+        take(reduction.wire, one_[replica].data() + offset * size_of(reduction.wire), values);
       } else {
-        std::ranges::copy(slots()[slot].in(gradients_of(replica)), values.begin());
+        std::ranges::copy(slots()[slot].in(gradients_of(replica)).subspan(part.first, part.elements), values.begin());
       }
       offset += shard_[slot];
       const std::span<float> own = kept.gradients.floats().subspan(part.offset, part.elements);
@@ -292,8 +287,8 @@ void ShardedReplicas::check_scattered(device::WorkerPool& pool, const SegmentRed
   if (distance == 0) return;
   std::uint32_t additions = flow_of(reduction.reduction.schedules.front())->additions();
   if (reduction.mirror) additions += flow_of(reduction.mirror->schedules.front())->additions();
-  const SumRounding rounding{.wire = wire_,
-                             .roundings = additions + (wire_ == DataType::fp32 ? 0 : 1),
+  const SumRounding rounding{.wire = reduction.wire,
+                             .roundings = additions + (reduction.wire == DataType::fp32 ? 0 : 1),
                              .contributions = communication_.replicas};
   const std::vector<Piece> pieces = pieces_of(reduction.segment);
   std::vector<ExactSums> sums(pool.workers());
@@ -314,7 +309,7 @@ void ShardedReplicas::check_piece(const Piece& piece, float scale, const SumRoun
   std::vector<float> reduced(piece.elements);
   for (std::size_t replica = 0; replica < kept_.size(); ++replica) {
     if (kept_[replica].part != piece.part) continue;
-    take(wire_, one_[replica].data() + piece.offset * size_of(wire_), reduced);
+    take(rounding.wire, one_[replica].data() + piece.offset * size_of(rounding.wire), reduced);
     ReductionCheck one;
     sums.compare(reduced, 0, scale, rounding, one);
     if (replica >= shard_ranks_) one.elements = 0;  // counted once
@@ -359,6 +354,10 @@ void ShardedReplicas::compare_replicas(ReplicaCheck& check, bool gradients) cons
     check.compare(kept.masters.floats().first(common), other.masters.floats().first(common));
     if (gradients) check.compare(kept.gradients.floats().first(common), other.gradients.floats().first(common));
   }
+  for (Rank replica = 1; replica < kept_.size(); ++replica) {
+    check.compare(std::as_const(weights_[0]).values(), std::as_const(weights_[replica]).values());
+    if (gradients && !updated_by_.empty()) check.compare(gradients_of(0), gradients_of(replica));
+  }
 }
 
 std::size_t ShardedReplicas::variants() const {
@@ -374,7 +373,7 @@ void ShardedReplicas::update(device::WorkerPool& pool, double learning_rate, flo
     Kept& kept = kept_[replica];
     kept.optimizer.step(pool, buffer_of(kept, 0), own_gradients(static_cast<Rank>(replica)), scale, learning_rate);
     for (std::size_t slot = 0; slot < owned_; ++slot) {
-      if (shard_[slot] > 0) continue;
+      if (!all_keep(slot)) continue;
       const Part& part = kept.parts[slot];
       std::ranges::copy(kept.masters.floats().subspan(part.offset, part.elements),
                         slots()[slot].in(weights_[replica].values()).begin());

@@ -16,9 +16,13 @@
 #include "hccl/training/numerics/parameter_store.hpp"
 #include "hccl/training/numerics/replica_communication.hpp"
 
-/// Replicas that share parameters: each keeps and updates a part of them, in fp32, beside the parameters that all of
-/// them have whole. What it computes with is put together from the parts of all, in the type in which weights are
-/// gathered. Gradients of shared parameters are reduced and scattered, so that a replica gets those of its parts.
+/// Replicas that share parameters: each keeps and updates a part of them, beside the parameters that all of them have
+/// whole. What it computes with is put together from the parts of all. Gradients of shared parameters are reduced and
+/// scattered, so that a replica gets those of its parts. Or whole parameters are dealt: each replica updates some, with
+/// gradients that all have, and sends them to all others.
+///
+/// Weights are kept, sent and computed with in fp32, whatever type they are timed in: a schedule of 2 bytes per element
+/// moves them in two rounds, the lower halves of all numbers and then the upper ones.
 namespace hcclsim::hccl {
 
 class ShardedReplicas : public ParameterStore {
@@ -37,8 +41,11 @@ class ShardedReplicas : public ParameterStore {
   [[nodiscard]] std::span<float> gradients_of(Rank replica) const override {
     return {gradient_of_[replica], computation_.elements()};
   }
+  void start_apart(device::WorkerPool& pool, std::span<const std::uint64_t> seeds) override;
+  void start_together(device::WorkerPool& pool, const Schedule& broadcast) override;
   void begin_step() override;
   void gather(device::WorkerPool& pool, std::uint32_t number) override;
+  void broadcast(device::WorkerPool& pool, std::uint32_t number) override;
   void borrow(std::size_t slot, const ParameterStore& owner, const device::ParameterSlot& place) override;
   void prepare(device::WorkerPool& pool) override;
   bool reduce(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
@@ -62,11 +69,11 @@ class ShardedReplicas : public ParameterStore {
     std::uint64_t offset = 0;    // of it in the replica's own buffers
     std::uint64_t elements = 0;  // 0 if the parameter has fewer than replicas share it
   };
-  /// A replica's own buffers: whole parameters, then parts.
+  /// A replica's own buffers: parameters that all have whole, then parts.
   struct Kept {
-    Rank part = 0;              // number among those that share parameters
+    Rank part = 0;              // number among those that share parameters, or of the replica if they are dealt
     std::vector<Part> parts{};  // of each slot
-    std::uint64_t whole = 0;    // elements of whole parameters
+    std::uint64_t whole = 0;    // elements of parameters that all have whole
     std::uint64_t elements = 0;
     device::MemoryBlock masters;
     device::MemoryBlock gradients;
@@ -82,6 +89,9 @@ class ShardedReplicas : public ParameterStore {
   };
 
   [[nodiscard]] std::span<const device::ParameterSlot> slots() const { return computation_.parameters(); }
+  [[nodiscard]] bool all_keep(std::size_t slot) const { return updated_by_.empty() && shard_[slot] == 0; }
+  /// Without its place in a replica's buffers.
+  [[nodiscard]] Part part_of(std::size_t slot, Rank part) const;
   [[nodiscard]] Kept make_kept(Rank part, const device::OptimizerSettings& optimizer) const;
   [[nodiscard]] static std::span<float> buffer_of(Kept& kept, std::size_t kind);
   [[nodiscard]] std::span<const float> own_gradients(Rank replica) const;
@@ -90,12 +100,20 @@ class ShardedReplicas : public ParameterStore {
            std::span<device::MemoryBlock> output);
   [[nodiscard]] const std::shared_ptr<const DataFlow>& flow_of(const std::shared_ptr<const Schedule>& schedule);
 
+  void keep_weights(std::size_t replica);
+  /// Elements of parameters of which every replica sends a part.
+  [[nodiscard]] std::uint64_t gathered_elements(const WeightGather& gather) const;
+  /// Places of the parameters that a replica updates, in the order of the parameters.
+  [[nodiscard]] std::vector<std::size_t> slots_of_updater(Rank replica) const;
+
   /// Elements of a replica's block of a segment: of its part of every gradient.
   [[nodiscard]] std::uint64_t block_elements(const Segment& segment) const;
   bool scatter(device::WorkerPool& pool, const SegmentReduction& reduction);
-  bool pack(device::WorkerPool& pool, const Segment& segment);
+  bool pack(device::WorkerPool& pool, const SegmentReduction& reduction);
   void check_scattered(device::WorkerPool& pool, const SegmentReduction& reduction, float scale, CheckedPart part,
                        ReductionCheck& check);
+  /// Rounds what is scattered to the type that the gradients have elsewhere.
+  bool cast_back(device::WorkerPool& pool, const SegmentReduction& reduction);
   void check_piece(const Piece& piece, float scale, const SumRounding& rounding, ExactSums& sums,
                    ReductionCheck& check) const;
   [[nodiscard]] std::vector<Piece> pieces_of(const Segment& segment) const;
@@ -108,9 +126,8 @@ class ShardedReplicas : public ParameterStore {
   std::vector<WeightGather> gathers_;
   std::vector<std::size_t> slot_of_;  // of parameters
   std::vector<std::uint64_t> shard_;  // of slots: elements of a part; 0 if every replica has it whole
-  std::vector<DataType> used_as_;     // of slots
+  std::vector<Rank> updated_by_;      // of slots: the replica, if parameters are dealt
   Rank shard_ranks_ = 1;
-  DataType wire_ = DataType::fp32;
   device::Overflow overflow_;
   std::vector<device::Weights> weights_;  // of each replica
   std::list<device::MemoryBlock> buffers_;

@@ -70,8 +70,8 @@ std::set<std::uint32_t> repeated_segments(const Role& role) {
 
 StageSetup::StageSetup(const Plan& plan, std::uint32_t number, models::Graph graph, std::span<const NumericTask> tasks,
                        const device::ComputationOptions& options)
-    : role(&plan.roles[number]),
-      communication(replica_communication(plan, number)),
+    : role(&plan.roles[computing_roles(plan)[number]]),
+      communication(replica_communication(plan, role->stage)),
       owned(role->program->gradients.size()),
       computation(std::move(graph), production_order(*role), options),
       open_micro_batches(most_open(tasks, number)) {
@@ -83,10 +83,9 @@ StageSetup::StageSetup(const Plan& plan, std::uint32_t number, models::Graph gra
 unsigned StageSetup::places(unsigned workers) const { return std::min<unsigned>(workers, communication.replicas); }
 
 Bytes StageSetup::bytes(const device::OptimizerSettings& optimizer, unsigned workers) const {
-  const Bytes kept =
-      communication.shares_parameters()
-          ? ShardedReplicas::bytes(computation, *role, communication, optimizer)
-          : Replicas::bytes(computation, optimizer, communication.replicas, role->program->gradient_type());
+  const Bytes kept = communication.shares_parameters()
+                         ? ShardedReplicas::bytes(computation, *role, communication, optimizer)
+                         : Replicas::bytes(computation, communication, optimizer);
   const std::uint64_t workspaces =
       open_micro_batches > 0 ? std::uint64_t{open_micro_batches} * communication.replicas : places(workers);
   const Bytes scratch = micro_batches > 1 ? places(workers) * computation.elements() * sizeof(float) : 0;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <numeric>
 #include <span>
+#include <variant>
 
 #include "base/counter_random.hpp"
 #include "base/error.hpp"
@@ -19,6 +20,9 @@ namespace {
 /// The stream of random numbers from which steps draw their seeds of dropout: beyond those of weights (parameters) and
 /// of synthetic data (samples).
 constexpr std::uint64_t dropout_stream = std::uint64_t{5} << 48U;
+
+/// The stream from which replicas draw seeds of their own.
+constexpr std::uint64_t replica_stream = std::uint64_t{6} << 48U;
 
 /// Bytes for a message, in the largest unit of which there is one.
 std::string size_text(Bytes bytes) {
@@ -48,13 +52,13 @@ Trainer::Trainer(models::Graph graph, std::vector<models::Graph> stages, const P
     : options_(std::move(options)),
       graph_(std::move(graph)),
       npus_(plan.ranks()),
-      wire_(plan.roles.front().program->gradient_type()),
+      wire_(plan.roles.front().program->gradient_type_text()),
       tasks_(numeric_tasks(plan)),
       pool_(options_.workers),
       data_(models::open_dataset(options_.data, graph_, options_.seed)) {
   if (stages.empty()) stages.push_back(graph_);
-  if (stages.size() != plan.roles.size()) {
-    internal_error("graphs of {} stages for {} roles", stages.size(), plan.roles.size());
+  if (const std::size_t roles = computing_roles(plan).size(); stages.size() != roles) {
+    internal_error("graphs of {} stages for {} roles", stages.size(), roles);
   }
   find_owners(stages);
   std::vector<StageSetup> setups;
@@ -71,6 +75,13 @@ Trainer::Trainer(models::Graph graph, std::vector<models::Graph> stages, const P
   }
   options_.shuffle = options_.shuffle && data_->shuffles();
   const Rank replicas = stages_.front()->replicas();
+  if (options_.own_weights) {
+    std::vector<std::uint64_t> seeds{options_.seed};
+    for (Rank replica = 1; replica < replicas; ++replica) {
+      seeds.push_back(counter_bits(options_.seed, replica_stream, replica));
+    }
+    for (const auto& stage : stages_) stage->store().start_apart(pool_, seeds);
+  }
   for (Rank replica = 0; replica < replicas; ++replica) {
     samplers_.emplace_back(data_->size(), graph_.batch() * micro_batches(), replica, replicas, options_.seed,
                            options_.shuffle);
@@ -117,6 +128,16 @@ void Trainer::require_memory(const std::vector<StageSetup>& setups) const {
             size_text(needed), decoding, workers, size_text(options_.memory_limit),
             mostly_decoding ? "smaller images or fewer workers (--workers)"
                             : "a smaller numeric shape (--numeric-input, --numeric-batch), fewer NPUs or workers");
+}
+
+void Trainer::start_up(const Plan& plan) {
+  for (const Role& role : plan.roles) {
+    for (const PlanTask& task : role.tasks) {
+      const auto* work = std::get_if<CollectiveTask>(&task.work);
+      if (work == nullptr) continue;
+      stages_.at(role.stage)->store().start_together(pool_, *plan.collectives[work->collective].schedules.front());
+    }
+  }
 }
 
 IterationFigures Trainer::step(bool checked) {
@@ -167,6 +188,9 @@ void Trainer::carry_out(const NumericTask& task, Progress& progress) {
     case NumericTask::Kind::update:
       measure(progress);
       update(task, progress);
+      break;
+    case NumericTask::Kind::broadcast:
+      for (const std::uint32_t number : task.items) stage.store().broadcast(pool_, number);
       break;
   }
   if (task.ends) stage.end(task.micro_batch);

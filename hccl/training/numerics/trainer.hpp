@@ -47,6 +47,9 @@ struct TrainerOptions {
   std::string data = "synthetic";                  ///< as open_dataset takes it
   bool shuffle = true;                             ///< epochs, where the source is to be shuffled at all
   std::uint64_t seed = 1;                          ///< of weights, synthetic data, shuffling and dropout
+  /// Replicas draw their weights from seeds of their own, but for the first of each stage: as processes do that have
+  /// no seed in common. Parameters of which they keep parts are drawn together.
+  bool own_weights = false;
   CheckedPart checked_part = CheckedPart::sample;  ///< of a reduction that is checked
 };
 
@@ -66,14 +69,17 @@ struct IterationFigures {
 
 class Trainer {
  public:
-  /// `graph`: the whole network with the samples of a micro-batch. `stages`: what each role of the Plan computes of it;
-  /// empty if there is one role, which computes it all. Parameters are those of the Plan's programs, batch and size of
+  /// `graph`: the whole network with the samples of a micro-batch. `stages`: what each stage of the Plan computes of it;
+  /// empty if there is one stage, which computes it all. Parameters are those of the Plan's programs, batch and size of
   /// image may be others. The Plan is not needed afterwards. Throws Error(bad_input) of kind "memory", "data", "dtype",
   /// "numerics" or "option".
   Trainer(models::Graph graph, std::vector<models::Graph> stages, const Plan& plan, TrainerOptions options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
   ~Trainer();
+
+  /// What replicas send each other before the first step, by a Plan of hccl/parallel/start_up.hpp.
+  void start_up(const Plan& plan);
 
   /// One training step. With `checked`, reduction_check() tells of this step afterwards, of as much as the options say.
   IterationFigures step(bool checked);
@@ -141,7 +147,7 @@ class Trainer {
   TrainerOptions options_;
   models::Graph graph_;
   Rank npus_;
-  DataType wire_;
+  std::string wire_;                // types of the gradients in communication
   std::vector<NumericTask> tasks_;  // of a step
   device::WorkerPool pool_;
   std::unique_ptr<models::Dataset> data_;

@@ -63,7 +63,7 @@ Checkpoint Trainer::checkpoint() {
                     {"input", to_string(graph_.operators.front().shape())},
                     {"data", options_.data},
                     {"shuffle", options_.shuffle ? "on" : "off"},
-                    {"communication", std::string(name_of(wire_))},
+                    {"communication", wire_},
                     {"compute", std::string(name_of(options_.computation.compute))},
                     {"round", optional_name(options_.computation.round)},
                     {"loss_scale", scaling == Kind::none    ? "none"
