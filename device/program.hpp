@@ -19,9 +19,9 @@ struct ProgramOptions {
   models::Precision precision{};
   models::Fusion fusion = models::Fusion::full;
   models::Optimizer optimizer = models::Optimizer::momentum;
-  DataType gradient_type = DataType::fp32;  ///< as communicated: fp32, fp16 or bf16
+  DataType gradient_type = DataType::fp32;              ///< as communicated: fp32, fp16 or bf16
   std::optional<models::GradientSync> gradient_sync{};  ///< decides that type in place of gradient_type
-  models::GradientChecks checks{};          ///< of dynamic loss scaling and clipping
+  models::GradientChecks checks{};                      ///< of dynamic loss scaling and clipping
   /// Attention as one kernel; unset: where the SoC's libraries have it, see fuses_attention.
   std::optional<bool> fused_attention = {};
   bool accumulate = false;  ///< a step has several micro-batches

@@ -34,7 +34,7 @@ struct Gradient {
   std::uint32_t parameter = 0;  ///< index in parameter order (forward order)
   std::uint64_t elements = 0;
   DataType dtype = DataType::fp32;
-  std::uint32_t kernel = 0;              ///< it is complete when this kernel has ended
+  std::uint32_t kernel = 0;             ///< it is complete when this kernel has ended
   std::optional<DataType> cast_back{};  ///< type that it is given again once it is reduced; none: it stays as it is
 
   /// Of what updates read.

@@ -154,8 +154,8 @@ std::string gradients_csv(const RunReport& report) {
   std::string text = "name,bytes,ready_s\n";
   for (std::size_t i = 0; i < report.program->gradients.size(); ++i) {
     const models::Gradient& gradient = report.program->gradients[i];
-    text +=
-        fmt::format("{},{},{}\n", csv_field(gradient.name), gradient.elements * size_of(gradient.dtype), report.view.gradient_ready[i]);
+    text += fmt::format("{},{},{}\n", csv_field(gradient.name), gradient.elements * size_of(gradient.dtype),
+                        report.view.gradient_ready[i]);
   }
   return text;
 }

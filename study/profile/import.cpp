@@ -159,20 +159,20 @@ std::vector<std::string> size_contradictions(const GradientSummary& summary, con
 }
 
 void require_same_sizes(const GradientSummary& summary, const models::Program& modelled) {
-  const Bytes element = size_of(modelled.gradient_type());
   if (summary.gradients.size() != modelled.gradients.size()) {
     bad_input("profile",
               "{}: {} gradients, {} has {}; name the model, or give the op_summary of the same run, which dates them",
               summary.file, summary.gradients.size(), modelled.title, modelled.gradients.size());
   }
   for (std::size_t i = 0; i < summary.gradients.size(); ++i) {
-    const Bytes bytes = modelled.gradients[i].elements * element;
+    const DataType type = modelled.gradients[i].dtype;
+    const Bytes bytes = modelled.gradients[i].elements * size_of(type);
     if (summary.gradients[i].bytes == bytes) continue;
     bad_input("profile",
               "{}:{}: gradient {} has {} bytes, {} of {} has {} as {}; is it the same network, with rows in the order "
               "in which gradients are produced?",
               summary.file, summary.gradients[i].line, i, summary.gradients[i].bytes, modelled.gradients[i].name,
-              modelled.title, bytes, name_of(modelled.gradient_type()));
+              modelled.title, bytes, name_of(type));
   }
 }
 

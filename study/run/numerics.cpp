@@ -152,7 +152,8 @@ NumericsResult describe(const RunSpec& spec, const Experiment& experiment, const
   result.seed = numerics.seed;
   result.reduced_as = experiment.program->gradient_type_text();
   const auto& gradients = experiment.program->gradients;
-  if (!gradients.empty() && gradients.front().cast_back) result.cast_back = hcclsim::name_of(*gradients.front().cast_back);
+  if (!gradients.empty() && gradients.front().cast_back)
+    result.cast_back = hcclsim::name_of(*gradients.front().cast_back);
   result.broadcast = spec.parameter_broadcast && trainer.stage(0).replicas() > 1;
   result.gradients_mean = numerics.gradients_mean;
   result.stages = static_cast<std::uint32_t>(trainer.stages());

@@ -115,7 +115,7 @@ struct NumericsResult {
   std::uint64_t seed = 0;
   bool broadcast = false;  ///< replicas drew weights of their own, and got those of rank 0 before the first step
   std::string reduced_as = "fp32";  ///< types in which gradients are reduced
-  std::string cast_back{};           ///< type that they have before and after that, if it is another one
+  std::string cast_back{};          ///< type that they have before and after that, if it is another one
   bool gradients_mean = true;
   std::uint32_t stages = 1;
   std::uint32_t micro_batches = 1;            ///< whose losses and gradients are added up in an iteration

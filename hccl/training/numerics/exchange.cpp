@@ -36,8 +36,8 @@ GradientExchange::GradientExchange(std::span<const device::ParameterSlot> parame
     const Schedule& schedule = *reductions[s].reduction.schedules.front();
     if (schedule.ranks != ranks_ || schedule.type != segment.wire || schedule.elements != segment.elements) {
       internal_error("the schedule of segment {} is for {} elements of {} on {} ranks, not {} of {} on {}", s,
-                     schedule.elements, name_of(schedule.type), schedule.ranks, segment.elements,
-                     name_of(segment.wire), ranks_);
+                     schedule.elements, name_of(schedule.type), schedule.ranks, segment.elements, name_of(segment.wire),
+                     ranks_);
     }
     segment.flow = std::make_shared<DataFlow>(schedule);
     segment.first_piece = pieces_.size();

@@ -168,7 +168,8 @@ class Merge {
     for (std::uint32_t role = 0; role < computing_.size(); ++role) {
       roles_.emplace_back(plan, of_plan(role), role);
       next_.push_back(0);
-      first_rank_.push_back(static_cast<Rank>(std::ranges::find(plan.role_of, computing_[role]) - plan.role_of.begin()));
+      first_rank_.push_back(
+          static_cast<Rank>(std::ranges::find(plan.role_of, computing_[role]) - plan.role_of.begin()));
       for (const PlanTask& task : of_plan(role).tasks) {
         if (const auto* receive = std::get_if<ReceiveTask>(&task.work)) {
           receivers_[{role, receive->offset, receive->tag, task.purpose.micro_batch}] = operator_of(role, task);

@@ -14,14 +14,14 @@ namespace hcclsim::hccl {
 
 struct NumericTask {
   enum class Kind : std::uint8_t {
-    gather,    ///< weights; items: numbers in Role::gathers
-    step,      ///< forward and backward of a micro-batch
-    forward,   ///< of a chunk of a micro-batch
-    backward,  ///< likewise
-    message,   ///< from one role to another
-    reduce,    ///< gradients; items: segments
-    check,     ///< are the reduced gradients finite? of all roles, no items
-    update,    ///< items: gradients, production order; of dealt parameters those of the first replica
+    gather,     ///< weights; items: numbers in Role::gathers
+    step,       ///< forward and backward of a micro-batch
+    forward,    ///< of a chunk of a micro-batch
+    backward,   ///< likewise
+    message,    ///< from one role to another
+    reduce,     ///< gradients; items: segments
+    check,      ///< are the reduced gradients finite? of all roles, no items
+    update,     ///< items: gradients, production order; of dealt parameters those of the first replica
     broadcast,  ///< weights that one replica has updated; items: numbers in ReplicaCommunication::broadcasts
   };
   Kind kind = Kind::step;

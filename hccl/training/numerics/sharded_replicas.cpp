@@ -228,7 +228,8 @@ bool ShardedReplicas::pack(device::WorkerPool& pool, const SegmentReduction& red
 
 bool ShardedReplicas::cast_back(device::WorkerPool& pool, const SegmentReduction& reduction) {
   if (!reduction.cast_back.has_value()) return false;
-  if (reduction.wire != DataType::fp32) internal_error("gradients are cast to fp32 to be reduced, and to no other type");
+  if (reduction.wire != DataType::fp32)
+    internal_error("gradients are cast to fp32 to be reduced, and to no other type");
   std::atomic<bool> overflowed = false;
   const std::uint64_t elements = block_elements(reduction.segment);
   pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {

@@ -68,7 +68,8 @@ void ShardedReplicas::start_together(device::WorkerPool& pool, const Schedule& b
   }
   execute(DataFlow(broadcast), buffers, overflow_, pool);
   for (std::size_t replica = 0; replica < kept_.size(); ++replica) {
-    each(replica, [](std::span<float> values, const float* place) { std::copy_n(place, values.size(), values.begin()); });
+    each(replica,
+         [](std::span<float> values, const float* place) { std::copy_n(place, values.size(), values.begin()); });
     keep_weights(replica);
     std::ranges::fill(gradients_of(static_cast<Rank>(replica)), 0.0F);
   }

@@ -24,7 +24,8 @@ namespace hcclsim::hccl {
 
 /// A role before anything large is allocated for it.
 struct StageSetup {
-  /// `number`: of computing_roles(); `graph`: what the role computes; `tasks`: of all roles. Throws Error(bad_input) of kind "numerics" or "dtype".
+  /// `number`: of computing_roles(); `graph`: what the role computes; `tasks`: of all roles. Throws Error(bad_input) of
+  /// kind "numerics" or "dtype".
   StageSetup(const Plan& plan, std::uint32_t number, models::Graph graph, std::span<const NumericTask> tasks,
              const device::ComputationOptions& options);
 

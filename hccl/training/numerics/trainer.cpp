@@ -239,10 +239,9 @@ TrainedStage::Source Trainer::source(float loss_scale) const {
     models::fill(batch, *data_, std::span(samples).subspan(std::size_t{micro_batch} * graph_.batch(), graph_.batch()));
   };
   const auto input = [this, loss_scale](Rank replica, std::uint32_t micro_batch) {
-    return device::StepInput{
-        .loss_scale = loss_scale,
-        .dropout_seed = counter_bits(options_.seed, dropout_stream, iteration_),
-        .first_sample = (std::uint64_t{replica} * micro_batches() + micro_batch) * graph_.batch()};
+    return device::StepInput{.loss_scale = loss_scale,
+                             .dropout_seed = counter_bits(options_.seed, dropout_stream, iteration_),
+                             .first_sample = (std::uint64_t{replica} * micro_batches() + micro_batch) * graph_.batch()};
   };
   return {read, input};
 }

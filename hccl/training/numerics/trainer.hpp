@@ -43,10 +43,10 @@ struct TrainerOptions {
   device::LearningRate learning_rate{};
   device::LossScaler loss_scale{};
   std::optional<double> clip_norm{};
-  device::ComputationOptions computation{};        ///< its overflow is that of the wire too
-  std::string data = "synthetic";                  ///< as open_dataset takes it
-  bool shuffle = true;                             ///< epochs, where the source is to be shuffled at all
-  std::uint64_t seed = 1;                          ///< of weights, synthetic data, shuffling and dropout
+  device::ComputationOptions computation{};  ///< its overflow is that of the wire too
+  std::string data = "synthetic";            ///< as open_dataset takes it
+  bool shuffle = true;                       ///< epochs, where the source is to be shuffled at all
+  std::uint64_t seed = 1;                    ///< of weights, synthetic data, shuffling and dropout
   /// Replicas draw their weights from seeds of their own, but for the first of each stage: as processes do that have
   /// no seed in common. Parameters of which they keep parts are drawn together.
   bool own_weights = false;
@@ -69,10 +69,10 @@ struct IterationFigures {
 
 class Trainer {
  public:
-  /// `graph`: the whole network with the samples of a micro-batch. `stages`: what each stage of the Plan computes of it;
-  /// empty if there is one stage, which computes it all. Parameters are those of the Plan's programs, batch and size of
-  /// image may be others. The Plan is not needed afterwards. Throws Error(bad_input) of kind "memory", "data", "dtype",
-  /// "numerics" or "option".
+  /// `graph`: the whole network with the samples of a micro-batch. `stages`: what each stage of the Plan computes of
+  /// it; empty if there is one stage, which computes it all. Parameters are those of the Plan's programs, batch and
+  /// size of image may be others. The Plan is not needed afterwards. Throws Error(bad_input) of kind "memory", "data",
+  /// "dtype", "numerics" or "option".
   Trainer(models::Graph graph, std::vector<models::Graph> stages, const Plan& plan, TrainerOptions options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;

@@ -1,11 +1,18 @@
 #include "hccl/parallel/optimizer_parallel.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "hccl/parallel/parallel_plan.hpp"
+#include "models/lowering/lower.hpp"
+#include "tests/support/parallel_training.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace hcclsim::hccl {
@@ -85,6 +92,68 @@ TEST(OptimizerParallel, ShardsLargerThanTheReplicas) {
   EXPECT_EQ(shard_ranks({.kind = OptimizerParallelKind::on, .shard = 9}, 8), 8U);
   EXPECT_THAT(shards({.kind = OptimizerParallelKind::on, .shard = 9}, 8, notes), ElementsAre(8, 1, 8));
   EXPECT_THAT(notes, IsEmpty());
+}
+
+/// Kernels that move the table of tokens from the first stage to the last one, and its gradient back.
+std::vector<models::Kernel> moves_of_table(const Plan& plan, std::uint32_t stage) {
+  std::vector<models::Kernel> moves;
+  for (const models::Kernel& kernel : plan.roles[stage].program->kernels) {
+    const bool whole =
+        kernel.communication.input == models::no_tensor && kernel.communication.output == models::no_tensor;
+    if (kernel.kind == models::KernelClass::communication && whole) moves.push_back(kernel);
+  }
+  return moves;
+}
+
+/// 32 tokens of 16 features. ZeRO has the whole table as a copy in the type of the products, in both stages.
+TEST(OptimizerParallel, TiedTablesAreSentAsTheirOwnerHasThem) {
+  test::ParallelSetup setup;
+  setup.shape = {.stages = 2, .micro_batches = 2};
+  setup.replicas = 2;
+  setup.precision = models::precision_of(models::Amp::o2);
+  const auto plan_with = [&](const char* kind) {
+    setup.optimizer_parallel = kind;
+    return test::plan_of(setup, test::stages_of(setup, models::make_model(setup.model)));
+  };
+  const Plan whole = plan_with("off");
+  for (const char* const kind : {"off", "on:threshold=0", "zero1:threshold=64", "zero1", "zero2", "zero3"}) {
+    SCOPED_TRACE(kind);
+    const Plan plan = plan_with(kind);
+    const bool copy = kind[0] == 'z' && std::string_view(kind) != "zero1:threshold=64";
+    for (const std::uint32_t stage : {0U, 1U}) {
+      const std::vector<models::Kernel> moves = moves_of_table(plan, stage);
+      ASSERT_EQ(moves.size(), 2U);
+      for (const models::Kernel& move : moves) {
+        EXPECT_EQ(move.communication.elements, 32U * 16);
+        const bool forward = move.phase == models::Phase::forward;
+        EXPECT_EQ(move.communication.dtype, forward && copy ? DataType::fp16 : DataType::fp32) << stage;
+      }
+    }
+    // The last stage has 2 bytes per number in place of 4 and a cast of 2 beside them.
+    const models::Program& last = *plan.roles[1].program;
+    const auto cast = [](const models::Kernel& kernel) { return kernel.name == "head:cast"; };
+    EXPECT_EQ(std::ranges::any_of(last.kernels, cast), !copy);
+  }
+}
+
+/// Gradients of fp16 and of fp32 travel apart, each type as its rule of fusion has it.
+TEST(OptimizerParallel, FusesTypesOfGradientsApart) {
+  models::Program program =
+      lower(models::make_model({.name = "mlp:8,6,4", .batch = 2}),
+            {.precision = models::precision_of(models::Amp::o2), .sync = models::GradientSync{.as_used = true}});
+  const StageProgram stage = fuse_communication(std::move(program), {}, {});
+  ASSERT_EQ(stage.reductions.size(), 2U);
+  std::vector<std::string> types;
+  for (const Reduction& reduction : stage.reductions) {
+    Bytes bytes = 0;
+    for (std::uint32_t g = reduction.segment.first; g <= reduction.segment.last; ++g) {
+      const models::Gradient& gradient = stage.program->gradients[g];
+      EXPECT_EQ(gradient.dtype, stage.program->gradients[reduction.segment.first].dtype);
+      bytes += gradient.elements * size_of(gradient.dtype);
+    }
+    types.push_back(fmt::format("{} {}", name_of(stage.program->gradients[reduction.segment.first].dtype), bytes));
+  }
+  EXPECT_THAT(types, testing::UnorderedElementsAre("fp16 144", "fp32 40"));
 }
 
 TEST(OptimizerParallel, IsRead) {

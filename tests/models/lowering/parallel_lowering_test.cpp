@@ -57,6 +57,108 @@ TEST(Accumulation, GradientsAreCastWithTheLastMicroBatch) {
   }
 }
 
+Program synced(Amp amp, GradientSync sync, bool accumulate = false) {
+  return lowered(perceptron(), {.precision = precision_of(amp), .sync = sync, .accumulate = accumulate});
+}
+
+std::vector<DataType> gradient_types(const Program& program) {
+  std::vector<DataType> types;
+  for (const char* const name : {"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"}) {
+    types.push_back(test::gradient_of(program, name).dtype);
+  }
+  return types;
+}
+
+using enum DataType;
+
+// Parameters of fp32 have gradients of fp32, whatever they are cast to before they are used.
+TEST(GradientSync, GradientsHaveTheTypeOfTheirParameters) {
+  const Program program = synced(Amp::o2, {});
+  EXPECT_THAT(gradient_types(program), ElementsAre(fp32, fp32, fp32, fp32));
+  EXPECT_THAT(kernels(program, "gradient_cast"), testing::IsEmpty());
+  EXPECT_EQ(program.gradient_type_text(), "fp32");
+  EXPECT_THAT(gradient_types(synced(Amp::o3, {})), ElementsAre(fp16, fp16, fp16, fp16));
+}
+
+// Weights of products are cast, biases are not. The cast's backward pass follows the reduction.
+TEST(GradientSync, GradientsOfCastParametersAreReducedAsUsed) {
+  const Program program = synced(Amp::o2, {.as_used = true});
+  EXPECT_THAT(gradient_types(program), ElementsAre(fp16, fp32, fp16, fp32));
+  EXPECT_EQ(program.gradient_type_text(), "fp32 and fp16");
+  EXPECT_TRUE(program.has_several_gradient_types());
+  EXPECT_THAT(kernels(program, "gradient_cast"), testing::IsEmpty());
+  EXPECT_EQ(program.gradient_bytes, (48U + 24) * 2 + (6 + 4) * 4);
+  EXPECT_THAT(program.gradient_sizes(), testing::UnorderedElementsAre(96, 24, 48, 16));
+  const std::vector<Kernel> update = test::kernels_of(program, "fc1.weight", Phase::update);
+  EXPECT_EQ(update.front().name, "fc1.weight:cast");
+  EXPECT_EQ(update.front().read, 96U);
+  EXPECT_EQ(update.front().written, 192U);
+  EXPECT_EQ(test::kernels_of(program, "fc1.bias", Phase::update).front().name, "fc1.bias:adam");
+}
+
+// The product writes 96 bytes of gradient in place of 192.
+TEST(GradientSync, ProductsWriteGradientsAsTheyAreReduced) {
+  const auto written = [](const Program& program) {
+    const auto product = std::ranges::find(program.kernels, "fc1:weight_gradient", &Kernel::name);
+    return product == program.kernels.end() ? 0 : product->written;
+  };
+  EXPECT_EQ(written(synced(Amp::o2, {})), written(synced(Amp::o2, {.as_used = true})) + 96);
+}
+
+TEST(GradientSync, ActsOnNothingWithoutACast) {
+  for (const Amp amp : {Amp::o0, Amp::o3}) {
+    const Program program = synced(amp, {.as_used = true});
+    EXPECT_EQ(gradient_types(program), gradient_types(synced(amp, {}))) << name_of(amp);
+    EXPECT_EQ(kernels(program, ""), kernels(synced(amp, {}), "")) << name_of(amp);
+  }
+}
+
+// Sums of micro-batches are kept in the type of the parameter.
+TEST(GradientSync, SumsOfMicroBatchesHaveTheTypeOfTheirParameters) {
+  EXPECT_THAT(gradient_types(synced(Amp::o2, {.as_used = true}, true)), ElementsAre(fp32, fp32, fp32, fp32));
+  // But where every micro-batch reduces its own gradients, they are as they are used.
+  LoweringOptions options{.sync = GradientSync{.as_used = true},
+                          .accumulate = true,
+                          .sharding = {.kind = Sharding::weights, .shards = {2, 1, 2, 1}, .accumulation = true}};
+  EXPECT_THAT(gradient_types(lowered(perceptron(), options)), ElementsAre(fp16, fp32, fp16, fp32));
+}
+
+// What is not fp32 is cast before its reduction and behind it: 48 numbers of 2 and of 4 bytes.
+TEST(GradientSync, CastsToFp32AndBack) {
+  const Program mixed = synced(Amp::o2, {.as_used = true, .in_fp32 = true});
+  EXPECT_THAT(gradient_types(mixed), ElementsAre(fp32, fp32, fp32, fp32));
+  EXPECT_THAT(kernels(mixed, "gradient_cast"), ElementsAre("fc2.weight:gradient_cast", "fc1.weight:gradient_cast"));
+  const auto before = std::ranges::find(mixed.kernels, "fc1.weight:gradient_cast", &Kernel::name);
+  EXPECT_EQ(before->read, 96U);
+  EXPECT_EQ(before->written, 192U);
+  const std::vector<Kernel> update = test::kernels_of(mixed, "fc1.weight", Phase::update);
+  ASSERT_EQ(update.size(), 3U);
+  EXPECT_EQ(update[0].name, "fc1.weight:cast_back");
+  EXPECT_EQ(update[0].read, 192U);
+  EXPECT_EQ(update[0].written, 96U);
+  EXPECT_EQ(update[1].name, "fc1.weight:cast");
+  EXPECT_EQ(mixed.gradient_bytes, (48U + 24) * (2 + 4) + (6 + 4) * 4);
+
+  const Program narrow = synced(Amp::o3, {.in_fp32 = true});
+  EXPECT_THAT(kernels(narrow, "gradient_cast"), testing::SizeIs(4));
+  EXPECT_THAT(kernels(narrow, "cast_back"), testing::SizeIs(4));
+  EXPECT_THAT(kernels(narrow, ":cast"), testing::SizeIs(4));  // cast_back alone
+  EXPECT_EQ(test::gradient_of(narrow, "fc1.bias").reduced_type(), fp16);
+  EXPECT_THAT(kernels(synced(Amp::o2, {.in_fp32 = true}), "gradient_cast"), testing::IsEmpty());
+}
+
+// Checks of reduced gradients see them as the updates do.
+TEST(GradientSync, CastsBackBeforeGradientsAreChecked) {
+  const LoweringOptions options{.precision = precision_of(Amp::o3), .sync = GradientSync{.in_fp32 = true}};
+  Program program = lower(perceptron(), options);
+  add_updates(program, {.precision = options.precision, .optimizer = Optimizer::sgd, .checks = {.overflow = true}});
+  const std::vector<Kernel> checks = test::kernels_of(program, "fc1.weight", Phase::check);
+  ASSERT_EQ(checks.size(), 2U);
+  EXPECT_EQ(checks[0].name, "fc1.weight:cast_back");
+  EXPECT_EQ(checks[1].read, 96U);
+  EXPECT_EQ(test::kernels_of(program, "fc1.weight", Phase::update).front().name, "fc1.weight:sgd");
+}
+
 LoweringOptions shared(Sharding kind, std::size_t parameters, std::uint32_t ranks) {
   return {.precision = {.gradient = DataType::fp16},
           .communication = DataType::fp16,

@@ -319,13 +319,24 @@ TEST(ApplyContext, DevicesAndModes) {
   const auto saved = applied({{"parallel_mode", "semi_auto_parallel"}, {"strategy_ckpt_save_file", "'a.json'"}});
   EXPECT_EQ(saved.strategy_files.save, "a.json");
   EXPECT_THAT(applied({{"parallel_mode", "data_parallel"}}).notes, Contains(HasSubstr("parameter_broadcast is False")));
-  EXPECT_EQ(applied({{"parallel_mode", "semi_auto_parallel"}, {"gradient_fp32_sync", "False"}}).communication_type,
-            DataType::fp16);
+}
+
+TEST(ApplyContext, TypesOfGradients) {
+  using Sync = models::GradientSync;
+  EXPECT_EQ(applied({{"parallel_mode", "data_parallel"}}).gradient_sync, (Sync{.in_fp32 = true}));
+  // Not applicable in data_parallel, whose gradients are always reduced in fp32.
+  EXPECT_EQ(applied({{"parallel_mode", "data_parallel"}, {"gradient_fp32_sync", "False"}}).gradient_sync,
+            (Sync{.in_fp32 = true}));
+  EXPECT_EQ(applied({{"parallel_mode", "stand_alone"}}).gradient_sync, std::nullopt);
+  EXPECT_EQ(applied({{"parallel_mode", "semi_auto_parallel"}}).gradient_sync, Sync{});
+  const RunSpec as_used = applied({{"parallel_mode", "semi_auto_parallel"}, {"gradient_fp32_sync", "False"}});
+  EXPECT_EQ(as_used.gradient_sync, (Sync{.as_used = true}));
+  EXPECT_THAT(as_used.notes, Contains(HasSubstr("gradient_fp32_sync False")));
   EXPECT_EQ(applied({{"parallel_mode", "semi_auto_parallel"},
                      {"gradient_fp32_sync", "False"},
                      {"force_fp32_communication", "True"}})
-                .communication_type,
-            DataType::fp32);
+                .gradient_sync,
+            (Sync{.as_used = true, .in_fp32 = true}));
 }
 
 }  // namespace

@@ -7,84 +7,21 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "tests/support/parallel_training.hpp"
+#include "tests/hccl/training/numerics/trained.hpp"
 
 /// Training in stages, with several micro-batches, shared parameters and recomputation, against training of the whole
 /// network on one device, which trainer_test.cpp compares to hand calculations.
 namespace hcclsim::hccl {
 namespace {
 
+using test::expect_near;
+using test::largest_difference;
+using test::llama_setup;
 using test::ParallelSetup;
-
-using Tensors = std::vector<std::vector<float>>;
-
-struct Trained {
-  std::vector<double> losses;
-  std::vector<double> norms;
-  std::vector<double> accuracies;
-  Tensors weights;
-
-  bool operator==(const Trained&) const = default;
-};
-
-Trained train(const ParallelSetup& setup, int steps = 3) {
-  const auto trainer = test::make_trainer(setup);
-  Trained result;
-  for (int step = 0; step < steps; ++step) {
-    const IterationFigures figures = trainer->step(true);
-    EXPECT_LE(trainer->reduction_check().worst_ratio, 1);
-    result.losses.push_back(figures.loss);
-    result.norms.push_back(figures.gradient_norm);
-    result.accuracies.push_back(figures.accuracy);
-  }
-  EXPECT_EQ(trainer->replica_check().differing_bits, 0);
-  result.weights = test::weights_of(*trainer);
-  return result;
-}
-
-double largest_difference(const Tensors& one, const Tensors& other) {
-  double largest = 0;
-  EXPECT_EQ(one.size(), other.size());
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    EXPECT_EQ(one[i].size(), other[i].size());
-    for (std::size_t k = 0; k < one[i].size(); ++k) {
-      largest = std::max(largest, std::abs(static_cast<double>(one[i][k]) - other[i][k]));
-    }
-  }
-  return largest;
-}
-
-void expect_near(const Trained& one, const Trained& other, double tolerance) {
-  for (std::size_t step = 0; step < one.losses.size(); ++step) {
-    EXPECT_NEAR(one.losses[step], other.losses[step], tolerance * one.losses[step]);
-    EXPECT_NEAR(one.norms[step], other.norms[step], tolerance * one.norms[step]);
-    EXPECT_EQ(one.accuracies[step], other.accuracies[step]);
-  }
-  EXPECT_LT(largest_difference(one.weights, other.weights), tolerance);
-}
-
-ParallelSetup perceptron_setup(std::uint32_t micro_batches) {
-  ParallelSetup setup;
-  setup.model = {.name = "mlp:16,12,12,12,12,12,12,12,8", .batch = 2};
-  setup.shape.micro_batches = micro_batches;
-  setup.options.data = "synthetic-classes:96";
-  setup.options.learning_rate = device::LearningRate(0.05);
-  return setup;
-}
-
-ParallelSetup transformer_setup(std::uint32_t micro_batches) {
-  ParallelSetup setup;
-  setup.shape.micro_batches = micro_batches;
-  setup.options.data = "synthetic:96";
-  setup.options.learning_rate = device::LearningRate(0.05);
-  return setup;
-}
-
-ParallelSetup llama_setup(std::uint32_t micro_batches) {
-  ParallelSetup setup = transformer_setup(micro_batches);
-  setup.model.name = "llama2-7b";
-  return setup;
-}
+using test::perceptron_setup;
+using test::train;
+using test::Trained;
+using test::transformer_setup;
 
 /// Losses and gradients of micro-batches are added, so M of them with 1/M of the learning rate and without momentum
 /// train like one batch of all their samples.
@@ -211,174 +148,6 @@ TEST(ParallelTrainer, EverythingTogetherTrainsAlike) {
       setup.recompute = "full";
       SCOPED_TRACE(fmt::format("{}, {}", kind, name_of(wire)));
       expect_near(train(setup), whole, wire == DataType::fp32 ? 2e-5 : 2e-3);
-    }
-  }
-}
-
-/// Timed types are not those of the numbers: weights that are gathered as fp16 are not rounded.
-TEST(ParallelTrainer, TimedTypesOfWeightsChangeNoBit) {
-  for (const std::uint32_t stages : {1U, 2U}) {
-    for (const char* const kind : {"on:threshold=0", "zero1", "zero2", "zero3"}) {
-      ParallelSetup setup = transformer_setup(2);
-      setup.replicas = 2;
-      setup.shape.stages = stages;
-      setup.optimizer_parallel = kind;
-      const Trained exact = train(setup);
-      setup.precision = models::precision_of(models::Amp::o2);
-      EXPECT_TRUE(train(setup) == exact) << kind << " in " << stages << " stages";
-    }
-  }
-}
-
-/// Eight samples of a step, however they lie in replicas and micro-batches: with dropout they have the same masks. Sums
-/// of micro-batches are made comparable by the learning rate.
-TEST(ParallelTrainer, DropoutDoesNotDependOnTheLayout) {
-  const auto setup_of = [](Rank replicas, std::uint32_t micro_batches, std::uint32_t stages) {
-    ParallelSetup setup = transformer_setup(micro_batches);
-    setup.replicas = replicas;
-    setup.model.batch = 16 / replicas / micro_batches;
-    setup.shape.stages = stages;
-    setup.options.data = "synthetic:16";
-    setup.options.optimizer.rule = models::Optimizer::sgd;
-    setup.options.learning_rate = device::LearningRate(0.5 / micro_batches);
-    return setup;
-  };
-  const auto whole = test::make_trainer(setup_of(1, 1, 1));
-  const auto drops = [](const models::Operator& op) { return op.drop_rate > 0; };
-  ASSERT_TRUE(std::ranges::any_of(whole->graph().operators, drops));
-  std::vector<double> norms;
-  for (int step = 0; step < 3; ++step) norms.push_back(whole->step(false).gradient_norm);
-  const Tensors weights = test::weights_of(*whole);
-  for (const Rank replicas : {1U, 2U, 4U}) {
-    for (const std::uint32_t micro_batches : {1U, 2U, 4U}) {
-      for (const std::uint32_t stages : {1U, 2U}) {
-        if (stages > micro_batches) continue;
-        SCOPED_TRACE(fmt::format("{} replicas, {} micro-batches, {} stages", replicas, micro_batches, stages));
-        const auto parts = test::make_trainer(setup_of(replicas, micro_batches, stages));
-        for (const double norm : norms) {
-          EXPECT_NEAR(parts->step(false).gradient_norm / micro_batches, norm, 1e-5 * norm);
-        }
-        EXPECT_LT(largest_difference(test::weights_of(*parts), weights), 2e-6);
-      }
-    }
-  }
-}
-
-/// Each replica updates some parameters and sends them to the others: the sums of two replicas have the same bits.
-TEST(ParallelTrainer, DealtParametersTrainLikeWholeOnes) {
-  for (const models::Optimizer rule : {models::Optimizer::adamw, models::Optimizer::lamb}) {
-    for (const std::uint32_t micro_batches : {1U, 3U}) {
-      for (const Rank replicas : {2U, 3U}) {
-        for (const models::Amp amp : {models::Amp::o0, models::Amp::o3}) {
-          ParallelSetup setup = transformer_setup(micro_batches);
-          setup.replicas = replicas;
-          setup.options.optimizer.rule = rule;
-          setup.options.optimizer.weight_decay = 0.01;
-          setup.precision = models::precision_of(amp);
-          SCOPED_TRACE(fmt::format("{} {} micro-batches, {} replicas, amp {}", name_of(rule), micro_batches, replicas,
-                                   name_of(amp)));
-          const Trained whole = train(setup);
-          setup.optimizer_parallel = "dealt";
-          const Trained dealt = train(setup);
-          EXPECT_EQ(dealt.losses, whole.losses);
-          EXPECT_TRUE(dealt.weights == whole.weights);
-          EXPECT_NEAR(dealt.norms.back(), whole.norms.back(), 1e-5 * whole.norms.back());
-        }
-      }
-    }
-  }
-}
-
-TEST(ParallelTrainer, DealtParametersGoThroughCheckpoints) {
-  ParallelSetup setup = transformer_setup(1);
-  setup.replicas = 3;
-  setup.options.optimizer.rule = models::Optimizer::adamw;
-  const std::string path = testing::TempDir() + "dealt.ckpt";
-  const auto whole = test::make_trainer(setup);
-  whole->step(false);
-  whole->save(path);
-  whole->step(false);
-  setup.optimizer_parallel = "dealt";
-  const auto dealt = test::make_trainer(setup);
-  dealt->load(path);
-  dealt->step(false);
-  EXPECT_TRUE(test::weights_of(*dealt) == test::weights_of(*whole));
-}
-
-/// Replicas that draw weights of their own train those of rank 0 once it has sent them, whoever keeps what.
-TEST(ParallelTrainer, WeightsOfRank0AreBroadcast) {
-  for (const char* const kind : {"off", "dealt", "zero1", "on"}) {
-    for (const std::uint32_t stages : {1U, 2U}) {
-      if (stages > 1 && std::string(kind) == "dealt") continue;
-      ParallelSetup setup = transformer_setup(2);
-      setup.replicas = 4;
-      setup.shape.stages = stages;
-      setup.optimizer_parallel = kind;
-      SCOPED_TRACE(fmt::format("{} in {} stages", kind, stages));
-      const Trained together = train(setup);
-      setup.options.own_weights = true;
-      const auto apart = test::make_trainer(setup);
-      // ZeRO has no parameter that all ranks keep; MindSpore's threshold leaves all of them whole.
-      const bool shared = std::string(kind) == "zero1";
-      EXPECT_EQ(apart->replica_check().differing_bits > 0, !shared || stages > 1);
-      apart->start_up(test::start_up_of(setup));
-      EXPECT_EQ(apart->replica_check().differing_bits, 0);
-      EXPECT_EQ(apart->stage(0).store().variants(), 1);
-      for (const double loss : together.losses) EXPECT_EQ(apart->step(false).loss, loss);
-      EXPECT_TRUE(test::weights_of(*apart) == together.weights);
-    }
-  }
-}
-
-/// Without the broadcast they stay apart, and it is noticed.
-TEST(ParallelTrainer, WeightsThatAreNotBroadcastStayApart) {
-  ParallelSetup setup = perceptron_setup(1);
-  setup.replicas = 3;
-  setup.options.own_weights = true;
-  const auto trainer = test::make_trainer(setup);
-  EXPECT_EQ(trainer->stage(0).store().variants(), 3);
-  trainer->step(false);
-  EXPECT_GT(trainer->replica_check().largest_difference, 0.01);
-  EXPECT_THROW(trainer->save(testing::TempDir() + "apart.ckpt"), Error);
-}
-
-/// gradient_fp32_sync False: weights of products are reduced in fp16, apart from the others, which stay exact.
-TEST(ParallelTrainer, GradientsInTheTypeOfUseAreRounded) {
-  ParallelSetup setup = llama_setup(1);
-  setup.replicas = 2;
-  setup.precision = models::precision_of(models::Amp::o2);
-  setup.sync = models::GradientSync{};
-  const Trained exact = train(setup);
-  setup.sync = models::GradientSync{.as_used = true};
-  const Trained rounded = train(setup);
-  EXPECT_FALSE(rounded.weights == exact.weights);
-  expect_near(rounded, exact, 2e-3);
-  // Without a cast it has no effect.
-  for (const models::Amp amp : {models::Amp::o0, models::Amp::o3}) {
-    setup.precision = models::precision_of(amp);
-    setup.sync = models::GradientSync{};
-    const Trained kept = train(setup);
-    setup.sync->as_used = true;
-    EXPECT_TRUE(train(setup) == kept) << name_of(amp);
-  }
-}
-
-/// Two replicas with gradients of fp16: the sum in fp32 is exact, and rounded once; in fp16 it is rounded once, too.
-/// Three replicas: two additions in fp16 are two roundings.
-TEST(ParallelTrainer, GradientsCastToBeReducedAreRoundedBeforeAndAfter) {
-  for (const char* const kind : {"off", "on:threshold=0"}) {
-    for (const Rank replicas : {2U, 3U, 4U}) {
-      ParallelSetup setup = llama_setup(1);
-      setup.replicas = replicas;
-      setup.optimizer_parallel = kind;
-      setup.precision = models::precision_of(models::Amp::o3);
-      setup.sync = models::GradientSync{};
-      const Trained narrow = train(setup);
-      setup.sync->in_fp32 = true;
-      const Trained wide = train(setup);
-      SCOPED_TRACE(fmt::format("{}, {} replicas", kind, replicas));
-      EXPECT_EQ(wide.weights == narrow.weights, replicas == 2);
-      expect_near(wide, narrow, 2e-3);
     }
   }
 }
