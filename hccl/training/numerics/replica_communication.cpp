@@ -22,6 +22,8 @@ std::vector<Rank> number_replicas(const Plan& plan, std::uint32_t stage) {
 
 /// The replica that updates each gradient, if it is one alone; else none.
 std::vector<Rank> find_updaters(const Plan& plan, std::uint32_t stage, std::span<const Rank> replica_of) {
+  const auto same_stage = [&](const Role& role) { return role.stage == stage; };
+  if (std::ranges::count_if(plan.roles, same_stage) == 1) return {};
   std::vector<Rank> updated_by;
   for (std::size_t rank = 0; rank < plan.role_of.size(); ++rank) {
     const std::uint32_t role = plan.role_of[rank];
@@ -33,8 +35,6 @@ std::vector<Rank> find_updaters(const Plan& plan, std::uint32_t stage, std::span
       }
     }
   }
-  const auto same_stage = [&](const Role& role) { return role.stage == stage; };
-  if (std::ranges::count_if(plan.roles, same_stage) == 1) return {};
   if (std::ranges::find(updated_by, no_replica) != updated_by.end()) internal_error("nobody updates some parameters");
   return updated_by;
 }

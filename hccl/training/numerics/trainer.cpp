@@ -108,7 +108,10 @@ void Trainer::find_owners(const std::vector<models::Graph>& stages) {
 
 Bytes Trainer::needed_memory(const std::vector<StageSetup>& setups) const {
   Bytes needed = resident_bytes() + reading_workers(setups, pool_.workers()) * data_->read_cost().bytes;
-  for (const StageSetup& setup : setups) needed += setup.bytes(options_.optimizer, pool_.workers());
+  for (const StageSetup& setup : setups) {
+    needed += setup.bytes(options_.optimizer, pool_.workers());
+    if (options_.own_weights) needed += setup.communication.replicas * setup.computation.weights_bytes();
+  }
   return needed;
 }
 

@@ -111,9 +111,28 @@ TEST(NumericTask, RefusesWhatHasNoRealNumbersYet) {
   Plan plan = plan_of_mlp({.npus = 2});
   plan.roles.front().tasks.push_back({.work = SendTask{}, .purpose = {.phase = StepPhase::forward}});
   EXPECT_THROW(static_cast<void>(numeric_tasks(plan)), Error);
+  // Ranks of a stage that reduce their gradients apart, in one role or in two.
   plan = plan_of_mlp({.npus = 2});
-  plan.roles.push_back(plan.roles.front());
+  for (GroupFamily& family : plan.families) family.groups = {{"first", {0}}, {"second", {1}}};
   EXPECT_THROW(static_cast<void>(numeric_tasks(plan)), Error);
+  plan.roles.push_back(plan.roles.front());
+  plan.role_of = {0, 1};
+  for (GroupFamily& family : plan.families) family.groups.pop_back();
+  EXPECT_THROW(static_cast<void>(numeric_tasks(plan)), Error);
+}
+
+TEST(NumericTask, BroadcastsFollowTheUpdates) {
+  test::ParallelSetup setup = two_stages();
+  setup.shape = {.stages = 1, .micro_batches = 1};
+  setup.replicas = 2;
+  setup.optimizer_parallel = "dealt";
+  const std::vector<NumericTask> tasks =
+      numeric_tasks(test::plan_of(setup, test::stages_of(setup, models::make_model(setup.model))));
+  ASSERT_EQ(tasks.size(), 4U);
+  EXPECT_EQ(tasks[1].kind, NumericTask::Kind::reduce);
+  EXPECT_EQ(tasks[2].kind, NumericTask::Kind::update);
+  EXPECT_EQ(tasks[3].kind, NumericTask::Kind::broadcast);
+  EXPECT_EQ(tasks[3].items, (std::vector<std::uint32_t>{0, 1}));
 }
 
 }  // namespace
