@@ -22,7 +22,8 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr std::array kind_names{"gather", "step", "forward", "backward", "message", "reduce", "check", "update"};
+constexpr std::array kind_names{"gather", "step",  "forward", "backward", "message",
+                                "reduce", "check", "update",  "broadcast"};
 
 std::string text_of(const NumericTask& task) {
   return fmt::format("{} {}", kind_names.at(static_cast<std::size_t>(task.kind)), fmt::join(task.items, ","));
