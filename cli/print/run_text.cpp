@@ -292,7 +292,7 @@ std::string foot(const RunReport& report) {
 
 std::string RunReport::gradients_text() const {
   const bool told = amp.find("gradients") != std::string::npos;
-  return fmt::format("{} {}", told ? "sent in" : "gradients", name_of(program->gradient_type()));
+  return fmt::format("{} {}", told ? "sent in" : "gradients", program->gradient_type_text());
 }
 
 std::string RunReport::segment_list() const {

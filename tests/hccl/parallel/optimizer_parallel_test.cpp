@@ -141,7 +141,7 @@ TEST(OptimizerParallel, FusesTypesOfGradientsApart) {
   models::Program program =
       lower(models::make_model({.name = "mlp:8,6,4", .batch = 2}),
             {.precision = models::precision_of(models::Amp::o2), .sync = models::GradientSync{.as_used = true}});
-  const StageProgram stage = fuse_communication(std::move(program), {}, {});
+  const StageProgram stage = fuse_communication(std::move(program), {});
   ASSERT_EQ(stage.reductions.size(), 2U);
   std::vector<std::string> types;
   for (const Reduction& reduction : stage.reductions) {
