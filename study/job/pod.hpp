@@ -54,6 +54,7 @@ struct Pod {
   Seconds started = 0;                      ///< the last of them
   std::uint32_t back_offs = 0;              ///< in a row, without a long run between them
   std::optional<std::int32_t> exit_code{};  ///< of the last end of its container
+  bool reported = false;                    ///< how it ended, by the operator
 
   [[nodiscard]] Seconds created() const { return stages.front().date; }
   [[nodiscard]] PodStage stage() const { return stages.back().stage; }

@@ -1,0 +1,103 @@
+#include "study/job/job.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+#include "sim/cluster.hpp"
+#include "study/job/read_msjob.hpp"
+#include "study/job/step_times.hpp"
+#include "study/on_platform.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+/// As the device plugin of Ascend names it: "huawei.com/Ascend910" of an Ascend910B2.
+std::string npu_resource_of(std::string_view soc) {
+  std::size_t end = 0;
+  while (end < soc.size() && std::isalpha(static_cast<unsigned char>(soc[end])) != 0) ++end;
+  while (end < soc.size() && std::isdigit(static_cast<unsigned char>(soc[end])) != 0) ++end;
+  return fmt::format("huawei.com/{}", soc.substr(0, end));
+}
+
+bool some_asks_for(const MsJob& job, const std::string& resource) {
+  return std::any_of(job.replicas.begin(), job.replicas.end(),
+                     [&](const ReplicaSpec& spec) { return spec.pod.needed.contains(resource); });
+}
+
+std::vector<std::string> notes_of(const MsJob& job, const JobSpec& spec) {
+  std::vector<std::string> notes;
+  if (some_asks_for(job, "nvidia.com/gpu")) notes.emplace_back("nvidia.com/gpu stands for the NPUs of the platform");
+  if (some_asks_for(job, "memory") && !spec.servers.memory.has_value()) {
+    notes.emplace_back("memory is not counted: --server-memory says how much a server has");
+  }
+  std::vector<std::string> without_effect;
+  for (const ReplicaSpec& replica : job.replicas) {
+    for (const std::string& key : replica.pod.without_effect) {
+      without_effect.push_back(fmt::format("{} of {}", key, name_of(replica.role)));
+    }
+  }
+  if (const auto& scheduling = job.policy.scheduling; scheduling.has_value()) {
+    for (const std::string& key : scheduling->without_effect) without_effect.push_back(key + " of schedulingPolicy");
+  }
+  if (!without_effect.empty()) notes.push_back(fmt::format("without effect here: {}", fmt::join(without_effect, ", ")));
+  if (job.replicas_of(JobRole::scheduler) > 1) {
+    notes.emplace_back("more than one Scheduler: only the first is known to the others");
+  }
+  if (job.of(JobRole::scheduler) == nullptr) {
+    notes.emplace_back(job.replicas_of(JobRole::worker) > 1
+                           ? "no Scheduler: the pods get no MS_ variables, and every worker trains by itself"
+                           : "no Scheduler: the pods get no MS_ variables");
+  }
+  return notes;
+}
+
+}  // namespace
+
+std::vector<JobServer> servers_of_platform(const PlatformSpec& platform, const ServerSize& size) {
+  const std::string file = find_platform(platform.file);
+  return in_own_process([&] {
+    const sim::Cluster cluster(file, platform.edits);
+    std::vector<JobServer> servers(cluster.servers());
+    for (std::uint32_t server = 0; server < cluster.servers(); ++server) {
+      servers[server].name = fmt::format("server{}", server);
+      servers[server].cpus = size.cpus;
+      servers[server].memory = size.memory;
+    }
+    for (Rank npu = 0; npu < cluster.size(); ++npu) {
+      JobServer& server = servers[cluster.npu(npu).server];
+      server.npus.push_back(npu);
+      server.npu_resource = npu_resource_of(cluster.npu(npu).soc);
+    }
+    return servers;
+  });
+}
+
+JobResult run_job(const JobSpec& spec) {
+  JobResult result;
+  result.job = read_msjob(spec.file);
+  if (!spec.step_time.has_value()) require_simulated_step(result.job);
+  RunSpec run = spec.run;
+  run.platform.file = find_platform(run.platform.file);
+  result.platform = platform_name(run.platform.file);
+  result.servers = servers_of_platform(run.platform, spec.servers);
+  result.scenario = spec.scenario;
+  result.notes = notes_of(result.job, spec);
+  StepTime step_time;
+  if (spec.step_time.has_value()) {
+    step_time = [time = *spec.step_time](const TrainingHosts&) { return time; };
+  } else {
+    result.model = run.gradients_file.empty() ? run.model.name : run.gradients_file;
+    step_time = simulated_step_time(run, result.notes);
+  }
+  result.outcome = simulate_job(result.job, result.servers, spec.scenario, step_time);
+  return result;
+}
+
+}  // namespace hcclsim::study

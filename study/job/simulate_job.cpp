@@ -1,0 +1,118 @@
+#include "study/job/simulate_job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/names.hpp"
+#include "base/text.hpp"
+#include "study/job/job_operator.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+/// Throws unless what breaks is there: a server of the platform or a pod that the job has.
+void check_failure(const JobFailure& failure, const MsJob& job, const std::vector<JobServer>& servers) {
+  if (failure.kind == JobFailure::Kind::host) {
+    const bool there = std::any_of(servers.begin(), servers.end(),
+                                   [&](const JobServer& server) { return server.name == failure.target; });
+    if (there) return;
+    bad_input("option", "--fail: there is no server '{}'; accepted: {} to {}", printable(failure.target),
+              servers.front().name, servers.back().name);
+  }
+  for (const ReplicaSpec& spec : job.replicas) {
+    for (std::uint32_t index = 0; index < spec.replicas; ++index) {
+      const std::string name = pod_name(job, spec.role, index);
+      if (failure.target == name || job.name + '-' + failure.target == name) return;
+    }
+  }
+  const auto pods_of = [](const ReplicaSpec& spec) {
+    std::string role(name_of(spec.role));
+    std::transform(role.begin(), role.end(), role.begin(), [](char c) { return c < 'a' ? c - 'A' + 'a' : c; });
+    return spec.replicas == 1 ? role + "-0" : fmt::format("{}-0 to {}-{}", role, role, spec.replicas - 1);
+  };
+  bad_input("option", "--fail: the job has no pod '{}'; accepted: {}", printable(failure.target),
+            names_in(job.replicas, pods_of));
+}
+
+/// The parts of a simulated Kubernetes with one job, wired together.
+class JobSimulation {
+ public:
+  JobSimulation(const MsJob& job, const std::vector<JobServer>& servers, const JobScenario& scenario,
+                const StepTime& step_time)
+      : scenario_(scenario),
+        state_(job),
+        training_(state_, scenario.plan, step_time, [this](Pod& pod, std::int32_t code) { nodes_.exit(pod, code); }),
+        nodes_(state_, ServerPool(servers, scenario.packing), scenario.delays,
+               {[this](Pod& pod) { training_.up(pod); }, [this](Pod& pod) { training_.gone(pod); }}),
+        operator_(state_, scenario.gang || job.policy.scheduling.has_value(),
+                  [this](Pod& pod) { nodes_.remove(pod); }) {
+    for (const JobFailure& failure : scenario.failures) {
+      check_failure(failure, job, servers);
+      state_.clock.at(failure.date, [this, failure] { nodes_.fail(failure); });
+    }
+  }
+
+  JobOutcome run() {
+    state_.clock.at(0, [] {});  // the job appears
+    while (!state_.deleted && state_.clock.advance(scenario_.until)) settle();
+    training_.stop();
+    JobOutcome outcome;
+    outcome.status = state_.status;
+    outcome.counters = state_.counters;
+    outcome.deleted = state_.deleted;
+    const bool all = state_.deleted || state_.clock.empty();
+    outcome.end = all ? state_.now() : scenario_.until;
+    outcome.ending = !all                          ? JobEnding::out_of_time
+                     : state_.status.is_finished() ? JobEnding::finished
+                                                   : JobEnding::stuck;
+    if (!state_.status.is_finished()) outcome.waits = waits();
+    outcome.pods = std::move(state_.pods);
+    outcome.services = std::move(state_.services);
+    outcome.pod_group = std::move(state_.pod_group);
+    outcome.events = std::move(state_.events);
+    outcome.runs = training_.runs();
+    return outcome;
+  }
+
+ private:
+  /// The operator and the scheduler of Kubernetes act at once, when all that happens at a date has happened.
+  void settle() {
+    bool changed = true;
+    while (changed) {
+      changed = operator_.reconcile();
+      changed = nodes_.schedule() || changed;
+    }
+  }
+
+  [[nodiscard]] std::vector<std::string> waits() const {
+    std::vector<std::string> waits;
+    if (state_.pod_group.has_value() && state_.pod_group->phase == PodGroup::Phase::pending) {
+      waits.push_back("the pod group is Pending: " + state_.pod_group->why);
+    }
+    for (const Pod& pod : state_.pods) {
+      if (pod.is_live() && !pod.why.empty()) waits.push_back(fmt::format("pod {} is Pending: {}", pod.name, pod.why));
+    }
+    if (state_.job.of(JobRole::worker) == nullptr) {
+      waits.emplace_back("the job has no workers, and only workers make a job succeed");
+    }
+    return waits;
+  }
+
+  const JobScenario& scenario_;
+  JobState state_;
+  Training training_;
+  Nodes nodes_;
+  JobOperator operator_;
+};
+
+}  // namespace
+
+JobOutcome simulate_job(const MsJob& job, const std::vector<JobServer>& servers, const JobScenario& scenario,
+                        const StepTime& step_time) {
+  return JobSimulation(job, servers, scenario, step_time).run();
+}
+
+}  // namespace hcclsim::study
