@@ -84,6 +84,7 @@ int run_command(int argc, char** argv) {
     add_context_command(app);
     add_tune_command(app);
     add_sweep_command(app);
+    add_job_command(app);
     add_platform_command(app);
     add_rank_table_command(app);
     add_models_command(app);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "models/zoo/zoo.hpp"
 #include "sim/cluster.hpp"
 #include "study/job/read_msjob.hpp"
 #include "study/job/step_times.hpp"
@@ -93,6 +94,7 @@ JobResult run_job(const JobSpec& spec) {
   if (spec.step_time.has_value()) {
     step_time = [time = *spec.step_time](const TrainingHosts&) { return time; };
   } else {
+    if (run.gradients_file.empty()) static_cast<void>(models::make_model(run.model));  // wrong ones are known at once
     result.model = run.gradients_file.empty() ? run.model.name : run.gradients_file;
     step_time = simulated_step_time(run, result.notes);
   }

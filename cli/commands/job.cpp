@@ -1,0 +1,50 @@
+#include <memory>
+
+#include "base/error.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/options/job_options.hpp"
+#include "cli/options/parse/command.hpp"
+#include "cli/print/job/job_report.hpp"
+#include "cli/print/output.hpp"
+#include "study/job/job.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+constexpr const char* job_footer =
+    "Exit status 3 if the job does not succeed. --framework is mindspore unless given.\n"
+    "Examples:\n"
+    "  hcclsim job examples/msjob/data_parallel.yaml --steps 500       ResNet50 on the NPUs of four workers\n"
+    "  hcclsim job job.yaml --platform atlas800t-a2-x2 --packing spread\n"
+    "  hcclsim job job.yaml --fail 'worker-1 exit 137 at 1m' --checkpoint-every 100\n"
+    "  hcclsim job examples/msjob/ps_distributed.yaml --step-time 12ms --format json";
+
+std::string report_in(JobFormat format, const study::JobResult& result) {
+  switch (format) {
+    case JobFormat::text:
+      return job_text(result);
+    case JobFormat::json:
+      return job_json(result);
+    case JobFormat::yaml:
+      return job_yaml(result);
+  }
+  internal_error("unknown output format {}", static_cast<int>(format));
+}
+
+}  // namespace
+
+void add_job_command(Command& app) {
+  app.add_command("job", "An MSJob of Kubernetes: its pods, its training, its end", [](Command& command) {
+    command.footer(job_footer);
+    const auto options = std::make_shared<JobOptions>();
+    add_job_options(command, *options);
+    command.on_run([&command, options] {
+      finish_job_options(command, *options);
+      const study::JobResult result = study::run_job(options->spec);
+      print(report_in(options->format, result));
+      if (!result.succeeded()) simulated_failure("job", "{}", job_sentence(result));
+    });
+  });
+}
+
+}  // namespace hcclsim::cli

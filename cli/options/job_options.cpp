@@ -1,0 +1,154 @@
+#include "cli/options/job_options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cli/options/parse/common.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// Options of `run` that say which NPUs take part or what is printed of one step.
+constexpr std::array<std::string_view, 11> not_of_jobs{
+    "advice", "explain",    "explain-memory", "explain-uncertainty", "group",      "npus",
+    "rank",   "rank-table", "split-group",    "trace-ranks",         "uncertainty"};
+
+bool is_of_jobs(const Option& option) {
+  if (option.role() == Role::writes_file || option.group() == numerics_group) return false;
+  return std::find(not_of_jobs.begin(), not_of_jobs.end(), option.key()) == not_of_jobs.end();
+}
+
+void refuse_what_is_hidden(const Command& command) {
+  for (const auto& option : command.options()) {
+    if (!option->is_hidden() || !option->given()) continue;
+    bad_input("option", "--{} is not of jobs, whose pods get their NPUs by themselves; give it to `hcclsim run`",
+              option->key());
+  }
+}
+
+void replace_format(Command& command, JobFormat& format) {
+  Option& of_run = command.get("--format");
+  command.begin_group(of_run.group());
+  command.remove(of_run);
+  command
+      .add("--format",
+           one_of({"text", "json", "yaml"},
+                  [&format](const std::string& word) {
+                    format = word == "json" ? JobFormat::json : word == "yaml" ? JobFormat::yaml : JobFormat::text;
+                  }),
+           "What is printed; yaml: the status alone, as kubectl has it")
+      .with_default("text");
+}
+
+Value job_time(Seconds& target) { return parsed(study::parse_job_time, target); }
+
+Seconds parse_step_time(const std::string& text) {
+  const Seconds time = study::parse_job_time(text);
+  if (time <= 0) bad_input("option", "'{}' is no time of a step; give one such as 12ms", text);
+  return time;
+}
+
+Bytes parse_memory(const std::string& text) {
+  const Bytes bytes = parse_bytes(text);
+  constexpr Bytes most = Bytes{1} << 50;
+  if (bytes > most) bad_input("option", "'{}' is more than 1 PiB", text);
+  return bytes;
+}
+
+void add_training_options(Command& command, JobOptions& options) {
+  command.begin_group("The job");
+  study::JobScenario& scenario = options.spec.scenario;
+  command.add("--steps", whole_number(scenario.plan.steps, 1, 1'000'000'000'000), "Training steps of the job")
+      .with_default();
+  command
+      .add("--step-time", parsed(parse_step_time, options.spec.step_time),
+           "Time of a step, such as 12ms, in place of its simulation")
+      .value_name("TIME");
+  command
+      .add("--checkpoint-every", whole_number(scenario.plan.checkpoint_every, 0, 1'000'000'000'000),
+           "Steps between checkpoints, which take no time here; 0: none, so that training begins anew")
+      .with_default();
+  Value failures = texts(options.failures);
+  failures.check = [](const std::string& text) { static_cast<void>(study::parse_job_failure(text)); };
+  command
+      .add("--fail", failures, "What breaks, such as 'worker-1 exit 137 at 30s' or 'host server0 at 1m'; several times")
+      .value_name("FAILURE");
+  command.add("--until", job_time(scenario.until), "Nothing is simulated after this time")
+      .value_name("TIME")
+      .with_default("30d");
+}
+
+void add_kubernetes_options(Command& command, JobOptions& options) {
+  command.begin_group("Kubernetes");
+  study::JobScenario& scenario = options.spec.scenario;
+  command.add("--gang", flag(scenario.gang), "Gang scheduling also of a job without a schedulingPolicy");
+  command
+      .add("--packing",
+           one_of({"pack", "spread"},
+                  [&scenario](const std::string& word) {
+                    scenario.packing = word == "pack" ? study::PodPacking::pack : study::PodPacking::spread;
+                  }),
+           "Which server gets a pod: the first with room, or the one with the most free NPUs")
+      .with_default("pack");
+  command.add("--server-cpus", whole_number(options.spec.servers.cpus, 1, 65536), "Cores of a server").with_default();
+  command
+      .add("--server-memory", parsed(parse_memory, options.spec.servers.memory),
+           "Memory of a server (default: not counted)")
+      .value_name("BYTES");
+  command
+      .add("--image-pull", job_time(scenario.delays.image_pull),
+           "Pull of an image that a server does not have; 0s: it has all")
+      .value_name("TIME")
+      .with_default("30s");
+  command.add("--container-start", job_time(scenario.delays.container_start), "From the image to a container that runs")
+      .value_name("TIME")
+      .with_default("2s");
+  command
+      .add("--process-start", job_time(scenario.delays.process_start),
+           "From there until the process registers or trains")
+      .value_name("TIME")
+      .with_default("10s");
+  command
+      .add("--node-lost-after", job_time(scenario.delays.node_time_out),
+           "From the loss of a server until its pods count as failed")
+      .value_name("TIME")
+      .with_default("340s");
+}
+
+}  // namespace
+
+void add_job_options(Command& command, JobOptions& options) {
+  Value file = read_file(options.spec.file);
+  file.name = "YAML";
+  command.add("FILE", file, "MSJob, a custom resource of the MindSpore operator for Kubernetes").required();
+  add_training_options(command, options);
+  add_kubernetes_options(command, options);
+  const std::size_t before = command.options().size();
+  add_run_options(command, options.run);
+  for (const auto& option : std::span(command.options()).subspan(before)) {
+    if (!is_of_jobs(*option)) option->hide();
+  }
+  replace_format(command, options.format);
+}
+
+void finish_job_options(Command& command, JobOptions& options) {
+  refuse_what_is_hidden(command);
+  if (!command.get("--framework").given()) options.run.spec.framework = study::Framework::mindspore;
+  finish_run_options(command, options.run);
+  options.spec.run = options.run.spec;
+  options.spec.run.platform.file = options.run.platform;
+  if (options.spec.run.platform.rank_table.of_environment) {
+    options.spec.run.notes.emplace_back("RANK_TABLE_FILE is set but not used: Kubernetes gives the pods their NPUs");
+  }
+  options.spec.run.platform.rank_table = {};
+  options.spec.scenario.failures.clear();
+  for (const std::string& failure : options.failures) {
+    options.spec.scenario.failures.push_back(study::parse_job_failure(failure));
+  }
+}
+
+}  // namespace hcclsim::cli
