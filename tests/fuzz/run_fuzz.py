@@ -30,6 +30,7 @@ SEEDS = {
     "profile": ["tests/data/profile/*.csv"],
     "gradients": ["tests/data/study/*.csv"],
     "validation": ["platforms/validation/*.toml"],
+    "msjob": ["examples/msjob/*.yaml", "tests/data/msjobs/refused/*.yaml"],
 }
 WORDS = {
     "config_file": ["base/config_file.cpp"],
@@ -46,6 +47,7 @@ WORDS = {
     "communication": ["study/calibrate/bandwidth_log.cpp"],
     "baseline": ["study/baseline.cpp"],
     "validation": ["study/validate/validation_file.cpp", "base/config_file.cpp"],
+    "msjob": ["study/job/read_msjob.cpp", "study/job/pod_template.cpp"],
     "option_texts": ["sim/platform/options.cpp", "models/zoo/*.cpp", "device/numerics/learning_rate.cpp",
                      "hccl/collective/algorithm.cpp", "study/measure/names.cpp", "study/split/comparison.cpp",
                      "study/sweep/slurm.cpp", "study/tune/spec.cpp"],

@@ -48,6 +48,7 @@ int fuzz_calibration_log(Input input);
 int fuzz_communication(Input input);
 int fuzz_baseline(Input input);
 int fuzz_validation(Input input);
+int fuzz_msjob(Input input);
 // targets/sweep.cpp
 int fuzz_sweep_rows(Input input);
 int fuzz_sweep_grid(Input input);

@@ -9,6 +9,8 @@
 #include "models/zoo/zoo.hpp"
 #include "study/baseline.hpp"
 #include "study/calibrate/bandwidth_log.hpp"
+#include "study/job/read_msjob.hpp"
+#include "study/job/simulate_job.hpp"
 #include "study/profile/import.hpp"
 #include "study/validate/validation_file.hpp"
 #include "tests/fuzz/targets.hpp"
@@ -94,6 +96,24 @@ int fuzz_validation(Input input) {
       require(figure.measured > 0 && figure.factor > 0 && figure.uncertainty >= 0, "a number out of its range");
       require(!figure.command.empty() && !figure.id.empty() && !figure.what.empty(), "a figure that lacks something");
     }
+  });
+}
+
+/// A job that is accepted comes to an end, whatever it asks for.
+int fuzz_msjob(Input input) {
+  return attempt([&] {
+    const study::MsJob job = study::parse_msjob(text_of(input), "input");
+    require(!job.name.empty() && !job.replicas.empty(), "a job that lacks something");
+    for (const study::ReplicaSpec& spec : job.replicas) require(!spec.pod.trainer().image.empty(), "no image");
+    constexpr std::uint32_t many = 100;
+    if (job.pods() > many) return;
+    study::JobScenario scenario;
+    scenario.until = 10'000;
+    const std::vector<study::JobServer> servers{
+        {.name = "server0", .npus = {0, 1}, .npu_resource = "huawei.com/Ascend910", .cpus = 8}};
+    const study::JobOutcome outcome =
+        study::simulate_job(job, servers, scenario, [](const study::TrainingHosts&) { return 1.0; });
+    require(outcome.end <= scenario.until, "simulated beyond the end");
   });
 }
 

@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "study/job/job.hpp"
+#include "study/job/read_msjob.hpp"
+#include "study/job/step_times.hpp"
+
+namespace {
+
+constexpr const char* yaml = R"(
+apiVersion: mindspore.gitee.com/v1
+kind: MSJob
+metadata:
+  name: resnet
+spec:
+  successPolicy: AllWorkers
+  msReplicaSpecs:
+    Scheduler:
+      restartPolicy: ExitCode
+      template:
+        spec:
+          containers:
+            - name: mindspore
+              image: mindspore:2.0
+              env: [{name: MS_ENABLE_RECOVERY, value: "1"}]
+    Worker:
+      replicas: 2
+      restartPolicy: ExitCode
+      template:
+        spec:
+          containers:
+            - name: mindspore
+              image: mindspore:2.0
+              env: [{name: MS_ENABLE_RECOVERY, value: "1"}]
+              resources: {limits: {huawei.com/Ascend910: 4}}
+)";
+
+}  // namespace
+
+/// A job of Kubernetes that trains ResNet50 with two workers of four NPUs each. One worker is killed; the job goes on
+/// from the last checkpoint.
+int main() {
+  const hcclsim::study::MsJob job = hcclsim::study::parse_msjob(yaml, "resnet.yaml");
+  hcclsim::study::RunSpec step;
+  step.platform.file = "atlas800-9000";
+  step.framework = hcclsim::study::Framework::mindspore;
+  step.hcom_parallel = true;
+  hcclsim::study::JobScenario scenario;
+  scenario.plan = {.steps = 1000, .checkpoint_every = 100};
+  scenario.failures = {hcclsim::study::parse_job_failure("worker-1 exit 137 at 50s")};
+  std::vector<std::string> notes;
+  const hcclsim::study::JobOutcome outcome =
+      hcclsim::study::simulate_job(job, hcclsim::study::servers_of_platform(step.platform, {}), scenario,
+                                   hcclsim::study::simulated_step_time(step, notes));
+  for (const auto& [date, condition] : outcome.status.history) fmt::print("{:7.3f} s {}\n", date, name_of(condition));
+  for (const hcclsim::study::TrainingRun& run : outcome.runs) {
+    fmt::print("steps {} to {} of {:.3f} ms on {} NPUs: {}\n", run.first_step + 1, run.first_step + run.steps,
+               run.step_time * 1e3, run.hosts.npus.size(), run.why_ended);
+  }
+}
