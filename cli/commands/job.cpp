@@ -14,10 +14,10 @@ namespace {
 constexpr const char* job_footer =
     "Exit status 3 if the job does not succeed. --framework is mindspore unless given.\n"
     "Examples:\n"
-    "  hcclsim job examples/msjob/data_parallel.yaml --steps 500       ResNet50 on the NPUs of four workers\n"
+    "  hcclsim job job.yaml --steps 500                      ResNet50 on the NPUs of its workers\n"
     "  hcclsim job job.yaml --platform atlas800t-a2-x2 --packing spread\n"
-    "  hcclsim job job.yaml --fail 'worker-1 exit 137 at 1m' --checkpoint-every 100\n"
-    "  hcclsim job examples/msjob/ps_distributed.yaml --step-time 12ms --format json";
+    "  hcclsim job ps.yaml --step-time 12ms --format json    parameter servers\n"
+    "  hcclsim job elastic.yaml --fail 'worker-1 exit 137 at 1m' --checkpoint-every 100";
 
 std::string report_in(JobFormat format, const study::JobResult& result) {
   switch (format) {

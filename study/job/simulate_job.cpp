@@ -19,8 +19,8 @@ void check_failure(const JobFailure& failure, const MsJob& job, const std::vecto
     const bool there = std::any_of(servers.begin(), servers.end(),
                                    [&](const JobServer& server) { return server.name == failure.target; });
     if (there) return;
-    bad_input("option", "--fail: there is no server '{}'; accepted: {} to {}", printable(failure.target),
-              servers.front().name, servers.back().name);
+    bad_input("option", "--fail: there is no server '{}'; accepted: {}{}", printable(failure.target),
+              servers.front().name, servers.size() > 1 ? " to " + servers.back().name : "");
   }
   for (const ReplicaSpec& spec : job.replicas) {
     for (std::uint32_t index = 0; index < spec.replicas; ++index) {

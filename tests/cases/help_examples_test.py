@@ -17,6 +17,7 @@ from pathlib import Path
 
 HCCLSIM = ""
 DATA = Path(__file__).resolve().parents[1] / "data"
+JOBS = Path(__file__).resolve().parents[2] / "examples" / "msjob"
 
 # What makes the files that examples read.
 FILES = [
@@ -38,6 +39,8 @@ FILES = [
     "printf '[eight]\\nwhat = \"steps\"\\nproduct = \"910A\"\\nsoftware = \"ours\"\\nsource = \"our log\"\\ndate = \"2026\"\\n"
     "conditions = \"batch 32\"\\ncommand = \"run\"\\nfigure = \"/step_time_s\"\\nfactor = 1e3\\nunit = \"ms\"\\n"
     "measured = 22.0\\nuncertainty = 0.1\\n' > mine.toml",
+    f"cp {JOBS}/data_parallel.yaml job.yaml && cp {JOBS}/ps_distributed.yaml ps.yaml",
+    "sed 's/Never/ExitCode/; s/GLOG_v/MS_ENABLE_RECOVERY/' job.yaml > elastic.yaml",
     "printf 'index,name,bytes,ready_us\\n0,b,4000000,1000\\n1,a,4000000,2000\\n' > profile.csv",
 ]
 DIFFERS = {"hcclsim schedule diff ring.txt hd.txt --platform atlas800-9000"}
