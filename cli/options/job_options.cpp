@@ -30,7 +30,7 @@ void refuse_what_is_hidden(const Command& command) {
   }
 }
 
-void replace_format(Command& command, JobFormat& format) {
+void replace_format_by_jobs(Command& command, JobFormat& format) {
   Option& of_run = command.get("--format");
   command.begin_group(of_run.group());
   command.remove(of_run);
@@ -59,7 +59,7 @@ Bytes parse_memory(const std::string& text) {
   return bytes;
 }
 
-void add_training_options(Command& command, JobOptions& options) {
+void add_scenario_options(Command& command, JobOptions& options) {
   command.begin_group("The job");
   study::JobScenario& scenario = options.spec.scenario;
   command.add("--steps", whole_number(scenario.plan.steps, 1, 1'000'000'000'000), "Training steps of the job")
@@ -125,14 +125,14 @@ void add_job_options(Command& command, JobOptions& options) {
   Value file = read_file(options.spec.file);
   file.name = "YAML";
   command.add("FILE", file, "MSJob, a custom resource of the MindSpore operator for Kubernetes").required();
-  add_training_options(command, options);
+  add_scenario_options(command, options);
   add_kubernetes_options(command, options);
   const std::size_t before = command.options().size();
   add_run_options(command, options.run);
   for (const auto& option : std::span(command.options()).subspan(before)) {
     if (!is_of_jobs(*option)) option->hide();
   }
-  replace_format(command, options.format);
+  replace_format_by_jobs(command, options.format);
 }
 
 void finish_job_options(Command& command, JobOptions& options) {
