@@ -40,13 +40,7 @@ class YamlTree : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add({.line = line_of(mark)}, anchor); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    const bool plain = tag == "?";
-    constexpr std::string_view nulls[]{"", "~", "null", "Null", "NULL"};
-    if (plain && std::find(std::begin(nulls), std::end(nulls), value) != std::end(nulls)) {
-      OnNull(mark, anchor);
-      return;
-    }
-    add({.kind = YamlNode::Kind::scalar, .text = value, .plain = plain, .line = line_of(mark)}, anchor);
+    add({.kind = YamlNode::Kind::scalar, .text = value, .plain = tag == "?", .line = line_of(mark)}, anchor);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchored_.find(anchor);
