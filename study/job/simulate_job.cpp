@@ -103,7 +103,7 @@ class JobSimulation {
 
   const JobScenario& scenario_;
   JobState state_;
-  Training training_;
+  JobTraining training_;
   Nodes nodes_;
   JobOperator operator_;
 };

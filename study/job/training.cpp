@@ -23,17 +23,17 @@ std::string of_cluster(const MsJob& job) { return "cluster/" + job.name; }
 
 }  // namespace
 
-Training::Training(JobState& state, const TrainingPlan& plan, StepTime step_time,
-                   std::function<void(Pod&, std::int32_t)> exit)
+JobTraining::JobTraining(JobState& state, const TrainingPlan& plan, StepTime step_time,
+                         std::function<void(Pod&, std::int32_t)> exit)
     : state_(state), plan_(plan), step_time_(std::move(step_time)), exit_(std::move(exit)) {}
 
-Seconds Training::seconds_of(const Pod& pod, std::string_view variable, Seconds otherwise) const {
+Seconds JobTraining::seconds_of(const Pod& pod, std::string_view variable, Seconds otherwise) const {
   const std::string* const text = state_.template_of(pod).variable(variable);
   return text == nullptr ? otherwise : parse_number<std::uint32_t>(*text).value();
 }
 
 /// Recovery is of all processes or of none.
-bool Training::recovers() const {
+bool JobTraining::recovers() const {
   return std::all_of(state_.job.replicas.begin(), state_.job.replicas.end(), [](const ReplicaSpec& spec) {
     const std::string* const text = spec.pod.variable("MS_ENABLE_RECOVERY");
     return text != nullptr && *text == "1";
@@ -42,7 +42,8 @@ bool Training::recovers() const {
 
 // --- Steps
 
-void Training::start(Progress& progress, TrainingHosts hosts, const std::string& worker, std::function<void()> done) {
+void JobTraining::start(Progress& progress, TrainingHosts hosts, const std::string& worker,
+                        std::function<void()> done) {
   const Seconds step = step_time_(hosts);
   const std::uint64_t left = plan_.steps - progress.saved;
   progress.run = runs_.size();
@@ -62,7 +63,7 @@ void Training::start(Progress& progress, TrainingHosts hosts, const std::string&
                   });
 }
 
-void Training::interrupt(Progress& progress, const std::string& why) {
+void JobTraining::interrupt(Progress& progress, const std::string& why) {
   if (!progress.run.has_value()) return;
   TrainingRun& run = runs_[*progress.run];
   run.end = state_.now();
@@ -79,14 +80,14 @@ void Training::interrupt(Progress& progress, const std::string& why) {
   progress.run.reset();
 }
 
-void Training::stop() {
+void JobTraining::stop() {
   interrupt(together_, "the simulation ends");
   for (auto& [name, progress] : alone_) interrupt(progress, "the simulation ends");
 }
 
 // --- Processes
 
-void Training::up(Pod& pod) {
+void JobTraining::up(Pod& pod) {
   if (state_.job.of(JobRole::scheduler) == nullptr) {
     if (pod.role != JobRole::worker) return;  // nobody has told it what it is to do
     pod.enter(state_.now(), PodStage::training);
@@ -102,7 +103,7 @@ void Training::up(Pod& pod) {
   register_processes();
 }
 
-std::string Training::wrong_configuration() const {
+std::string JobTraining::wrong_configuration() const {
   const std::uint16_t port = state_.job.of(JobRole::scheduler)->pod.port();
   if (port < least_scheduler_port) {
     return fmt::format("MS_SCHED_PORT is {}; accepted: {} to 65535", port, least_scheduler_port);
@@ -113,7 +114,7 @@ std::string Training::wrong_configuration() const {
                      state_.job.replicas_of(JobRole::worker), state_.job.replicas_of(JobRole::ps));
 }
 
-void Training::gone(Pod& pod) {
+void JobTraining::gone(Pod& pod) {
   std::erase(waiting_, &pod);
   if (const auto alone = alone_.find(pod.name); alone != alone_.end()) interrupt(alone->second, pod.name + " is gone");
   const auto found = members_.find(pod.name);
@@ -132,7 +133,7 @@ void Training::gone(Pod& pod) {
 
 // --- The cluster comes together
 
-void Training::wait_for_cluster(Pod& pod) {
+void JobTraining::wait_for_cluster(Pod& pod) {
   waiting_.push_back(&pod);
   const Seconds time_out = seconds_of(pod, "MS_TOPO_TIMEOUT", topology_time_out);
   state_.clock.at(next_check(state_.now(), state_.now() + time_out), [this, &pod, start = pod.starts] {
@@ -142,7 +143,7 @@ void Training::wait_for_cluster(Pod& pod) {
 
 /// Whether the scheduler takes it now: of a job with several schedulers only the first one is known to others. A
 /// process that was started again has the place of the lost one if recovery is on.
-bool Training::may_register(const Pod& pod) const {
+bool JobTraining::may_register(const Pod& pod) const {
   if (pod.role == JobRole::scheduler && pod.index > 0) return false;
   const bool scheduler = pod.role == JobRole::scheduler || !members_of(JobRole::scheduler).empty();
   if (phase_ == Phase::forming) return scheduler;
@@ -151,7 +152,7 @@ bool Training::may_register(const Pod& pod) const {
          found->second.lost.has_value();
 }
 
-void Training::register_processes() {
+void JobTraining::register_processes() {
   std::sort(waiting_.begin(), waiting_.end(),
             [](const Pod* a, const Pod* b) { return std::pair(a->role, a->index) < std::pair(b->role, b->index); });
   const std::vector<Pod*> processes = waiting_;
@@ -164,7 +165,7 @@ void Training::register_processes() {
   if ((phase_ == Phase::forming || phase_ == Phase::broken) && all_registered()) start_together();
 }
 
-std::vector<Pod*> Training::members_of(JobRole role) const {
+std::vector<Pod*> JobTraining::members_of(JobRole role) const {
   std::vector<Pod*> pods;
   for (const std::string& name : order_) {
     const Member& member = members_.at(name);
@@ -173,13 +174,13 @@ std::vector<Pod*> Training::members_of(JobRole role) const {
   return pods;
 }
 
-bool Training::all_registered() const {
+bool JobTraining::all_registered() const {
   return !members_of(JobRole::scheduler).empty() &&
          members_of(JobRole::worker).size() == state_.job.replicas_of(JobRole::worker) &&
          members_of(JobRole::ps).size() == state_.job.replicas_of(JobRole::ps);
 }
 
-void Training::start_together() {
+void JobTraining::start_together() {
   phase_ = Phase::training;
   ready_ = state_.now();
   TrainingHosts hosts;
@@ -204,7 +205,7 @@ void Training::start_together() {
 // --- … and apart
 
 /// Workers end when their steps are done, servers and the scheduler when it next looks.
-void Training::finish_together() {
+void JobTraining::finish_together() {
   phase_ = Phase::leaving;
   for (Pod* const worker : members_of(JobRole::worker)) {
     members_.erase(worker->name);
@@ -215,7 +216,7 @@ void Training::finish_together() {
   state_.clock.at(next_check(ready_, state_.now()), [this] { leave(); });
 }
 
-void Training::leave() {
+void JobTraining::leave() {
   std::vector<Pod*> leaving = members_of(JobRole::ps);
   for (Pod* const scheduler : members_of(JobRole::scheduler)) leaving.push_back(scheduler);
   forget();
@@ -223,13 +224,13 @@ void Training::leave() {
   register_processes();
 }
 
-void Training::forget() {
+void JobTraining::forget() {
   phase_ = Phase::forming;
   members_.clear();
   order_.clear();
 }
 
-void Training::lose_member(Member& member) {
+void JobTraining::lose_member(Member& member) {
   const Seconds now = state_.now();
   const std::string& name = member.pod->name;
   interrupt(together_, name + " is gone");
@@ -246,7 +247,7 @@ void Training::lose_member(Member& member) {
   state_.clock.at(std::max(now, noticed), [this, name, now] { miss_heartbeats(name, now); });
 }
 
-void Training::miss_heartbeats(const std::string& name, Seconds lost) {
+void JobTraining::miss_heartbeats(const std::string& name, Seconds lost) {
   const auto found = members_.find(name);
   if (phase_ != Phase::broken || found == members_.end() || found->second.lost != lost) return;
   if (recovers()) {
@@ -258,7 +259,7 @@ void Training::miss_heartbeats(const std::string& name, Seconds lost) {
 }
 
 /// An exception in all processes.
-void Training::end_all(const std::string& reason, const std::string& message) {
+void JobTraining::end_all(const std::string& reason, const std::string& message) {
   state_.warn(of_cluster(state_.job), reason, message);
   const auto of_another_cluster = [](const Pod* pod) { return pod->role == JobRole::scheduler && pod->index > 0; };
   std::vector<Pod*> processes;
@@ -273,7 +274,7 @@ void Training::end_all(const std::string& reason, const std::string& message) {
   for (Pod* const pod : processes) exit_(*pod, exception_exit_code);
 }
 
-void Training::time_out_topology(Pod& pod) {
+void JobTraining::time_out_topology(Pod& pod) {
   const bool waits = std::find(waiting_.begin(), waiting_.end(), &pod) != waiting_.end();
   const bool forming = phase_ == Phase::forming && members_.contains(pod.name);
   if (!waits && !forming) return;

@@ -39,10 +39,11 @@ inline constexpr Seconds topology_time_out = 1800;  ///< MS_TOPO_TIMEOUT
 inline constexpr Seconds node_time_out = 300;       ///< MS_NODE_TIMEOUT
 inline constexpr std::uint16_t least_scheduler_port = 1024;
 
-class Training {
+class JobTraining {
  public:
   /// `exit` is called for a process that ends by itself, with its exit code.
-  Training(JobState& state, const TrainingPlan& plan, StepTime step_time, std::function<void(Pod&, std::int32_t)> exit);
+  JobTraining(JobState& state, const TrainingPlan& plan, StepTime step_time,
+              std::function<void(Pod&, std::int32_t)> exit);
 
   /// The process of a pod is up.
   void up(Pod& pod);
@@ -50,7 +51,7 @@ class Training {
   void gone(Pod& pod);
 
   [[nodiscard]] const std::vector<TrainingRun>& runs() const { return runs_; }
-  /// Training that is under way ends with the simulation.
+  /// What is under way ends with the simulation.
   void stop();
 
  private:
