@@ -32,7 +32,7 @@ Seconds parse_job_time(std::string_view text) {
     found = true;
   }
   if (!found) time = parse_duration(text);
-  constexpr Seconds most = 1e12;
+  constexpr Seconds most = 1e10;  // three centuries
   if (time < 0 || time > most) bad_input("option", "'{}' is no time; give one such as 30s, 5m or 2h", printable(text));
   return time;
 }

@@ -71,7 +71,7 @@ void JobTraining::interrupt(Progress& progress, const std::string& why) {
   // A step that ends at this very date is done, whatever its multiple is rounded to.
   constexpr double rounding = 1e-9;
   const double steps = run.step_time > 0 ? (state_.now() - run.start) / run.step_time * (1 + rounding) : 0;
-  run.steps = std::min(left, static_cast<std::uint64_t>(steps));
+  run.steps = static_cast<std::uint64_t>(std::min(static_cast<double>(left), steps));
   run.why_ended = why;
   if (plan_.checkpoint_every > 0) {
     const std::uint64_t done = run.first_step + run.steps;
