@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/output_file.hpp"
+#include "cli/commands/run_ps.hpp"
 #include "cli/draw/svg_chart.hpp"
 #include "cli/draw/timeline.hpp"
 #include "cli/html/pages.hpp"
@@ -42,6 +43,7 @@ constexpr const char* footer =
     "  hcclsim run --numerics --iterations 10                real gradients, loss and accuracy\n"
     "  hcclsim run --explain                                 why these algorithms, and what others cost\n"
     "  hcclsim run --format json --advice                    with comparisons and advice\n"
+    "  hcclsim run --mode ps --servers 2 --npus 6            parameter servers on NPUs 6 and 7\n"
     "  hcclsim run --baseline stored.json --junit run.xml    against a run that was stored, for CI";
 
 /// The timeline files that --trace asks for: one, or one per rank in a folder.
@@ -255,6 +257,13 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
       finish_run_options(command, *options);
       check_baseline_options(command, *regression);
       options->spec.platform.file = options->platform;
+      if (options->ps.enabled) {
+        if (!options->html.path.empty()) {
+          bad_input("unsupported", "--mode ps has no page; --format json has all of its figures");
+        }
+        run_parameter_servers(*options);
+        return;
+      }
       if (options->numerics.enabled) session.emplace();
       study::on_experiment(options->spec, [&](study::Experiment& experiment) {
         run_and_print(*options, *regression, experiment, session.has_value() ? &*session : nullptr);

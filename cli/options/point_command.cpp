@@ -11,7 +11,9 @@
 #include "cli/options/collective_options.hpp"
 #include "cli/options/run_options.hpp"
 #include "cli/print/collective_report.hpp"
+#include "cli/print/ps_report.hpp"
 #include "cli/print/run_report.hpp"
+#include "study/ps/ps.hpp"
 #include "study/run/numerics.hpp"
 #include "study/run/run.hpp"
 
@@ -32,6 +34,7 @@ class RunPoint : public PointCommand {
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& interruption) override {
     finish_run_options(options(), values_);
     values_.format = OutputFormat::json;
+    if (values_.ps.enabled) return compute_with_servers(cluster);
     study::Experiment experiment(values_.spec, cluster);
     std::optional<study::TrainingClock> clock;
     if (values_.numerics.enabled) clock.emplace(experiment, values_.spec.iterations, past_of(*values_.spec.numerics));
@@ -46,6 +49,14 @@ class RunPoint : public PointCommand {
   }
 
  private:
+  [[nodiscard]] study::Computed compute_with_servers(sim::Cluster& cluster) const {
+    study::PsExperiment experiment(values_.spec, values_.ps.spec, cluster);
+    const study::PsResult result = simulate_ps(experiment, values_.ps.spec, true);
+    if (!result.outcome.failure.empty()) simulated_failure("ps", "{}", result.outcome.failure);
+    return {compact(ps_json(result)),
+            {{"step_time_s", result.step_time()}, {"images_per_s", result.samples_per_second()}}};
+  }
+
   void train(const study::Experiment& experiment, study::TrainingClock& clock, const Interruption& interruption,
              RunReport& report) const {
     const auto interrupted = [&] { return interruption.signal() != 0; };

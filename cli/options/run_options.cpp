@@ -314,6 +314,7 @@ void add_run_options(Command& command, RunOptions& options) {
   add_cluster_options(command, options);
   add_parallel_options(command, options.spec, options.parallel);
   add_context_options(command, options.context);
+  add_ps_options(command, options.ps);
   add_communication_options(command, options);
   add_hccl_options(command, options.hccl_options);
   add_simulation_options(command, options);
@@ -327,6 +328,7 @@ void finish_run_options(Command& command, RunOptions& options) {
     origins.apply(read_config_file(options.config));
   }
   refuse_overwriting(command);
+  finish_ps_options(origins, options.ps, options.spec.npus);
   options.spec.precision = chosen_precision(options.precision);
   finish_parallel_options(origins, options.spec, options.parallel);
   if (options.spec.fusion_index.has_value() && options.spec.framework != study::Framework::mindspore) {

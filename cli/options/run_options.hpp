@@ -12,6 +12,7 @@
 #include "cli/options/parallel_options.hpp"
 #include "cli/options/platform_options.hpp"
 #include "cli/options/precision_options.hpp"
+#include "cli/options/ps_options.hpp"
 #include "study/run/spec.hpp"
 
 /// The options of `hcclsim run` as checked values; what a framework sets by default is filled in. Everything that can
@@ -28,6 +29,7 @@ struct RunOptions {
   ParallelOptions parallel{};
   ContextOptions context{};
   PrecisionOptions precision{};
+  PsOptions ps{};
 
   // As they were given
   std::string platform = "atlas800-9000";

@@ -15,7 +15,7 @@ import repository
 FLOORS = [
     ["cli"],
     ["study"],
-    ["hccl/training"],
+    ["hccl/training", "hccl/ps"],
     ["hccl/parallel", "hccl/verify"],
     ["hccl/runtime", "hccl/execute"],
     ["hccl/collective", "hccl/check"],

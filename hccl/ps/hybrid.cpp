@@ -1,0 +1,51 @@
+#include "hccl/ps/hybrid.hpp"
+
+#include <utility>
+
+#include "hccl/comm/communicator.hpp"
+#include "hccl/runtime/runtime.hpp"
+#include "sim/trace.hpp"
+
+namespace hcclsim::hccl {
+
+struct HybridReduction::Parts {
+  Parts(const HybridSetup& setup, sim::EventLoop& loop, sim::Network& network, sim::Cluster& cluster,
+        std::uint32_t workers)
+      : schedule(setup.schedule),
+        loop(loop),
+        runtime({loop, network, cluster, setup.costs, setup.soc, trace}),
+        name(trace.intern("allreduce of unmarked gradients")),
+        communicator(runtime.create_communicator(world_communicator(workers))) {
+    for (Rank worker = 0; worker < workers; ++worker) streams.push_back(runtime.create_stream(worker));
+  }
+
+  std::shared_ptr<const Schedule> schedule;
+  sim::EventLoop& loop;
+  sim::Trace trace;  // of no rank
+  Runtime runtime;
+  std::uint32_t name;
+  CommunicatorId communicator;
+  std::vector<StreamId> streams;
+};
+
+HybridReduction::HybridReduction(const HybridSetup& setup, sim::EventLoop& loop, sim::Network& network,
+                                 sim::Cluster& cluster, std::uint32_t workers)
+    : parts_(std::make_unique<Parts>(setup, loop, network, cluster, workers)) {}
+
+HybridReduction::~HybridReduction() = default;
+
+void HybridReduction::arrive(std::uint32_t worker, std::function<void()> done) {
+  if (parts_->streams.size() == 1) {  // nobody to reduce with
+    parts_->runtime.host_function(parts_->streams.front(), std::move(done));
+    return;
+  }
+  const StreamId stream = parts_->streams[worker];
+  parts_->runtime.wait_until(stream, parts_->loop.now());
+  parts_->runtime.collective(stream, parts_->communicator, parts_->schedule, parts_->name);
+  // A host function may be called before the clock is at the stream's date only if nothing is waited for; here the
+  // allreduce is.
+  parts_->runtime.host_function(stream, std::move(done));
+  parts_->runtime.forget_collectives();
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "hccl/ps/running_job.hpp"
+
+// The life of the cluster: nodes register with the scheduler, the job trains when all are there, requests come in, and
+// it ends with the last step or with what the cluster cannot get over.
+namespace hcclsim::hccl {
+
+void RunningJob::at(Seconds date, std::uint32_t node, std::uint32_t other, std::function<void()> then) {
+  const auto valid = [this, node, other, life = lives_[node], other_life = lives_[other], epoch = epoch_] {
+    return !ended_ && epoch == epoch_ && life == lives_[node] && other_life == lives_[other];
+  };
+  loop_.at(date, {node, 0}, [valid, then = std::move(then)] {
+    if (valid()) then();
+  });
+}
+
+void RunningJob::always_at(Seconds date, std::function<void()> then) {
+  loop_.at(date, {0, 0}, [this, then = std::move(then)] {
+    if (!ended_) then();
+  });
+}
+
+void RunningJob::note(const std::string& node, std::string what) {
+  outcome_.events.push_back({loop_.now(), node, std::move(what), state_});
+}
+
+void RunningJob::log(PsLogEntry entry) {
+  if (!options_.keep_log) return;
+  entry.date = loop_.now();
+  outcome_.log.push_back(std::move(entry));
+}
+
+std::optional<std::uint32_t> RunningJob::node_of(PsNodeName name) const {
+  for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+    if (!nodes_[node].left && nodes_[node].name == name) return node;
+  }
+  return std::nullopt;
+}
+
+bool RunningJob::all_alive() const {
+  for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+    if (!nodes_[node].left && !wire_.alive(node)) return false;
+  }
+  return std::ranges::none_of(servers_, &Server::restoring);
+}
+
+std::uint32_t RunningJob::add_node(PsNodeName name, PsHost host, Seconds delay) {
+  const std::uint32_t node = wire_.add_node(host);
+  nodes_.push_back({.name = name});
+  lives_.push_back(0);
+  ++unregistered_;
+  const auto late = options_.node_delays.find(to_string(name));
+  if (late != options_.node_delays.end()) delay += late->second;
+  always_at(loop_.now() + delay + options_.costs.call, [this, node] {
+    if (wire_.alive(node)) registered(node);
+  });
+  return node;
+}
+
+void RunningJob::start() {
+  note("scheduler", "starts");
+  for (std::uint32_t rank = 0; rank < options_.servers.size(); ++rank) {
+    servers_.emplace_back();
+    servers_.back().node = add_node({PsRole::server, rank}, options_.servers[rank], 0);
+  }
+  for (std::uint32_t rank = 0; rank < options_.workers.size(); ++rank) {
+    workers_.emplace_back();
+    workers_.back().node = add_node({PsRole::worker, rank}, options_.workers[rank], options_.skew.start(rank));
+  }
+  place_pieces();
+  for (Worker& worker : workers_) prepare(worker);
+  always_at(options_.times.cluster_timeout, [this] {
+    if (state_ != PsState::starting) return;
+    end_job(fmt::format("{} of {} nodes have not registered within {} s", unregistered_, nodes_.size(),
+                        options_.times.cluster_timeout));
+  });
+  for (const PsRequest& request : options_.requests) {
+    always_at(request.date, [this, &request] { handle(request); });
+  }
+  for (const PsFailure& failure : options_.failures) {
+    always_at(failure.date, [this, &failure] { fail(failure); });
+  }
+}
+
+/// A worker that has done nothing yet on the pieces as they are placed now.
+void RunningJob::prepare(Worker& worker) {
+  worker.doing.assign(pieces_.size(), Doing::nothing);
+  worker.version.resize(pieces_.size(), 0);
+  worker.running = worker.gated = worker.at_barrier = worker.awaits_rows = false;
+  worker.prefetching = worker.prefetch_waits = false;
+  worker.prefetched = worker.step;
+  worker.caches.clear();
+  for (std::uint32_t key = 0; key < options_.parameters.size(); ++key) {
+    if (on_device(key)) worker.caches.emplace_back(options_.embeddings.cache_rows);
+  }
+}
+
+void RunningJob::registered(std::uint32_t node) {
+  nodes_[node].registered = true;
+  nodes_[node].born = loop_.now();
+  --unregistered_;
+  note(to_string(nodes_[node].name), fmt::format("registers with rank {}", nodes_[node].name.rank));
+  if (unregistered_ > 0) return;
+  if (state_ != PsState::starting) {
+    look_at_barrier();
+    return;
+  }
+  state_ = PsState::ready;
+  outcome_.ready = loop_.now();
+  note("scheduler", fmt::format("all {} nodes have registered", nodes_.size()));
+  always_at(loop_.now() + options_.costs.call, [this] { send_initial_weights(); });
+}
+
+/// Every worker sends all weights; a server keeps those that come first.
+void RunningJob::send_initial_weights() {
+  for (std::uint32_t worker = 0; worker < workers_.size(); ++worker) {
+    const auto left = std::make_shared<std::size_t>(1);
+    const std::uint32_t node = workers_[worker].node;
+    const auto arrived = [=, this] {
+      if (--*left == 0) at(loop_.now() + options_.costs.call, node, [this, worker] { begin_step(worker); });
+    };
+    for (const PsPiece& piece : pieces_) {
+      if (options_.parameters[piece.key].rows > 0 && options_.embeddings.init_in_server) continue;
+      ++*left;
+      wire_.send(node, servers_[piece.server].node, piece.bytes(), PsTraffic::initial_weights, arrived);
+    }
+    at(loop_.now(), node, arrived);
+  }
+}
+
+void RunningJob::handle(const PsRequest& request) {
+  const auto refuse = [this](const std::string& why) { note("scheduler", "HTTP 400: " + why); };
+  switch (request.kind) {
+    case PsRequest::Kind::state:
+      note("scheduler", fmt::format("HTTP 200: state {}", name_of(state_)));
+      return;
+    case PsRequest::Kind::nodes: {
+      std::string list;
+      for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+        if (nodes_[node].left || !nodes_[node].registered) continue;
+        list += fmt::format("{}{} {}", list.empty() ? "" : ", ", to_string(nodes_[node].name),
+                            wire_.alive(node) || !nodes_[node].detected ? "alive" : "lost");
+      }
+      note("scheduler", "HTTP 200: " + list);
+      return;
+    }
+    case PsRequest::Kind::scale_out:
+    case PsRequest::Kind::scale_in:
+      break;
+  }
+  const bool out = request.kind == PsRequest::Kind::scale_out;
+  if (state_ != PsState::ready) {
+    refuse(fmt::format("{} while the cluster is {}", out ? "scaleout" : "scalein", name_of(state_)));
+  } else if (out) {
+    scale_out(request);
+  } else {
+    scale_in(request);
+  }
+}
+
+void RunningJob::finish_worker(std::uint32_t worker) {
+  workers_[worker].finished = true;
+  if (std::ranges::all_of(workers_, &Worker::finished)) {
+    end_job("");
+  } else if (barrier_wanted_) {
+    look_at_barrier();
+  }
+}
+
+void RunningJob::end_job(std::string failure) {
+  state_ = PsState::exit;
+  note("scheduler", failure.empty() ? "all workers have done their steps" : failure + "; all nodes exit");
+  outcome_.failure = std::move(failure);
+  outcome_.end = loop_.now();
+  ended_ = true;
+}
+
+}  // namespace hcclsim::hccl

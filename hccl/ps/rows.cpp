@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "hccl/ps/running_job.hpp"
+
+// Rows of tables that workers look up. Without a cache the servers of the rows send them before the passes begin, and
+// gradients of the same rows are pushed. With one, rows come before they are needed, while the step before computes.
+namespace hcclsim::hccl {
+
+bool RunningJob::on_device(std::uint32_t key) const {
+  return options_.embeddings.cache_rows > 0 && options_.parameters[key].rows > 0;
+}
+
+const std::vector<std::uint64_t>& RunningJob::rows_of(std::uint32_t key, std::uint32_t worker,
+                                                      std::uint32_t step) const {
+  const std::uint64_t rows = options_.parameters[key].rows;
+  const auto [place, is_new] = batches_.try_emplace({step, worker, rows});
+  if (is_new) place->second = rows_of_batch(options_.embeddings, rows, worker, worker_count(), step);
+  return place->second;
+}
+
+/// How many of these rows each server has.
+std::vector<std::uint64_t> RunningJob::rows_by_server(std::uint32_t key,
+                                                      const std::vector<std::uint64_t>& rows) const {
+  std::vector<std::uint64_t> counts(servers_.size(), 0);
+  const std::uint64_t width = options_.parameters[key].width();
+  for (const PsPiece& piece : pieces_) {
+    if (piece.key != key) continue;
+    const auto begin = std::ranges::lower_bound(rows, piece.first / width);
+    const auto end = std::ranges::lower_bound(rows, (piece.first + piece.elements) / width);
+    counts[piece.server] += static_cast<std::uint64_t>(end - begin);
+  }
+  return counts;
+}
+
+/// Of a table: ids and rows.
+Bytes RunningJob::push_bytes(std::uint32_t worker, std::uint32_t piece) const {
+  const PsParameter& parameter = options_.parameters[pieces_[piece].key];
+  if (parameter.rows == 0) return pieces_[piece].bytes();
+  const auto& rows = rows_of(pieces_[piece].key, worker, workers_[worker].step);
+  return rows_by_server(pieces_[piece].key, rows)[pieces_[piece].server] * (parameter.width() + 1) * sizeof(float);
+}
+
+void RunningJob::fetch_rows(std::uint32_t worker) {
+  Worker& me = workers_[worker];
+  batches_.erase(batches_.begin(), batches_.lower_bound({slowest_step(), 0, 0}));
+  me.awaits_rows = true;
+  me.rows_left = 0;
+  for (std::uint32_t key = 0; key < options_.parameters.size(); ++key) {
+    if (options_.parameters[key].rows > 0 && !on_device(key)) look_up(worker, key);
+  }
+  rows_may_be_there(worker);
+}
+
+/// Ids go to the servers that have their rows, and the rows come back.
+void RunningJob::look_up(std::uint32_t worker, std::uint32_t key) {
+  Worker& me = workers_[worker];
+  const auto& rows = rows_of(key, worker, me.step);
+  const std::vector<std::uint64_t> counts = rows_by_server(key, rows);
+  EmbeddingFigures& table = table_of(key);
+  table.look_ups += options_.embeddings.look_ups;
+  table.rows += rows.size();
+  for (std::uint32_t server = 0; server < counts.size(); ++server) {
+    if (counts[server] == 0) continue;
+    ++me.rows_left;
+    const Bytes bytes = counts[server] * options_.parameters[key].width() * sizeof(float);
+    table.fetched += bytes;
+    wire_.send(me.node, servers_[server].node, counts[server] * sizeof(std::uint32_t), PsTraffic::look_up, [=, this] {
+      send_rows(server, worker, bytes, PsTraffic::look_up, [=, this] {
+        --workers_[worker].rows_left;
+        rows_may_be_there(worker);
+      });
+    });
+  }
+}
+
+/// The server reads and sends rows.
+void RunningJob::send_rows(std::uint32_t server, std::uint32_t worker, Bytes bytes, PsTraffic traffic,
+                           const std::function<void()>& arrival) {
+  constexpr double read_and_written = 2;
+  work(server, read_and_written * static_cast<double>(bytes) / options_.costs.server_bandwidth, [=, this] {
+    wire_.send(servers_[server].node, workers_[worker].node, bytes, traffic, arrival);
+  });
+}
+
+void RunningJob::rows_may_be_there(std::uint32_t worker) {
+  Worker& me = workers_[worker];
+  if (!me.awaits_rows || me.rows_left > 0) return;
+  const bool cached = !me.caches.empty();
+  if (cached && me.prefetched <= me.step) {
+    if (!me.prefetching) prefetch(worker, me.step);
+    return;
+  }
+  me.awaits_rows = false;
+  compute(worker);
+  if (cached && me.step + 1 < options_.steps) prefetch(worker, me.step + 1);
+}
+
+/// Rows of a step that are not on the device change places with others that no batch in flight uses.
+void RunningJob::prefetch(std::uint32_t worker, std::uint32_t step) {
+  Worker& me = workers_[worker];
+  me.prefetch_waits = false;
+  const bool beside_a_step = me.running && me.step < step;
+  std::vector<std::pair<std::uint32_t, EmbeddingCache::Exchange>> exchanges;  // key, rows
+  for (std::uint32_t key = 0; key < options_.parameters.size(); ++key) {
+    if (!on_device(key)) continue;
+    const EmbeddingCache& cache = me.caches[exchanges.size()];
+    std::vector<std::uint64_t> in_flight;
+    if (beside_a_step) in_flight = rows_of(key, worker, me.step);
+    auto exchange = cache.plan(rows_of(key, worker, step), in_flight);
+    if (exchange.has_value()) {
+      exchanges.emplace_back(key, *std::move(exchange));
+      continue;
+    }
+    if (!beside_a_step) {
+      bad_input("option", "a cache of {} rows cannot hold the {} rows of {} that a batch of worker {} looks up",
+                cache.slots(), rows_of(key, worker, step).size(), options_.parameters[key].name, worker);
+    }
+    ++table_of(key).waits;
+    me.prefetch_waits = true;
+    return;
+  }
+  me.prefetching = true;
+  const auto left = std::make_shared<std::size_t>(1);
+  const auto done = [=, this] {
+    if (--*left > 0) return;
+    Worker& served = workers_[worker];
+    served.prefetching = false;
+    served.prefetched = step + 1;
+    rows_may_be_there(worker);
+    look_at_barrier();
+  };
+  for (std::size_t table = 0; table < exchanges.size(); ++table) {
+    const auto& [key, exchange] = exchanges[table];
+    me.caches[table].carry_out(rows_of(key, worker, step), exchange);
+    exchange_rows(worker, key, exchange, left, done);
+  }
+  // The count began at one, so that it does not reach zero before all messages are counted.
+  at(loop_.now(), me.node, done);
+}
+
+void RunningJob::exchange_rows(std::uint32_t worker, std::uint32_t key, const EmbeddingCache::Exchange& rows,
+                               const std::shared_ptr<std::size_t>& left, const std::function<void()>& done) {
+  const std::uint32_t node = workers_[worker].node;
+  const Bytes row = options_.parameters[key].width() * sizeof(float);
+  EmbeddingFigures& table = table_of(key);
+  table.look_ups += options_.embeddings.look_ups;
+  table.rows += rows.needed;
+  table.misses += rows.missed.size();
+  table.evicted += rows.evicted.size();
+  table.fetched += rows.missed.size() * row;
+  table.written_back += rows.evicted.size() * row;
+  std::vector<std::uint64_t> sorted = rows.evicted;
+  std::ranges::sort(sorted);
+  const std::vector<std::uint64_t> back = rows_by_server(key, sorted);
+  const std::vector<std::uint64_t> wanted = rows_by_server(key, rows.missed);
+  for (std::uint32_t server = 0; server < servers_.size(); ++server) {
+    if (back[server] > 0) {
+      ++*left;
+      wire_.send(node, servers_[server].node, back[server] * row, PsTraffic::cache, done);
+    }
+    if (wanted[server] == 0) continue;
+    ++*left;
+    const Bytes bytes = wanted[server] * row;
+    at(loop_.now() + control(node, servers_[server].node), servers_[server].node, node,
+       [=, this] { send_rows(server, worker, bytes, PsTraffic::cache, done); });
+  }
+}
+
+EmbeddingFigures& RunningJob::table_of(std::uint32_t key) {
+  const std::string& name = options_.parameters[key].name;
+  const auto found = std::ranges::find(outcome_.tables, name, &EmbeddingFigures::name);
+  if (found != outcome_.tables.end()) return *found;
+  outcome_.tables.push_back({.name = name});
+  return outcome_.tables.back();
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,229 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "hccl/ps/rounds.hpp"
+#include "hccl/ps/simulation.hpp"
+#include "hccl/ps/wire.hpp"
+#include "sim/event_loop.hpp"
+#include "sim/network/network.hpp"
+
+/// A job while it is simulated: its nodes and what each of them is doing. Three parts that call each other: steps of
+/// workers (steps.cpp), what servers do (servers.cpp), and the life of the cluster (life.cpp, scaling.cpp,
+/// recovery.cpp).
+///
+/// Dates of messages are those of the wire; a worker that is told "not ready" asks again in fixed intervals, of which
+/// only the ones that count are events. Whatever was going to happen on a node is forgotten when it dies, and on all
+/// nodes when everybody goes back to a checkpoint.
+namespace hcclsim::hccl {
+
+class RunningJob {
+ public:
+  RunningJob(sim::Cluster& cluster, const models::Program& program, const PsOptions& options, sim::EventLoop& loop,
+             sim::Network& network, const HybridSetup* hybrid);
+  RunningJob(const RunningJob&) = delete;
+  RunningJob& operator=(const RunningJob&) = delete;
+
+  /// Adds the first events; the loop then runs until nothing is left to do.
+  void start();
+  /// After the loop has ended. Throws Error(simulated_failure, "deadlock") if the job stands still.
+  [[nodiscard]] PsOutcome finish();
+
+ private:
+  /// What a worker does with a piece in its step.
+  enum class Doing : std::uint8_t { nothing, pushing, pulling, done };
+  struct Worker {
+    std::uint32_t node = 0;
+    std::uint32_t step = 0;
+    bool running = false;     // in a step
+    bool at_barrier = false;  // waits until the cluster is scaled
+    bool gated = false;       // waits for slower workers
+    bool finished = false;
+    bool computed = false;  // the backward pass has ended
+    bool reduced = true;    // gradients that are not on servers
+    Seconds gated_since = 0;
+    Seconds backward_end = 0;
+    Seconds waited = 0;
+    PsStep figures;
+    std::size_t pieces_left = 0;
+    std::size_t rows_left = 0;            // of tables, messages to come before the step computes
+    std::vector<Doing> doing;             // by piece
+    std::vector<std::uint64_t> version;   // by piece, of the copy or of what has been pulled in this step
+    std::vector<EmbeddingCache> caches;   // by table
+    std::uint32_t prefetched = 0;         // steps whose rows are on the device
+    bool prefetching = false;
+    bool prefetch_waits = false;  // for the end of the running step
+    bool awaits_rows = false;     // the step has begun, but not its passes
+  };
+  struct Asking {
+    std::uint32_t worker = 0;
+    Seconds first = 0;  // date of the first question at the server
+    Seconds period = 0;
+    bool pull = false;
+  };
+  struct Server {
+    std::uint32_t node = 0;
+    bool restoring = false;
+    Seconds free_at = 0;
+    Seconds busy = 0;
+    std::vector<std::uint32_t> pieces{};
+    std::unique_ptr<SynchronousRounds> rounds{};  // by place among its pieces
+  };
+  /// What is known of a piece, wherever its server is.
+  struct PieceState {
+    std::uint32_t place = 0;  // among the pieces of its server
+    std::uint64_t version = 0;
+    std::vector<std::uint32_t> applied;     // by worker: steps whose gradient is in it
+    std::vector<std::uint64_t> applied_in;  // the version in which the last of them came
+    std::vector<Asking> asking;
+  };
+  struct NodeLife {
+    PsNodeName name;
+    bool registered = false;
+    bool detected = false;  // its loss is known
+    bool left = false;      // the cluster was scaled in
+    Seconds born = 0;
+  };
+  struct Checkpoint {
+    std::uint32_t step = 0;
+    std::map<std::uint32_t, std::uint64_t> versions;  // by key
+  };
+
+  // steps.cpp
+  void prepare_program(const models::Program& program);
+  void begin_step(std::uint32_t worker);
+  [[nodiscard]] bool too_far_ahead(const Worker& worker) const;
+  [[nodiscard]] std::uint32_t slowest_step() const;
+  void compute(std::uint32_t worker);
+  void gradient_ready(std::uint32_t worker, std::uint32_t key);
+  void backward_ended(std::uint32_t worker);
+  void want(std::uint32_t worker, std::uint32_t piece);
+  void push(std::uint32_t worker, std::uint32_t piece);
+  void acknowledged(std::uint32_t worker, std::uint32_t piece);
+  void pulled(std::uint32_t worker, std::uint32_t piece, std::uint64_t version);
+  void end_step_if_done(std::uint32_t worker);
+  void end_step(std::uint32_t worker);
+  void open_gates();
+  // rows.cpp
+  void fetch_rows(std::uint32_t worker);
+  void look_up(std::uint32_t worker, std::uint32_t key);
+  void send_rows(std::uint32_t server, std::uint32_t worker, Bytes bytes, PsTraffic traffic,
+                 const std::function<void()>& arrival);
+  void rows_may_be_there(std::uint32_t worker);
+  void prefetch(std::uint32_t worker, std::uint32_t step);
+  void exchange_rows(std::uint32_t worker, std::uint32_t key, const EmbeddingCache::Exchange& rows,
+                     const std::shared_ptr<std::size_t>& left, const std::function<void()>& done);
+  [[nodiscard]] std::vector<std::uint64_t> rows_by_server(std::uint32_t key,
+                                                          const std::vector<std::uint64_t>& rows) const;
+  [[nodiscard]] const std::vector<std::uint64_t>& rows_of(std::uint32_t key, std::uint32_t worker,
+                                                          std::uint32_t step) const;
+  [[nodiscard]] Bytes push_bytes(std::uint32_t worker, std::uint32_t piece) const;
+  [[nodiscard]] bool on_device(std::uint32_t key) const;
+  [[nodiscard]] EmbeddingFigures& table_of(std::uint32_t key);
+
+  // servers.cpp
+  void ask(std::uint32_t worker, std::uint32_t piece, bool pull);
+  void answer_ready(std::uint32_t piece);
+  void serve_pull(std::uint32_t worker, std::uint32_t piece);
+  void push_arrived(std::uint32_t worker, std::uint32_t piece);
+  void accumulated(std::uint32_t worker, std::uint32_t piece);
+  void apply(std::uint32_t piece, std::vector<PsContribution> contributions);
+  /// The server works for so long when it is free; then `done`.
+  void work(std::uint32_t server, Seconds time, std::function<void()> done);
+  [[nodiscard]] Seconds memory_time(std::uint32_t piece, std::uint32_t worker, std::uint32_t tensors) const;
+  void place_pieces();
+  void count_staleness(std::uint64_t updates);
+
+  // life.cpp
+  std::uint32_t add_node(PsNodeName name, PsHost host, Seconds delay);
+  void prepare(Worker& worker);
+  void registered(std::uint32_t node);
+  void send_initial_weights();
+  void handle(const PsRequest& request);
+  void finish_worker(std::uint32_t worker);
+  void end_job(std::string failure);
+  void note(const std::string& node, std::string what);
+  [[nodiscard]] std::optional<std::uint32_t> node_of(PsNodeName name) const;
+  [[nodiscard]] bool all_alive() const;
+
+  // scaling.cpp
+  void scale_out(const PsRequest& request);
+  void scale_in(const PsRequest& request);
+  void want_barrier();
+  void look_at_barrier();
+  void redistribute();
+  void rescaled(std::vector<Server>& servers);
+  void restart_rounds();
+  void restart_rounds(std::uint32_t server);
+
+  // recovery.cpp
+  void fail(const PsFailure& failure);
+  void detect(std::uint32_t node);
+  void restart(PsNodeName name);
+  void restore(std::uint32_t server);
+  void restored(std::uint32_t server);
+  void roll_back();
+  void go_on_with(std::uint32_t server);
+  [[nodiscard]] std::uint32_t newest_copy(std::uint32_t piece) const;
+
+  /// Calls `then` at a date unless one of the nodes dies before, everybody goes back, or the job ends.
+  void at(Seconds date, std::uint32_t node, std::uint32_t other, std::function<void()> then);
+  void at(Seconds date, std::uint32_t node, std::function<void()> then) { at(date, node, node, std::move(then)); }
+  /// The same for what is of no node; nothing but the end of the job undoes it.
+  void always_at(Seconds date, std::function<void()> then);
+  [[nodiscard]] Seconds control(std::uint32_t from, std::uint32_t to) { return wire_.control_time(from, to); }
+  void log(PsLogEntry entry);
+  [[nodiscard]] PsNodeFigures figures_of(std::uint32_t node, const Server* server, const Worker* worker);
+
+  [[nodiscard]] bool usable(const Server& server) const { return wire_.alive(server.node) && !server.restoring; }
+  [[nodiscard]] Server& server_of(std::uint32_t piece) { return servers_[pieces_[piece].server]; }
+  [[nodiscard]] std::uint32_t worker_count() const { return static_cast<std::uint32_t>(workers_.size()); }
+
+  sim::Cluster& cluster_;
+  const PsOptions& options_;
+  sim::EventLoop& loop_;
+  PsWire wire_;
+  std::unique_ptr<HybridReduction> hybrid_;
+  std::vector<std::uint32_t> hybrid_gradients_;
+  Seconds hybrid_update_ = 0;
+
+  // The program of a worker
+  std::vector<Seconds> durations_;
+  std::vector<std::uint32_t> kernel_of_key_;
+  std::uint32_t hybrid_kernel_ = 0;  // with which the last gradient that is not on servers is complete
+
+  std::vector<Worker> workers_;
+  std::vector<Server> servers_;
+  std::vector<PsPiece> pieces_;
+  std::vector<PieceState> states_;  // of pieces
+  std::vector<NodeLife> nodes_;     // by node of the wire
+  std::vector<std::uint32_t> lives_;
+  std::uint32_t epoch_ = 0;
+
+  PsState state_ = PsState::starting;
+  bool ended_ = false;
+  std::size_t unregistered_ = 0;
+  std::size_t used_workers_ = 0;  // of the spare hosts
+  std::size_t used_servers_ = 0;
+  bool barrier_wanted_ = false;
+  bool migrating_ = false;
+  std::uint32_t stop_step_ = 0;                 // steps that all have done at the barrier, of synchronous training
+  std::vector<std::uint32_t> leaving_;          // servers
+  PsState scaling_ = PsState::scale_out;
+  std::vector<std::uint32_t> coming_servers_;  // nodes
+  std::vector<std::uint32_t> coming_workers_;
+  Checkpoint checkpoint_;
+  /// Rows of batches that are in use: by step, worker and size of the table.
+  mutable std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::vector<std::uint64_t>> batches_;
+  PsOutcome outcome_;
+};
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,118 @@
+#include "hccl/ps/simulation.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.hpp"
+#include "hccl/ps/running_job.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+void check(const sim::Cluster& cluster, const PsOptions& options) {
+  if (options.workers.empty() || options.servers.empty()) {
+    bad_input("option", "{} workers and {} servers: parameter servers need at least one of each",
+              options.workers.size(), options.servers.size());
+  }
+  if (options.steps == 0 || options.parameters.empty()) internal_error("a job without steps or parameters");
+  for (const auto* hosts : {&options.workers, &options.servers, &options.spare_workers, &options.spare_servers}) {
+    for (const PsHost& host : *hosts) {
+      if (host.cpu || host.number < cluster.size()) continue;
+      bad_input("option", "NPU {} is none of the platform's {}", host.number, cluster.size());
+    }
+  }
+  if (!(options.costs.server_bandwidth > 0)) internal_error("servers without memory bandwidth");
+}
+
+}  // namespace
+
+RunningJob::RunningJob(sim::Cluster& cluster, const models::Program& program, const PsOptions& options,
+                       sim::EventLoop& loop, sim::Network& network, const HybridSetup* hybrid)
+    : cluster_(cluster), options_(options), loop_(loop), wire_(loop, network, cluster, options.costs.call) {
+  if (hybrid != nullptr) {
+    hybrid_ = std::make_unique<HybridReduction>(*hybrid, loop, network, cluster,
+                                                static_cast<std::uint32_t>(options.workers.size()));
+    hybrid_gradients_ = hybrid->gradients;
+    hybrid_update_ = hybrid->update;
+  }
+  prepare_program(program);
+}
+
+PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, const Worker* worker) {
+  const PsWire::NodeBytes& bytes = wire_.bytes(node);
+  PsNodeFigures figures{.name = to_string(nodes_[node].name),
+                        .server = server != nullptr,
+                        .host = wire_.host(node),
+                        .sent = bytes.sent,
+                        .received = bytes.received,
+                        .lost = bytes.lost};
+  if (server != nullptr) {
+    figures.busy = server->busy;
+    for (const std::uint32_t piece : server->pieces) figures.placed += pieces_[piece].bytes();
+  }
+  if (worker != nullptr) figures.waited = worker->waited;
+  const Seconds time = loop_.now() - outcome_.ready;
+  const auto add = [&](sim::LinkId id, bool in) {
+    const double carried = wire_.link_bytes()[id];
+    const BytesPerSecond capacity = cluster_.capacity(id);
+    figures.links.push_back(
+        {cluster_.links()[id].name, in, capacity, carried, time > 0 ? carried / (capacity * time) : 0});
+  };
+  for (const sim::LinkId link : wire_.links_into(node)) add(link, true);
+  for (const sim::LinkId link : wire_.links_out_of(node)) add(link, false);
+  return figures;
+}
+
+PsOutcome RunningJob::finish() {
+  if (!ended_) {
+    std::string who;
+    for (std::uint32_t worker = 0; worker < workers_.size(); ++worker) {
+      if (!workers_[worker].finished) who += fmt::format("{}worker {}", who.empty() ? "" : ", ", worker);
+    }
+    simulated_failure("deadlock", "the job with parameter servers stands still: {} cannot go on", who);
+  }
+  const std::size_t left = outcome_.nodes.size();
+  for (const Server& server : servers_) outcome_.nodes.push_back(figures_of(server.node, &server, nullptr));
+  std::rotate(outcome_.nodes.begin(), outcome_.nodes.begin() + static_cast<std::ptrdiff_t>(left),
+              outcome_.nodes.end());
+  for (const Worker& worker : workers_) outcome_.nodes.push_back(figures_of(worker.node, nullptr, &worker));
+  return std::move(outcome_);
+}
+
+Seconds PsOutcome::step_time() const {
+  std::map<std::uint32_t, std::vector<const PsStep*>> of_worker;
+  std::uint32_t last = 0;
+  for (const PsStep& step : steps) {
+    of_worker[step.worker].push_back(&step);
+    last = std::max(last, step.step);
+  }
+  Seconds sum = 0;
+  std::size_t workers = 0;
+  for (const auto& [worker, done] : of_worker) {
+    if (done.back()->step != last) continue;
+    ++workers;
+    sum += done.size() == 1
+               ? done.front()->end - done.front()->start
+               : (done.back()->end - done.front()->end) / static_cast<double>(done.size() - 1);
+  }
+  return workers == 0 ? 0 : sum / static_cast<double>(workers);
+}
+
+PsOutcome simulate_parameter_server(sim::Cluster& cluster, const models::Program& program, const PsOptions& options,
+                                    sim::NetworkKind network, const HybridSetup* hybrid) {
+  check(cluster, options);
+  sim::EventLoop loop;
+  const std::unique_ptr<sim::Network> wires = sim::make_network(network, cluster, loop);
+  RunningJob job(cluster, program, options, loop, *wires, hybrid);
+  job.start();
+  loop.run();
+  PsOutcome outcome = job.finish();
+  outcome.transfers = wires->completed();
+  if (wires->completed() != wires->started()) {
+    simulated_failure("network", "{} of {} transfers did not complete", wires->started() - wires->completed(),
+                      wires->started());
+  }
+  return outcome;
+}
+
+}  // namespace hcclsim::hccl

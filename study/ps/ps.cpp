@@ -1,0 +1,282 @@
+#include "study/ps/ps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/child_process.hpp"
+#include "base/error.hpp"
+#include "device/numerics/loops/optimizer.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "models/zoo/zoo.hpp"
+#include "study/ps/numerics.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+/// Nodes that requests may add.
+struct Added {
+  std::uint32_t workers = 0;
+  std::uint32_t servers = 0;
+};
+
+Added added_by(const PsSpec& spec) {
+  Added added;
+  for (const hccl::PsRequest& request : spec.requests) {
+    added.workers += request.workers;
+    added.servers += request.servers;
+  }
+  return added;
+}
+
+/// The run with the number of its workers: what servers leave of the platform, unless it is given.
+RunSpec with_workers(RunSpec run, const PsSpec& spec, const sim::Cluster& cluster) {
+  if (!spec.worker_npus.empty()) run.npus = static_cast<Rank>(spec.worker_npus.size());
+  if (run.npus.has_value()) return run;
+  const Added added = added_by(spec);
+  const std::uint32_t servers = spec.hosts.cpu || !spec.hosts.numbers.empty() ? 0 : spec.servers + added.servers;
+  if (servers + added.workers >= cluster.size()) {
+    bad_input("option", "--servers {}: {} has {} NPUs, of which none is left for workers; give --ps-hosts cpu", spec.servers,
+              cluster.path(), cluster.size());
+  }
+  run.npus = spec.hosts.cpu || spec.hosts.numbers.empty()
+                 ? cluster.size() - servers - added.workers
+                 : std::min(cluster.size(), *std::ranges::min_element(spec.hosts.numbers));
+  if (run.npus == 0U) bad_input("option", "--ps-hosts takes NPU 0, so that --npus must say which workers there are");
+  return run;
+}
+
+/// Hosts of all nodes, none of which shares an NPU with another one.
+void find_hosts(const PsSpec& spec, Rank workers, sim::Cluster& cluster, hccl::PsOptions& options) {
+  const Added added = added_by(spec);
+  std::set<std::uint32_t> taken;
+  const auto take_npu = [&](std::uint32_t npu) {
+    if (npu >= cluster.size()) bad_input("option", "NPU {}: {} has {} NPUs", npu, cluster.path(), cluster.size());
+    if (!taken.insert(npu).second) bad_input("option", "NPU {} is to run two nodes; give another one", npu);
+    return hccl::PsHost{.number = npu};
+  };
+  for (Rank worker = 0; worker < workers; ++worker) {
+    options.workers.push_back(take_npu(spec.worker_npus.empty() ? worker : spec.worker_npus[worker]));
+  }
+  const std::uint32_t cpus = sim::CpuHosts(cluster).size();
+  if (spec.hosts.cpu && cpus == 0) bad_input("option", "{} has no CPU hosts; give --ps-hosts npu", cluster.path());
+  const auto next_free = [&]() -> hccl::PsHost {
+    for (std::uint32_t npu = 0; npu < cluster.size(); ++npu) {
+      if (!taken.contains(npu)) return take_npu(npu);
+    }
+    bad_input("option", "{} has {} NPUs, too few for {} workers and {} servers", cluster.path(), cluster.size(),
+              workers + added.workers, spec.servers + added.servers);
+  };
+  for (std::uint32_t server = 0; server < spec.servers + added.servers; ++server) {
+    hccl::PsHost host;
+    const std::vector<std::uint32_t>& numbers = spec.hosts.numbers;
+    if (spec.hosts.cpu) {
+      const std::uint32_t cpu = numbers.empty() ? server % cpus : numbers[server % numbers.size()];
+      if (cpu >= cpus) bad_input("option", "CPU {}: {} has {} CPU hosts", cpu, cluster.path(), cpus);
+      host = {.cpu = true, .number = cpu};
+    } else {
+      host = server < numbers.size() ? take_npu(numbers[server]) : next_free();
+    }
+    (server < spec.servers ? options.servers : options.spare_servers).push_back(host);
+  }
+  for (std::uint32_t worker = 0; worker < added.workers; ++worker) options.spare_workers.push_back(next_free());
+}
+
+/// Tables that are only looked up in, whose gradients are rows; and the look-ups of a sample in them.
+std::vector<std::uint64_t> rows_of_tables(const models::Graph& graph, std::uint32_t& look_ups) {
+  std::vector<std::uint64_t> rows(graph.parameters.size(), 0);
+  std::vector<bool> dense(graph.parameters.size(), false);
+  for (const models::Operator& op : graph.operators) {
+    const bool looks_up = op.kind == models::OperatorKind::token_embedding;
+    for (std::size_t i = 0; i < op.parameters.size(); ++i) {
+      if (!looks_up || i > 0) {
+        dense[op.parameters[i]] = true;
+        continue;
+      }
+      rows[op.parameters[i]] = graph.parameters[op.parameters[i]].shape.front();
+      look_ups = std::max(look_ups, op.sequence * graph.batch());
+    }
+  }
+  for (std::size_t parameter = 0; parameter < rows.size(); ++parameter) {
+    if (dense[parameter]) rows[parameter] = 0;
+  }
+  return rows;
+}
+
+void mark_parameters(const PsSpec& spec, const models::Program& program, const std::vector<std::uint64_t>& rows,
+                     PsExperiment& made) {
+  std::vector<std::uint32_t> order(program.gradients.size());
+  for (std::uint32_t gradient = 0; gradient < order.size(); ++gradient) order[gradient] = gradient;
+  std::ranges::sort(order, {}, [&](std::uint32_t gradient) { return program.gradients[gradient].parameter; });
+  for (const std::uint32_t number : order) {
+    const models::Gradient& gradient = program.gradients[number];
+    const bool marked = spec.marked.empty() || std::ranges::any_of(spec.marked, [&](const std::string& pattern) {
+                          return matches(pattern, gradient.name);
+                        });
+    const Bytes bytes = gradient.elements * sizeof(float);
+    if (!marked) {
+      made.others.push_back(number);
+      made.other_bytes += bytes;
+      continue;
+    }
+    if (bytes > INT32_MAX) {
+      bad_input("value-error", "{} has {} bytes; a parameter on servers has at most {}", gradient.name, bytes,
+                INT32_MAX);
+    }
+    made.bytes_on_servers += bytes;
+    made.options.parameters.push_back({.name = gradient.name,
+                                       .gradient = number,
+                                       .elements = gradient.elements,
+                                       .rows = gradient.parameter < rows.size() ? rows[gradient.parameter] : 0});
+  }
+  for (const std::string& pattern : spec.marked) {
+    if (std::ranges::none_of(program.gradients,
+                             [&](const models::Gradient& gradient) { return matches(pattern, gradient.name); })) {
+      bad_input("option", "--ps-params '{}' is the pattern of no parameter; the first is {}", pattern,
+                program.gradients[order.front()].name);
+    }
+  }
+}
+
+/// What does not go together.
+void check(const PsSpec& spec, const PsExperiment& made) {
+  const bool tables = std::ranges::any_of(made.options.parameters, [](const auto& one) { return one.rows > 0; });
+  const bool eventful = !spec.failures.empty() || added_by(spec).workers > 0;
+  if (!made.others.empty() && eventful) {
+    bad_input("unsupported",
+              "parameters that are reduced among the workers do not go with failures or new workers; mark all of them");
+  }
+  if (spec.cache_rows > 0 && !tables) {
+    bad_input("option", "--vocab-cache-size: no table of embeddings is on servers");
+  }
+  if (spec.init_in_server && !tables) {
+    bad_input("option", "--init-in-server: no table of embeddings is on servers");
+  }
+  if (tables && spec.recovery.enabled && spec.recovery.from == hccl::PsRecovery::From::copies) {
+    bad_input("unsupported",
+              "workers have no copies of tables of embeddings to recover a server from; give --ps-recovery checkpoint");
+  }
+  if (made.experiment.batch.micro_batches > 1 || made.experiment.stages.has_value()) {
+    bad_input("unsupported", "with parameter servers a step is one micro-batch of a whole network on every worker");
+  }
+}
+
+void add_hybrid(PsExperiment& made) {
+  if (made.others.empty()) return;
+  Experiment& experiment = made.experiment;
+  Seconds update = 0;
+  std::uint64_t elements = 0;
+  for (const models::Kernel& kernel : experiment.program->once_per_step()) {
+    if (std::ranges::find(made.others, kernel.gradient) != made.others.end()) update += kernel.duration;
+  }
+  for (const std::uint32_t gradient : made.others) elements += experiment.program->gradients[gradient].elements;
+  std::shared_ptr<const hccl::Schedule> schedule;
+  if (experiment.npus > 1) {
+    const hccl::CollectiveRequest request =
+        experiment.training.allreduce_request(elements, experiment.program->gradient_type());
+    schedule = make_collective(request, topology_of(hccl::world_communicator(experiment.npus), experiment.cluster),
+                               experiment.soc);
+  }
+  made.hybrid.emplace(hccl::HybridSetup{experiment.costs, experiment.soc, schedule, made.others, update});
+}
+
+}  // namespace
+
+PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& cluster)
+    : run(with_workers(std::move(given), spec, cluster)), experiment(run, cluster) {
+  const Rank workers = experiment.npus;
+  find_hosts(spec, workers, cluster, options);
+  std::uint32_t look_ups = 0;
+  std::vector<std::uint64_t> rows;
+  if (run.gradients_file.empty()) {
+    models::ModelOptions model = run.model;
+    model.batch = experiment.batch.micro_batch;
+    rows = rows_of_tables(models::make_model(model), look_ups);
+  }
+  mark_parameters(spec, *experiment.program, rows, *this);
+  check(spec, *this);
+  options.asynchronous = spec.asynchronous;
+  options.staleness = spec.staleness;
+  options.steps = run.iterations;
+  device::OptimizerSettings settings;
+  settings.rule = run.optimizer;
+  options.costs = {.call = spec.call,
+                   .poll = spec.poll,
+                   .server_bandwidth = spec.server_bandwidth.value_or(spec.hosts.cpu ? cpu_bandwidth
+                                                                                     : experiment.soc.hbm_bandwidth),
+                   .state_tensors = static_cast<std::uint32_t>(device::OptimizerState::bytes(settings, 1) /
+                                                               sizeof(float))};
+  options.times = hccl::life_times_of(spec.generation);
+  options.times.node_timeout = spec.node_timeout.value_or(options.times.node_timeout);
+  options.times.cluster_timeout = spec.cluster_timeout.value_or(options.times.cluster_timeout);
+  options.requests = spec.requests;
+  options.failures = spec.failures;
+  options.node_delays = spec.node_delays;
+  options.node_start = spec.node_start;
+  options.recovery = spec.recovery;
+  options.embeddings = {.look_ups = look_ups,
+                        .cache_rows = spec.cache_rows,
+                        .init_in_server = spec.init_in_server,
+                        .ids = hccl::parse_id_stream(spec.ids, run.skew.seed)};
+  options.skew = device::Skew(run.skew, workers + added_by(spec).workers);
+  options.keep_log = run.numerics.has_value();
+  if (spec.hosts.cpu) {
+    if (run.network == sim::NetworkKind::simgrid) {
+      bad_input("option", "--network simgrid has no routes to CPUs of other servers; give fluid");
+    }
+  } else {
+    network = run.network.value_or(
+        sim::automatic_network(workers + spec.servers, std::uint64_t{2} * workers * spec.servers));
+  }
+  add_hybrid(*this);
+}
+
+double PsResult::samples_per_second() const {
+  if (outcome.steps.empty()) return 0;
+  const auto first = std::ranges::min_element(outcome.steps, {}, &hccl::PsStep::start);
+  const auto last = std::ranges::max_element(outcome.steps, {}, &hccl::PsStep::end);
+  return static_cast<double>(outcome.steps.size()) * batch / (last->end - first->start);
+}
+
+PsResult simulate_ps(PsExperiment& made, const PsSpec& spec, bool compared) {
+  Experiment& experiment = made.experiment;
+  std::optional<ChildOf<Seconds>> allreduce;
+  if (compared && spec.worker_npus.empty()) {
+    allreduce.emplace([&experiment] {
+      const hccl::TimedStep step = experiment.simulate(experiment.training);
+      return *std::ranges::max_element(step.step_times);
+    });
+  }
+  PsResult result;
+  result.outcome = simulate_parameter_server(experiment.cluster, *experiment.program, made.options, made.network,
+                                             made.hybrid.has_value() ? &*made.hybrid : nullptr);
+  result.model = experiment.model;
+  result.title = experiment.program->title;
+  result.platform = platform_name(experiment.cluster.path());
+  result.npu = experiment.soc.name;
+  result.network = name_of(made.network);
+  result.batch = experiment.program->batch;
+  result.workers = experiment.npus;
+  result.servers = spec.servers;
+  result.asynchronous = spec.asynchronous;
+  result.staleness = spec.staleness;
+  result.parameters = made.options.parameters.size();
+  result.others = made.others.size();
+  result.bytes_on_servers = made.bytes_on_servers;
+  result.other_bytes = made.other_bytes;
+  if (allreduce.has_value()) result.allreduce_step = allreduce->result();
+  if (made.run.numerics.has_value()) result.numerics = replay_numbers(made, result.outcome);
+  result.notes = experiment.notes;
+  result.notes.insert(result.notes.end(), spec.notes.begin(), spec.notes.end());
+  return result;
+}
+
+Seconds ps_step_time(const RunSpec& run, const PsSpec& spec) {
+  return on_ps_experiment(run, spec, [&](PsExperiment& experiment) {
+    return simulate_ps(experiment, spec, false).step_time();
+  });
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "hccl/ps/replay.hpp"
+#include "hccl/ps/simulation.hpp"
+#include "study/experiment.hpp"
+#include "study/on_platform.hpp"
+#include "study/ps/spec.hpp"
+#include "study/run/spec.hpp"
+
+/// Training with parameter servers, from its specs to its result.
+namespace hcclsim::study {
+
+/// The run and the servers on a loaded platform: everything that the simulation is given.
+struct PsExperiment {
+  /// `run`: its NPUs are the workers; none are all that servers leave. Throws Error(bad_input) for what is wrong with
+  /// the specs, and "unsupported" for what servers do not do.
+  PsExperiment(RunSpec run, const PsSpec& spec, sim::Cluster& cluster);
+
+  RunSpec run;
+  Experiment experiment;
+  hccl::PsOptions options;
+  std::optional<hccl::HybridSetup> hybrid;
+  sim::NetworkKind network = sim::NetworkKind::fluid;
+  std::vector<std::uint32_t> others;  ///< gradients of parameters that are on no server
+  Bytes bytes_on_servers = 0;
+  Bytes other_bytes = 0;
+};
+
+struct PsNumerics {
+  std::string computed_shape;
+  std::string data;
+  std::vector<hccl::ReplayedStep> steps{};
+  std::vector<double> allreduce_losses{};  ///< of data parallelism, by step; empty: it was not computed
+};
+
+struct PsResult {
+  std::string model;
+  std::string title;
+  std::string platform;
+  std::string npu;
+  std::string network;
+  std::uint32_t batch = 0;
+  std::uint32_t workers = 0;
+  std::uint32_t servers = 0;
+  bool asynchronous = false;
+  std::optional<std::uint32_t> staleness;
+  std::size_t parameters = 0;  ///< on servers
+  std::size_t others = 0;      ///< by allreduce
+  Bytes bytes_on_servers = 0;
+  Bytes other_bytes = 0;
+  hccl::PsOutcome outcome;
+  std::optional<Seconds> allreduce_step;  ///< of the same workers without servers
+  std::optional<PsNumerics> numerics;
+  std::vector<std::string> notes;
+
+  [[nodiscard]] Seconds step_time() const { return outcome.step_time(); }
+  /// Samples of all steps over the time from the first step's begin to the last one's end.
+  [[nodiscard]] double samples_per_second() const;
+};
+
+/// Simulates the loaded job, and what it is compared with. To be called once per process, as SimGrid holds one
+/// simulation.
+[[nodiscard]] PsResult simulate_ps(PsExperiment& experiment, const PsSpec& spec, bool compared);
+
+/// Loads the platform in a child and does there what `work` does with the PsExperiment. Throws what loading and `work`
+/// throw.
+template <typename Work>
+auto on_ps_experiment(const RunSpec& run, const PsSpec& spec, const Work& work) {
+  const std::string file = find_platform(run.platform.file);
+  return in_own_process([&] {
+    sim::Cluster cluster(file, run.platform.edits);
+    PsExperiment experiment(run, spec, cluster);
+    return work(experiment);
+  });
+}
+
+/// Step time of synchronous training of `run` with the workers and servers of `spec`, in a child: any number may follow
+/// each other. Throws Error as the command would report it.
+[[nodiscard]] Seconds ps_step_time(const RunSpec& run, const PsSpec& spec);
+
+}  // namespace hcclsim::study
