@@ -9,14 +9,13 @@
 namespace hcclsim::hccl {
 
 struct HybridReduction::Parts {
-  Parts(const HybridSetup& setup, sim::EventLoop& loop, sim::Network& network, sim::Cluster& cluster,
-        std::uint32_t workers)
+  Parts(const HybridSetup& setup, sim::EventLoop& loop, sim::Network& network, sim::Cluster& cluster)
       : schedule(setup.schedule),
         loop(loop),
         runtime({loop, network, cluster, setup.costs, setup.soc, trace}),
         name(trace.intern("allreduce of unmarked gradients")),
-        communicator(runtime.create_communicator(world_communicator(workers))) {
-    for (Rank worker = 0; worker < workers; ++worker) streams.push_back(runtime.create_stream(worker));
+        communicator(runtime.create_communicator({"workers", setup.npus})) {
+    for (const Rank npu : setup.npus) streams.push_back(runtime.create_stream(npu));
   }
 
   std::shared_ptr<const Schedule> schedule;
@@ -29,8 +28,8 @@ struct HybridReduction::Parts {
 };
 
 HybridReduction::HybridReduction(const HybridSetup& setup, sim::EventLoop& loop, sim::Network& network,
-                                 sim::Cluster& cluster, std::uint32_t workers)
-    : parts_(std::make_unique<Parts>(setup, loop, network, cluster, workers)) {}
+                                 sim::Cluster& cluster)
+    : parts_(std::make_unique<Parts>(setup, loop, network, cluster)) {}
 
 HybridReduction::~HybridReduction() = default;
 

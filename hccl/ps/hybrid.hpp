@@ -22,6 +22,7 @@ struct HybridSetup {
   const device::TaskCosts& costs;
   const device::Soc& soc;
   std::shared_ptr<const Schedule> schedule;  ///< an allreduce of all these gradients; null with one worker
+  std::vector<Rank> npus;                    ///< of the workers
   std::vector<std::uint32_t> gradients;      ///< production order
   Seconds update = 0;                        ///< of these parameters, on a nominal NPU
 };
@@ -29,8 +30,7 @@ struct HybridSetup {
 /// The allreduces of successive steps.
 class HybridReduction {
  public:
-  HybridReduction(const HybridSetup& setup, sim::EventLoop& loop, sim::Network& network, sim::Cluster& cluster,
-                  std::uint32_t workers);
+  HybridReduction(const HybridSetup& setup, sim::EventLoop& loop, sim::Network& network, sim::Cluster& cluster);
   HybridReduction(const HybridReduction&) = delete;
   HybridReduction& operator=(const HybridReduction&) = delete;
   ~HybridReduction();

@@ -176,6 +176,7 @@ void RunningJob::end_job(std::string failure) {
   outcome_.failure = std::move(failure);
   outcome_.end = loop_.now();
   ended_ = true;
+  wire_.forget_all();
 }
 
 }  // namespace hcclsim::hccl

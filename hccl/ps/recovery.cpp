@@ -43,9 +43,10 @@ void RunningJob::detect(std::uint32_t node) {
   const PsNodeName name = nodes_[node].name;
   nodes_[node].detected = true;
   const bool was_starting = state_ == PsState::starting;
+  const bool scaling = migrating_ || is_coming(node);
   state_ = PsState::node_timeout;
   note("scheduler", fmt::format("no heartbeat of {} for {} s", to_string(name), options_.times.node_timeout));
-  if (was_starting || migrating_) {
+  if (was_starting || scaling) {
     end_job(fmt::format("{} was lost while the cluster was {}", to_string(name),
                         was_starting ? "starting" : "being scaled"));
   } else if (!recoverable(options_.recovery, name)) {
@@ -62,9 +63,15 @@ void RunningJob::detect(std::uint32_t node) {
   }
 }
 
+/// Whether a node has been added and has nothing of the job yet.
+bool RunningJob::is_coming(std::uint32_t node) const {
+  return std::ranges::find(coming_servers_, node) != coming_servers_.end() ||
+         std::ranges::find(coming_workers_, node) != coming_workers_.end();
+}
+
 void RunningJob::restart(PsNodeName name) {
   const std::uint32_t node = *node_of(name);
-  if (!recoverable(options_.recovery, name) || migrating_ || state_ == PsState::starting) {
+  if (!recoverable(options_.recovery, name) || migrating_ || is_coming(node) || state_ == PsState::starting) {
     note(to_string(name), "starts again, but its registration is refused");
     return;
   }

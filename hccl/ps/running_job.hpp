@@ -171,6 +171,7 @@ class RunningJob {
   void restore(std::uint32_t server);
   void restored(std::uint32_t server);
   void roll_back();
+  [[nodiscard]] bool is_coming(std::uint32_t node) const;
   void go_on_with(std::uint32_t server);
   [[nodiscard]] std::uint32_t newest_copy(std::uint32_t piece) const;
 

@@ -30,8 +30,7 @@ RunningJob::RunningJob(sim::Cluster& cluster, const models::Program& program, co
                        sim::EventLoop& loop, sim::Network& network, const HybridSetup* hybrid)
     : cluster_(cluster), options_(options), loop_(loop), wire_(loop, network, cluster, options.costs.call) {
   if (hybrid != nullptr) {
-    hybrid_ = std::make_unique<HybridReduction>(*hybrid, loop, network, cluster,
-                                                static_cast<std::uint32_t>(options.workers.size()));
+    hybrid_ = std::make_unique<HybridReduction>(*hybrid, loop, network, cluster);
     hybrid_gradients_ = hybrid->gradients;
     hybrid_update_ = hybrid->update;
   }
@@ -51,7 +50,7 @@ PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, c
     for (const std::uint32_t piece : server->pieces) figures.placed += pieces_[piece].bytes();
   }
   if (worker != nullptr) figures.waited = worker->waited;
-  const Seconds time = loop_.now() - outcome_.ready;
+  const Seconds time = (ended_ ? outcome_.end : loop_.now()) - outcome_.ready;
   const auto add = [&](sim::LinkId id, bool in) {
     const double carried = wire_.link_bytes()[id];
     const BytesPerSecond capacity = cluster_.capacity(id);

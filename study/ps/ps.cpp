@@ -173,13 +173,15 @@ void add_hybrid(PsExperiment& made) {
   }
   for (const std::uint32_t gradient : made.others) elements += experiment.program->gradients[gradient].elements;
   std::shared_ptr<const hccl::Schedule> schedule;
-  if (experiment.npus > 1) {
+  std::vector<Rank> npus;
+  for (const hccl::PsHost& host : made.options.workers) npus.push_back(host.number);
+  if (npus.size() > 1) {
     const hccl::CollectiveRequest request =
         experiment.training.allreduce_request(elements, experiment.program->gradient_type());
-    schedule = make_collective(request, topology_of(hccl::world_communicator(experiment.npus), experiment.cluster),
+    schedule = make_collective(request, hccl::topology_of({"workers", npus}, experiment.cluster),
                                experiment.soc);
   }
-  made.hybrid.emplace(hccl::HybridSetup{experiment.costs, experiment.soc, schedule, made.others, update});
+  made.hybrid.emplace(hccl::HybridSetup{experiment.costs, experiment.soc, schedule, npus, made.others, update});
 }
 
 }  // namespace
@@ -220,7 +222,9 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
                         .cache_rows = spec.cache_rows,
                         .init_in_server = spec.init_in_server,
                         .ids = hccl::parse_id_stream(spec.ids, run.skew.seed)};
-  options.skew = device::Skew(run.skew, workers + added_by(spec).workers);
+  device::SkewOptions skew = run.skew;
+  if (!skew.speeds.empty()) skew.speeds.resize(workers + added_by(spec).workers, 1);  // new ones are as they should be
+  options.skew = device::Skew(skew, workers + added_by(spec).workers);
   options.keep_log = run.numerics.has_value();
   if (spec.hosts.cpu) {
     if (run.network == sim::NetworkKind::simgrid) {

@@ -1,0 +1,173 @@
+#include "hccl/ps/replay.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hccl/collective/algorithm/ring.hpp"
+#include "models/lowering/lower.hpp"
+#include "models/zoo/zoo.hpp"
+#include "tests/support/ps_job.hpp"
+#include "tests/support/training.hpp"
+
+/// Real gradients in the order of simulated time, against training without servers.
+namespace hcclsim::hccl {
+namespace {
+
+struct Job {
+  std::string model = "mlp:20,16,10";
+  std::uint32_t batch = 4;
+  std::uint32_t workers = 2;
+  std::uint32_t servers = 2;
+  std::uint32_t steps = 5;
+  models::Optimizer optimizer = models::Optimizer::sgd;
+};
+
+struct Trained {
+  PsOutcome outcome;
+  std::unique_ptr<Replay> replay;
+};
+
+/// The network's own parameters with the kernels of a program made by hand.
+Trained train(const Job& job, const std::function<void(PsOptions&)>& change = {}) {
+  static sim::Cluster cluster(std::string(HCCLSIM_TEST_DATA) + "/platforms/star8.xml");
+  const models::Graph graph = models::make_model({.name = job.model, .batch = job.batch});
+  models::Program program = lower(graph, {});
+  for (models::Kernel& kernel : program.kernels) kernel.duration = 1e-4;
+  PsOptions options = test::ps_options({}, job.workers, job.servers, job.steps);
+  for (std::uint32_t parameter = 0; parameter < graph.parameters.size(); ++parameter) {
+    const auto gradient = std::ranges::find(program.gradients, parameter, &models::Gradient::parameter);
+    options.parameters.push_back({.name = gradient->name,
+                                  .gradient = static_cast<std::uint32_t>(gradient - program.gradients.begin()),
+                                  .elements = gradient->elements});
+  }
+  options.costs.call = 1e-5;
+  if (change) change(options);
+  Trained trained;
+  trained.outcome = simulate_parameter_server(cluster, program, options, sim::NetworkKind::fluid);
+  ReplayOptions how{.data = fmt::format("synthetic:{}", job.workers * job.batch)};
+  how.learning_rate = device::LearningRate(0.05);
+  how.optimizer.rule = job.optimizer;
+  how.checkpoint_every = options.recovery.checkpoint_every;
+  trained.replay =
+      std::make_unique<Replay>(graph, test::production_order(graph), options.parameters, job.workers, how);
+  for (const PsLogEntry& entry : trained.outcome.log) trained.replay->take(entry);
+  return trained;
+}
+
+/// The same without servers.
+std::unique_ptr<Trainer> by_allreduce(const Job& job) {
+  test::TrainingSetup setup{.model = job.model, .batch = job.batch, .npus = job.workers};
+  setup.options.optimizer.rule = job.optimizer;
+  setup.options.learning_rate = device::LearningRate(0.05);
+  setup.options.data = fmt::format("synthetic:{}", job.workers * job.batch);
+  std::unique_ptr<Trainer> trainer = test::make_trainer(setup);
+  for (std::uint32_t step = 0; step < job.steps; ++step) static_cast<void>(trainer->step(false));
+  return trainer;
+}
+
+double largest_difference(const std::vector<std::vector<float>>& one, const std::vector<std::vector<float>>& other) {
+  double most = 0;
+  for (std::size_t p = 0; p < one.size(); ++p) {
+    for (std::size_t i = 0; i < one[p].size(); ++i) {
+      most = std::max(most, std::abs(static_cast<double>(one[p][i]) - other[p][i]));
+    }
+  }
+  return most;
+}
+
+TEST(PsReplay, SynchronousTrainingOfTwoWorkersIsDataParallelismBitByBit) {
+  for (const char* const model : {"mlp:20,16,10", "lenet"}) {
+    for (const auto optimizer : {models::Optimizer::sgd, models::Optimizer::momentum, models::Optimizer::adam}) {
+      SCOPED_TRACE(fmt::format("{}, {}", model, models::name_of(optimizer)));
+      const Job job{.model = model, .optimizer = optimizer};
+      const Trained trained = train(job);
+      const auto weights = test::weights_of(*by_allreduce(job), 0);
+      EXPECT_EQ(trained.replay->weights_of(0), weights);
+      EXPECT_EQ(trained.replay->weights_of(1), weights);
+      EXPECT_EQ(trained.replay->server_weights(), weights);
+    }
+  }
+}
+
+TEST(PsReplay, SynchronousTrainingOfFourWorkersIsTheMeanUpToRounding) {
+  const Job job{.workers = 4, .servers = 3};
+  const Trained trained = train(job);
+  EXPECT_LT(largest_difference(trained.replay->weights_of(3), test::weights_of(*by_allreduce(job), 0)), 1e-6);
+  for (std::uint32_t worker = 1; worker < 4; ++worker) {
+    EXPECT_EQ(trained.replay->weights_of(worker), trained.replay->weights_of(0));
+  }
+}
+
+TEST(PsReplay, AsynchronousTrainingOfOneWorkerIsPlainSgd) {
+  const Job job{.workers = 1, .servers = 2, .steps = 8};
+  const Trained trained = train(job, [](PsOptions& options) { options.asynchronous = true; });
+  EXPECT_EQ(trained.replay->weights_of(0), test::weights_of(*by_allreduce(job), 0));
+}
+
+TEST(PsReplay, AsynchronousTrainingDependsOnSimulatedTimeAlone) {
+  const Job job{.workers = 3, .servers = 2, .steps = 6};
+  const auto uneven = [](PsOptions& options) {
+    options.asynchronous = true;
+    options.skew = device::Skew({.speeds = {1, 0.7, 0.3}}, 3);
+  };
+  const Trained one = train(job, uneven);
+  const Trained two = train(job, uneven);
+  EXPECT_EQ(one.replay->server_weights(), two.replay->server_weights());
+  const Trained even = train(job, [](PsOptions& options) { options.asynchronous = true; });
+  EXPECT_GT(largest_difference(one.replay->server_weights(), even.replay->server_weights()), 0);
+  EXPECT_EQ(one.replay->steps().size(), 18U);
+}
+
+TEST(PsReplay, ParametersByAllreduceAreTrainedTheSame) {
+  const Job job{};
+  const auto half = [](PsOptions& options) { std::erase_if(options.parameters, [](const auto& one) { return one.gradient % 2 == 0; }); };
+  // Without a reduction in the simulation, whose time is nothing to the numbers: all workers end a step together.
+  const Trained trained = train(job, half);
+  EXPECT_EQ(trained.replay->weights_of(0), test::weights_of(*by_allreduce(job), 0));
+}
+
+TEST(PsReplay, ARecoveredServerChangesNothingOfPlainSgd) {
+  const Job job{.servers = 2, .steps = 40};
+  const Trained whole = train(job);
+  for (const char* const failure : {"server-1 at 5ms restart 60s", "server-1 at 5.3ms restart 60s",
+                                    "server-1 at 5.45ms restart 60s", "server-1 at 5.6ms restart 6ms"}) {
+    SCOPED_TRACE(failure);
+    const Trained recovered = train(job, [&](PsOptions& options) {
+      options.recovery.enabled = true;
+      options.failures = {parse_ps_failure(failure)};
+    });
+    EXPECT_EQ(recovered.outcome.failure, "");
+    EXPECT_EQ(recovered.replay->weights_of(0), whole.replay->weights_of(0));
+  }
+  const Trained back = train(job, [](PsOptions& options) {
+    options.recovery = {.enabled = true, .from = PsRecovery::From::checkpoint, .checkpoint_every = 3};
+    options.failures = {parse_ps_failure("worker-1 at 10ms restart 60s")};
+  });
+  EXPECT_EQ(back.replay->weights_of(1), whole.replay->weights_of(0));
+}
+
+TEST(PsReplay, MoreServersChangeNothingOfTheNumbers) {
+  const Job job{.steps = 40};
+  const Trained scaled = train(job, [](PsOptions& options) {
+    options.spare_servers = {{.number = 6}};
+    options.node_start = 1e-3;
+    options.requests = {parse_ps_request("5ms scaleout server=1"), parse_ps_request("20ms scalein server-1")};
+  });
+  EXPECT_GT(scaled.outcome.moved, 0U);
+  EXPECT_EQ(scaled.replay->weights_of(0), train(job).replay->weights_of(0));
+}
+
+TEST(PsReplay, ANewWorkerBeginsWithTheServersWeights) {
+  const Job job{.steps = 40};
+  const Trained scaled = train(job, [](PsOptions& options) {
+    options.spare_workers = {{.number = 6}};
+    options.node_start = 1e-3;
+    options.requests = {parse_ps_request("5ms scaleout worker=1")};
+  });
+  EXPECT_EQ(scaled.outcome.failure, "");
+  EXPECT_EQ(scaled.replay->weights_of(2), scaled.replay->weights_of(0));
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl
