@@ -33,13 +33,13 @@ std::string loss_chart(const study::PsResult& result) {
   }
   std::vector<ChartSeries> series{std::move(servers)};
   if (!allreduce.points.empty()) series.push_back(std::move(allreduce));
-  return svg_line_chart({.title = fmt::format("Loss of {} on {} workers and {} servers", result.title, result.workers,
-                                              result.servers),
-                         .x_label = "step",
-                         .y_label = "loss",
-                         .series = std::move(series),
-                         .whole_x = true,
-                         .marks_not_finite = true});
+  return svg_line_chart(
+      {.title = fmt::format("Loss of {} on {} workers and {} servers", result.title, result.workers, result.servers),
+       .x_label = "step",
+       .y_label = "loss",
+       .series = std::move(series),
+       .whole_x = true,
+       .marks_not_finite = true});
 }
 
 }  // namespace

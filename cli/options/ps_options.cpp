@@ -37,18 +37,47 @@ BytesPerSecond bandwidth(const std::string& text) {
 }
 
 /// Of what a step without servers has, and one with them has not.
-constexpr auto not_of_servers =
-    std::to_array<const char*>({"stages",          "micro-batches",   "micro-batch-size",  "global-batch",
-                                "accumulate",      "schedule",        "chunks",            "stage-layers",
-                                "optimizer-parallel", "gradient-accumulation-shard", "recompute", "fusion",
-                                "forward-only",    "causal-flops",    "context",           "compat",
-                                "rank-table",      "group",           "loss-scale",        "clip-norm",
-                                "comm-dtype",      "rank",            "trace",             "trace-ranks",
-                                "step-trace",      "gradients-out",   "advice",            "explain",
-                                "explain-memory",  "explain-uncertainty", "save",          "save-every",
-                                "save-diverged",   "load",            "check-gradients",   "check-reductions",
-                                "gradients-mean",  "memory-limit",    "baseline",          "tolerance",
-                                "junit"});
+constexpr auto not_of_servers = std::to_array<const char*>({"stages",
+                                                            "micro-batches",
+                                                            "micro-batch-size",
+                                                            "global-batch",
+                                                            "accumulate",
+                                                            "schedule",
+                                                            "chunks",
+                                                            "stage-layers",
+                                                            "optimizer-parallel",
+                                                            "gradient-accumulation-shard",
+                                                            "recompute",
+                                                            "fusion",
+                                                            "forward-only",
+                                                            "causal-flops",
+                                                            "context",
+                                                            "compat",
+                                                            "rank-table",
+                                                            "group",
+                                                            "loss-scale",
+                                                            "clip-norm",
+                                                            "comm-dtype",
+                                                            "rank",
+                                                            "trace",
+                                                            "trace-ranks",
+                                                            "step-trace",
+                                                            "gradients-out",
+                                                            "advice",
+                                                            "explain",
+                                                            "explain-memory",
+                                                            "explain-uncertainty",
+                                                            "save",
+                                                            "save-every",
+                                                            "save-diverged",
+                                                            "load",
+                                                            "check-gradients",
+                                                            "check-reductions",
+                                                            "gradients-mean",
+                                                            "memory-limit",
+                                                            "baseline",
+                                                            "tolerance",
+                                                            "junit"});
 constexpr const char* context_group = "MindSpore's set_auto_parallel_context";
 
 void refuse_others(const OptionOrigins& origins) {
@@ -87,7 +116,8 @@ void read_node_delays(const std::string& text, study::PsSpec& spec) {
 void add_protocol_options(Command& command, PsOptions& options) {
   study::PsSpec& spec = options.spec;
   command
-      .add("--mode", one_of({"allreduce", "ps"}, [&options](const std::string& word) { options.enabled = word == "ps"; }),
+      .add("--mode",
+           one_of({"allreduce", "ps"}, [&options](const std::string& word) { options.enabled = word == "ps"; }),
            "Who adds up gradients: all NPUs among themselves, or parameter servers, with --npus workers")
       .with_default("allreduce");
   command.add("--servers", whole_number(spec.servers, 1, most_servers), "Parameter servers").with_default();
@@ -107,19 +137,16 @@ void add_protocol_options(Command& command, PsOptions& options) {
               "Steps that a worker may be ahead of the slowest, with --ps-async (default: any)");
   command.add("--ps-context", text(options.context), "set_ps_context: keys, such as 'enable_ps=True, server_num=2'")
       .value_name("KEYS");
-  command
-      .add("--ps-env", text(options.environment), "Variables, such as 'MS_SERVER_NUM=2,MS_ENABLE_RECOVERY=1'")
+  command.add("--ps-env", text(options.environment), "Variables, such as 'MS_SERVER_NUM=2,MS_ENABLE_RECOVERY=1'")
       .value_name("VARIABLES");
 }
 
 void add_cost_options(Command& command, PsOptions& options) {
   study::PsSpec& spec = options.spec;
-  command
-      .add("--ps-call", parsed(duration, spec.call), "Software time of a message")
+  command.add("--ps-call", parsed(duration, spec.call), "Software time of a message")
       .value_name("TIME")
       .with_default("20us");
-  command
-      .add("--ps-poll", parsed(duration, spec.poll), "Time until a worker that has to wait asks again")
+  command.add("--ps-poll", parsed(duration, spec.poll), "Time until a worker that has to wait asks again")
       .value_name("TIME")
       .with_default("100us");
   command
@@ -127,11 +154,11 @@ void add_cost_options(Command& command, PsOptions& options) {
            "Memory bandwidth of a server, over which its additions and updates go (default: that of the NPU; a CPU's "
            "187.7GBps)")
       .value_name("SPEED");
-  command.add("--vocab-cache-size", whole_number(spec.cache_rows, 0, most_rows),
-              "Rows of every table of embeddings that a device keeps; 0: no cache")
-      .with_default();
   command
-      .add("--ids", text(spec.ids), "Ids that are looked up: uniform, zipf[:EXPONENT] by --seed, or a file of ids")
+      .add("--vocab-cache-size", whole_number(spec.cache_rows, 0, most_rows),
+           "Rows of every table of embeddings that a device keeps; 0: no cache")
+      .with_default();
+  command.add("--ids", text(spec.ids), "Ids that are looked up: uniform, zipf[:EXPONENT] by --seed, or a file of ids")
       .value_name("STREAM")
       .with_default();
   command.add("--init-in-server", flag(spec.init_in_server), "Tables of embeddings begin on the servers");
@@ -160,8 +187,7 @@ void add_life_options(Command& command, PsOptions& options) {
       .with_default();
   command.add("--ps-checkpoint-every", whole_number(spec.recovery.checkpoint_every, 1, 1000000000),
               "Steps after which worker 0 keeps its weights as a checkpoint");
-  command
-      .add("--node-start", parsed(duration, spec.node_start), "Time until a node that is added registers")
+  command.add("--node-start", parsed(duration, spec.node_start), "Time until a node that is added registers")
       .value_name("TIME")
       .with_default("10s");
   command.add("--node-delay", text(options.node_delays), "Nodes that register later, such as server-1=40s")

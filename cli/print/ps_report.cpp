@@ -27,8 +27,8 @@ std::string protocol_of(const study::PsResult& result) {
 
 /// What synchronous steps of the same workers have in common, one line each.
 std::string step_lines(const study::PsResult& result) {
-  std::string text = fmt::format("Step {} ms, {:.1f} samples/s", milliseconds(result.step_time()),
-                                 result.samples_per_second());
+  std::string text =
+      fmt::format("Step {} ms, {:.1f} samples/s", milliseconds(result.step_time()), result.samples_per_second());
   if (result.allreduce_step.has_value()) {
     const Seconds other = *result.allreduce_step;
     text += fmt::format("; by allreduce {} ms, {:.1f} samples/s ({} %)", milliseconds(other),
@@ -73,9 +73,8 @@ std::string workers_text(const study::PsResult& result) {
     for (const hccl::PsNodeFigures& node : result.outcome.nodes) {
       if (node.name == fmt::format("worker-{}", worker)) waited = node.waited;
     }
-    table.add_row({fmt::to_string(worker), fmt::to_string(one.steps), milliseconds(one.time),
-                   milliseconds(one.compute), milliseconds(one.time - one.compute), milliseconds(one.held),
-                   milliseconds(waited)});
+    table.add_row({fmt::to_string(worker), fmt::to_string(one.steps), milliseconds(one.time), milliseconds(one.compute),
+                   milliseconds(one.time - one.compute), milliseconds(one.held), milliseconds(waited)});
   }
   return table.to_string("  ") + (row > most_lines ? fmt::format("  … {} more\n", row - most_lines) : "");
 }
@@ -173,10 +172,10 @@ std::string numerics_text(const study::PsResult& result) {
   const auto losses = losses_of_steps(numerics);
   for (const auto& [step, one] : losses) {
     if (losses.size() > most_lines && step >= most_lines / 2 && step + most_lines / 2 < losses.size()) continue;
-    table.add_row({fmt::to_string(step + 1), fmt::format("{:.6f}", one.loss),
-                   step < numerics.allreduce_losses.size() ? fmt::format("{:.6f}", numerics.allreduce_losses[step])
-                                                           : "-",
-                   fmt::format("{:.6f}", one.end)});
+    table.add_row(
+        {fmt::to_string(step + 1), fmt::format("{:.6f}", one.loss),
+         step < numerics.allreduce_losses.size() ? fmt::format("{:.6f}", numerics.allreduce_losses[step]) : "-",
+         fmt::format("{:.6f}", one.end)});
   }
   return fmt::format("Real gradients of {}, {}; losses are means over the workers\n", numerics.computed_shape,
                      numerics.data) +
@@ -242,7 +241,8 @@ std::string ps_text(const study::PsResult& result) {
       result.title, result.workers, result.npu, result.platform, result.servers, result.batch, protocol_of(result),
       result.parameters, mega(static_cast<double>(result.bytes_on_servers)));
   if (result.others > 0) {
-    text += fmt::format(", {} by allreduce ({} MB in fp32)", result.others, mega(static_cast<double>(result.other_bytes)));
+    text +=
+        fmt::format(", {} by allreduce ({} MB in fp32)", result.others, mega(static_cast<double>(result.other_bytes)));
   }
   text += "\n\n";
   if (!result.outcome.steps.empty()) {

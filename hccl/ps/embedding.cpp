@@ -24,7 +24,9 @@ double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
 double integral(double x, double s) {
   return std::abs(s - 1) < 1e-12 ? std::log(x) : (std::pow(x, 1 - s) - 1) / (1 - s);
 }
-double inverse(double y, double s) { return std::abs(s - 1) < 1e-12 ? std::exp(y) : std::pow(1 + y * (1 - s), 1 / (1 - s)); }
+double inverse(double y, double s) {
+  return std::abs(s - 1) < 1e-12 ? std::exp(y) : std::pow(1 + y * (1 - s), 1 / (1 - s));
+}
 
 /// By rejection (W. Hörmann, G. Derflinger, Rejection-inversion to generate variates from monotone discrete
 /// distributions, 1996), each attempt with a random number of its own.
@@ -65,8 +67,8 @@ std::vector<std::uint64_t> read_ids(const std::string& path) {
 std::uint64_t IdStream::at(std::uint64_t place, std::uint64_t rows) const {
   switch (kind) {
     case Kind::uniform:
-      return std::min(rows - 1, static_cast<std::uint64_t>(uniform(seed, id_streams, place) *
-                                                           static_cast<double>(rows)));
+      return std::min(rows - 1,
+                      static_cast<std::uint64_t>(uniform(seed, id_streams, place) * static_cast<double>(rows)));
     case Kind::zipf:
       return zipf(seed, place, rows, exponent);
     case Kind::file: {
@@ -96,8 +98,8 @@ IdStream parse_id_stream(std::string_view text, std::uint64_t seed) {
   return stream;
 }
 
-std::vector<std::uint64_t> rows_of_batch(const PsEmbeddings& embeddings, std::uint64_t rows,
-                                         std::uint32_t worker, std::uint32_t workers, std::uint32_t step) {
+std::vector<std::uint64_t> rows_of_batch(const PsEmbeddings& embeddings, std::uint64_t rows, std::uint32_t worker,
+                                         std::uint32_t workers, std::uint32_t step) {
   const bool cached = embeddings.cache_rows > 0;
   const std::uint64_t range = cached ? (rows + workers - 1) / workers : rows;
   const std::uint64_t first = cached ? range * worker : 0;

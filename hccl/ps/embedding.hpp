@@ -52,8 +52,8 @@ struct EmbeddingFigures {
 
 /// The different ids of a worker's batch, ascending. With a cache each of `workers` workers has a range of
 /// ceil(rows / workers) ids, and looks at the ids of all batches that are in its own.
-[[nodiscard]] std::vector<std::uint64_t> rows_of_batch(const PsEmbeddings& embeddings, std::uint64_t rows, std::uint32_t worker,
-                                                       std::uint32_t workers, std::uint32_t step);
+[[nodiscard]] std::vector<std::uint64_t> rows_of_batch(const PsEmbeddings& embeddings, std::uint64_t rows,
+                                                       std::uint32_t worker, std::uint32_t workers, std::uint32_t step);
 
 /// Rows of one table on one device. The row that was used least recently goes first; rows of batches in flight stay.
 class EmbeddingCache {
@@ -63,7 +63,7 @@ class EmbeddingCache {
   struct Exchange {
     std::vector<std::uint64_t> missed{};   ///< rows to be fetched
     std::vector<std::uint64_t> evicted{};  ///< rows to be written back
-    std::uint64_t needed = 0;            ///< rows of the batch
+    std::uint64_t needed = 0;              ///< rows of the batch
   };
   /// What makes room for the rows of a batch (ascending) while those of `in_flight` (ascending) stay; nothing if there
   /// is no room.

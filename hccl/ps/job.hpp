@@ -31,7 +31,7 @@ struct PsRequest {
   enum class Kind : std::uint8_t { scale_out, scale_in, nodes, state };
   Seconds date = 0;
   Kind kind = Kind::scale_out;
-  std::uint32_t workers = 0;         ///< scale_out: how many are added
+  std::uint32_t workers = 0;  ///< scale_out: how many are added
   std::uint32_t servers = 0;
   std::vector<std::string> nodes{};  ///< scale_in: ids as given
 };

@@ -147,8 +147,8 @@ void Replay::update(const PsLogEntry& entry) {
   for (const PsContribution& one : entry.contributions) {
     const auto gradient = computation_.parameters()[slot].in(std::span(workers_[one.worker]->gradients));
     if (workers_[one.worker]->figures.step != one.step) {
-      internal_error("worker {} has the gradient of step {}, not of {}", one.worker,
-                     workers_[one.worker]->figures.step, one.step);
+      internal_error("worker {} has the gradient of step {}, not of {}", one.worker, workers_[one.worker]->figures.step,
+                     one.step);
     }
     if (sum.empty()) {
       sum.assign(gradient.begin(), gradient.end());

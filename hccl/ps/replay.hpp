@@ -85,8 +85,8 @@ class Replay {
   models::Batch batch_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<models::Sampler> samplers_;
-  std::vector<float> server_;                              // all slots; of those of others_ the workers' value
-  std::vector<device::OptimizerState> states_;             // of slots
+  std::vector<float> server_;                   // all slots; of those of others_ the workers' value
+  std::vector<device::OptimizerState> states_;  // of slots
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<float>> flying_;  // served, not arrived: worker, key
   std::vector<float> checkpoint_;
   std::uint32_t others_updated_ = 0;  // steps

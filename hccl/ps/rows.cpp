@@ -21,8 +21,7 @@ const std::vector<std::uint64_t>& RunningJob::rows_of(std::uint32_t key, std::ui
 }
 
 /// How many of these rows each server has.
-std::vector<std::uint64_t> RunningJob::rows_by_server(std::uint32_t key,
-                                                      const std::vector<std::uint64_t>& rows) const {
+std::vector<std::uint64_t> RunningJob::rows_by_server(std::uint32_t key, const std::vector<std::uint64_t>& rows) const {
   std::vector<std::uint64_t> counts(servers_.size(), 0);
   const std::uint64_t width = options_.parameters[key].width();
   for (const PsPiece& piece : pieces_) {
@@ -79,9 +78,8 @@ void RunningJob::look_up(std::uint32_t worker, std::uint32_t key) {
 void RunningJob::send_rows(std::uint32_t server, std::uint32_t worker, Bytes bytes, PsTraffic traffic,
                            const std::function<void()>& arrival) {
   constexpr double read_and_written = 2;
-  work(server, read_and_written * static_cast<double>(bytes) / options_.costs.server_bandwidth, [=, this] {
-    wire_.send(servers_[server].node, workers_[worker].node, bytes, traffic, arrival);
-  });
+  work(server, read_and_written * static_cast<double>(bytes) / options_.costs.server_bandwidth,
+       [=, this] { wire_.send(servers_[server].node, workers_[worker].node, bytes, traffic, arrival); });
 }
 
 void RunningJob::rows_may_be_there(std::uint32_t worker) {

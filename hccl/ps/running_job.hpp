@@ -54,11 +54,11 @@ class RunningJob {
     Seconds waited = 0;
     PsStep figures;
     std::size_t pieces_left = 0;
-    std::size_t rows_left = 0;            // of tables, messages to come before the step computes
-    std::vector<Doing> doing;             // by piece
-    std::vector<std::uint64_t> version;   // by piece, of the copy or of what has been pulled in this step
-    std::vector<EmbeddingCache> caches;   // by table
-    std::uint32_t prefetched = 0;         // steps whose rows are on the device
+    std::size_t rows_left = 0;           // of tables, messages to come before the step computes
+    std::vector<Doing> doing;            // by piece
+    std::vector<std::uint64_t> version;  // by piece, of the copy or of what has been pulled in this step
+    std::vector<EmbeddingCache> caches;  // by table
+    std::uint32_t prefetched = 0;        // steps whose rows are on the device
     bool prefetching = false;
     bool prefetch_waits = false;  // for the end of the running step
     bool awaits_rows = false;     // the step has begun, but not its passes
@@ -216,8 +216,8 @@ class RunningJob {
   std::size_t used_servers_ = 0;
   bool barrier_wanted_ = false;
   bool migrating_ = false;
-  std::uint32_t stop_step_ = 0;                 // steps that all have done at the barrier, of synchronous training
-  std::vector<std::uint32_t> leaving_;          // servers
+  std::uint32_t stop_step_ = 0;         // steps that all have done at the barrier, of synchronous training
+  std::vector<std::uint32_t> leaving_;  // servers
   PsState scaling_ = PsState::scale_out;
   std::vector<std::uint32_t> coming_servers_;  // nodes
   std::vector<std::uint32_t> coming_workers_;

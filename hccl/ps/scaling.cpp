@@ -17,12 +17,12 @@ void RunningJob::scale_out(const PsRequest& request) {
   note("scheduler", fmt::format("HTTP 200: scaleout by {} servers and {} workers", request.servers, request.workers));
   const auto server_count = static_cast<std::uint32_t>(servers_.size());
   for (std::uint32_t i = 0; i < request.servers; ++i) {
-    coming_servers_.push_back(add_node({PsRole::server, server_count + i},
-                                       options_.spare_servers.at(used_servers_++), options_.node_start));
+    coming_servers_.push_back(
+        add_node({PsRole::server, server_count + i}, options_.spare_servers.at(used_servers_++), options_.node_start));
   }
   for (std::uint32_t i = 0; i < request.workers; ++i) {
-    coming_workers_.push_back(add_node({PsRole::worker, worker_count() + i},
-                                       options_.spare_workers.at(used_workers_++), options_.node_start));
+    coming_workers_.push_back(add_node({PsRole::worker, worker_count() + i}, options_.spare_workers.at(used_workers_++),
+                                       options_.node_start));
   }
   always_at(loop_.now() + options_.times.cluster_timeout, [this] {
     if (unregistered_ > 0) end_job(fmt::format("{} new nodes have not registered", unregistered_));

@@ -44,7 +44,8 @@ void RunningJob::work(std::uint32_t server, Seconds time, std::function<void()> 
 Seconds RunningJob::memory_time(std::uint32_t piece, std::uint32_t worker, std::uint32_t tensors) const {
   const PsParameter& parameter = options_.parameters[pieces_[piece].key];
   std::uint64_t elements = pieces_[piece].elements;
-  if (parameter.rows > 0) elements = push_bytes(worker, piece) / ((parameter.width() + 1) * sizeof(float)) * parameter.width();
+  if (parameter.rows > 0)
+    elements = push_bytes(worker, piece) / ((parameter.width() + 1) * sizeof(float)) * parameter.width();
   return static_cast<double>(elements * sizeof(float) * tensors) / options_.costs.server_bandwidth;
 }
 
@@ -131,7 +132,8 @@ void RunningJob::accumulated(std::uint32_t worker, std::uint32_t piece) {
       const std::uint32_t tensors = tensors_of_update(options_.costs.state_tensors);
       Seconds time = 0;  // rows of a table are those of all workers
       for (const PsContribution& one : server.rounds->pushed(place)) {
-        time = (options_.parameters[pieces_[updated].key].rows > 0 ? time : 0) + memory_time(updated, one.worker, tensors);
+        time =
+            (options_.parameters[pieces_[updated].key].rows > 0 ? time : 0) + memory_time(updated, one.worker, tensors);
       }
       work(pieces_[piece].server, time, [=, this] {
         SynchronousRounds& rounds = *server_of(updated).rounds;

@@ -72,8 +72,7 @@ PsOutcome RunningJob::finish() {
   }
   const std::size_t left = outcome_.nodes.size();
   for (const Server& server : servers_) outcome_.nodes.push_back(figures_of(server.node, &server, nullptr));
-  std::rotate(outcome_.nodes.begin(), outcome_.nodes.begin() + static_cast<std::ptrdiff_t>(left),
-              outcome_.nodes.end());
+  std::rotate(outcome_.nodes.begin(), outcome_.nodes.begin() + static_cast<std::ptrdiff_t>(left), outcome_.nodes.end());
   for (const Worker& worker : workers_) outcome_.nodes.push_back(figures_of(worker.node, nullptr, &worker));
   return std::move(outcome_);
 }
@@ -90,9 +89,8 @@ Seconds PsOutcome::step_time() const {
   for (const auto& [worker, done] : of_worker) {
     if (done.back()->step != last) continue;
     ++workers;
-    sum += done.size() == 1
-               ? done.front()->end - done.front()->start
-               : (done.back()->end - done.front()->end) / static_cast<double>(done.size() - 1);
+    sum += done.size() == 1 ? done.front()->end - done.front()->start
+                            : (done.back()->end - done.front()->end) / static_cast<double>(done.size() - 1);
   }
   return workers == 0 ? 0 : sum / static_cast<double>(workers);
 }

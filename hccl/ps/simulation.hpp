@@ -69,7 +69,7 @@ struct PsLogEntry {
   std::uint32_t worker = 0;  ///< resize: their number
   std::uint32_t step = 0;
   std::uint32_t key = 0;
-  std::uint64_t first = 0;     ///< elements of the piece
+  std::uint64_t first = 0;  ///< elements of the piece
   std::uint64_t elements = 0;
   std::uint64_t version = 0;  ///< after it: updates that the piece has had
   std::vector<PsContribution> contributions{};
@@ -92,9 +92,9 @@ struct PsNodeFigures {
   PsBytes sent{};
   PsBytes received{};
   Bytes lost = 0;
-  Seconds busy = 0;         ///< of a server: additions and updates
-  Bytes placed = 0;         ///< of a server: what it holds at the end
-  Seconds waited = 0;       ///< of a worker: for slower ones, before steps
+  Seconds busy = 0;    ///< of a server: additions and updates
+  Bytes placed = 0;    ///< of a server: what it holds at the end
+  Seconds waited = 0;  ///< of a worker: for slower ones, before steps
   struct LinkLoad {
     std::string name;
     bool in = false;
@@ -112,9 +112,9 @@ struct PsOutcome {
   std::vector<PsNodeFigures> nodes;
   std::vector<std::uint64_t> staleness;  ///< updates by others between a pull and the push that follows -> pushes
   std::vector<EmbeddingFigures> tables;
-  Bytes moved = 0;         ///< weights that changed their server
-  Bytes moved_state = 0;   ///< state of the optimizer that went with them
-  Seconds ready = 0;       ///< training began
+  Bytes moved = 0;        ///< weights that changed their server
+  Bytes moved_state = 0;  ///< state of the optimizer that went with them
+  Seconds ready = 0;      ///< training began
   Seconds end = 0;
   std::uint64_t transfers = 0;
   std::string failure{};  ///< what ended the job before its last step; empty: nothing

@@ -51,8 +51,7 @@ void PsWire::send(std::uint32_t from, std::uint32_t to, Bytes bytes, PsTraffic t
   if (!nodes_[from].alive || !nodes_[to].alive) return;
   const Pair pair{from, to};
   std::deque<Message>& channel = channels_[pair];
-  channel.push_back(
-      {from, to, bytes, traffic, nodes_[from].life, nodes_[to].life, epoch_, std::move(arrival)});
+  channel.push_back({from, to, bytes, traffic, nodes_[from].life, nodes_[to].life, epoch_, std::move(arrival)});
   if (channel.size() == 1) start(pair);
 }
 
