@@ -258,9 +258,6 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
       check_baseline_options(command, *regression);
       options->spec.platform.file = options->platform;
       if (options->ps.enabled) {
-        if (!options->html.path.empty()) {
-          bad_input("unsupported", "--mode ps has no page; --format json has all of its figures");
-        }
         run_parameter_servers(*options);
         return;
       }

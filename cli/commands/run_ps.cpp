@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/output_file.hpp"
 #include "cli/draw/svg_chart.hpp"
+#include "cli/html/pages.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/ps_report.hpp"
 #include "study/run/run.hpp"
@@ -48,6 +49,8 @@ void run_parameter_servers(const RunOptions& options) {
   study::on_ps_experiment(options.spec, options.ps.spec, [&](study::PsExperiment& experiment) {
     std::optional<OutputFile> plot;
     if (!options.numerics.loss_plot.empty()) plot.emplace(options.numerics.loss_plot);
+    std::optional<OutputFile> page;
+    if (!options.html.path.empty()) page.emplace(options.html.path);
     const study::PsResult result = simulate_ps(experiment, options.ps.spec, options.format != OutputFormat::csv);
     switch (options.format) {
       case OutputFormat::text:
@@ -63,6 +66,10 @@ void run_parameter_servers(const RunOptions& options) {
     if (plot.has_value()) {
       plot->write(loss_chart(result));
       plot->commit();
+    }
+    if (page.has_value()) {
+      page->write(ps_page(result, options.html));
+      page->commit();
     }
     if (!result.outcome.failure.empty()) simulated_failure("ps", "{}", result.outcome.failure);
   });

@@ -9,6 +9,7 @@
 #include "cli/print/run_report.hpp"
 #include "cli/print/tune/tune_report.hpp"
 #include "study/measure/collective.hpp"
+#include "study/ps/ps.hpp"
 #include "study/sweep/store.hpp"
 
 /// The pages, one file each.
@@ -27,6 +28,9 @@ namespace hcclsim::cli {
 /// A collective: time and bandwidth over the size beside HCCL's formula and the lower bound.
 [[nodiscard]] std::string collective_page(const study::Measurement& measurement, const study::MeasureSpec& spec,
                                           const std::string& op, const HtmlReport& html);
+
+/// Training with parameter servers: servers and their links, workers, staleness, losses, events.
+[[nodiscard]] std::string ps_page(const study::PsResult& result, const HtmlReport& html);
 
 /// What was varied, which figures there are, and all points:
 ///

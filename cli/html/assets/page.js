@@ -1,6 +1,6 @@
 // The page from its data.
 
-const makers = { run: runSections, tune: tuneSections, collective: collectiveSections, sweep: sweepSections };
+const makers = { run: runSections, tune: tuneSections, collective: collectiveSections, ps: psSections, sweep: sweepSections };
 
 // "set-up" -> "Set-up".
 function navigationWord(id) {
