@@ -40,12 +40,14 @@ std::optional<std::uint32_t> RunningJob::node_of(PsNodeName name) const {
   return std::nullopt;
 }
 
-bool RunningJob::all_alive() const {
+bool RunningJob::nodes_alive() const {
   for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
     if (!nodes_[node].left && !wire_.alive(node)) return false;
   }
-  return std::ranges::none_of(servers_, &Server::restoring);
+  return true;
 }
+
+bool RunningJob::all_alive() const { return nodes_alive() && std::ranges::none_of(servers_, &Server::restoring); }
 
 std::uint32_t RunningJob::add_node(PsNodeName name, PsHost host, Seconds delay) {
   const std::uint32_t node = wire_.add_node(host);
@@ -92,6 +94,7 @@ void RunningJob::prepare(Worker& worker) {
   worker.running = worker.gated = worker.at_barrier = worker.awaits_rows = false;
   worker.prefetching = worker.prefetch_waits = false;
   worker.prefetched = worker.step;
+  worker.initial.clear();
   worker.caches.clear();
   for (std::uint32_t key = 0; key < options_.parameters.size(); ++key) {
     if (on_device(key)) worker.caches.emplace_back(options_.embeddings.cache_rows);
@@ -114,21 +117,33 @@ void RunningJob::registered(std::uint32_t node) {
   always_at(loop_.now() + options_.costs.call, [this] { send_initial_weights(); });
 }
 
-/// Every worker sends all weights; a server keeps those that come first.
+/// Every worker sends all weights; a server keeps those that come first. A worker begins when its own are there.
 void RunningJob::send_initial_weights() {
   for (std::uint32_t worker = 0; worker < workers_.size(); ++worker) {
-    const auto left = std::make_shared<std::size_t>(1);
-    const std::uint32_t node = workers_[worker].node;
-    const auto arrived = [=, this] {
-      if (--*left == 0) at(loop_.now() + options_.costs.call, node, [this, worker] { begin_step(worker); });
-    };
-    for (const PsPiece& piece : pieces_) {
-      if (options_.parameters[piece.key].rows > 0 && options_.embeddings.init_in_server) continue;
-      ++*left;
-      wire_.send(node, servers_[piece.server].node, piece.bytes(), PsTraffic::initial_weights, arrived);
+    Worker& me = workers_[worker];
+    me.initial.assign(pieces_.size(), true);
+    for (std::uint32_t piece = 0; piece < pieces_.size(); ++piece) {
+      if (options_.parameters[pieces_[piece].key].rows > 0 && options_.embeddings.init_in_server) {
+        me.initial[piece] = false;
+        continue;
+      }
+      wire_.send(me.node, server_of(piece).node, pieces_[piece].bytes(), PsTraffic::initial_weights,
+                 [=, this] { initial_weights_arrived(worker, piece); });
     }
-    at(loop_.now(), node, arrived);
+    if (std::ranges::find(me.initial, true) != me.initial.end()) continue;
+    me.initial.clear();
+    at(loop_.now(), me.node, [this, worker] { begin_step(worker); });
   }
+}
+
+/// … or the server has them from another worker's copy.
+void RunningJob::initial_weights_arrived(std::uint32_t worker, std::uint32_t piece) {
+  Worker& me = workers_[worker];
+  if (me.initial.empty()) return;
+  me.initial[piece] = false;
+  if (std::ranges::find(me.initial, true) != me.initial.end()) return;
+  me.initial.clear();
+  at(loop_.now() + options_.costs.call, me.node, [this, worker] { begin_step(worker); });
 }
 
 void RunningJob::handle(const PsRequest& request) {

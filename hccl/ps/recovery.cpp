@@ -28,13 +28,13 @@ void RunningJob::fail(const PsFailure& failure) {
   if (!nodes_[node].registered) return;  // the cluster waits for it until its own time-out
   const Seconds beat = options_.times.heartbeat;
   const Seconds last = nodes_[node].born + std::floor((loop_.now() - nodes_[node].born) / beat) * beat;
-  const Seconds look = (std::floor((last + options_.times.node_timeout) / beat) + 1) * beat;
+  const Seconds look = std::max(loop_.now(), (std::floor((last + options_.times.node_timeout) / beat) + 1) * beat);
   always_at(look, [this, node, life] {
     if (lives_[node] == life && !wire_.alive(node)) detect(node);
   });
   if (failure.restart.has_value()) {
-    always_at(*failure.restart, [this, name = failure.node, node, life] {
-      if (lives_[node] == life && !wire_.alive(node)) restart(name);
+    always_at(*failure.restart, [this, node, life] {
+      if (lives_[node] == life && !wire_.alive(node)) restart(node);
     });
   }
 }
@@ -69,8 +69,8 @@ bool RunningJob::is_coming(std::uint32_t node) const {
          std::ranges::find(coming_workers_, node) != coming_workers_.end();
 }
 
-void RunningJob::restart(PsNodeName name) {
-  const std::uint32_t node = *node_of(name);
+void RunningJob::restart(std::uint32_t node) {
+  const PsNodeName name = nodes_[node].name;
   if (!recoverable(options_.recovery, name) || migrating_ || is_coming(node) || state_ == PsState::starting) {
     note(to_string(name), "starts again, but its registration is refused");
     return;
@@ -81,9 +81,10 @@ void RunningJob::restart(PsNodeName name) {
   note(to_string(name), fmt::format("starts again and gets rank {}", name.rank));
   if (options_.recovery.from == PsRecovery::From::copies) {
     restore(name.rank);
-  } else if (all_alive()) {
-    roll_back();
+    return;
   }
+  if (name.role == PsRole::server) servers_[name.rank].restoring = true;  // until all go back
+  if (nodes_alive()) roll_back();
 }
 
 /// Every piece comes from the worker with the newest copy.
@@ -136,6 +137,9 @@ void RunningJob::restored(std::uint32_t server) {
     note("scheduler", "all nodes are there");
   }
   go_on_with(server);
+  for (std::uint32_t worker = 0; worker < workers_.size(); ++worker) {
+    for (const std::uint32_t piece : servers_[server].pieces) initial_weights_arrived(worker, piece);
+  }
   look_at_barrier();
 }
 
@@ -167,7 +171,10 @@ void RunningJob::roll_back() {
     states_[piece].applied.assign(workers_.size(), checkpoint_.step);
     states_[piece].applied_in.assign(workers_.size(), states_[piece].version);
   }
-  for (Server& server : servers_) server.free_at = loop_.now();
+  for (Server& server : servers_) {
+    server.free_at = loop_.now();
+    server.restoring = false;
+  }
   for (Worker& worker : workers_) {
     worker.step = checkpoint_.step;
     worker.finished = false;

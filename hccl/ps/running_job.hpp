@@ -55,6 +55,7 @@ class RunningJob {
     PsStep figures;
     std::size_t pieces_left = 0;
     std::size_t rows_left = 0;           // of tables, messages to come before the step computes
+    std::vector<bool> initial;            // by piece: its initial weights are under way; empty: all are there
     std::vector<Doing> doing;            // by piece
     std::vector<std::uint64_t> version;  // by piece, of the copy or of what has been pulled in this step
     std::vector<EmbeddingCache> caches;  // by table
@@ -74,7 +75,7 @@ class RunningJob {
     bool restoring = false;
     Seconds free_at = 0;
     Seconds busy = 0;
-    std::vector<std::uint32_t> pieces{};
+    std::vector<std::uint32_t> pieces{};            // that are pushed and pulled
     std::unique_ptr<SynchronousRounds> rounds{};  // by place among its pieces
   };
   /// What is known of a piece, wherever its server is.
@@ -147,11 +148,13 @@ class RunningJob {
   void prepare(Worker& worker);
   void registered(std::uint32_t node);
   void send_initial_weights();
+  void initial_weights_arrived(std::uint32_t worker, std::uint32_t piece);
   void handle(const PsRequest& request);
   void finish_worker(std::uint32_t worker);
   void end_job(std::string failure);
   void note(const std::string& node, std::string what);
   [[nodiscard]] std::optional<std::uint32_t> node_of(PsNodeName name) const;
+  [[nodiscard]] bool nodes_alive() const;
   [[nodiscard]] bool all_alive() const;
 
   // scaling.cpp
@@ -167,7 +170,7 @@ class RunningJob {
   // recovery.cpp
   void fail(const PsFailure& failure);
   void detect(std::uint32_t node);
-  void restart(PsNodeName name);
+  void restart(std::uint32_t node);
   void restore(std::uint32_t server);
   void restored(std::uint32_t server);
   void roll_back();

@@ -111,7 +111,6 @@ void RunningJob::rescaled(std::vector<Server>& servers) {
   for (const std::uint32_t server : std::exchange(leaving_, {})) {
     const std::uint32_t node = servers_[server].node;
     note(to_string(nodes_[node].name), "leaves");
-    servers_[server].pieces.clear();
     outcome_.nodes.push_back(figures_of(node, &servers_[server], nullptr));
     nodes_[node].left = true;
     wire_.kill(node);

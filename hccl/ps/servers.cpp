@@ -22,10 +22,11 @@ void RunningJob::place_pieces() {
   states_.assign(pieces_.size(), {});
   for (Server& server : servers_) server.pieces.clear();
   for (std::uint32_t piece = 0; piece < pieces_.size(); ++piece) {
-    Server& server = servers_[pieces_[piece].server];
-    states_[piece].place = static_cast<std::uint32_t>(server.pieces.size());
     states_[piece].applied.assign(workers_.size(), 0);
     states_[piece].applied_in.assign(workers_.size(), 0);
+    if (on_device(pieces_[piece].key)) continue;  // its rows are trained in caches: nobody pushes it
+    Server& server = servers_[pieces_[piece].server];
+    states_[piece].place = static_cast<std::uint32_t>(server.pieces.size());
     server.pieces.push_back(piece);
   }
   for (Server& server : servers_) {

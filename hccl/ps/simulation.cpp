@@ -21,6 +21,10 @@ void check(const sim::Cluster& cluster, const PsOptions& options) {
       bad_input("option", "NPU {} is none of the platform's {}", host.number, cluster.size());
     }
   }
+  if (options.times.node_timeout <= options.times.heartbeat) {
+    bad_input("option", "a node time-out of {} s: heartbeats come every {} s; give more (--node-timeout)",
+              options.times.node_timeout, options.times.heartbeat);
+  }
   if (!(options.costs.server_bandwidth > 0)) internal_error("servers without memory bandwidth");
 }
 
@@ -47,7 +51,9 @@ PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, c
                         .lost = bytes.lost};
   if (server != nullptr) {
     figures.busy = server->busy;
-    for (const std::uint32_t piece : server->pieces) figures.placed += pieces_[piece].bytes();
+    for (const PsPiece& piece : pieces_) {
+      if (servers_[piece.server].node == node) figures.placed += piece.bytes();
+    }
   }
   if (worker != nullptr) figures.waited = worker->waited;
   const Seconds time = (ended_ ? outcome_.end : loop_.now()) - outcome_.ready;
