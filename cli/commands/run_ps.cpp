@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/output_file.hpp"
+#include "cli/draw/ps_timeline.hpp"
 #include "cli/draw/svg_chart.hpp"
 #include "cli/html/pages.hpp"
 #include "cli/print/output.hpp"
@@ -49,6 +50,8 @@ void run_parameter_servers(const RunOptions& options) {
   study::on_ps_experiment(options.spec, options.ps.spec, [&](study::PsExperiment& experiment) {
     std::optional<OutputFile> plot;
     if (!options.numerics.loss_plot.empty()) plot.emplace(options.numerics.loss_plot);
+    std::optional<OutputFile> timeline;
+    if (!options.trace.empty()) timeline.emplace(options.trace);
     std::optional<OutputFile> page;
     if (!options.html.path.empty()) page.emplace(options.html.path);
     const study::PsResult result = simulate_ps(experiment, options.ps.spec, options.format != OutputFormat::csv);
@@ -66,6 +69,10 @@ void run_parameter_servers(const RunOptions& options) {
     if (plot.has_value()) {
       plot->write(loss_chart(result));
       plot->commit();
+    }
+    if (timeline.has_value()) {
+      timeline->write(ps_timeline(result));
+      timeline->commit();
     }
     if (page.has_value()) {
       page->write(ps_page(result, options.html));

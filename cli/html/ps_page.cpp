@@ -8,8 +8,7 @@
 namespace hcclsim::cli {
 
 std::string ps_page(const study::PsResult& result, const HtmlReport& html) {
-  Json data =
-      page_head("ps", fmt::format("{} with {} parameter servers", result.title, result.servers), html);
+  Json data = page_head("ps", fmt::format("{} with {} parameter servers", result.title, result.servers), html);
   data["result"] = Json::parse(ps_json(result));
   data["set_up"] = {{"Workers", fmt::format("{} × {}", result.workers, result.npu)},
                     {"Servers", fmt::to_string(result.servers)},

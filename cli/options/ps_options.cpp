@@ -59,7 +59,6 @@ constexpr auto not_of_servers = std::to_array<const char*>({"stages",
                                                             "clip-norm",
                                                             "comm-dtype",
                                                             "rank",
-                                                            "trace",
                                                             "trace-ranks",
                                                             "step-trace",
                                                             "gradients-out",
@@ -97,6 +96,16 @@ void refuse_own(const OptionOrigins& origins) {
     if (option->group() != ps_group || option->key() == "mode" || !option->given()) continue;
     bad_input("option", "{} needs --mode ps; gradients are reduced among all NPUs otherwise",
               origins.name(option->key()));
+  }
+}
+
+/// Does what reads an option's value; errors begin with the option's name.
+template <typename Read>
+void named(const char* option, const Read& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    throw Error(error.code(), error.kind(), fmt::format("{}: {}", option, error.what()));
   }
 }
 
@@ -220,8 +229,12 @@ void finish_ps_options(const OptionOrigins& origins, PsOptions& options, std::op
   study::PsSpec& spec = options.spec;
   const std::uint32_t servers = spec.servers;
   const std::optional<Rank> workers = npus;
-  if (!options.context.empty()) apply_ps_context(options.context, spec, npus);
-  if (!options.environment.empty()) apply_ps_environment(options.environment, spec, npus);
+  named("--ps-context", [&] {
+    if (!options.context.empty()) apply_ps_context(options.context, spec, npus);
+  });
+  named("--ps-env", [&] {
+    if (!options.environment.empty()) apply_ps_environment(options.environment, spec, npus);
+  });
   if (origins.given("servers") && spec.servers != servers) {
     bad_input("option", "{} {}, but the context or a variable says {}", origins.name("servers"), servers, spec.servers);
   }
@@ -235,8 +248,14 @@ void finish_ps_options(const OptionOrigins& origins, PsOptions& options, std::op
   if (spec.staleness.has_value() && !spec.asynchronous) {
     bad_input("option", "{} needs --ps-async; synchronous workers are of one step", origins.name("staleness"));
   }
-  for (const std::string& request : options.requests) spec.requests.push_back(hccl::parse_ps_request(request));
-  for (const std::string& failure : options.failures) spec.failures.push_back(hccl::parse_ps_failure(failure));
+  spec.requests.clear();
+  spec.failures.clear();
+  named("--at", [&] {
+    for (const std::string& request : options.requests) spec.requests.push_back(hccl::parse_ps_request(request));
+  });
+  named("--fail", [&] {
+    for (const std::string& failure : options.failures) spec.failures.push_back(hccl::parse_ps_failure(failure));
+  });
   read_node_delays(options.node_delays, spec);
   if (origins.given("ps-recovery")) {
     using From = hccl::PsRecovery::From;
@@ -247,7 +266,7 @@ void finish_ps_options(const OptionOrigins& origins, PsOptions& options, std::op
       !(spec.recovery.enabled && spec.recovery.from == hccl::PsRecovery::From::checkpoint)) {
     bad_input("option", "{} needs --ps-recovery checkpoint", origins.name("ps-checkpoint-every"));
   }
-  static_cast<void>(hccl::parse_id_stream(spec.ids, 0));
+  named("--ids", [&] { static_cast<void>(hccl::parse_id_stream(spec.ids, 0)); });
 }
 
 }  // namespace hcclsim::cli

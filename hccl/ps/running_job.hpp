@@ -55,7 +55,7 @@ class RunningJob {
     PsStep figures;
     std::size_t pieces_left = 0;
     std::size_t rows_left = 0;           // of tables, messages to come before the step computes
-    std::vector<bool> initial;            // by piece: its initial weights are under way; empty: all are there
+    std::vector<bool> initial;           // by piece: its initial weights are under way; empty: all are there
     std::vector<Doing> doing;            // by piece
     std::vector<std::uint64_t> version;  // by piece, of the copy or of what has been pulled in this step
     std::vector<EmbeddingCache> caches;  // by table
@@ -75,7 +75,7 @@ class RunningJob {
     bool restoring = false;
     Seconds free_at = 0;
     Seconds busy = 0;
-    std::vector<std::uint32_t> pieces{};            // that are pushed and pulled
+    std::vector<std::uint32_t> pieces{};          // that are pushed and pulled
     std::unique_ptr<SynchronousRounds> rounds{};  // by place among its pieces
   };
   /// What is known of a piece, wherever its server is.

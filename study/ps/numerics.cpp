@@ -47,7 +47,8 @@ PsNumerics replay_numbers(PsExperiment& made, const hccl::PsOutcome& outcome) {
     order.push_back(gradient.parameter);
     const models::Parameter& parameter = graph.parameters.at(gradient.parameter);
     if (parameter.elements == gradient.elements) continue;
-    bad_input("option", "{} has {} elements in the shape that is computed, but {} in the timed one; give --numeric-input",
+    bad_input("option",
+              "{} has {} elements in the shape that is computed, but {} in the timed one; give --numeric-input",
               parameter.name, parameter.elements, gradient.elements);
   }
   hccl::ReplayOptions how{.optimizer = numerics.optimizer,

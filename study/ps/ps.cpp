@@ -16,6 +16,9 @@
 namespace hcclsim::study {
 namespace {
 
+/// Steps of the allreduce beside it, which are alike but for jitter.
+constexpr std::uint32_t most_compared_steps = 10;
+
 /// Nodes that requests may add.
 struct Added {
   std::uint32_t workers = 0;
@@ -38,8 +41,8 @@ RunSpec with_workers(RunSpec run, const PsSpec& spec, const sim::Cluster& cluste
   const Added added = added_by(spec);
   const std::uint32_t servers = spec.hosts.cpu || !spec.hosts.numbers.empty() ? 0 : spec.servers + added.servers;
   if (servers + added.workers >= cluster.size()) {
-    bad_input("option", "--servers {}: {} has {} NPUs, of which none is left for workers; give --ps-hosts cpu", spec.servers,
-              cluster.path(), cluster.size());
+    bad_input("option", "--servers {}: {} has {} NPUs, of which none is left for workers; give --ps-hosts cpu",
+              spec.servers, cluster.path(), cluster.size());
   }
   run.npus = spec.hosts.cpu || spec.hosts.numbers.empty()
                  ? cluster.size() - servers - added.workers
@@ -178,8 +181,7 @@ void add_hybrid(PsExperiment& made) {
   if (npus.size() > 1) {
     const hccl::CollectiveRequest request =
         experiment.training.allreduce_request(elements, experiment.program->gradient_type());
-    schedule = make_collective(request, hccl::topology_of({"workers", npus}, experiment.cluster),
-                               experiment.soc);
+    schedule = make_collective(request, hccl::topology_of({"workers", npus}, experiment.cluster), experiment.soc);
   }
   made.hybrid.emplace(hccl::HybridSetup{experiment.costs, experiment.soc, schedule, npus, made.others, update});
 }
@@ -204,12 +206,11 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
   options.steps = run.iterations;
   device::OptimizerSettings settings;
   settings.rule = run.optimizer;
-  options.costs = {.call = spec.call,
-                   .poll = spec.poll,
-                   .server_bandwidth = spec.server_bandwidth.value_or(spec.hosts.cpu ? cpu_bandwidth
-                                                                                     : experiment.soc.hbm_bandwidth),
-                   .state_tensors = static_cast<std::uint32_t>(device::OptimizerState::bytes(settings, 1) /
-                                                               sizeof(float))};
+  options.costs = {
+      .call = spec.call,
+      .poll = spec.poll,
+      .server_bandwidth = spec.server_bandwidth.value_or(spec.hosts.cpu ? cpu_bandwidth : experiment.soc.hbm_bandwidth),
+      .state_tensors = static_cast<std::uint32_t>(device::OptimizerState::bytes(settings, 1) / sizeof(float))};
   options.times = hccl::life_times_of(spec.generation);
   options.times.node_timeout = spec.node_timeout.value_or(options.times.node_timeout);
   options.times.cluster_timeout = spec.cluster_timeout.value_or(options.times.cluster_timeout);
@@ -231,8 +232,8 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
       bad_input("option", "--network simgrid has no routes to CPUs of other servers; give fluid");
     }
   } else {
-    network = run.network.value_or(
-        sim::automatic_network(workers + spec.servers, std::uint64_t{2} * workers * spec.servers));
+    network =
+        run.network.value_or(sim::automatic_network(workers + spec.servers, std::uint64_t{2} * workers * spec.servers));
   }
   add_hybrid(*this);
 }
@@ -249,7 +250,9 @@ PsResult simulate_ps(PsExperiment& made, const PsSpec& spec, bool compared) {
   std::optional<ChildOf<Seconds>> allreduce;
   if (compared && spec.worker_npus.empty()) {
     allreduce.emplace([&experiment] {
-      const hccl::TimedStep step = experiment.simulate(experiment.training);
+      hccl::TrainingOptions training = experiment.training;
+      training.iterations = std::min(training.iterations, most_compared_steps);
+      const hccl::TimedStep step = experiment.simulate(training);
       return *std::ranges::max_element(step.step_times);
     });
   }
@@ -278,9 +281,8 @@ PsResult simulate_ps(PsExperiment& made, const PsSpec& spec, bool compared) {
 }
 
 Seconds ps_step_time(const RunSpec& run, const PsSpec& spec) {
-  return on_ps_experiment(run, spec, [&](PsExperiment& experiment) {
-    return simulate_ps(experiment, spec, false).step_time();
-  });
+  return on_ps_experiment(run, spec,
+                          [&](PsExperiment& experiment) { return simulate_ps(experiment, spec, false).step_time(); });
 }
 
 }  // namespace hcclsim::study

@@ -38,12 +38,12 @@ struct PsSpec {
   std::map<std::string, Seconds> node_delays{};
   Seconds node_start = 10;
   hccl::PsRecovery recovery{};
-  std::optional<Seconds> node_timeout{};     ///< none: the generation's
+  std::optional<Seconds> node_timeout{};  ///< none: the generation's
   std::optional<Seconds> cluster_timeout{};
 
-  Seconds call = 20e-6;                                ///< software time of a message
-  Seconds poll = 100e-6;                               ///< between two questions of a worker that has to wait
-  std::optional<BytesPerSecond> server_bandwidth{};    ///< none: of the host
+  Seconds call = 20e-6;                              ///< software time of a message
+  Seconds poll = 100e-6;                             ///< between two questions of a worker that has to wait
+  std::optional<BytesPerSecond> server_bandwidth{};  ///< none: of the host
 
   std::uint64_t cache_rows = 0;  ///< vocab_cache_size
   std::string ids = "uniform";

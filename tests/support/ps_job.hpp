@@ -12,7 +12,8 @@
 /// Jobs with parameter servers, made by hand.
 namespace hcclsim::test {
 
-/// A forward pass of 1 ms, then for each gradient a kernel of the backward pass of 1 ms; number 0 is the last parameter.
+/// A forward pass of 1 ms, then for each gradient a kernel of the backward pass of 1 ms; number 0 is the last
+/// parameter.
 inline models::Program ps_program(const std::vector<std::uint64_t>& elements) {
   models::Program program;
   program.title = "hand-made";

@@ -23,9 +23,8 @@ TEST(PsPlacement, FollowsA14) {
 }
 
 TEST(PsPlacement, KeepsDenseParametersWholeAndCutsTablesByRows) {
-  const std::vector<PsParameter> parameters{{.name = "dense", .elements = 7},
-                                            {.name = "table", .elements = 20, .rows = 10},
-                                            {.name = "bias", .elements = 2}};
+  const std::vector<PsParameter> parameters{
+      {.name = "dense", .elements = 7}, {.name = "table", .elements = 20, .rows = 10}, {.name = "bias", .elements = 2}};
   EXPECT_THAT(place(parameters, 3), ElementsAre(PsPiece{0, 0, 0, 7}, PsPiece{1, 0, 0, 8}, PsPiece{1, 1, 8, 6},
                                                 PsPiece{1, 2, 14, 6}, PsPiece{2, 2, 0, 2}));
   const std::vector<PsParameter> small{{.name = "table", .elements = 4, .rows = 2}};
@@ -33,11 +32,14 @@ TEST(PsPlacement, KeepsDenseParametersWholeAndCutsTablesByRows) {
 }
 
 TEST(PsPlacement, MovesWhatChangesItsOwner) {
-  const std::vector<PsParameter> parameters{
-      {.name = "a", .elements = 1}, {.name = "b", .elements = 10}, {.name = "c", .elements = 100}, {.name = "t", .elements = 12, .rows = 6}};
+  const std::vector<PsParameter> parameters{{.name = "a", .elements = 1},
+                                            {.name = "b", .elements = 10},
+                                            {.name = "c", .elements = 100},
+                                            {.name = "t", .elements = 12, .rows = 6}};
   const auto moved = [&](std::uint32_t before, std::uint32_t after, const std::vector<std::uint32_t>& now) {
     std::uint64_t elements = 0;
-    for (const PsMove& move : moves(place(parameters, before), place(parameters, after), now)) elements += move.elements;
+    for (const PsMove& move : moves(place(parameters, before), place(parameters, after), now))
+      elements += move.elements;
     return elements;
   };
   // Keys 0, 1, 2 from servers 0, 1, 0 to 0, 1, 2; rows 3 + 3 to 2 + 2 + 2: one row from 0 to 1, two from 1 to 2.
@@ -106,8 +108,7 @@ TEST(PsRequest, IsRead) {
   EXPECT_EQ(parse_ps_request("5ms state").kind, PsRequest::Kind::state);
   for (const char* const text : {"", "10s", "scaleout", "10s scale", "-1s state", "10 state", "1s scaleout ps=1",
                                  "1s scaleout server=x", "1s scaleout server", "1s nodes now"}) {
-    EXPECT_THAT(test::refusal("option", [&] { static_cast<void>(parse_ps_request(text)); }), HasSubstr(" "))
-        << text;
+    EXPECT_THAT(test::refusal("option", [&] { static_cast<void>(parse_ps_request(text)); }), HasSubstr(" ")) << text;
   }
 }
 
@@ -117,11 +118,10 @@ TEST(PsFailure, IsRead) {
   EXPECT_EQ(failure.date, 5);
   EXPECT_EQ(failure.restart, 40);
   EXPECT_EQ(parse_ps_failure("scheduler at 1s").node.role, PsRole::scheduler);
-  for (const char* const text : {"", "server-1", "server-1 5s", "server at 5s", "server-x at 5s", "node-1 at 5s",
-                                 "server-1 at soon", "server-1 at 5s restart 4s", "server-1 at 5s restart",
-                                 "scheduler at 5s restart 6s"}) {
-    EXPECT_THAT(test::refusal("option", [&] { static_cast<void>(parse_ps_failure(text)); }), HasSubstr(" "))
-        << text;
+  for (const char* const text :
+       {"", "server-1", "server-1 5s", "server at 5s", "server-x at 5s", "node-1 at 5s", "server-1 at soon",
+        "server-1 at 5s restart 4s", "server-1 at 5s restart", "scheduler at 5s restart 6s"}) {
+    EXPECT_THAT(test::refusal("option", [&] { static_cast<void>(parse_ps_failure(text)); }), HasSubstr(" ")) << text;
   }
 }
 

@@ -134,7 +134,8 @@ class History {
     if (rolled_back_ && asynchronous_) return;
     for (std::uint32_t key = 0; key < keys; ++key) {
       for (const auto& [worker, step] : done_) {
-        EXPECT_EQ(times_in(key, {worker, step}, ~0ULL), 1) << fmt::format("key {}, worker {}, step {}", key, worker, step);
+        EXPECT_EQ(times_in(key, {worker, step}, ~0ULL), 1)
+            << fmt::format("key {}, worker {}, step {}", key, worker, step);
       }
     }
   }
@@ -199,7 +200,10 @@ void expect_sound(std::uint32_t first, std::uint32_t last) {
     if (outcome.failure.empty() && job.options.spare_workers.empty() && !history.rolled_back()) {
       EXPECT_EQ(outcome.steps.size(), job.options.workers.size() * job.options.steps);
     }
-    ++kinds[!outcome.failure.empty() ? "lost" : history.rolled_back() ? "rolled back" : outcome.moved > 0 ? "moved" : "whole"];
+    ++kinds[!outcome.failure.empty() ? "lost"
+            : history.rolled_back()  ? "rolled back"
+            : outcome.moved > 0      ? "moved"
+                                     : "whole"];
     if (testing::Test::HasFailure()) return;
   }
   for (const char* const kind : {"lost", "rolled back", "moved", "whole"}) EXPECT_GT(kinds[kind], 0) << kind;

@@ -49,8 +49,7 @@ Trained train(const Job& job, const std::function<void(PsOptions&)>& change = {}
   how.learning_rate = device::LearningRate(0.05);
   how.optimizer.rule = job.optimizer;
   how.checkpoint_every = options.recovery.checkpoint_every;
-  trained.replay =
-      std::make_unique<Replay>(graph, test::production_order(graph), options.parameters, job.workers, how);
+  trained.replay = std::make_unique<Replay>(graph, test::production_order(graph), options.parameters, job.workers, how);
   for (const PsLogEntry& entry : trained.outcome.log) trained.replay->take(entry);
   return trained;
 }
@@ -121,7 +120,9 @@ TEST(PsReplay, AsynchronousTrainingDependsOnSimulatedTimeAlone) {
 
 TEST(PsReplay, ParametersByAllreduceAreTrainedTheSame) {
   const Job job{};
-  const auto half = [](PsOptions& options) { std::erase_if(options.parameters, [](const auto& one) { return one.gradient % 2 == 0; }); };
+  const auto half = [](PsOptions& options) {
+    std::erase_if(options.parameters, [](const auto& one) { return one.gradient % 2 == 0; });
+  };
   // Without a reduction in the simulation, whose time is nothing to the numbers: all workers end a step together.
   const Trained trained = train(job, half);
   EXPECT_EQ(trained.replay->weights_of(0), test::weights_of(*by_allreduce(job), 0));

@@ -136,10 +136,14 @@ TEST(ParameterServer, ScalesOutAndIn) {
   options.spare_workers = {{.number = 6}};
   options.node_start = 20e-3;
   options.costs.state_tensors = 1;
-  options.requests = {parse_ps_request("50ms scaleout server=1 worker=1"), parse_ps_request("60ms scalein server-1"),
-                      parse_ps_request("200ms scalein server-1"), parse_ps_request("300ms scalein worker-0"),
-                      parse_ps_request("300ms scalein server-0"), parse_ps_request("300ms scalein server-7"),
-                      parse_ps_request("300ms scalein"), parse_ps_request("300ms scaleout")};
+  options.requests = {parse_ps_request("50ms scaleout server=1 worker=1"),
+                      parse_ps_request("60ms scalein server-1"),
+                      parse_ps_request("200ms scalein server-1"),
+                      parse_ps_request("300ms scalein worker-0"),
+                      parse_ps_request("300ms scalein server-0"),
+                      parse_ps_request("300ms scalein server-7"),
+                      parse_ps_request("300ms scalein"),
+                      parse_ps_request("300ms scaleout")};
   const PsOutcome outcome = run(cluster, elements, options);
   EXPECT_EQ(outcome.failure, "");
   std::vector<std::string> refused;

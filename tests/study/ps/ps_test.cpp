@@ -59,17 +59,18 @@ TEST(PsSpec, TakesMindSporesKeysAndVariables) {
     const char* kind;
     const char* text;
   };
-  for (const Bad& bad : {Bad{"value-error", "enable_p=True"}, Bad{"value-error", "enable_ps=False"},
-                         Bad{"type-error", "enable_ps=1"}, Bad{"value-error", "server_num=0"},
-                         Bad{"type-error", "worker_num=x"}, Bad{"value-error", "scheduler_port=80"},
-                         Bad{"value-error", "ms_role=MS_CHIEF"}, Bad{"value-error", "enable_ps"},
-                         Bad{"value-error", "server_mode=FEDERATED_LEARNING"}}) {
+  for (const Bad& bad :
+       {Bad{"value-error", "enable_p=True"}, Bad{"value-error", "enable_ps=False"}, Bad{"type-error", "enable_ps=1"},
+        Bad{"value-error", "server_num=0"}, Bad{"type-error", "worker_num=x"}, Bad{"value-error", "scheduler_port=80"},
+        Bad{"value-error", "ms_role=MS_CHIEF"}, Bad{"value-error", "enable_ps"},
+        Bad{"value-error", "server_mode=FEDERATED_LEARNING"}}) {
     const auto apply = [&] { apply_ps_context(bad.text, spec, workers); };
     EXPECT_THAT(test::refusal(bad.kind, apply), HasSubstr("")) << bad.text;
   }
-  for (const char* const text : {"MS_WORKER_NUM=0", "MS_SCHED_PORT=70000", "MS_ENABLE_RECOVERY=2", "MS_ROLE=SERVER",
-                                 "MS_SERVERS=1"}) {
-    EXPECT_THAT(test::refusal("value-error", [&] { apply_ps_environment(text, spec, workers); }), HasSubstr("")) << text;
+  for (const char* const text :
+       {"MS_WORKER_NUM=0", "MS_SCHED_PORT=70000", "MS_ENABLE_RECOVERY=2", "MS_ROLE=SERVER", "MS_SERVERS=1"}) {
+    EXPECT_THAT(test::refusal("value-error", [&] { apply_ps_environment(text, spec, workers); }), HasSubstr(""))
+        << text;
   }
 }
 
@@ -110,24 +111,42 @@ TEST(ParameterServers, RefuseWhatCannotBe) {
     change(run, spec);
     return test::refusal(kind, [&] { static_cast<void>(ps_step_time(run, spec)); });
   };
-  EXPECT_THAT(refusal("option", [](RunSpec& run, PsSpec& spec) { run.npus = 6; spec.servers = 3; }), HasSubstr("too few"));
-  EXPECT_THAT(refusal("option", [](RunSpec& run, PsSpec& spec) { run.npus.reset(); spec.servers = 8; }), HasSubstr("workers"));
-  EXPECT_THAT(refusal("option", [](RunSpec&, PsSpec& spec) { spec.hosts = parse_ps_hosts("npu:3"); }), HasSubstr("two nodes"));
-  EXPECT_THAT(refusal("option", [](RunSpec&, PsSpec& spec) { spec.hosts = parse_ps_hosts("cpu:4"); }), HasSubstr("CPU 4"));
+  EXPECT_THAT(refusal("option",
+                      [](RunSpec& run, PsSpec& spec) {
+                        run.npus = 6;
+                        spec.servers = 3;
+                      }),
+              HasSubstr("too few"));
+  EXPECT_THAT(refusal("option",
+                      [](RunSpec& run, PsSpec& spec) {
+                        run.npus.reset();
+                        spec.servers = 8;
+                      }),
+              HasSubstr("workers"));
+  EXPECT_THAT(refusal("option", [](RunSpec&, PsSpec& spec) { spec.hosts = parse_ps_hosts("npu:3"); }),
+              HasSubstr("two nodes"));
+  EXPECT_THAT(refusal("option", [](RunSpec&, PsSpec& spec) { spec.hosts = parse_ps_hosts("cpu:4"); }),
+              HasSubstr("CPU 4"));
   EXPECT_THAT(refusal("option", [](RunSpec&, PsSpec& spec) { spec.marked = {"nothing*"}; }), HasSubstr("nothing*"));
   EXPECT_THAT(refusal("option", [](RunSpec&, PsSpec& spec) { spec.cache_rows = 10; }), HasSubstr("no table"));
-  EXPECT_THAT(refusal("unsupported", [](RunSpec&, PsSpec& spec) {
-    spec.marked = {"fc*"};
-    spec.failures = {hccl::parse_ps_failure("server-0 at 1s")};
-  }), HasSubstr("mark all"));
-  EXPECT_THAT(refusal("unsupported", [](RunSpec& run, PsSpec& spec) {
-    run.model = {.name = "wide-deep", .batch = 16};
-    spec.recovery.enabled = true;
-  }), HasSubstr("copies"));
-  EXPECT_THAT(refusal("option", [](RunSpec& run, PsSpec& spec) {
-    run.network = sim::NetworkKind::simgrid;
-    spec.hosts = parse_ps_hosts("cpu");
-  }), HasSubstr("simgrid"));
+  EXPECT_THAT(refusal("unsupported",
+                      [](RunSpec&, PsSpec& spec) {
+                        spec.marked = {"fc*"};
+                        spec.failures = {hccl::parse_ps_failure("server-0 at 1s")};
+                      }),
+              HasSubstr("mark all"));
+  EXPECT_THAT(refusal("unsupported",
+                      [](RunSpec& run, PsSpec& spec) {
+                        run.model = {.name = "wide-deep", .batch = 16};
+                        spec.recovery.enabled = true;
+                      }),
+              HasSubstr("copies"));
+  EXPECT_THAT(refusal("option",
+                      [](RunSpec& run, PsSpec& spec) {
+                        run.network = sim::NetworkKind::simgrid;
+                        spec.hosts = parse_ps_hosts("cpu");
+                      }),
+              HasSubstr("simgrid"));
 }
 
 TEST(ParameterServers, AgreeOnBothNetworks) {
