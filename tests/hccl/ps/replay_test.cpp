@@ -75,6 +75,27 @@ double largest_difference(const std::vector<std::vector<float>>& one, const std:
   return most;
 }
 
+TEST(PsReplay, AppliesTheMeanOfARoundAsA13) {
+  const std::vector<float> gradients{3, 6, 9};
+  SynchronousRounds rounds(1, 3);
+  std::vector<std::size_t> complete;
+  for (std::uint32_t worker = 0; worker < 3; ++worker) complete = rounds.push(0, {worker, 0});
+  ASSERT_EQ(complete, std::vector<std::size_t>{0});
+  std::vector<float> sum{0};
+  for (const PsContribution& one : rounds.pushed(0)) sum[0] += gradients[one.worker];
+  std::vector<float> weight{0};
+  const device::ParameterSlot slot{.name = "w", .elements = 1};
+  device::WorkerPool pool(1);
+  device::OptimizerState optimizer({.rule = models::Optimizer::sgd}, std::span(&slot, 1));
+  optimizer.step(pool, weight, sum, 1.0F / 3, 1);
+  rounds.updated(0);
+  for (std::uint32_t worker = 0; worker < 3; ++worker) {
+    ASSERT_TRUE(rounds.ready_for_pull(0));
+    EXPECT_EQ(weight[0], -6);
+    rounds.pull(0);
+  }
+}
+
 TEST(PsReplay, SynchronousTrainingOfTwoWorkersIsDataParallelismBitByBit) {
   for (const char* const model : {"mlp:20,16,10", "lenet"}) {
     for (const auto optimizer : {models::Optimizer::sgd, models::Optimizer::momentum, models::Optimizer::adam}) {
