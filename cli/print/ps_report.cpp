@@ -13,7 +13,7 @@
 namespace hcclsim::cli {
 namespace {
 
-constexpr int format_version = 1;
+constexpr int ps_format_version = 1;
 /// Lines of a list in text beyond which its middle is left out; JSON has them all.
 constexpr std::size_t most_lines = 40;
 
@@ -284,7 +284,7 @@ std::string ps_json(const study::PsResult& result) {
                       {"written_back_bytes", one.written_back},
                       {"waits", one.waits}});
   }
-  Json json{{"format_version", format_version},
+  Json json{{"format_version", ps_format_version},
             {"mode", "ps"},
             {"model", result.model},
             {"platform", result.platform},
