@@ -211,6 +211,12 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
       .poll = spec.poll,
       .server_bandwidth = spec.server_bandwidth.value_or(spec.hosts.cpu ? cpu_bandwidth : experiment.soc.hbm_bandwidth),
       .state_tensors = static_cast<std::uint32_t>(device::OptimizerState::bytes(settings, 1) / sizeof(float))};
+  if (run.optimizer != models::Optimizer::momentum) {
+    experiment.notes.push_back(fmt::format(
+        "MindSpore 1.x has Momentum, SparseAdam, SparseLazyAdam and SparseFtrl on its servers: {} is simulated as if it "
+        "were there too",
+        models::name_of(run.optimizer)));
+  }
   options.times = hccl::life_times_of(spec.generation);
   options.times.node_timeout = spec.node_timeout.value_or(options.times.node_timeout);
   options.times.cluster_timeout = spec.cluster_timeout.value_or(options.times.cluster_timeout);
@@ -276,7 +282,6 @@ PsResult simulate_ps(PsExperiment& made, const PsSpec& spec, bool compared) {
   if (allreduce.has_value()) result.allreduce_step = allreduce->result();
   if (made.run.numerics.has_value()) result.numerics = replay_numbers(made, result.outcome);
   result.notes = experiment.notes;
-  result.notes.insert(result.notes.end(), spec.notes.begin(), spec.notes.end());
   return result;
 }
 

@@ -48,8 +48,6 @@ struct PsSpec {
   std::uint64_t cache_rows = 0;  ///< vocab_cache_size
   std::string ids = "uniform";
   bool init_in_server = false;
-
-  std::vector<std::string> notes{};
 };
 
 /// Memory bandwidth of a server on a CPU host: one socket of Kunpeng 920 with eight channels of DDR4-2933.
