@@ -19,7 +19,12 @@ std::vector<std::string_view> words_of(std::string_view text) {
 }
 
 Seconds parse_date(std::string_view text) {
-  const Seconds date = parse_duration(text);
+  Seconds date = -1;
+  try {
+    date = parse_duration(text);
+  } catch (const Error&) {
+    bad_input("option", "'{}' is no date; give a time since the start of the job, such as 10s", text);
+  }
   if (date < 0) bad_input("option", "'{}' is negative; dates count from the start of the job", text);
   return date;
 }

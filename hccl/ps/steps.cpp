@@ -42,6 +42,7 @@ void RunningJob::begin_step(std::uint32_t worker) {
     look_at_barrier();
     return;
   }
+  me.at_barrier = false;
   if (too_far_ahead(me)) {
     if (!me.gated) me.gated_since = loop_.now();
     me.gated = true;
@@ -173,7 +174,7 @@ void RunningJob::end_step(std::uint32_t worker) {
 void RunningJob::open_gates() {
   for (std::uint32_t worker = 0; worker < workers_.size(); ++worker) {
     Worker& waiting = workers_[worker];
-    if (!waiting.gated || too_far_ahead(waiting)) continue;
+    if (!waiting.gated || waiting.at_barrier || too_far_ahead(waiting)) continue;
     waiting.gated = false;
     at(loop_.now() + options_.costs.call, waiting.node, [this, worker] {
       Worker& me = workers_[worker];

@@ -45,7 +45,8 @@ Trained train(const Job& job, const std::function<void(PsOptions&)>& change = {}
   if (change) change(options);
   Trained trained;
   trained.outcome = simulate_parameter_server(cluster, program, options, sim::NetworkKind::fluid);
-  ReplayOptions how{.data = fmt::format("synthetic:{}", job.workers * job.batch)};
+  const std::size_t most_workers = job.workers + options.spare_workers.size();
+  ReplayOptions how{.data = fmt::format("synthetic:{}", most_workers * job.batch)};
   how.learning_rate = device::LearningRate(0.05);
   how.optimizer.rule = job.optimizer;
   how.checkpoint_every = options.recovery.checkpoint_every;
