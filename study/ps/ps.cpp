@@ -212,10 +212,11 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
       .server_bandwidth = spec.server_bandwidth.value_or(spec.hosts.cpu ? cpu_bandwidth : experiment.soc.hbm_bandwidth),
       .state_tensors = static_cast<std::uint32_t>(device::OptimizerState::bytes(settings, 1) / sizeof(float))};
   if (run.optimizer != models::Optimizer::momentum) {
-    experiment.notes.push_back(fmt::format(
-        "MindSpore 1.x has Momentum, SparseAdam, SparseLazyAdam and SparseFtrl on its servers: {} is simulated as if it "
-        "were there too",
-        models::name_of(run.optimizer)));
+    experiment.notes.push_back(
+        fmt::format("MindSpore 1.x has Momentum, SparseAdam, SparseLazyAdam and SparseFtrl on its servers: {} is "
+                    "simulated as if it "
+                    "were there too",
+                    models::name_of(run.optimizer)));
   }
   options.times = hccl::life_times_of(spec.generation);
   options.times.node_timeout = spec.node_timeout.value_or(options.times.node_timeout);
