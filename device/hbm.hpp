@@ -20,8 +20,9 @@ struct HbmAccount {
   Bytes activations = 0;    ///< saved for the backward pass, plus the largest workspace alive with them
   Bytes gathered = 0;       ///< weights that other ranks keep
   Bytes communication = 0;  ///< buffers of the collectives
+  Bytes compression = 0;    ///< errors, copies and factors of a compression hook
   [[nodiscard]] Bytes peak() const {
-    return weights + gradients + optimizer_state + activations + gathered + communication;
+    return weights + gradients + optimizer_state + activations + gathered + communication + compression;
   }
 };
 
@@ -38,11 +39,12 @@ enum class HbmCheck : std::uint8_t { error, warn };
   const auto gib = [](Bytes bytes) { return static_cast<double>(bytes) / 0x1p30; };
   std::string message = fmt::format(
       "{}HBM of {} exceeded: peak {:.2f} GiB of {:.2f} GiB = weights {:.2f} + gradients {:.2f} + optimizer state "
-      "{:.2f} + activations {:.2f} + {}communication buffers {:.2f} GiB; {}",
+      "{:.2f} + activations {:.2f} + {}communication buffers {:.2f}{} GiB; {}",
       whose, soc.name, gib(account.peak()), gib(soc.hbm_bytes), gib(account.weights), gib(account.gradients),
       gib(account.optimizer_state), gib(account.activations),
       account.gathered > 0 ? fmt::format("gathered weights {:.2f} + ", gib(account.gathered)) : "",
-      gib(account.communication), advice);
+      gib(account.communication),
+      account.compression > 0 ? fmt::format(" + compression {:.2f}", gib(account.compression)) : "", advice);
   if (check == HbmCheck::error) simulated_failure("hbm", "{}; --hbm-check warn goes on", message);
   return message;
 }

@@ -36,6 +36,8 @@ struct Gradient {
   DataType dtype = DataType::fp32;
   std::uint32_t kernel = 0;             ///< it is complete when this kernel has ended
   std::optional<DataType> cast_back{};  ///< type that it is given again once it is reduced; none: it stays as it is
+  /// First dimension of the parameter; 0: a vector, or a shape that a measurement does not tell.
+  std::uint64_t rows = 0;
 
   /// Of what updates read.
   [[nodiscard]] DataType reduced_type() const { return cast_back.value_or(dtype); }

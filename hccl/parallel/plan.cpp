@@ -27,12 +27,15 @@ StepPhase phase_of(models::Phase phase) {
       return StepPhase::check;
     case models::Phase::update:
       return StepPhase::update;
+    case models::Phase::compression:
+      return StepPhase::reduction;
   }
   internal_error("unknown phase {}", static_cast<int>(phase));
 }
 
 std::string_view Role::stream_title(std::uint32_t stream) const {
   if (stream == role_stream::messages) return "messages";
+  if (stream >= role_stream::compression) return "compression";
   return stream == role_stream::gathers ? "gathers" : name_of(streams.at(stream));
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/units.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "hccl/compression/hook_steps.hpp"
 #include "hccl/parallel/segment.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "models/program.hpp"
@@ -38,7 +39,18 @@ struct Purpose {
   std::uint32_t stage = 0;
   std::uint32_t chunk = 0;
   std::uint32_t micro_batch = 0;
-  std::uint32_t segment = none;  ///< of gradients, of a reduction; of a gather its number in Role::gathers
+  std::uint32_t segment = none;        ///< of gradients, of a reduction; of a gather its number in Role::gathers
+  std::optional<HookAction> action{};  ///< of a compression hook; of a block of kernels that of the first one
+};
+
+/// Steps that carry a task out: begin … end − 1, counted from the first one that is simulated.
+struct StepRange {
+  static constexpr std::uint32_t no_end = ~0U;
+
+  std::uint32_t begin = 0;
+  std::uint32_t end = no_end;
+
+  [[nodiscard]] bool contains(std::uint32_t step) const { return step >= begin && step < end; }
 };
 
 /// Kernels first … first + count − 1 of the role's Program, one behind the other. Other tasks wait for all of them or
@@ -75,6 +87,7 @@ struct PlanTask {
   std::uint32_t kernel = Purpose::none;
   /// Kernels and other tasks of the role before this one: what the jitter of a kernel depends on.
   std::uint32_t ordinal = 0;
+  StepRange steps{};  ///< in others it is left out, and nothing waits for it
 };
 
 /// A place in a role's tasks.
@@ -93,6 +106,7 @@ inline constexpr std::uint32_t communication = 1;
 inline constexpr std::uint32_t update = 2;
 inline constexpr std::uint32_t messages = 3;
 inline constexpr std::uint32_t gathers = 4;
+inline constexpr std::uint32_t compression = 5;  ///< of the first segment; those of the others follow
 }  // namespace role_stream
 
 /// Weights of which every rank has a part, put together by one collective. They are of one type.
@@ -142,6 +156,7 @@ struct Plan {
   std::vector<GroupFamily> families;
   std::vector<PlannedCollective> collectives;
   std::vector<PlannedMessage> messages{};
+  std::optional<CompressionSettings> compression{};  ///< of all reductions
 
   [[nodiscard]] Rank ranks() const { return static_cast<Rank>(role_of.size()); }
   [[nodiscard]] const Role& role(Rank rank) const { return roles[role_of[rank]]; }

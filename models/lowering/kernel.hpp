@@ -10,8 +10,9 @@
 /// A kernel as the graph engine launches it: what the cost model of an NPU needs to know, without naming an NPU.
 namespace hcclsim::models {
 
-/// The part of a training step that a kernel belongs to: check looks at reduced gradients, update applies them.
-enum class Phase : std::uint8_t { forward, backward, check, update };
+/// The part of a training step that a kernel belongs to: compression makes gradients smaller for their reduction, check
+/// looks at reduced gradients, update applies them.
+enum class Phase : std::uint8_t { forward, backward, check, update, compression };
 
 /// Which unit and which efficiency a kernel runs with; communication is not computed at all.
 enum class KernelClass : std::uint8_t { convolution, matmul, vector, communication };

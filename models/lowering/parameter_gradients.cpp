@@ -84,7 +84,8 @@ void ParameterGradients::finish(std::initializer_list<std::uint32_t> parameters)
                                            .elements = parameter.elements,
                                            .dtype = types.communicated,
                                            .kernel = complete,
-                                           .cast_back = types.cast_back});
+                                           .cast_back = types.cast_back,
+                                           .rows = parameter.shape.size() > 1 ? parameter.shape.front() : 0});
   }
 }
 

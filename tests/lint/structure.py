@@ -18,7 +18,7 @@ FLOORS = [
     ["hccl/training", "hccl/ps"],
     ["hccl/parallel", "hccl/verify"],
     ["hccl/runtime", "hccl/execute"],
-    ["hccl/collective", "hccl/check"],
+    ["hccl/collective", "hccl/check", "hccl/compression"],
     ["hccl/schedule", "hccl/comm", "hccl/settings"],
     ["device"],
     ["sim", "models"],
@@ -31,7 +31,10 @@ GUARDED_HEADERS = [
     (re.compile(r"(simgrid|xbt|smpi|src)/"), ["sim", "tests/sim"]),
     (re.compile(r"(oneapi/)?dnnl"), ["device/numerics/onednn"]),
     (re.compile(r"SQLiteCpp/|sqlite3\.h"), ["study/sweep"]),
-    (re.compile(r"Eigen/"), ["study/calibrate/fit_problem.hpp", "study/calibrate/least_squares.cpp"]),
+    (
+        re.compile(r"Eigen/"),
+        ["hccl/compression/linear_algebra.cpp", "study/calibrate/fit_problem.hpp", "study/calibrate/least_squares.cpp"],
+    ),
     (re.compile(r"CLI/"), ["cli/options/parse/command.cpp"]),
     (re.compile(r"yaml-cpp/"), ["study/job/yaml.cpp"]),
     (re.compile(r"nlohmann/"), ["base/json_text.cpp", "tests/hccl/comm/rank_table_test.cpp"]),  # the test: JSON Patch
