@@ -85,7 +85,7 @@ device::ProgramOptions options_of_program(const RunSpec& spec) {
           .checks = spec.gradient_checks(),
           .fused_attention = spec.fused_attention,
           .forward_only = spec.parallel.forward_only,
-          .gradients_mean = spec.gradients_mean_kernels};
+          .gradients_mean = spec.gradients_mean_kernels && !spec.compression.has_value()};  // a hook divides
 }
 
 /// How MindSpore fuses the gradients of data parallelism; none: they are split as HCCL does.
@@ -158,6 +158,11 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
     notes.emplace_back("gradient_accumulation_shard has no effect: no parameters are shared (--optimizer-parallel)");
   }
   if (spec.parallel.has_stages()) {
+    if (spec.compression.has_value()) {
+      bad_input("unsupported",
+                "--compress is for data parallelism, whose gradients are reduced whole; leave out --stages, "
+                "--optimizer-parallel and --forward-only, or --compress");
+    }
     load_stages(spec);
     return;
   }
@@ -173,9 +178,10 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   if (spec.framework == Framework::mindspore) order_updates_by_parameter(loaded);
   program = std::make_shared<models::Program>(std::move(loaded));
   hbm = device::hbm_account(*program, npus > 1 ? config.communicator_bytes() : 0);
-  check_memory(spec, {&hbm, 1});
+  if (!spec.compression.has_value()) check_memory(spec, {&hbm, 1});
   gradient_sizes = program->gradient_sizes();
   split_gradients(spec, fused);
+  if (spec.compression.has_value()) add_compression(spec);
   add_start_up(spec);
   note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                  topology_of(training.replicas(), cluster));
@@ -204,6 +210,20 @@ std::vector<hccl::Segment> Experiment::fuse_types_apart(const std::optional<hccl
   std::vector<hccl::Segment> segments;
   for (const hccl::Reduction& reduction : fused.reductions) segments.push_back(reduction.segment);
   return segments;
+}
+
+/// Of buckets that are the segments of the gradients.
+void Experiment::add_compression(const RunSpec& spec) {
+  if (program->has_several_gradient_types()) {
+    bad_input("unsupported",
+              "--compress is for gradients of one type; gradient_fp32_sync False gives several: leave out one of them");
+  }
+  training.compression = {.settings = *spec.compression};
+  const std::vector<std::string> unused = notes_on(*spec.compression);
+  notes.insert(notes.end(), unused.begin(), unused.end());
+  hbm.compression =
+      compression_memory(*spec.compression, *program, training.segments, training.replica_count()).total();
+  check_memory(spec, {&hbm, 1});
 }
 
 void Experiment::split_gradients(const RunSpec& spec, const std::vector<hccl::Segment>& fused) {

@@ -69,6 +69,7 @@ struct Experiment : LoadedPlatform {
   /// The same for gradients of several types, which do not travel together.
   [[nodiscard]] std::vector<hccl::Segment> fuse_types_apart(const std::optional<hccl::FusionRule>& rule,
                                                             models::Program& loaded);
+  void add_compression(const RunSpec& spec);
   /// Who reduces gradients with whom, and in which segments: `fused` if gradients are numbered by parameters.
   void split_gradients(const RunSpec& spec, const std::vector<hccl::Segment>& fused);
   void add_split_notes(const RunSpec& spec, std::size_t segments);

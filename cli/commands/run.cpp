@@ -139,7 +139,7 @@ std::optional<Error> compute(const RunOptions& options, const study::Experiment&
       .begin =
           [&](const study::NumericsResult& numerics) {
             if (options.format == OutputFormat::text) print(timed_text(report) + numerics_begin_text(numerics));
-            if (options.format == OutputFormat::csv) print(csv_titles());
+            if (options.format == OutputFormat::csv) print(csv_titles(*report.numerics));
             session.interruption.begin();
             progress.start();
           },

@@ -110,6 +110,8 @@ void add_result_options(Command& command, NumericsOptions& options) {
            "Most memory to take, such as 8GiB (default: 80 % of what is free)")
       .value_name("BYTES");
   command.add("--check-gradients", flag(options.spec.check_gradients), "Compare samples with finite differences first");
+  command.add("--plain-beside", flag(options.spec.plain_beside),
+              "With --compress: train without it too, and show both losses");
   command
       .add("--check-reductions",
            one_of({"sample", "all"},

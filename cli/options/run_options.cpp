@@ -119,6 +119,11 @@ void add_communication_options(Command& command, RunOptions& options) {
            "Type in which gradients are communicated")
       .with_default("fp32");
   command
+      .add("--compress", parsed(hccl::parse_compression, options.spec.compression),
+           "Hook in place of the allreduces: batched-powersgd, powersgd, fp16, bf16 or topk, with keys such as "
+           "powersgd:rank=2,start=1000")
+      .value_name("HOOK[:KEY=VALUE,...]");
+  command
       .add("--split", one_of({"default", "none", "each"}, options.split),
            "Split of what no list splits: 96.54/3.46 %, one segment, one per gradient")
       .with_default();

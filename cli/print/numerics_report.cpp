@@ -56,6 +56,7 @@ std::string head(const study::NumericsResult& report) {
   if (report.broadcast) text += "; weights are those of rank 0, which the others receive before the first step";
   if (!report.loaded.empty()) text += fmt::format("; goes on from {}", report.loaded);
   text += '\n';
+  if (!report.compression.empty()) text += fmt::format("Gradients are reduced by {}\n", report.compression);
   if (!report.changed_settings.empty()) {
     text += fmt::format("Changed since it was saved: {}\n", fmt::join(report.changed_settings, ", "));
   }
@@ -75,26 +76,33 @@ std::string_view update_text(const study::NumericsIteration& iteration) {
 }
 
 std::vector<std::string> row(const study::NumericsIteration& iteration) {
-  return {fmt::format("{}", iteration.iteration),
-          loss_text(iteration.loss),
-          fmt::format("{:.2f}", iteration.accuracy * 100),
-          fmt::format("{:.6g}", iteration.gradient_norm),
-          fmt::format("{:.6g}", iteration.learning_rate),
-          iteration.loss_scale.has_value() ? fmt::format("{:g}", *iteration.loss_scale) : "–",
-          std::string(update_text(iteration)),
-          fmt::format("{:.3f}", iteration.step_time * 1e3)};
+  std::vector<std::string> cells{fmt::format("{}", iteration.iteration),
+                                 loss_text(iteration.loss),
+                                 fmt::format("{:.2f}", iteration.accuracy * 100),
+                                 fmt::format("{:.6g}", iteration.gradient_norm),
+                                 fmt::format("{:.6g}", iteration.learning_rate),
+                                 iteration.loss_scale.has_value() ? fmt::format("{:g}", *iteration.loss_scale) : "–",
+                                 std::string(update_text(iteration)),
+                                 fmt::format("{:.3f}", iteration.step_time * 1e3)};
+  if (iteration.plain_loss.has_value()) cells.insert(cells.begin() + 2, loss_text(*iteration.plain_loss));
+  if (iteration.compression_error.has_value()) cells.push_back(fmt::format("{:.4g}", *iteration.compression_error));
+  return cells;
 }
 
-/// Of training steps. Rows are printed as they come.
-Table step_table() {
-  return Table({{"iteration"},
-                {.title = "loss", .least_width = 8},
-                {"accuracy %"},
-                {"gradient norm"},
-                {"learning rate"},
-                {"loss scale"},
-                {.title = "update", .align = Table::Align::left, .least_width = 8},
-                {"step ms"}});
+/// Of training steps like this one. Rows are printed as they come.
+Table step_table(const study::NumericsIteration& step) {
+  std::vector<Table::Column> columns{{"iteration"},
+                                     {.title = "loss", .least_width = 8},
+                                     {"accuracy %"},
+                                     {"gradient norm"},
+                                     {"learning rate"},
+                                     {"loss scale"},
+                                     {.title = "update", .align = Table::Align::left, .least_width = 8},
+                                     {"step ms"}};
+  if (step.plain_loss.has_value())
+    columns.insert(columns.begin() + 2, Table::Column{.title = "plain loss", .least_width = 8});
+  if (step.compression_error.has_value()) columns.push_back({"error of mean"});
+  return Table(std::move(columns));
 }
 
 /// Whether the table has a row of a step, though it may not be the last one.
@@ -192,15 +200,18 @@ std::string gradient_samples(const study::NumericsResult& report) {
 }
 
 Json iteration_json(const study::NumericsIteration& iteration) {
-  return {{"iteration", iteration.iteration},
-          {"loss", iteration.loss},
-          {"accuracy", iteration.accuracy},
-          {"gradient_norm", iteration.gradient_norm},
-          {"learning_rate", iteration.learning_rate},
-          {"loss_scale", iteration.loss_scale.has_value() ? Json(*iteration.loss_scale) : Json(nullptr)},
-          {"overflow", iteration.overflow},
-          {"skipped", iteration.skipped},
-          {"step_time_s", iteration.step_time}};
+  Json json{{"iteration", iteration.iteration},
+            {"loss", iteration.loss},
+            {"accuracy", iteration.accuracy},
+            {"gradient_norm", iteration.gradient_norm},
+            {"learning_rate", iteration.learning_rate},
+            {"loss_scale", iteration.loss_scale.has_value() ? Json(*iteration.loss_scale) : Json(nullptr)},
+            {"overflow", iteration.overflow},
+            {"skipped", iteration.skipped},
+            {"step_time_s", iteration.step_time}};
+  if (iteration.compression_error.has_value()) json["compression_error"] = *iteration.compression_error;
+  if (iteration.plain_loss.has_value()) json["plain_loss"] = *iteration.plain_loss;
+  return json;
 }
 
 Json sample_json(const study::GradientSampleLine& sample) {
@@ -216,7 +227,7 @@ std::string numerics_begin_text(const study::NumericsResult& report) { return he
 
 std::string step_text(const study::NumericsIteration& step, std::size_t done, std::size_t total) {
   if (!is_shown(done, total)) return {};
-  const Table table = step_table();
+  const Table table = step_table(step);
   return (done == 1 ? table.titles() : "") + table.row(row(printable(step)));
 }
 
@@ -224,10 +235,11 @@ std::string numerics_end_text(const study::NumericsResult& report) {
   const std::size_t count = report.iterations.size();
   std::string text;
   if (count > 0 && !is_shown(count, report.requested))
-    text = step_table().row(row(printable(report.iterations.back())));
+    text = step_table(report.iterations.back()).row(row(printable(report.iterations.back())));
   if (count > 0 && row_distance(report.requested) > 1) {
     text += fmt::format("({} iterations, not all shown: --format csv)\n", count);
   }
+  for (const std::string& line : report.compression_log) text += fmt::format("Hook: {}\n", line);
   return text + ending(report) + skipped_begin(report) + exactness(report) + checkpoint_text(report);
 }
 
@@ -259,6 +271,9 @@ Json numerics_json(const study::NumericsResult& report) {
             {"failure", text_or_null(report.failure)},
             {"diverged_iteration", report.diverged.has_value() ? Json(report.diverged->iteration) : Json(nullptr)},
             {"requested_iterations", report.requested}};
+  if (!report.compression.empty()) {
+    json["compression"] = {{"settings", report.compression}, {"log", report.compression_log}};
+  }
   json["iterations"] = Json::array();
   for (const study::NumericsIteration& iteration : report.iterations)
     json["iterations"].push_back(iteration_json(iteration));
@@ -282,23 +297,29 @@ Json numerics_json(const study::NumericsResult& report) {
   return json;
 }
 
-std::string csv_titles() {
-  return "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,overflow,skipped,step_time_s,timed_shape,"
-         "timed_"
-         "type,computed_shape,computed_type\n";
+std::string csv_titles(const study::NumericsResult& report) {
+  return fmt::format(
+      "iteration,loss,accuracy,gradient_norm,learning_rate,loss_scale,overflow,skipped,step_time_s,timed_shape,timed_"
+      "type,computed_shape,computed_type{}\n",
+      report.compression.empty() ? "" : ",compression_error,plain_loss");
 }
 
 std::string csv_row(const study::NumericsResult& report, const study::NumericsIteration& step) {
   const study::NumericsIteration iteration = printable(step);
   const std::string scale = iteration.loss_scale.has_value() ? fmt::format("{}", *iteration.loss_scale) : "";
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", iteration.iteration, iteration.loss,
+  const auto number = [](const std::optional<double>& value) {
+    return value.has_value() ? fmt::format(",{}", *value) : std::string(",");
+  };
+  const std::string compression =
+      report.compression.empty() ? "" : number(iteration.compression_error) + number(iteration.plain_loss);
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}{}\n", iteration.iteration, iteration.loss,
                      iteration.accuracy, iteration.gradient_norm, iteration.learning_rate, scale,
                      iteration.overflow ? 1 : 0, iteration.skipped ? 1 : 0, iteration.step_time, report.timed_shape,
-                     report.timed_type, report.computed_shape, report.computed_type);
+                     report.timed_type, report.computed_shape, report.computed_type, compression);
 }
 
 std::string numerics_csv(const study::NumericsResult& report) {
-  std::string text = csv_titles();
+  std::string text = csv_titles(report);
   for (const study::NumericsIteration& step : report.iterations) text += csv_row(report, step);
   return text;
 }

@@ -22,7 +22,7 @@ namespace hcclsim::cli {
 [[nodiscard]] std::string step_text(const study::NumericsIteration& step, std::size_t done, std::size_t total);
 [[nodiscard]] std::string numerics_end_text(const study::NumericsResult& report);
 /// Of the rows: their titles, and that of a step of a training that is described by `report`.
-[[nodiscard]] std::string csv_titles();
+[[nodiscard]] std::string csv_titles(const study::NumericsResult& report);
 [[nodiscard]] std::string csv_row(const study::NumericsResult& report, const study::NumericsIteration& step);
 
 }  // namespace hcclsim::cli

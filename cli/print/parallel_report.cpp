@@ -120,10 +120,11 @@ Json limit_json(const study::ParallelResult& parallel) {
 std::string memory_line(const RunReport& report) {
   const device::HbmAccount& hbm = report.hbm;
   return fmt::format(
-      "HBM of rank {}, GiB: weights {} + gradients {} + optimizer {} + activations {} + gathered {} + buffers {} = "
+      "HBM of rank {}, GiB: weights {} + gradients {} + optimizer {} + activations {} + gathered {} + buffers {}{} = "
       "{}\n",
       report.rank, gib(hbm.weights), gib(hbm.gradients), gib(hbm.optimizer_state), gib(hbm.activations),
-      gib(hbm.gathered), gib(hbm.communication), gib(hbm.peak()));
+      gib(hbm.gathered), gib(hbm.communication),
+      hbm.compression > 0 ? fmt::format(" + compression {}", gib(hbm.compression)) : "", gib(hbm.peak()));
 }
 
 std::string traffic_table(const study::ParallelResult& parallel, std::uint32_t stage) {

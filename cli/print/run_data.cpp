@@ -127,6 +127,32 @@ Json settings_json(const RunReport& report) {
   return settings;
 }
 
+Json compression_json(const study::CompressionResult& result) {
+  const hccl::HookMemory& memory = result.memory;
+  return {{"settings", result.text},
+          {"start", result.settings.start},
+          {"elements_before", result.elements_before},
+          {"elements_after", result.elements_after},
+          {"bytes_before", result.bytes_before},
+          {"bytes_after", result.bytes_after},
+          {"rate", result.rate()},
+          {"plain_step_s", result.plain_step},
+          {"compressed_step_s", result.compressed_step},
+          {"saved_s", result.saved()},
+          {"plain_iterations", result.plain_iterations},
+          {"compressed_iterations", result.compressed_iterations},
+          {"compression_stats",
+           {{"rate", result.stats_after() > 0 ? result.rate() : 0.0},
+            {"before", result.stats_before()},
+            {"after", result.stats_after()}}},
+          {"hbm_bytes",
+           {{"errors", memory.errors},
+            {"copies", memory.copies},
+            {"factors", memory.factors},
+            {"buffers", memory.buffers},
+            {"all", memory.total()}}}};
+}
+
 Json advice_json(const RunReport& report) {
   if (!report.advice.has_value()) return nullptr;
   Json trials = Json::array();
@@ -189,6 +215,7 @@ std::string json_report(const RunReport& report) {
             {"uncertainty", report.uncertainty.has_value() ? uncertainty_json(*report.uncertainty) : Json(nullptr)},
             {"advice", advice_json(report)},
             {"notes", report.notes}};
+  if (report.compression.has_value()) json["compression"] = compression_json(*report.compression);
   if (report.start_up.has_value()) {
     json["start_up"] = {{"broadcast_bytes", report.start_up->broadcast},
                         {"copied_bytes", report.start_up->copied},

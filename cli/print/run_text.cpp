@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <string>
 
@@ -234,6 +235,31 @@ std::string split_option(const study::Trial& trial) {
                                : fmt::format("--split-by-size {}", fmt::join(trial.by_size, ","));
 }
 
+std::string compression_text(const RunReport& report) {
+  if (!report.compression.has_value()) return {};
+  const study::CompressionResult& result = *report.compression;
+  const auto megabytes = [](Bytes bytes) { return static_cast<double>(bytes) / 1e6; };
+  std::string text = fmt::format("Compression {}\n", result.text);
+  text += fmt::format("  A compressed step sends {} of {} elements, {:.3f} of {:.3f} MB: rate {:.4g}\n",
+                      with_thousands(result.elements_after), with_thousands(result.elements_before),
+                      megabytes(result.bytes_after), megabytes(result.bytes_before), result.rate());
+  text += fmt::format("  Step plain {:.3f} ms, compressed {:.3f} ms ({}): {} {:.3f} ms\n", ms(result.plain_step),
+                      ms(result.compressed_step), change(result.compressed_step, result.plain_step),
+                      result.saved() < 0 ? "loses" : "saves", std::abs(ms(result.saved())));
+  text += fmt::format("  Of the {} iterations above {} are plain and {} compressed",
+                      result.plain_iterations + result.compressed_iterations, result.plain_iterations,
+                      result.compressed_iterations);
+  if (result.settings.is_powersgd()) {
+    text += fmt::format("; compression_stats() = ({:.6g}, {}, {})", result.stats_after() > 0 ? result.rate() : 0.0,
+                        result.stats_before(), result.stats_after());
+  }
+  const hccl::HookMemory& memory = result.memory;
+  text += fmt::format("\n  HBM {:.3f} MB: errors {:.3f}, copies {:.3f}, P and Q {:.3f}, buffers {:.3f}\n",
+                      megabytes(memory.total()), megabytes(memory.errors), megabytes(memory.copies),
+                      megabytes(memory.factors), megabytes(memory.buffers));
+  return text;
+}
+
 std::string advice_line(const RunReport& report) {
   if (!report.advice.has_value()) return {};
   const auto scenario = static_cast<int>(report.advice->scenario);
@@ -307,14 +333,14 @@ std::string RunReport::segment_list() const {
 std::string timed_text(const RunReport& report) {
   if (report.parallel.has_value()) {
     return parallel_head(report) + settings_line(report) + step_line(report) + start_up_line(report) +
-           busy_line(report) + parallel_text(report) + checks_lines(report) + foot(report);
+           busy_line(report) + parallel_text(report) + checks_lines(report) + compression_text(report) + foot(report);
   }
   std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
   text += head(report) + settings_line(report) + step_line(report) + parallel_line(report) + start_up_line(report) +
           busy_line(report) + trace_line(report);
   for (const std::string& line : iteration_bar(report.view.iterations.back())) text += "  " + line + '\n';
   if (report.npus > 1) text += segment_table(report) + tail_line(report);
-  text += checks_lines(report);
+  text += checks_lines(report) + compression_text(report);
   if (report.npus > 1) text += advice_line(report);
   text += explanation_text(report.explanation);
   return text + foot(report);

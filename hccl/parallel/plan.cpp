@@ -1,6 +1,7 @@
 #include "hccl/parallel/plan.hpp"
 
 #include <array>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -47,6 +48,26 @@ const std::string& Plan::name(const Role& role, TaskPart at) const {
   if (const auto* send = std::get_if<SendTask>(&work)) return messages[send->message].name;
   if (const auto* receive = std::get_if<ReceiveTask>(&work)) return messages[receive->message].name;
   return host;
+}
+
+Plan plan_of_step(const Plan& plan, std::uint32_t step) {
+  constexpr std::uint32_t none = ~0U;
+  Plan result = plan;
+  for (Role& role : result.roles) {
+    std::vector<std::uint32_t> place_of(role.tasks.size(), none);
+    std::vector<PlanTask> tasks;
+    for (std::uint32_t number = 0; number < role.tasks.size(); ++number) {
+      PlanTask& task = role.tasks[number];
+      if (!task.steps.contains(step)) continue;
+      place_of[number] = static_cast<std::uint32_t>(tasks.size());
+      for (std::uint32_t& before : task.after) before = place_of[before];
+      std::erase(task.after, none);
+      task.steps = {};
+      tasks.push_back(std::move(task));
+    }
+    role.tasks = std::move(tasks);
+  }
+  return result;
 }
 
 }  // namespace hcclsim::hccl

@@ -164,6 +164,9 @@ struct Plan {
   [[nodiscard]] const std::string& name(const Role& role, TaskPart at) const;
 };
 
+/// The tasks that a step carries out: a Plan whose steps are all alike.
+[[nodiscard]] Plan plan_of_step(const Plan& plan, std::uint32_t step);
+
 /// Name of the collective of the overflow flag.
 inline constexpr std::string_view overflow_flag_name = "overflow_flag";
 

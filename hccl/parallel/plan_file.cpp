@@ -59,6 +59,11 @@ std::vector<std::string> titles_of_roles(const Plan& plan) {
   return titles;
 }
 
+std::string steps_text(const StepRange& steps) {
+  if (steps.end != StepRange::no_end) return fmt::format("; in the first {} steps", steps.end);
+  return steps.begin > 0 ? fmt::format("; behind the first {} steps", steps.begin) : "";
+}
+
 std::string work_text(const Plan& plan, const Role& role, const PlanTask& task) {
   if (const auto* block = std::get_if<KernelBlock>(&task.work)) {
     const std::vector<models::Kernel>& kernels = role.program->kernels;
@@ -90,6 +95,8 @@ Json task_json(const Role& role, const PlanTask& task) {
             {"micro_batch", task.purpose.micro_batch},
             {"after", task.after}};
   if (task.purpose.segment != Purpose::none) json["segment"] = task.purpose.segment;
+  if (task.steps.begin > 0) json["first_step"] = task.steps.begin;
+  if (task.steps.end != StepRange::no_end) json["end_step"] = task.steps.end;
   if (const auto* block = std::get_if<KernelBlock>(&task.work)) {
     const std::vector<models::Kernel>& kernels = role.program->kernels;
     Seconds duration = 0;
@@ -266,6 +273,8 @@ class PlanReader {
                     .chunk = small(json, "chunk", where),
                     .micro_batch = small(json, "micro_batch", where)};
     if (json.contains("segment")) task.purpose.segment = small(json, "segment", where);
+    if (json.contains("first_step")) task.steps.begin = small(json, "first_step", where);
+    if (json.contains("end_step")) task.steps.end = small(json, "end_step", where);
     for (const Json& before : list(json, "after", where)) {
       if (!before.is_number_unsigned() || before.get<std::uint64_t>() >= role.tasks.size()) {
         fail(fmt::format("{}: it waits for a task that does not come before it", where));
@@ -341,9 +350,9 @@ std::vector<StreamText> streams_of(const Plan& plan) {
     }
     for (std::size_t t = 0; t < role.tasks.size(); ++t) {
       const PlanTask& task = role.tasks[t];
-      streams[first + task.stream].lines.push_back(
-          fmt::format("{}: {}, {}{}", t, cell_text(task.purpose, chunks), work_text(plan, role, task),
-                      task.after.empty() ? "" : fmt::format("; after {}", fmt::join(task.after, ", "))));
+      streams[first + task.stream].lines.push_back(fmt::format(
+          "{}: {}, {}{}{}", t, cell_text(task.purpose, chunks), work_text(plan, role, task),
+          task.after.empty() ? "" : fmt::format("; after {}", fmt::join(task.after, ", ")), steps_text(task.steps)));
     }
   }
   std::erase_if(streams, [](const StreamText& stream) { return stream.lines.empty(); });

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -277,6 +278,17 @@ class Walker {
 
 }  // namespace
 
-PlanWalk walk(const Plan& plan) { return Walker(plan).run(); }
+PlanWalk walk(const Plan& plan) {
+  std::set<std::uint32_t> changes{0};  // steps that differ from the ones before them
+  for (const Role& role : plan.roles) {
+    for (const PlanTask& task : role.tasks) {
+      changes.insert(task.steps.begin);
+      if (task.steps.end != StepRange::no_end) changes.insert(task.steps.end);
+    }
+  }
+  PlanWalk last;
+  for (const std::uint32_t step : changes) last = Walker(plan_of_step(plan, step)).run();
+  return last;
+}
 
 }  // namespace hcclsim::hccl

@@ -83,7 +83,9 @@ void PlanExecutor::start() {
 void PlanExecutor::start_iteration(Rank rank, std::uint32_t iteration) {
   const RoleState& role = roles_[plan_.role_of[rank]];
   waited_.assign(role.stream_used.size() * role.events, false);
-  for (std::uint32_t task = 0; task < role.event_of.size(); ++task) enqueue(rank, iteration, task);
+  for (std::uint32_t task = 0; task < role.event_of.size(); ++task) {
+    if (plan_.role(rank).tasks[task].steps.contains(iteration)) enqueue(rank, iteration, task);
+  }
 
   // Stream 0 waits for all others; then the iteration has ended.
   const RankState& state = ranks_[rank];
@@ -105,7 +107,7 @@ void PlanExecutor::enqueue(Rank rank, std::uint32_t iteration, std::uint32_t num
   const StreamId stream = state.streams[task.stream];
   for (const std::uint32_t before : task.after) {
     const std::int32_t event = role_state.event_of[before];
-    if (event < 0) continue;
+    if (event < 0 || !role.tasks[before].steps.contains(iteration)) continue;
     // A stream that has waited for an event once in this iteration is behind it for good.
     auto waited = waited_[task.stream * role_state.events + static_cast<std::uint32_t>(event)];
     if (waited) continue;

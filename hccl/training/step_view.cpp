@@ -109,7 +109,11 @@ void StepView::add_points(const Plan& plan, const sim::Trace& trace, Rank rank) 
     points.iteration_end = std::max(points.iteration_end, span.end);
     if (purpose.phase == StepPhase::reduction) {
       points.allreduces.resize(std::max<std::size_t>(points.allreduces.size(), purpose.segment + 1));
-      points.allreduces[purpose.segment] = {span.start, span.end};
+      // A compression hook has several spans, of kernels and collectives.
+      sim::Interval& reduction = points.allreduces[purpose.segment];
+      const bool later = purpose.task->purpose.action.has_value() && reduction.end > 0;
+      reduction = later ? sim::Interval{std::min(reduction.start, span.start), std::max(reduction.end, span.end)}
+                        : sim::Interval{span.start, span.end};
     } else if (span.kind == sim::SpanKind::collective) {
       if (purpose.phase == StepPhase::check) points.overflow_flag = {span.start, span.end};
     } else if (is_step_kernel(purpose.phase)) {
@@ -147,7 +151,8 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
     }
     kernels.push_back(interval);
     kernel_ends[std::get<KernelBlock>(purpose.task->work).first + span.id.part] = span.end;
-    if (!is_step_kernel(purpose.phase)) behind.push_back(interval);
+    const bool compresses = purpose.phase == StepPhase::reduction;
+    if (!is_step_kernel(purpose.phase) && !compresses) behind.push_back(interval);
     if (purpose.phase == StepPhase::check) check_kernels.push_back(interval);
   });
   const std::vector<sim::Interval> busy = unite(std::move(kernels));
@@ -181,24 +186,34 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
 
 void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& busy) {
   const IterationPoints& points = iterations.back();
-  std::vector<std::uint32_t> reductions;  // collectives of the rank's role
+  const auto last = static_cast<std::uint32_t>(iterations.size()) - 1;
+  std::vector<std::pair<std::uint32_t, Bytes>> reductions;  // the first collective of each segment, bytes of all
   Bytes total = 0;
-  std::vector<bool> seen(plan.role(rank).segments.size(), false);
+  constexpr std::size_t none = ~std::size_t{0};
+  std::vector<std::size_t> seen(plan.role(rank).segments.size(), none);
   for (const PlanTask& task : plan.role(rank).tasks) {
     const auto* work = std::get_if<CollectiveTask>(&task.work);
-    if (work == nullptr || task.purpose.phase != StepPhase::reduction || seen[task.purpose.segment]) continue;
-    seen[task.purpose.segment] = true;  // several micro-batches may reduce it
-    reductions.push_back(work->collective);
-    total += plan.collectives[work->collective].operation.payload();
+    if (work == nullptr || task.purpose.phase != StepPhase::reduction || !task.steps.contains(last)) continue;
+    const Bytes bytes = plan.collectives[work->collective].operation.payload();
+    std::size_t& place = seen[task.purpose.segment];
+    if (place == none) {
+      place = reductions.size();
+      reductions.emplace_back(work->collective, bytes);
+    } else if (task.purpose.action.has_value()) {
+      reductions[place].second += bytes;
+    } else {
+      continue;  // several micro-batches may reduce it
+    }
+    total += bytes;
   }
-  for (const std::uint32_t number : reductions) {
+  for (const auto& [number, bytes] : reductions) {
     const PlannedCollective& collective = plan.collectives[number];
     const sim::Interval span = points.allreduces.at(collective.segment);
     const Seconds time = span.length();
     const double ranks = collective.operation.ranks;
     SegmentFigures figures{.segment = plan.role(rank).segments[collective.segment],
                            .collective = number,
-                           .bytes = collective.operation.payload(),
+                           .bytes = bytes,
                            .algorithm = collective.algorithm(),
                            .start = span.start - fp_start,
                            .end = span.end - fp_start};

@@ -93,13 +93,15 @@ Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Progra
     static_cast<void>(walk(plan));  // a Plan that cannot finish is refused before time runs
     return plan;
   }
-  return data_parallel_plan(program,
-                            {.ranks = options.npus,
-                             .micro_batches = options.micro_batches,
-                             .replicas = replica_groups(cluster, options),
-                             .hcom_parallel = options.hcom_parallel,
-                             .update_stream = options.has_update_stream()},
-                            maker);
+  Plan plan = data_parallel_plan(program,
+                                 {.ranks = options.npus,
+                                  .micro_batches = options.micro_batches,
+                                  .replicas = replica_groups(cluster, options),
+                                  .hcom_parallel = options.hcom_parallel,
+                                  .update_stream = options.has_update_stream()},
+                                 maker);
+  if (options.compression.has_value()) compress(plan, *options.compression, soc, maker);
+  return plan;
 }
 
 /// Whether a rank is in the group of a collective whose first rank is `first`.

@@ -10,6 +10,7 @@
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/collective/selection/selection.hpp"
+#include "hccl/parallel/compressed_plan.hpp"
 #include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/plan.hpp"
 #include "hccl/parallel/segment.hpp"
@@ -44,6 +45,7 @@ struct TrainingOptions {
   DataType result_type = DataType::fp16;
   std::optional<DataType>
       dealt{};  ///< type of weights of which each replica updates some, and sends them to all others
+  std::optional<CompressionPlan> compression{};  ///< of the reductions of data parallelism
   bool hcom_parallel = false;
   /// With hcom_parallel, updates run in a stream of their own, as TensorFlow has it; otherwise they stay in the compute
   /// stream, as in MindSpore.

@@ -116,25 +116,38 @@ std::vector<GradientSampleLine> gradient_samples(hccl::Trainer& trainer) {
 
 /// The trainer in the largest shape that fits into memory; `too_large` becomes the shape that was to be, if it does
 /// not.
-std::unique_ptr<hccl::Trainer> make_trainer(const RunSpec& spec, const Experiment& experiment, const RunResult& run,
+std::unique_ptr<hccl::Trainer> make_trainer(const RunSpec& spec, const Experiment& experiment, const hccl::Plan& plan,
                                             std::string& too_large) {
   const models::Graph wanted = numeric_graph(spec, experiment.batch, replicas_of(experiment));
   const std::vector<models::Graph> roles = graphs_of_roles(spec, experiment, wanted);
   for (std::size_t role = 0; role < roles.size(); ++role) {
-    require_same_parameters(wanted, roles[role], *run.step.plan.roles[role].program);
+    require_same_parameters(wanted, roles[role], *plan.roles[role].program);
   }
   std::vector<models::Graph> graphs = smaller_graphs(spec, wanted);
   graphs.insert(graphs.begin(), wanted);
   for (const models::Graph& graph : graphs) {
     const hccl::TrainerOptions how = trainer_options(spec, experiment, graph);
     try {
-      return std::make_unique<hccl::Trainer>(graph, graphs_of_roles(spec, experiment, graph), run.step.plan, how);
+      return std::make_unique<hccl::Trainer>(graph, graphs_of_roles(spec, experiment, graph), plan, how);
     } catch (const Error& error) {
       if (error.kind() != "memory" || &graph == &graphs.back()) throw;
       too_large = shape_text(wanted);
     }
   }
   internal_error("no shape was tried");
+}
+
+/// The same training without compression, if it is wanted.
+std::unique_ptr<hccl::Trainer> plain_trainer(const RunSpec& spec, const Experiment& experiment, const hccl::Plan& plan,
+                                             const hccl::Trainer& compressed) {
+  if (!spec.numerics->plain_beside) return nullptr;
+  if (!spec.compression.has_value()) bad_input("option", "--plain-beside goes with --compress: give a hook");
+  if (!spec.numerics->load.empty()) {
+    bad_input("option", "--plain-beside goes from the first iteration on: leave out --load");
+  }
+  const models::Graph& graph = compressed.graph();
+  return std::make_unique<hccl::Trainer>(graph, graphs_of_roles(spec, experiment, graph), uncompressed(plan),
+                                         trainer_options(spec, experiment, graph));
 }
 
 NumericsResult describe(const RunSpec& spec, const Experiment& experiment, const hccl::Trainer& trainer) {
@@ -160,6 +173,7 @@ NumericsResult describe(const RunSpec& spec, const Experiment& experiment, const
   result.micro_batches = trainer.micro_batches();
   result.requested = spec.iterations;
   result.loaded = numerics.load;
+  if (spec.compression.has_value()) result.compression = to_string(*spec.compression);
   return result;
 }
 
@@ -185,11 +199,14 @@ std::optional<Divergence> divergence(std::span<const NumericsIteration> done, hc
 /// Steps of a trainer in simulated time, and their checkpoints.
 class TrainingSteps {
  public:
-  TrainingSteps(const RunSpec& spec, TrainingClock& clock, hccl::Trainer& trainer, NumericsResult& report)
+  /// `plain`: the same training without compression, or null.
+  TrainingSteps(const RunSpec& spec, TrainingClock& clock, hccl::Trainer& trainer, hccl::Trainer* plain,
+                NumericsResult& report)
       : numerics_(*spec.numerics),
         scaled_(spec.loss_scale.kind() != LossScaler::Kind::none),
         clock_(clock),
         trainer_(trainer),
+        plain_(plain),
         report_(report) {}
 
   [[nodiscard]] TrainingLoop loop() {
@@ -212,9 +229,16 @@ class TrainingSteps {
              .loss_scale = scaled_ ? std::optional(figures.loss_scale) : std::nullopt,
              .overflow = figures.overflow,
              .skipped = figures.skipped,
-             .step_time = time};
+             .step_time = time,
+             .compression_error = figures.compression_error};
+    if (plain_ != nullptr) last_.plain_loss = plain_->step(false).loss;
     ends_ = clock_.ends();
-    if (checked) note_check();
+    if (hccl::CompressionHook<float>* hook = trainer_.compression(); hook != nullptr) {
+      const std::vector<std::string> log = hook->take_log();
+      report_.compression_log.insert(report_.compression_log.end(), log.begin(), log.end());
+    } else if (checked) {
+      note_check();
+    }
     return last_;
   }
 
@@ -242,6 +266,7 @@ class TrainingSteps {
   bool scaled_;
   TrainingClock& clock_;
   hccl::Trainer& trainer_;
+  hccl::Trainer* plain_;
   NumericsResult& report_;
   NumericsIteration last_;
   std::vector<Seconds> ends_;  // of the last step
@@ -260,8 +285,9 @@ Training compute_numerics(const RunSpec& spec, const Experiment& experiment, Tra
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   std::string too_large;
-  const std::unique_ptr<hccl::Trainer> made = make_trainer(spec, experiment, result, too_large);
+  const std::unique_ptr<hccl::Trainer> made = make_trainer(spec, experiment, result.step.plan, too_large);
   hccl::Trainer& trainer = *made;
+  const std::unique_ptr<hccl::Trainer> plain = plain_trainer(spec, experiment, result.step.plan, trainer);
   NumericsResult& numerics = result.numerics.emplace(describe(spec, experiment, trainer));
   numerics.too_large = std::move(too_large);
   if (spec.parameter_broadcast && result.start_up.has_value()) trainer.start_up(result.start_up->plan);
@@ -270,7 +296,7 @@ Training compute_numerics(const RunSpec& spec, const Experiment& experiment, Tra
 
   if (watch.begin) watch.begin(numerics);
   clock.begin(result.step);
-  TrainingSteps steps(spec, clock, trainer, numerics);
+  TrainingSteps steps(spec, clock, trainer, plain.get(), numerics);
   TrainingOutcome outcome = run_training(steps.loop(), watch);
   numerics.iterations = std::move(outcome.iterations);
   if (outcome.failure.has_value()) numerics.failure = outcome.failure->what();

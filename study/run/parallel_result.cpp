@@ -168,7 +168,7 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
     }
     result.stages.push_back(std::move(figures));
   }
-  result.traffic = traffic_of(step.plan);
+  result.traffic = traffic_of(plan_of_step(step.plan, static_cast<std::uint32_t>(step.iteration_ends.size() - 1)));
   const std::uint32_t stage = training.rank / result.data;
   result.peak_tensors =
       tensors_at_peak(*experiment.program, shape.stages > 1 ? cells_of_stage(shape, stage) : std::vector<hccl::Cell>{});

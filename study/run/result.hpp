@@ -16,6 +16,7 @@
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
 #include "study/run/advice.hpp"
+#include "study/run/compression_result.hpp"
 #include "study/run/parallel_result.hpp"
 #include "study/uncertainty/assumptions.hpp"
 
@@ -65,6 +66,8 @@ struct NumericsIteration {
   bool overflow = false;               ///< a number left the range of its type: on the wire, in rounded operators, …
   bool skipped = false;                ///< the update was left out, for gradients were not finite
   Seconds step_time = 0;               ///< simulated: distance of iteration ends on the printed rank
+  std::optional<double> compression_error{};  ///< of a compression hook: ‖reduced − mean‖ / ‖mean‖
+  std::optional<double> plain_loss{};         ///< of the same training without compression
 };
 
 /// How far the replicas have drifted apart.
@@ -119,6 +122,8 @@ struct NumericsResult {
   bool gradients_mean = true;
   std::uint32_t stages = 1;
   std::uint32_t micro_batches = 1;            ///< whose losses and gradients are added up in an iteration
+  std::string compression;                    ///< settings of the hook that reduces gradients; empty: none
+  std::vector<std::string> compression_log;   ///< what PyTorch's hook would have logged
   std::uint32_t requested = 0;                ///< iterations asked for
   std::vector<NumericsIteration> iterations;  ///< those that were done
   std::optional<ReplicaDifference> replicas;
@@ -182,7 +187,8 @@ struct RunResult : Comparison {
   std::vector<Replicas> replicas;
   std::uint32_t micro_batches = 1;  ///< of a step
   std::optional<StartUpResult> start_up;
-  std::string network;  ///< "simgrid" or "fluid"
+  std::optional<CompressionResult> compression;  ///< where it was compared with plain allreduces
+  std::string network;                           ///< "simgrid" or "fluid"
   std::shared_ptr<const models::Program> program;
   device::HbmAccount hbm;
   Bytes hbm_capacity = 0;  ///< of one NPU

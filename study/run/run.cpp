@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "base/child_process.hpp"
+#include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "sim/network/link_utilisation.hpp"
 #include "study/run/comparisons.hpp"
+#include "study/run/compression.hpp"
 #include "study/run/explanation.hpp"
 #include "study/shipped_platforms.hpp"
 #include "study/uncertainty/step_range.hpp"
@@ -82,6 +84,13 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   const bool parallel = experiment.stages.has_value() || experiment.batch.micro_batches > 1;
   std::optional<Comparisons> comparisons;
   if (wishes.compared && !parallel && experiment.runs_of_parameters) comparisons.emplace(experiment);
+  std::optional<CompressionComparison> compression;
+  if (training.compression.has_value()) {
+    if (wishes.explained) {
+      bad_input("unsupported", "--explain does not know the collectives of --compress yet; leave out one of them");
+    }
+    if (wishes.compared) compression.emplace(experiment);
+  }
   std::optional<StepRange> range;
   constexpr Rank most_npus = 64;
   if (wishes.uncertainty && (!parallel || experiment.npus <= most_npus)) {
@@ -112,6 +121,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   if (parallel) result.parallel = parallel_result(experiment, result.step);
   result.throughput = throughput(experiment, result.step_time());
   if (comparisons.has_value()) static_cast<Comparison&>(result) = comparisons->finish();
+  if (compression.has_value()) result.compression = compression->finish();
   if (range.has_value()) result.uncertainty = range->finish();
   if (explanation.has_value()) result.explanation = explanation->finish();
   if (start_up.has_value()) start_up->time = start_up_time->result();

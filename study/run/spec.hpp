@@ -13,6 +13,7 @@
 #include "device/skew.hpp"
 #include "hccl/collective/selection/selection.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "hccl/compression/settings.hpp"
 #include "hccl/parallel/split.hpp"
 #include "models/lowering/gradient_checks.hpp"
 #include "models/lowering/optimizer.hpp"
@@ -54,6 +55,7 @@ struct NumericsSpec {
 
   // What comes out
   bool check_gradients = false;
+  bool plain_beside = false;          ///< the same training without compression, for its losses
   bool check_all_reductions = false;  ///< every element of the reductions that are checked, not a sample of many
   std::string save{};                 ///< file of the checkpoint; empty: none
   std::uint32_t save_every = 0;       ///< iterations; 0: at the end only
@@ -115,6 +117,7 @@ struct RunSpec {
   std::string split_group{};  ///< the group whose split is set, as in HCCL; empty: every group's
   bool hcom_parallel = false;
   hccl::LaunchMode launch = hccl::LaunchMode::graph;
+  std::optional<hccl::CompressionSettings> compression{};  ///< of gradients
   hccl::Algorithm allreduce = hccl::Algorithm::automatic;
   std::vector<hccl::HierarchyLevel> levels{};  ///< of a hierarchy that is asked for; empty: HCCL's
 

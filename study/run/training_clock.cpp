@@ -18,10 +18,12 @@ void send_ends(Experiment& experiment, const hccl::TrainingOptions& options, con
   std::vector<Seconds> last;
   std::uint32_t done = 0;
   const bool may_repeat = !options.skew.jitters();
+  // Behind the first compressed step.
+  const std::uint64_t settled =
+      iterations_in_full + (options.compression.has_value() ? options.compression->settings.start : std::uint64_t{0});
   hccl::simulate_iterations(experiment.cluster, experiment.program, experiment.soc, experiment.costs, options,
                             [&](std::span<const Seconds> ends) {
-                              const bool steady =
-                                  may_repeat && done >= iterations_in_full && repeats(before, last, ends);
+                              const bool steady = may_repeat && done >= settled && repeats(before, last, ends);
                               before.swap(last);
                               last.assign(ends.begin(), ends.end());
                               ++done;
@@ -48,6 +50,7 @@ TrainingClock::TrainingClock(Experiment& experiment, std::uint32_t iterations, c
   if (past.iterations > 0 && options.skew.jitters()) {
     const bool known = past.ends.size() == experiment.npus;
     options.skew.go_on(past.iterations, known ? past.ends : std::vector<Seconds>(experiment.npus, 0));
+    if (options.compression.has_value()) options.compression->steps_done = past.iterations;
   } else {
     skipped_ = past.iterations;  // the same again
   }

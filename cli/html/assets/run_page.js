@@ -256,10 +256,13 @@ function linksSection(data) {
 function numericsSection(numerics) {
   if (!numerics) return null;
   const points = (key) => numerics.iterations.map((one) => [one.iteration, one[key]]);
-  const chart = (name, key, words) => lineChart(`${name} over iterations`, [{ name, points: points(key) }],
+  const chart = (name, key, words, ...others) => lineChart(`${name} over iterations`,
+    [{ name, points: points(key) }, ...others],
     axis("iteration", short), axis(name, short), { x: (iteration) => `iteration ${iteration}`, y: words });
+  const plain = numerics.iterations.some((one) => one.plain_loss !== undefined);
+  const beside = plain ? [{ name: "loss without compression", points: points("plain_loss") }] : [];
   return section("numerics", "Real gradients",
-    element("div", { class: "columns" }, chart("loss", "loss", (value) => fixed(value, 5)),
+    element("div", { class: "columns" }, chart("loss", "loss", (value) => fixed(value, 5), ...beside),
             chart("gradient norm", "gradient_norm", short)));
 }
 

@@ -96,6 +96,21 @@ checkpoint_format::Record record_of(const Checkpoint& checkpoint) {
   add_options(*header.mutable_options(), checkpoint.options);
   add_options(*header.mutable_settings(), checkpoint.settings);
   header.mutable_iteration_ends()->Add(checkpoint.iteration_ends.begin(), checkpoint.iteration_ends.end());
+  if (checkpoint.hook.has_value()) {
+    checkpoint_format::Hook& hook = *header.mutable_hook();
+    hook.set_steps(checkpoint.hook->steps);
+    hook.set_draws(checkpoint.hook->draws);
+    hook.set_elements_before(checkpoint.hook->elements_before);
+    hook.set_elements_after(checkpoint.hook->elements_after);
+    hook.set_next_report(checkpoint.hook->next_report);
+    for (const CheckpointHookTensor& tensor : checkpoint.hook->tensors) {
+      checkpoint_format::HookTensor& entry = *hook.add_tensors();
+      entry.set_bucket(tensor.bucket);
+      entry.set_kind(tensor.kind);
+      entry.set_rank(tensor.rank);
+      entry.set_elements(tensor.elements);
+    }
+  }
   return record;
 }
 
@@ -115,7 +130,34 @@ Checkpoint checkpoint_of(const checkpoint_format::Header& header) {
   checkpoint.options = options_of(header.options());
   checkpoint.settings = options_of(header.settings());
   checkpoint.iteration_ends.assign(header.iteration_ends().begin(), header.iteration_ends().end());
+  if (header.has_hook()) {
+    const checkpoint_format::Hook& hook = header.hook();
+    checkpoint.hook = {hook.steps(), hook.draws(), hook.elements_before(), hook.elements_after(), hook.next_report()};
+    for (const checkpoint_format::HookTensor& tensor : hook.tensors()) {
+      checkpoint.hook->tensors.push_back({tensor.bucket(), tensor.kind(), tensor.rank(), tensor.elements()});
+    }
+  }
   return checkpoint;
+}
+
+/// As pieces name a tensor of the file: its kind and its number among those.
+std::pair<std::uint32_t, std::uint32_t> name_of_tensor(const Checkpoint& checkpoint, std::size_t tensor) {
+  const std::size_t parameters = checkpoint.parameters.size();
+  const std::size_t of_parameters = parameters * checkpoint.tensors.size();
+  if (tensor >= of_parameters) {
+    return {static_cast<std::uint32_t>(checkpoint.tensors.size()), static_cast<std::uint32_t>(tensor - of_parameters)};
+  }
+  return {static_cast<std::uint32_t>(tensor / parameters), static_cast<std::uint32_t>(tensor % parameters)};
+}
+
+/// For messages: "the weights of fc.weight".
+std::string title_of_tensor(const Checkpoint& checkpoint, std::size_t tensor) {
+  const auto [kind, number] = name_of_tensor(checkpoint, tensor);
+  if (kind < checkpoint.tensors.size()) {
+    return fmt::format("the {} of {}", checkpoint.tensors[kind], checkpoint.parameters[number].name);
+  }
+  const CheckpointHookTensor& of_hook = checkpoint.hook->tensors[number];
+  return fmt::format("the {} of bucket {}, rank {}", of_hook.kind, of_hook.bucket, of_hook.rank);
 }
 
 /// "512x2048" of the shape, or "one number".
@@ -127,6 +169,15 @@ std::string shape_text(const CheckpointParameter& parameter) {
 
 std::uint64_t CheckpointParameter::elements() const {
   return std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>());
+}
+
+std::size_t Checkpoint::tensor_count() const {
+  return parameters.size() * tensors.size() + (hook.has_value() ? hook->tensors.size() : 0);
+}
+
+std::uint64_t Checkpoint::elements_of(std::size_t tensor) const {
+  const auto [kind, number] = name_of_tensor(*this, tensor);
+  return kind < tensors.size() ? parameters[number].elements() : hook->tensors[number].elements;
 }
 
 void require_same_run(const std::string& path, const Checkpoint& file, const Checkpoint& run) {
@@ -166,22 +217,21 @@ std::vector<std::string> changed_settings(const Checkpoint& file, const Checkpoi
 }
 
 CheckpointWriter::CheckpointWriter(const std::string& path, const Checkpoint& checkpoint)
-    : file_(path), tensors_(checkpoint.parameters.size() * checkpoint.tensors.size()), checksum_(crc_of_preamble()) {
-  for (const CheckpointParameter& parameter : checkpoint.parameters) elements_.push_back(parameter.elements());
+    : file_(path), checkpoint_(checkpoint), checksum_(crc_of_preamble()) {
   write_bytes(magic.data(), magic.size());
   write_bytes(&version, sizeof version);
   write_record(record_of(checkpoint).SerializeAsString());
 }
 
 void CheckpointWriter::write(std::span<const float> tensor) {
-  const std::size_t parameter = next_ % std::max<std::size_t>(elements_.size(), 1);
-  if (next_ >= tensors_ || tensor.size() != elements_[parameter]) {
-    internal_error("tensor {} of {} of a checkpoint has {} elements", next_, tensors_, tensor.size());
+  if (next_ >= checkpoint_.tensor_count() || tensor.size() != checkpoint_.elements_of(next_)) {
+    internal_error("tensor {} of {} of a checkpoint has {} elements", next_, checkpoint_.tensor_count(), tensor.size());
   }
+  const auto [kind, number] = name_of_tensor(checkpoint_, next_);
   checkpoint_format::Record record;
   checkpoint_format::Piece& piece = *record.mutable_piece();
-  piece.set_tensor(static_cast<std::uint32_t>(next_ / elements_.size()));
-  piece.set_parameter(static_cast<std::uint32_t>(parameter));
+  piece.set_tensor(kind);
+  piece.set_parameter(number);
   for (std::size_t first = 0; first < tensor.size(); first += piece_elements) {
     const auto values = tensor.subspan(first, std::min(piece_elements, tensor.size() - first));
     piece.set_first(first);
@@ -192,7 +242,9 @@ void CheckpointWriter::write(std::span<const float> tensor) {
 }
 
 void CheckpointWriter::commit() {
-  if (next_ != tensors_) internal_error("a checkpoint ends after {} of {} tensors", next_, tensors_);
+  if (next_ != checkpoint_.tensor_count()) {
+    internal_error("a checkpoint ends after {} of {} tensors", next_, checkpoint_.tensor_count());
+  }
   const Footer footer{0, checksum_, records_};
   write_bytes(&footer, sizeof footer);
   file_.commit();
@@ -282,6 +334,11 @@ void CheckpointReader::read_header() {
   const bool dates = std::all_of(ends.begin(), ends.end(), [](Seconds end) { return end >= 0 && std::isfinite(end); });
   if (!one_each || !dates) file_.fail("has simulated dates of {} NPUs that are none", ends.size());
   for (const CheckpointParameter& parameter : checkpoint_.parameters) require_room_for(parameter);
+  if (!checkpoint_.hook.has_value()) return;
+  for (const CheckpointHookTensor& tensor : checkpoint_.hook->tensors) {
+    if (tensor.elements > 0 && tensor.elements <= file_.size() / sizeof(float)) continue;
+    file_.fail("says that a tensor of its compression hook has {} elements: the file is damaged", tensor.elements);
+  }
 }
 
 void CheckpointReader::require_room_for(const CheckpointParameter& parameter) const {
@@ -300,7 +357,7 @@ Checkpoint read_checkpoint_header(const std::string& path) {
 }
 
 void CheckpointReader::check_tensors() {
-  const std::size_t tensors = checkpoint_.parameters.size() * checkpoint_.tensors.size();
+  const std::size_t tensors = checkpoint_.tensor_count();
   for (std::size_t tensor = 0; tensor < tensors; ++tensor) read_pieces(tensor, [](std::uint64_t, std::string_view) {});
   if (offset_ != file_.size() - sizeof(Footer)) file_.fail("has records behind its last tensor, at byte {}", offset_);
   const auto footer = read_value<Footer>(file_, offset_);
@@ -311,9 +368,7 @@ void CheckpointReader::check_tensors() {
 }
 
 void CheckpointReader::read(std::span<float> out) {
-  const std::size_t parameters = checkpoint_.parameters.size();
-  if (next_ >= parameters * checkpoint_.tensors.size() ||
-      out.size() != checkpoint_.parameters[next_ % parameters].elements()) {
+  if (next_ >= checkpoint_.tensor_count() || out.size() != checkpoint_.elements_of(next_)) {
     internal_error("tensor {} of checkpoint {} is read into {} elements", next_, file_.path(), out.size());
   }
   read_pieces(next_++, [&](std::uint64_t first, std::string_view values) {
@@ -323,18 +378,16 @@ void CheckpointReader::read(std::span<float> out) {
 
 void CheckpointReader::read_pieces(std::size_t tensor,
                                    const std::function<void(std::uint64_t, std::string_view)>& use) {
-  const auto kind = static_cast<std::uint32_t>(tensor / checkpoint_.parameters.size());
-  const auto parameter = static_cast<std::uint32_t>(tensor % checkpoint_.parameters.size());
-  const std::uint64_t elements = checkpoint_.parameters[parameter].elements();
+  const auto [kind, number] = name_of_tensor(checkpoint_, tensor);
+  const std::uint64_t elements = checkpoint_.elements_of(tensor);
   for (std::uint64_t first = 0; first < elements;) {
     const std::uint64_t expected = std::min<std::uint64_t>(piece_elements, elements - first);
     checkpoint_format::Record record;
     const bool parsed = record.ParseFromString(next_record());
     const checkpoint_format::Piece& piece = record.piece();
-    if (!parsed || !record.has_piece() || piece.tensor() != kind || piece.parameter() != parameter ||
+    if (!parsed || !record.has_piece() || piece.tensor() != kind || piece.parameter() != number ||
         piece.first() != first || piece.values().size() != expected * sizeof(float)) {
-      file_.fail("lacks elements {} to {} of the {} of {}", first, first + expected - 1, checkpoint_.tensors[kind],
-                 checkpoint_.parameters[parameter].name);
+      file_.fail("lacks elements {} to {} of {}", first, first + expected - 1, title_of_tensor(checkpoint_, tensor));
     }
     use(first, piece.values());
     first += expected;

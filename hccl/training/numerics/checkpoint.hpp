@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,28 @@ struct CheckpointParameter {
   bool operator==(const CheckpointParameter&) const = default;
 };
 
+/// A tensor of a compression hook.
+struct CheckpointHookTensor {
+  std::uint32_t bucket = 0;
+  std::string kind;        ///< "error", "p", "q"
+  std::uint32_t rank = 0;  ///< of an error; P and Q are the same on all ranks
+  std::uint64_t elements = 0;
+
+  bool operator==(const CheckpointHookTensor&) const = default;
+};
+
+/// What a compression hook keeps, but for the numbers of its tensors.
+struct CheckpointHook {
+  std::uint64_t steps = 0;
+  std::uint64_t draws = 0;
+  std::uint64_t elements_before = 0;
+  std::uint64_t elements_after = 0;
+  std::uint64_t next_report = 0;
+  std::vector<CheckpointHookTensor> tensors{};  ///< behind those of the parameters
+
+  bool operator==(const CheckpointHook&) const = default;
+};
+
 /// The header: everything but the numbers of the tensors.
 struct Checkpoint {
   std::string model;
@@ -45,7 +68,12 @@ struct Checkpoint {
   std::map<std::string, std::string> settings{};  ///< those that users may mean to change on the way
   /// Simulated dates at which the NPUs ended the last iteration; empty in files of versions that did not know them.
   std::vector<Seconds> iteration_ends{};
+  std::optional<CheckpointHook> hook{};  ///< of compression
 
+  /// Tensors of the file: kind by kind those of all parameters, then those of the hook.
+  [[nodiscard]] std::size_t tensor_count() const;
+  /// Elements of the one with that number.
+  [[nodiscard]] std::uint64_t elements_of(std::size_t tensor) const;
   bool operator==(const Checkpoint&) const = default;
 };
 
@@ -76,8 +104,7 @@ class CheckpointWriter {
   void write_bytes(const void* data, std::size_t bytes);
 
   OutputFile file_;
-  std::vector<std::uint64_t> elements_;  ///< per parameter
-  std::size_t tensors_;                  ///< of the whole file
+  Checkpoint checkpoint_;
   std::size_t next_ = 0;
   std::uint64_t records_ = 0;
   std::uint32_t checksum_ = 0;  ///< of the preamble and the frames so far

@@ -83,6 +83,7 @@ class RoleTasks {
         }
         return;
       case StepPhase::reduction:
+        return;  // of a compression hook, which is carried out as a whole with its first collective
       case StepPhase::gather:
       case StepPhase::result:
         break;

@@ -13,6 +13,8 @@
 /// them, and this one gets their values and gives their gradients.
 namespace hcclsim::hccl {
 
+class CompressedReduction;
+
 /// How far replicas that should be equal have drifted apart.
 struct ReplicaCheck {
   std::uint64_t differing_bits = 0;
@@ -52,6 +54,9 @@ class ParameterStore {
   /// Returns whether something left the range of the type on the wire.
   virtual bool reduce(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
                       ReductionCheck& check) = 0;
+
+  /// The hook that reduces gradients, if one does: then to about their mean. Null: they are summed.
+  [[nodiscard]] virtual CompressedReduction* compression() { return nullptr; }
 
   // Of reduced gradients.
   /// L2 norm of them times `scale`.

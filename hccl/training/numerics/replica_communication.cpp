@@ -86,7 +86,9 @@ ReplicaCommunication replica_communication(const Plan& plan, std::uint32_t stage
       if (gather.groups.empty()) gather = among_replicas(plan, planned, replica_of);
     } else if (task.purpose.phase == StepPhase::reduction) {
       SegmentReduction& reduction = result.reductions[task.purpose.segment];
-      if (reduction.reduction.groups.empty()) {
+      if (task.purpose.action.has_value()) {
+        reduction.hook.push_back({*task.purpose.action, among_replicas(plan, planned, replica_of)});
+      } else if (reduction.reduction.groups.empty()) {
         reduction.reduction = among_replicas(plan, planned, replica_of);
         reduction.scattered = planned.operation.collective == Collective::reduce_scatter;
       } else if (reduction.scattered && planned.operation.collective == Collective::allreduce && !reduction.mirror) {

@@ -19,6 +19,12 @@ struct ReplicaCollective {
   std::vector<std::shared_ptr<const Schedule>> schedules;  ///< of each group
 };
 
+/// A collective of a compression hook, in the place of an allreduce.
+struct HookCollective {
+  HookAction action{};
+  ReplicaCollective collective;
+};
+
 struct SegmentReduction {
   Segment segment;
   ReplicaCollective reduction;  ///< an allreduce of all replicas, or a reduce-scatter of those that share parameters
@@ -27,6 +33,7 @@ struct SegmentReduction {
   DataType wire = DataType::fp32;  ///< type in which the gradients are reduced
   /// Type that they have before and after that, if it is another one: fp16 or bf16.
   std::optional<DataType> cast_back{};
+  std::vector<HookCollective> hook{};  ///< of its compressed steps
 };
 
 struct ReplicaCommunication {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 #include "device/numerics/loops/gradient_checks.hpp"
@@ -36,6 +37,12 @@ Replicas::Replicas(const device::Computation& computation, std::size_t owned, co
   variant_of_.assign(communication.replicas, &variants_.front());
   for (Rank replica = 0; replica < communication.replicas; ++replica) variants_.front().members.push_back(replica);
   device::initialise(computation, seed, pool, variants_.front().weights);
+}
+
+void Replicas::compress(const CompressionSettings& settings, const ReplicaCommunication& communication,
+                        std::vector<std::vector<BucketTensor>> tensors, device::Overflow overflow) {
+  compressed_ =
+      std::make_unique<CompressedReduction>(computation_, settings, communication, std::move(tensors), overflow);
 }
 
 Bytes Replicas::bytes(const device::Computation& computation, const ReplicaCommunication& communication,
@@ -111,6 +118,11 @@ void Replicas::prepare(device::WorkerPool& pool) {
 
 bool Replicas::reduce(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
                       ReductionCheck& check) {
+  if (compressed_ != nullptr) {
+    const CompressedReduction::Outcome outcome = compressed_->run(pool, segments, gradient_of_);
+    if (!outcome.identical) split(pool, segments);
+    return outcome.overflow;
+  }
   const GradientExchange::Outcome outcome = exchange_.run(pool, segments, gradient_of_, scale, part, check);
   if (!outcome.identical) split(pool, segments);
   return outcome.overflow;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <list>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "device/numerics/loops/optimizer.hpp"
 #include "device/numerics/memory_block.hpp"
 #include "device/numerics/worker_pool.hpp"
+#include "hccl/training/numerics/compressed_reduction.hpp"
 #include "hccl/training/numerics/exchange.hpp"
 #include "hccl/training/numerics/parameter_store.hpp"
 #include "hccl/training/numerics/replica_communication.hpp"
@@ -24,6 +26,10 @@ class Replicas : public ParameterStore {
   Replicas(const device::Computation& computation, std::size_t owned, const ReplicaCommunication& communication,
            const device::OptimizerSettings& optimizer, device::Overflow overflow, std::uint64_t seed,
            device::WorkerPool& pool);
+
+  /// From now on gradients are reduced by a compression hook. `tensors`: of each segment, as it sees them.
+  void compress(const CompressionSettings& settings, const ReplicaCommunication& communication,
+                std::vector<std::vector<BucketTensor>> tensors, device::Overflow overflow);
 
   /// Bytes that all of it takes while the replicas are identical.
   [[nodiscard]] static Bytes bytes(const device::Computation& computation, const ReplicaCommunication& communication,
@@ -53,6 +59,7 @@ class Replicas : public ParameterStore {
   void write(std::size_t kind, std::size_t slot, std::span<const float> stored) override;
   [[nodiscard]] std::uint64_t optimizer_steps() const override { return variants_.front().optimizer.steps(); }
   void restore_steps(std::uint64_t steps) override { variants_.front().optimizer.restore_steps(steps); }
+  [[nodiscard]] CompressedReduction* compression() override { return compressed_.get(); }
 
  private:
   /// Weights and optimizer state that `members` share.
@@ -79,7 +86,8 @@ class Replicas : public ParameterStore {
   std::list<Variant> variants_;  // a list: variant_of_ points into it; in the order of their first members
   std::vector<Variant*> variant_of_;
   GradientExchange exchange_;
-  bool changed_ = false;  // weights since they were prepared
+  std::unique_ptr<CompressedReduction> compressed_;  // in its place
+  bool changed_ = false;                             // weights since they were prepared
 };
 
 }  // namespace hcclsim::hccl

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/parallel/compressed_plan.hpp"
+#include "hccl/training/numerics/compressed_reduction.hpp"
 #include "hccl/training/numerics/replicas.hpp"
 #include "hccl/training/numerics/sharded_replicas.hpp"
 
@@ -20,6 +22,13 @@ std::vector<std::uint32_t> production_order(const Role& role) {
     if (role.program->parameters[parameter].borrowed) order.push_back(parameter);
   }
   return order;
+}
+
+/// The gradients of each segment as a compression hook sees them.
+std::vector<std::vector<BucketTensor>> tensors_of_segments(const Role& role) {
+  std::vector<std::vector<BucketTensor>> tensors;
+  for (const Segment& segment : role.segments) tensors.push_back(bucket_tensors(*role.program, segment));
+  return tensors;
 }
 
 /// Most micro-batches between their first message or pass and their last one at a role.
@@ -74,7 +83,8 @@ StageSetup::StageSetup(const Plan& plan, std::uint32_t number, models::Graph gra
       communication(replica_communication(plan, role->stage)),
       owned(role->program->gradients.size()),
       computation(std::move(graph), production_order(*role), options),
-      open_micro_batches(most_open(tasks, number)) {
+      open_micro_batches(most_open(tasks, number)),
+      compression(plan.compression) {
   for (const NumericTask& task : tasks) {
     if (task.role == number && task.computes()) micro_batches = std::max(micro_batches, task.micro_batch + 1);
   }
@@ -89,7 +99,9 @@ Bytes StageSetup::bytes(const device::OptimizerSettings& optimizer, unsigned wor
   const std::uint64_t workspaces =
       open_micro_batches > 0 ? std::uint64_t{open_micro_batches} * communication.replicas : places(workers);
   const Bytes scratch = micro_batches > 1 ? places(workers) * computation.elements() * sizeof(float) : 0;
-  return kept + workspaces * computation.workspace_bytes() + scratch;
+  const Bytes hook =
+      compression.has_value() ? CompressedReduction::bytes(*compression, communication, tensors_of_segments(*role)) : 0;
+  return kept + hook + workspaces * computation.workspace_bytes() + scratch;
 }
 
 /// A place where a replica's micro-batch is computed.
@@ -112,8 +124,12 @@ TrainedStage::TrainedStage(const StageSetup& setup, const device::OptimizerSetti
     store_ = std::make_unique<ShardedReplicas>(computation_, setup.owned, *setup.role, setup.communication, optimizer,
                                                overflow, seed, pool);
   } else {
-    store_ =
+    auto replicas =
         std::make_unique<Replicas>(computation_, setup.owned, setup.communication, optimizer, overflow, seed, pool);
+    if (setup.compression.has_value()) {
+      replicas->compress(*setup.compression, setup.communication, tensors_of_segments(*setup.role), overflow);
+    }
+    store_ = std::move(replicas);
   }
   const std::vector<std::uint32_t> chunks = chunks_of_parameters(computation_.graph());
   for (std::size_t slot = 0; slot < slot_of_.size(); ++slot) {

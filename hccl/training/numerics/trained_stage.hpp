@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct StageSetup {
   device::Computation computation;
   std::uint32_t micro_batches = 1;
   std::uint32_t open_micro_batches = 0;  ///< of which messages or activations are kept at the same time, at most
+  std::optional<CompressionSettings> compression;  ///< of reductions
 };
 
 class TrainedStage {

@@ -54,8 +54,15 @@ Trainer::Trainer(models::Graph graph, std::vector<models::Graph> stages, const P
       npus_(plan.ranks()),
       wire_(plan.roles.front().program->gradient_type_text()),
       tasks_(numeric_tasks(plan)),
+      buckets_(plan.roles.front().segments),
       pool_(options_.workers),
       data_(models::open_dataset(options_.data, graph_, options_.seed)) {
+  if (plan.compression.has_value() && !options_.gradients_mean) {
+    bad_input("unsupported", "a compression hook gives the mean of the gradients: their sum has no --compress");
+  }
+  if (plan.compression.has_value() && options_.loss_scale.kind() == device::LossScaler::Kind::dynamic) {
+    bad_input("unsupported", "with a dynamic loss scale an overflow would stay in what a compression hook keeps");
+  }
   if (stages.empty()) stages.push_back(graph_);
   if (const std::size_t roles = computing_roles(plan).size(); stages.size() != roles) {
     internal_error("graphs of {} stages for {} roles", stages.size(), roles);
@@ -148,7 +155,8 @@ IterationFigures Trainer::step(bool checked) {
   const Rank replicas = stages_.front()->replicas();
   Progress progress{
       .figures = {.iteration = iteration_, .learning_rate = options_.learning_rate.at(iteration_), .loss_scale = scale},
-      .divisor = (options_.gradients_mean ? replicas : 1) * scale,
+      // What a compression hook gives is the mean.
+      .divisor = (options_.gradients_mean && compression() == nullptr ? replicas : 1) * scale,
       .checked = checked};
   if (checked) reduction_check_ = {};
   step_whole_ = false;
@@ -180,6 +188,11 @@ void Trainer::carry_out(const NumericTask& task, Progress& progress) {
       const auto unscale = static_cast<float>(1 / progress.divisor);
       const bool overflow = stage.store().reduce(pool_, task.items, unscale, part, reduction_check_);
       progress.figures.overflow = overflow || progress.figures.overflow;
+      if (CompressedReduction* compressed = stage.store().compression(); compressed != nullptr) {
+        progress.compression.difference += compressed->last_error().difference;
+        progress.compression.mean += compressed->last_error().mean;
+        progress.figures.compression_error = progress.compression.relative();
+      }
       break;
     }
     case NumericTask::Kind::check:
@@ -208,6 +221,11 @@ void Trainer::measure(Progress& progress) {
   for (const auto& stage : stages_) {
     progress.figures.gradient_norm = std::hypot(progress.figures.gradient_norm, stage->store().norm(pool_, unscale));
   }
+}
+
+CompressionHook<float>* Trainer::compression() {
+  CompressedReduction* const compressed = stages_.front()->store().compression();
+  return compressed == nullptr ? nullptr : &compressed->hook();
 }
 
 void Trainer::update(const NumericTask& task, Progress& progress) {

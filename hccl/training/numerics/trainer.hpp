@@ -14,8 +14,10 @@
 #include "device/numerics/loops/optimizer.hpp"
 #include "device/numerics/loss_scale.hpp"
 #include "device/numerics/worker_pool.hpp"
+#include "hccl/compression/hook.hpp"
 #include "hccl/parallel/plan.hpp"
 #include "hccl/training/numerics/checkpoint.hpp"
+#include "hccl/training/numerics/compressed_reduction.hpp"
 #include "hccl/training/numerics/gradient_check.hpp"
 #include "hccl/training/numerics/numeric_task.hpp"
 #include "hccl/training/numerics/reduction_check.hpp"
@@ -65,6 +67,8 @@ struct IterationFigures {
   /// What is not a number has not.
   bool overflow = false;
   bool skipped = false;  ///< the update was left out, for gradients were not finite
+  /// Of a reduction by a compression hook: ‖reduced − mean‖ / ‖mean‖ of the gradients that the replicas computed.
+  std::optional<double> compression_error{};
 };
 
 class Trainer {
@@ -113,6 +117,8 @@ class Trainer {
   [[nodiscard]] const models::Dataset& data() const { return *data_; }
   [[nodiscard]] bool shuffles() const { return options_.shuffle; }
   [[nodiscard]] unsigned workers() const { return pool_.workers(); }
+  /// Of the gradients; null: they are summed.
+  [[nodiscard]] CompressionHook<float>* compression();
   /// The values of a parameter of the whole network, row-major; its replicas must be equal.
   [[nodiscard]] std::vector<float> weights(std::uint32_t parameter);
 
@@ -129,6 +135,7 @@ class Trainer {
     bool checked = false;
     bool measured = false;  // the norm
     bool finite = true;
+    CompressionError compression{};
     std::optional<bool> updates{};  // whether the step may update
   };
 
@@ -149,6 +156,7 @@ class Trainer {
   Rank npus_;
   std::string wire_;                // types of the gradients in communication
   std::vector<NumericTask> tasks_;  // of a step
+  std::vector<Segment> buckets_;    // of a compression hook
   device::WorkerPool pool_;
   std::unique_ptr<models::Dataset> data_;
   std::vector<std::unique_ptr<TrainedStage>> stages_;  // of each role

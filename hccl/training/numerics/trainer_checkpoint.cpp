@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "hccl/training/numerics/checkpoint.hpp"
 #include "hccl/training/numerics/trainer.hpp"
 
@@ -35,6 +36,61 @@ std::map<std::string, std::string> settings_of(const TrainerOptions& options) {
   }
   if (optimizer.epsilon.has_value()) settings["epsilon"] = text(*optimizer.epsilon);
   return settings;
+}
+
+/// What a hook keeps, as the header of a file lists it.
+CheckpointHook hook_of(const HookState<float>& state) {
+  CheckpointHook hook{.steps = state.steps,
+                      .draws = state.draws,
+                      .elements_before = state.statistics.before,
+                      .elements_after = state.statistics.after,
+                      .next_report = state.next_report};
+  const auto add = [&](std::uint32_t bucket, const char* kind, std::uint32_t rank, const std::vector<float>& values) {
+    if (!values.empty()) hook.tensors.push_back({bucket, kind, rank, values.size()});
+  };
+  for (const auto& [bucket, ranks] : state.buckets) {
+    for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) add(bucket, "error", rank, ranks[rank].error);
+    add(bucket, "p", 0, ranks.front().p);
+    add(bucket, "q", 0, ranks.front().q);
+  }
+  return hook;
+}
+
+/// The numbers of a tensor of a hook of so many ranks.
+std::vector<float>& values_of(HookState<float>& state, const CheckpointHookTensor& tensor, Rank ranks) {
+  std::vector<HookState<float>::OfRank>& bucket = state.buckets[tensor.bucket];
+  bucket.resize(ranks);
+  HookState<float>::OfRank& of_rank = bucket[tensor.rank];
+  if (tensor.kind == "error") return of_rank.error;
+  return tensor.kind == "p" ? of_rank.p : of_rank.q;
+}
+
+/// Reads the tensors of a hook.
+HookState<float> read_hook(CheckpointReader& reader, const std::string& path, const CompressedReduction& compressed,
+                           Rank ranks) {
+  const std::optional<CheckpointHook>& kept = reader.checkpoint().hook;
+  if (!kept.has_value()) bad_input("checkpoint", "{} lacks what the compression hook kept", path);
+  const CheckpointHook& hook = *kept;
+  HookState<float> state{.steps = hook.steps,
+                         .draws = hook.draws,
+                         .statistics = {hook.elements_before, hook.elements_after},
+                         .next_report = hook.next_report};
+  for (const CheckpointHookTensor& tensor : hook.tensors) {
+    if (tensor.rank >= ranks || tensor.elements != compressed.kept_elements(tensor.bucket, tensor.kind)) {
+      bad_input("checkpoint", "{} has {} elements of '{}' of bucket {}, rank {}, which the compression hook has not",
+                path, tensor.elements, printable(tensor.kind), tensor.bucket, tensor.rank);
+    }
+    std::vector<float>& values = values_of(state, tensor, ranks);
+    values.resize(tensor.elements);
+    reader.read(values);
+  }
+  for (auto& [bucket, of_ranks] : state.buckets) {
+    for (HookState<float>::OfRank& of_rank : of_ranks) {
+      of_rank.p = of_ranks.front().p;
+      of_rank.q = of_ranks.front().q;
+    }
+  }
+  return state;
 }
 
 }  // namespace
@@ -74,6 +130,11 @@ Checkpoint Trainer::checkpoint() {
   const Rank replicas = stages_.front()->replicas();
   if (replicas != npus_) result.options["replicas"] = std::to_string(replicas);
   if (micro_batches() > 1) result.options["micro_batches"] = std::to_string(micro_batches());
+  if (const CompressionHook<float>* hook = compression(); hook != nullptr) {
+    result.options["compress"] = to_string(hook->settings());
+    result.options["buckets"] = to_string(buckets_);
+    result.hook = hook_of(hook->state());
+  }
   result.settings = settings_of(options_);
   return result;
 }
@@ -106,6 +167,12 @@ void Trainer::save(const std::string& path, std::span<const Seconds> ends) {
     stage.computation().to_plain(slot, stored, plain);
     writer.write(plain);
   });
+  if (header.hook.has_value()) {
+    HookState<float> state = compression()->state();
+    for (const CheckpointHookTensor& tensor : header.hook->tensors) {
+      writer.write(values_of(state, tensor, stages_.front()->replicas()));
+    }
+  }
   writer.commit();
 }
 
@@ -123,6 +190,9 @@ std::vector<std::string> Trainer::load(const std::string& path) {
     stage.computation().to_storage(slot, plain, stored);
     stage.store().write(kind, slot, stored);
   });
+  if (CompressedReduction* compressed = stages_.front()->store().compression(); compressed != nullptr) {
+    compressed->hook().restore(read_hook(reader, path, *compressed, stages_.front()->replicas()));
+  }
   for (const auto& stage : stages_) {
     stage->store().restore_steps(file.optimizer_steps);
     stage->store().prepare(pool_);

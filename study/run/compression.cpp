@@ -1,0 +1,57 @@
+#include "study/run/compression.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace hcclsim::study {
+namespace {
+
+ChildOf<Seconds> step_of(Experiment& experiment, std::optional<hccl::CompressionPlan> compression) {
+  hccl::TrainingOptions options = experiment.training;
+  options.compression = std::move(compression);
+  return ChildOf<Seconds>(
+      [&experiment, options = std::move(options)] { return experiment.simulate(options).step_times[options.rank]; });
+}
+
+}  // namespace
+
+ChildOf<Seconds> plain_step(Experiment& experiment) { return step_of(experiment, std::nullopt); }
+
+ChildOf<Seconds> compressed_step(Experiment& experiment) {
+  std::optional<hccl::CompressionPlan> compression = experiment.training.compression;
+  compression->steps_done = std::numeric_limits<std::uint32_t>::max();
+  return step_of(experiment, std::move(compression));
+}
+
+double CompressionResult::rate() const {
+  return elements_after > 0 ? static_cast<double>(elements_before) / static_cast<double>(elements_after) : 0;
+}
+
+CompressionComparison::CompressionComparison(Experiment& experiment)
+    : plain_(plain_step(experiment)), compressed_(compressed_step(experiment)) {
+  const hccl::CompressionPlan& compression = *experiment.training.compression;
+  result_.settings = compression.settings;
+  result_.text = to_string(compression.settings);
+  const hccl::CompressedElements sent =
+      compressed_elements(compression.settings, *experiment.program, experiment.training.segments);
+  result_.elements_before = sent.before;
+  result_.elements_after = sent.after;
+  result_.bytes_before = sent.bytes_before;
+  result_.bytes_after = sent.bytes_after;
+  result_.memory = compression_memory(compression.settings, *experiment.program, experiment.training.segments,
+                                      experiment.training.replica_count());
+  const std::uint64_t start = compression.settings.start;
+  const std::uint64_t plain = start - std::min<std::uint64_t>(start, compression.steps_done);
+  result_.plain_iterations = static_cast<std::uint32_t>(std::min<std::uint64_t>(plain, experiment.training.iterations));
+  result_.compressed_iterations = experiment.training.iterations - result_.plain_iterations;
+}
+
+CompressionResult CompressionComparison::finish() {
+  result_.plain_step = plain_.result();
+  result_.compressed_step = compressed_.result();
+  return std::move(result_);
+}
+
+}  // namespace hcclsim::study
