@@ -10,16 +10,18 @@
 #include "cli/options/parse/command.hpp"
 #include "cli/options/tune_options.hpp"
 #include "cli/print/output.hpp"
+#include "cli/print/tune/compression_report.hpp"
 #include "cli/print/tune/fusion_report.hpp"
 #include "cli/print/tune/tune_report.hpp"
 #include "cli/terminal/progress.hpp"
+#include "study/tune/compression_search.hpp"
 #include "study/tune/fusion_search.hpp"
 #include "study/tune/tune.hpp"
 
 namespace hcclsim::cli {
 
 void add_tune_command(Command& app) {
-  app.add_command("tune", "The best gradient split, with its proof; in stages the best fusion", [](Command& command) {
+  app.add_command("tune", "The best gradient split, with its proof; in stages the best fusion; with --compress where it pays", [](Command& command) {
     command.footer(
         "Examples:\n"
         "  hcclsim tune                                       ResNet50 on eight 910A\n"
@@ -28,7 +30,8 @@ void add_tune_command(Command& app) {
         "  hcclsim tune --compare default,threshold:16MB,optimal\n"
         "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best\n"
         "  hcclsim tune --platform atlas800t-a2 --model gpt2-xl --batch 4 --optimizer-parallel zero1   the best "
-        "fusion");
+        "fusion\n"
+        "  hcclsim tune --compress batched-powersgd:rank=4      from which speed of links on compression pays");
     set_up_tune(command, nullptr);
   });
 }
@@ -41,6 +44,17 @@ void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html
     options->spec.run.platform.file = options->run.platform;
     Progress progress;
     const auto stage = [&](const std::string& what) { progress.update([&](double) { return what; }); };
+    if (study::tunes_compression(options->spec)) {
+      if (html != nullptr) {
+        bad_input("unsupported", "a page of what compression gains is not there yet; `hcclsim tune` prints it");
+      }
+      study::in_own_process([&] {
+        const study::CompressionSearch found = study::search_compression(options->spec.run, stage);
+        progress.erase();
+        print(options->run.format == OutputFormat::json ? compression_json(found) : compression_text(found));
+      });
+      return;
+    }
     if (study::tunes_fusion(options->spec)) {
       if (html != nullptr) bad_input("unsupported", "a page of a fusion is not there yet; `hcclsim tune` prints it");
       study::in_own_process([&] {

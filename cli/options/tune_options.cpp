@@ -99,6 +99,10 @@ void finish_tune_options(Command& command, TuneOptions& options) {
     if (!options.run.spec.parallel.has_stages() || !command.get(name).given()) continue;
     bad_input("option", "{} is of splits: with stages or shared parameters tune looks for the best --fusion", name);
   }
+  for (const char* const name : of_splits) {
+    if (!options.run.spec.compression.has_value() || !command.get(name).given()) continue;
+    bad_input("option", "{} is of splits: with --compress tune looks for the speed of links at which it pays", name);
+  }
   if (!command.get("--hcom-parallel").given()) options.run.spec.hcom_parallel = true;
   options.spec.run = options.run.spec;
   options.spec.link_speeds = options.run.explain;

@@ -2,27 +2,20 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <utility>
 
 namespace hcclsim::study {
-namespace {
-
-ChildOf<Seconds> step_of(Experiment& experiment, std::optional<hccl::CompressionPlan> compression) {
+ChildOf<Seconds> start_step(Experiment& experiment, bool compressed, const BandwidthFactor& bandwidth) {
   hccl::TrainingOptions options = experiment.training;
-  options.compression = std::move(compression);
-  return ChildOf<Seconds>(
-      [&experiment, options = std::move(options)] { return experiment.simulate(options).step_times[options.rank]; });
-}
-
-}  // namespace
-
-ChildOf<Seconds> plain_step(Experiment& experiment) { return step_of(experiment, std::nullopt); }
-
-ChildOf<Seconds> compressed_step(Experiment& experiment) {
-  std::optional<hccl::CompressionPlan> compression = experiment.training.compression;
-  compression->steps_done = std::numeric_limits<std::uint32_t>::max();
-  return step_of(experiment, std::move(compression));
+  if (compressed) {
+    options.compression->steps_done = std::numeric_limits<std::uint32_t>::max();
+  } else {
+    options.compression.reset();
+  }
+  return ChildOf<Seconds>([&experiment, bandwidth, options = std::move(options)] {
+    if (bandwidth.factor != 1) experiment.cluster.adjust(adjustments_of(experiment.cluster, bandwidth));
+    return experiment.simulate(options).step_times[options.rank];
+  });
 }
 
 double CompressionResult::rate() const {
@@ -30,7 +23,7 @@ double CompressionResult::rate() const {
 }
 
 CompressionComparison::CompressionComparison(Experiment& experiment)
-    : plain_(plain_step(experiment)), compressed_(compressed_step(experiment)) {
+    : plain_(start_step(experiment, false)), compressed_(start_step(experiment, true)) {
   const hccl::CompressionPlan& compression = *experiment.training.compression;
   result_.settings = compression.settings;
   result_.text = to_string(compression.settings);

@@ -4,6 +4,7 @@
 #include "base/units.hpp"
 #include "study/experiment.hpp"
 #include "study/run/compression_result.hpp"
+#include "study/search/simulations.hpp"
 
 /// What compression does to a run, by further simulations.
 namespace hcclsim::study {
@@ -23,8 +24,8 @@ class CompressionComparison {
   ChildOf<Seconds> compressed_;
 };
 
-/// The step of the experiment's rank without compression, or with all steps compressed: in a child.
-[[nodiscard]] ChildOf<Seconds> plain_step(Experiment& experiment);
-[[nodiscard]] ChildOf<Seconds> compressed_step(Experiment& experiment);
+/// Starts the simulation of the experiment's step, all of it compressed or without compression.
+[[nodiscard]] ChildOf<Seconds> start_step(Experiment& experiment, bool compressed,
+                                          const BandwidthFactor& bandwidth = {});
 
 }  // namespace hcclsim::study

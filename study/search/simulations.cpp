@@ -53,15 +53,20 @@ ChildOf<SimulatedStep> start_step(Experiment& run, hccl::TrainingOptions trainin
   });
 }
 
+std::map<sim::LinkKind, sim::LinkAdjustment> adjustments_of(const sim::Cluster& cluster,
+                                                            const BandwidthFactor& bandwidth) {
+  std::map<sim::LinkKind, sim::LinkAdjustment> adjustments;
+  for (const sim::Link& link : cluster.links()) {
+    if (!bandwidth.kind.has_value() || link.kind == *bandwidth.kind) {
+      adjustments[link.kind].bandwidth = bandwidth.factor;
+    }
+  }
+  return adjustments;
+}
+
 ChildOf<std::vector<CostPoint>> start_costs(Experiment& run, std::vector<Bytes> sizes, BandwidthFactor bandwidth) {
   return ChildOf<std::vector<CostPoint>>([&run, sizes = std::move(sizes), bandwidth] {
-    std::map<sim::LinkKind, sim::LinkAdjustment> adjustments;
-    for (const sim::Link& link : run.cluster.links()) {
-      if (!bandwidth.kind.has_value() || link.kind == *bandwidth.kind) {
-        adjustments[link.kind].bandwidth = bandwidth.factor;
-      }
-    }
-    run.cluster.adjust(adjustments);
+    run.cluster.adjust(adjustments_of(run.cluster, bandwidth));
     return simulate_costs(run.cluster, run.soc, run.costs, run.training, run.program->gradient_type(), sizes);
   });
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -38,6 +39,10 @@ struct BandwidthFactor {
   double factor = 1;
   std::optional<sim::LinkKind> kind{};  ///< none: of all links
 };
+
+/// What a cluster takes for it.
+[[nodiscard]] std::map<sim::LinkKind, sim::LinkAdjustment> adjustments_of(const sim::Cluster& cluster,
+                                                                          const BandwidthFactor& bandwidth);
 
 /// Costs of allreduces of these sizes.
 [[nodiscard]] ChildOf<std::vector<CostPoint>> start_costs(Experiment& run, std::vector<Bytes> sizes,

@@ -1,6 +1,8 @@
 #include "tests/support/training.hpp"
 
 #include "hccl/collective/algorithm/ring.hpp"
+#include "hccl/collective/selection/selection.hpp"
+#include "hccl/parallel/compressed_plan.hpp"
 #include "hccl/parallel/data_parallel.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
@@ -35,14 +37,22 @@ hccl::Plan plan_of(const models::Graph& graph, const TrainingSetup& setup) {
                                             .global_norm = setup.options.clip_norm.has_value()}});
   std::vector<std::uint32_t> last_indices = setup.last_indices;
   last_indices.push_back(static_cast<std::uint32_t>(program->gradients.size() - 1));
-  const auto build = [&](const hccl::Communicator&, const hccl::Operation& operation) {
+  std::vector<std::string> notes;
+  const device::Soc soc = device::find_soc("Ascend910A", notes);
+  const hccl::ScheduleMaker build = [&](const hccl::Communicator&,
+                                        const hccl::Operation& operation) -> std::shared_ptr<const hccl::Schedule> {
+    if (operation.collective != hccl::Collective::allreduce) {
+      return make_collective({.operation = operation}, {.ranks = operation.ranks}, soc);
+    }
     const bool ring = !setup.build || operation.elements == 1;
     return std::make_shared<hccl::Schedule>(ring ? hccl::ring_allreduce(operation, true) : setup.build(operation));
   };
-  return hccl::data_parallel_plan(
+  hccl::Plan plan = hccl::data_parallel_plan(
       program,
       {.ranks = setup.npus, .replicas = hccl::all_replicas(setup.npus, hccl::segments_from_last_indices(last_indices))},
       build);
+  if (!setup.compress.empty()) compress(plan, {hccl::parse_compression(setup.compress)}, soc, build);
+  return plan;
 }
 
 std::unique_ptr<hccl::Trainer> make_trainer(const TrainingSetup& setup) {
