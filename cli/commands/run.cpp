@@ -103,14 +103,19 @@ class NumericsFiles {
   void plot(const study::NumericsResult& result, std::string title) {
     if (loss_plot_.empty()) return;
     ChartSeries loss{"loss", {}};
+    ChartSeries plain{"without compression", {}};
     for (const study::NumericsIteration& iteration : result.iterations) {
-      loss.points.emplace_back(static_cast<double>(iteration.iteration), iteration.loss);
+      const auto number = static_cast<double>(iteration.iteration);
+      loss.points.emplace_back(number, iteration.loss);
+      if (iteration.plain_loss.has_value()) plain.points.emplace_back(number, *iteration.plain_loss);
     }
+    std::vector<ChartSeries> series{std::move(loss)};
+    if (!plain.points.empty()) series.push_back(std::move(plain));
     if (result.diverged.has_value()) title += fmt::format(", diverged in iteration {}", result.diverged->iteration);
     loss_plot_.front().write(svg_line_chart({.title = std::move(title),
                                              .x_label = "iteration",
                                              .y_label = "loss",
-                                             .series = {std::move(loss)},
+                                             .series = std::move(series),
                                              .whole_x = true,
                                              .marks_not_finite = true}));
   }

@@ -1,5 +1,7 @@
 #include "cli/html/memory_data.hpp"
 
+#include <utility>
+
 namespace hcclsim::cli {
 
 Json memory_data(const RunReport& report) {
@@ -10,13 +12,14 @@ Json memory_data(const RunReport& report) {
     dates.push_back(point.date);
     activations.push_back(point.bytes);
   }
+  Json fixed{{"weights", hbm.weights},
+             {"gradients", hbm.gradients},
+             {"optimizer state", hbm.optimizer_state},
+             {"communication buffers", hbm.communication}};
+  if (hbm.compression > 0) fixed["compression"] = hbm.compression;
   return {{"capacity", report.hbm_capacity},
           {"peak", hbm.peak()},
-          {"fixed",
-           {{"weights", hbm.weights},
-            {"gradients", hbm.gradients},
-            {"optimizer state", hbm.optimizer_state},
-            {"communication buffers", hbm.communication}}},
+          {"fixed", std::move(fixed)},
           {"date", std::move(dates)},
           {"activations", std::move(activations)}};
 }

@@ -38,7 +38,7 @@ bool is_of_output(const std::string& name) {
 
 /// How the values of an option are written.
 ValueForm form_of(const Option& option) {
-  if (option.value_name() == "LIST") return ValueForm::list;
+  if (option.value_name() == "LIST" || option.key() == "compress") return ValueForm::list;  // commas are part of them
   return option.value_name() == "SIZE" ? ValueForm::size : ValueForm::word;
 }
 

@@ -207,7 +207,9 @@ class TrainingSteps {
         clock_(clock),
         trainer_(trainer),
         plain_(plain),
-        report_(report) {}
+        report_(report) {
+    if (!numerics_.load.empty()) note_state("Process group will be set to a default group (i.e. the world size).");
+  }
 
   [[nodiscard]] TrainingLoop loop() {
     TrainingLoop loop{.iterations = report_.requested, .save_every = numerics_.save_every};
@@ -242,6 +244,14 @@ class TrainingSteps {
     return last_;
   }
 
+  /// What PowerSGDState warns of (spec P11.3), once. Here the group is always that of all replicas.
+  void note_state(const std::string& warning) {
+    hccl::CompressionHook<float>* hook = trainer_.compression();
+    if (hook == nullptr || !hook->settings().is_powersgd()) return;
+    std::vector<std::string>& log = report_.compression_log;
+    if (std::ranges::find(log, warning) == log.end()) log.push_back(warning);
+  }
+
   /// The last check counts, but a later one does not make up for a wrong reduction.
   void note_check() {
     if (report_.gradient_error.has_value() && report_.gradient_error->worst_ratio > 1) return;
@@ -257,6 +267,7 @@ class TrainingSteps {
       return;
     }
     trainer_.save(numerics_.save, ends_);
+    note_state("Process group is not serializable and excluded from a saved state.");
     report_.save_refused = false;
     report_.saved = numerics_.save;
     report_.saved_iteration = last_.iteration;

@@ -42,7 +42,7 @@ hccl::Plan plan_of(const models::Graph& graph, const TrainingSetup& setup) {
   const hccl::ScheduleMaker build = [&](const hccl::Communicator&,
                                         const hccl::Operation& operation) -> std::shared_ptr<const hccl::Schedule> {
     if (operation.collective != hccl::Collective::allreduce) {
-      return make_collective({.operation = operation}, {.ranks = operation.ranks}, soc);
+      return hccl::make_collective({.operation = operation}, {.ranks = operation.ranks}, soc);
     }
     const bool ring = !setup.build || operation.elements == 1;
     return std::make_shared<hccl::Schedule>(ring ? hccl::ring_allreduce(operation, true) : setup.build(operation));

@@ -6,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "cli/print/output.hpp"
+#include "study/link_sources.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -15,7 +16,7 @@ std::string saved_text(Seconds saved) {
 }
 
 std::string links_of(const study::BreakEven& one) {
-  return one.kind.has_value() ? std::string(title_of(*one.kind)) : "all";
+  return one.kind.has_value() ? std::string(study::title_of(*one.kind)) : "all";
 }
 
 /// "x 2.34", or the speed of a link.

@@ -56,11 +56,10 @@ CheckpointHook hook_of(const HookState<float>& state) {
   return hook;
 }
 
-/// The numbers of a tensor of a hook of so many ranks.
-std::vector<float>& values_of(HookState<float>& state, const CheckpointHookTensor& tensor, Rank ranks) {
-  std::vector<HookState<float>::OfRank>& bucket = state.buckets[tensor.bucket];
-  bucket.resize(ranks);
-  HookState<float>::OfRank& of_rank = bucket[tensor.rank];
+/// The numbers of a tensor of a hook.
+template <typename State>
+auto& values_of(State& state, const CheckpointHookTensor& tensor) {
+  auto& of_rank = state.buckets.at(tensor.bucket).at(tensor.rank);
   if (tensor.kind == "error") return of_rank.error;
   return tensor.kind == "p" ? of_rank.p : of_rank.q;
 }
@@ -80,7 +79,8 @@ HookState<float> read_hook(CheckpointReader& reader, const std::string& path, co
       bad_input("checkpoint", "{} has {} elements of '{}' of bucket {}, rank {}, which the compression hook has not",
                 path, tensor.elements, printable(tensor.kind), tensor.bucket, tensor.rank);
     }
-    std::vector<float>& values = values_of(state, tensor, ranks);
+    state.buckets[tensor.bucket].resize(ranks);
+    std::vector<float>& values = values_of(state, tensor);
     values.resize(tensor.elements);
     reader.read(values);
   }
@@ -168,10 +168,8 @@ void Trainer::save(const std::string& path, std::span<const Seconds> ends) {
     writer.write(plain);
   });
   if (header.hook.has_value()) {
-    HookState<float> state = compression()->state();
-    for (const CheckpointHookTensor& tensor : header.hook->tensors) {
-      writer.write(values_of(state, tensor, stages_.front()->replicas()));
-    }
+    const HookState<float>& state = compression()->state();
+    for (const CheckpointHookTensor& tensor : header.hook->tensors) writer.write(values_of(state, tensor));
   }
   writer.commit();
 }

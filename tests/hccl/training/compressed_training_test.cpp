@@ -56,9 +56,9 @@ models::Program program_of(const std::vector<double>& backward_us, std::uint64_t
 }
 
 struct Found {
-  std::vector<Seconds> steps;  ///< of each iteration
-  std::vector<sim::Interval> hooks;
-  std::vector<Bytes> bytes;
+  std::vector<Seconds> steps{};  ///< of each iteration
+  std::vector<sim::Interval> hooks{};
+  std::vector<Bytes> bytes{};
   Seconds end = 0;
 };
 
