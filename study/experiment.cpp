@@ -205,7 +205,7 @@ std::vector<hccl::Segment> Experiment::fuse_types_apart(const std::optional<hccl
               "leave out --split and its lists, or give --fusion");
   }
   by_parameter = true;
-  const hccl::StageProgram fused = fuse_communication(std::move(loaded), {.allreduce = *rule});
+  const hccl::StageProgram fused = hccl::fuse_communication(std::move(loaded), {.allreduce = *rule});
   loaded = *fused.program;
   std::vector<hccl::Segment> segments;
   for (const hccl::Reduction& reduction : fused.reductions) segments.push_back(reduction.segment);
