@@ -30,7 +30,7 @@ std::vector<test::RoleText> roles_with(const std::string& environment, const std
   return {{"Scheduler", 1, restart, "", environment}, {"Worker", 2, restart, "huawei.com/Ascend910: 2", environment}};
 }
 
-JobOutcome outcome_of(const MsJob& job, const JobScenario& scenario) {
+JobOutcome outcome_on_two_servers(const MsJob& job, const JobScenario& scenario) {
   return simulate_job(job, sample_servers(2, 4), scenario, sample_step);
 }
 
@@ -38,7 +38,7 @@ TEST(JobTraining, BeginsWhenAllHaveRegistered) {
   // The second worker's server has no image yet when the first one is up: it is the same date; a slower image is not.
   JobScenario scenario = sample_scenario();
   scenario.packing = PodPacking::spread;
-  const JobOutcome outcome = outcome_of(sample_job(roles_with("")), scenario);
+  const JobOutcome outcome = outcome_on_two_servers(sample_job(roles_with("")), scenario);
   ASSERT_EQ(outcome.runs.size(), 1U);
   EXPECT_EQ(outcome.runs[0].start, 42.0);
   EXPECT_THAT(outcome.runs[0].hosts.npus, ElementsAre(0, 1, 4, 5));
@@ -48,14 +48,14 @@ TEST(JobTraining, BeginsWhenAllHaveRegistered) {
 TEST(JobTraining, RanksFollowTheOrderOfRegistration) {
   // Worker 0 fails before the cluster has come together and is started again, after worker 1.
   const JobOutcome outcome =
-      outcome_of(sample_job(roles_with("", "OnFailure")), sample_scenario({"worker-0 exit 1 at 35s"}));
+      outcome_on_two_servers(sample_job(roles_with("", "OnFailure")), sample_scenario({"worker-0 exit 1 at 35s"}));
   ASSERT_EQ(outcome.runs.size(), 1U);
   EXPECT_EQ(outcome.runs[0].start, 55.0);  // 35 + 10 of back-off + 10
   EXPECT_THAT(outcome.runs[0].hosts.npus, ElementsAre(2, 3, 0, 1));
 }
 
 TEST(JobTraining, ServersAndSchedulerEndAfterTheWorkersAtTheNextCheck) {
-  const JobOutcome outcome = outcome_of(
+  const JobOutcome outcome = outcome_on_two_servers(
       sample_job({{"Scheduler"}, {"PS", 1}, {"Worker", 1, "Never", "cpu: 1"}}, keep_pods), sample_scenario());
   EXPECT_EQ(pod_of(outcome, "worker-0").stages.back().date, 52.0);
   EXPECT_EQ(pod_of(outcome, "ps-0").stages.back().date, 54.0);
@@ -65,7 +65,7 @@ TEST(JobTraining, ServersAndSchedulerEndAfterTheWorkersAtTheNextCheck) {
 
 TEST(JobTraining, WithoutRecoveryALostNodeEndsAllWhenItsHeartbeatsAreMissed) {
   const JobOutcome outcome =
-      outcome_of(sample_job(roles_with(""), keep_pods), sample_scenario({"worker-1 exit 1 at 47s"}));
+      outcome_on_two_servers(sample_job(roles_with(""), keep_pods), sample_scenario({"worker-1 exit 1 at 47s"}));
   // Its last beat was at 45 s, so it is missed at 345 s, which is a date of the checks.
   EXPECT_EQ(pod_of(outcome, "worker-0").stages.back().date, 345.0);
   EXPECT_EQ(pod_of(outcome, "worker-0").exit_code, 1);
@@ -74,14 +74,14 @@ TEST(JobTraining, WithoutRecoveryALostNodeEndsAllWhenItsHeartbeatsAreMissed) {
   EXPECT_EQ(outcome.runs[0].steps, 50U);
   EXPECT_EQ(outcome.runs[0].why_ended, "job-worker-1 is gone");
   const JobOutcome shorter =
-      outcome_of(sample_job(roles_with("MS_NODE_TIMEOUT=31"), keep_pods), sample_scenario({"worker-1 exit 1 at 47s"}));
+      outcome_on_two_servers(sample_job(roles_with("MS_NODE_TIMEOUT=31"), keep_pods), sample_scenario({"worker-1 exit 1 at 47s"}));
   EXPECT_EQ(pod_of(shorter, "worker-0").stages.back().date, 78.0);  // 45 + 31 = 76, the next check
 }
 
 TEST(JobTraining, WithRecoveryTheOthersWaitAndGoOnFromTheLastCheckpoint) {
   JobScenario scenario = sample_scenario({"worker-1 exit 137 at 46.95s"});
   scenario.plan.checkpoint_every = 20;
-  const JobOutcome outcome = outcome_of(sample_job(roles_with("MS_ENABLE_RECOVERY=1", "ExitCode")), scenario);
+  const JobOutcome outcome = outcome_on_two_servers(sample_job(roles_with("MS_ENABLE_RECOVERY=1", "ExitCode")), scenario);
   ASSERT_EQ(outcome.runs.size(), 2U);
   EXPECT_EQ(outcome.runs[0].steps, 49U);
   EXPECT_EQ(outcome.runs[1].first_step, 40U);
@@ -94,7 +94,7 @@ TEST(JobTraining, WithRecoveryTheOthersWaitAndGoOnFromTheLastCheckpoint) {
 
 TEST(JobTraining, WithoutRecoveryAProcessThatComesBackIsNotTaken) {
   const JobOutcome outcome =
-      outcome_of(sample_job(roles_with("", "OnFailure")), sample_scenario({"worker-1 exit 1 at 47s"}));
+      outcome_on_two_servers(sample_job(roles_with("", "OnFailure")), sample_scenario({"worker-1 exit 1 at 47s"}));
   // All end at 345 s and are started again 10 s later (the second back-off of worker 1 is 20 s); worker 1, which has
   // run for 288 s, is the last one up.
   ASSERT_EQ(outcome.runs.size(), 2U);
@@ -104,7 +104,7 @@ TEST(JobTraining, WithoutRecoveryAProcessThatComesBackIsNotTaken) {
 }
 
 TEST(JobTraining, ALostSchedulerStopsTrainingToo) {
-  const JobOutcome outcome = outcome_of(sample_job(roles_with("MS_ENABLE_RECOVERY=1", "ExitCode")),
+  const JobOutcome outcome = outcome_on_two_servers(sample_job(roles_with("MS_ENABLE_RECOVERY=1", "ExitCode")),
                                         sample_scenario({"scheduler-0 exit 137 at 45s"}));
   ASSERT_EQ(outcome.runs.size(), 2U);
   EXPECT_EQ(outcome.runs[0].end, 45.0);
@@ -115,7 +115,7 @@ TEST(JobTraining, ALostSchedulerStopsTrainingToo) {
 TEST(JobTraining, AClusterThatDoesNotComeTogetherEndsByItsTopologyTimeout) {
   std::vector<test::RoleText> roles = roles_with("MS_TOPO_TIMEOUT=100");
   roles[1].replicas = 5;  // of which four fit
-  const JobOutcome outcome = outcome_of(sample_job(roles), sample_scenario());
+  const JobOutcome outcome = outcome_on_two_servers(sample_job(roles), sample_scenario());
   EXPECT_EQ(outcome.status.completion, 144.0);  // 42 + 100, at a check
   EXPECT_TRUE(outcome.runs.empty());
   EXPECT_THAT(event_of(outcome, "TopologyTimeout")->message, HasSubstr("has not come together in 100 s"));
@@ -124,7 +124,7 @@ TEST(JobTraining, AClusterThatDoesNotComeTogetherEndsByItsTopologyTimeout) {
 
 TEST(JobTraining, ASecondSchedulerIsAloneAndTimesOut) {
   const JobOutcome outcome =
-      outcome_of(sample_job({{"Scheduler", 2}, {"Worker", 1, "Never", "cpu: 1"}}, keep_pods), sample_scenario());
+      outcome_on_two_servers(sample_job({{"Scheduler", 2}, {"Worker", 1, "Never", "cpu: 1"}}, keep_pods), sample_scenario());
   EXPECT_EQ(outcome.status.completion, 52.0);
   EXPECT_EQ(outcome.services.size(), 2U);
   EXPECT_EQ(pod_of(outcome, "scheduler-1").stages.back().date, 1842.0);
@@ -132,13 +132,13 @@ TEST(JobTraining, ASecondSchedulerIsAloneAndTimesOut) {
 }
 
 TEST(JobTraining, WrongConfigurationsAreExceptions) {
-  const JobOutcome no_workers = outcome_of(sample_job({{"Scheduler"}, {"PS", 2}}), sample_scenario());
+  const JobOutcome no_workers = outcome_on_two_servers(sample_job({{"Scheduler"}, {"PS", 2}}), sample_scenario());
   EXPECT_EQ(no_workers.status.completion, 42.0);
   EXPECT_THAT(event_of(no_workers, "Exception")->message, HasSubstr("MS_WORKER_NUM is 0 and MS_SERVER_NUM is 2"));
   std::string text = test::msjob_text(roles_with(""));
   const std::string image = "image: mindspore:2.0\n";
   text.insert(text.find(image) + image.size(), "              ports: [{name: msjob-port, containerPort: 80}]\n");
-  const JobOutcome port = outcome_of(parse_msjob(text, "job.yaml"), sample_scenario());
+  const JobOutcome port = outcome_on_two_servers(parse_msjob(text, "job.yaml"), sample_scenario());
   EXPECT_THAT(event_of(port, "Exception")->message, HasSubstr("MS_SCHED_PORT is 80; accepted: 1024 to 65535"));
 }
 
@@ -162,12 +162,12 @@ TEST(JobTraining, ImagesThatAreNeverPulled) {
   const std::string image = "image: mindspore:2.0\n";
   text.insert(text.find(image) + image.size(), "              imagePullPolicy: Never\n");
   const MsJob job = parse_msjob(text, "job.yaml");
-  const JobOutcome stuck = outcome_of(job, sample_scenario());
+  const JobOutcome stuck = outcome_on_two_servers(job, sample_scenario());
   EXPECT_EQ(stuck.ending, JobEnding::stuck);
   EXPECT_THAT(stuck.waits, ElementsAre(HasSubstr("image mindspore:2.0 is not on the server")));
   JobScenario there = sample_scenario();
   there.delays.image_pull = 0;
-  EXPECT_EQ(outcome_of(job, there).status.completion, 22.0);
+  EXPECT_EQ(outcome_on_two_servers(job, there).status.completion, 22.0);
 }
 
 TEST(JobTraining, WhatCannotBeSimulatedIsRefused) {
