@@ -40,16 +40,16 @@ struct Experiment : LoadedPlatform {
   std::optional<ImportedProfile> profile;  ///< of --profile
   std::shared_ptr<const models::Program> program;
   device::HbmAccount hbm;
-  bool has_measured_gradients = false;     ///< RunSpec::gradients_file
-  bool by_parameter = false;               ///< gradients are numbered by parameters (RunSpec::fusion_index)
-  bool runs_of_parameters = true;          ///< … in the reverse of their order: what travels together is a run of them
-  std::vector<Bytes> gradient_sizes;       ///< production order, as they are sent
-  std::optional<Stages> stages;            ///< of ranks that differ in what they compute or keep
-  BatchSizes batch{};                      ///< of a replica
-  std::uint32_t layers = 0;                ///< of the network
-  std::uint32_t tokens_per_sample = 0;     ///< of a transformer
-  Flops flops_per_sample = 0;              ///< of the products, forward and backward, nothing computed twice
-  Flops recomputed_flops = 0;              ///< of the products that are, of a micro-batch on all stages
+  bool has_measured_gradients = false;  ///< RunSpec::gradients_file
+  bool by_parameter = false;            ///< gradients are numbered by parameters (RunSpec::fusion_index)
+  bool runs_of_parameters = true;       ///< … in the reverse of their order: what travels together is a run of them
+  std::vector<Bytes> gradient_sizes;    ///< production order, as they are sent
+  std::optional<Stages> stages;         ///< of ranks that differ in what they compute or keep
+  BatchSizes batch{};                   ///< of a replica
+  std::uint32_t layers = 0;             ///< of the network
+  std::uint32_t tokens_per_sample = 0;  ///< of a transformer
+  Flops flops_per_sample = 0;           ///< of the products, forward and backward, nothing computed twice
+  Flops recomputed_flops = 0;           ///< of the products that are, of a micro-batch on all stages
   DataType compute_type = DataType::fp16;  ///< of the products
   std::string sharing = "off";             ///< kind of optimizer parallelism
   std::string fusion;                      ///< of the collectives of stages
