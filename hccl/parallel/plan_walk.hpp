@@ -19,9 +19,9 @@ struct PlanWalk {
   std::uint32_t classes = 0;       ///< that have walked
 };
 
-/// Of the last steps, where some differ; all kinds of steps are proved. Throws Error(check_failed) of kind "plan" for what rank_classes() refuses; if a message has one end only, or two
-/// that differ in bytes, pass or micro-batch, or are of different messages; and if tasks wait for each other in a
-/// circle.
+/// Of the last steps, where some differ; all kinds of steps are proved. Throws Error(check_failed) of kind "plan" for
+/// what rank_classes() refuses; if a message has one end only, or two that differ in bytes, pass or micro-batch, or are
+/// of different messages; and if tasks wait for each other in a circle.
 [[nodiscard]] PlanWalk walk(const Plan& plan);
 
 }  // namespace hcclsim::hccl
