@@ -260,8 +260,8 @@ class PlanReader {
     const std::string where = fmt::format("stage {}, task {}", role.stage, role.tasks.size());
     constexpr std::array works{"kernels", "collective", "send", "receive", "host_s"};
     only(json,
-         {"stream", "phase", "chunk", "micro_batch", "after", "segment", works[0], works[1], works[2], works[3],
-          works[4]},
+         {"stream", "phase", "chunk", "micro_batch", "after", "segment", "first_step", "end_step", works[0], works[1],
+          works[2], works[3], works[4]},
          where);
     if (std::ranges::count_if(works, [&](const char* work) { return json.contains(work); }) != 1) {
       fail(fmt::format("{} must have one of {}", where, fmt::join(works, ", ")));
