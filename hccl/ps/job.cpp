@@ -1,6 +1,7 @@
 #include "hccl/ps/job.hpp"
 
 #include <array>
+#include <span>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
