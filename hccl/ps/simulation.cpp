@@ -44,7 +44,7 @@ RunningJob::RunningJob(sim::Cluster& cluster, const models::Program& program, co
 PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, const Worker* worker) {
   const PsWire::NodeBytes& bytes = wire_.bytes(node);
   PsNodeFigures figures{.name = to_string(nodes_[node].name),
-                        .server = server != nullptr,
+                        .server = nodes_[node].name.role == PsRole::server,
                         .host = wire_.host(node),
                         .sent = bytes.sent,
                         .received = bytes.received,
@@ -80,6 +80,12 @@ PsOutcome RunningJob::finish() {
   for (const Server& server : servers_) outcome_.nodes.push_back(figures_of(server.node, &server, nullptr));
   std::rotate(outcome_.nodes.begin(), outcome_.nodes.begin() + static_cast<std::ptrdiff_t>(left), outcome_.nodes.end());
   for (const Worker& worker : workers_) outcome_.nodes.push_back(figures_of(worker.node, nullptr, &worker));
+  // Nodes that were added when the job ended.
+  for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+    const auto of_node = [node](const auto& one) { return one.node == node; };
+    if (nodes_[node].left || std::ranges::any_of(servers_, of_node) || std::ranges::any_of(workers_, of_node)) continue;
+    outcome_.nodes.push_back(figures_of(node, nullptr, nullptr));
+  }
   return std::move(outcome_);
 }
 
