@@ -198,7 +198,7 @@ std::vector<hccl::Segment> Experiment::fuse(const hccl::FusionRule& rule, models
 }
 
 std::vector<hccl::Segment> Experiment::fuse_types_apart(const std::optional<hccl::FusionRule>& rule,
-                                                       models::Program& loaded) {
+                                                        models::Program& loaded) {
   if (!rule.has_value()) {
     bad_input("option",
               "gradient_fp32_sync False gives gradients of several types, which a split by HCCL does not keep apart: "

@@ -21,19 +21,21 @@
 namespace hcclsim::cli {
 
 void add_tune_command(Command& app) {
-  app.add_command("tune", "The best gradient split, with its proof; in stages the best fusion; with --compress where it pays", [](Command& command) {
-    command.footer(
-        "Examples:\n"
-        "  hcclsim tune                                       ResNet50 on eight 910A\n"
-        "  hcclsim tune --gradients profile.csv               a measured profile\n"
-        "  hcclsim tune --platform atlas800t-a2-x2 --format json\n"
-        "  hcclsim tune --compare default,threshold:16MB,optimal\n"
-        "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best\n"
-        "  hcclsim tune --platform atlas800t-a2 --model gpt2-xl --batch 4 --optimizer-parallel zero1   the best "
-        "fusion\n"
-        "  hcclsim tune --compress batched-powersgd:rank=4      from which speed of links on compression pays");
-    set_up_tune(command, nullptr);
-  });
+  app.add_command(
+      "tune", "The best gradient split, with its proof; in stages the best fusion; with --compress where it pays",
+      [](Command& command) {
+        command.footer(
+            "Examples:\n"
+            "  hcclsim tune                                       ResNet50 on eight 910A\n"
+            "  hcclsim tune --gradients profile.csv               a measured profile\n"
+            "  hcclsim tune --platform atlas800t-a2-x2 --format json\n"
+            "  hcclsim tune --compare default,threshold:16MB,optimal\n"
+            "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best\n"
+            "  hcclsim tune --platform atlas800t-a2 --model gpt2-xl --batch 4 --optimizer-parallel zero1   the best "
+            "fusion\n"
+            "  hcclsim tune --compress batched-powersgd:rank=4      from which speed of links on compression pays");
+        set_up_tune(command, nullptr);
+      });
 }
 
 void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html) {

@@ -27,8 +27,8 @@ Comparisons::Comparisons(Experiment& experiment) {
   one_npu_.emplace(step_in_child(experiment, alone));
   // Splits are searched for all ranks together and all gradients, so none is where groups reduce by themselves, of
   // gradients of several types, or where hooks compress them.
-  const bool searched = options.groups.empty() && !options.compression.has_value() &&
-                        !experiment.program->has_several_gradient_types();
+  const bool searched =
+      options.groups.empty() && !options.compression.has_value() && !experiment.program->has_several_gradient_types();
   if (options.hcom_parallel || !searched) {
     hccl::TrainingOptions turned = options;
     turned.hcom_parallel = !options.hcom_parallel;

@@ -26,8 +26,8 @@ struct CompressionTrial {
 
 /// Where the two steps take the same time.
 struct BreakEven {
-  std::optional<sim::LinkKind> kind{};  ///< of the links that have the factor; none: all
-  BytesPerSecond used = 0;              ///< the highest bandwidth of a link of the kind; 0 for all
+  std::optional<sim::LinkKind> kind{};   ///< of the links that have the factor; none: all
+  BytesPerSecond used = 0;               ///< the highest bandwidth of a link of the kind; 0 for all
   std::optional<CompressionTrial> at{};  ///< none: the same one is faster at both ends
   CompressionTrial slowest{};            ///< at the ends
   CompressionTrial fastest{};

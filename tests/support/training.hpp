@@ -21,7 +21,7 @@ struct TrainingSetup {
   std::function<hccl::Schedule(const hccl::Operation&)> build{};  ///< unset: ring
   DataType wire = DataType::fp32;
   std::vector<std::uint32_t> last_indices{};  ///< of the segments but the last one
-  std::string compress{};  ///< hook of all reductions, as --compress takes it; empty: none
+  std::string compress{};                     ///< hook of all reductions, as --compress takes it; empty: none
   hccl::TrainerOptions options{};
 };
 

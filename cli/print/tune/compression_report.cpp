@@ -47,13 +47,13 @@ std::string compression_text(const study::CompressionSearch& search) {
                                  search.platform, result.text);
   text += fmt::format("A compressed step sends {:.3f} in place of {:.3f} MB.\n",
                       static_cast<double>(result.bytes_after) / 1e6, static_cast<double>(result.bytes_before) / 1e6);
-  text += fmt::format("At the speeds of the platform a step takes {} ms plain and {} ms compressed: {}.\n\n",
-                      milliseconds(result.plain_step), milliseconds(result.compressed_step),
-                      saved_text(result.saved()));
+  text +=
+      fmt::format("At the speeds of the platform a step takes {} ms plain and {} ms compressed: {}.\n\n",
+                  milliseconds(result.plain_step), milliseconds(result.compressed_step), saved_text(result.saved()));
   Table ends("<links|used|<compression|step there ms");
   for (const study::BreakEven& one : search.break_even) {
-    ends.add_row({links_of(one), speed_text(one, 1), verdict(one),
-                  one.at.has_value() ? milliseconds(one.at->compressed) : "–"});
+    ends.add_row(
+        {links_of(one), speed_text(one, 1), verdict(one), one.at.has_value() ? milliseconds(one.at->compressed) : "–"});
   }
   text += ends.to_string();
   text += fmt::format("Found by bisection of simulated steps, to {} %; links of other kinds keep their speed.\n\n",

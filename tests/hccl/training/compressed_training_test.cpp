@@ -152,25 +152,25 @@ class CompressedPlans : public testing::TestWithParam<std::tuple<std::string, bo
 
 TEST_P(CompressedPlans, ComeToTheirEnd) {
   const auto& [settings, overlap, update_stream, micro_batches] = GetParam();
-  const bool ended = test::in_child([&, overlap = overlap, update_stream = update_stream, micro = micro_batches,
-                                     settings = settings] {
-    sim::Cluster cluster(test::write_platform({.servers = 2}));
-    std::vector<std::string> notes;
-    const device::Soc soc = device::find_soc("Ascend910A", notes);
-    models::Program program = program_of({20, 5, 7}, 600);
-    for (models::Gradient& gradient : program.gradients) gradient.rows = 20;
-    const Plan plan = plan_training(cluster, std::make_shared<models::Program>(program), soc,
-                                    {.npus = 4,
-                                     .segments = {{0, 0}, {1, 2}},
-                                     .micro_batches = micro,
-                                     .compression = CompressionPlan{parse_compression(settings)},
-                                     .hcom_parallel = overlap,
-                                     .update_stream = update_stream});
-    const PlanWalk end = walk(plan);
-    const Plan again = plan_of_json("a file", plan_json(plan));
-    return end.end > 0 && walk(again).end == end.end && walk(uncompressed(plan)).end > 0 &&
-           uncompressed(plan).roles.front().tasks.size() < plan.roles.front().tasks.size();
-  });
+  const bool ended =
+      test::in_child([&, overlap = overlap, update_stream = update_stream, micro = micro_batches, settings = settings] {
+        sim::Cluster cluster(test::write_platform({.servers = 2}));
+        std::vector<std::string> notes;
+        const device::Soc soc = device::find_soc("Ascend910A", notes);
+        models::Program program = program_of({20, 5, 7}, 600);
+        for (models::Gradient& gradient : program.gradients) gradient.rows = 20;
+        const Plan plan = plan_training(cluster, std::make_shared<models::Program>(program), soc,
+                                        {.npus = 4,
+                                         .segments = {{0, 0}, {1, 2}},
+                                         .micro_batches = micro,
+                                         .compression = CompressionPlan{parse_compression(settings)},
+                                         .hcom_parallel = overlap,
+                                         .update_stream = update_stream});
+        const PlanWalk end = walk(plan);
+        const Plan again = plan_of_json("a file", plan_json(plan));
+        return end.end > 0 && walk(again).end == end.end && walk(uncompressed(plan)).end > 0 &&
+               uncompressed(plan).roles.front().tasks.size() < plan.roles.front().tasks.size();
+      });
   EXPECT_TRUE(ended);
 }
 
@@ -184,9 +184,9 @@ TEST(CompressedTraining, RefusesWhatItCannotDo) {
   std::vector<std::string> notes;
   const device::Soc soc = device::find_soc("Ascend910A", notes);
   const auto plan = [&](models::Program program, const std::string& settings) {
-    std::ignore = plan_training(
-        cluster, std::make_shared<models::Program>(std::move(program)), soc,
-        {.npus = 2, .segments = {{0, 0}}, .compression = CompressionPlan{parse_compression(settings)}});
+    std::ignore =
+        plan_training(cluster, std::make_shared<models::Program>(std::move(program)), soc,
+                      {.npus = 2, .segments = {{0, 0}}, .compression = CompressionPlan{parse_compression(settings)}});
   };
   EXPECT_NE(test::refusal("unsupported", [&] { plan(program_of({20}), "powersgd"); }).find("shape"), std::string::npos);
   models::Program checked = program_of({20});

@@ -73,15 +73,16 @@ TEST(JobTraining, WithoutRecoveryALostNodeEndsAllWhenItsHeartbeatsAreMissed) {
   EXPECT_EQ(event_of(outcome, "NodeTimeout")->first, 345.0);
   EXPECT_EQ(outcome.runs[0].steps, 50U);
   EXPECT_EQ(outcome.runs[0].why_ended, "job-worker-1 is gone");
-  const JobOutcome shorter =
-      outcome_on_two_servers(sample_job(roles_with("MS_NODE_TIMEOUT=31"), keep_pods), sample_scenario({"worker-1 exit 1 at 47s"}));
+  const JobOutcome shorter = outcome_on_two_servers(sample_job(roles_with("MS_NODE_TIMEOUT=31"), keep_pods),
+                                                    sample_scenario({"worker-1 exit 1 at 47s"}));
   EXPECT_EQ(pod_of(shorter, "worker-0").stages.back().date, 78.0);  // 45 + 31 = 76, the next check
 }
 
 TEST(JobTraining, WithRecoveryTheOthersWaitAndGoOnFromTheLastCheckpoint) {
   JobScenario scenario = sample_scenario({"worker-1 exit 137 at 46.95s"});
   scenario.plan.checkpoint_every = 20;
-  const JobOutcome outcome = outcome_on_two_servers(sample_job(roles_with("MS_ENABLE_RECOVERY=1", "ExitCode")), scenario);
+  const JobOutcome outcome =
+      outcome_on_two_servers(sample_job(roles_with("MS_ENABLE_RECOVERY=1", "ExitCode")), scenario);
   ASSERT_EQ(outcome.runs.size(), 2U);
   EXPECT_EQ(outcome.runs[0].steps, 49U);
   EXPECT_EQ(outcome.runs[1].first_step, 40U);
@@ -105,7 +106,7 @@ TEST(JobTraining, WithoutRecoveryAProcessThatComesBackIsNotTaken) {
 
 TEST(JobTraining, ALostSchedulerStopsTrainingToo) {
   const JobOutcome outcome = outcome_on_two_servers(sample_job(roles_with("MS_ENABLE_RECOVERY=1", "ExitCode")),
-                                        sample_scenario({"scheduler-0 exit 137 at 45s"}));
+                                                    sample_scenario({"scheduler-0 exit 137 at 45s"}));
   ASSERT_EQ(outcome.runs.size(), 2U);
   EXPECT_EQ(outcome.runs[0].end, 45.0);
   EXPECT_EQ(outcome.runs[1].start, 57.0);
@@ -123,8 +124,8 @@ TEST(JobTraining, AClusterThatDoesNotComeTogetherEndsByItsTopologyTimeout) {
 }
 
 TEST(JobTraining, ASecondSchedulerIsAloneAndTimesOut) {
-  const JobOutcome outcome =
-      outcome_on_two_servers(sample_job({{"Scheduler", 2}, {"Worker", 1, "Never", "cpu: 1"}}, keep_pods), sample_scenario());
+  const JobOutcome outcome = outcome_on_two_servers(
+      sample_job({{"Scheduler", 2}, {"Worker", 1, "Never", "cpu: 1"}}, keep_pods), sample_scenario());
   EXPECT_EQ(outcome.status.completion, 52.0);
   EXPECT_EQ(outcome.services.size(), 2U);
   EXPECT_EQ(pod_of(outcome, "scheduler-1").stages.back().date, 1842.0);

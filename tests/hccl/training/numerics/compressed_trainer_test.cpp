@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <unistd.h>
+#include <cmath>
 
 #include <filesystem>
 #include <string>
@@ -73,11 +73,12 @@ TEST_P(CompressedTrainer, GoesOnBitwiseFromACheckpoint) {
   std::filesystem::remove(path);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Hooks, CompressedTrainer,
-    testing::Combine(testing::Values("batched-powersgd:start=2", "powersgd:start=2,rank=3",
-                                     "powersgd:start=2,rank=2,warm-start=off", "fp16", "topk:ratio=0.1"),
-                     testing::Values("mlp:64,128,96,10", "lenet"), testing::Values(DataType::fp32, DataType::fp16)));
+INSTANTIATE_TEST_SUITE_P(Hooks, CompressedTrainer,
+                         testing::Combine(testing::Values("batched-powersgd:start=2", "powersgd:start=2,rank=3",
+                                                          "powersgd:start=2,rank=2,warm-start=off", "fp16",
+                                                          "topk:ratio=0.1"),
+                                          testing::Values("mlp:64,128,96,10", "lenet"),
+                                          testing::Values(DataType::fp32, DataType::fp16)));
 
 /// Everything is sent: the mean of the plain reduction, but for rounding.
 TEST(CompressedTraining, TopKOfAllIsPlain) {
