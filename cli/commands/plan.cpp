@@ -137,6 +137,7 @@ void add_command(Command& plan, const char* name, const char* what, Count files,
                 options->files.front());
     }
     finish_run_options(command, options->run);
+    refuse_parameter_servers(options->run.ps, "a Plan is of ranks that reduce their gradients");
     options->run.spec.platform.file = options->run.platform;
     work(*options);
   });

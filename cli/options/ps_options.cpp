@@ -14,7 +14,6 @@
 namespace hcclsim::cli {
 namespace {
 
-constexpr const char* ps_group = "Parameter servers (--mode ps)";
 constexpr std::uint64_t most_servers = 4096;
 constexpr std::uint64_t most_rows = std::uint64_t{1} << 40U;
 
@@ -179,7 +178,7 @@ void add_life_options(Command& command, PsOptions& options) {
       .add("--at", texts(options.requests),
            "Request to the scheduler: '10s scaleout server=1 worker=1', '20s scalein server-1', '5s nodes', '5s state'")
       .value_name("REQUEST");
-  command.add("--fail", texts(options.failures), "'server-1 at 5s' or 'server-1 at 5s restart 40s'")
+  command.add("--ps-fail", texts(options.failures), "'server-1 at 5s' or 'server-1 at 5s restart 40s'")
       .value_name("FAILURE");
   command
       .add("--ps-generation",
@@ -220,6 +219,11 @@ void add_ps_options(Command& command, PsOptions& options) {
   add_life_options(command, options);
 }
 
+void refuse_parameter_servers(const PsOptions& options, std::string_view why) {
+  if (!options.enabled) return;
+  bad_input("option", "--mode ps: {}; give it to `hcclsim run`", why);
+}
+
 void finish_ps_options(const OptionOrigins& origins, PsOptions& options, std::optional<Rank>& npus) {
   if (!options.enabled) {
     refuse_own(origins);
@@ -253,7 +257,7 @@ void finish_ps_options(const OptionOrigins& origins, PsOptions& options, std::op
   named("--at", [&] {
     for (const std::string& request : options.requests) spec.requests.push_back(hccl::parse_ps_request(request));
   });
-  named("--fail", [&] {
+  named("--ps-fail", [&] {
     for (const std::string& failure : options.failures) spec.failures.push_back(hccl::parse_ps_failure(failure));
   });
   read_node_delays(options.node_delays, spec);

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
@@ -14,6 +15,8 @@ namespace hcclsim::cli {
 
 class Command;
 class OptionOrigins;
+
+inline constexpr const char* ps_group = "Parameter servers (--mode ps)";
 
 struct PsOptions {
   bool enabled = false;  ///< --mode ps
@@ -30,6 +33,8 @@ struct PsOptions {
 };
 
 void add_ps_options(Command& command, PsOptions& options);
+/// Throws Error(bad_input, "option") if such training is asked for.
+void refuse_parameter_servers(const PsOptions& options, std::string_view why);
 /// Checks the options against each other and against those of a run without servers, and completes the spec. `npus` is
 /// the number of workers. Throws Error(bad_input).
 void finish_ps_options(const OptionOrigins& origins, PsOptions& options, std::optional<Rank>& npus);

@@ -95,6 +95,7 @@ void add_tune_options(Command& command, TuneOptions& options) {
 void finish_tune_options(Command& command, TuneOptions& options) {
   refuse_what_run_writes(command);
   finish_run_options(command, options.run);
+  refuse_parameter_servers(options.run.ps, "tune looks for a split of gradients that ranks reduce");
   for (const char* const name : of_splits) {
     if (!options.run.spec.parallel.has_stages() || !command.get(name).given()) continue;
     bad_input("option", "{} is of splits: with stages or shared parameters tune looks for the best --fusion", name);
