@@ -18,8 +18,7 @@ constexpr std::array<std::string_view, 11> not_of_jobs{
     "rank",   "rank-table", "split-group",    "trace-ranks",         "uncertainty"};
 
 bool is_of_jobs(const Option& option) {
-  if (option.role() == Role::writes_file || option.group() == numerics_group ||
-      option.group() == ps_group) {
+  if (option.role() == Role::writes_file || option.group() == numerics_group || option.group() == ps_group) {
     return false;
   }
   return std::find(not_of_jobs.begin(), not_of_jobs.end(), option.key()) == not_of_jobs.end();
