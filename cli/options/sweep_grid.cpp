@@ -59,8 +59,8 @@ class AxisReader {
     const bool writes = is_of_output(name);
     if (known == nullptr && !writes) {
       const std::string meant = name.size() > 1 ? did_you_mean("--" + name, options.option_names()) : "";
-      bad_input("option", "{}: {} has no such option{}", place, options.name(),
-                meant.empty() ? "; options of the sweep itself come before the command" : meant);
+      bad_input("option", "{}: {} has no such option; options of the sweep itself come before the command{}", place,
+                options.name(), meant);
     }
     if (writes) {
       bad_input("option",
