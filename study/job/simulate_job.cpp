@@ -37,6 +37,16 @@ void check_failure(const JobFailure& failure, const MsJob& job, const std::vecto
             names_in(job.replicas, pods_of));
 }
 
+/// When the last thing happened: a time-out that nobody waits for any more is nothing.
+Seconds last_date(const JobState& state) {
+  Seconds last = state.events.empty() ? 0 : state.events.front().first;
+  for (const JobEvent& event : state.events) last = std::max(last, event.last);
+  for (const Pod& pod : state.pods) {
+    last = std::max({last, pod.stages.back().date, pod.deleted.value_or(0)});
+  }
+  return last;
+}
+
 /// The parts of a simulated Kubernetes with one job, wired together.
 class JobSimulation {
  public:
@@ -58,16 +68,16 @@ class JobSimulation {
   JobOutcome run() {
     state_.clock.at(0, [] {});  // the job appears
     while (!state_.deleted && state_.clock.advance(scenario_.until)) settle();
-    training_.stop();
     JobOutcome outcome;
     outcome.status = state_.status;
     outcome.counters = state_.counters;
     outcome.deleted = state_.deleted;
     const bool all = state_.deleted || state_.clock.empty();
-    outcome.end = all ? state_.now() : scenario_.until;
-    outcome.ending = !all                          ? JobEnding::out_of_time
-                     : state_.status.is_finished() ? JobEnding::finished
-                                                   : JobEnding::stuck;
+    outcome.end = all ? last_date(state_) : scenario_.until;
+    training_.stop(outcome.end);
+    outcome.ending = state_.status.is_finished() ? JobEnding::finished
+                     : all                       ? JobEnding::stuck
+                                                 : JobEnding::out_of_time;
     if (!state_.status.is_finished()) outcome.waits = waits();
     outcome.pods = std::move(state_.pods);
     outcome.services = std::move(state_.services);

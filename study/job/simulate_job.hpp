@@ -25,9 +25,9 @@ struct JobScenario {
 };
 
 enum class JobEnding : std::uint8_t {
-  finished,     ///< the job has ended, and nothing is left to happen
-  stuck,        ///< nothing is left to happen, and the job has not ended
-  out_of_time,  ///< JobScenario::until came first
+  finished,     ///< the job has ended
+  stuck,        ///< it has not, and nothing is left to happen
+  out_of_time,  ///< it has not before JobScenario::until
 };
 
 struct JobOutcome {

@@ -1,6 +1,7 @@
 #include "study/job/step_times.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "study/on_platform.hpp"
+#include "study/ps/ps.hpp"
 #include "study/run/run.hpp"
 
 namespace hcclsim::study {
@@ -30,29 +32,33 @@ StepOnNpus simulate_step(RunSpec spec, const std::vector<Rank>& npus) {
   });
 }
 
+/// Servers run on the CPUs of the servers that have their pods.
+StepOnNpus simulate_step_with_servers(const RunSpec& spec, const TrainingHosts& hosts) {
+  PsSpec servers;
+  servers.servers = static_cast<std::uint32_t>(hosts.parameter_servers.size());
+  servers.hosts = {.cpu = true, .numbers = hosts.parameter_servers};
+  servers.worker_npus = hosts.npus;
+  servers.generation = hccl::PsGeneration::dynamic;
+  return {ps_step_time(spec, servers), {}};
+}
+
 }  // namespace
 
 StepTime simulated_step_time(const RunSpec& spec, std::vector<std::string>& notes) {
-  const auto known = std::make_shared<std::map<std::vector<Rank>, Seconds>>();
+  const auto known = std::make_shared<std::map<TrainingHosts, Seconds>>();
   return [spec, known, &notes](const TrainingHosts& hosts) {
-    if (const auto found = known->find(hosts.npus); found != known->end()) return found->second;
-    const StepOnNpus step = simulate_step(spec, hosts.npus);
+    if (const auto found = known->find(hosts); found != known->end()) return found->second;
+    const StepOnNpus step =
+        hosts.parameter_servers.empty() ? simulate_step(spec, hosts.npus) : simulate_step_with_servers(spec, hosts);
     for (const std::string& note : step.notes) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }
-    known->emplace(hosts.npus, step.time);
+    known->emplace(hosts, step.time);
     return step.time;
   };
 }
 
 void require_simulated_step(const MsJob& job) {
-  if (job.replicas_of(JobRole::ps) > 0) {
-    bad_input(
-        "unsupported",
-        "{}: spec.msReplicaSpecs.PS: a step with parameter servers cannot be simulated yet; say how long it takes "
-        "with --step-time",
-        job.file);
-  }
   const ReplicaSpec* const workers = job.of(JobRole::worker);
   if (workers == nullptr || workers->replicas == 0 || npus_of(workers->pod.needed) > 0) return;
   bad_input("unsupported",

@@ -63,14 +63,14 @@ void JobTraining::start(Progress& progress, TrainingHosts hosts, const std::stri
                   });
 }
 
-void JobTraining::interrupt(Progress& progress, const std::string& why) {
+void JobTraining::interrupt(Progress& progress, Seconds date, const std::string& why) {
   if (!progress.run.has_value()) return;
   TrainingRun& run = runs_[*progress.run];
-  run.end = state_.now();
+  run.end = date;
   const std::uint64_t left = plan_.steps - run.first_step;
   // A step that ends at this very date is done, whatever its multiple is rounded to.
   constexpr double rounding = 1e-9;
-  const double steps = run.step_time > 0 ? (state_.now() - run.start) / run.step_time * (1 + rounding) : 0;
+  const double steps = run.step_time > 0 ? (date - run.start) / run.step_time * (1 + rounding) : 0;
   run.steps = static_cast<std::uint64_t>(std::min(static_cast<double>(left), steps));
   run.why_ended = why;
   if (plan_.checkpoint_every > 0) {
@@ -80,9 +80,9 @@ void JobTraining::interrupt(Progress& progress, const std::string& why) {
   progress.run.reset();
 }
 
-void JobTraining::stop() {
-  interrupt(together_, "the simulation ends");
-  for (auto& [name, progress] : alone_) interrupt(progress, "the simulation ends");
+void JobTraining::stop(Seconds date) {
+  interrupt(together_, date, "the simulation ends");
+  for (auto& [name, progress] : alone_) interrupt(progress, date, "the simulation ends");
 }
 
 // --- Processes
@@ -116,7 +116,8 @@ std::string JobTraining::wrong_configuration() const {
 
 void JobTraining::gone(Pod& pod) {
   std::erase(waiting_, &pod);
-  if (const auto alone = alone_.find(pod.name); alone != alone_.end()) interrupt(alone->second, pod.name + " is gone");
+  if (const auto alone = alone_.find(pod.name); alone != alone_.end())
+    interrupt(alone->second, state_.now(), pod.name + " is gone");
   const auto found = members_.find(pod.name);
   if (found == members_.end() || found->second.pod != &pod || found->second.lost.has_value()) return;
   if (phase_ == Phase::training || phase_ == Phase::broken) {
@@ -233,7 +234,7 @@ void JobTraining::forget() {
 void JobTraining::lose_member(Member& member) {
   const Seconds now = state_.now();
   const std::string& name = member.pod->name;
-  interrupt(together_, name + " is gone");
+  interrupt(together_, now, name + " is gone");
   for (const JobRole role : {JobRole::worker, JobRole::ps}) {
     for (Pod* const pod : members_of(role)) {
       if (pod != member.pod && pod->stage() == PodStage::training) pod->enter(now, PodStage::waiting);

@@ -52,7 +52,7 @@ class JobTraining {
 
   [[nodiscard]] const std::vector<TrainingRun>& runs() const { return runs_; }
   /// What is under way ends with the simulation.
-  void stop();
+  void stop(Seconds date);
 
  private:
   enum class Phase : std::uint8_t { forming, training, broken, leaving };
@@ -85,7 +85,7 @@ class JobTraining {
   void forget();
 
   void start(Progress& progress, TrainingHosts hosts, const std::string& worker, std::function<void()> done);
-  void interrupt(Progress& progress, const std::string& why);
+  void interrupt(Progress& progress, Seconds date, const std::string& why);
   [[nodiscard]] bool recovers() const;
   [[nodiscard]] Seconds seconds_of(const Pod& pod, std::string_view variable, Seconds otherwise) const;
 
