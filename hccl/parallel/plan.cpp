@@ -55,11 +55,14 @@ Plan plan_of_step(const Plan& plan, std::uint32_t step) {
   Plan result = plan;
   for (Role& role : result.roles) {
     std::vector<std::uint32_t> place_of(role.tasks.size(), none);
+    std::uint32_t count = 0;
+    for (std::size_t number = 0; number < role.tasks.size(); ++number) {
+      if (role.tasks[number].steps.contains(step)) place_of[number] = count++;
+    }
     std::vector<PlanTask> tasks;
-    for (std::uint32_t number = 0; number < role.tasks.size(); ++number) {
-      PlanTask& task = role.tasks[number];
+    for (PlanTask& task : role.tasks) {
       if (!task.steps.contains(step)) continue;
-      place_of[number] = static_cast<std::uint32_t>(tasks.size());
+      // A Plan that is to be proved may let a task wait for a later one.
       for (std::uint32_t& before : task.after) before = place_of[before];
       std::erase(task.after, none);
       task.steps = {};

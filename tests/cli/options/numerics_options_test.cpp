@@ -168,7 +168,7 @@ TEST(NumericsOptions, MeanNothingWithoutNumerics) {
                                                    {"--beta2", "0.5"},
                                                    {"--label-smoothing", "0.5"}};
     std::vector<std::string> arguments{name};
-    const bool is_flag = name == "--check-gradients" || name == "--save-diverged";
+    const bool is_flag = name == "--check-gradients" || name == "--save-diverged" || name == "--plain-beside";
     if (!is_flag) arguments.push_back(words.contains(name) ? words.at(name) : "1");
     EXPECT_THAT(numerics_error(arguments), AllOf(HasSubstr(name), HasSubstr("needs --")));
   }

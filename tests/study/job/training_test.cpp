@@ -120,7 +120,7 @@ TEST(JobTraining, AClusterThatDoesNotComeTogetherEndsByItsTopologyTimeout) {
   EXPECT_EQ(outcome.status.completion, 144.0);  // 42 + 100, at a check
   EXPECT_TRUE(outcome.runs.empty());
   EXPECT_THAT(event_of(outcome, "TopologyTimeout")->message, HasSubstr("has not come together in 100 s"));
-  EXPECT_THAT(pod_of(outcome, "worker-4").why, HasSubstr("Insufficient huawei.com/Ascend910"));
+  EXPECT_THAT(event_of(outcome, "FailedScheduling")->message, HasSubstr("Insufficient huawei.com/Ascend910"));
 }
 
 TEST(JobTraining, ASecondSchedulerIsAloneAndTimesOut) {
