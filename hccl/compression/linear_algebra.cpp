@@ -67,7 +67,8 @@ void reconstruct(MatrixShape shape, std::span<const Real> p, std::span<const Rea
 
 template <typename Real>
 void gram_schmidt(MatrixShape shape, std::span<Real> matrix, Real epsilon) {
-  const auto [rows, columns] = shape;
+  const std::size_t rows = shape.rows;
+  const std::size_t columns = shape.columns;
   const auto product = [&](std::size_t one, std::size_t other) {
     double sum = 0;
     for (std::size_t row = 0; row < rows; ++row) {

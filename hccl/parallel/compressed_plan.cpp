@@ -62,8 +62,8 @@ class RoleCompression {
     begin_ = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(start - std::min<std::uint64_t>(start, options_.steps_done), StepRange::no_end));
     role_.streams.resize(role_stream::compression + role_.segments.size(), StreamKind::compute);
-    for (std::uint32_t number = 0; number < role_.tasks.size(); ++number) {
-      PlanTask task = role_.tasks[number];
+    for (const PlanTask& planned : role_.tasks) {
+      PlanTask task = planned;
       task.after = waits_of(task);
       place_of_.push_back(static_cast<std::uint32_t>(tasks_.size()));
       if (!is_reduction(task)) {

@@ -24,6 +24,7 @@ const std::vector<std::uint64_t>& RunningJob::rows_of(std::uint32_t key, std::ui
 std::vector<std::uint64_t> RunningJob::rows_by_server(std::uint32_t key, const std::vector<std::uint64_t>& rows) const {
   std::vector<std::uint64_t> counts(servers_.size(), 0);
   const std::uint64_t width = options_.parameters[key].width();
+  if (width == 0) internal_error("parameter {} is no table", key);
   for (const PsPiece& piece : pieces_) {
     if (piece.key != key) continue;
     const auto begin = std::ranges::lower_bound(rows, piece.first / width);
