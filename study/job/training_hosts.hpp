@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <tuple>
 #include <vector>
 
 #include "base/units.hpp"
@@ -14,7 +15,10 @@ struct TrainingHosts {
   std::vector<std::uint32_t> workers{};  ///< server of each worker
   std::vector<std::uint32_t> parameter_servers{};  ///< server of each parameter server
 
-  friend auto operator<=>(const TrainingHosts& a, const TrainingHosts& b) = default;
+  bool operator==(const TrainingHosts&) const = default;
+  bool operator<(const TrainingHosts& other) const {
+    return std::tie(npus, workers, parameter_servers) < std::tie(other.npus, other.workers, other.parameter_servers);
+  }
 };
 
 /// The time of a training step on these hosts; of data parallelism where there are no parameter servers. Throws Error

@@ -37,10 +37,13 @@ class YamlTree : public YAML::EventHandler {
     if (++documents_ > 1) fail(line_of(mark), "another document begins; give a file with one");
   }
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add({.line = line_of(mark)}, anchor); }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    add({.line = line_of(mark), .members = {}}, anchor);
+  }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    add({.kind = YamlNode::Kind::scalar, .text = value, .plain = tag == "?", .line = line_of(mark)}, anchor);
+    add({.kind = YamlNode::Kind::scalar, .text = value, .plain = tag == "?", .line = line_of(mark), .members = {}},
+        anchor);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchored_.find(anchor);
@@ -51,12 +54,12 @@ class YamlTree : public YAML::EventHandler {
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
-    begin({.kind = YamlNode::Kind::list, .line = line_of(mark)}, anchor);
+    begin({.kind = YamlNode::Kind::list, .line = line_of(mark), .members = {}}, anchor);
   }
   void OnSequenceEnd() override { end(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value /*style*/) override {
-    begin({.kind = YamlNode::Kind::map, .line = line_of(mark)}, anchor);
+    begin({.kind = YamlNode::Kind::map, .line = line_of(mark), .members = {}}, anchor);
   }
   void OnMapEnd() override { end(); }
 

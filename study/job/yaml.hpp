@@ -18,7 +18,7 @@ struct YamlNode {
   bool plain = false;      ///< a scalar without quotes, which may stand for a number or a truth value
   std::uint32_t line = 0;  ///< from 1 on
   std::vector<YamlNode> items{};
-  std::vector<YamlMember> members{};  ///< in the order of the file; no key comes twice
+  std::vector<YamlMember> members;  ///< in the order of the file; no key comes twice
 
   /// Of a map; null pointer without the key.
   [[nodiscard]] const YamlMember* find(std::string_view key) const;

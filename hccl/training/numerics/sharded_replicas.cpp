@@ -47,12 +47,12 @@ ShardedReplicas::ShardedReplicas(const device::Computation& computation, std::si
       gathers_(role.gathers),
       slot_of_(slots_of_parameters(computation)),
       updated_by_(communication.updated_by),
+      shard_ranks_(communication.replicas),
       overflow_(overflow),
       reduced_(communication.reductions.size(), false),
       exchange_(computation.parameters(), communication.reductions, overflow) {
   std::vector<Rank> number_of(communication_.replicas, 0);  // of each replica's parts
   std::iota(number_of.begin(), number_of.end(), Rank{0});
-  shard_ranks_ = communication_.replicas;
   if (!gathers_.empty()) {
     for (const std::vector<Rank>& group : communication_.gathers.front().groups) {
       for (Rank part = 0; part < group.size(); ++part) number_of[group[part]] = part;

@@ -127,7 +127,7 @@ class ShardedReplicas : public ParameterStore {
   std::vector<std::size_t> slot_of_;  // of parameters
   std::vector<std::uint64_t> shard_;  // of slots: elements of a part; 0 if every replica has it whole
   std::vector<Rank> updated_by_;      // of slots: the replica, if parameters are dealt
-  Rank shard_ranks_ = 1;
+  Rank shard_ranks_;
   device::Overflow overflow_;
   std::vector<device::Weights> weights_;  // of each replica
   std::list<device::MemoryBlock> buffers_;
