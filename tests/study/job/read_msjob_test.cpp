@@ -17,11 +17,9 @@
 namespace hcclsim::study {
 namespace {
 
-using test::msjob_text;
 using test::sample_job;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <string>
 #include <vector>
@@ -65,10 +66,10 @@ inline JobScenario sample_scenario(const std::vector<std::string>& failures = {}
 inline Seconds sample_step(const TrainingHosts& /*hosts*/) { return 0.1; }
 
 inline const Pod& pod_of(const JobOutcome& outcome, const std::string& name) {
-  for (auto pod = outcome.pods.rbegin(); pod != outcome.pods.rend(); ++pod) {
-    if (pod->name == "job-" + name) return *pod;
-  }
-  internal_error("no pod {}", name);
+  const auto pod = std::find_if(outcome.pods.rbegin(), outcome.pods.rend(),
+                                [&](const Pod& one) { return one.name == "job-" + name; });
+  if (pod == outcome.pods.rend()) internal_error("no pod {}", name);
+  return *pod;
 }
 
 /// The first event of a reason; null pointer without one.
