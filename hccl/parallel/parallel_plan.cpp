@@ -56,8 +56,7 @@ std::vector<ClosingCollective> shared_results(const ParallelOptions& options, Ra
 std::shared_ptr<const models::Program> dealt_program(const models::Program& program, Rank rank, Rank ranks) {
   auto dealt = std::make_shared<models::Program>(program);
   std::erase_if(dealt->kernels, [&](const models::Kernel& kernel) {
-    return kernel.phase == models::Phase::update && kernel.gradient != models::no_gradient &&
-           program.gradients[kernel.gradient].parameter % ranks != rank;
+    return kernel.owners && program.gradients[kernel.gradient].parameter % ranks != rank;
   });
   return dealt;
 }

@@ -68,6 +68,7 @@ struct Kernel {
   std::uint32_t chunk = 0;            ///< of that operator
   Launched launched = Launched::always;
   bool recomputed = false;               ///< it has run in the forward pass before
+  bool owners = false;                   ///< update: only who keeps the parameter up to date launches it
   std::uint32_t gradient = no_gradient;  ///< check, update: the gradient it is for, in production order; none: all
   /// On a nominal NPU, by the cost model (device/program.hpp) or measured; 0 until it is known. Not of communication.
   Seconds duration = 0;

@@ -66,6 +66,7 @@ std::vector<Kernel> update_kernels(std::uint64_t elements, Optimizer optimizer, 
   std::vector<Kernel> kernels;
   const auto launch = [&](std::string_view name, std::uint64_t operations, Bytes read, Bytes written) {
     kernels.push_back(vector_kernel(name, Phase::update, type, operations, read, written));
+    kernels.back().owners = true;
   };
   const Bytes tensor = elements * size_of(type);
   const Bytes weight = elements * size_of(precision.weight);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """clang-tidy 14 over all sources; every finding fails.
 
-A file that was clean need not be checked again until something in the repository changes on which the result depends: the
-file, a header that it includes, or the .proto file of one, its compiler options, .clang-tidy; or the version of clang-tidy.
-The digests of all that are clean stand in clean.txt beside this script, which only --record writes. Checked are the files
-without a digest there and, so that the record stays honest, a thirtieth of the others, which the number of the commit chooses.
+A file that was clean need not be checked again until something changes on which the result depends: the file, the headers
+that it includes itself and those that its own header includes, or the .proto file of one, its compiler options, .clang-tidy;
+or the version of clang-tidy. A file includes what it uses, so what headers include in turn hardly matters; as it may, a
+thirtieth of the files with a digest is checked all the same, which the number of the commit chooses. The digests of all that
+are clean stand in clean.txt beside this script, which only --record writes.
 
 usage: tidy.py [--all] [--record] [PATH-PREFIX…]
   --all     check every file, recorded or not
@@ -44,7 +45,7 @@ def compile_commands():
 
 
 class Sources:
-    """Contents of files, and the headers of the repository that a file includes, itself first; read once each."""
+    """Contents of files, and the headers of the repository that they include; read once each."""
 
     def __init__(self):
         self._texts = {}
@@ -54,22 +55,22 @@ class Sources:
             self._texts[path] = path.read_text(encoding="utf-8")
         return self._texts[path]
 
-    def closure(self, path):
-        reached, waiting = {path}, [path]
-        while waiting:
-            for name in INCLUDE.findall(self.text(waiting.pop())):
-                header = ROOT / re.sub(r"\.pb\.h$", ".proto", name)
-                if header not in reached and header.is_file():
-                    reached.add(header)
-                    waiting.append(header)
-        return sorted(reached)
+    def headers_in(self, path):
+        headers = (ROOT / re.sub(r"\.pb\.h$", ".proto", name) for name in INCLUDE.findall(self.text(path)))
+        return {header for header in headers if header.is_file()}
+
+    def used_by(self, path):
+        """The file, the headers that it includes, and those that its own header includes."""
+        used = {path} | self.headers_in(path)
+        own = path.with_suffix(".hpp")
+        return sorted(used | self.headers_in(own) if own in used else used)
 
 
 def digest_of(path, command, sources, common):
     """Digest of all on which the result for one source depends, wherever the repository lies."""
     digest = hashlib.sha256(common)
     digest.update(command.replace(str(ROOT), "").encode())
-    for dependency in sources.closure(path):
+    for dependency in sources.used_by(path):
         digest.update(f"\0{dependency.relative_to(ROOT)}\0{sources.text(dependency)}".encode())
     return digest.hexdigest()[:32]
 

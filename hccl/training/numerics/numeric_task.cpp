@@ -77,9 +77,10 @@ class RoleTasks {
         return;
       case StepPhase::update:
         for (std::uint32_t k = block.first; k < block.first + block.count; ++k) {
-          const std::uint32_t gradient = role_.program->kernels[k].gradient;
+          const models::Kernel& kernel = role_.program->kernels[k];
+          if (!kernel.owners) continue;
           std::vector<std::uint32_t>& items = joined(Kind::update, purpose);
-          if (items.empty() || items.back() != gradient) items.push_back(gradient);
+          if (items.empty() || items.back() != kernel.gradient) items.push_back(kernel.gradient);
         }
         return;
       case StepPhase::reduction:

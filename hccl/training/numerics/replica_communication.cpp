@@ -30,9 +30,7 @@ std::vector<Rank> find_updaters(const Plan& plan, std::uint32_t stage, std::span
     if (plan.roles[role].stage != stage) continue;
     updated_by.resize(plan.roles[role].program->gradients.size(), no_replica);
     for (const models::Kernel& kernel : plan.roles[role].program->once_per_step()) {
-      if (kernel.phase == models::Phase::update && kernel.gradient != models::no_gradient) {
-        updated_by[kernel.gradient] = replica_of[rank];
-      }
+      if (kernel.owners) updated_by[kernel.gradient] = replica_of[rank];
     }
   }
   if (std::ranges::find(updated_by, no_replica) != updated_by.end()) internal_error("nobody updates some parameters");
