@@ -69,7 +69,7 @@ void FigureComparison::must_equal(ComparedPart& part, const std::string& figure,
 }
 
 void require_format_version(const Json& result, const std::string& file) {
-  constexpr int format_version = 1;
+  constexpr int format_version = 2;
   const Json version = value_of(result, "format_version");
   if (version == format_version) return;
   bad_input("baseline", "{}: it has format_version {}, and {} is read here; store it again with this hcclsim", file,

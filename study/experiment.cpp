@@ -154,6 +154,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.launch = spec.launch;
   training.iterations = spec.iterations;
   training.network = network_of(spec, npus);
+  training.fold = spec.fold;
   if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {
     notes.emplace_back("gradient_accumulation_shard has no effect: no parameters are shared (--optimizer-parallel)");
   }

@@ -174,6 +174,18 @@ void add_simulation_options(Command& command, RunOptions& options) {
            "Network model; auto: simgrid up to 64 NPUs (mesh: 32), then fluid")
       .with_default();
   command
+      .add(
+          "--fold",
+          one_of({"auto", "off", "require"},
+                 [&options](const std::string& word) {
+                   options.spec.fold = word == "off"    ? hccl::Fold::off
+                                       : word == "auto" ? hccl::Fold::automatic
+                                                        : hccl::Fold::require;
+                 }),
+          "Of ranks that provably do the same at the same dates, one is simulated: auto (where there are any, with the "
+          "network fluid), off, require (an error if there are none)")
+      .with_default("auto");
+  command
       .add("--start-skew", parsed(parse_skew, options.spec.skew.start_skew),
            "Ranks start within this time, such as 100us")
       .value_name("TIME");

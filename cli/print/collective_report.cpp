@@ -8,6 +8,7 @@
 #include "cli/draw/svg_chart.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/explanation.hpp"
+#include "cli/print/folded.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/uncertainty.hpp"
 
@@ -71,9 +72,9 @@ Json json_of(const MeasurementRow& row, const Measurement& measurement, const Me
             {"formula_s", nullptr},
             {"bound_s", row.bound},
             {"limited_by", row.limited_by},
-            {"servers_alike", row.servers_alike},
             {"check", check_word(row)}};
   if (row.formula.has_value()) json["formula_s"] = *row.formula;
+  if (row.ranks_simulated > 0) json["folded"] = folded_json(row.ranks_simulated);
   if (row.uncertainty.has_value()) json["uncertainty"] = uncertainty_json(*row.uncertainty);
   return json;
 }
@@ -106,7 +107,7 @@ std::string collective_text(const Measurement& measurement, const MeasureSpec& s
 }
 
 std::string collective_json(const Measurement& measurement, const MeasureSpec& spec, const std::string& op) {
-  Json json{{"format_version", 1},
+  Json json{{"format_version", 2},
             {"platform", measurement.on.platform},
             {"npu", measurement.on.npu},
             {"launch", name_of(spec.request.launch)},

@@ -8,6 +8,7 @@
 #include "base/json.hpp"
 #include "cli/print/baseline.hpp"
 #include "cli/print/explanation.hpp"
+#include "cli/print/folded.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
@@ -19,7 +20,7 @@
 namespace hcclsim::cli {
 namespace {
 
-constexpr int format_version = 1;
+constexpr int format_version = 2;
 
 Json segments_json(const RunReport& report) {
   Json segments = Json::array();
@@ -200,7 +201,6 @@ std::string json_report(const RunReport& report) {
             {"hcom_parallel", report.hcom_parallel},
             {"launch", report.launch},
             {"network", report.network},
-            {"folded", false},
             {"settings", settings_json(report)},
             {"segment_log", segment_log(report)},
             {"segments", segments_json(report)},
@@ -215,6 +215,7 @@ std::string json_report(const RunReport& report) {
             {"uncertainty", report.uncertainty.has_value() ? uncertainty_json(*report.uncertainty) : Json(nullptr)},
             {"advice", advice_json(report)},
             {"notes", report.notes}};
+  if (report.step.ranks_simulated > 0) json["folded"] = folded_json(report.step.ranks_simulated);
   if (report.compression.has_value()) json["compression"] = compression_json(*report.compression);
   if (report.start_up.has_value()) {
     json["start_up"] = {{"broadcast_bytes", report.start_up->broadcast},

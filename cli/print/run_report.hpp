@@ -51,7 +51,7 @@ struct RunReport : study::RunResult {
 [[nodiscard]] std::string text_report(const RunReport& report);
 /// Its first part, the simulated times. The training steps and the comparison with a stored run follow.
 [[nodiscard]] std::string timed_text(const RunReport& report);
-/// One object with format_version 1.
+/// One object with format_version 2.
 [[nodiscard]] std::string json_report(const RunReport& report);
 /// One row per segment; with --numerics one row per training step instead.
 [[nodiscard]] std::string csv_report(const RunReport& report);

@@ -8,6 +8,7 @@
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/baseline.hpp"
 #include "cli/print/explanation.hpp"
+#include "cli/print/folded.hpp"
 #include "cli/print/iteration.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
@@ -307,6 +308,9 @@ std::string foot(const RunReport& report) {
   text += links_text(report);
   text +=
       fmt::format("\nNetwork: {}, all {} transfers completed.", report.network, with_thousands(report.step.transfers));
+  if (const Rank simulated = report.step.ranks_simulated; simulated > 0) {
+    text += fmt::format("  Folded: {}.", folded_text(simulated, report.npus));
+  }
   if (!report.timeline.empty()) text += fmt::format("  Timeline: {}", report.timeline);
   text += '\n';
   text += unmodelled_line(report.unmodelled);

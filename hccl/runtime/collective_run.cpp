@@ -6,20 +6,22 @@
 #include "base/error.hpp"
 
 namespace hcclsim::hccl {
-CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communicator,
+CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communicator, const Seats& seats,
                              std::shared_ptr<const Schedule> schedule, std::uint32_t name, std::uint64_t sequence,
                              Done done)
     : machine_(machine),
       communicator_(communicator),
+      seats_(seats),
       schedule_(std::move(schedule)),
       name_(name),
       sequence_(sequence),
       done_(std::move(done)),
-      members_(std::min(schedule_->ranks, machine.period)),
+      members_(seats.members.size()),
       stages_(schedule_->stage_count()),
       queues_(members_.size() * schedule_->queues),
       slots_(members_.size() * schedule_->notifies),
       loads_(machine.cluster, members_.size()) {
+  for (std::size_t place = 0; place < members_.size(); ++place) members_[place].rank = seats.members[place];
   const Bytes alignment = alignment_of_blocks(*schedule_);
   for (const sim::Transport transport : {sim::Transport::sdma, sim::Transport::rdma}) {
     reduces_on_the_way_.at(static_cast<std::size_t>(transport)) =
@@ -30,12 +32,12 @@ CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communi
   }
 }
 
-void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream, const sim::TaskId& id,
+void CollectiveRun::arrive(Rank place, Seconds date, std::uint32_t caller, std::uint32_t stream, const sim::TaskId& id,
                            const Pace& pace) {
-  Member& member = members_[rank];
-  if (member.arrived) internal_error("rank {} arrived twice at {}", rank, name());
+  Member& member = members_[place];
+  if (member.arrived) internal_error("rank {} arrived twice at {}", member.rank, name());
   member.arrived = true;
-  member.traced = machine_.trace.selected_tasks(communicator_.ranks[rank]);
+  member.traced = machine_.trace.selected_tasks(communicator_.ranks[member.rank]);
   member.caller = caller;
   member.stream = stream;
   member.id = id;
@@ -44,20 +46,20 @@ void CollectiveRun::arrive(Rank rank, Seconds date, std::uint32_t caller, std::u
   ++arrived_;
   // What the end of another rank sets free may bring this call while the run is at work.
   const bool at_work = std::exchange(draining_, true);
-  start_stage(rank, date + machine_.costs.launch, {.start = date});
+  start_stage(place, date + machine_.costs.launch, {.start = date});
   draining_ = at_work;
   drain();
 }
 
 /// Forks queue 0 into the queues of the stage. Stages in which the rank does nothing are skipped.
-void CollectiveRun::start_stage(Rank rank, Seconds date, PathTime path) {
-  Member& member = members_[rank];
+void CollectiveRun::start_stage(Rank place, Seconds date, PathTime path) {
+  Member& member = members_[place];
   const device::TaskCosts& costs = machine_.costs;
   for (; member.stage < stages_; ++member.stage) {
     Seconds main_date = date;
     for (std::uint32_t number = 0; number < schedule_->queues; ++number) {
-      Queue& queue = queue_of(rank, number);
-      queue.active = queue.walk.enter(*schedule_, member.stage, rank, number);
+      Queue& queue = queue_of(place, number);
+      queue.active = queue.walk.enter(*schedule_, member.stage, member.rank, number);
       if (!queue.active) continue;
       ++member.running;
       queue.path = path;
@@ -69,10 +71,10 @@ void CollectiveRun::start_stage(Rank rank, Seconds date, PathTime path) {
         main_date += costs.notify_record_local;
         queue.date = main_date + costs.notify_wait;
       }
-      woken_.push_back({rank, number});
+      woken_.push_back({place, number});
     }
     if (member.running > 0) {
-      queue_of(rank, 0).date = main_date;
+      queue_of(place, 0).date = main_date;
       return;
     }
   }
@@ -85,13 +87,13 @@ void CollectiveRun::start_stage(Rank rank, Seconds date, PathTime path) {
 }
 
 /// Joins the queues of a stage when the last one has ended, and goes on to the next stage.
-void CollectiveRun::end_queue(Rank rank) {
-  Member& member = members_[rank];
+void CollectiveRun::end_queue(Rank place) {
+  Member& member = members_[place];
   if (--member.running > 0) return;
-  Seconds date = queue_of(rank, 0).date;
-  const PathTime* path = &queue_of(rank, 0).path;
+  Seconds date = queue_of(place, 0).date;
+  const PathTime* path = &queue_of(place, 0).path;
   for (std::uint32_t number = 1; number < schedule_->queues; ++number) {
-    const Queue& queue = queue_of(rank, number);
+    const Queue& queue = queue_of(place, number);
     if (!queue.active) continue;
     const Seconds recorded = queue.date + machine_.costs.notify_record_local;
     if (recorded > date) {
@@ -101,7 +103,7 @@ void CollectiveRun::end_queue(Rank rank) {
     date += machine_.costs.notify_wait;
   }
   ++member.stage;
-  start_stage(rank, date, *path);
+  start_stage(place, date, *path);
 }
 
 void CollectiveRun::drain() {
@@ -110,42 +112,42 @@ void CollectiveRun::drain() {
   while (!woken_.empty()) {
     const Woken next = woken_.back();
     woken_.pop_back();
-    advance(next.rank, next.queue);
+    advance(next.place, next.queue);
   }
   draining_ = false;
 }
 
-void CollectiveRun::advance(Rank rank, std::uint32_t number) {
-  Queue& queue = queue_of(rank, number);
+void CollectiveRun::advance(Rank place, std::uint32_t number) {
+  Queue& queue = queue_of(place, number);
   while (const Task* task = queue.walk.task()) {
-    if (members_[rank].pace.task > 0) wait_for_issue(members_[rank], queue);
+    if (members_[place].pace.task > 0) wait_for_issue(members_[place], queue);
     switch (task->kind) {
       case TaskKind::wait:
       case TaskKind::local_wait:
-        if (!try_wait(rank, number)) return;
+        if (!try_wait(place, number)) return;
         break;
       case TaskKind::post:
       case TaskKind::local_post:
-        post(rank, number);
+        post(place, number);
         break;
       case TaskKind::copy:
       case TaskKind::reduce:
-        reduce_or_copy(rank, number);
+        reduce_or_copy(place, number);
         break;
       case TaskKind::write:
       case TaskKind::read:
       case TaskKind::write_reduce:
       case TaskKind::read_reduce: {
-        const Bytes bytes = queue.walk.bytes(*schedule_, rank);
+        const Bytes bytes = queue.walk.bytes(*schedule_, members_[place].rank);
         if (bytes == 0) break;  // an empty slice needs no task
-        start_transfer(rank, number, bytes);
+        start_transfer(place, number, bytes);
         return;
       }
     }
     queue.walk.next();
     ++queue.number;
   }
-  end_queue(rank);
+  end_queue(place);
 }
 
 void CollectiveRun::wait_for_issue(const Member& member, Queue& queue) const {
@@ -156,9 +158,9 @@ void CollectiveRun::wait_for_issue(const Member& member, Queue& queue) const {
 }
 
 /// Consumes the slot if it is set; otherwise the queue is noted as its waiter.
-bool CollectiveRun::try_wait(Rank rank, std::uint32_t number) {
-  Queue& queue = queue_of(rank, number);
-  Slot& slot = slots_[std::size_t{rank} * schedule_->notifies + queue.walk.notify()];
+bool CollectiveRun::try_wait(Rank place, std::uint32_t number) {
+  Queue& queue = queue_of(place, number);
+  Slot& slot = slots_[std::size_t{place} * schedule_->notifies + queue.walk.notify()];
   if (slot.date == unset) {
     slot.waiter = static_cast<std::int32_t>(number);
     return false;
@@ -166,7 +168,7 @@ bool CollectiveRun::try_wait(Rank rank, std::uint32_t number) {
   const Seconds start = queue.date;
   if (slot.date - start > machine_.exec_timeout) {
     simulated_failure("timeout", "{}: rank {} waited {:.6g} s for rank {}, HCCL_EXEC_TIMEOUT lets it wait {:.6g} s",
-                      name(), rank, slot.date - start, slot.poster, machine_.exec_timeout);
+                      name(), members_[place].rank, slot.date - start, slot.poster, machine_.exec_timeout);
   }
   if (slot.date > queue.date) {
     queue.date = slot.date;
@@ -174,8 +176,8 @@ bool CollectiveRun::try_wait(Rank rank, std::uint32_t number) {
   }
   queue.date += machine_.costs.notify_wait;
   slot.date = unset;
-  if (members_[rank].traced) {
-    record(rank, number,
+  if (members_[place].traced) {
+    record(place, number,
            {.kind = sim::SpanKind::notify_wait,
             .start = start,
             .peer = communicator_.ranks[slot.poster],
@@ -185,13 +187,15 @@ bool CollectiveRun::try_wait(Rank rank, std::uint32_t number) {
   return true;
 }
 
-void CollectiveRun::post(Rank rank, std::uint32_t number) {
-  Queue& queue = queue_of(rank, number);
+void CollectiveRun::post(Rank place, std::uint32_t number) {
+  Queue& queue = queue_of(place, number);
   const Seconds start = queue.date;
   const bool local = is_local_notify(queue.walk.task()->kind);
   queue.date += local ? machine_.costs.notify_record_local : machine_.costs.notify_record;
-  const Rank peer = queue.walk.peer(*schedule_, rank) % machine_.period;
-  Slot& slot = slots_[std::size_t{peer} * schedule_->notifies + queue.walk.notify()];
+  const Rank rank = members_[place].rank;
+  const Rank peer = queue.walk.peer(*schedule_, rank);
+  const Rank peer_place = seats_.place_of[peer];
+  Slot& slot = slots_[std::size_t{peer_place} * schedule_->notifies + queue.walk.notify()];
   if (slot.date != unset) {
     simulated_failure("notify", "{}: rank {} sets notify slot {} of rank {}, which has not consumed the one before",
                       name(), rank, queue.walk.notify(), peer);
@@ -200,8 +204,8 @@ void CollectiveRun::post(Rank rank, std::uint32_t number) {
   slot.path = queue.path;
   slot.poster = rank;
   slot.post = ++posts_;
-  if (members_[rank].traced) {
-    record(rank, number,
+  if (members_[place].traced) {
+    record(place, number,
            {.kind = sim::SpanKind::notify_post,
             .start = start,
             .peer = communicator_.ranks[peer],
@@ -209,16 +213,16 @@ void CollectiveRun::post(Rank rank, std::uint32_t number) {
             .flow = flow_of(slot.post)});
   }
   if (slot.waiter < 0) return;
-  woken_.push_back({peer, static_cast<std::uint32_t>(slot.waiter)});
+  woken_.push_back({peer_place, static_cast<std::uint32_t>(slot.waiter)});
   slot.waiter = -1;
 }
 
-void CollectiveRun::start_transfer(Rank rank, std::uint32_t number, Bytes bytes) {
-  Queue& queue = queue_of(rank, number);
+void CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes) {
+  Queue& queue = queue_of(place, number);
   const Task& task = *queue.walk.task();
   const bool reads = hccl::reads(task.kind);
-  const Rank here = communicator_.ranks[rank];
-  const Rank there = communicator_.ranks[queue.walk.peer(*schedule_, rank)];
+  const Rank here = communicator_.ranks[members_[place].rank];
+  const Rank there = communicator_.ranks[queue.walk.peer(*schedule_, members_[place].rank)];
   const Rank source = reads ? there : here;
   const Rank destination = reads ? here : there;
   if (queue.route == nullptr || queue.route->source != source || queue.route->destination != destination) {
@@ -230,35 +234,35 @@ void CollectiveRun::start_transfer(Rank rank, std::uint32_t number, Bytes bytes)
   queue.task_start = queue.date;
   const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);
   queue.first_byte = queue.date + setup + queue.route->latency;
-  const sim::EventOrder order = event_order(here, members_[rank].stream, number);
+  const sim::EventOrder order = event_order(here, members_[place].stream, number);
   machine_.network.transfer(*queue.route, reads ? sim::Access::read : sim::Access::write, bytes, queue.date + setup,
-                            order, *this, index_of(rank, number));
+                            order, *this, index_of(place, number));
 }
 
 void CollectiveRun::on_event(std::uint64_t tag) {
-  const auto rank = static_cast<Rank>(tag / schedule_->queues);
+  const auto place = static_cast<Rank>(tag / schedule_->queues);
   const auto number = static_cast<std::uint32_t>(tag % schedule_->queues);
-  Queue& queue = queue_of(rank, number);
+  Queue& queue = queue_of(place, number);
   queue.date = machine_.loop.now();
   const Task& task = *queue.walk.task();
-  const Bytes bytes = queue.walk.bytes(*schedule_, rank);
+  const Bytes bytes = queue.walk.bytes(*schedule_, members_[place].rank);
   add_to_path(queue, bytes);
-  if (machine_.flows != nullptr) log_flow(members_[rank], queue, bytes);
+  if (machine_.flows != nullptr) log_flow(members_[place], queue, bytes);
   const bool by_core = reduces(task.kind) && !reduces_on_the_way_.at(static_cast<std::size_t>(queue.route->transport));
-  if (members_[rank].traced) {
-    record(rank, number,
+  if (members_[place].traced) {
+    record(place, number,
            {.kind = reduces(task.kind) && !by_core ? sim::SpanKind::reduce : sim::SpanKind::copy,
             .start = queue.task_start,
             .bytes = bytes,
-            .peer = communicator_.ranks[queue.walk.peer(*schedule_, rank)],
+            .peer = communicator_.ranks[queue.walk.peer(*schedule_, members_[place].rank)],
             .reads = reads(task.kind),
             .transport = queue.route->transport,
             .link = machine_.cluster.links()[queue.route->slowest].kind});
   }
-  if (by_core) reduce_by_core(rank, number, bytes);  // from scratch memory, at the destination
+  if (by_core) reduce_by_core(place, number, bytes);  // from scratch memory, at the destination
   queue.walk.next();
   ++queue.number;
-  woken_.push_back({rank, number});
+  woken_.push_back({place, number});
   drain();
 }
 
@@ -299,10 +303,10 @@ void CollectiveRun::log_flow(const Member& member, const Queue& queue, Bytes byt
   machine_.flows->flows.push_back({&route, static_cast<double>(bytes) * factor, queue.first_byte, queue.date});
 }
 
-void CollectiveRun::reduce_or_copy(Rank rank, std::uint32_t number) {
-  Queue& queue = queue_of(rank, number);
+void CollectiveRun::reduce_or_copy(Rank place, std::uint32_t number) {
+  Queue& queue = queue_of(place, number);
   const Task& task = *queue.walk.task();
-  const Bytes bytes = queue.walk.bytes(*schedule_, rank);
+  const Bytes bytes = queue.walk.bytes(*schedule_, members_[place].rank);
   if (bytes == 0) return;
   const Seconds start = queue.date;
   if (task.kind == TaskKind::copy) {
@@ -310,32 +314,32 @@ void CollectiveRun::reduce_or_copy(Rank rank, std::uint32_t number) {
     queue.date += machine_.costs.transfer_setup(sim::Transport::sdma, bytes) +
                   2 * static_cast<double>(bytes) / machine_.soc.hbm_bandwidth;
     queue.path.copying += queue.date - start;
-    if (queue.date > start && members_[rank].traced) {
-      record(rank, number, {.kind = sim::SpanKind::copy, .start = start, .bytes = bytes});
+    if (queue.date > start && members_[place].traced) {
+      record(place, number, {.kind = sim::SpanKind::copy, .start = start, .bytes = bytes});
     }
   } else if (task.by_core) {
-    reduce_by_core(rank, number, bytes);
+    reduce_by_core(place, number, bytes);
   }
 }
 
-void CollectiveRun::reduce_by_core(Rank rank, std::uint32_t number, Bytes bytes) {
-  Queue& queue = queue_of(rank, number);
+void CollectiveRun::reduce_by_core(Rank place, std::uint32_t number, Bytes bytes) {
+  Queue& queue = queue_of(place, number);
   const Seconds start = queue.date;
   queue.date += machine_.costs.local_reduce(bytes);
   queue.path.reducing += queue.date - start;
-  if (queue.date > start && members_[rank].traced) {
-    record(rank, number, {.kind = sim::SpanKind::local_reduce, .start = start, .bytes = bytes});
+  if (queue.date > start && members_[place].traced) {
+    record(place, number, {.kind = sim::SpanKind::local_reduce, .start = start, .bytes = bytes});
   }
 }
 
 /// Adds the span of a task that has just ended.
-void CollectiveRun::record(Rank rank, std::uint32_t queue, sim::Span span) {
-  const Member& member = members_[rank];
-  span.rank = communicator_.ranks[rank];
+void CollectiveRun::record(Rank place, std::uint32_t queue, sim::Span span) {
+  const Member& member = members_[place];
+  span.rank = communicator_.ranks[member.rank];
   span.stream = member.stream;
   span.plane = queue;
   span.name = name_;
-  span.end = queue_of(rank, queue).date;
+  span.end = queue_of(place, queue).date;
   span.id = member.id;
   span.type = schedule_->type;
   machine_.trace.add(span);
@@ -347,13 +351,14 @@ CollectiveStats CollectiveRun::stats() const {
   loads_.for_each([&](double bytes) { stats.on_links += bytes * static_cast<double>(copies()); });
   stats.path = path_;
   stats.transfers = transfers_ * copies();
+  stats.groups = seats_.groups;
   return stats;
 }
 
-std::string CollectiveRun::waiting_for(Rank rank) const {
-  const Member& member = members_[rank];
+std::string CollectiveRun::waiting_for(Rank place) const {
+  const Member& member = members_[place];
   for (std::uint32_t number = 0; number < schedule_->queues; ++number) {
-    const Queue& queue = queues_[index_of(rank, number)];
+    const Queue& queue = queues_[index_of(place, number)];
     const Task* task = queue.active ? queue.walk.task() : nullptr;
     if (task == nullptr) continue;
     const std::string what = is_wait(task->kind) ? fmt::format("waits for notify slot {}", queue.walk.notify())

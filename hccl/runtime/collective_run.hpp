@@ -14,6 +14,7 @@
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/link_loads.hpp"
 #include "hccl/runtime/path_time.hpp"
+#include "hccl/runtime/rank_orbits.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "sim/cluster.hpp"
 #include "sim/event_loop.hpp"
@@ -39,8 +40,7 @@ struct Machine {
   sim::Trace& trace;
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< longest wait for a notify (HCCL_EXEC_TIMEOUT)
   sim::FlowLog* flows = nullptr;                                    ///< null: nobody asks for them
-  /// Ranks that many places apart do the same at the same dates: the first ones are there for all (folding.hpp).
-  Rank period = std::numeric_limits<Rank>::max();
+  const RankOrbits* orbits = nullptr;                               ///< null: every rank is simulated
 };
 
 /// The tasks of a rank as its host issues them: number k of them, counted from 0 in the order of the walk, does not
@@ -65,6 +65,7 @@ struct CollectiveStats {
   Seconds last_end = 0;
   PathTime path{};              ///< that leads to the end of the last rank
   std::uint64_t transfers = 0;  ///< between NPUs, those without bytes not counted
+  std::uint64_t groups = 1;     ///< of which this one was simulated in place of all
   double on_links = 0;          ///< bytes that all links have carried, as they load their capacity
 };
 
@@ -73,12 +74,12 @@ class CollectiveRun final : public sim::EventHandler {
   /// Called when a rank has finished; `caller` is what it passed to arrive(), `date` may lie ahead of the clock.
   using Done = std::function<void(const CollectiveRun& run, std::uint32_t caller, Seconds date)>;
 
-  /// `name` is a number of the trace's names.
-  CollectiveRun(const Machine& machine, const Communicator& communicator, std::shared_ptr<const Schedule> schedule,
-                std::uint32_t name, std::uint64_t sequence, Done done);
+  /// `name` is a number of the trace's names. Members are named by their places in `seats`.
+  CollectiveRun(const Machine& machine, const Communicator& communicator, const Seats& seats,
+                std::shared_ptr<const Schedule> schedule, std::uint32_t name, std::uint64_t sequence, Done done);
 
-  /// `rank` of the communicator takes part from `date` on; its spans go to `stream` under `id`.
-  void arrive(Rank rank, Seconds date, std::uint32_t caller, std::uint32_t stream, const sim::TaskId& id,
+  /// The member takes part from `date` on; its spans go to `stream` under `id`.
+  void arrive(Rank place, Seconds date, std::uint32_t caller, std::uint32_t stream, const sim::TaskId& id,
               const Pace& pace = {});
 
   [[nodiscard]] const Schedule& schedule() const { return *schedule_; }
@@ -86,8 +87,8 @@ class CollectiveRun final : public sim::EventHandler {
   /// It is working at the moment, that is, below in the stack of calls.
   [[nodiscard]] bool busy() const { return draining_; }
   [[nodiscard]] CollectiveStats stats() const;
-  /// What a rank that has not finished waits for, for people.
-  [[nodiscard]] std::string waiting_for(Rank rank) const;
+  /// What a member that has not finished waits for, for people.
+  [[nodiscard]] std::string waiting_for(Rank place) const;
 
   void on_event(std::uint64_t tag) override;  // a transfer has ended
 
@@ -103,6 +104,7 @@ class CollectiveRun final : public sim::EventHandler {
     bool active = false;
   };
   struct Member {
+    Rank rank = 0;  // of the communicator
     std::uint32_t stage = 0;
     std::uint32_t running = 0;  // queues that have not ended their part of the stage
     std::uint32_t caller = 0;
@@ -118,7 +120,7 @@ class CollectiveRun final : public sim::EventHandler {
     Seconds date = unset;
     PathTime path{};  // that led to the post
     std::int32_t waiter = -1;
-    Rank poster = 0;
+    Rank poster = 0;  // of the communicator
     std::uint32_t post = 0;
   };
   static constexpr Seconds unset = -1;
@@ -126,43 +128,44 @@ class CollectiveRun final : public sim::EventHandler {
   /// How many ranks each member stands for.
   [[nodiscard]] std::uint64_t copies() const { return schedule_->ranks / members_.size(); }
   /// By value: the path may be that of a queue which the stage uses again.
-  void start_stage(Rank rank, Seconds date, PathTime path);
-  void end_queue(Rank rank);
+  void start_stage(Rank place, Seconds date, PathTime path);
+  void end_queue(Rank place);
   /// Waits until the host has issued the task of the queue.
   void wait_for_issue(const Member& member, Queue& queue) const;
   /// Goes on with a queue until it waits, starts a transfer or ends.
-  void advance(Rank rank, std::uint32_t number);
+  void advance(Rank place, std::uint32_t number);
   /// Goes on with all queues that were woken.
   void drain();
-  [[nodiscard]] bool try_wait(Rank rank, std::uint32_t number);
-  void post(Rank rank, std::uint32_t number);
-  void start_transfer(Rank rank, std::uint32_t number, Bytes bytes);
+  [[nodiscard]] bool try_wait(Rank place, std::uint32_t number);
+  void post(Rank place, std::uint32_t number);
+  void start_transfer(Rank place, std::uint32_t number, Bytes bytes);
   /// Adds the transfer that has just ended to the path of its queue.
   void add_to_path(Queue& queue, Bytes bytes) const;
   void log_flow(const Member& member, const Queue& queue, Bytes bytes) const;
-  void reduce_or_copy(Rank rank, std::uint32_t number);
-  void reduce_by_core(Rank rank, std::uint32_t number, Bytes bytes);
-  void record(Rank rank, std::uint32_t queue, sim::Span span);
+  void reduce_or_copy(Rank place, std::uint32_t number);
+  void reduce_by_core(Rank place, std::uint32_t number, Bytes bytes);
+  void record(Rank place, std::uint32_t queue, sim::Span span);
   /// Number of a post for the trace, unique among the collectives of the communicator.
   [[nodiscard]] std::uint64_t flow_of(std::uint32_t post) const { return (sequence_ << 32) + post; }
   [[nodiscard]] const std::string& name() const { return machine_.trace.name(name_); }
-  [[nodiscard]] std::size_t index_of(Rank rank, std::uint32_t queue) const {
-    return std::size_t{rank} * schedule_->queues + queue;
+  [[nodiscard]] std::size_t index_of(Rank place, std::uint32_t queue) const {
+    return std::size_t{place} * schedule_->queues + queue;
   }
-  [[nodiscard]] Queue& queue_of(Rank rank, std::uint32_t queue) { return queues_[index_of(rank, queue)]; }
+  [[nodiscard]] Queue& queue_of(Rank place, std::uint32_t queue) { return queues_[index_of(place, queue)]; }
 
   const Machine& machine_;
   const Communicator& communicator_;
+  const Seats& seats_;
   std::shared_ptr<const Schedule> schedule_;
   std::uint32_t name_;
   std::uint64_t sequence_;
   Done done_;
-  std::vector<Member> members_;
-  std::uint32_t stages_;       // of all windows
-  std::vector<Queue> queues_;  // rank by rank
-  std::vector<Slot> slots_;    // rank by rank
+  std::vector<Member> members_;  // by place, like all that follows
+  std::uint32_t stages_;         // of all windows
+  std::vector<Queue> queues_;
+  std::vector<Slot> slots_;
   struct Woken {
-    Rank rank;
+    Rank place;
     std::uint32_t queue;
   };
   std::vector<Woken> woken_;

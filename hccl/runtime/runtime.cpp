@@ -8,7 +8,6 @@
 namespace hcclsim::hccl {
 namespace {
 
-constexpr Rank not_in_communicator = ~Rank{0};
 constexpr Seconds not_reached = -1;
 
 /// Puts a value into a free place of a pool, or behind the others.
@@ -42,21 +41,30 @@ EventId Runtime::create_event() {
 }
 
 CommunicatorId Runtime::create_communicator(Communicator communicator) {
-  CommunicatorState state;
-  state.rank_of.assign(machine_.cluster.size(), not_in_communicator);
-  for (Rank rank = 0; rank < communicator.ranks.size(); ++rank) {
-    if (communicator.ranks[rank] >= machine_.cluster.size()) {
-      bad_input("communicator", "{}: no NPU {} in a cluster of {}", communicator.name, communicator.ranks[rank],
-                machine_.cluster.size());
-    }
-    Rank& entry = state.rank_of[communicator.ranks[rank]];
-    if (entry != not_in_communicator) {
-      bad_input("communicator", "{}: NPU {} takes part twice", communicator.name, communicator.ranks[rank]);
-    }
-    entry = rank;
+  Seats seats = Seats::all(communicator);
+  return create_communicator(std::move(communicator), std::move(seats));
+}
+
+CommunicatorId Runtime::create_communicator(Communicator communicator, Seats seats) {
+  std::vector<Rank> sorted = communicator.ranks;
+  std::ranges::sort(sorted);
+  if (!sorted.empty() && sorted.back() >= machine_.cluster.size()) {
+    bad_input("communicator", "{}: no NPU {} in a cluster of {}", communicator.name, sorted.back(),
+              machine_.cluster.size());
   }
-  state.calls.assign(communicator.ranks.size(), 0);
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
+    bad_input("communicator", "{}: NPU {} takes part twice", communicator.name, *twice);
+  }
+  return add_communicator(std::move(communicator), std::move(seats));
+}
+
+CommunicatorId Runtime::add_communicator(Communicator communicator, Seats seats) {
+  CommunicatorState state;
+  for (Rank place = 0; place < seats.npus.size(); ++place) state.places.emplace_back(seats.npus[place], place);
+  std::ranges::sort(state.places);
+  state.calls.assign(seats.members.size(), 0);
   state.communicator = std::move(communicator);
+  state.seats = std::move(seats);
   communicators_.push_back(std::move(state));
   return {static_cast<std::uint32_t>(communicators_.size() - 1)};
 }
@@ -94,19 +102,26 @@ void Runtime::wait(StreamId stream, EventId event) {
 
 void Runtime::collective(StreamId stream, CommunicatorId communicator, std::shared_ptr<const Schedule> schedule,
                          std::uint32_t name, const sim::TaskId& id, const Pace& pace) {
-  CommunicatorState& state = communicators_.at(communicator.index);
-  const Rank world = streams_.at(stream.index).rank;
-  const Rank rank = state.rank_of[world];
-  if (rank == not_in_communicator) {
-    bad_input("communicator", "NPU {} calls {} on {}, to which it does not belong", world, machine_.trace.name(name),
+  const CommunicatorState& state = communicators_.at(communicator.index);
+  const Rank npu = streams_.at(stream.index).rank;
+  const auto found = std::ranges::lower_bound(state.places, npu, {}, &std::pair<Rank, Rank>::first);
+  if (found == state.places.end() || found->first != npu) {
+    bad_input("communicator", "NPU {} calls {} on {}, to which it does not belong", npu, machine_.trace.name(name),
               state.communicator.name);
   }
+  call(stream, communicator, found->second, std::move(schedule), name, id, pace);
+}
+
+void Runtime::call(StreamId stream, CommunicatorId communicator, Rank place, std::shared_ptr<const Schedule> schedule,
+                   std::uint32_t name, const sim::TaskId& id, const Pace& pace) {
+  CommunicatorState& state = communicators_[communicator.index];
   if (schedule->ranks != state.communicator.ranks.size()) {
-    bad_input("collective", "NPU {} calls {} on {}, which has {} ranks, with a schedule for {}", world,
-              machine_.trace.name(name), state.communicator.name, state.communicator.ranks.size(), schedule->ranks);
+    bad_input("collective", "NPU {} calls {} on {}, which has {} ranks, with a schedule for {}",
+              streams_[stream.index].rank, machine_.trace.name(name), state.communicator.name,
+              state.communicator.ranks.size(), schedule->ranks);
   }
   const std::uint32_t call =
-      place_in(calls_, free_calls_, Call{communicator.index, rank, state.calls[rank]++, std::move(schedule), pace});
+      place_in(calls_, free_calls_, Call{communicator.index, place, state.calls[place]++, std::move(schedule), pace});
   enqueue(stream, {.kind = Kind::collective, .index = call, .name = name, .id = id});
 }
 
@@ -115,10 +130,17 @@ CommunicatorId Runtime::channel(Rank source, Rank destination, std::uint32_t tag
   if (source >= size || destination >= size || source == destination) {
     bad_input("stream", "a message from NPU {} to NPU {} in a cluster of {}", source, destination, size);
   }
+  if (machine_.orbits != nullptr) std::tie(source, destination) = machine_.orbits->turned_back(source, destination);
   const auto found = channels_.find({source, destination, tag});
   if (found != channels_.end()) return found->second;
-  const std::string name = fmt::format("messages from {} to {} under tag {}", source, destination, tag);
-  const CommunicatorId id = create_communicator({name, {source, destination}});
+  Communicator ends{fmt::format("messages from {} to {} under tag {}", source, destination, tag),
+                    {source, destination}};
+  Seats seats = Seats::all(ends);
+  if (machine_.orbits != nullptr) {
+    seats.npus.back() = machine_.orbits->representative(destination);
+    seats.groups = machine_.orbits->size(source);
+  }
+  const CommunicatorId id = add_communicator(std::move(ends), std::move(seats));
   channels_.emplace(std::tuple(source, destination, tag), id);
   return id;
 }
@@ -126,13 +148,13 @@ CommunicatorId Runtime::channel(Rank source, Rank destination, std::uint32_t tag
 void Runtime::send(StreamId stream, Rank destination, std::uint32_t tag, std::shared_ptr<const Schedule> schedule,
                    std::uint32_t name, const sim::TaskId& id, const Pace& pace) {
   const CommunicatorId way = channel(streams_.at(stream.index).rank, destination, tag);
-  collective(stream, way, std::move(schedule), name, id, pace);
+  call(stream, way, 0, std::move(schedule), name, id, pace);
 }
 
 void Runtime::receive(StreamId stream, Rank source, std::uint32_t tag, std::shared_ptr<const Schedule> schedule,
                       std::uint32_t name, const sim::TaskId& id, const Pace& pace) {
   const CommunicatorId way = channel(source, streams_.at(stream.index).rank, tag);
-  collective(stream, way, std::move(schedule), name, id, pace);
+  call(stream, way, 1, std::move(schedule), name, id, pace);
 }
 
 void Runtime::host_function(StreamId stream, std::function<void()> function) {
@@ -273,7 +295,7 @@ void Runtime::start_collective(std::uint32_t index, const Task& task) {
   Stream& stream = streams_[index];
   stream.blocked_since = stream.date;
   forget_finished_runs(communicators_[call.communicator]);
-  run_of(call, task.name).arrive(call.rank, stream.date, index, stream.number, task.id, call.pace);
+  run_of(call, task.name).arrive(call.place, stream.date, index, stream.number, task.id, call.pace);
 }
 
 /// The run that a call belongs to; the first call of a sequence number makes it.
@@ -285,7 +307,8 @@ CollectiveRun& Runtime::run_of(const Call& call, std::uint32_t name) {
     const auto done = [this](const CollectiveRun& ended, std::uint32_t stream, Seconds date) {
       end_collective(ended, stream, date);
     };
-    run = std::make_unique<CollectiveRun>(machine_, state.communicator, call.schedule, name, call.sequence, done);
+    run = std::make_unique<CollectiveRun>(machine_, state.communicator, state.seats, call.schedule, name, call.sequence,
+                                          done);
     return *run;
   }
   const Schedule& first = run->schedule();
@@ -294,9 +317,9 @@ CollectiveRun& Runtime::run_of(const Call& call, std::uint32_t name) {
     bad_input("collective",
               "{} #{} on {}: rank {} calls {} of {} {} by {}, another rank called {} of {} {} by {}; all ranks must "
               "call the same",
-              machine_.trace.name(name), call.sequence, state.communicator.name, call.rank, name_of(own.collective),
-              own.elements, name_of(own.type), own.algorithm, name_of(first.collective), first.elements,
-              name_of(first.type), first.algorithm);
+              machine_.trace.name(name), call.sequence, state.communicator.name, state.seats.members[call.place],
+              name_of(own.collective), own.elements, name_of(own.type), own.algorithm, name_of(first.collective),
+              first.elements, name_of(first.type), first.algorithm);
   }
   return *run;
 }
@@ -344,7 +367,7 @@ void Runtime::report_deadlock() const {
     } else if (task.kind == Kind::collective) {
       const Call& call = calls_[task.index];
       const CommunicatorState& state = communicators_[call.communicator];
-      what = fmt::format("{} on {}", state.runs[call.sequence - state.first]->waiting_for(call.rank),
+      what = fmt::format("{} on {}", state.runs[call.sequence - state.first]->waiting_for(call.place),
                          state.communicator.name);
     } else {
       what = "has not begun its next task";

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -55,6 +56,8 @@ class Runtime {
   EventId create_event();
   /// Throws Error(bad_input, "communicator") if the cluster lacks one of its NPUs or one takes part twice.
   CommunicatorId create_communicator(Communicator communicator);
+  /// Of a group of which some members stand for others. Its calls come from the NPUs of the seats.
+  CommunicatorId create_communicator(Communicator communicator, Seats seats);
 
   // All of these enqueue a task at the simulated date and return. Names are numbers of the trace's names.
   /// A kernel of fixed duration.
@@ -125,15 +128,16 @@ class Runtime {
   };
   struct Call {
     std::uint32_t communicator = 0;
-    Rank rank = 0;  // of the communicator
+    Rank place = 0;  // in its seats
     std::uint64_t sequence = 0;
     std::shared_ptr<const Schedule> schedule;
     Pace pace{};
   };
   struct CommunicatorState {
     Communicator communicator;
-    std::vector<Rank> rank_of;                        // world rank -> rank of the communicator
-    std::vector<std::uint64_t> calls;                 // of each rank, so far
+    Seats seats;
+    std::vector<std::pair<Rank, Rank>> places;        // NPU and its place in the seats, ascending
+    std::vector<std::uint64_t> calls;                 // of each seat, so far
     std::deque<std::unique_ptr<CollectiveRun>> runs;  // from sequence number `first` on
     std::uint64_t first = 0;
   };
@@ -147,6 +151,9 @@ class Runtime {
   bool perform(std::uint32_t index, const Task& task);
   void run_block(Stream& stream, const Task& task);
   void trace_kernel(const Stream& stream, Seconds start, std::uint32_t name, const sim::TaskId& id);
+  CommunicatorId add_communicator(Communicator communicator, Seats seats);
+  void call(StreamId stream, CommunicatorId communicator, Rank place, std::shared_ptr<const Schedule> schedule,
+            std::uint32_t name, const sim::TaskId& id, const Pace& pace);
   void start_collective(std::uint32_t index, const Task& task);
   /// The communicator of messages from one rank to another under a tag; the first of them makes it.
   CommunicatorId channel(Rank source, Rank destination, std::uint32_t tag);

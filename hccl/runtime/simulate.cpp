@@ -1,6 +1,8 @@
 #include "hccl/runtime/simulate.hpp"
 
 #include <algorithm>
+#include <array>
+#include <deque>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -10,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "hccl/runtime/folding.hpp"
+#include "hccl/runtime/folded_cluster.hpp"
 #include "hccl/runtime/issue.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "sim/event_loop.hpp"
@@ -41,6 +43,25 @@ void check(const sim::Cluster& cluster, const SimulateOptions& options, const st
   }
 }
 
+/// Groups of ranks that call collectives, each a family of its own.
+std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, const std::vector<CollectiveCall>& calls) {
+  std::deque<Communicator> groups;
+  Coupling coupling{.kinds = {}, .messages = {{}}};
+  for (const CollectiveCall& call : calls) {
+    std::vector<Rank> members = ranks_of(call);
+    auto same = std::ranges::find(groups, members, &Communicator::ranks);
+    if (same == groups.end()) {
+      const Rank ranks = *std::ranges::max_element(members) + 1;
+      if (ranks > coupling.kinds.size()) coupling.kinds.resize(ranks, 0);
+      groups.push_back({"", std::move(members)});
+      coupling.families.push_back({{&groups.back()}, {{}}});
+      same = groups.end() - 1;
+    }
+    coupling.families[static_cast<std::size_t>(same - groups.begin())].schedules.front().push_back(call.schedule.get());
+  }
+  return RankOrbits::find(cluster, coupling, {});
+}
+
 /// The hosts of all ranks: they issue the calls of all iterations.
 class Hosts final : private sim::EventHandler {
  public:
@@ -50,25 +71,25 @@ class Hosts final : private sim::EventHandler {
         runtime_(runtime),
         iterations_(options.warmups + options.iterations),
         calls_(calls),
-        members_(std::min(calls.front().schedule->ranks, machine.period)),
         ranks_(machine.cluster.size()) {
     std::set<std::uint32_t> streams;
     for (const CollectiveCall& call : calls) streams.insert(call.stream);
     streams_ = static_cast<std::uint32_t>(streams.size());
     for (std::uint32_t index = 0; index < calls.size(); ++index) {
       const std::vector<Rank> members = ranks_of(calls[index]);
-      communicator_of_.push_back(communicator_for(members));
+      communicator_of_.push_back(communicator_for(members, machine.orbits));
+      const Seats& seats = seats_[communicator_of_.back()];
+      if (index == 0) members_ = static_cast<Rank>(seats.members.size());
       names_.push_back(machine.trace.intern(calls[index].name));
       stream_of_.push_back(
           static_cast<std::uint32_t>(std::distance(streams.begin(), streams.find(calls[index].stream))));
       Seconds longest = 0;
-      for (Rank rank = 0; rank < members.size(); ++rank) {
-        const Rank member = members[rank];
-        if (member >= machine.period) continue;
-        const Issue issue = issue_of(costs, options.launch, *calls[index].schedule, rank);
-        same_issue_ = same_issue_ && issue.task == 0 && (rank == 0 || issue == ranks_[members[0]].calls.back().issue);
+      for (std::size_t place = 0; place < seats.members.size(); ++place) {
+        const Issue issue = issue_of(costs, options.launch, *calls[index].schedule, seats.members[place]);
+        same_issue_ =
+            same_issue_ && issue.task == 0 && (place == 0 || issue == ranks_[seats.npus[0]].calls.back().issue);
         longest = std::max(longest, issue.total());
-        ranks_[member].calls.push_back({index, issue});
+        ranks_[seats.npus[place]].calls.push_back({index, issue});
       }
       longest_issues_.push_back(longest);
     }
@@ -115,12 +136,14 @@ class Hosts final : private sim::EventHandler {
   };
 
   /// Calls among the same NPUs share a communicator.
-  std::size_t communicator_for(const std::vector<Rank>& members) {
+  std::size_t communicator_for(const std::vector<Rank>& members, const RankOrbits* orbits) {
     const auto found = std::find_if(communicators_.begin(), communicators_.end(),
                                     [&](const Communicator& one) { return one.ranks == members; });
     if (found != communicators_.end()) return static_cast<std::size_t>(found - communicators_.begin());
     communicators_.push_back({fmt::format("communicator {}", communicators_.size()), members});
-    ids_.push_back(runtime_.create_communicator(communicators_.back()));
+    const std::array<const Communicator*, 1> family{&communicators_.back()};
+    seats_.push_back(orbits == nullptr ? Seats::all(communicators_.back()) : orbits->fold(family).front().second);
+    ids_.push_back(runtime_.create_communicator(communicators_.back(), seats_.back()));
     return communicators_.size() - 1;
   }
 
@@ -163,8 +186,9 @@ class Hosts final : private sim::EventHandler {
   Runtime& runtime_;
   std::uint32_t iterations_;
   const std::vector<CollectiveCall>& calls_;
-  Rank members_;  // of the first call, that are there
-  std::vector<Communicator> communicators_;
+  Rank members_ = 0;  // of the first call, that are there
+  std::deque<Communicator> communicators_;
+  std::vector<Seats> seats_;                  // likewise
   std::vector<CommunicatorId> ids_;           // as the runtime knows them
   std::vector<std::size_t> communicator_of_;  // by call
   std::vector<std::uint32_t> names_;          // by call, in the trace
@@ -263,7 +287,11 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
 
   device::TaskCosts on_device = costs;
   on_device.launch = 0;  // the hosts pay it
-  const Folding folding(cluster, options, calls);
+  std::optional<RankOrbits> orbits;
+  if (options.fold && !options.trace && options.network == sim::NetworkKind::fluid) {
+    orbits = find_orbits(cluster, calls);
+  }
+  const FoldedCluster folded(cluster, orbits);
   sim::EventLoop loop;
   const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
   const Machine machine{.loop = loop,
@@ -273,7 +301,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
                         .soc = soc,
                         .trace = result.trace,
                         .exec_timeout = options.exec_timeout,
-                        .period = folding.period()};
+                        .orbits = orbits.has_value() ? &*orbits : nullptr};
   Runtime runtime(machine);
   Hosts hosts(machine, runtime, costs, options, calls);
   hosts.start();
@@ -282,8 +310,8 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
     simulated_failure("network", "{} of {} transfers did not complete", network->started() - network->completed(),
                       network->started());
   }
-  result.servers_alike = folding.servers();
-  result.transfers = network->completed() * folding.servers();
+  result.ranks_simulated = orbits.has_value() ? orbits->orbits() : 0;
+  for (const CollectiveStats& stats : runtime.collectives()) result.transfers += stats.transfers * stats.groups;
   result.simulated = hosts.all_equal() ? 1 : hosts.iterations();
   for (const CollectiveStats& stats : runtime.collectives()) result.calls[stats.id.task].stats = stats;
   read_dates(result, hosts, options, calls);

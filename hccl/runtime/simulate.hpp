@@ -49,7 +49,7 @@ struct SimulateOptions {
   std::uint32_t warmups = 0;                                        ///< iterations before them
   bool trace = false;                                               ///< the result's trace has the tasks of all ranks
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< as in Machine
-  bool fold = false;  ///< one server stands for all where that is exact (folding.hpp)
+  bool fold = false;  ///< of ranks that do the same one is simulated (rank_orbits.hpp)
 };
 
 /// A call in the last iteration that was simulated.
@@ -67,7 +67,7 @@ struct SimulatedCollectives {
   Seconds makespan = 0;               ///< end of the last iteration; the first host begins at 0
   std::uint32_t simulated = 0;        ///< iterations; 1 also where the others are proved equal to it
   std::uint64_t transfers = 0;        ///< in these iterations, all completed
-  std::uint32_t servers_alike = 1;    ///< of which one was simulated in place of all
+  Rank ranks_simulated = 0;           ///< in place of all
   sim::Trace trace;
 };
 

@@ -8,35 +8,46 @@
 #include "base/error.hpp"
 
 namespace hcclsim::hccl {
+namespace {
+
+/// Throws if a rank of a group does not take part or is in two groups of a family.
+void check_groups(const Plan& plan) {
+  for (const GroupFamily& family : plan.families) {
+    std::vector<bool> is_member(plan.ranks(), false);
+    for (const Communicator& group : family.groups) {
+      for (const Rank rank : group.ranks) {
+        if (rank >= plan.ranks() || is_member[rank]) {
+          bad_input("communicator", "{}: rank {} {}", group.name, rank,
+                    rank >= plan.ranks() ? "does not take part" : "is in another group of the family too");
+        }
+        is_member[rank] = true;
+      }
+    }
+  }
+}
+
+}  // namespace
 
 PlanExecutor::PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew,
-                           std::uint32_t iterations, IssueOf issue, IterationEnd on_end)
+                           std::uint32_t iterations, IssueOf issue, IterationEnd on_end, const RankOrbits* orbits,
+                           Rank own)
     : plan_(plan),
       runtime_(runtime),
       trace_(trace),
       skew_(std::move(skew)),
       iterations_(iterations),
       issue_(std::move(issue)),
-      on_end_(std::move(on_end)) {
-  for (const GroupFamily& family : plan_.families) {
-    auto& of_ranks = memberships_.emplace_back(plan_.ranks());
-    for (std::uint32_t group = 0; group < family.groups.size(); ++group) {
-      const CommunicatorId communicator = runtime_.create_communicator(family.groups[group]);
-      for (Rank member = 0; member < family.groups[group].ranks.size(); ++member) {
-        const Rank rank = family.groups[group].ranks[member];
-        if (rank >= plan_.ranks() || of_ranks[rank].has_value()) {
-          bad_input("communicator", "{}: rank {} {}", family.groups[group].name, rank,
-                    rank >= plan_.ranks() ? "does not take part" : "is in another group of the family too");
-        }
-        of_ranks[rank] = {group, member, communicator};
-      }
-    }
-  }
+      on_end_(std::move(on_end)),
+      orbits_(orbits),
+      simulated_(orbits == nullptr ? plan.ranks() : orbits->orbits()) {
+  check_groups(plan);
+  for (const GroupFamily& family : plan_.families) join_groups(family, own);
   for (const auto& collective : plan_.collectives) collective_names_.push_back(trace_.intern(collective.name));
   for (const auto& message : plan_.messages) message_names_.push_back(trace_.intern(message.name));
   for (const Role& role : plan_.roles) prepare_role(role);
   ranks_.resize(plan_.role_of.size());
   for (Rank rank = 0; rank < ranks_.size(); ++rank) {
+    if (!is_simulated(rank)) continue;
     const RoleState& role = roles_[plan_.role_of[rank]];
     for (std::size_t stream = 0; stream < role.stream_used.size(); ++stream) {
       ranks_[rank].streams.push_back(runtime_.create_stream(rank));
@@ -45,6 +56,24 @@ PlanExecutor::PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace
       ranks_[rank].events.push_back(runtime_.create_event());
     }
   }
+}
+
+/// Makes the communicators of the groups that are there, and notes who does whose part in them.
+void PlanExecutor::join_groups(const GroupFamily& family, Rank own) {
+  auto& of_ranks = memberships_.emplace_back(plan_.ranks());
+  const auto join = [&](std::uint32_t group, const Seats& seats) {
+    const CommunicatorId id = runtime_.create_communicator(family.groups[group], seats);
+    for (std::size_t place = 0; place < seats.npus.size(); ++place) {
+      of_ranks[seats.npus[place]] = {group, seats.members[place], id};
+    }
+  };
+  if (orbits_ == nullptr) {
+    for (std::uint32_t group = 0; group < family.groups.size(); ++group) join(group, Seats::all(family.groups[group]));
+    return;
+  }
+  std::vector<const Communicator*> groups;
+  for (const Communicator& group : family.groups) groups.push_back(&group);
+  for (const auto& [group, seats] : orbits_->fold(groups, own)) join(group, seats);
 }
 
 /// Gives an event to every task that another stream waits for.
@@ -68,6 +97,7 @@ void PlanExecutor::prepare_role(const Role& role) {
 
 void PlanExecutor::start() {
   for (Rank rank = 0; rank < ranks_.size(); ++rank) {
+    if (!is_simulated(rank)) continue;
     const Seconds start = skew_.start(rank);
     const StreamId first = ranks_[rank].streams.front();
     if (start > 0) runtime_.delay(first, start);
@@ -192,7 +222,10 @@ void PlanExecutor::note_end(Rank rank, std::uint32_t iteration) {
   while (ended_ + endings_.size() <= iteration) endings_.push_back({std::vector<Seconds>(ranks_.size()), 0});
   Ending& ending = endings_[iteration - ended_];
   ending.ends[rank] = runtime_.now();
-  if (++ending.ranks < ranks_.size()) return;
+  if (++ending.ranks < simulated_) return;
+  for (rank = 0; orbits_ != nullptr && rank < ranks_.size(); ++rank) {
+    ending.ends[rank] = ending.ends[orbits_->representative(rank)];
+  }
   // The last rank of an iteration has ended all before it. Others may have begun the next one, which then all do.
   const bool more = on_end_(ending.ends);
   if (!more) iterations_ = std::min(iterations_, iteration + 2);

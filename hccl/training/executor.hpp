@@ -11,6 +11,7 @@
 #include "device/skew.hpp"
 #include "hccl/parallel/plan.hpp"
 #include "hccl/runtime/issue.hpp"
+#include "hccl/runtime/rank_orbits.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "sim/trace.hpp"
 
@@ -32,8 +33,10 @@ class PlanExecutor {
   /// part or is in two groups of a family; start() and what follows, if a rank calls a collective of a family without a
   /// group of its, or has a message for a rank that does not take part. `on_end` is called for every iteration, in
   /// order, as soon as all ranks have ended it.
+  /// With `orbits`, which must outlive it, only ranks that stand for others do anything; of groups that do the same,
+  /// that of rank `own` is there.
   PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew, std::uint32_t iterations,
-               IssueOf issue = {}, IterationEnd on_end = {});
+               IssueOf issue = {}, IterationEnd on_end = {}, const RankOrbits* orbits = nullptr, Rank own = 0);
 
   /// Enqueues the first iteration of every rank; the rest follows while the runtime runs.
   void start();
@@ -59,6 +62,8 @@ class PlanExecutor {
     Rank ranks = 0;  // that have
   };
 
+  [[nodiscard]] bool is_simulated(Rank rank) const { return orbits_ == nullptr || orbits_->represents(rank); }
+  void join_groups(const GroupFamily& family, Rank own);
   void prepare_role(const Role& role);
   void start_iteration(Rank rank, std::uint32_t iteration);
   void enqueue(Rank rank, std::uint32_t iteration, std::uint32_t task);
@@ -77,11 +82,13 @@ class PlanExecutor {
   std::uint32_t iterations_;
   IssueOf issue_;
   IterationEnd on_end_;
+  const RankOrbits* orbits_;
+  Rank simulated_;              // ranks
   std::deque<Ending> endings_;  // from iteration ended_ on
   std::uint32_t ended_ = 0;     // iterations that all ranks have ended
   struct Membership {
     std::uint32_t group = 0;
-    Rank rank = 0;  // in the group
+    Rank rank = 0;  // in the group: of the member whose part it does
     CommunicatorId communicator{};
   };
   std::vector<std::vector<std::optional<Membership>>> memberships_;  // of each family, of each rank

@@ -1,7 +1,9 @@
 #include "hccl/training/training.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -10,8 +12,10 @@
 #include "hccl/comm/communicator.hpp"
 #include "hccl/parallel/data_parallel.hpp"
 #include "hccl/parallel/plan_walk.hpp"
+#include "hccl/runtime/folded_cluster.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "hccl/training/executor.hpp"
+#include "hccl/training/plan_orbits.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -150,6 +154,45 @@ IssueOf issue_in(LaunchMode launch, const device::TaskCosts& costs) {
   return [&costs](const Schedule& schedule, Rank rank) { return issue_of(costs, LaunchMode::op, schedule, rank); };
 }
 
+std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions& options, const Plan& plan) {
+  if (options.fold == Fold::off) return {};
+  const bool required = options.fold == Fold::require;
+  std::string_view reason = "no ranks do the same at the same dates on this platform";
+  if (options.network != sim::NetworkKind::fluid) {
+    reason = "it is for the network fluid (--network fluid)";
+  } else if (options.trace_tasks || options.record_flows) {
+    reason = "what is asked for shows tasks or transfers of every rank";
+  } else if (options.skew.jitters()) {
+    reason = "kernels have jitter, of which every rank has its own";
+  } else {
+    std::vector<Rank> preferred{options.rank};
+    preferred.insert(preferred.end(), options.traced.begin(), options.traced.end());
+    std::optional<RankOrbits> orbits = find_orbits(cluster, plan, options.skew, preferred);
+    if (orbits.has_value() || !required) return orbits;
+  }
+  if (required) bad_input("fold", "--fold require: {}", reason);
+  return {};
+}
+
+/// Of ranks that are traced and have another to stand for them: its spans, once more.
+void add_spans_of_images(const RankOrbits& orbits, std::span<const Rank> traced, sim::Trace& trace) {
+  std::map<Rank, std::vector<Rank>> images;
+  for (const Rank rank : std::set<Rank>(traced.begin(), traced.end())) {
+    if (!orbits.represents(rank)) images[orbits.representative(rank)].push_back(rank);
+  }
+  if (images.empty()) return;
+  const std::size_t simulated = trace.spans().size();
+  for (std::size_t i = 0; i < simulated; ++i) {
+    sim::Span span = trace.spans()[i];
+    const auto alike = images.find(span.rank);
+    if (alike == images.end()) continue;
+    for (const Rank rank : alike->second) {
+      span.rank = rank;
+      trace.add(span);
+    }
+  }
+}
+
 /// A Plan on simulated NPUs.
 class Simulation {
  public:
@@ -157,10 +200,12 @@ class Simulation {
   Simulation(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
              const TrainingOptions& options, const Plan& plan, sim::Trace& trace, sim::FlowLog* log,
              IterationEnd on_end)
-      : network_(sim::make_network(options.network, cluster, loop_)),
-        runtime_({loop_, *network_, cluster, costs, soc, trace, options.config.exec_timeout, log}),
+      : orbits_(orbits_of(cluster, options, plan)),
+        folded_(cluster, orbits_),
+        network_(sim::make_network(options.network, cluster, loop_)),
+        runtime_({loop_, *network_, cluster, costs, soc, trace, options.config.exec_timeout, log, orbits()}),
         executor_(plan, runtime_, trace, options.skew, options.iterations, issue_in(options.launch, costs),
-                  std::move(on_end)) {}
+                  std::move(on_end), orbits(), options.rank) {}
 
   void run() {
     executor_.start();
@@ -172,9 +217,19 @@ class Simulation {
   }
 
   [[nodiscard]] Runtime& runtime() { return runtime_; }
-  [[nodiscard]] std::uint64_t transfers() const { return network_->completed(); }
+  /// Of all ranks; of collectives that are not forgotten, if ranks are folded.
+  [[nodiscard]] std::uint64_t transfers() const {
+    if (!orbits_.has_value()) return network_->completed();
+    std::uint64_t transfers = 0;
+    for (const CollectiveStats& stats : runtime_.collectives()) transfers += stats.transfers * stats.groups;
+    return transfers;
+  }
+  /// Null: no rank stands for another.
+  [[nodiscard]] const RankOrbits* orbits() const { return orbits_.has_value() ? &*orbits_ : nullptr; }
 
  private:
+  std::optional<RankOrbits> orbits_;
+  FoldedCluster folded_;
   sim::EventLoop loop_;
   std::unique_ptr<sim::Network> network_;
   Runtime runtime_;
@@ -257,6 +312,10 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
                         });
   simulation.run();
   step.transfers = simulation.transfers();
+  if (const RankOrbits* orbits = simulation.orbits(); orbits != nullptr) {
+    step.ranks_simulated = orbits->orbits();
+    add_spans_of_images(*orbits, traced, step.trace);
+  }
   for (Rank rank = 0; rank < options.npus; ++rank) {
     step.step_times.push_back(mean_step(step.iteration_ends, rank, options.skew.start(rank)));
   }

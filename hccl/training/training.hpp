@@ -26,6 +26,10 @@
 /// Simulates training: makes the Plan of a step and carries it out for some iterations.
 namespace hcclsim::hccl {
 
+/// Whether of ranks that do the same one is simulated (runtime/rank_orbits.hpp): where there are such ranks and the
+/// network is `fluid`; never; always, and it is an error if there are none.
+enum class Fold : std::uint8_t { automatic, off, require };
+
 /// Ranks that reduce their gradients among themselves, and how they split them.
 struct ReplicaGroup {
   Communicator ranks;
@@ -62,6 +66,7 @@ struct TrainingOptions {
   bool trace_tasks = false;    ///< the trace holds the tasks inside collectives too
   bool record_flows = false;   ///< the result has the transfers of the last iteration
   sim::NetworkKind network = sim::NetworkKind::simgrid;
+  Fold fold = Fold::off;
   device::Skew skew{};
 
   [[nodiscard]] bool has_update_stream() const { return hcom_parallel && update_stream; }
@@ -82,6 +87,7 @@ struct TimedStep {
   std::vector<Bottleneck> bottlenecks;  ///< of the Plan's collectives in the last iteration, as `rank` sees them
   std::vector<sim::Flow> flows;         ///< in the trace's clock, in the order of their ends; empty unless asked for
   std::uint64_t transfers = 0;          ///< all of them completed
+  Rank ranks_simulated = 0;             ///< in place of all; 0: all were
 };
 
 /// The Plan that is carried out, without a simulation.

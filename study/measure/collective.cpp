@@ -68,19 +68,18 @@ void add_empty_row(Measurement& measurement, bool check) {
   measurement.on.notes.emplace_back("of 0 bytes HCCL starts nothing: its calls return at once");
 }
 
-/// Says of how many sizes one server stands for all.
+/// Says of how many sizes some ranks stand for all.
 void note_folding(Measurement& measurement) {
   std::size_t folded = 0;
-  std::uint32_t servers = 1;
+  Rank most = 0;
   for (const MeasurementRow& row : measurement.rows) {
-    if (row.servers_alike == 1) continue;
-    ++folded;
-    servers = row.servers_alike;
+    folded += row.ranks_simulated > 0 ? 1 : 0;
+    most = std::max(most, row.ranks_simulated);
   }
   if (folded == 0) return;
   measurement.on.notes.push_back(
-      fmt::format("of {} one server was simulated; the {} servers are alike in what they do",
-                  folded == measurement.rows.size() ? "every size" : fmt::format("{} sizes", folded), servers));
+      fmt::format("of {} up to {} ranks were simulated; the others do the same as these at the same dates",
+                  folded == measurement.rows.size() ? "every size" : fmt::format("{} sizes", folded), most));
 }
 
 /// The call that takes longest.
@@ -366,7 +365,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                        .speed = bandwidth_of(schedule, time),
                        .bound = least_time(schedule, bounds[group]),
                        .limited_by = bottleneck_of(call, cluster).name,
-                       .servers_alike = results[i].servers_alike};
+                       .ranks_simulated = results[i].ranks_simulated};
     request.operation.elements = schedule.elements;
     const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
     if (const auto formula = formula_of_windows(schedule, topology, soc, levels)) {

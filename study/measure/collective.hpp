@@ -58,7 +58,7 @@ struct MeasurementRow {
   std::string formula_text{};  ///< "14α + 1.75nβ"
   Seconds bound = 0;
   std::string limited_by;
-  std::uint32_t servers_alike = 1;  ///< of which one was simulated in place of all
+  Rank ranks_simulated = 0;  ///< in place of all; 0: all were
   std::optional<MeasurementCheck> check{};
   std::optional<Uncertainty> uncertainty{};
 };

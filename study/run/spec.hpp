@@ -124,6 +124,7 @@ struct RunSpec {
   // How it is simulated
   std::uint32_t iterations = 3;
   std::optional<sim::NetworkKind> network{};  ///< none: by the number of NPUs
+  hccl::Fold fold = hccl::Fold::automatic;
   device::SkewOptions skew{};
   Rank rank = 0;  ///< whose figures are wanted
 

@@ -21,7 +21,7 @@ ScheduleTiming timing_of(const hccl::SimulatedCollectives& result, std::size_t c
           .device = time.duration,
           .transfers = time.stats.transfers,
           .simulated = result.simulated,
-          .servers_alike = result.servers_alike,
+          .ranks_simulated = result.ranks_simulated,
           .limit = bottleneck_of(time, cluster, others).name};
 }
 

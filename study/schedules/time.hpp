@@ -36,7 +36,7 @@ struct ScheduleTiming {
   Seconds device = 0;
   std::uint64_t transfers = 0;
   std::uint32_t simulated = 0;  ///< iterations
-  std::uint32_t servers_alike = 1;
+  Rank ranks_simulated = 0;     ///< in place of all; 0: all were
   std::string limit{};
 };
 

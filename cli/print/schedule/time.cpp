@@ -6,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "cli/options/hccl_options.hpp"
+#include "cli/print/folded.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
 
@@ -25,8 +26,8 @@ Json json_of(const study::TimedSchedule& row) {
             {"busbw_Bps", row.speed.busbw},
             {"limited_by", row.alone.limit},
             {"transfers", row.alone.transfers},
-            {"simulated_iterations", row.alone.simulated},
-            {"servers_alike", row.alone.servers_alike}};
+            {"simulated_iterations", row.alone.simulated}};
+  if (row.alone.ranks_simulated > 0) json["folded"] = folded_json(row.alone.ranks_simulated);
   if (!row.npus.empty()) json["on_npus"] = row.npus;
   if (row.together.has_value()) {
     json["together"] = {{"time_s", row.together->time},
@@ -71,16 +72,15 @@ std::string times_text(const study::ScheduleTimes& times, const study::TimeSpec&
                         row.file);
   }
   for (const study::TimedSchedule& row : times.schedules) {
-    if (row.alone.servers_alike == 1) continue;
-    text += fmt::format("{}: one server was simulated; the {} servers are alike in what they do.\n", row.file,
-                        row.alone.servers_alike);
+    if (row.alone.ranks_simulated == 0) continue;
+    text += fmt::format("{}: {}.\n", row.file, folded_text(row.alone.ranks_simulated, row.ranks));
   }
   if (together) text += fmt::format("All together end after {} us.\n", microseconds(times.makespan, 3));
   return text + remarks_text(times.on.unmodelled, times.on.notes);
 }
 
 std::string times_json(const study::ScheduleTimes& times, const study::TimeSpec& spec) {
-  Json json{{"format_version", 1},     {"platform", times.on.platform},  {"npu", times.on.npu},
+  Json json{{"format_version", 2},     {"platform", times.on.platform},  {"npu", times.on.npu},
             {"npus", times.on.npus},   {"launch", name_of(spec.launch)}, {"network", name_of(times.network)},
             {"warmups", spec.warmups}, {"iterations", spec.iterations},  {"schedules", Json::array()}};
   if (!times.on.rank_table.empty()) json["rank_table"] = times.on.rank_table;

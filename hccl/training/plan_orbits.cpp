@@ -1,0 +1,54 @@
+#include "hccl/training/plan_orbits.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+namespace hcclsim::hccl {
+namespace {
+
+/// Ranks of one kind run one program, start together and are equally fast; the messages of each kind.
+void add_kinds(const Plan& plan, const device::Skew& skew, Coupling& coupling) {
+  std::vector<std::vector<Coupling::Message>> of_role;
+  for (const Role& role : plan.roles) {
+    std::map<std::int64_t, const Schedule*> offsets;
+    for (const PlanTask& task : role.tasks) {
+      const auto* send = std::get_if<SendTask>(&task.work);
+      if (send != nullptr) offsets.emplace(send->offset, plan.messages[send->message].schedule.get());
+    }
+    std::vector<Coupling::Message>& messages = of_role.emplace_back();
+    for (const auto& [offset, schedule] : offsets) messages.push_back({offset, schedule});
+  }
+  std::map<std::tuple<std::uint32_t, Seconds, double>, std::uint32_t> kinds;
+  for (Rank rank = 0; rank < plan.ranks(); ++rank) {
+    const auto number = static_cast<std::uint32_t>(kinds.size());
+    const auto [kind, is_new] = kinds.try_emplace({plan.role_of[rank], skew.start(rank), skew.speed(rank)}, number);
+    if (is_new) coupling.messages.push_back(of_role[plan.role_of[rank]]);
+    coupling.kinds.push_back(kind->second);
+  }
+}
+
+}  // namespace
+
+std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, const Plan& plan, const device::Skew& skew,
+                                      std::span<const Rank> preferred) {
+  if (skew.jitters()) return {};
+  Coupling coupling{.kinds = {}, .messages = {}};
+  add_kinds(plan, skew, coupling);
+  for (const GroupFamily& family : plan.families) {
+    Coupling::Family& own = coupling.families.emplace_back();
+    for (const Communicator& group : family.groups) own.groups.push_back(&group);
+    own.schedules.resize(own.groups.size());
+  }
+  for (const PlannedCollective& collective : plan.collectives) {
+    std::vector<std::vector<const Schedule*>>& schedules = coupling.families[collective.family].schedules;
+    for (std::size_t group = 0; group < schedules.size(); ++group) {
+      schedules[group].push_back(collective.schedules[group].get());
+    }
+  }
+  return RankOrbits::find(cluster, coupling, preferred);
+}
+
+}  // namespace hcclsim::hccl
