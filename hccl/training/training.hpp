@@ -16,6 +16,7 @@
 #include "hccl/parallel/segment.hpp"
 #include "hccl/parallel/start_up.hpp"
 #include "hccl/runtime/bottleneck.hpp"
+#include "hccl/runtime/fold.hpp"
 #include "hccl/settings/config.hpp"
 #include "hccl/training/executor.hpp"
 #include "sim/cluster.hpp"
@@ -25,10 +26,6 @@
 
 /// Simulates training: makes the Plan of a step and carries it out for some iterations.
 namespace hcclsim::hccl {
-
-/// Whether of ranks that do the same one is simulated (runtime/rank_orbits.hpp): where there are such ranks and the
-/// network is `fluid`; never; always, and it is an error if there are none.
-enum class Fold : std::uint8_t { automatic, off, require };
 
 /// Ranks that reduce their gradients among themselves, and how they split them.
 struct ReplicaGroup {

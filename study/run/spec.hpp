@@ -15,6 +15,7 @@
 #include "hccl/comm/communicator.hpp"
 #include "hccl/compression/settings.hpp"
 #include "hccl/parallel/split.hpp"
+#include "hccl/runtime/fold.hpp"
 #include "models/lowering/gradient_checks.hpp"
 #include "models/lowering/optimizer.hpp"
 #include "models/lowering/precision.hpp"
