@@ -140,8 +140,8 @@ void CollectiveRun::advance(Rank place, std::uint32_t number) {
       case TaskKind::read_reduce: {
         const Bytes bytes = queue.walk.bytes(*schedule_, members_[place].rank);
         if (bytes == 0) break;  // an empty slice needs no task
-        start_transfer(place, number, bytes);
-        return;
+        if (!start_transfer(place, number, bytes)) return;
+        break;
       }
     }
     queue.walk.next();
@@ -217,7 +217,7 @@ void CollectiveRun::post(Rank place, std::uint32_t number) {
   slot.waiter = -1;
 }
 
-void CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes) {
+bool CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes) {
   Queue& queue = queue_of(place, number);
   const Task& task = *queue.walk.task();
   const bool reads = hccl::reads(task.kind);
@@ -227,6 +227,7 @@ void CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes
   const Rank destination = reads ? here : there;
   if (queue.route == nullptr || queue.route->source != source || queue.route->destination != destination) {
     queue.route = &machine_.cluster.route(source, destination);
+    queue.rate = machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*queue.route);
   }
   const double load = static_cast<double>(bytes) * (reads ? queue.route->read_factor : queue.route->write_factor);
   for (const sim::LinkId link : queue.route->links) loads_.add(link, load);
@@ -234,9 +235,15 @@ void CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes
   queue.task_start = queue.date;
   const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);
   queue.first_byte = queue.date + setup + queue.route->latency;
+  if (queue.rate > 0) {
+    queue.date = queue.first_byte + load / queue.rate;
+    end_transfer(place, number, bytes);
+    return true;
+  }
   const sim::EventOrder order = event_order(here, members_[place].stream, number);
   machine_.network.transfer(*queue.route, reads ? sim::Access::read : sim::Access::write, bytes, queue.date + setup,
                             order, *this, index_of(place, number));
+  return false;
 }
 
 void CollectiveRun::on_event(std::uint64_t tag) {
@@ -244,8 +251,16 @@ void CollectiveRun::on_event(std::uint64_t tag) {
   const auto number = static_cast<std::uint32_t>(tag % schedule_->queues);
   Queue& queue = queue_of(place, number);
   queue.date = machine_.loop.now();
+  end_transfer(place, number, queue.walk.bytes(*schedule_, members_[place].rank));
+  queue.walk.next();
+  ++queue.number;
+  woken_.push_back({place, number});
+  drain();
+}
+
+void CollectiveRun::end_transfer(Rank place, std::uint32_t number, Bytes bytes) {
+  Queue& queue = queue_of(place, number);
   const Task& task = *queue.walk.task();
-  const Bytes bytes = queue.walk.bytes(*schedule_, members_[place].rank);
   add_to_path(queue, bytes);
   if (machine_.flows != nullptr) log_flow(members_[place], queue, bytes);
   const bool by_core = reduces(task.kind) && !reduces_on_the_way_.at(static_cast<std::size_t>(queue.route->transport));
@@ -260,10 +275,6 @@ void CollectiveRun::on_event(std::uint64_t tag) {
             .link = machine_.cluster.links()[queue.route->slowest].kind});
   }
   if (by_core) reduce_by_core(place, number, bytes);  // from scratch memory, at the destination
-  queue.walk.next();
-  ++queue.number;
-  woken_.push_back({place, number});
-  drain();
 }
 
 void CollectiveRun::add_to_path(Queue& queue, Bytes bytes) const {

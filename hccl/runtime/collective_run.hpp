@@ -14,6 +14,7 @@
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/link_loads.hpp"
 #include "hccl/runtime/path_time.hpp"
+#include "hccl/runtime/private_links.hpp"
 #include "hccl/runtime/rank_orbits.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "sim/cluster.hpp"
@@ -26,8 +27,9 @@
 /// its part of the schedule.
 ///
 /// A queue knows its own date: tasks of known duration (posts, set-ups, local reductions) only move that date forward,
-/// and a post reaches its peer with the date at which it was made. Only transfers, whose end depends on what else the
-/// links carry, go through the event loop. So a round of a ring costs two events, whatever its number of tasks.
+/// and a post reaches its peer with the date at which it was made. Only transfers whose end depends on what else the
+/// links carry go through the event loop: two events each, whatever the number of other tasks. Those over private links
+/// (private_links.hpp) have a known duration, too.
 namespace hcclsim::hccl {
 
 /// What a simulation gives to its collectives; must outlive them.
@@ -41,6 +43,9 @@ struct Machine {
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< longest wait for a notify (HCCL_EXEC_TIMEOUT)
   sim::FlowLog* flows = nullptr;                                    ///< null: nobody asks for them
   const RankOrbits* orbits = nullptr;                               ///< null: every rank is simulated
+  /// Links whose transfers need no event, if it is known beforehand what all streams do and capacities stay what they
+  /// are; null: none.
+  const PrivateLinks* private_links = nullptr;
 };
 
 /// The tasks of a rank as its host issues them: number k of them, counted from 0 in the order of the walk, does not
@@ -100,6 +105,7 @@ class CollectiveRun final : public sim::EventHandler {
     Seconds task_start = 0;             // of the transfer under way, for the trace
     Seconds first_byte = 0;             // of it, behind set-up and latency
     const sim::Route* route = nullptr;  // of the last transfer: rounds mostly use the same
+    BytesPerSecond rate = 0;            // of it, if its links are private
     std::uint64_t number = 0;           // of its task, in the order in which the host issues the rank's tasks
     bool active = false;
   };
@@ -138,7 +144,10 @@ class CollectiveRun final : public sim::EventHandler {
   void drain();
   [[nodiscard]] bool try_wait(Rank place, std::uint32_t number);
   void post(Rank place, std::uint32_t number);
-  void start_transfer(Rank place, std::uint32_t number, Bytes bytes);
+  /// True if the transfer has ended at the queue's new date, false if an event will end it.
+  [[nodiscard]] bool start_transfer(Rank place, std::uint32_t number, Bytes bytes);
+  /// The transfer has ended at the queue's date.
+  void end_transfer(Rank place, std::uint32_t number, Bytes bytes);
   /// Adds the transfer that has just ended to the path of its queue.
   void add_to_path(Queue& queue, Bytes bytes) const;
   void log_flow(const Member& member, const Queue& queue, Bytes bytes) const;

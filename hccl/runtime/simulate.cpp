@@ -62,6 +62,19 @@ std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, const std::vector<C
   return RankOrbits::find(cluster, coupling, {});
 }
 
+/// The links that transfers of these calls have to themselves.
+PrivateLinks links_of(sim::Cluster& cluster, const std::vector<CollectiveCall>& calls,
+                      const std::optional<RankOrbits>& orbits) {
+  PrivateLinks links(cluster);
+  for (const CollectiveCall& call : calls) {
+    const Communicator group{"", ranks_of(call)};
+    const std::array<const Communicator*, 1> family{&group};
+    links.add(group, orbits.has_value() ? orbits->fold(family).front().second : Seats::all(group), *call.schedule,
+              call.stream);
+  }
+  return links;
+}
+
 /// The hosts of all ranks: they issue the calls of all iterations.
 class Hosts final : private sim::EventHandler {
  public:
@@ -292,6 +305,8 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
     orbits = find_orbits(cluster, calls);
   }
   const FoldedCluster folded(cluster, orbits);
+  std::optional<PrivateLinks> private_links;
+  if (options.network == sim::NetworkKind::fluid) private_links = links_of(cluster, calls, orbits);
   sim::EventLoop loop;
   const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
   const Machine machine{.loop = loop,
@@ -301,7 +316,8 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
                         .soc = soc,
                         .trace = result.trace,
                         .exec_timeout = options.exec_timeout,
-                        .orbits = orbits.has_value() ? &*orbits : nullptr};
+                        .orbits = orbits.has_value() ? &*orbits : nullptr,
+                        .private_links = private_links.has_value() ? &*private_links : nullptr};
   Runtime runtime(machine);
   Hosts hosts(machine, runtime, costs, options, calls);
   hosts.start();

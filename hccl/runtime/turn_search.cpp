@@ -18,8 +18,7 @@ constexpr std::uint64_t most_routes = 2'000'000;
 /// Source and destination of the transfers of the first ranks.
 void add_transfers(const Schedule& schedule, Rank ranks, std::set<std::pair<Rank, Rank>>& ends) {
   for (Rank rank = 0; rank < ranks; ++rank) {
-    for_each_task(schedule, rank, [&](std::uint32_t /*stage*/, const QueueWalk& walk) {
-      if (!is_transfer(walk.task()->kind)) return;
+    for_each_way(schedule, rank, [&](std::uint32_t /*stage*/, const QueueWalk& walk) {
       const Rank peer = walk.peer(schedule, rank);
       ends.insert(reads(walk.task()->kind) ? std::pair{peer, rank} : std::pair{rank, peer});
     });
@@ -145,7 +144,12 @@ std::uint32_t TurnSearch::add_shape(const std::vector<const Schedule*>& schedule
     shape.period = std::lcm(shape.period, rotation.has_value() ? rotation->period() : ranks);
   }
   std::set<std::pair<Rank, Rank>> ends;
-  for (const Schedule* schedule : different) add_transfers(*schedule, shape.period, ends);
+  std::vector<const Schedule*> seen;
+  for (const Schedule* schedule : different) {
+    if (std::ranges::any_of(seen, [&](const Schedule* one) { return same_ways(*one, *schedule); })) continue;
+    seen.push_back(schedule);
+    add_transfers(*schedule, shape.period, ends);
+  }
   shape.transfers.assign(ends.begin(), ends.end());
   shapes_.push_back(std::move(shape));
   return static_cast<std::uint32_t>(shapes_.size() - 1);

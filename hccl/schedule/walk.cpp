@@ -347,11 +347,36 @@ void QueueWalk::next() {
   start_loop();
 }
 
+void QueueWalk::next_with_other_peers() {
+  const auto varies = [](const Task& task) { return is_transfer(task.kind) && task.peer.value.round != 0; };
+  if (strand_ != nullptr && task_ + 1 == loop_end_ && place_.round + 1 < rounds_) {
+    const std::vector<Task>& tasks = strand_->loops[loop_].tasks;
+    if (std::none_of(tasks.begin(), tasks.end(), varies)) place_.round = rounds_ - 1;
+  }
+  next();
+}
+
 Rank QueueWalk::peer(const Schedule& schedule, Rank rank) const {
   if (task_->kind == TaskKind::local_post) return rank;
   if (task_->peer.kind == Peer::Kind::rank) return static_cast<Rank>(task_->peer.value.base);
   const Group& group = schedule.groups[task_->peer.group];
   return group.member(rank, task_->peer.position(place_, group.size()));
+}
+
+bool same_ways(const Schedule& first, const Schedule& second) {
+  const auto same_task = [](const Task& a, const Task& b) { return a.kind == b.kind && a.peer == b.peer; };
+  const auto same_loop = [&](const Loop& a, const Loop& b) {
+    return a.rounds == b.rounds && a.most_rounds == b.most_rounds && std::ranges::equal(a.tasks, b.tasks, same_task);
+  };
+  const auto same_strand = [&](const Strand& a, const Strand& b) {
+    return a.group == b.group && a.first_queue == b.first_queue && a.queues == b.queues &&
+           std::ranges::equal(a.loops, b.loops, same_loop);
+  };
+  const auto same_stage = [&](const Stage& a, const Stage& b) {
+    return a.lists.empty() && b.lists.empty() && std::ranges::equal(a.strands, b.strands, same_strand);
+  };
+  return first.ranks == second.ranks && first.queues == second.queues && first.groups == second.groups &&
+         std::ranges::equal(first.stages, second.stages, same_stage);
 }
 
 Viewer QueueWalk::source_viewer(const Schedule& schedule, Rank rank) const {

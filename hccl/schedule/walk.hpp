@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -70,6 +71,8 @@ class QueueWalk {
   /// The task at which the walk stands, or nullptr at the end of the stage.
   [[nodiscard]] const Task* task() const { return task_; }
   void next();
+  /// The same, but past rounds in which all transfers have the peers of the round before.
+  void next_with_other_peers();
 
   /// Tasks of the queue in this stage. Only before the first next().
   [[nodiscard]] std::uint64_t count() const;
@@ -117,5 +120,26 @@ void for_each_task(const Schedule& schedule, Rank rank, const Visit& visit) {
     }
   }
 }
+
+/// Calls visit(stage, walk) for transfers of a rank, so that every pair of queue and peer of a stage is among them; of
+/// rounds and windows that are alike, for one.
+template <typename Visit>
+void for_each_way(const Schedule& schedule, Rank rank, const Visit& visit) {
+  const auto has_lists = [](const Stage& stage) { return !stage.lists.empty(); };
+  const bool alike = std::none_of(schedule.stages.begin(), schedule.stages.end(), has_lists);
+  const std::uint32_t stages = alike ? static_cast<std::uint32_t>(schedule.stages.size()) : schedule.stage_count();
+  QueueWalk walk;
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
+      for (walk.enter(schedule, stage, rank, queue); walk.task() != nullptr; walk.next_with_other_peers()) {
+        if (is_transfer(walk.task()->kind)) visit(stage, static_cast<const QueueWalk&>(walk));
+      }
+    }
+  }
+}
+
+/// Whether the transfers of both go the same ways: closed forms with the same groups, rounds and peers. Their bytes may
+/// differ. False also if it cannot be seen so.
+[[nodiscard]] bool same_ways(const Schedule& first, const Schedule& second);
 
 }  // namespace hcclsim::hccl

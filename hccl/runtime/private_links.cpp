@@ -1,0 +1,46 @@
+#include "hccl/runtime/private_links.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "hccl/schedule/walk.hpp"
+
+namespace hcclsim::hccl {
+
+PrivateLinks::PrivateLinks(sim::Cluster& cluster) : cluster_(cluster), uses_(cluster.links().size()) {}
+
+void PrivateLinks::add(const Communicator& group, const Seats& seats, const Schedule& schedule, std::uint32_t stream) {
+  for (std::size_t place = 0; place < seats.members.size(); ++place) {
+    const Rank rank = seats.members[place];
+    const std::uint64_t own = std::uint64_t{seats.npus[place]} << 32 | stream;
+    for_each_way(schedule, rank, [&](std::uint32_t stage, const QueueWalk& walk) {
+      const Rank here = group.ranks[rank];
+      const Rank peer = group.ranks[walk.peer(schedule, rank)];
+      const bool reads = hccl::reads(walk.task()->kind);
+      const Use use{.stream = own, .stage = next_stage_ + stage, .queue = walk.place().queue};
+      for (const sim::LinkId link : cluster_.route(reads ? peer : here, reads ? here : peer).links) add_way(link, use);
+    });
+  }
+  next_stage_ += schedule.stage_count();
+}
+
+void PrivateLinks::add_way(sim::LinkId link, const Use& use) {
+  if (!cluster_.links()[link].shared) return;
+  Use& known = uses_[link];
+  const bool other_stream = known.stream != nobody && known.stream != use.stream;
+  const bool other_queue = known.stream != nobody && known.stage == use.stage && known.queue != use.queue;
+  const bool shared = known.shared || other_stream || other_queue;
+  known = use;
+  known.shared = shared;
+}
+
+BytesPerSecond PrivateLinks::rate(const sim::Route& route) const {
+  BytesPerSecond rate = std::numeric_limits<double>::infinity();
+  for (const sim::LinkId link : route.links) {
+    if (uses_[link].shared) return 0;
+    rate = std::min(rate, cluster_.capacity(link));
+  }
+  return rate;
+}
+
+}  // namespace hcclsim::hccl

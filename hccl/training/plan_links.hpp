@@ -1,0 +1,16 @@
+#pragma once
+
+#include "base/units.hpp"
+#include "hccl/parallel/plan.hpp"
+#include "hccl/runtime/private_links.hpp"
+#include "hccl/runtime/rank_orbits.hpp"
+#include "sim/cluster.hpp"
+
+namespace hcclsim::hccl {
+
+/// The links that are private while a Plan is carried out, by the ranks that stand for others if there are any
+/// (`orbits` not null; of groups that do the same, that of `own` is there).
+[[nodiscard]] PrivateLinks private_links_of(sim::Cluster& cluster, const Plan& plan, const RankOrbits* orbits,
+                                            Rank own);
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,157 @@
+#include "hccl/runtime/fold.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hccl/parallel/optimizer_parallel.hpp"
+#include "study/run/run.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/simulation.hpp"
+
+/// Steps of every kind of plan with ranks folded and with every rank simulated.
+namespace hcclsim::study {
+namespace {
+
+RunSpec tiny_gpt(const std::string& platform, Rank npus) {
+  RunSpec spec;
+  spec.platform.file = platform;
+  spec.npus = npus;
+  spec.model.name = "gpt2-small";
+  spec.model.layers = 4;
+  spec.model.hidden = 64;
+  spec.model.heads = 2;
+  spec.model.vocabulary = 256;
+  spec.model.sequence = 16;
+  spec.model.batch = 4;
+  spec.framework = Framework::mindspore;
+  spec.hcom_parallel = true;
+  spec.network = sim::NetworkKind::fluid;
+  spec.iterations = 2;
+  return spec;
+}
+
+struct Figures {
+  Rank simulated = 0;
+  std::uint64_t transfers = 0;
+  std::vector<Seconds> ends;  ///< of all iterations on all ranks, then exposed communication and computing of rank
+};
+
+Figures figures(RunSpec spec, hccl::Fold fold) {
+  spec.fold = fold;
+  return on_experiment(spec, [](Experiment& experiment) {
+    const hccl::TimedStep step = experiment.simulate(experiment.training);
+    Figures result{.simulated = step.ranks_simulated, .transfers = step.transfers, .ends = {}};
+    for (const std::vector<Seconds>& of_ranks : step.iteration_ends) {
+      result.ends.insert(result.ends.end(), of_ranks.begin(), of_ranks.end());
+    }
+    const hccl::StepView view = hccl::StepView::of(step.plan, step.trace, experiment.training.rank);
+    result.ends.push_back(view.exposed);
+    result.ends.push_back(view.computing);
+    return result;
+  });
+}
+
+/// Compares both ways; returns the ranks that were simulated, 0 for all.
+Rank compare(const RunSpec& spec, const std::string& what) {
+  const Figures folded = figures(spec, hccl::Fold::automatic);
+  const Figures all = figures(spec, hccl::Fold::off);
+  EXPECT_EQ(all.simulated, 0U) << what;
+  EXPECT_EQ(folded.transfers, all.transfers) << what;
+  EXPECT_EQ(folded.ends.size(), all.ends.size()) << what;
+  for (std::size_t i = 0; i < std::min(folded.ends.size(), all.ends.size()); ++i) {
+    EXPECT_NEAR(folded.ends[i], all.ends[i], 1e-12 * all.ends[i]) << what << ", figure " << i;
+  }
+  return folded.simulated;
+}
+
+std::string servers(Rank count, Rank npus_per_server) {
+  return test::write_platform({.servers = count, .npus_per_server = npus_per_server});
+}
+
+// Servers of the platform are alike: a mesh of m NPUs each, which meet at a switch. NPUs of a mesh are alike for a
+// collective that looks the same from all of them; a step of several servers has a schedule by servers, so the m NPUs
+// of one server are simulated, of each stage.
+TEST(Fold, RanksByHand) {
+  EXPECT_EQ(compare(tiny_gpt(servers(4, 2), 8), "data parallel, four servers"), 2U);
+  RunSpec stages = tiny_gpt(servers(4, 2), 8);
+  stages.parallel.shape.stages = 2;
+  stages.parallel.micro_batches = 4;
+  EXPECT_EQ(compare(stages, "two stages of two servers each"), 4U);
+  stages.rank = 7;
+  EXPECT_EQ(compare(stages, "the same, of another rank"), 4U);
+  stages.parallel.optimizer = hccl::parse_optimizer_parallel("zero1:shard=2");
+  stages.optimizer = models::Optimizer::adam;
+  EXPECT_EQ(compare(stages, "whose optimizer is shared within servers"), 4U);
+  RunSpec across = tiny_gpt(servers(4, 2), 8);
+  across.parallel.optimizer = hccl::parse_optimizer_parallel("zero3");
+  across.optimizer = models::Optimizer::adam;
+  EXPECT_EQ(compare(across, "an optimizer that is shared over servers"), 2U);
+}
+
+// One slow NPU: all wait for it, each in its own place, so nobody does what another does. Of two trainings side by side
+// only its own.
+TEST(Fold, OneSlowNpu) {
+  RunSpec spec = tiny_gpt(servers(4, 2), 8);
+  spec.skew.speeds = {1, 1, 1, 0.9, 1, 1, 1, 1};
+  EXPECT_EQ(compare(spec, "one training"), 0U);
+  spec.platform.file = servers(8, 1);
+  spec.groups = {{"a", {0, 1, 2, 3}}, {"b", {4, 5, 6, 7}}};
+  EXPECT_EQ(compare(spec, "two trainings"), 4U + 1U);
+  spec.skew.speeds.clear();
+  EXPECT_EQ(compare(spec, "two trainings that are alike"), 1U);
+}
+
+TEST(Fold, IsRefusedWhereItIsNotExact) {
+  RunSpec spec = tiny_gpt(servers(4, 2), 8);
+  spec.fold = hccl::Fold::require;
+  const auto run = [&spec] { static_cast<void>(figures(spec, spec.fold)); };
+  run();
+  spec.skew.jitter = 0.05;
+  EXPECT_THAT(test::refusal("fold", run), testing::HasSubstr("jitter"));
+  spec.skew.jitter = 0;
+  spec.skew.speeds = {1, 1, 1, 0.9, 1, 1, 1, 1};
+  EXPECT_THAT(test::refusal("fold", run), testing::HasSubstr("no ranks do the same"));
+  spec.skew.speeds.clear();
+  spec.network = sim::NetworkKind::simgrid;
+  EXPECT_THAT(test::refusal("fold", run), testing::HasSubstr("--network fluid"));
+}
+
+// Any plan on any platform.
+TEST(Fold, ChangesNoFigureOfRandomPlans) {
+  std::mt19937 random(17);
+  const auto any = [&random](const auto& values) { return values[random() % std::size(values)]; };
+  const std::vector<std::string> platforms{servers(4, 2), servers(2, 4),     servers(8, 1),
+                                           servers(1, 8), "atlas800t-a2-x2", "atlas900-a3-superpod"};
+  const std::vector<std::string> optimizers{"off", "on:threshold=0", "zero1", "zero2", "zero3", "zero1:shard=2"};
+  std::uint32_t folded = 0;
+  for (int i = 0; i < 60; ++i) {
+    RunSpec spec = tiny_gpt(any(platforms), 8);
+    const std::string optimizer = any(optimizers);
+    spec.parallel.optimizer = hccl::parse_optimizer_parallel(optimizer);
+    spec.optimizer = models::Optimizer::adam;
+    const std::uint32_t stages = std::array{1U, 2U, 4U}[random() % 3];
+    spec.parallel.shape.stages = stages;
+    spec.parallel.micro_batches = 4;
+    if (stages == 2 && random() % 2 == 0) {
+      spec.parallel.shape.schedule = hccl::PipelineSchedule::one_f_one_b_interleave;
+      spec.parallel.shape.chunks = 2;
+    }
+    if (random() % 3 == 0) spec.clip_norm = 1;
+    spec.rank = random() % 8;
+    spec.launch = random() % 4 == 0 ? hccl::LaunchMode::op : hccl::LaunchMode::graph;
+    const std::string what = fmt::format("{}: {} stages, {}, rank {}", i, stages, optimizer, spec.rank);
+    if (compare(spec, what) > 0) ++folded;
+  }
+  EXPECT_GT(folded, 30U);
+}
+
+}  // namespace
+}  // namespace hcclsim::study
