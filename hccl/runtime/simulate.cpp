@@ -306,7 +306,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
   }
   const FoldedCluster folded(cluster, orbits);
   std::optional<PrivateLinks> private_links;
-  if (options.network == sim::NetworkKind::fluid) private_links = links_of(cluster, calls, orbits);
+  if (options.network == sim::NetworkKind::fluid) private_links.emplace(links_of(cluster, calls, orbits));
   sim::EventLoop loop;
   const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
   const Machine machine{.loop = loop,
