@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -96,6 +97,9 @@ void finish_context_options(const OptionOrigins& origins, const ContextOptions& 
                                   .hcom_parallel = origins.given("hcom-parallel"),
                                   .gradients_mean = origins.given("gradients-mean")};
   apply_context(merged_context(origins, options, spec.parallel), given, spec);
+  if (spec.parallel_mode != "data_parallel") return;
+  const char* const groups = std::getenv("GROUP_INFO_FILE");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  if (groups != nullptr) spec.strategy_files.groups = groups;
 }
 
 }  // namespace hcclsim::cli

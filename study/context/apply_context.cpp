@@ -316,7 +316,8 @@ struct Applier {
     const Literal both = context.get("strategy_ckpt_config");
     spec.strategy_files = {.load = both.find("load_file")->text,
                            .save = both.find("save_file")->text,
-                           .groups = context.text("group_ckpt_save_file")};
+                           .groups = context.text("group_ckpt_save_file"),
+                           .only_trainable = both.find("only_trainable_params")->boolean};
   }
 
   /// Whether an option was set to something else than its default.
