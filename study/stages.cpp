@@ -165,9 +165,11 @@ void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::s
 }
 
 hccl::FusionRules asked_rules(const ParallelSpec& spec) {
-  if (spec.fusion.has_value()) return *spec.fusion;
-  if (spec.optimizer.kind != hccl::OptimizerParallelKind::dealt) return {};
-  return {.allreduce = {.mode = hccl::FusionMode::all}};
+  hccl::FusionRules rules = spec.fusion.value_or(hccl::FusionRules{});
+  if (spec.optimizer.kind != hccl::OptimizerParallelKind::dealt) return rules;
+  if (!spec.fusion.has_value()) rules.allreduce.mode = hccl::FusionMode::all;
+  if (rules.allreduce.mode == hccl::FusionMode::size) rules.allreduce.ends_above = true;
+  return rules;
 }
 
 std::vector<models::Graph> cut_into_stages(const models::Graph& graph, const ParallelSpec& spec,

@@ -27,8 +27,8 @@ struct Stages {
 /// if no layers are recomputed, or no weights gathered that could be gathered again.
 void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::string>& notes);
 
-/// How collectives are to be fused: as the spec says; of MindSpore's data_parallel mode with shared parameters one
-/// allreduce unless it is told otherwise.
+/// How collectives are to be fused: as the spec says. Where parameters are dealt it is as in MindSpore's data_parallel
+/// mode: one allreduce unless it is told otherwise, and a size cuts behind the gradient that goes beyond it.
 [[nodiscard]] hccl::FusionRules asked_rules(const ParallelSpec& spec);
 
 /// The graphs of the stages, with what is recomputed marked; of one stage the network itself.

@@ -233,8 +233,8 @@ void finish_fusion(const OptionOrigins& origins, study::RunSpec& spec) {
   if (!parallel.fusion_ids.empty() && spec.framework != study::Framework::mindspore) {
     bad_input("option", "{} is MindSpore's; give --framework mindspore", origins.name("set-comm-fusion"));
   }
-  if (!origins.given("fusion") || (parallel.has_stages() && !dealt)) return;
-  if (!dealt && spec.framework != study::Framework::mindspore) {
+  if (!origins.given("fusion") || parallel.has_stages()) return;
+  if (spec.framework != study::Framework::mindspore) {
     bad_input("option", "{} is MindSpore's; give --framework mindspore, or --split for HCCL's own",
               origins.name("fusion"));
   }
