@@ -115,6 +115,28 @@ std::optional<hccl::FusionRule> rule_of_gradients(const RunSpec& spec, const mod
   return rule.has_value() || with != whole ? std::optional(with) : std::nullopt;
 }
 
+/// A list of gradients has no operators that could be computed again, and no inputs.
+void require_no_operators(const RunSpec& spec, const std::string& gradients) {
+  const char* const option = spec.parallel.recompute.kind != hccl::RecomputeKind::none ? "--recompute"
+                             : spec.dataset_cuts.has_value()                           ? "dataset_strategy"
+                                                                                       : nullptr;
+  if (option == nullptr) return;
+  bad_input("option", "{}: a list of gradients has neither operators nor inputs: it does not go with {}", gradients,
+            option);
+}
+
+/// HCCL's split of the gradients of the spec's rank, in words.
+std::string split_text(const RunSpec& spec) {
+  if (spec.sets_split_of(spec.rank)) {
+    if (spec.split_by_size.has_value()) return fmt::format("split by size {}", fmt::join(*spec.split_by_size, ","));
+    if (spec.split_by_idx.has_value()) return fmt::format("split by index {}", fmt::join(*spec.split_by_idx, ","));
+  }
+  using hccl::FallbackSplit;
+  if (spec.fallback_split == FallbackSplit::vendor_default) return "HCCL's default split";
+  return to_string(hccl::FusionRule{.mode = spec.fallback_split == FallbackSplit::none ? hccl::FusionMode::all
+                                                                                       : hccl::FusionMode::none});
+}
+
 /// Of a step; where sizes do not go together the number that is asked for, so that the devices are judged first.
 std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
   if (npus % spec.parallel.shape.stages != 0) return spec.parallel.micro_batches.value_or(1);
@@ -144,7 +166,6 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.micro_batches = batch.micro_batches;
   compute_type = spec.precision.compute;
   sharing = name_of(spec.parallel.optimizer.kind);
-  fusion = to_string(spec.parallel.fusion.value_or(hccl::FusionRules{}));
   training.npus = npus;
   training.rank = spec.rank;
   training.hcom_parallel = spec.hcom_parallel;
@@ -170,6 +191,8 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   models::Program loaded = load_program(spec);
   has_measured_gradients = !spec.gradients_file.empty();
   const std::optional<hccl::FusionRule> rule = rule_of_gradients(spec, loaded, notes);
+  name_fusion(spec, rule);
+  note_gradient_sync(spec, loaded, notes);
   std::vector<hccl::Segment> fused;
   if (loaded.has_several_gradient_types()) {
     fused = fuse_types_apart(rule, loaded);
@@ -186,6 +209,16 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   add_start_up(spec);
   note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                  topology_of(training.replicas(), cluster));
+}
+
+void Experiment::name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule) {
+  if (!rule.has_value()) {
+    fusion = split_text(spec);
+    return;
+  }
+  fusion = to_string(*rule);
+  const bool of_option = spec.fusion_index.has_value() && rule->mode == hccl::FusionMode::index;
+  gradient_rule = of_option ? fmt::format("by parameter {}", fmt::join(rule->last, ",")) : "fusion " + fusion;
 }
 
 std::vector<hccl::Segment> Experiment::fuse(const hccl::FusionRule& rule, models::Program& loaded) {
@@ -297,10 +330,15 @@ void Experiment::load_stages(const RunSpec& spec) {
   stages = make_stages(graph, parallel, npus, soc, how, config.communicator_bytes(),
                        spec.framework == Framework::mindspore, notes);
   recomputed_flops = stages->recomputed;
+  const bool dealt = spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt;
+  fusion = dealt ? to_string(stages->fusion.allreduce) : to_string(stages->fusion);
+  if (spec.parallel.fusion.has_value() || !spec.parallel.fusion_ids.empty()) {
+    gradient_rule = fmt::format("fusion {}", to_string(stages->fusion.allreduce));
+  }
   training.stages = stages->programs;
   training.shape = parallel.shape;
   training.shard_ranks = stages->shard_ranks;
-  if (spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt) deal_parameters(spec, graph);
+  if (dealt) deal_parameters(spec, graph);
   if (spec.parallel.forward_only && spec.parallel.result_broadcast) {
     training.result_type = spec.precision.compute;
     for (const models::Tensor& result : models::results_of(graph)) {
@@ -309,6 +347,7 @@ void Experiment::load_stages(const RunSpec& spec) {
   }
   const std::uint32_t stage = spec.rank / stages->replicas;
   program = stages->programs[stage].program;
+  note_gradient_sync(spec, *program, notes);
   gradient_sizes = program->gradient_sizes();
   for (const hccl::Reduction& reduction : stages->programs[stage].reductions) {
     training.segments.push_back(reduction.segment);
@@ -333,11 +372,12 @@ void Experiment::check_memory(const RunSpec& spec, std::span<const device::HbmAc
   if (!warning.empty()) notes.push_back(std::move(warning));
 }
 
-/// O4.13 of MindSpore's data_parallel mode: every rank has parameters to update.
+/// O4.13 of MindSpore's data_parallel mode: the optimizer is one that can be dealt, and every rank has parameters.
 void Experiment::deal_parameters(const RunSpec& spec, const models::Graph& graph) {
   if (spec.parallel.shape.stages > 1) {
     bad_input("option", "--optimizer-parallel dealt is of data parallelism: it does not go with --stages");
   }
+  require_dealt_optimizer("--optimizer-parallel dealt", spec.optimizer);
   if (graph.parameters.size() < npus) {
     bad_input("runtime-error", "--optimizer-parallel dealt: {} parameters cannot be dealt to {} NPUs",
               graph.parameters.size(), npus);
@@ -368,6 +408,7 @@ models::Program Experiment::load_program(const RunSpec& spec) {
       bad_input("option",
                 "measured gradients replace the model: they go neither with profiles nor with real gradients");
     }
+    require_no_operators(spec, spec.gradients_file);
     model = spec.gradients_file;
     models::Program measured = make_program(models::read_gradient_profile(spec.gradients_file), soc, how, notes);
     measured.batch = spec.model.batch;
@@ -383,7 +424,10 @@ models::Program Experiment::load_program(const RunSpec& spec) {
     return made;
   }
   const Profiles profiles = read_profiles(spec.profiles, spec.profile_model);
-  if (const std::string file = profiles.gradients_file(); !file.empty()) model = file;
+  if (const std::string file = profiles.gradients_file(); !file.empty()) {
+    require_no_operators(spec, file);
+    model = file;
+  }
   return imported_program(profiles, graph, soc, how, profile.emplace(), notes);
 }
 

@@ -52,11 +52,14 @@ struct Experiment : LoadedPlatform {
   Flops recomputed_flops = 0;           ///< of the products that are, of a micro-batch on all stages
   DataType compute_type = DataType::fp16;  ///< of the products
   std::string sharing = "off";             ///< kind of optimizer parallelism
-  std::string fusion;                      ///< of the collectives of stages
-  hccl::TrainingOptions training;          ///< without traced ranks
-  std::vector<hccl::StartUp> start_up;     ///< of each stage: what is sent once before the first step
+  std::string fusion;                      ///< which tensors travel together, in words
+  std::string gradient_rule;       ///< MindSpore's rule for gradients, in words; empty: they are split as HCCL does
+  hccl::TrainingOptions training;  ///< without traced ranks
+  std::vector<hccl::StartUp> start_up;  ///< of each stage: what is sent once before the first step
 
  private:
+  /// `rule`: MindSpore's, of data parallelism; none: HCCL's split.
+  void name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule);
   [[nodiscard]] models::Program load_program(const RunSpec& spec);
   [[nodiscard]] models::Graph network_of_micro_batch(const RunSpec& spec);
   void load_stages(const RunSpec& spec);

@@ -73,7 +73,7 @@ void refuse_partial_norms(const device::ProgramOptions& how) {
 /// The rules of a stage's collectives, with the ids of its parameters.
 hccl::FusionRules rules_of_stage(const models::Program& program, std::uint32_t number, const ParallelSpec& spec,
                                  std::vector<std::string>& notes) {
-  hccl::FusionRules rules = spec.fusion.value_or(hccl::FusionRules{});
+  hccl::FusionRules rules = asked_rules(spec);
   std::vector<std::string> beyond;
   note_indices_beyond(rules.allreduce, static_cast<std::uint32_t>(program.parameters.size()), beyond);
   for (const std::string& note : beyond) {
@@ -84,6 +84,10 @@ hccl::FusionRules rules_of_stage(const models::Program& program, std::uint32_t n
   for (hccl::FusionRule* const rule : {&rules.allreduce, &rules.reduce_scatter, &rules.allgather}) {
     if (rule->mode == hccl::FusionMode::id) rule->ids = ids_of(names, spec.fusion_ids);
   }
+  const bool index = rules.allreduce.mode == hccl::FusionMode::index;
+  if (spec.optimizer.kind == hccl::OptimizerParallelKind::dealt && !index && !spec.fusion_ids.empty()) {
+    rules.allreduce = with_ids(rules.allreduce, ids_of(names, spec.fusion_ids));
+  }
   return rules;
 }
 
@@ -93,8 +97,15 @@ void note_idle_ids(const models::Graph& graph, const ParallelSpec& spec, std::ve
   std::vector<std::string> names;
   for (const models::Parameter& parameter : graph.parameters) names.push_back(parameter.name);
   require_matches(names, spec.fusion_ids);
-  const hccl::FusionRules rules = spec.fusion.value_or(hccl::FusionRules{});
+  const hccl::FusionRules rules = asked_rules(spec);
   using enum hccl::FusionMode;
+  if (spec.optimizer.kind == hccl::OptimizerParallelKind::dealt) {
+    if (rules.allreduce.mode != index) return;
+    notes.emplace_back(
+        "set_comm_fusion has no effect: with enable_parallel_optimizer in data_parallel the fusion index counts before "
+        "it");
+    return;
+  }
   if (rules.allreduce.mode == id || rules.reduce_scatter.mode == id || rules.allgather.mode == id) return;
   notes.emplace_back(
       "set_comm_fusion has no effect, as fusion by size writes its own ids: comm_fusion with openstate False, or "
@@ -151,6 +162,14 @@ void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::s
     notes.push_back(fmt::format("{} has no effect: no operator is cut over ranks, so that layers have no collectives",
                                 spec.mp_comm_recompute ? "recompute_slice_activation" : "mp_comm_recompute"));
   }
+}
+
+hccl::FusionRules asked_rules(const ParallelSpec& spec) {
+  hccl::FusionRules rules = spec.fusion.value_or(hccl::FusionRules{});
+  if (spec.optimizer.kind != hccl::OptimizerParallelKind::dealt) return rules;
+  if (!spec.fusion.has_value()) rules.allreduce.mode = hccl::FusionMode::all;
+  if (rules.allreduce.mode == hccl::FusionMode::size) rules.allreduce.ends_above = true;
+  return rules;
 }
 
 std::vector<models::Graph> cut_into_stages(const models::Graph& graph, const ParallelSpec& spec,
@@ -210,7 +229,7 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
     models::Program program = make_program(graphs[number], soc, options, notes);
     stages.recomputed += recomputed_flops(graphs[number], program, spec.causal_flops);
     if (by_parameter) order_updates_by_parameter(program);
-    const hccl::FusionRules fusion = rules_of_stage(program, number, spec, notes);
+    hccl::FusionRules fusion = rules_of_stage(program, number, spec, notes);
     const bool as_gathered =
         options.sharding.kind != models::Sharding::none && reduces_as_gathered(spec, spec.shape.micro_batches);
     if (as_gathered && spec.fusion.has_value() && fusion.reduce_scatter != fusion.allgather) {
@@ -219,6 +238,8 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
           "whose gradients they are");
     }
     stages.programs.push_back(fuse_communication(std::move(program), fusion, as_gathered));
+    if (as_gathered) fusion.reduce_scatter = fusion.allgather;
+    stages.fusion = std::move(fusion);
     const hccl::StageProgram& stage = stages.programs.back();
     device::HbmAccount hbm = device::hbm_account(*stage.program, communicator * communicators_of(stages, spec));
     hbm.gathered += most_gathered(stage);

@@ -16,6 +16,7 @@ namespace hcclsim::study {
 struct Stages {
   std::vector<hccl::StageProgram> programs;
   std::vector<device::HbmAccount> hbm;         ///< of an NPU of each stage
+  hccl::FusionRules fusion;                    ///< by which their collectives are fused
   std::vector<std::uint32_t> layers_of_parts;  ///< of a pipeline
   Rank replicas = 1;                           ///< of each stage
   Rank shard_ranks = 1;                        ///< of them, those that share parameters
@@ -25,6 +26,10 @@ struct Stages {
 /// Adds to `notes` which options of recomputed layers' communication have no effect. Throws Error(bad_input, "option")
 /// if no layers are recomputed, or no weights gathered that could be gathered again.
 void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::string>& notes);
+
+/// How collectives are to be fused: as the spec says. Where parameters are dealt it is as in MindSpore's data_parallel
+/// mode: one allreduce unless it is told otherwise, and a size cuts behind the gradient that goes beyond it.
+[[nodiscard]] hccl::FusionRules asked_rules(const ParallelSpec& spec);
 
 /// The graphs of the stages, with what is recomputed marked; of one stage the network itself.
 [[nodiscard]] std::vector<models::Graph> cut_into_stages(const models::Graph& graph, const ParallelSpec& spec,

@@ -59,7 +59,7 @@ void show_context(const ContextCommand& command, const study::AutoParallelContex
 }
 
 void get_option(const ContextCommand& command, const study::AutoParallelContext& context) {
-  const study::Literal value = context.get(command.key);
+  const study::Literal value = context.read(command.key);
   print((command.format == "json" ? json_of(value).dump() : to_string(value)) + '\n');
 }
 

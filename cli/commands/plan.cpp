@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -135,6 +136,10 @@ void add_command(Command& plan, const char* name, const char* what, Count files,
                 "plan diff {}: there is nothing to compare it with; give a second file, or the options of a run, such "
                 "as --model gpt2-small",
                 options->files.front());
+    }
+    if (options->files.size() == most && has_run_options(command)) {
+      bad_input("option", "plan {} {}: options of a run do not go with {}; give one or the other", name,
+                fmt::join(options->files, " "), most == 1 ? "a file" : "two files");
     }
     finish_run_options(command, options->run);
     refuse_parameter_servers(options->run.ps, "a Plan is of ranks that reduce their gradients");

@@ -19,13 +19,15 @@ struct ContextOptions {
   std::string file{};                 ///< empty: none
   std::string compat{};               ///< "mindspore-2.3"; empty: as documented
   std::vector<std::string> values{};  ///< of every option, as it was given
-  bool all = false;                   ///< no option is left to training with real numbers
 };
 
 /// `all`: also those that training with real numbers has under the same name.
 void add_context_options(Command& command, ContextOptions& options, bool all = false);
-/// The file's context with the command line's options, and what they imply for a run that is spread like this. Throws
-/// Error(bad_input) for values that are not accepted, and for two that contradict each other.
+/// Whether there is a context: a file, or one of its options; those that a run has without one do not make one.
+[[nodiscard]] bool has_context(const OptionOrigins& origins, const ContextOptions& options);
+/// The file's context with the options of an option file, before which those of the command line count; and what they
+/// imply for a run that is spread like this. Throws Error(bad_input) for values that are not accepted, and for two
+/// options of one origin, or one and the context's file, that contradict each other.
 [[nodiscard]] study::AutoParallelContext merged_context(const OptionOrigins& origins, const ContextOptions& options,
                                                         const study::ParallelSpec& parallel);
 /// Changes the run as the context says, if there is one. Throws Error(bad_input).

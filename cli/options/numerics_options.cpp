@@ -95,8 +95,8 @@ void add_training_options(Command& command, NumericsOptions& options) {
            "Part of a label spread over all classes")
       .with_default();
   command
-      .add("--gradients-mean", on_off(options.spec.gradients_mean),
-           "Divide reduced gradients by the number of replicas")
+      .add("--gradients-mean", on_off_or_python(options.spec.gradients_mean),
+           "Divide reduced gradients by the number of replicas; with a context of MindSpore in the timed step too")
       .with_default();
 }
 
@@ -130,8 +130,9 @@ void add_result_options(Command& command, NumericsOptions& options) {
 }
 
 /// Whether an option means something without --numerics; what --save-every and --save-diverged need
-/// first is --save.
-bool is_numeric(const Option& option) {
+/// first is --save. A context of MindSpore has gradients_mean, which acts on the timed step.
+bool is_numeric(const Option& option, bool with_context) {
+  if (with_context && option.key() == "gradients-mean") return false;
   return option.group() == numerics_group && option.key() != "numerics" && option.key() != "save-every" &&
          option.key() != "save-diverged";
 }
@@ -181,10 +182,11 @@ void add_numerics_options(Command& command, NumericsOptions& options) {
   add_result_options(command, options);
 }
 
-void finish_numerics_options(const OptionOrigins& origins, models::Optimizer rule, NumericsOptions& options) {
+void finish_numerics_options(const OptionOrigins& origins, models::Optimizer rule, NumericsOptions& options,
+                             bool with_context) {
   if (!options.enabled) {
     for (const auto& option : origins.command().options()) {
-      if (!is_numeric(*option) || !option->given()) continue;
+      if (!is_numeric(*option, with_context) || !option->given()) continue;
       bad_input("option", "{} needs --numerics, which computes real gradients; a timed run has none",
                 origins.name(option->key()));
     }

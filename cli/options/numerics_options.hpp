@@ -28,6 +28,7 @@ struct NumericsOptions {
 void add_numerics_options(Command& command, NumericsOptions& options);
 
 /// Fills in defaults that depend on others and checks options against each other; throws Error(bad_input, "option").
-void finish_numerics_options(const OptionOrigins& origins, models::Optimizer rule, NumericsOptions& options);
+void finish_numerics_options(const OptionOrigins& origins, models::Optimizer rule, NumericsOptions& options,
+                             bool with_context = false);
 
 }  // namespace hcclsim::cli

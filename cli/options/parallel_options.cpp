@@ -61,8 +61,9 @@ std::vector<std::uint32_t> parse_stage_layers(const std::string& option, const s
   return layers;
 }
 
-void require_options_of_stages(const OptionOrigins& origins, const study::ParallelSpec& parallel) {
-  constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "fusion-index", "split-group",
+void require_options_of_stages(const OptionOrigins& origins, const study::RunSpec& spec) {
+  const study::ParallelSpec& parallel = spec.parallel;
+  constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "split-group",
                                            "group", "gradients",     "profile",      "explain"};
   const char* const spread = parallel.forward_only       ? "--forward-only"
                              : parallel.shape.stages > 1 ? "--stages"
@@ -70,6 +71,9 @@ void require_options_of_stages(const OptionOrigins& origins, const study::Parall
   for (const char* const option : of_data_parallelism) {
     if (!parallel.has_stages() || !origins.given(option)) continue;
     bad_input("option", "{} does not go with {}", origins.name(option), spread);
+  }
+  if (parallel.has_stages() && spec.fusion_index.has_value()) {
+    bad_input("option", "{} does not go with {}", origins.name("fusion-index"), spread);
   }
 }
 
@@ -112,7 +116,7 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
            "zero2, zero3; with :shard=N,threshold=KB")
       .value_name("KIND")
       .with_default("off");
-  command.add("--gradient-accumulation-shard", on_off(parallel.accumulation_shard),
+  command.add("--gradient-accumulation-shard", on_off_or_python(parallel.accumulation_shard),
               "Sums of gradients are kept in parts, which every micro-batch reduces [off]");
   command
       .add("--recompute", parsed(hccl::parse_recompute, parallel.recompute),
@@ -121,15 +125,15 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
       .value_name("WHAT")
       .with_default("none");
   command
-      .add("--parallel-optimizer-comm-recompute", on_off(parallel.parallel_optimizer_comm_recompute),
+      .add("--parallel-optimizer-comm-recompute", on_off_or_python(parallel.parallel_optimizer_comm_recompute),
            "Recomputed layers gather their weights again for the backward pass, and do not keep them meanwhile")
       .with_default();
   command
-      .add("--mp-comm-recompute", on_off(parallel.mp_comm_recompute),
+      .add("--mp-comm-recompute", on_off_or_python(parallel.mp_comm_recompute),
            "Recomputed layers repeat collectives of operators that are cut over ranks")
       .with_default();
   command
-      .add("--recompute-slice-activation", on_off(parallel.recompute_slice_activation),
+      .add("--recompute-slice-activation", on_off_or_python(parallel.recompute_slice_activation),
            "Ranks that an operator is cut over keep a part each of what recomputed layers start from")
       .with_default();
   command
@@ -216,7 +220,16 @@ void require_effect(const OptionOrigins& origins, const study::RunSpec& spec) {
 
 void finish_fusion(const OptionOrigins& origins, study::RunSpec& spec) {
   study::ParallelSpec& parallel = spec.parallel;
-  require_options_of_stages(origins, parallel);
+  if (spec.fusion_index.has_value() && spec.framework != study::Framework::mindspore) {
+    bad_input("option", "{} is MindSpore's; give --framework mindspore, or --split-by-idx for HCCL's own numbering",
+              origins.name("fusion-index"));
+  }
+  const bool dealt = parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt;
+  if (dealt && spec.fusion_index.has_value()) {
+    parallel.fusion = hccl::FusionRules{.allreduce = {.mode = hccl::FusionMode::index, .last = *spec.fusion_index}};
+    spec.fusion_index.reset();
+  }
+  require_options_of_stages(origins, spec);
   if (!parallel.fusion_ids.empty() && spec.framework != study::Framework::mindspore) {
     bad_input("option", "{} is MindSpore's; give --framework mindspore", origins.name("set-comm-fusion"));
   }

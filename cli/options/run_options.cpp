@@ -245,38 +245,46 @@ void add_output_options(Command& command, RunOptions& options) {
 }
 
 /// Options that cannot be given together.
-constexpr std::array<OptionPair, 24> exclusive{{{"gradients", "model"},
-                                                {"gradients", "input"},
-                                                {"gradients", "classes"},
-                                                {"gradients", "fc-bias"},
-                                                {"gradients", "sequence"},
-                                                {"gradients", "layers"},
-                                                {"gradients", "hidden"},
-                                                {"gradients", "heads"},
-                                                {"gradients", "vocabulary"},
-                                                {"gradients", "fused-attention"},
-                                                {"gradients", "numerics"},
-                                                {"gradients", "profile"},
-                                                {"profile", "numerics"},
-                                                {"fusion-index", "split"},
-                                                {"fusion-index", "split-by-size"},
-                                                {"fusion-index", "split-by-idx"},
-                                                {"fusion-index", "split-group"},
-                                                {"fusion", "fusion-index"},
-                                                {"fusion", "split"},
-                                                {"fusion", "split-by-size"},
-                                                {"fusion", "split-by-idx"},
-                                                {"fusion", "split-group"},
-                                                {"rank-table", "npus"},
+constexpr std::array<OptionPair, 25> exclusive{{{"gradients", "model"},           {"gradients", "explain-memory"},
+                                                {"gradients", "input"},           {"gradients", "classes"},
+                                                {"gradients", "fc-bias"},         {"gradients", "sequence"},
+                                                {"gradients", "layers"},          {"gradients", "hidden"},
+                                                {"gradients", "heads"},           {"gradients", "vocabulary"},
+                                                {"gradients", "fused-attention"}, {"gradients", "numerics"},
+                                                {"gradients", "profile"},         {"profile", "numerics"},
+                                                {"fusion-index", "split"},        {"fusion-index", "split-by-size"},
+                                                {"fusion-index", "split-by-idx"}, {"fusion-index", "split-group"},
+                                                {"fusion", "fusion-index"},       {"fusion", "split"},
+                                                {"fusion", "split-by-size"},      {"fusion", "split-by-idx"},
+                                                {"fusion", "split-group"},        {"rank-table", "npus"},
                                                 {"speed-factors", "speed-spread"}}};
 /// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
 constexpr std::array<OptionPair, 3> either{
     {{"split-by-size", "split-by-idx"}, {"split", "split-by-size"}, {"split", "split-by-idx"}}};
 
+/// Of ours and of MindSpore's, which say the same thing; both may be given at once if they agree.
+constexpr std::array<OptionPair, 15> aliases{{{"stages", "pipeline-stages"},
+                                              {"npus", "device-num"},
+                                              {"rank-table", "device-num"},
+                                              {"rank", "global-rank"},
+                                              {"chunks", "pipeline-segments"},
+                                              {"schedule", "pipeline-config"},
+                                              {"accumulate", "micro-batches"},
+                                              {"optimizer-parallel", "enable-parallel-optimizer"},
+                                              {"comm-dtype", "force-fp32-communication"},
+                                              {"fusion", "comm-fusion"},
+                                              {"fusion", "all-reduce-fusion-config"},
+                                              {"fusion-index", "all-reduce-fusion-config"},
+                                              {"split", "comm-fusion"},
+                                              {"split-by-size", "comm-fusion"},
+                                              {"split-by-idx", "comm-fusion"}}};
+
 /// All pairs of which the command line's option drops the file's.
-constexpr std::array<OptionPair, exclusive.size() + either.size()> droppable = [] {
-  std::array<OptionPair, exclusive.size() + either.size()> pairs{};
-  std::copy(either.begin(), either.end(), std::copy(exclusive.begin(), exclusive.end(), pairs.begin()));
+constexpr std::array<OptionPair, exclusive.size() + either.size() + aliases.size()> droppable = [] {
+  std::array<OptionPair, exclusive.size() + either.size() + aliases.size()> pairs{};
+  auto end = std::copy(exclusive.begin(), exclusive.end(), pairs.begin());
+  end = std::copy(either.begin(), either.end(), end);
+  std::copy(aliases.begin(), aliases.end(), end);
   return pairs;
 }();
 
@@ -348,10 +356,6 @@ void finish_run_options(Command& command, RunOptions& options) {
   finish_ps_options(origins, options.ps, options.spec.npus);
   options.spec.precision = chosen_precision(options.precision);
   finish_parallel_options(origins, options.spec, options.parallel);
-  if (options.spec.fusion_index.has_value() && options.spec.framework != study::Framework::mindspore) {
-    bad_input("option", "{} is MindSpore's; give --framework mindspore, or --split-by-idx for HCCL's own numbering",
-              origins.name("fusion-index"));
-  }
   if (options.spec.framework == study::Framework::mindspore) {
     if (!origins.given("hcom-parallel")) options.spec.hcom_parallel = true;
     if (!origins.given("split")) options.split = "none";
@@ -364,7 +368,7 @@ void finish_run_options(Command& command, RunOptions& options) {
   options.spec.platform.hccl_settings = hccl_settings(origins, options.hccl_options);
   require_one_algorithm(origins, options.hccl_options, "allreduce", options.spec.allreduce);
   check_against_each_other(origins, options);
-  finish_numerics_options(origins, options.spec.optimizer, options.numerics);
+  finish_numerics_options(origins, options.spec.optimizer, options.numerics, has_context(origins, options.context));
   check_split(origins, options);
   options.spec.loss_scale = device::LossScaler::parse(options.loss_scale);
   options.spec.levels.clear();

@@ -12,12 +12,9 @@
 namespace hcclsim::cli {
 namespace {
 
-std::string split_name(const RunOptions& options) {
+std::string split_name(const study::RunResult& result, const RunOptions& options) {
+  if (!result.gradient_rule.empty()) return result.gradient_rule;
   const bool is_set = options.spec.sets_split_of(options.spec.rank);
-  if (options.spec.fusion_index.has_value())
-    return fmt::format("by parameter {}", fmt::join(*options.spec.fusion_index, ","));
-  if (options.spec.parallel.fusion.has_value())
-    return fmt::format("fusion {}", to_string(options.spec.parallel.fusion->allreduce));
   if (is_set && options.spec.split_by_size.has_value())
     return fmt::format("by size {}", fmt::join(*options.spec.split_by_size, ","));
   if (is_set && options.spec.split_by_idx.has_value())
@@ -114,7 +111,7 @@ RunReport::RunReport(study::RunResult result, const RunOptions& options)
       framework(options.spec.framework == study::Framework::mindspore ? "mindspore" : "tf"),
       hcom_parallel(options.spec.hcom_parallel),
       launch(name_of(options.spec.launch)),
-      split(split_name(options)),
+      split(split_name(*this, options)),
       explain_uncertainty(options.explain_uncertainty),
       explain_memory(options.explain_memory),
       loss_scale(options.loss_scale),

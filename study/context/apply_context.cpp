@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "study/context/apply_fusion.hpp"
+#include "study/context/compile_checks.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -82,13 +83,18 @@ struct Applier {
       }
       spec.npus = 1;
     }
+    if (context.device_target() != "Ascend") {
+      notes.push_back(fmt::format("device_target {}: the NPUs of the platform are simulated all the same",
+                                  context.device_target()));
+    }
     const bool broadcast = context.flag("parameter_broadcast");
     if (broadcast && context.compat() && !data_parallel()) {
       bad_input("value-error", "parameter_broadcast True: MindSpore 2.3 refuses it in {}", mode);
     }
     if (data_parallel() && !broadcast && !context.seeded()) {
-      notes.emplace_back(
-          "parameter_broadcast is False: without a global seed (set_seed) the initial weights of ranks differ");
+      notes.push_back(fmt::format(
+          "parameter_broadcast is False: without a global seed (set_seed) the initial weights of ranks {}",
+          spec.numerics.has_value() ? "would differ; those of the numbers are of one seed, --numeric-seed" : "differ"));
     }
     spec.parameter_broadcast = broadcast;
     if (mode == "hybrid_parallel") {
@@ -211,9 +217,10 @@ struct Applier {
       bad_input("runtime-error", "{} does not go with parallel_mode {}", option, mode);
     }
     const bool dealt = mode == "data_parallel";
-    if (dealt && spec.optimizer != models::Optimizer::lamb && spec.optimizer != models::Optimizer::adamw) {
-      bad_input("runtime-error", "{} in data_parallel takes Lamb or AdamWeightDecay, not {}", option,
-                name_of(spec.optimizer));
+    if (dealt) require_dealt_optimizer(option, spec.optimizer);
+    if (dealt && context.device_target() != "Ascend") {
+      bad_input("runtime-error", "{} in data_parallel is of Ascend alone, device_target is {}", option,
+                context.device_target());
     }
     const auto kind = dealt ? OptimizerParallelKind::dealt : OptimizerParallelKind::on;
     hccl::OptimizerParallel& optimizer = spec.parallel.optimizer;
@@ -263,20 +270,14 @@ struct Applier {
   void apply_communication() {
     const bool mean = context.flag("gradients_mean") && mode != "stand_alone";
     spec.gradients_mean_kernels = mean;
-    if (spec.numerics.has_value()) {
-      if (!given.gradients_mean) {
-        spec.numerics->gradients_mean = mean;
-      } else if (context.is_set("gradients_mean") && spec.numerics->gradients_mean != mean) {
-        contradict("gradients_mean", "--gradients-mean");
-      }
+    if (spec.numerics.has_value()) spec.numerics->gradients_mean = mean;
+    const bool forced = context.flag("force_fp32_communication") && mode != "stand_alone";
+    if (forced && given.comm_dtype && spec.communication_type != DataType::fp32) {
+      contradict("force_fp32_communication", "--comm-dtype");
     }
     if (!graph_parallel()) return;
     divide_in_pynative_mode();
     if (spec.numerics.has_value()) spec.numerics->loss_repeated_mean = context.flag("loss_repeated_mean");
-    const bool forced = context.flag("force_fp32_communication");
-    if (forced && given.comm_dtype && spec.communication_type != DataType::fp32) {
-      contradict("force_fp32_communication", "--comm-dtype");
-    }
   }
 
   /// R1.13, R1.14. ZeRO is not MindSpore's: it has types of its own.
@@ -287,9 +288,6 @@ struct Applier {
     spec.gradient_sync = models::GradientSync{.in_fp32 = forced || !graph_parallel()};
     if (!graph_parallel() || context.flag("gradient_fp32_sync")) return;
     spec.gradient_sync->as_used = true;
-    notes.emplace_back(
-        "gradient_fp32_sync False: gradients of parameters that are cast before they are used are reduced in the type "
-        "that they are cast to");
   }
 
   /// R1.15: with the whole batch on every device gradients are divided by the devices once more.
@@ -316,7 +314,8 @@ struct Applier {
     const Literal both = context.get("strategy_ckpt_config");
     spec.strategy_files = {.load = both.find("load_file")->text,
                            .save = both.find("save_file")->text,
-                           .groups = context.text("group_ckpt_save_file")};
+                           .groups = context.text("group_ckpt_save_file"),
+                           .only_trainable = both.find("only_trainable_params")->boolean};
   }
 
   /// Whether an option was set to something else than its default.

@@ -23,7 +23,6 @@ struct GivenOptions {
   bool split_by_idx = false;
   bool split_by_size = false;
   bool hcom_parallel = false;
-  bool gradients_mean = false;
 
   /// The option that sets a split of HCCL's; null: none does.
   [[nodiscard]] const char* split_option() const {

@@ -109,7 +109,8 @@ Literal literal_bool(bool value) { return {.kind = Kind::boolean, .boolean = val
 
 /// Slots behind comm_fusion that no user names.
 constexpr std::string_view shared_mode_slot = "fusion.mode";
-std::string size_slot(std::string_view kind) { return fmt::format("fusion.size.{}", kind); }
+constexpr std::string_view size_slots = "fusion.size.";
+std::string size_slot(std::string_view kind) { return fmt::format("{}{}", size_slots, kind); }
 
 }  // namespace
 
@@ -145,7 +146,7 @@ void AutoParallelContext::set(std::string_view key, const Literal& value) {
 void AutoParallelContext::set_checked(std::string_view key, const Literal& value) {
   if (key == "comm_fusion") return set_comm_fusion(value);
   const bool joined = key == "pipeline_config" && !compat_ && value.kind == Kind::dict;
-  check_context_value({key, joined ? merged(key, value) : value, compat_, graph_mode_});
+  check_context_value({key, joined ? merged(key, value) : value, compat_, graph_mode_, limited_});
   if (key == "full_batch") {
     warnings_.emplace_back("full_batch is deprecated: use dataset_strategy");
     store("dataset_strategy", literal_text(value.boolean ? "full_batch" : "data_parallel"));
@@ -244,11 +245,24 @@ void AutoParallelContext::set_graph_mode(bool graph_mode) {
   graph_mode_ = graph_mode;
 }
 
+void AutoParallelContext::set_device_target(const std::string& target) {
+  constexpr std::array<std::string_view, 3> targets{"Ascend", "GPU", "CPU"};
+  if (std::ranges::find(targets, target) == targets.end()) {
+    bad_input("value-error", "device_target of set_context: accepted: {}; got '{}'", fmt::join(targets, ", "), target);
+  }
+  if (target == "CPU") warnings_.emplace_back("device_target CPU: only data_parallel is supported on CPU");
+  device_target_ = target;
+}
+
 std::string AutoParallelContext::contradiction(const AutoParallelContext& other) const {
   for (const auto& [slot, value] : other.values_) {
-    if (slot.starts_with("fusion.")) continue;
+    // What a kind of collective was last given is kept apart as well: its size, and the list of indices.
+    const bool of_kind = slot.starts_with("comm_fusion.") && value.kind == Kind::dict;
+    if (of_kind || slot == shared_mode_slot) continue;
     const Literal* const mine = find(slot);
-    if (mine != nullptr && *mine != value) return slot;
+    if (mine == nullptr || *mine == value) continue;
+    const bool size = slot.starts_with(size_slots);
+    return size ? fmt::format("comm_fusion.{}", slot.substr(size_slots.size())) : slot;
   }
   return "";
 }
@@ -301,6 +315,16 @@ Literal AutoParallelContext::get(std::string_view key) const {
   if (value.kind != Kind::dict) return value;
   for (auto& [name, member] : value.members) {
     if (const Literal* const set = find(fmt::format("{}.{}", slot, name))) member = *set;
+  }
+  return value;
+}
+
+Literal AutoParallelContext::read(std::string_view key) const {
+  Literal value = get(key);
+  const std::string mode = text("parallel_mode");
+  if (key == "full_batch" && value.boolean && !graph_parallel.has(mode)) {
+    bad_input("runtime-error", "full_batch True: it is of semi_auto_parallel and auto_parallel, parallel_mode is {}",
+              mode);
   }
   return value;
 }

@@ -45,6 +45,9 @@ class AutoParallelContext {
   /// What was set, or the default; None if there is neither. Throws Error(bad_input, "value-error") for a key that does
   /// not exist.
   [[nodiscard]] Literal get(std::string_view key) const;
+  /// The same as get_auto_parallel_context returns it: throws Error(bad_input, "runtime-error") too, for full_batch
+  /// True in a parallel_mode without it.
+  [[nodiscard]] Literal read(std::string_view key) const;
   /// Whether an option, a key of it ("comm_fusion.openstate"), or one that means the same was set.
   [[nodiscard]] bool is_set(std::string_view key) const;
   /// Forgets all that was set; of MindSpore 2.3 all but group_ckpt_save_file and pipeline_result_broadcast.
@@ -53,13 +56,20 @@ class AutoParallelContext {
   void set_graph_mode(bool graph_mode);
   /// As set_seed does: the initial weights of ranks are the same.
   void set_seed() { seeded_ = true; }
+  /// As set_context(device_target=…) does. Throws Error(bad_input, "value-error") for another target than Ascend, GPU
+  /// or CPU.
+  void set_device_target(const std::string& target);
+  /// From now on device_num may be more than the 4096 of the documents: they bind files, not the command line.
+  void lift_device_limit() { limited_ = false; }
 
-  /// An option or key of one that was set before in `other`, to another value; empty: none.
+  /// An option or key of one that was set before in `other`, to another value; empty: none. A size and a list of
+  /// indices of gradients stand beside each other.
   [[nodiscard]] std::string contradiction(const AutoParallelContext& other) const;
 
   [[nodiscard]] bool compat() const { return compat_; }
   [[nodiscard]] bool graph_mode() const { return graph_mode_; }
   [[nodiscard]] bool seeded() const { return seeded_; }
+  [[nodiscard]] const std::string& device_target() const { return device_target_; }
   /// The options that were set, as they were called, each once.
   [[nodiscard]] const std::vector<std::string>& keys() const { return keys_; }
   /// What the documents warn of, in the order of the calls.
@@ -90,16 +100,19 @@ class AutoParallelContext {
   bool compat_;
   bool graph_mode_ = true;
   bool seeded_ = false;
+  bool limited_ = true;
+  std::string device_target_ = "Ascend";
   std::vector<std::pair<std::string, Literal>> values_;
   std::vector<std::string> keys_;
   std::vector<std::string> warnings_;
 };
 
 /// Reads a file: TOML, JSON, or Python, of which the calls of set_auto_parallel_context, reset_auto_parallel_context,
-/// set_context(mode=…) and set_seed are read by the names that its imports give them; their arguments must be literals.
-/// TOML and JSON have the options as keys, at the top or in a table auto_parallel_context, and beside them mode
-/// ("graph", "pynative") and seed; they are set in the order of the file. Throws Error(bad_input) of kind "context" or
-/// "config", or what set() throws, with file and line.
+/// set_context(mode=…, device_target=…) and set_seed are read by the names that its imports give them; their arguments
+/// must be literals. TOML and JSON have the options as keys, at the top or in a table auto_parallel_context, and beside
+/// them mode
+/// ("graph", "pynative"), device_target and seed; they are set in the order of the file. Throws Error(bad_input) of
+/// kind "context" or "config", or what set() throws, with file and line.
 [[nodiscard]] AutoParallelContext read_context(const std::string& path, bool compat);
 
 }  // namespace hcclsim::study

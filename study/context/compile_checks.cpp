@@ -53,6 +53,23 @@ void check_compilation(const RunSpec& spec, Rank npus, std::uint32_t micro_batch
   }
 }
 
+void require_dealt_optimizer(std::string_view option, models::Optimizer optimizer) {
+  if (optimizer == models::Optimizer::lamb || optimizer == models::Optimizer::adamw) return;
+  bad_input("runtime-error", "{} in data_parallel takes Lamb or AdamWeightDecay, not {}", option, name_of(optimizer));
+}
+
+void note_gradient_sync(const RunSpec& spec, const models::Program& program, std::vector<std::string>& notes) {
+  if (!spec.gradient_sync.has_value() || !spec.gradient_sync->as_used) return;
+  const auto narrower = [&](const models::Gradient& gradient) {
+    return size_of(gradient.dtype) < size_of(spec.precision.weight);
+  };
+  notes.emplace_back(
+      std::ranges::any_of(program.gradients, narrower)
+          ? "gradient_fp32_sync False: gradients of parameters that are cast before they are used are reduced in the "
+            "type that they are cast to"
+          : "gradient_fp32_sync False has no effect: no gradient is reduced in a type that its parameter is cast to");
+}
+
 void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank devices) {
   if (!spec.dataset_cuts.has_value()) return;
   const std::vector<std::size_t> dimensions = dimensions_of_inputs(spec, network);

@@ -1,8 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "models/graph.hpp"
+#include "models/program.hpp"
 #include "study/run/spec.hpp"
 
 /// What MindSpore finds out when it compiles the first step of a context, and what needs the devices or the network to
@@ -11,6 +15,13 @@ namespace hcclsim::study {
 
 /// Devices, stages, micro-batches and shards of a run with a context; nothing without one.
 void check_compilation(const RunSpec& spec, Rank npus, std::uint32_t micro_batches);
+
+/// Throws Error(bad_input, "runtime-error") for an optimizer that MindSpore does not deal to the ranks of its
+/// data_parallel mode (O4.13); `option` has asked for it.
+void require_dealt_optimizer(std::string_view option, models::Optimizer optimizer);
+
+/// Tells what gradient_fp32_sync False does to the types in which the gradients of a program are reduced, if it is set.
+void note_gradient_sync(const RunSpec& spec, const models::Program& program, std::vector<std::string>& notes);
 
 /// The tuples of dataset_strategy (RunSpec::dataset_cuts), of which all inputs may be whole, or the samples cut into
 /// one part per device of a stage. `network`: with the samples of one device.

@@ -121,12 +121,10 @@ void check_dataset_strategy(const ContextValue& given) {
     require_word("dataset_strategy", given.value, {"data_parallel", "full_batch"});
     return;
   }
-  // JSON and TOML have lists only.
-  const auto is_tuple = [](const Literal& value) { return value.kind == Kind::tuple || value.kind == Kind::list; };
-  if (!is_tuple(given.value)) require_kind("dataset_strategy", given.value, Kind::tuple);
+  require_kind("dataset_strategy", given.value, Kind::tuple);
   if (!given.graph_mode) bad_input("value-error", "dataset_strategy: a tuple needs graph mode");
   for (const Literal& input : given.value.items) {
-    if (!is_tuple(input)) require_kind("dataset_strategy: an element", input, Kind::tuple);
+    require_kind("dataset_strategy: an element", input, Kind::tuple);
     for (const Literal& cut : input.items) require_kind("dataset_strategy: a cut", cut, Kind::integer);
   }
 }
@@ -171,8 +169,9 @@ void check_fusion_entry(const ContextValue& given, const std::string& key, const
 
 void check_context_value(const ContextValue& given) {
   const std::string_view key = given.key;
-  if (key == "device_num") return require_range(given, 1, 4096);
-  if (key == "global_rank") return require_range(given, 0, 4095);
+  const std::int64_t most_devices = given.limited ? 4096 : UINT32_MAX;
+  if (key == "device_num") return require_range(given, 1, most_devices);
+  if (key == "global_rank") return require_range(given, 0, most_devices - 1);
   if (key == "parallel_mode") return check_mode(given);
   if (key == "search_mode" || key == "auto_parallel_search_mode") {
     return require_word(key, given.value, {"recursive_programming", "sharding_propagation", "dynamic_programming"});

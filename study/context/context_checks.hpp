@@ -13,6 +13,7 @@ struct ContextValue {
   const Literal& value;
   bool compat = false;
   bool graph_mode = true;
+  bool limited = true;  ///< to the 4096 devices of the documents
 };
 
 /// Throws Error(bad_input) of kind "value-error", "type-error" or "key-error" for a value that the option does not

@@ -36,7 +36,7 @@ struct Literal {
 /// Whether one int is less than another, whatever their sizes.
 [[nodiscard]] bool less(const Literal& one, const Literal& other);
 
-/// JSON's lists stand for lists; what wants a tuple takes them too.
+/// JSON's lists stand for lists.
 [[nodiscard]] Literal literal_of(const Json& json);
 /// Tuples become lists, and ints beyond 64 bits texts.
 [[nodiscard]] Json json_of(const Literal& literal);

@@ -168,6 +168,7 @@ class PythonReader {
   std::size_t read_options(std::size_t place) {
     LiteralReader reader(text_, place + 1, syntax_);
     std::set<std::string> keys;
+    found_ = true;
     for (;;) {
       reader.skip_blanks();
       if (reader.peek() == ')') return reader.place() + 1;
@@ -187,12 +188,11 @@ class PythonReader {
                   reader.problem().empty() ? "" : ": " + reader.problem());
       }
       with_place(argument, [&] { context_.set(key, *value); });
-      found_ = true;
       if (reader.peek() == ',') reader.advance();
     }
   }
 
-  /// set_context(…, mode=…, …)
+  /// set_context(…, mode=…, device_target=…, …)
   std::size_t read_set_context(std::size_t place) {
     for (++place; place < text_.size() && text_[place] != ')';) {
       LiteralReader reader(text_, place);
@@ -204,6 +204,9 @@ class PythonReader {
         reader.advance();
         reader.skip_blanks();
         read_mode(argument, reader.place());
+      } else if (key == "device_target" && reader.peek() == '=') {
+        reader.advance();
+        read_device_target(argument, reader);
       }
       place = end_of_argument(argument);
       if (place < text_.size() && text_[place] == ',') ++place;
@@ -212,6 +215,13 @@ class PythonReader {
       place = reader.place();
     }
     return std::min(place + 1, text_.size());
+  }
+
+  /// A target that is computed is taken for the default.
+  void read_device_target(std::size_t argument, LiteralReader reader) {
+    const auto target = reader.read();
+    if (!target.has_value() || target->kind != Literal::Kind::text) return;
+    with_place(argument, [&] { context_.set_device_target(target->text); });
   }
 
   /// ms.GRAPH_MODE, ms.PYNATIVE_MODE, 0 or 1.

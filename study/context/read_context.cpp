@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/config_file.hpp"
@@ -25,19 +27,50 @@ struct FileEntry {
 
 using FileEntries = std::vector<FileEntry>;
 
+/// What set_context and set_seed set.
+bool is_entry_of_set_context(std::string_view key) { return key == "mode" || key == "seed" || key == "device_target"; }
+
+/// TOML and JSON have lists only: for an option that takes no list they are tuples.
+Literal with_tuples(Literal value) {
+  if (value.kind == Literal::Kind::list) value.kind = Literal::Kind::tuple;
+  for (Literal& item : value.items) item = with_tuples(std::move(item));
+  return value;
+}
+
+bool takes_tuples(std::string_view key) {
+  const auto option = std::ranges::find(context_options(), key, &ContextOption::key);
+  return option != context_options().end() && option->kind == Literal::Kind::none;
+}
+
+/// Throws Error(bad_input, "context") for options that stand beside the table of options.
+void refuse_beside_table(const std::string& path, const Json& file) {
+  for (const auto& [key, value] : file.items()) {
+    const bool known = is_entry_of_set_context(key) ||
+                       std::ranges::find(context_options(), key, &ContextOption::key) != context_options().end();
+    if (!known) continue;
+    bad_input("context", "{}: '{}' stands beside the table {}; put all options into the table, or all at the top", path,
+              key, table_name);
+  }
+}
+
 void take_entry(const FileEntry& entry, AutoParallelContext& context) {
   if (entry.key == "mode") {
     if (entry.value.text != "graph" && entry.value.text != "pynative") {
       bad_input("value-error", "mode: accepted: graph, pynative; got {}", to_string(entry.value));
     }
     context.set_graph_mode(entry.value.text == "graph");
+  } else if (entry.key == "device_target") {
+    if (entry.value.kind != Literal::Kind::text) {
+      bad_input("type-error", "device_target must be of type str, got {}", to_string(entry.value));
+    }
+    context.set_device_target(entry.value.text);
   } else if (entry.key == "seed") {
     if (entry.value.kind != Literal::Kind::integer) {
       bad_input("type-error", "seed must be of type int, got {}", to_string(entry.value));
     }
     context.set_seed();
   } else {
-    context.set(entry.key, entry.value);
+    context.set(entry.key, takes_tuples(entry.key) ? with_tuples(entry.value) : entry.value);
   }
 }
 
@@ -54,6 +87,7 @@ void take_entries(const FileEntries& entries, AutoParallelContext& context) {
 FileEntries toml_entries(const std::string& path) {
   const TomlFile file = read_toml(path);
   const Json* table = file.json.find(table_name);
+  if (table != nullptr) refuse_beside_table(path, file.json);
   const std::string prefix = table == nullptr ? "" : fmt::format("{}.", table_name);
   if (table == nullptr) table = &file.json;
   if (!table->is_object()) bad_input("context", "{}: {} is no table of options", path, table_name);
@@ -96,6 +130,7 @@ FileEntries json_entries(const std::string& path, const std::string& text) {
   if (!json.is_object() || (table != nullptr && !table->is_object())) {
     bad_input("context", "{}: it holds no table of options", path);
   }
+  if (table != nullptr) refuse_beside_table(path, json);
   return json_members(path, text, text.find('{'));
 }
 

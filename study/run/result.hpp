@@ -173,10 +173,11 @@ struct Effort {
 
 struct RunResult : Comparison {
   // What was simulated
-  std::string model;       ///< as given, or the file that replaces it
-  std::string platform;    ///< file name without folders
-  std::string rank_table;  ///< its file; empty: none
-  std::string npu;         ///< "Ascend910A"
+  std::string model;          ///< as given, or the file that replaces it
+  std::string gradient_rule;  ///< MindSpore's rule of fusion for gradients, in words; empty: HCCL's split
+  std::string platform;       ///< file name without folders
+  std::string rank_table;     ///< its file; empty: none
+  std::string npu;            ///< "Ascend910A"
   std::uint32_t npus = 0;
   Rank rank = 0;  ///< whose figures these are
   /// NPUs that reduce gradients with each other, and the one of them whose step is theirs; `rank` in its own group.

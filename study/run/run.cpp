@@ -131,6 +131,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     result.profile.emplace(*experiment.profile, simulated_phases(result.view, result.step_time()));
   }
   result.model = experiment.model;
+  result.gradient_rule = experiment.gradient_rule;
   result.platform = platform_name(experiment.cluster.path());
   result.rank_table = experiment.rank_table;
   result.npu = experiment.soc.name;

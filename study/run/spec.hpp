@@ -74,6 +74,7 @@ struct StrategyFiles {
   std::string load{};
   std::string save{};
   std::string groups{};
+  bool only_trainable = true;  ///< strategies are of parameters that are trained
 };
 
 struct RunSpec {

@@ -1,35 +1,73 @@
 #include "study/run/strategies.hpp"
 
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
 #include "models/inference.hpp"
 #include "models/zoo/zoo.hpp"
 #include "study/strategy/batch_parallel.hpp"
 
 namespace hcclsim::study {
+namespace {
 
-void exchange_strategies(const RunSpec& spec, Experiment& experiment) {
+Rank shard_ranks_of(const Experiment& experiment) {
+  return experiment.stages.has_value() ? experiment.stages->shard_ranks : 1;
+}
+
+void exchange_strategy_files(const RunSpec& spec, Experiment& experiment) {
   const StrategyFiles& files = spec.strategy_files;
-  if (files.load.empty() && files.save.empty() && files.groups.empty()) return;
+  if (experiment.program->parameters.empty()) {
+    bad_input(
+        "option",
+        "{}: a list of gradients has no operators, so it has no strategies: leave out the files of strategies, or "
+        "give --model",
+        experiment.model);
+  }
   models::ModelOptions sizes = spec.model;
   sizes.batch = experiment.batch.micro_batch;
   models::Graph network = models::make_model(sizes);
   if (spec.parallel.forward_only) network = models::inference_graph(std::move(network));
   const Rank devices = experiment.training.replica_count();
   const std::uint32_t stage = experiment.training.rank / devices;
-  const Rank shard_ranks = experiment.stages.has_value() ? experiment.stages->shard_ranks : 1;
   std::vector<std::uint32_t> layers;
   if (experiment.stages.has_value()) layers = experiment.stages->layers_of_parts;
   const std::vector<models::Graph> graphs = cut_into_stages(network, spec.parallel, layers, devices);
-  const BatchParallel of{.graph = graphs[stage],
-                         .stage = stage,
-                         .devices = devices,
-                         .program = experiment.program.get(),
-                         .shard_ranks = shard_ranks};
+  BatchParallel of{.graph = graphs[stage],
+                   .stage = stage,
+                   .devices = devices,
+                   .program = experiment.program.get(),
+                   .shard_ranks = shard_ranks_of(experiment),
+                   .accumulates = experiment.batch.micro_batches > 1 && !spec.parallel.forward_only,
+                   .only_trainable = files.only_trainable};
+  if (!spec.parallel.forward_only) of.optimizer = spec.optimizer;
   if (!files.load.empty()) require_batch_parallel(read_strategies(files.load), of, files.load, experiment.notes);
   if (!files.save.empty()) write_strategies(files.save, batch_parallel_strategies(of));
-  if (files.groups.empty()) return;
+}
+
+/// In data_parallel mode MindSpore makes no groups, and all ranks have the same weights.
+GroupMap group_map(const RunSpec& spec, Experiment& experiment) {
+  if (!spec.is_graph_parallel()) {
+    GroupMap map;
+    map.restore_ranks.resize(experiment.npus);
+    std::iota(map.restore_ranks.begin(), map.restore_ranks.end(), Rank{0});
+    return map;
+  }
+  const Rank devices = experiment.training.replica_count();
+  const Rank shard_ranks = shard_ranks_of(experiment);
   const bool shared =
       shard_ranks > 1 && shard_ranks <= devices && spec.parallel.optimizer.kind >= hccl::OptimizerParallelKind::on;
-  write_groups(files.groups, groups_of(experiment.plan(), experiment.training.rank, devices, shared ? shard_ranks : 1));
+  return groups_of(experiment.plan(), experiment.training.rank, devices, shared ? shard_ranks : 1);
+}
+
+}  // namespace
+
+void exchange_strategies(const RunSpec& spec, Experiment& experiment) {
+  const StrategyFiles& files = spec.strategy_files;
+  if (!files.load.empty() || !files.save.empty()) exchange_strategy_files(spec, experiment);
+  if (!files.groups.empty()) write_groups(files.groups, group_map(spec, experiment));
 }
 
 }  // namespace hcclsim::study

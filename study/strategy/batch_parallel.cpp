@@ -4,8 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
+#include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -55,6 +58,88 @@ std::vector<std::uint32_t> cut_samples(const models::Shape& shape, Rank devices)
   return cuts;
 }
 
+/// Whether MindSpore's primitive takes its parameters before what comes from other operators.
+bool takes_parameters_first(std::string_view primitive) { return primitive == "Gather" || primitive == "Concat"; }
+
+/// What MindSpore's optimizers put before the name of a parameter to name its states.
+std::vector<std::string_view> states_of(models::Optimizer optimizer) {
+  using enum models::Optimizer;
+  switch (optimizer) {
+    case sgd:
+      return {};
+    case momentum:
+    case nesterov:
+    case lars:
+      return {"moments"};
+    case adam:
+      return {"moment1", "moment2"};
+    case adamw:
+      return {"adam_m", "adam_v"};
+    case lamb:
+      return {"lamb_m", "lamb_v"};
+  }
+  internal_error("unknown optimizer {}", static_cast<int>(optimizer));
+}
+
+/// Of a batch norm; MindSpore's primitive reads them behind weight and bias.
+constexpr std::array<std::string_view, 2> moving_statistics{"moving_mean", "moving_variance"};
+
+/// Of a tensor of this shape that is not cut.
+ParameterLayout whole_layout(std::string name, const std::vector<std::uint32_t>& shape, Rank devices) {
+  return {.name = std::move(name),
+          .dev_matrix = {devices},
+          .tensor_map = std::vector<std::int32_t>(shape.size(), -1),
+          .tensor_shape = {shape.begin(), shape.end()}};
+}
+
+/// Of a parameter and its copies.
+void add_layouts(const BatchParallel& of, std::uint32_t index, std::vector<ParameterLayout>& layouts) {
+  const models::Parameter& parameter = of.graph.parameters[index];
+  const models::ParameterShare* const share = of.program == nullptr ? nullptr : &of.program->parameters[index];
+  const auto add = [&](std::string name, bool shared) {
+    ParameterLayout& layout = layouts.emplace_back(whole_layout(std::move(name), parameter.shape, of.devices));
+    if (!shared) return;
+    layout.shard_step = 1;
+    layout.shard_size = static_cast<std::int32_t>(of.shard_ranks);
+  };
+  const bool shared = share != nullptr && share->shards > 1;
+  add(parameter.name, shared);
+  if (!of.optimizer.has_value()) return;
+  const bool updated = share == nullptr || !share->borrowed;
+  for (const std::string_view state : states_of(*of.optimizer)) {
+    if (updated) add(fmt::format("{}.{}", state, parameter.name), shared);
+  }
+  if (of.accumulates) add(fmt::format("accu_grads.{}", parameter.name), shared && share->sums_parts);
+}
+
+/// "bn1.moving_mean" of the operator whose weight is "bn1.weight".
+void add_moving_statistics(const BatchParallel& of, const models::Operator& op, std::vector<ParameterLayout>& layouts) {
+  const models::Parameter& weight = of.graph.parameters[op.parameters.front()];
+  const std::string cell = weight.name.substr(0, weight.name.rfind('.'));
+  for (const std::string_view statistic : moving_statistics) {
+    layouts.push_back(whole_layout(fmt::format("{}.{}", cell, statistic), weight.shape, of.devices));
+  }
+}
+
+/// The strategy of an operator under its first parameter; the bias of a product is an operator of its own.
+NodeStrategy strategy_of(const BatchParallel& of, const models::Operator& op, bool product) {
+  const std::string_view primitive = primitive_of(op.kind);
+  std::vector<std::vector<std::uint32_t>> parameters;
+  const std::size_t own = product ? 1 : op.parameters.size();
+  for (std::size_t i = 0; i < own; ++i) {
+    parameters.push_back(uncut(of.graph.parameters[op.parameters[i]].shape.size()));
+  }
+  if (op.kind == OperatorKind::batch_norm) parameters.resize(own + moving_statistics.size(), uncut(1));
+  std::vector<std::vector<std::uint32_t>> inputs;
+  for (const models::Value input : op.inputs) {
+    inputs.push_back(cut_samples(of.graph.tensor(input).shape, of.devices));
+  }
+  const auto place = takes_parameters_first(primitive) ? inputs.begin() : inputs.end();
+  inputs.insert(place, parameters.begin(), parameters.end());
+  return {fmt::format("{}_{}", primitive, of.graph.parameters[op.parameters.front()].name), of.stage,
+          std::move(inputs)};
+}
+
 }  // namespace
 
 StrategyMap batch_parallel_strategies(const BatchParallel& of) {
@@ -70,34 +155,19 @@ StrategyMap batch_parallel_strategies(const BatchParallel& of) {
   };
   for (const models::Operator& op : of.graph.operators) {
     if (op.parameters.empty() || models::communicates(op.kind)) continue;
-    const auto name = [&](std::string_view primitive, std::uint32_t parameter) {
-      return fmt::format("{}_{}", primitive, of.graph.parameters[parameter].name);
-    };
-    // A bias is an operator of its own.
     const bool product = op.kind == OperatorKind::convolution || op.kind == OperatorKind::linear;
-    NodeStrategy node{name(primitive_of(op.kind), op.parameters.front()), of.stage, {}};
-    for (const models::Value input : op.inputs) {
-      node.inputs.push_back(cut_samples(of.graph.tensor(input).shape, of.devices));
-    }
-    const std::size_t own = product ? 1 : op.parameters.size();
-    for (std::size_t i = 0; i < own; ++i) {
-      node.inputs.push_back(uncut(of.graph.parameters[op.parameters[i]].shape.size()));
-    }
-    add(std::move(node));
+    add(strategy_of(of, op, product));
     if (!product || op.parameters.size() == 1) continue;
-    add({name("BiasAdd", op.parameters[1]), of.stage, {cut_samples(op.shape(), of.devices), uncut(1)}});
+    add({fmt::format("BiasAdd_{}", of.graph.parameters[op.parameters[1]].name),
+         of.stage,
+         {cut_samples(op.shape(), of.devices), uncut(1)}});
   }
   for (std::uint32_t index = 0; index < of.graph.parameters.size(); ++index) {
-    const models::Parameter& parameter = of.graph.parameters[index];
-    ParameterLayout layout{.name = parameter.name,
-                           .dev_matrix = {of.devices},
-                           .tensor_map = std::vector<std::int32_t>(parameter.shape.size(), -1),
-                           .tensor_shape = {parameter.shape.begin(), parameter.shape.end()}};
-    if (of.program != nullptr && of.program->parameters[index].shards > 1) {
-      layout.shard_step = 1;
-      layout.shard_size = static_cast<std::int32_t>(of.shard_ranks);
-    }
-    strategies.parameters.push_back(std::move(layout));
+    add_layouts(of, index, strategies.parameters);
+  }
+  for (const models::Operator& op : of.graph.operators) {
+    if (of.only_trainable || op.kind != OperatorKind::batch_norm) continue;
+    add_moving_statistics(of, op, strategies.parameters);
   }
   return strategies;
 }

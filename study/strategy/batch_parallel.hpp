@@ -1,8 +1,13 @@
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "hccl/parallel/plan.hpp"
 #include "models/graph.hpp"
-#include "models/lowering/sharding.hpp"
+#include "models/lowering/optimizer.hpp"
+#include "models/program.hpp"
 #include "study/strategy/strategy_file.hpp"
 
 /// Strategies of operators that all are batch parallel: an input with samples is cut on its first axis into as many
@@ -12,13 +17,16 @@ namespace hcclsim::study {
 struct BatchParallel {
   const models::Graph& graph;  ///< of a stage, with the samples of one device
   std::uint32_t stage = 0;
-  Rank devices = 1;                          ///< of the stage
-  const models::Program* program = nullptr;  ///< how parameters are shared
-  Rank shard_ranks = 1;                      ///< ranks that share them
+  Rank devices = 1;                                 ///< of the stage
+  const models::Program* program = nullptr;         ///< how parameters are shared
+  Rank shard_ranks = 1;                             ///< ranks that share them
+  std::optional<models::Optimizer> optimizer = {};  ///< none: the network is applied, not trained
+  bool accumulates = false;                         ///< gradients of micro-batches are added up
+  bool only_trainable = true;                       ///< else moving statistics of batch norm have layouts too
 };
 
-/// Of the operators that have a parameter, under the name of the first one, and of all parameters. All parameters are
-/// trained here, so only_trainable_params changes nothing.
+/// Of the operators that have a parameter, under the name of the first one; and the layouts of all parameters, each
+/// with its copies: states of the optimizer and the sum of its gradients.
 [[nodiscard]] StrategyMap batch_parallel_strategies(const BatchParallel& of);
 
 /// Throws Error(bad_input, "unsupported") for a strategy of one of the operators that is not batch parallel, or

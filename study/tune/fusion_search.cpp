@@ -43,8 +43,11 @@ class FusionTuner {
         stage_(stage),
         cluster_(find_platform(run.platform.file), run.platform.edits),
         experiment_(run, cluster_),
-        given_(run.parallel.fusion.value_or(FusionRules{})) {
+        given_(asked_rules(run.parallel)) {
     if (!experiment_.stages.has_value()) internal_error("fusion of a run without stages");
+    if (run.parallel.forward_only) {
+      bad_input("option", "--forward-only: no gradients are reduced, and nothing is to be fused");
+    }
     if (collectives_of(*experiment_.stages) == 0 || experiment_.stages->replicas == 1) {
       bad_input("option", "a stage has one replica: there are no gradients to reduce, and nothing is to be fused");
     }

@@ -33,6 +33,14 @@ Value number_of(std::function<void(double)> take, double lowest, double highest)
   return value;
 }
 
+/// Help and option files know them as what is on or off.
+Value with_python(std::function<void(bool)> take) {
+  Value value = one_of({"on", "off", "True", "False"},
+                       [take = std::move(take)](const std::string& given) { take(given == "on" || given == "True"); });
+  value.accepted = "on|off";
+  return value;
+}
+
 }  // namespace
 
 Value flag(bool& target) { return {.flag = &target}; }
@@ -94,6 +102,16 @@ Value on_off(bool& target) {
 
 Value on_off(std::optional<bool>& target) {
   return one_of({"on", "off"}, [&target](const std::string& given) { target = given == "on"; });
+}
+
+Value on_off_or_python(bool& target) {
+  Value value = with_python([&target](bool given) { target = given; });
+  value.current = target ? "on" : "off";
+  return value;
+}
+
+Value on_off_or_python(std::optional<bool>& target) {
+  return with_python([&target](bool given) { target = given; });
 }
 
 Value number(double& target, double lowest, double highest) {

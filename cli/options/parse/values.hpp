@@ -56,6 +56,9 @@ struct Value {
 /// "on" or "off".
 [[nodiscard]] Value on_off(bool& target);
 [[nodiscard]] Value on_off(std::optional<bool>& target);
+/// The same of an option that MindSpore has too: also True or False, as Python writes them.
+[[nodiscard]] Value on_off_or_python(bool& target);
+[[nodiscard]] Value on_off_or_python(std::optional<bool>& target);
 
 /// A finite decimal number of the range.
 [[nodiscard]] Value number(double& target, double lowest, double highest);

@@ -331,7 +331,6 @@ TEST(ApplyContext, TypesOfGradients) {
   EXPECT_EQ(applied({{"parallel_mode", "semi_auto_parallel"}}).gradient_sync, Sync{});
   const RunSpec as_used = applied({{"parallel_mode", "semi_auto_parallel"}, {"gradient_fp32_sync", "False"}});
   EXPECT_EQ(as_used.gradient_sync, (Sync{.as_used = true}));
-  EXPECT_THAT(as_used.notes, Contains(HasSubstr("gradient_fp32_sync False")));
   EXPECT_EQ(applied({{"parallel_mode", "semi_auto_parallel"},
                      {"gradient_fp32_sync", "False"},
                      {"force_fp32_communication", "True"}})

@@ -59,6 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"strategy_ckpt_config", "{'only_trainable_params': 1}", "type-error"},
         Refused{"full_batch", "1", "type-error"}, Refused{"dataset_strategy", "'half'", "value-error"},
         Refused{"dataset_strategy", "1", "type-error"}, Refused{"dataset_strategy", "(1, 2)", "type-error"},
+        Refused{"dataset_strategy", "[[1]]", "type-error"}, Refused{"dataset_strategy", "((1,), [1])", "type-error"},
         Refused{"dataset_strategy", "(('a',),)", "type-error"}, Refused{"enable_parallel_optimizer", "1", "type-error"},
         Refused{"parallel_optimizer_config", "{'size': 1}", "value-error"},
         Refused{"parallel_optimizer_config", "{'gradient_accumulation_shard': 1}", "type-error"},
@@ -272,6 +273,8 @@ TEST(Context, Contradictions) {
   set(both, "comm_fusion", "{'allgather': {'mode': 'size', 'config': 8}}");
   EXPECT_EQ(both.contradiction(file), "");
   set(both, "all_reduce_fusion_config", "[3]");
+  EXPECT_EQ(both.contradiction(file), "");  // a list stands beside a size
+  set(both, "comm_fusion", "{'allreduce': {'mode': 'size', 'config': 16}}");
   EXPECT_EQ(both.contradiction(file), "comm_fusion.allreduce");
   AutoParallelContext search;
   set(search, "search_mode", "recursive_programming");

@@ -187,11 +187,22 @@ TEST(ReadContext, Json) {
   const ContextFile file(".json",
                          R"({"auto_parallel_context": {"dataset_strategy": [[1, 1]], "gradients_mean": true}})");
   EXPECT_TRUE(file.read().flag("gradients_mean"));
+  EXPECT_EQ(to_string(file.read().get("dataset_strategy")), "((1, 1),)");  // JSON has no tuples
+  EXPECT_THAT(refused("context", R"({"auto_parallel_context": {"device_num": 8}, "device_num": 4})", ".json"),
+              HasSubstr("'device_num' stands beside the table"));
+}
+
+TEST(ReadContext, DeviceTarget) {
+  const ContextFile file(".py", "ms.set_context(device_target='CPU')\nms.set_auto_parallel_context()\n");
+  EXPECT_EQ(file.read().device_target(), "CPU");
+  EXPECT_THAT(file.read().warnings(), testing::Contains(HasSubstr("only data_parallel is supported on CPU")));
+  EXPECT_THAT(refused("value-error", "ms.set_context(device_target='TPU')\nms.set_auto_parallel_context()"),
+              HasSubstr(".py:1: device_target"));
+  EXPECT_EQ(ContextFile(".json", R"({"device_target": "GPU"})").read().device_target(), "GPU");
 }
 
 TEST(ReadContext, FilesThatSayNothing) {
-  for (const char* text :
-       {"", "x = 1\n", "set_auto_parallel_context()\n", "'''never closed\nset_auto_parallel_context(device_num=1)"}) {
+  for (const char* text : {"", "x = 1\n", "'''never closed\nset_auto_parallel_context(device_num=1)"}) {
     const ContextFile file(".py", text);
     EXPECT_THAT(test::refusal("context", [&] { static_cast<void>(file.read()); }), HasSubstr("no call")) << text;
   }

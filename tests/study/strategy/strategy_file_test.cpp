@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -98,6 +99,38 @@ TEST(BatchParallel, CutsSamplesAndNothingElse) {
   cut.nodes[0].name = "MatMul_other.weight";
   require_batch_parallel(cut, of, "file", notes);
   EXPECT_EQ(notes.size(), 1U);
+}
+
+/// MindSpore's Gather is of (parameters, indices), its BatchNorm of five inputs.
+TEST(BatchParallel, InputsComeAsThePrimitiveTakesThem) {
+  const auto inputs_of = [](const std::string& model, const std::string& node) {
+    const models::Graph graph = models::make_model({.name = model, .batch = 4});
+    const StrategyMap map = batch_parallel_strategies({.graph = graph, .devices = 8});
+    const auto found = std::ranges::find(map.nodes, node, &NodeStrategy::name);
+    return found == map.nodes.end() ? std::vector<std::vector<std::uint32_t>>{} : found->inputs;
+  };
+  using Inputs = std::vector<std::vector<std::uint32_t>>;
+  EXPECT_EQ(inputs_of("llama2-7b", "Gather_model.embed_tokens.weight"), (Inputs{{1, 1}, {8, 1}}));
+  EXPECT_EQ(inputs_of("resnet50", "BatchNorm_bn1.weight"), (Inputs{{8, 1, 1, 1}, {1}, {1}, {1}, {1}}));
+}
+
+/// R1.35
+TEST(BatchParallel, LayoutsOfCopies) {
+  const models::Graph graph = models::make_model({.name = "resnet50", .batch = 4});
+  BatchParallel of{.graph = graph, .devices = 8, .optimizer = models::Optimizer::adam, .accumulates = true};
+  const auto has = [&](const std::string& name) {
+    const StrategyMap map = batch_parallel_strategies(of);
+    return std::ranges::find(map.parameters, name, &ParameterLayout::name) != map.parameters.end();
+  };
+  for (const char* const name : {"fc.weight", "moment1.fc.weight", "moment2.fc.weight", "accu_grads.fc.weight"}) {
+    EXPECT_TRUE(has(name)) << name;
+  }
+  EXPECT_FALSE(has("bn1.moving_mean"));
+  of.only_trainable = false;
+  EXPECT_TRUE(has("bn1.moving_mean"));
+  EXPECT_TRUE(has("layer1.0.bn1.moving_variance"));
+  of.optimizer.reset();
+  EXPECT_FALSE(has("moment1.fc.weight"));
 }
 
 TEST(GroupName, SameRanksSameName) {
