@@ -35,17 +35,17 @@ std::string check_line(const study::PlanDocument& document) {
   return fmt::format(
       "The step comes to its end: {} tasks of {} roles on {} ranks, every message has both ends, all ranks of a group "
       "call its collectives in one order. With links that take no time it takes {:.3f} ms.\n",
-      document.tasks, document.roles, document.ranks, document.ideal * 1e3);
+      document.tasks, document.plan.roles.size(), document.plan.ranks(), document.ideal * 1e3);
 }
 
 void show_plan(const PlanCommand& command) {
   const study::PlanDocument shown = document(command, 0);
   if (command.format == "json") {
-    print(shown.json + '\n');
+    print(json_of(shown) + '\n');
     return;
   }
   std::string text;
-  for (const hccl::StreamText& stream : shown.streams) {
+  for (const hccl::StreamText& stream : streams_of(shown)) {
     text += fmt::format("{} {}\n", stream.whose, stream.stream);
     for (const std::string& line : stream.lines) text += "  " + line + '\n';
   }
@@ -60,8 +60,8 @@ void check_plan(const PlanCommand& command) {
   }
   print(Json{{"ok", true},
              {"tasks", checked.tasks},
-             {"roles", checked.roles},
-             {"ranks", checked.ranks},
+             {"roles", checked.plan.roles.size()},
+             {"ranks", checked.plan.ranks()},
              {"ideal_step_s", checked.ideal}}
             .dump(2) +
         '\n');
@@ -70,12 +70,12 @@ void check_plan(const PlanCommand& command) {
 void compare_plans(const PlanCommand& command) {
   const study::PlanDocument one = document(command, 0);
   const study::PlanDocument other = document(command, 1);
-  const std::vector<study::PlanDifference> differences = study::differences(one, other);
+  const std::vector<hccl::PlanDifference> differences = study::differences(one, other);
   const std::string second = command.files.size() > 1 ? command.files[1] : "the options";
   if (command.format == "json") {
     Json list = Json::array();
-    for (const study::PlanDifference& difference : differences) {
-      list.push_back({{"stage", difference.stage},
+    for (const hccl::PlanDifference& difference : differences) {
+      list.push_back({{"stage", difference.stage.has_value() ? Json(*difference.stage) : Json()},
                       {"whose", difference.whose},
                       {"stream", difference.stream},
                       {"place", difference.place},
@@ -86,7 +86,7 @@ void compare_plans(const PlanCommand& command) {
   } else {
     std::string text = differences.empty() ? "The Plans are equal.\n" : "";
     for (std::size_t i = 0; i < std::min(differences.size(), most_differences); ++i) {
-      const study::PlanDifference& difference = differences[i];
+      const hccl::PlanDifference& difference = differences[i];
       text += fmt::format("{} {}, place {}:\n  - {}\n  + {}\n", difference.whose, difference.stream, difference.place,
                           difference.first, difference.second);
     }
