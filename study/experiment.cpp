@@ -144,7 +144,6 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.micro_batches = batch.micro_batches;
   compute_type = spec.precision.compute;
   sharing = name_of(spec.parallel.optimizer.kind);
-  fusion = to_string(spec.parallel.fusion.value_or(hccl::FusionRules{}));
   training.npus = npus;
   training.rank = spec.rank;
   training.hcom_parallel = spec.hcom_parallel;
@@ -272,9 +271,11 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   const bool forward_only = spec.parallel.forward_only;
   if (forward_only) graph = models::inference_graph(std::move(graph));
   const auto attends = [](const models::Operator& op) { return op.kind == models::OperatorKind::attention; };
-  if (graph.input_kind == models::InputKind::tokens && std::ranges::any_of(graph.operators, attends)) {
+  transformer = std::ranges::any_of(graph.operators, attends);
+  if (transformer && graph.input_kind == models::InputKind::tokens) {
     tokens_per_sample = graph.operators.front().shape().channels();
   }
+  input = input_reading(spec, graph, batch, npus);
   flops_per_sample =
       (forward_only ? 1 : 3) * models::model_flops(graph, spec.parallel.causal_flops) / batch.micro_batch;
   return graph;
@@ -282,6 +283,7 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
 
 void Experiment::load_stages(const RunSpec& spec) {
   model = spec.model.name;
+  fusion = to_string(spec.parallel.fusion.value_or(hccl::FusionRules{}));
   const models::Graph graph = network_of_micro_batch(spec);
   ParallelSpec parallel = spec.parallel;
   parallel.shape.micro_batches = batch.micro_batches;

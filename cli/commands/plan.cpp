@@ -1,13 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/options/foreign_options.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/run_options.hpp"
 #include "cli/print/output.hpp"
@@ -18,6 +22,10 @@ namespace {
 
 /// Differences that are printed.
 constexpr std::size_t most_differences = 20;
+
+/// Options that ask for what comes out of a simulation.
+constexpr std::array<std::string_view, 5> told_by_runs{"trace-ranks", "advice", "explain", "explain-memory",
+                                                       "explain-uncertainty"};
 
 struct PlanCommand {
   RunOptions run{};
@@ -115,7 +123,9 @@ void add_command(Command& plan, const char* name, const char* what, Count files,
            files == Count::one ? "What `plan show --format json` wrote, in place of the options of a run"
                                : "One or two such files; one is compared with the options of a run")
       .value_name("TEXT");
+  const std::size_t before = command.options().size();
   add_run_options(command, options->run);
+  hide_foreign_options(std::span(command.options()).subspan(before), told_by_runs);
   Option& of_run = command.get("--format");
   command.begin_group(of_run.group());
   command.remove(of_run);
@@ -136,6 +146,7 @@ void add_command(Command& plan, const char* name, const char* what, Count files,
                 "as --model gpt2-small",
                 options->files.front());
     }
+    refuse_hidden_options(command, "a Plan is not simulated; give it to `hcclsim run`");
     finish_run_options(command, options->run);
     refuse_parameter_servers(options->run.ps, "a Plan is of ranks that reduce their gradients");
     options->run.spec.platform.file = options->run.platform;
