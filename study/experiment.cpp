@@ -16,6 +16,7 @@
 #include "sim/platform/catalog.hpp"
 #include "study/context/compile_checks.hpp"
 #include "study/hbm_advice.hpp"
+#include "study/link_times.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -296,8 +297,9 @@ void Experiment::load_stages(const RunSpec& spec) {
         "gradient_accumulation_shard has no effect: the step has one micro-batch and no pipeline, so no gradients are "
         "added up");
   }
+  LinkTimes links(cluster, npus / parallel.shape.stages);
   stages = make_stages(graph, parallel, npus, soc, how, config.communicator_bytes(),
-                       spec.framework == Framework::mindspore, notes);
+                       spec.framework == Framework::mindspore, links, notes);
   recomputed_flops = stages->recomputed;
   training.stages = stages->programs;
   training.shape = parallel.shape;
