@@ -186,7 +186,7 @@ std::optional<Throughput> throughput(const Experiment& experiment, Seconds step)
   if (!experiment.transformer || experiment.flops_per_sample <= 0) return std::nullopt;
   Throughput result{.peak_type = experiment.compute_type};
   const hccl::TrainingOptions& training = experiment.training;
-  const double replicas = training.replica_count();
+  const double replicas = training.npus / training.shape.stages;  // those of all groups
   const double samples =
       static_cast<double>(std::uint64_t{experiment.batch.micro_batch} * experiment.batch.micro_batches) * replicas;
   result.peak = peak_flops(experiment.soc, result.peak_type);
