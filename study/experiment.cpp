@@ -16,6 +16,7 @@
 #include "sim/platform/catalog.hpp"
 #include "study/context/compile_checks.hpp"
 #include "study/hbm_advice.hpp"
+#include "study/link_times.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -125,18 +126,6 @@ void require_no_operators(const RunSpec& spec, const std::string& gradients) {
             option);
 }
 
-/// HCCL's split of the gradients of the spec's rank, in words.
-std::string split_text(const RunSpec& spec) {
-  if (spec.sets_split_of(spec.rank)) {
-    if (spec.split_by_size.has_value()) return fmt::format("split by size {}", fmt::join(*spec.split_by_size, ","));
-    if (spec.split_by_idx.has_value()) return fmt::format("split by index {}", fmt::join(*spec.split_by_idx, ","));
-  }
-  using hccl::FallbackSplit;
-  if (spec.fallback_split == FallbackSplit::vendor_default) return "HCCL's default split";
-  return to_string(hccl::FusionRule{.mode = spec.fallback_split == FallbackSplit::none ? hccl::FusionMode::all
-                                                                                       : hccl::FusionMode::none});
-}
-
 /// Of a step; where sizes do not go together the number that is asked for, so that the devices are judged first.
 std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
   if (npus % spec.parallel.shape.stages != 0) return spec.parallel.micro_batches.value_or(1);
@@ -212,10 +201,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
 }
 
 void Experiment::name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule) {
-  if (!rule.has_value()) {
-    fusion = split_text(spec);
-    return;
-  }
+  if (!rule.has_value()) return;
   fusion = to_string(*rule);
   const bool of_option = spec.fusion_index.has_value() && rule->mode == hccl::FusionMode::index;
   gradient_rule = of_option ? fmt::format("by parameter {}", fmt::join(rule->last, ",")) : "fusion " + fusion;
@@ -305,9 +291,11 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   const bool forward_only = spec.parallel.forward_only;
   if (forward_only) graph = models::inference_graph(std::move(graph));
   const auto attends = [](const models::Operator& op) { return op.kind == models::OperatorKind::attention; };
-  if (graph.input_kind == models::InputKind::tokens && std::ranges::any_of(graph.operators, attends)) {
+  transformer = std::ranges::any_of(graph.operators, attends);
+  if (transformer && graph.input_kind == models::InputKind::tokens) {
     tokens_per_sample = graph.operators.front().shape().channels();
   }
+  input = input_reading(spec, graph, batch, npus);
   flops_per_sample =
       (forward_only ? 1 : 3) * models::model_flops(graph, spec.parallel.causal_flops) / batch.micro_batch;
   return graph;
@@ -327,8 +315,9 @@ void Experiment::load_stages(const RunSpec& spec) {
         "gradient_accumulation_shard has no effect: the step has one micro-batch and no pipeline, so no gradients are "
         "added up");
   }
+  LinkTimes links(cluster, npus / parallel.shape.stages);
   stages = make_stages(graph, parallel, npus, soc, how, config.communicator_bytes(),
-                       spec.framework == Framework::mindspore, notes);
+                       spec.framework == Framework::mindspore, links, notes);
   recomputed_flops = stages->recomputed;
   const bool dealt = spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt;
   fusion = dealt ? to_string(stages->fusion.allreduce) : to_string(stages->fusion);

@@ -9,6 +9,7 @@
 #include "device/program.hpp"
 #include "hccl/training/training.hpp"
 #include "sim/cluster.hpp"
+#include "study/input_reading.hpp"
 #include "study/platform.hpp"
 #include "study/profile/import.hpp"
 #include "study/run/spec.hpp"
@@ -47,12 +48,14 @@ struct Experiment : LoadedPlatform {
   std::optional<Stages> stages;         ///< of ranks that differ in what they compute or keep
   BatchSizes batch{};                   ///< of a replica
   std::uint32_t layers = 0;             ///< of the network
-  std::uint32_t tokens_per_sample = 0;  ///< of a transformer
+  bool transformer = false;             ///< the network attends
+  std::uint32_t tokens_per_sample = 0;  ///< of a transformer whose samples are tokens
+  std::optional<InputReading> input;    ///< what is read of the data set; none: the network is not known
   Flops flops_per_sample = 0;           ///< of the products, forward and backward, nothing computed twice
   Flops recomputed_flops = 0;           ///< of the products that are, of a micro-batch on all stages
   DataType compute_type = DataType::fp16;  ///< of the products
   std::string sharing = "off";             ///< kind of optimizer parallelism
-  std::string fusion;                      ///< which tensors travel together, in words
+  std::string fusion;              ///< which tensors travel together, in words; empty: gradients are split as HCCL does
   std::string gradient_rule;       ///< MindSpore's rule for gradients, in words; empty: they are split as HCCL does
   hccl::TrainingOptions training;  ///< without traced ranks
   std::vector<hccl::StartUp> start_up;  ///< of each stage: what is sent once before the first step

@@ -27,7 +27,7 @@ struct ParallelSpec {
   std::optional<std::uint32_t> micro_batch_size{};       ///< samples
   std::optional<std::uint32_t> global_batch{};           ///< samples of all replicas in a step
   std::vector<std::uint32_t> stage_layers{};             ///< of each part of a pipeline; empty: the same number for all
-  bool balanced = false;  ///< in place of these: so that the slowest part is as fast as can be
+  bool balanced = false;  ///< in place of these: so that the step is short (study/balanced_stages.hpp)
   hccl::OptimizerParallel optimizer{};
   std::optional<bool> accumulation_shard{};  ///< sums of gradients are kept in parts; none: off
   hccl::Recompute recompute{};

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "hccl/parallel/plan_file.hpp"
+#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan_difference.hpp"
+#include "hccl/parallel/plan_text.hpp"
 #include "study/run/spec.hpp"
 
 /// Plans to be looked at: of the options of a run, or of a file.
@@ -11,11 +14,8 @@ namespace hcclsim::study {
 
 /// A Plan that has been proved to come to its end.
 struct PlanDocument {
-  std::vector<hccl::StreamText> streams;
-  std::string json;  ///< what read_plan reads
+  hccl::Plan plan;
   std::uint64_t tasks = 0;
-  std::uint64_t roles = 0;
-  std::uint64_t ranks = 0;
   Seconds ideal = 0;  ///< of the step with links that take no time
 };
 
@@ -24,17 +24,9 @@ struct PlanDocument {
 /// Throws also Error(bad_input, "plan") for a file that holds no Plan.
 [[nodiscard]] PlanDocument read_plan(const std::string& file);
 
-/// A task that two Plans have differently; an empty text: the Plan has none there.
-struct PlanDifference {
-  std::uint32_t stage = 0;
-  std::string whose;  ///< the stage, and the ranks where it has several roles
-  std::string stream;
-  std::size_t place = 0;  ///< in the stream
-  std::string first;
-  std::string second;
-};
-
-/// Stream by stream, in their order.
-[[nodiscard]] std::vector<PlanDifference> differences(const PlanDocument& one, const PlanDocument& other);
+[[nodiscard]] std::vector<hccl::StreamText> streams_of(const PlanDocument& document);
+/// What read_plan() reads.
+[[nodiscard]] std::string json_of(const PlanDocument& document);
+[[nodiscard]] std::vector<hccl::PlanDifference> differences(const PlanDocument& one, const PlanDocument& other);
 
 }  // namespace hcclsim::study

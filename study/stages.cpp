@@ -13,6 +13,7 @@
 #include "hccl/parallel/fusion_index.hpp"
 #include "hccl/parallel/live_memory.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
+#include "study/balanced_stages.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -31,29 +32,11 @@ void require_matched(const models::Graph& graph, const ParallelSpec& spec, const
             graph.title, name, fmt::join(kinds, ", "), did_you_mean(name, candidates));
 }
 
-/// Time of each layer, with what is before the first and behind the last.
-std::vector<double> layer_times(const models::Graph& graph, const device::Soc& soc, device::ProgramOptions how) {
-  how.sharding = {};
-  std::vector<std::string> ignored;
-  const models::Program program = make_program(graph, soc, how, ignored);
-  std::vector<double> times(graph.layers, 0);
-  std::vector<std::uint32_t> layer_of(graph.operators.size(), 0);
-  bool begun = false;
-  for (std::size_t id = 0; id < layer_of.size(); ++id) {
-    const std::uint32_t layer = graph.operators[id].layer;
-    begun = begun || layer != models::no_layer;
-    layer_of[id] = layer != models::no_layer ? layer : begun ? graph.layers - 1 : 0;
-  }
-  for (const models::Kernel& kernel : program.micro_batch()) {
-    if (kernel.op != models::no_operator) times[layer_of[kernel.op]] += kernel.duration;
-  }
-  return times;
-}
-
-std::vector<std::uint32_t> layers_of_parts(const models::Graph& graph, const ParallelSpec& spec, const device::Soc& soc,
-                                           const device::ProgramOptions& how) {
+std::vector<std::uint32_t> layers_of_parts(const models::Graph& graph, const ParallelSpec& spec, Rank replicas,
+                                           const device::Soc& soc, const device::ProgramOptions& how,
+                                           LinkTimes& links) {
   const std::uint32_t parts = spec.shape.stages * spec.shape.chunks;
-  if (spec.balanced) return hccl::balanced_parts(layer_times(graph, soc, how), parts);
+  if (spec.balanced) return balanced_layers(graph, spec, replicas, soc, how, links);
   if (spec.stage_layers.empty()) return hccl::even_parts(graph.layers, spec.shape.stages, spec.shape.chunks);
   if (spec.stage_layers.size() != parts) {
     bad_input("pipeline", "--stage-layers has {} numbers; {} stages of {} chunks need {}", spec.stage_layers.size(),
@@ -200,7 +183,7 @@ bool reduces_as_gathered(const ParallelSpec& spec, std::uint32_t micro_batches) 
 }
 
 Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank npus, const device::Soc& soc,
-                   const device::ProgramOptions& how, Bytes communicator, bool by_parameter,
+                   const device::ProgramOptions& how, Bytes communicator, bool by_parameter, LinkTimes& links,
                    std::vector<std::string>& notes) {
   hccl::require_shape(spec.shape);
   const std::uint32_t count = spec.shape.stages;
@@ -214,7 +197,7 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
     notes.push_back(fmt::format("optimizer parallel: a shard size of 1 is ignored, as MindSpore does; it is {}",
                                 stages.shard_ranks));
   }
-  if (count > 1) stages.layers_of_parts = layers_of_parts(graph, spec, soc, how);
+  if (count > 1) stages.layers_of_parts = layers_of_parts(graph, spec, stages.replicas, soc, how, links);
   const std::vector<models::Graph> graphs = cut_into_stages(graph, spec, stages.layers_of_parts, stages.replicas);
   note_idle_ids(graph, spec, notes);
   for (std::uint32_t number = 0; number < count; ++number) {

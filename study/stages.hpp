@@ -8,6 +8,7 @@
 #include "device/program.hpp"
 #include "hccl/parallel/parallel_plan.hpp"
 #include "models/graph.hpp"
+#include "study/link_times.hpp"
 #include "study/parallel_spec.hpp"
 
 /// From a network to the programs of the stages that train it.
@@ -43,10 +44,11 @@ void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::s
 [[nodiscard]] bool reduces_as_gathered(const ParallelSpec& spec, std::uint32_t micro_batches);
 
 /// `graph` is the network with the samples of one micro-batch, `communicator` the bytes of one communicator's buffers.
-/// `by_parameter`: updates come in the order of parameters, not of gradients. What the user should know is added to
+/// `by_parameter`: updates come in the order of parameters, not of gradients. `links` are asked if stages are to be
+/// balanced. What the user should know is added to
 /// `notes`. Throws Error(bad_input) of the kinds "pipeline", "option", "unsupported".
 [[nodiscard]] Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank npus,
                                  const device::Soc& soc, const device::ProgramOptions& how, Bytes communicator,
-                                 bool by_parameter, std::vector<std::string>& notes);
+                                 bool by_parameter, LinkTimes& links, std::vector<std::string>& notes);
 
 }  // namespace hcclsim::study

@@ -2,13 +2,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/options/foreign_options.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/run_options.hpp"
 #include "cli/print/output.hpp"
@@ -19,6 +23,10 @@ namespace {
 
 /// Differences that are printed.
 constexpr std::size_t most_differences = 20;
+
+/// Options that ask for what comes out of a simulation.
+constexpr std::array<std::string_view, 5> told_by_runs{"trace-ranks", "advice", "explain", "explain-memory",
+                                                       "explain-uncertainty"};
 
 struct PlanCommand {
   RunOptions run{};
@@ -36,17 +44,17 @@ std::string check_line(const study::PlanDocument& document) {
   return fmt::format(
       "The step comes to its end: {} tasks of {} roles on {} ranks, every message has both ends, all ranks of a group "
       "call its collectives in one order. With links that take no time it takes {:.3f} ms.\n",
-      document.tasks, document.roles, document.ranks, document.ideal * 1e3);
+      document.tasks, document.plan.roles.size(), document.plan.ranks(), document.ideal * 1e3);
 }
 
 void show_plan(const PlanCommand& command) {
   const study::PlanDocument shown = document(command, 0);
   if (command.format == "json") {
-    print(shown.json + '\n');
+    print(json_of(shown) + '\n');
     return;
   }
   std::string text;
-  for (const hccl::StreamText& stream : shown.streams) {
+  for (const hccl::StreamText& stream : streams_of(shown)) {
     text += fmt::format("{} {}\n", stream.whose, stream.stream);
     for (const std::string& line : stream.lines) text += "  " + line + '\n';
   }
@@ -61,8 +69,8 @@ void check_plan(const PlanCommand& command) {
   }
   print(Json{{"ok", true},
              {"tasks", checked.tasks},
-             {"roles", checked.roles},
-             {"ranks", checked.ranks},
+             {"roles", checked.plan.roles.size()},
+             {"ranks", checked.plan.ranks()},
              {"ideal_step_s", checked.ideal}}
             .dump(2) +
         '\n');
@@ -71,12 +79,12 @@ void check_plan(const PlanCommand& command) {
 void compare_plans(const PlanCommand& command) {
   const study::PlanDocument one = document(command, 0);
   const study::PlanDocument other = document(command, 1);
-  const std::vector<study::PlanDifference> differences = study::differences(one, other);
+  const std::vector<hccl::PlanDifference> differences = study::differences(one, other);
   const std::string second = command.files.size() > 1 ? command.files[1] : "the options";
   if (command.format == "json") {
     Json list = Json::array();
-    for (const study::PlanDifference& difference : differences) {
-      list.push_back({{"stage", difference.stage},
+    for (const hccl::PlanDifference& difference : differences) {
+      list.push_back({{"stage", difference.stage.has_value() ? Json(*difference.stage) : Json()},
                       {"whose", difference.whose},
                       {"stream", difference.stream},
                       {"place", difference.place},
@@ -87,7 +95,7 @@ void compare_plans(const PlanCommand& command) {
   } else {
     std::string text = differences.empty() ? "The Plans are equal.\n" : "";
     for (std::size_t i = 0; i < std::min(differences.size(), most_differences); ++i) {
-      const study::PlanDifference& difference = differences[i];
+      const hccl::PlanDifference& difference = differences[i];
       text += fmt::format("{} {}, place {}:\n  - {}\n  + {}\n", difference.whose, difference.stream, difference.place,
                           difference.first, difference.second);
     }
@@ -116,7 +124,9 @@ void add_command(Command& plan, const char* name, const char* what, Count files,
            files == Count::one ? "What `plan show --format json` wrote, in place of the options of a run"
                                : "One or two such files; one is compared with the options of a run")
       .value_name("TEXT");
+  const std::size_t before = command.options().size();
   add_run_options(command, options->run);
+  hide_foreign_options(std::span(command.options()).subspan(before), told_by_runs);
   Option& of_run = command.get("--format");
   command.begin_group(of_run.group());
   command.remove(of_run);
@@ -141,6 +151,7 @@ void add_command(Command& plan, const char* name, const char* what, Count files,
       bad_input("option", "plan {} {}: options of a run do not go with {}; give one or the other", name,
                 fmt::join(options->files, " "), most == 1 ? "a file" : "two files");
     }
+    refuse_hidden_options(command, "a Plan is not simulated; give it to `hcclsim run`");
     finish_run_options(command, options->run);
     refuse_parameter_servers(options->run.ps, "a Plan is of ranks that reduce their gradients");
     options->run.spec.platform.file = options->run.platform;

@@ -108,7 +108,7 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
       .with_default();
   command
       .add("--stage-layers", text(options.stage_layers),
-           "Layers of each part, such as 10,11,11,8, or balanced: by the time that they take (default: evenly)")
+           "Layers of each part, such as 10,11,11,8, or balanced: for a short step, messages counted (default: evenly)")
       .value_name("LIST");
   command
       .add("--optimizer-parallel", parsed(hccl::parse_optimizer_parallel, parallel.optimizer),

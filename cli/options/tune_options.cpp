@@ -1,35 +1,31 @@
 #include "cli/options/tune_options.hpp"
 
-#include <algorithm>
 #include <array>
+#include <memory>
 #include <span>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "cli/options/foreign_options.hpp"
 #include "cli/options/parse/common.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
-/// Hides what a run writes or computes beside its times; who gives it all the same is told where it belongs.
-void hide_what_run_writes(std::span<const std::unique_ptr<Option>> options_of_run) {
-  constexpr std::array<std::string_view, 4> others{"trace-ranks", "advice", "uncertainty", "explain-uncertainty"};
+/// What a run tells or computes beside its times.
+void hide_what_run_tells(std::span<const std::unique_ptr<Option>> options_of_run) {
+  constexpr std::array<std::string_view, 5> others{"trace-ranks", "advice", "uncertainty", "explain-uncertainty",
+                                                   "explain-memory"};
+  hide_foreign_options(options_of_run, others);
   for (const auto& option : options_of_run) {
-    const bool is_other = std::find(others.begin(), others.end(), option->key()) != others.end();
-    if (option->role() == Role::writes_file || is_other || option->group() == numerics_group) option->hide();
+    if (option->group() == numerics_group) option->hide();
   }
 }
 
 /// Options of the search for splits.
 constexpr std::array of_splits{"--max-segments", "--objective",       "--cost",  "--streams",
                                "--compare",      "--bandwidth-range", "--verify"};
-
-void refuse_what_run_writes(const Command& command) {
-  for (const auto& option : command.options()) {
-    if (!option->is_hidden() || !option->given()) continue;
-    bad_input("option", "--{}: tune looks for a split; give it to `hcclsim run` with that split", option->key());
-  }
-}
 
 /// That of run without csv.
 void replace_format(Command& command, OutputFormat& format) {
@@ -51,7 +47,7 @@ void replace_format(Command& command, OutputFormat& format) {
 void add_tune_options(Command& command, TuneOptions& options) {
   const std::size_t before = command.options().size();
   add_run_options(command, options.run);
-  hide_what_run_writes(std::span(command.options()).subspan(before));
+  hide_what_run_tells(std::span(command.options()).subspan(before));
   replace_format(command, options.run.format);
   command.begin_group("Tuning");
   command
@@ -93,7 +89,7 @@ void add_tune_options(Command& command, TuneOptions& options) {
 }
 
 void finish_tune_options(Command& command, TuneOptions& options) {
-  refuse_what_run_writes(command);
+  refuse_hidden_options(command, "tune looks for a split; give it to `hcclsim run` with that split");
   finish_run_options(command, options.run);
   refuse_parameter_servers(options.run.ps, "tune looks for a split of gradients that ranks reduce");
   for (const char* const name : of_splits) {

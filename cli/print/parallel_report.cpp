@@ -117,6 +117,11 @@ Json limit_json(const study::ParallelResult& parallel) {
           {"wait", stage.wait / stage.step}};
 }
 
+/// Which tensors travel together.
+std::string fusion_text(const RunReport& report) {
+  return report.parallel->fusion.empty() ? "split " + report.split : "fusion " + report.parallel->fusion;
+}
+
 std::string memory_line(const RunReport& report) {
   const device::HbmAccount& hbm = report.hbm;
   return fmt::format(
@@ -183,10 +188,10 @@ std::string parallel_head(const RunReport& report) {
                               shape.micro_batches == 1 ? "" : "es", parallel.micro_batch, report.amp);
   }
   text +=
-      fmt::format("\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}, {}, reductions {}, fusion {}\n",
-                  samples, samples * parallel.data, shape.micro_batches, shape.micro_batches == 1 ? "" : "es",
+      fmt::format("\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}, {}, reductions {}, {}\n", samples,
+                  samples * parallel.data, shape.micro_batches, shape.micro_batches == 1 ? "" : "es",
                   parallel.micro_batch, report.amp, report.gradients_text(),
-                  report.hcom_parallel ? "beside the backward pass" : "behind the backward pass", parallel.fusion);
+                  report.hcom_parallel ? "beside the backward pass" : "behind the backward pass", fusion_text(report));
   return text;
 }
 
@@ -197,23 +202,40 @@ std::string parallel_text(const RunReport& report) {
     text += fmt::format("With links that take no time: {} ms\n", milliseconds(parallel.ideal));
   }
   text += memory_line(report);
-  text += traffic_table(parallel, report.rank / parallel.data);
+  const std::uint32_t stage = parallel.shape.stages > 1 ? report.rank / parallel.data : 0;
+  text += traffic_table(parallel, stage);
   if (report.explain_memory) text += peak_table(report);
   return text;
 }
 
+std::string memory_text(const RunReport& report) {
+  if (!report.explain_memory) return {};
+  return memory_line(report) + peak_table(report);
+}
+
+std::string input_line(const RunReport& report) {
+  if (!report.input.has_value() || !report.input->by_strategy) return {};
+  const auto megabytes = [](Bytes bytes) { return fmt::format("{:.3f} MB", static_cast<double>(bytes) / 1e6); };
+  return fmt::format("Input read per step: {} by each rank{}, {} by all\n", megabytes(report.input->bytes),
+                     report.input->whole ? " (the samples of all replicas)" : "", megabytes(report.input->all_ranks));
+}
+
 std::string throughput_line(const study::Throughput& throughput) {
   constexpr double seconds_per_day = 86400;
-  std::string text =
-      fmt::format("{:.0f} tokens/s, {:.3f} billion tokens/day   MFU {:.1f} %", throughput.tokens_per_second,
-                  throughput.tokens_per_second * seconds_per_day / giga, throughput.mfu * 100);
+  const bool tokens = throughput.tokens_per_second > 0;
+  const double per_second = tokens ? throughput.tokens_per_second : throughput.samples_per_second;
+  const char* const what = tokens ? "tokens" : "samples";
+  std::string text = fmt::format("{:.0f} {}/s, {:.3f} billion {}/day   MFU {:.1f} %", per_second, what,
+                                 per_second * seconds_per_day / giga, what, throughput.mfu * 100);
   if (throughput.hfu > throughput.mfu) text += fmt::format(", HFU {:.1f} %", throughput.hfu * 100);
   return text + fmt::format(" of {:.1f} T{}/s per NPU ({} dense)\n", throughput.peak / 1e12, "FLOP",
                             name_of(throughput.peak_type));
 }
 
 Json throughput_json(const study::Throughput& throughput) {
-  return {{"tokens_per_s", throughput.tokens_per_second},
+  const double tokens = throughput.tokens_per_second;
+  return {{"samples_per_s", throughput.samples_per_second},
+          {"tokens_per_s", tokens > 0 ? Json(tokens) : Json(nullptr)},
           {"mfu", throughput.mfu},
           {"hfu", throughput.hfu},
           {"peak_flops", throughput.peak},
@@ -229,11 +251,15 @@ void add_parallel_json(Json& json, const RunReport& report) {
                       {"micro_batch_size", parallel.micro_batch},
                       {"chunks", parallel.shape.chunks},
                       {"schedule", name_of(parallel.shape.schedule)},
-                      {"fusion", parallel.fusion},
+                      {"fusion", parallel.fusion.empty() ? report.split : parallel.fusion},
                       {"optimizer_parallel", parallel.sharing},
                       {"shard_ranks", parallel.shard},
                       {"ideal_step_s", parallel.ideal}};
   if (parallel.shape.forward_only) json["parallel"]["forward_only"] = true;
+  if (report.input.has_value()) {
+    json["parallel"]["input_bytes_per_rank"] = report.input->bytes;
+    json["parallel"]["input_bytes"] = report.input->all_ranks;
+  }
   json["limited_by"] = limit_json(parallel);
   Json stages = Json::array();
   for (const study::StageFigures& stage : parallel.stages) {

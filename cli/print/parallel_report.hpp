@@ -12,6 +12,10 @@ namespace hcclsim::cli {
 [[nodiscard]] std::string parallel_head(const RunReport& report);
 /// The table by stage, what travels, and what is alive at the peak.
 [[nodiscard]] std::string parallel_text(const RunReport& report);
+/// Of --explain-memory beside segments: the parts of the HBM and what is alive at the peak.
+[[nodiscard]] std::string memory_text(const RunReport& report);
+/// What is read of the data set, where a dataset strategy was given.
+[[nodiscard]] std::string input_line(const RunReport& report);
 [[nodiscard]] std::string throughput_line(const study::Throughput& throughput);
 
 /// Members "parallel", "stages" and "traffic" of the JSON form.

@@ -65,8 +65,8 @@ std::string step_line(const RunReport& report) {
     line += fmt::format(" ({:.3f}..{:.3f} over what is assumed)", ms(report.uncertainty->fastest),
                         ms(report.uncertainty->slowest));
   }
-  line +=
-      fmt::format("   {:.1f} {}/s", report.images_per_second(), report.throughput.has_value() ? "sequences" : "images");
+  const bool sequences = report.throughput.has_value() && report.throughput->tokens_per_second > 0;
+  line += fmt::format("   {:.1f} {}/s", report.images_per_second(), sequences ? "sequences" : "images");
   if (report.one_npu_step.has_value()) {
     const double ideal = static_cast<double>(report.program->batch) * report.npus / *report.one_npu_step;
     line +=
@@ -335,18 +335,20 @@ std::string RunReport::segment_list() const {
 }
 
 std::string timed_text(const RunReport& report) {
-  if (report.parallel.has_value()) {
+  if (report.parallel.has_value() && !report.parallel->plain) {
     return parallel_head(report) + settings_line(report) + step_line(report) + start_up_line(report) +
-           busy_line(report) + parallel_text(report) + checks_lines(report) + compression_text(report) + foot(report);
+           input_line(report) + busy_line(report) + parallel_text(report) + checks_lines(report) +
+           compression_text(report) + foot(report);
   }
   std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
   text += head(report) + settings_line(report) + step_line(report) + parallel_line(report) + start_up_line(report) +
-          busy_line(report) + trace_line(report);
+          input_line(report) + busy_line(report) + trace_line(report);
   for (const std::string& line : iteration_bar(report.view.iterations.back())) text += "  " + line + '\n';
   if (report.npus > 1) text += segment_table(report) + tail_line(report);
   text += checks_lines(report) + compression_text(report);
   if (report.npus > 1) text += advice_line(report);
   text += explanation_text(report.explanation);
+  text += memory_text(report);
   return text + foot(report);
 }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
-#include <map>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -16,77 +16,6 @@ namespace hcclsim::hccl {
 namespace {
 
 constexpr std::uint32_t plan_format_version = 1;
-
-/// Whether stages have several parts of the network, so that passes are named with theirs.
-bool has_chunks(const Plan& plan) {
-  return std::ranges::any_of(plan.roles, [](const Role& role) {
-    return std::ranges::any_of(role.tasks, [](const PlanTask& task) { return task.purpose.chunk > 0; });
-  });
-}
-
-std::string cell_text(const Purpose& purpose, bool chunks) {
-  const bool of_chunk = chunks && (purpose.phase == StepPhase::forward || purpose.phase == StepPhase::backward);
-  return fmt::format("{} micro-batch {}{}", name_of(purpose.phase), purpose.micro_batch,
-                     of_chunk ? fmt::format(" chunk {}", purpose.chunk) : "");
-}
-
-/// "0-3,6"
-std::string ranks_text(const std::vector<Rank>& ranks) {
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", ranks[i]);
-    if (end - i > 1) text += fmt::format("-{}", ranks[end - 1]);
-    i = end;
-  }
-  return text;
-}
-
-/// "stage 1", or, of several roles of a stage, "stage 1 ranks 4-6".
-std::vector<std::string> titles_of_roles(const Plan& plan) {
-  std::vector<std::vector<Rank>> ranks(plan.roles.size());
-  for (Rank rank = 0; rank < plan.ranks(); ++rank) ranks[plan.role_of[rank]].push_back(rank);
-  std::map<std::uint32_t, std::uint32_t> roles_of_stage;
-  for (const Role& role : plan.roles) ++roles_of_stage[role.stage];
-  std::vector<std::string> titles;
-  for (std::size_t number = 0; number < plan.roles.size(); ++number) {
-    const std::uint32_t stage = plan.roles[number].stage;
-    titles.push_back(fmt::format("stage {}", stage));
-    if (roles_of_stage[stage] == 1) continue;
-    titles.back() += fmt::format(" rank{} {}", ranks[number].size() == 1 ? "" : "s", ranks_text(ranks[number]));
-  }
-  return titles;
-}
-
-std::string steps_text(const StepRange& steps) {
-  if (steps.end != StepRange::no_end) return fmt::format("; in the first {} steps", steps.end);
-  return steps.begin > 0 ? fmt::format("; behind the first {} steps", steps.begin) : "";
-}
-
-std::string work_text(const Plan& plan, const Role& role, const PlanTask& task) {
-  if (const auto* block = std::get_if<KernelBlock>(&task.work)) {
-    const std::vector<models::Kernel>& kernels = role.program->kernels;
-    const std::string& first = kernels[block->first].name;
-    if (block->count == 1) return first;
-    return fmt::format("{} .. {} ({} kernels)", first, kernels[block->first + block->count - 1].name, block->count);
-  }
-  if (const auto* work = std::get_if<CollectiveTask>(&task.work)) {
-    const PlannedCollective& collective = plan.collectives[work->collective];
-    const Operation& operation = collective.operation;
-    return fmt::format("{}: {} of {} bytes over {} ranks", collective.name, name_of(operation.collective),
-                       operation.payload(), operation.ranks);
-  }
-  if (const auto* send = std::get_if<SendTask>(&task.work)) {
-    return fmt::format("{}: send {} bytes to rank {:+}, tag {}", plan.messages[send->message].name,
-                       plan.messages[send->message].bytes, send->offset, send->tag);
-  }
-  if (const auto* receive = std::get_if<ReceiveTask>(&task.work)) {
-    return fmt::format("{}: receive {} bytes from rank {:+}, tag {}", plan.messages[receive->message].name,
-                       plan.messages[receive->message].bytes, receive->offset, receive->tag);
-  }
-  return fmt::format("host {} s", std::get<HostWork>(task.work).duration);
-}
 
 Json task_json(const Role& role, const PlanTask& task) {
   Json json{{"stream", task.stream},
@@ -220,7 +149,7 @@ class PlanReader {
 
   [[nodiscard]] PlannedCollective collective(const Plan& plan, const Json& json) const {
     PlannedCollective one;
-    only(json, {"name", "family", "kind", "ranks", "elements", "dtype"}, "a collective");
+    only(json, {"name", "family", "kind", "ranks", "elements", "dtype", "root", "algorithm"}, "a collective");
     one.name = text(json, "name", "a collective");
     one.family = small(json, "family", one.name, plan.families.size());
     one.operation.ranks = small(json, "ranks", one.name);
@@ -230,6 +159,13 @@ class PlanReader {
       one.operation.collective = parse_collective(text(json, "kind", one.name));
     } catch (const Error& error) {
       fail(fmt::format("{}: {}", one.name, error.what()));
+    }
+    if (json.contains("root")) one.operation.root = small(json, "root", one.name, one.operation.ranks);
+    if (json.contains("algorithm")) {
+      auto schedule = std::make_shared<Schedule>();
+      static_cast<Operation&>(*schedule) = one.operation;
+      schedule->algorithm = text(json, "algorithm", one.name);
+      one.schedules.assign(plan.families[one.family].groups.size(), schedule);
     }
     return one;
   }
@@ -336,29 +272,6 @@ class PlanReader {
 
 }  // namespace
 
-std::vector<StreamText> streams_of(const Plan& plan) {
-  std::vector<StreamText> streams;
-  const std::vector<std::string> titles = titles_of_roles(plan);
-  const bool chunks = has_chunks(plan);
-  std::map<std::uint32_t, std::uint32_t> seen;  // roles of each stage
-  for (std::size_t number = 0; number < plan.roles.size(); ++number) {
-    const Role& role = plan.roles[number];
-    const std::size_t first = streams.size();
-    const std::uint32_t place = seen[role.stage]++;
-    for (std::uint32_t stream = 0; stream < role.streams.size(); ++stream) {
-      streams.push_back({role.stage, place, titles[number], std::string(role.stream_title(stream)), {}});
-    }
-    for (std::size_t t = 0; t < role.tasks.size(); ++t) {
-      const PlanTask& task = role.tasks[t];
-      streams[first + task.stream].lines.push_back(fmt::format(
-          "{}: {}, {}{}{}", t, cell_text(task.purpose, chunks), work_text(plan, role, task),
-          task.after.empty() ? "" : fmt::format("; after {}", fmt::join(task.after, ", ")), steps_text(task.steps)));
-    }
-  }
-  std::erase_if(streams, [](const StreamText& stream) { return stream.lines.empty(); });
-  return streams;
-}
-
 Json plan_json(const Plan& plan) {
   Json families = Json::array();
   for (const GroupFamily& family : plan.families) {
@@ -368,12 +281,15 @@ Json plan_json(const Plan& plan) {
   }
   Json collectives = Json::array();
   for (const PlannedCollective& one : plan.collectives) {
-    collectives.push_back({{"name", one.name},
-                           {"family", one.family},
-                           {"kind", name_of(one.operation.collective)},
-                           {"ranks", one.operation.ranks},
-                           {"elements", one.operation.elements},
-                           {"dtype", name_of(one.operation.type)}});
+    Json json{{"name", one.name},
+              {"family", one.family},
+              {"kind", name_of(one.operation.collective)},
+              {"ranks", one.operation.ranks},
+              {"elements", one.operation.elements},
+              {"dtype", name_of(one.operation.type)}};
+    if (is_rooted(one.operation.collective)) json["root"] = one.operation.root;
+    if (!one.schedules.empty()) json["algorithm"] = one.algorithm();
+    collectives.push_back(std::move(json));
   }
   Json messages = Json::array();
   for (const PlannedMessage& one : plan.messages) messages.push_back({{"name", one.name}, {"bytes", one.bytes}});

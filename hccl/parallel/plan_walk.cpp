@@ -37,7 +37,7 @@ struct Meeting {
 
 class Walker {
  public:
-  explicit Walker(const Plan& plan) : plan_(plan), classes_(rank_classes(plan)) {
+  Walker(const Plan& plan, const MeetingTime& time) : plan_(plan), time_(time), classes_(rank_classes(plan)) {
     first_.push_back(0);
     for (std::uint32_t number = 0; number < classes_.first.size(); ++number) {
       first_.push_back(first_.back() + static_cast<std::uint32_t>(role_of(number).tasks.size()));
@@ -186,6 +186,7 @@ class Walker {
       Meeting& meeting = meetings_[node.meeting];
       meeting.date = std::max(meeting.date, node.ready);
       if (--meeting.absent > 0) return;
+      meeting.date += time_of(meeting);
       for (const std::uint32_t member : meeting.nodes) end(member, meeting.date);
       return;
     }
@@ -197,6 +198,15 @@ class Walker {
       duration = host->duration;
     }
     end(number, node.ready + duration);
+  }
+
+  [[nodiscard]] Seconds time_of(const Meeting& meeting) const {
+    const auto sends = [&](std::uint32_t member) {
+      return std::holds_alternative<SendTask>(task(nodes_[member]).work);
+    };
+    const auto sender = std::ranges::find_if(meeting.nodes, sends);
+    const Node& node = nodes_[sender == meeting.nodes.end() ? meeting.nodes.front() : *sender];
+    return time_(task(node), classes_.first[node.of_class]);
   }
 
   void end(std::uint32_t number, Seconds date) {
@@ -264,6 +274,7 @@ class Walker {
   }
 
   const Plan& plan_;
+  const MeetingTime& time_;
   RankClasses classes_;
   std::vector<std::uint32_t> first_;  // node of each class's first task
   std::vector<Node> nodes_;
@@ -279,6 +290,10 @@ class Walker {
 }  // namespace
 
 PlanWalk walk(const Plan& plan) {
+  return walk(plan, [](const PlanTask& /*task*/, Rank /*rank*/) { return 0.0; });
+}
+
+PlanWalk walk(const Plan& plan, const MeetingTime& time) {
   std::set<std::uint32_t> changes{0};  // steps that differ from the ones before them
   for (const Role& role : plan.roles) {
     for (const PlanTask& task : role.tasks) {
@@ -287,7 +302,7 @@ PlanWalk walk(const Plan& plan) {
     }
   }
   PlanWalk last;
-  for (const std::uint32_t step : changes) last = Walker(plan_of_step(plan, step)).run();
+  for (const std::uint32_t step : changes) last = Walker(plan_of_step(plan, step), time).run();
   return last;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "hccl/parallel/plan.hpp"
@@ -19,9 +20,15 @@ struct PlanWalk {
   std::uint32_t classes = 0;       ///< that have walked
 };
 
+/// How long a collective or a message takes from when all have come to it: a task of it (of a message its send) that
+/// the rank carries out.
+using MeetingTime = std::function<Seconds(const PlanTask& task, Rank rank)>;
+
 /// Of the last steps, where some differ; all kinds of steps are proved. Throws Error(check_failed) of kind "plan" for
 /// what rank_classes() refuses; if a message has one end only, or two that differ in bytes, pass or micro-batch, or are
 /// of different messages; and if tasks wait for each other in a circle.
 [[nodiscard]] PlanWalk walk(const Plan& plan);
+/// The same where what ranks do together takes time, each as if it was alone on the links.
+[[nodiscard]] PlanWalk walk(const Plan& plan, const MeetingTime& time);
 
 }  // namespace hcclsim::hccl

@@ -108,6 +108,7 @@ struct Applier {
 
   void apply_dataset() {
     const Literal strategy = context.get("dataset_strategy");
+    spec.dataset_strategy_given = context.is_set("dataset_strategy");
     if (strategy.kind == Literal::Kind::text) {
       if (strategy.text != "full_batch") return;
       if (!graph_parallel()) {
@@ -136,6 +137,7 @@ struct Applier {
   }
 
   void note_full_batch() {
+    spec.full_batch = true;
     notes.emplace_back(
         "dataset_strategy full_batch: every device reads the samples of all; each computes its own part");
   }

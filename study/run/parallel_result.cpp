@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -83,11 +82,11 @@ Bytes sent_bytes(const hccl::Operation& operation) {
   }
 }
 
-std::vector<Traffic> traffic_of(const hccl::Plan& plan) {
+/// Of a rank of each stage.
+std::vector<Traffic> traffic_of(const hccl::Plan& plan, const std::vector<Rank>& ranks) {
   std::map<std::tuple<std::uint32_t, std::string, Rank>, std::pair<std::uint64_t, Bytes>> sums;
-  std::set<std::uint32_t> stages;
-  for (const hccl::Role& role : plan.roles) {
-    if (!stages.insert(role.stage).second) continue;  // the ranks of a stage send as much as its first
+  for (const Rank rank : ranks) {
+    const hccl::Role& role = plan.role(rank);
     const auto add = [&](std::string kind, const hccl::Operation& operation, Bytes bytes) {
       if (operation.ranks == 1) return;
       auto& [count, sum] = sums[{role.stage, std::move(kind), operation.ranks}];
@@ -118,12 +117,18 @@ const StageFigures& ParallelResult::most_loaded() const {
   return *std::ranges::max_element(stages, {}, &StageFigures::compute);
 }
 
+Rank printed_rank(const hccl::TrainingOptions& training, std::uint32_t stage) {
+  if (training.shape.stages == 1) return training.rank;
+  return stage * training.replica_count() + training.rank % training.replica_count();
+}
+
 ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedStep& step) {
   const hccl::TrainingOptions& training = experiment.training;
   const bool staged = experiment.stages.has_value();
   hccl::PipelineShape shape = training.shape;
   shape.micro_batches = experiment.batch.micro_batches;
-  ParallelResult result{.shape = shape,
+  ParallelResult result{.plain = !staged && shape.micro_batches == 1,
+                        .shape = shape,
                         .data = training.replica_count(),
                         .shard = staged ? experiment.stages->shard_ranks : 1,
                         .sharing = experiment.sharing,
@@ -144,16 +149,17 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
   result.ideal = ideal.end;
   const auto last = static_cast<std::int32_t>(training.iterations) - 1;
   const hccl::MessageStarts messages(step.plan, step.trace);
+  const Rank ranks_of_stage = training.npus / shape.stages;
+  std::vector<Rank> ranks;
   for (std::uint32_t number = 0; number < shape.stages; ++number) {
-    const Rank first = number * result.data;
-    const Rank rank = first + training.rank % result.data;
+    const Rank rank = ranks.emplace_back(printed_rank(training, number));
     const Seconds length = length_of_last(step, rank, training.skew.start(rank));
     const StageTimes times = times_of(step, rank, last, length, messages);
     const Seconds ideal_bubble = ideal.end - ideal.computing[step.plan.role_of[rank]];
     const Seconds bubble = std::clamp(ideal_bubble, 0.0, times.idle);
     StageFigures figures{.stage = number,
-                         .first_rank = first,
-                         .ranks = result.data,
+                         .first_rank = number * ranks_of_stage,
+                         .ranks = ranks_of_stage,
                          .layers = {},
                          .step = length,
                          .compute = times.compute,
@@ -168,7 +174,8 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
     }
     result.stages.push_back(std::move(figures));
   }
-  result.traffic = traffic_of(plan_of_step(step.plan, static_cast<std::uint32_t>(step.iteration_ends.size() - 1)));
+  result.traffic =
+      traffic_of(plan_of_step(step.plan, static_cast<std::uint32_t>(step.iteration_ends.size() - 1)), ranks);
   const std::uint32_t stage = training.rank / result.data;
   result.peak_tensors =
       tensors_at_peak(*experiment.program, shape.stages > 1 ? cells_of_stage(shape, stage) : std::vector<hccl::Cell>{});
@@ -176,15 +183,16 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
 }
 
 std::optional<Throughput> throughput(const Experiment& experiment, Seconds step) {
-  if (experiment.flops_per_sample <= 0 || experiment.tokens_per_sample == 0) return std::nullopt;
+  if (!experiment.transformer || experiment.flops_per_sample <= 0) return std::nullopt;
   Throughput result{.peak_type = experiment.compute_type};
   const hccl::TrainingOptions& training = experiment.training;
-  const double replicas = training.replica_count();
+  const double replicas = training.npus / training.shape.stages;  // those of all groups
   const double samples =
       static_cast<double>(std::uint64_t{experiment.batch.micro_batch} * experiment.batch.micro_batches) * replicas;
   result.peak = peak_flops(experiment.soc, result.peak_type);
   const double most = result.peak * training.npus * step;
-  result.tokens_per_second = samples * experiment.tokens_per_sample / step;
+  result.samples_per_second = samples / step;
+  result.tokens_per_second = result.samples_per_second * experiment.tokens_per_sample;
   result.mfu = samples * experiment.flops_per_sample / most;
   result.hfu = result.mfu + experiment.recomputed_flops * experiment.batch.micro_batches * replicas / most;
   return result;

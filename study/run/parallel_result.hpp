@@ -55,23 +55,26 @@ struct Traffic {
   Bytes bytes = 0;  ///< that the rank sends if nothing is sent twice: a ring's
 };
 
-/// Work of a transformer, or of any network whose products are counted.
+/// Work of a transformer.
 struct Throughput {
-  double tokens_per_second = 0;  ///< of all replicas; 0: it has no tokens
-  double mfu = 0;                ///< operations of the network / what the cubes could do
-  double hfu = 0;                ///< the same with those that are done again
-  Flops peak = 0;                ///< of one NPU, per second
+  double samples_per_second = 0;  ///< of all replicas
+  double tokens_per_second = 0;   ///< the same; 0: its samples are no tokens
+  double mfu = 0;                 ///< operations of the network / what the cubes could do
+  double hfu = 0;                 ///< the same with those that are done again
+  Flops peak = 0;                 ///< of one NPU, per second
   DataType peak_type = DataType::fp16;
 };
 
 struct ParallelResult {
+  /// Data parallelism of whole batches and parameters alone: in text its segments are told, not its stage.
+  bool plain = false;
   hccl::PipelineShape shape;
   Rank data = 1;                 ///< replicas
   Rank shard = 1;                ///< ranks that share parameters
   std::string sharing;           ///< "off", "on", "zero1", …
   std::uint32_t parameters = 0;  ///< of all stages
   std::uint32_t whole = 0;       ///< of them, those that are not shared
-  std::string fusion;            ///< "size 64 MB", …
+  std::string fusion;            ///< "size 64 MB", …; empty: gradients are split into segments
   std::uint32_t micro_batch = 0;
   std::vector<StageFigures> stages;
   std::vector<Traffic> traffic;
@@ -82,9 +85,13 @@ struct ParallelResult {
   [[nodiscard]] const StageFigures& most_loaded() const;
 };
 
-/// Of a step whose trace has, of every stage, the rank with the place of the printed rank.
+/// The rank of a stage with the place of the printed rank.
+[[nodiscard]] Rank printed_rank(const hccl::TrainingOptions& training, std::uint32_t stage);
+
+/// Of a step whose trace has the printed_rank() of every stage.
 [[nodiscard]] ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedStep& step);
 
+/// Of a transformer.
 [[nodiscard]] std::optional<Throughput> throughput(const Experiment& experiment, Seconds step);
 
 }  // namespace hcclsim::study

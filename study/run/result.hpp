@@ -12,6 +12,7 @@
 #include "hccl/training/training.hpp"
 #include "models/program.hpp"
 #include "study/explanation.hpp"
+#include "study/input_reading.hpp"
 #include "study/link_sources.hpp"
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
@@ -203,8 +204,9 @@ struct RunResult : Comparison {
   std::optional<NumericsResult> numerics;        ///< of RunSpec::numerics
   LinkReport links;                              ///< empty unless asked for
 
-  std::optional<ParallelResult> parallel;  ///< of several micro-batches or stages, or shared parameters
-  std::optional<Throughput> throughput;    ///< of a transformer
+  std::optional<ParallelResult> parallel;
+  std::optional<InputReading> input;     ///< of the data set, where the network is known
+  std::optional<Throughput> throughput;  ///< of a transformer
 
   std::optional<Uncertainty> uncertainty;  ///< of the step time, where it was asked for
 

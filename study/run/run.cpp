@@ -109,8 +109,8 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
 
   const bool by_rank = wishes.by_rank && training.npus <= most_ranks_by_phase;
   for (Rank rank = 0; by_rank && rank < training.npus; ++rank) training.traced.push_back(rank);
-  for (std::uint32_t stage = 0; parallel && stage < training.shape.stages; ++stage) {
-    training.traced.push_back(stage * training.replica_count() + training.rank % training.replica_count());
+  for (std::uint32_t stage = 0; stage < training.shape.stages; ++stage) {
+    training.traced.push_back(printed_rank(training, stage));
   }
   RunResult result;
   result.step = experiment.simulate(training);
@@ -118,7 +118,8 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     result.phases.push_back(rank_phases(hccl::StepView::of(result.step.plan, result.step.trace, rank)));
   }
   result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
-  if (parallel) result.parallel = parallel_result(experiment, result.step);
+  result.parallel = parallel_result(experiment, result.step);
+  result.input = experiment.input;
   result.throughput = throughput(experiment, result.step_time());
   if (comparisons.has_value()) static_cast<Comparison&>(result) = comparisons->finish();
   if (compression.has_value()) result.compression = compression->finish();

@@ -93,6 +93,8 @@ struct RunSpec {
   std::string parallel_mode{};  ///< of MindSpore's context; empty: there is none
   /// Its dataset_strategy, as numbers of slices along each dimension of each input; none: one part per replica.
   std::optional<std::vector<std::vector<std::uint32_t>>> dataset_cuts{};
+  bool full_batch = false;              ///< its dataset_strategy: every rank reads the samples of all replicas
+  bool dataset_strategy_given = false;  ///< it is not the default
   bool gradients_mean_kernels = false;  ///< reduced gradients are divided in kernels of their own, as MindSpore does
   bool parameter_broadcast = false;     ///< before the first step rank 0 sends its weights to all
   device::LossScaler loss_scale{};

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -224,21 +225,27 @@ std::vector<std::uint32_t> even_parts(std::uint32_t layers, std::uint32_t stages
   return std::vector<std::uint32_t>(parts, layers / parts);
 }
 
-std::vector<std::uint32_t> balanced_parts(std::span<const double> times, std::uint32_t parts) {
+std::vector<std::uint32_t> balanced_parts(std::span<const double> times, std::uint32_t parts, const CutTime& cut) {
   const std::size_t layers = times.size();
   if (parts == 0 || parts > layers) {
     bad_input("pipeline", "{} layers are too few for {} parts of one or more", layers, parts);
   }
   std::vector<double> sums(layers + 1, 0);
   std::partial_sum(times.begin(), times.end(), sums.begin() + 1);
+  const auto cut_before = [&](std::uint32_t part, std::size_t layer) {
+    return !cut || part == 0 || part == parts ? 0.0 : cut(part, layer);
+  };
   // longest[k][n]: of the best cut of the first n layers into k parts; last[k][n]: layers before its last part.
-  std::vector<std::vector<double>> longest(parts + 1, std::vector<double>(layers + 1, sums.back() + 1));
+  std::vector<std::vector<double>> longest(parts + 1,
+                                           std::vector<double>(layers + 1, std::numeric_limits<double>::infinity()));
   std::vector<std::vector<std::size_t>> last(parts + 1, std::vector<std::size_t>(layers + 1, 0));
   longest[0][0] = 0;
   for (std::uint32_t k = 1; k <= parts; ++k) {
     for (std::size_t n = k; n <= layers; ++n) {
+      const double behind = cut_before(k, n);
       for (std::size_t before = k - 1; before < n; ++before) {
-        const double time = std::max(longest[k - 1][before], sums[n] - sums[before]);
+        const double own = cut_before(k - 1, before) + sums[n] - sums[before] + behind;
+        const double time = std::max(longest[k - 1][before], own);
         if (time >= longest[k][n]) continue;
         longest[k][n] = time;
         last[k][n] = before;

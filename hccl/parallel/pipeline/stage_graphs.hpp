@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,9 +20,14 @@ namespace hcclsim::hccl {
 /// which divide the layers.
 [[nodiscard]] std::vector<std::uint32_t> even_parts(std::uint32_t layers, std::uint32_t stages, std::uint32_t chunks);
 
+/// Time that a cut before layer `layer` adds to part `part`, which begins there, and to the one before it.
+using CutTime = std::function<double(std::uint32_t part, std::size_t layer)>;
+
 /// Layers of each part such that the part that takes longest takes the least time, each with one or more.
-/// `times`: of each layer, what is before the first and behind the last included in these.
-[[nodiscard]] std::vector<std::uint32_t> balanced_parts(std::span<const double> times, std::uint32_t parts);
+/// `times`: of each layer, what is before the first and behind the last included in these; without `cut` cuts add
+/// nothing.
+[[nodiscard]] std::vector<std::uint32_t> balanced_parts(std::span<const double> times, std::uint32_t parts,
+                                                        const CutTime& cut = {});
 
 /// The graphs of the stages. A tensor that a later stage reads is sent to each stage that reads it, once, by the stage
 /// that makes it, to the rank with the same position in that stage. A parameter that several stages use belongs to the

@@ -238,6 +238,19 @@ TEST(PlanCheck, ARankMayHaveACopyOfItsRole) {
   EXPECT_GT(walk(plan).end, end);
 }
 
+// Messages that take time delay a step, each where both ends wait for it.
+TEST(PlanCheck, MeetingsMayTakeTime) {
+  const PipelineShape shape{2, 2, 1, PipelineSchedule::gpipe};
+  const Plan plan =
+      parallel_plan(test::timed_stages(shape, 1, 1, 2), {.shape = shape, .ranks = 2}, test::empty_schedule);
+  const Seconds ideal = walk(plan).end;
+  const auto time = [](const PlanTask& task, Rank /*rank*/) {
+    return std::holds_alternative<SendTask>(task.work) ? 1.0 : 0.0;
+  };
+  // The first activation and the last gradient are on the way while nobody computes what they are needed for.
+  EXPECT_NEAR(walk(plan, time).end, ideal + 2, 1e-9);
+}
+
 // Ranks are many and classes are few: what walks does not depend on the replicas.
 TEST(PlanCheck, ReplicasAreWalkedOnce) {
   const PipelineShape shape{4, 8, 1, PipelineSchedule::one_f_one_b};

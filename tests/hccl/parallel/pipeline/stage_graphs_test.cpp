@@ -106,16 +106,43 @@ TEST(StageGraphs, LayersThatCannotBeShared) {
               HasSubstr("one or more"));
 }
 
-/// The time of the slowest part of all ways to cut.
-double best_by_trying(const std::vector<double>& times, std::size_t begin, std::uint32_t parts) {
-  if (parts == 1) return std::accumulate(times.begin() + static_cast<std::ptrdiff_t>(begin), times.end(), 0.0);
+/// The time of the slowest part of all ways to cut; a cut before layer n takes cuts[n] of both parts.
+double best_by_trying(const std::vector<double>& times, std::size_t begin, std::uint32_t parts,
+                      const std::vector<double>& cuts) {
+  const double before = begin == 0 ? 0 : cuts[begin];
+  if (parts == 1) {
+    return before + std::accumulate(times.begin() + static_cast<std::ptrdiff_t>(begin), times.end(), 0.0);
+  }
   double best = 1e30;
-  double sum = 0;
+  double sum = before;
   for (std::size_t end = begin + 1; end + parts - 1 <= times.size(); ++end) {
     sum += times[end - 1];
-    best = std::min(best, std::max(sum, best_by_trying(times, end, parts - 1)));
+    best = std::min(best, std::max(sum + cuts[end], best_by_trying(times, end, parts - 1, cuts)));
   }
   return best;
+}
+
+TEST(StageGraphs, BalancedPartsCountTheirCuts) {
+  std::uint32_t state = 11;
+  const auto random = [&state] { return 1 + (state = state * 1664525U + 1013904223U) % 17; };
+  for (std::size_t layers = 3; layers <= 9; ++layers) {
+    std::vector<double> times;
+    std::vector<double> cuts;
+    for (std::size_t i = 0; i < layers; ++i) times.push_back(random());
+    for (std::size_t i = 0; i < layers; ++i) cuts.push_back(random());
+    for (std::uint32_t parts = 1; parts <= layers; ++parts) {
+      const auto cut = [&](std::uint32_t /*part*/, std::size_t layer) { return cuts[layer]; };
+      double slowest = 0;
+      std::size_t layer = 0;
+      for (const std::uint32_t count : balanced_parts(times, parts, cut)) {
+        double sum = layer == 0 ? 0 : cuts[layer];
+        for (std::uint32_t i = 0; i < count; ++i) sum += times[layer++];
+        slowest = std::max(slowest, layer == layers ? sum : sum + cuts[layer]);
+      }
+      EXPECT_EQ(layer, layers);
+      EXPECT_DOUBLE_EQ(slowest, best_by_trying(times, 0, parts, cuts));
+    }
+  }
 }
 
 TEST(StageGraphs, BalancedPartsAreTheBest) {
@@ -135,7 +162,7 @@ TEST(StageGraphs, BalancedPartsAreTheBest) {
         slowest = std::max(slowest, sum);
       }
       EXPECT_EQ(layer, layers);
-      EXPECT_DOUBLE_EQ(slowest, best_by_trying(times, 0, parts));
+      EXPECT_DOUBLE_EQ(slowest, best_by_trying(times, 0, parts, std::vector<double>(layers, 0)));
     }
   }
   EXPECT_THAT(test::refusal("pipeline", [] { static_cast<void>(balanced_parts(std::vector{1.0}, 2)); }),

@@ -1,0 +1,43 @@
+#include "study/input_reading.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+namespace hcclsim::study {
+namespace {
+
+/// Numbers of each input that belong to the samples of a network: the samples themselves, and labels.
+std::vector<std::uint64_t> elements_of_inputs(const RunSpec& spec, const models::Graph& network) {
+  std::vector<std::uint64_t> elements{network.operators.front().shape().elements()};
+  if (!spec.parallel.forward_only) elements.push_back(network.label_rows());
+  return elements;
+}
+
+/// How many slices there are of an input.
+std::uint64_t slices_of(const RunSpec& spec, std::size_t input, Rank replicas) {
+  if (spec.full_batch) return 1;
+  if (!spec.dataset_cuts.has_value()) return replicas;
+  const std::vector<std::uint32_t>& cuts = (*spec.dataset_cuts)[input];
+  return std::accumulate(cuts.begin(), cuts.end(), std::uint64_t{1}, std::multiplies());
+}
+
+}  // namespace
+
+InputReading input_reading(const RunSpec& spec, const models::Graph& network, const BatchSizes& batch, Rank npus) {
+  constexpr Bytes bytes_of_number = 4;
+  const Rank replicas = npus / spec.parallel.shape.stages;
+  InputReading reading{.by_strategy = spec.dataset_strategy_given, .whole = replicas > 1};
+  const std::vector<std::uint64_t> elements = elements_of_inputs(spec, network);
+  for (std::size_t input = 0; input < elements.size(); ++input) {
+    const std::uint64_t slices = slices_of(spec, input, replicas);
+    reading.whole = reading.whole && slices == 1;
+    reading.bytes += elements[input] * batch.micro_batches * replicas / slices * bytes_of_number;
+  }
+  reading.all_ranks = reading.bytes * npus;
+  return reading;
+}
+
+}  // namespace hcclsim::study

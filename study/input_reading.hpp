@@ -1,0 +1,23 @@
+#pragma once
+
+#include "base/units.hpp"
+#include "models/graph.hpp"
+#include "study/run/spec.hpp"
+
+/// What ranks read of the data set in a step.
+namespace hcclsim::study {
+
+struct InputReading {
+  Bytes bytes = 0;           ///< by each rank
+  Bytes all_ranks = 0;       ///< what storage delivers
+  bool by_strategy = false;  ///< a dataset strategy was given; else every replica reads its own samples
+  bool whole = false;        ///< every rank reads the samples of all replicas
+};
+
+/// A rank reads its slice of every input: of samples and, in training, of labels. Numbers have 4 bytes: fp32 of images
+/// and features, int32 of tokens and labels. The stages of a pipeline read the same samples, each all of its slice.
+/// `network` has the samples of a micro-batch.
+[[nodiscard]] InputReading input_reading(const RunSpec& spec, const models::Graph& network, const BatchSizes& batch,
+                                         Rank npus);
+
+}  // namespace hcclsim::study
