@@ -44,7 +44,8 @@ struct ParallelOptions {
                                  const ScheduleMaker& make_schedule);
 
 /// Decides which gradients and which weights of a stage travel together, and numbers the gradients so that those of a
-/// collective follow each other, in the order in which they are complete. `as_gathered`: gradients of shared parameters
+/// collective follow each other, in the order in which they are complete. Gradients that are reduced with each
+/// micro-batch travel together only if they are of one chunk. `as_gathered`: gradients of shared parameters
 /// travel together if their weights do, as MindSpore's ReduceScatter has the fusion id of the AllGather whose gradient
 /// it is, unless gradients of micro-batches are added up first.
 [[nodiscard]] StageProgram fuse_communication(models::Program program, const FusionRules& fusion,
