@@ -23,6 +23,7 @@ struct StageTimes {
   Seconds compute = 0;
   ExposedTimes exposed;
   Seconds idle = 0;  ///< without communication
+  Seconds sum = 0;
 };
 
 StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iteration, Seconds length,
@@ -56,14 +57,15 @@ StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iterati
   times.exposed.checks = take(collectives[StepPhase::check]);
   times.exposed.results = take(collectives[StepPhase::result]);
   times.exposed.operators = take(collectives[StepPhase::forward]) + take(collectives[StepPhase::backward]);
-  times.idle = std::max(0.0, length - time);
+  times.sum = std::max(length, time);
+  times.idle = times.sum - time;
   return times;
 }
 
-/// From the end of the iteration before, or from the rank's start.
+/// From the end of the pipeline's iteration before, or from its start. A rank that runs ahead waits for the others.
 Seconds length_of_last(const hccl::TimedStep& step, Rank rank, Seconds start) {
-  const std::size_t count = step.iteration_ends.size();
-  return step.iteration_ends.back()[rank] - (count > 1 ? step.iteration_ends[count - 2][rank] : start);
+  const std::size_t count = step.pipeline_ends.size();
+  return step.pipeline_ends.back()[rank] - (count > 1 ? step.pipeline_ends[count - 2][rank] : start);
 }
 
 /// What a rank of a group of n sends at least: of an allreduce each byte twice but for its own share, of the others
@@ -140,22 +142,22 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
     }
   }
   if (result.whole == result.parameters) result.shard = 1;
-  const hccl::PlanWalk ideal = walk(step.plan);
-  result.ideal = ideal.end;
+  const hccl::PlanWalk ideal = walk(step.plan, training.iterations);
+  result.ideal = ideal.step;
   const auto last = static_cast<std::int32_t>(training.iterations) - 1;
   const hccl::MessageStarts messages(step.plan, step.trace);
   for (std::uint32_t number = 0; number < shape.stages; ++number) {
     const Rank first = number * result.data;
     const Rank rank = first + training.rank % result.data;
-    const Seconds length = length_of_last(step, rank, training.skew.start(rank));
+    const Seconds length = length_of_last(step, rank, pipeline_start(training, rank));
     const StageTimes times = times_of(step, rank, last, length, messages);
-    const Seconds ideal_bubble = ideal.end - ideal.computing[step.plan.role_of[rank]];
+    const Seconds ideal_bubble = ideal.step - ideal.computing[step.plan.role_of[rank]];
     const Seconds bubble = std::clamp(ideal_bubble, 0.0, times.idle);
     StageFigures figures{.stage = number,
                          .first_rank = first,
                          .ranks = result.data,
                          .layers = {},
-                         .step = length,
+                         .step = times.sum,
                          .compute = times.compute,
                          .bubble = bubble,
                          .wait = times.idle - bubble,
