@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -285,6 +286,11 @@ Communicator TrainingOptions::replicas() const {
   Communicator stage = world_communicator(replica_count());
   for (Rank& member : stage.ranks) member += rank / replica_count() * replica_count();
   return stage;
+}
+
+Bytes TrainingOptions::result_bytes() const {
+  if (shape.stages == 1) return 0;
+  return std::accumulate(results.begin(), results.end(), std::uint64_t{0}) * size_of(result_type);
 }
 
 std::vector<Rank> TrainingOptions::pipeline_of(Rank member) const {

@@ -69,6 +69,9 @@ struct TrainingOptions {
   Fold fold = Fold::off;
   device::Skew skew{};
 
+  /// Of the results of all micro-batches, which every stage holds until they are summed up: the last one what the
+  /// network gives, the others zeros. 0 if there are no others.
+  [[nodiscard]] Bytes result_bytes() const;
   [[nodiscard]] bool has_update_stream() const { return hcom_parallel && update_stream; }
   /// The ranks with which `rank` reduces its gradients.
   [[nodiscard]] Communicator replicas() const;

@@ -1,6 +1,7 @@
 #include "study/run/parallel_result.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -174,6 +175,11 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
   const std::uint32_t stage = training.rank / result.data;
   result.peak_tensors =
       tensors_at_peak(*experiment.program, shape.stages > 1 ? cells_of_stage(shape, stage) : std::vector<hccl::Cell>{});
+  if (const Bytes results = training.result_bytes(); results > 0) {
+    result.peak_tensors.push_back({"results of all micro-batches", results, 1});
+    std::ranges::stable_sort(result.peak_tensors, std::ranges::greater(),
+                             [](const hccl::LiveAtPeak& tensor) { return tensor.bytes * tensor.copies; });
+  }
   return result;
 }
 

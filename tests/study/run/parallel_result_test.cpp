@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "hccl/parallel/fusion.hpp"
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "hccl/parallel/recompute.hpp"
 #include "study/hbm_advice.hpp"
@@ -246,11 +247,13 @@ TEST(ParallelResult, AdviceOnMemoryIsTrue) {
       RunSpec spec = gpt(stages, stages == 1 ? 1 : 2);
       spec.optimizer = models::Optimizer::adamw;
       spec.parallel.optimizer = hccl::parse_optimizer_parallel(sharing);
+      spec.parallel.fusion = hccl::parse_fusion_rules("none");
       const device::HbmAccount account = account_of(spec);
       const HbmSetting setting{.replicas = 8 / stages,
                                .layers = 4,
                                .samples = 8 / *spec.parallel.micro_batches,
-                               .micro_batches = *spec.parallel.micro_batches};
+                               .micro_batches = *spec.parallel.micro_batches,
+                               .gradients = account.gradients};
       for (const HbmPart& part : parts_of(account)) {
         if (part.name == "communication buffers") continue;
         for (const std::string& option : options_against(part.name, spec, setting)) {
