@@ -14,7 +14,8 @@
 ///
 /// Gradients are reduced once per step, when the last micro-batch has contributed, beside what is left of its backward
 /// pass; where sums of gradients are kept in parts, once per micro-batch. Of parameters that replicas share, gradients
-/// are reduced and scattered over the ranks that share them, and then summed over the ranks that have the same part.
+/// are reduced and scattered over the ranks that share them, and then, once per step, summed over the ranks that have
+/// the same part.
 /// Weights are gathered at the beginning of the step in the order in which the forward pass uses them, which may begin
 /// meanwhile; with ZeRO 3 for every use, one collective ahead.
 namespace hcclsim::hccl {
