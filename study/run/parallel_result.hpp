@@ -22,8 +22,8 @@ struct ExposedTimes {
   Seconds messages = 0;   ///< between stages, from when both ends are there
   Seconds gradients = 0;  ///< reductions, waiting for other replicas included
   Seconds weights = 0;    ///< gathers
-  Seconds checks = 0;     ///< overflow flag, global norm
-  Seconds results = 0;    ///< of a network that is not trained
+  Seconds checks = 0;     ///< overflow flag, global norm; of several stages from when the last one is there
+  Seconds results = 0;    ///< of a network that is not trained; likewise
   Seconds operators = 0;  ///< of the network itself
 
   [[nodiscard]] Seconds sum() const { return messages + gradients + weights + checks + results + operators; }

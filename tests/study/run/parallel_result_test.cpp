@@ -151,6 +151,23 @@ TEST(ParallelResult, AllStagesHaveOneStep) {
   }
 }
 
+// A stage that is done first waits for the others before all of them check their gradients: that is no communication.
+TEST(ParallelResult, WaitingForOtherStagesIsNotExposed) {
+  RunSpec spec = gpt(4, 4);
+  spec.clip_norm = 1;
+  const auto shares = on_experiment(spec, [](Experiment& experiment) {
+    const RunResult result = simulate_run(experiment);
+    std::vector<double> all;
+    for (const StageFigures& stage : result.parallel->stages) all.push_back(stage.exposed.checks / stage.step);
+    return all;
+  });
+  ASSERT_EQ(shares.size(), 4U);
+  for (const double share : shares) {
+    EXPECT_GT(share, 0);
+    EXPECT_LT(share, 0.1);
+  }
+}
+
 struct Work {
   double mfu = 0;
   double hfu = 0;
