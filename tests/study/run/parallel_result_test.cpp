@@ -129,7 +129,7 @@ TEST(ParallelResult, AllStagesHaveOneStep) {
   for (const bool forward_only : {false, true}) {
     for (const PipelineSchedule schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::gpipe}) {
       std::vector<Seconds> printed;
-      for (const Rank rank : {0U, 7U}) {
+      for (const Rank rank : {0U, 6U}) {  // of the first and of the last stage
         RunSpec spec = gpt(4, 4);
         spec.parallel.shape.schedule = schedule;
         spec.parallel.forward_only = forward_only;
@@ -142,7 +142,10 @@ TEST(ParallelResult, AllStagesHaveOneStep) {
           return all;
         });
         ASSERT_EQ(steps.size(), 6U);
-        for (std::size_t stage = 2; stage < steps.size(); ++stage) EXPECT_NEAR(steps[stage], steps[0], 1e-3 * steps[0]);
+        for (std::size_t stage = 2; stage < steps.size(); ++stage) {
+          EXPECT_DOUBLE_EQ(steps[stage], steps[2]);
+          EXPECT_NEAR(steps[stage], steps[0], 0.05 * steps[0]);  // that of the last iteration, and the mean
+        }
         EXPECT_LE(steps[1], steps[0] * (1 + 1e-9)) << name_of(schedule) << ' ' << forward_only;
         printed.push_back(steps[0]);
       }
