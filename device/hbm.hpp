@@ -14,10 +14,10 @@ namespace hcclsim::device {
 
 /// Bytes of HBM by purpose, at the moment of the peak.
 struct HbmAccount {
-  Bytes weights = 0;  ///< master weights and their casts
-  Bytes gradients = 0;
+  Bytes weights = 0;    ///< master weights and their casts
+  Bytes gradients = 0;  ///< what is kept of them, and those that wait whole until they are reduced
   Bytes optimizer_state = 0;
-  Bytes activations = 0;    ///< saved for the backward pass, plus the largest workspace alive with them
+  Bytes activations = 0;    ///< saved for the backward pass, plus the largest workspace alive with them; results
   Bytes gathered = 0;       ///< weights that other ranks keep
   Bytes communication = 0;  ///< buffers of the collectives
   Bytes compression = 0;    ///< errors, copies and factors of a compression hook

@@ -318,6 +318,7 @@ void Experiment::load_stages(const RunSpec& spec) {
   LinkTimes links(cluster, npus / parallel.shape.stages);
   stages = make_stages(graph, parallel, npus, soc, how, config.communicator_bytes(),
                        spec.framework == Framework::mindspore, links, notes);
+  add_waiting_gradients(*stages, spec.hcom_parallel);
   recomputed_flops = stages->recomputed;
   const bool dealt = spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt;
   fusion = dealt ? to_string(stages->fusion.allreduce) : to_string(stages->fusion);
@@ -333,6 +334,7 @@ void Experiment::load_stages(const RunSpec& spec) {
     for (const models::Tensor& result : models::results_of(graph)) {
       training.results.push_back(result.shape.elements() * batch.micro_batches);
     }
+    for (device::HbmAccount& account : stages->hbm) account.activations += training.result_bytes();
   }
   const std::uint32_t stage = spec.rank / stages->replicas;
   program = stages->programs[stage].program;
@@ -355,7 +357,8 @@ void Experiment::check_memory(const RunSpec& spec, std::span<const device::HbmAc
   const HbmSetting setting{.replicas = npus / spec.parallel.shape.stages,
                            .layers = layers,
                            .samples = batch.micro_batch,
-                           .micro_batches = batch.micro_batches};
+                           .micro_batches = batch.micro_batches,
+                           .gradients = fullest.gradients};
   std::string warning = check_hbm(fullest, soc, spec.hbm_check, overfull_stages(accounts, soc.hbm_bytes),
                                   hbm_advice(fullest, spec, setting));
   if (!warning.empty()) notes.push_back(std::move(warning));

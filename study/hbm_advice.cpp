@@ -15,6 +15,13 @@ constexpr std::string_view activations = "activations";
 constexpr std::string_view gathered = "gathered weights";
 constexpr std::string_view buffers = "communication buffers";
 
+/// Whether parts of gradients, and those that wait whole until a reduction is full, are less than all gradients.
+bool waits_for_little(const ParallelSpec& parallel, Bytes gradients) {
+  const hccl::FusionRule rule = parallel.fusion.value_or(hccl::FusionRules{}).reduce_scatter;
+  if (rule.mode == hccl::FusionMode::none) return true;
+  return rule.mode == hccl::FusionMode::size && gradients > 2 * rule.threshold;
+}
+
 }  // namespace
 
 std::vector<HbmPart> parts_of(const device::HbmAccount& account) {
@@ -43,7 +50,9 @@ std::vector<std::string> options_against(std::string_view part, const RunSpec& s
   };
   const bool kept = part == weights || part == gradients || part == optimizer_state || part == gathered;
   if (part == weights) offer(can_share && kind != on && kind != zero3, "--optimizer-parallel zero3");
-  if (part == gradients) offer(can_share && kind < zero2, "--optimizer-parallel zero2");
+  if (part == gradients) {
+    offer(can_share && kind < zero2 && waits_for_little(parallel, setting.gradients), "--optimizer-parallel zero2");
+  }
   if (part == optimizer_state) offer(can_share && kind < on, "--optimizer-parallel zero1");
   if (part == gathered) offer(can_share && kind != zero3, "--optimizer-parallel zero3");
   if (kept) {

@@ -122,6 +122,13 @@ std::uint32_t communicators_of(const Stages& stages, const ParallelSpec& spec) {
 
 }  // namespace
 
+void add_waiting_gradients(Stages& stages, bool overlap) {
+  for (std::size_t number = 0; number < stages.programs.size(); ++number) {
+    const hccl::StageProgram& stage = stages.programs[number];
+    stages.hbm[number].gradients += hccl::most_waiting_gradients(*stage.program, stage.reductions, overlap);
+  }
+}
+
 void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::string>& notes) {
   using enum hccl::RecomputeKind;
   const bool of_layers = spec.recompute.kind == full || spec.recompute.kind == layers;

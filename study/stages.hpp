@@ -24,6 +24,10 @@ struct Stages {
   Flops recomputed = 0;                        ///< of products of a micro-batch that the backward pass computes again
 };
 
+/// Adds to the memory of each stage the gradients that wait until they are reduced, beside the backward pass or,
+/// without `overlap`, behind it.
+void add_waiting_gradients(Stages& stages, bool overlap);
+
 /// Adds to `notes` which options of recomputed layers' communication have no effect. Throws Error(bad_input, "option")
 /// if no layers are recomputed, or no weights gathered that could be gathered again.
 void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::string>& notes);

@@ -282,7 +282,8 @@ void add_parallel_json(Json& json, const RunReport& report) {
                         {"optimizer", stage.hbm.optimizer_state},
                         {"activations", stage.hbm.activations},
                         {"gathered", stage.hbm.gathered},
-                        {"buffers", stage.hbm.communication}}}});
+                        {"buffers", stage.hbm.communication},
+                        {"compression", stage.hbm.compression}}}});
   }
   json["stages"] = std::move(stages);
   Json traffic = Json::array();

@@ -76,6 +76,37 @@ LivePeak live_peak(const models::Program& program, const std::vector<Cell>& cell
   return peak;
 }
 
+Bytes most_waiting_gradients(const models::Program& program, std::span<const Reduction> reductions, bool overlap) {
+  std::vector<std::uint32_t> pass_end(program.micro_batch_kernels, 0);
+  for (const models::Pass& pass : models::passes(program)) {
+    const std::uint32_t end = pass.first + pass.count;
+    std::fill(pass_end.begin() + pass.first, pass_end.begin() + end, end - 1);
+  }
+  std::vector<Bytes> written(program.micro_batch_kernels, 0);
+  std::vector<Bytes> reduced(written);
+  for (const Reduction& reduction : reductions) {
+    Bytes bytes = 0;
+    std::uint32_t last = 0;
+    for (std::uint32_t g = reduction.segment.first; g <= reduction.segment.last; ++g) {
+      const models::Gradient& gradient = program.gradients[g];
+      if (!program.parameters[gradient.parameter].sums_parts) continue;
+      const Bytes whole = gradient.elements * size_of(gradient.dtype);
+      written[gradient.kernel] += whole;
+      bytes += whole;
+      last = std::max(last, gradient.kernel);
+    }
+    if (bytes > 0) reduced[overlap ? last : pass_end[last]] += bytes;
+  }
+  Bytes most = 0;
+  Bytes waiting = 0;
+  for (std::uint32_t k = 0; k < program.micro_batch_kernels; ++k) {
+    waiting += written[k];
+    most = std::max(most, waiting);
+    waiting -= reduced[k];
+  }
+  return most;
+}
+
 std::vector<LiveAtPeak> tensors_at_peak(const models::Program& program, const std::vector<Cell>& cells) {
   const std::vector<models::Pass> passes = models::passes(program);
   const LivePeak peak = live_peak(program, cells);

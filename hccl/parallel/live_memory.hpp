@@ -1,14 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/units.hpp"
 #include "hccl/parallel/pipeline/schedule.hpp"
+#include "hccl/parallel/role_builder.hpp"
 #include "models/program.hpp"
 
-/// Activations of all micro-batches that a rank has under way.
+/// Activations of all micro-batches that a rank has under way, and gradients that wait until they are reduced.
 namespace hcclsim::hccl {
 
 /// The moment at which most is alive.
@@ -21,6 +23,12 @@ struct LivePeak {
 
 /// Of the cells in their order; empty cells: the passes of the program for one micro-batch.
 [[nodiscard]] LivePeak live_peak(const models::Program& program, const std::vector<Cell>& cells);
+
+/// The most that is alive of gradients of which only parts are kept: a rank has them whole, in the type in which they
+/// are reduced, from when they are written until the last one of their reduction is; without `overlap` until the pass
+/// has ended.
+[[nodiscard]] Bytes most_waiting_gradients(const models::Program& program, std::span<const Reduction> reductions,
+                                           bool overlap);
 
 /// A tensor that is alive at the peak.
 struct LiveAtPeak {

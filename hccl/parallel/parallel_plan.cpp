@@ -142,10 +142,10 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
 }
 
 StageProgram fuse_communication(models::Program program, const FusionRules& fusion, bool as_gathered) {
-  // Gradients by what is done with them (scattered, with each micro-batch) and in which type, in parameter order;
-  // weights by the type in which and how often they are gathered.
+  // Gradients by what is done with them (scattered, with each micro-batch), in which type and, with each micro-batch,
+  // behind which chunk, in parameter order; weights by the type in which and how often they are gathered.
   std::vector<std::uint32_t> gradient_of(program.parameters.size(), ~0U);
-  std::map<std::tuple<bool, bool, DataType>, std::vector<FusedTensor>> reduced;
+  std::map<std::tuple<bool, bool, DataType, std::uint32_t>, std::vector<FusedTensor>> reduced;
   std::map<std::pair<bool, DataType>, std::vector<FusedTensor>> gathered;
   for (std::uint32_t g = 0; g < program.gradients.size(); ++g) gradient_of[program.gradients[g].parameter] = g;
   for (std::uint32_t index = 0; index < program.parameters.size(); ++index) {
@@ -156,7 +156,9 @@ StageProgram fuse_communication(models::Program program, const FusionRules& fusi
     }
     if (gradient_of[index] == ~0U) continue;  // borrowed
     const models::Gradient& gradient = program.gradients[gradient_of[index]];
-    reduced[{share.shards > 1, share.sums_parts, gradient.dtype}].push_back(
+    // The next micro-batch of a chunk writes its gradients before another chunk has ended with this one.
+    const std::uint32_t chunk = share.sums_parts ? program.kernels[gradient.kernel].chunk : 0;
+    reduced[{share.shards > 1, share.sums_parts, gradient.dtype, chunk}].push_back(
         {index, gradient.elements * size_of(gradient.dtype), gradient.elements});
   }
   StageProgram stage;

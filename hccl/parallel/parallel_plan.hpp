@@ -14,7 +14,8 @@
 ///
 /// Gradients are reduced once per step, when the last micro-batch has contributed, beside what is left of its backward
 /// pass; where sums of gradients are kept in parts, once per micro-batch. Of parameters that replicas share, gradients
-/// are reduced and scattered over the ranks that share them, and then summed over the ranks that have the same part.
+/// are reduced and scattered over the ranks that share them, and then, once per step, summed over the ranks that have
+/// the same part.
 /// Weights are gathered at the beginning of the step in the order in which the forward pass uses them, which may begin
 /// meanwhile; with ZeRO 3 for every use, one collective ahead.
 namespace hcclsim::hccl {
@@ -44,7 +45,8 @@ struct ParallelOptions {
                                  const ScheduleMaker& make_schedule);
 
 /// Decides which gradients and which weights of a stage travel together, and numbers the gradients so that those of a
-/// collective follow each other, in the order in which they are complete. `as_gathered`: gradients of shared parameters
+/// collective follow each other, in the order in which they are complete. Gradients that are reduced with each
+/// micro-batch travel together only if they are of one chunk. `as_gathered`: gradients of shared parameters
 /// travel together if their weights do, as MindSpore's ReduceScatter has the fusion id of the AllGather whose gradient
 /// it is, unless gradients of micro-batches are added up first.
 [[nodiscard]] StageProgram fuse_communication(models::Program program, const FusionRules& fusion,

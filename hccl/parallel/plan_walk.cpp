@@ -48,22 +48,66 @@ class Walker {
     add_meetings();
   }
 
-  PlanWalk run() {
+  PlanWalk run(std::uint32_t steps) {
+    std::vector<Seconds> ends(classes_.first.size(), 0);
+    carry_out(ends);
+    const auto stuck = std::ranges::find(nodes_, false, &Node::ended);
+    if (stuck != nodes_.end()) report_circle(static_cast<std::uint32_t>(stuck - nodes_.begin()));
+    check_messages();
+    PlanWalk walk = result();
+    walk.step = steps > 1 ? mean_distance(ends, steps) : walk.end;
+    return walk;
+  }
+
+ private:
+  /// A step that each class begins at the end of its last one; these dates are moved on.
+  void carry_out(std::vector<Seconds>& ends) {
+    for (Meeting& meeting : meetings_) {
+      meeting.absent = static_cast<std::uint32_t>(meeting.nodes.size());
+      meeting.date = 0;
+    }
     for (std::uint32_t number = 0; number < nodes_.size(); ++number) {
-      if (nodes_[number].waits == 0) ready_.push_back(number);
+      Node& node = nodes_[number];
+      node.waits = 0;
+      for_each_before(number, [&node](std::uint32_t /*before*/) { ++node.waits; });
+      node.ready = ends[node.of_class];
+      node.ended = false;
+      if (node.waits == 0) ready_.push_back(number);
     }
     while (!ready_.empty()) {
       const std::uint32_t number = ready_.back();
       ready_.pop_back();
       come(number);
     }
-    const auto stuck = std::ranges::find(nodes_, false, &Node::ended);
-    if (stuck != nodes_.end()) report_circle(static_cast<std::uint32_t>(stuck - nodes_.begin()));
-    check_messages();
-    return result();
+    for (const Node& node : nodes_) ends[node.of_class] = std::max(ends[node.of_class], node.end);
   }
 
- private:
+  /// Whether all classes have moved on by the same time, up to rounding: then all further steps take as long.
+  static bool move_together(const std::vector<Seconds>& before, const std::vector<Seconds>& ends) {
+    constexpr double rounding = 1e-12;
+    Seconds least = ends.front() - before.front();
+    Seconds most = least;
+    for (std::size_t number = 0; number < ends.size(); ++number) {
+      least = std::min(least, ends[number] - before[number]);
+      most = std::max(most, ends[number] - before[number]);
+    }
+    return most - least <= rounding * std::ranges::max(ends);
+  }
+
+  /// Of the latest ends of steps, of which the first one is over with `ends`.
+  Seconds mean_distance(std::vector<Seconds>& ends, std::uint32_t steps) {
+    const Seconds first = std::ranges::max(ends);
+    std::vector<Seconds> before(ends.size(), 0);
+    std::uint32_t distances = 0;  // so far
+    while (distances + 1 < steps && !move_together(before, ends)) {
+      before = ends;
+      carry_out(ends);
+      ++distances;
+    }
+    const Seconds last = std::ranges::max(ends) - std::ranges::max(before);
+    return last + (std::ranges::max(ends) - first - distances * last) / (steps - 1);
+  }
+
   [[nodiscard]] const Role& role_of(std::uint32_t number) const { return plan_.role(classes_.first[number]); }
   [[nodiscard]] const PlanTask& task(const Node& node) const { return role_of(node.of_class).tasks[node.task]; }
 
@@ -88,10 +132,7 @@ class Walker {
   void link() {
     offsets_.assign(nodes_.size() + 1, 0);
     for (std::uint32_t number = 0; number < nodes_.size(); ++number) {
-      for_each_before(number, [&](std::uint32_t before) {
-        ++nodes_[number].waits;
-        ++offsets_[before + 1];
-      });
+      for_each_before(number, [&](std::uint32_t before) { ++offsets_[before + 1]; });
     }
     for (std::size_t i = 1; i < offsets_.size(); ++i) offsets_[i] += offsets_[i - 1];
     followers_.resize(offsets_.back());
@@ -112,7 +153,6 @@ class Walker {
     if (is_new) meetings_.emplace_back();
     nodes_[number].meeting = found->second;
     meetings_[found->second].nodes.push_back(number);
-    ++meetings_[found->second].absent;
   }
 
   void add_meetings() {
@@ -287,13 +327,8 @@ class Walker {
   std::vector<std::uint32_t> ready_;
 };
 
-}  // namespace
-
-PlanWalk walk(const Plan& plan) {
-  return walk(plan, [](const PlanTask& /*task*/, Rank /*rank*/) { return 0.0; });
-}
-
-PlanWalk walk(const Plan& plan, const MeetingTime& time) {
+/// All kinds of steps.
+PlanWalk walk_kinds(const Plan& plan, std::uint32_t steps, const MeetingTime& time) {
   std::set<std::uint32_t> changes{0};  // steps that differ from the ones before them
   for (const Role& role : plan.roles) {
     for (const PlanTask& task : role.tasks) {
@@ -302,8 +337,18 @@ PlanWalk walk(const Plan& plan, const MeetingTime& time) {
     }
   }
   PlanWalk last;
-  for (const std::uint32_t step : changes) last = Walker(plan_of_step(plan, step), time).run();
+  for (const std::uint32_t step : changes) {
+    last = Walker(plan_of_step(plan, step), time).run(step == *changes.rbegin() ? steps : 1);
+  }
   return last;
 }
+
+}  // namespace
+
+PlanWalk walk(const Plan& plan, std::uint32_t steps) {
+  return walk_kinds(plan, steps, [](const PlanTask& /*task*/, Rank /*rank*/) { return 0.0; });
+}
+
+PlanWalk walk(const Plan& plan, const MeetingTime& time) { return walk_kinds(plan, 1, time); }
 
 }  // namespace hcclsim::hccl

@@ -16,7 +16,8 @@ namespace hcclsim::hccl {
 
 struct PlanWalk {
   std::vector<Seconds> computing;  ///< of each role: time during which a compute or update stream is busy
-  Seconds end = 0;                 ///< of the last role
+  Seconds end = 0;                 ///< of the last role; of the first step, which starts from rest
+  Seconds step = 0;                ///< mean distance of the ends of successive steps, if there are several: else end
   std::uint32_t classes = 0;       ///< that have walked
 };
 
@@ -27,8 +28,11 @@ using MeetingTime = std::function<Seconds(const PlanTask& task, Rank rank)>;
 /// Of the last steps, where some differ; all kinds of steps are proved. Throws Error(check_failed) of kind "plan" for
 /// what rank_classes() refuses; if a message has one end only, or two that differ in bytes, pass or micro-batch, or are
 /// of different messages; and if tasks wait for each other in a circle.
-[[nodiscard]] PlanWalk walk(const Plan& plan);
-/// The same where what ranks do together takes time, each as if it was alone on the links.
+///
+/// `steps` of the last kind follow each other: a rank begins its next one when its last one has ended, as it does when
+/// the Plan is carried out, so that `step` can be compared with what is simulated for as many iterations.
+[[nodiscard]] PlanWalk walk(const Plan& plan, std::uint32_t steps = 1);
+/// One step where what ranks do together takes time, each as if it was alone on the links.
 [[nodiscard]] PlanWalk walk(const Plan& plan, const MeetingTime& time);
 
 }  // namespace hcclsim::hccl

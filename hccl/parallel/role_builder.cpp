@@ -248,6 +248,7 @@ void RoleBuilder::start_reduction(std::size_t number) {
   const Reduction& reduction = options_.reductions[number];
   const auto segment = static_cast<std::uint32_t>(number);
   const bool mirrored = reduction.scattered && options_.mirrors.has_value();
+  const bool complete = !reduction.each_micro_batch || micro_batch_ + 1 == options_.micro_batches;
   if (reduction_collectives_[number] == none) {
     const std::uint32_t family = reduction.scattered ? options_.shards : options_.replicas;
     Operation operation{.ranks = group_size(family), .type = program_.gradients[reduction.segment.first].dtype};
@@ -278,7 +279,8 @@ void RoleBuilder::start_reduction(std::size_t number) {
                          .purpose = purpose,
                          .stream = role_stream::communication,
                          .after = {last_compute_}});
-  if (mirrored) {
+  // Parts are summed over their mirrors once per step, when those of all micro-batches are added up.
+  if (mirrored && complete) {
     last_reduction_ = add({.work = CollectiveTask{mirror_collectives_[number]},
                            .purpose = purpose,
                            .stream = role_stream::communication});

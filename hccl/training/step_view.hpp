@@ -76,7 +76,7 @@ struct StepView {
   Seconds bp_end = 0;
   Seconds iteration_end = 0;
   Seconds computing = 0;      ///< time during which a compute or update stream is busy
-  Seconds communicating = 0;  ///< time during which a collective or a message (message_starts.hpp) is under way
+  Seconds communicating = 0;  ///< time during which a collective or a message is under way (message_starts.hpp)
   Seconds exposed = 0;        ///< the part of it during which nothing is computed
   Seconds update = 0;         ///< time of checks and of the optimizer's kernels after bp_end or beside it
   std::vector<SegmentFigures> segments;

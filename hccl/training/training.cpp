@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -141,8 +142,19 @@ std::vector<Bottleneck> bottlenecks_of(const Plan& plan, const Runtime& runtime,
   return bottlenecks;
 }
 
-/// Of a rank: mean distance of successive iteration ends, without the first iteration if there are others: it starts
-/// from rest.
+/// Of every rank: that of the last rank of its pipeline.
+std::vector<Seconds> latest_of_pipelines(const std::vector<Seconds>& ends, const TrainingOptions& options) {
+  std::vector<Seconds> latest(ends.size(), 0);
+  for (Rank place = 0; place < options.npus / options.shape.stages; ++place) {
+    const std::vector<Rank> pipeline = options.pipeline_of(place);
+    Seconds end = 0;
+    for (const Rank member : pipeline) end = std::max(end, ends[member]);
+    for (const Rank member : pipeline) latest[member] = end;
+  }
+  return latest;
+}
+
+/// Of a rank: mean distance of successive ends, without the first iteration if there are others: it starts from rest.
 Seconds mean_step(const std::vector<std::vector<Seconds>>& ends, Rank rank, Seconds start) {
   const Seconds last = ends.back()[rank];
   if (ends.size() == 1) return last - start;
@@ -286,6 +298,18 @@ Communicator TrainingOptions::replicas() const {
   return stage;
 }
 
+Bytes TrainingOptions::result_bytes() const {
+  if (shape.stages == 1) return 0;
+  return std::accumulate(results.begin(), results.end(), std::uint64_t{0}) * size_of(result_type);
+}
+
+std::vector<Rank> TrainingOptions::pipeline_of(Rank member) const {
+  const Rank ranks = npus / shape.stages;
+  std::vector<Rank> pipeline;
+  for (Rank stage = 0; stage < shape.stages; ++stage) pipeline.push_back(stage * ranks + member % ranks);
+  return pipeline;
+}
+
 Rank TrainingOptions::replica_count() const {
   if (!stages.empty()) return npus / shape.stages;
   return groups.empty() ? npus : static_cast<Rank>(replicas().ranks.size());
@@ -297,6 +321,13 @@ CollectiveRequest TrainingOptions::allreduce_request(std::uint64_t elements, Dat
           .launch = launch,
           .config = config,
           .levels = levels};
+}
+
+Seconds pipeline_start(const TrainingOptions& options, Rank rank) {
+  const std::vector<Rank> pipeline = options.pipeline_of(rank);
+  Seconds start = options.skew.start(pipeline.front());
+  for (const Rank member : pipeline) start = std::min(start, options.skew.start(member));
+  return start;
 }
 
 Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
@@ -326,8 +357,11 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
     step.ranks_simulated = orbits->orbits();
     add_spans_of_images(*orbits, traced, step.trace);
   }
+  for (const std::vector<Seconds>& ends : step.iteration_ends) {
+    step.pipeline_ends.push_back(latest_of_pipelines(ends, options));
+  }
   for (Rank rank = 0; rank < options.npus; ++rank) {
-    step.step_times.push_back(mean_step(step.iteration_ends, rank, options.skew.start(rank)));
+    step.step_times.push_back(mean_step(step.pipeline_ends, rank, pipeline_start(options, rank)));
   }
   step.bottlenecks = bottlenecks_of(step.plan, simulation.runtime(), step.trace, cluster, options);
   step.flows = std::move(log.flows);

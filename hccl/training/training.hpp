@@ -66,21 +66,31 @@ struct TrainingOptions {
   Fold fold = Fold::off;
   device::Skew skew{};
 
+  /// Of the results of all micro-batches, which every stage holds until they are summed up: the last one what the
+  /// network gives, the others zeros. 0 if there are no others.
+  [[nodiscard]] Bytes result_bytes() const;
   [[nodiscard]] bool has_update_stream() const { return hcom_parallel && update_stream; }
   /// The ranks with which `rank` reduces its gradients.
   [[nodiscard]] Communicator replicas() const;
   /// How many there are of them.
   [[nodiscard]] Rank replica_count() const;
+  /// The ranks that compute a replica of the network together with `member`, one of each stage: the same place in all.
+  [[nodiscard]] std::vector<Rank> pipeline_of(Rank member) const;
   /// An allreduce among them as these options ask for it.
   [[nodiscard]] CollectiveRequest allreduce_request(std::uint64_t elements, DataType type) const;
 };
+
+/// When the first rank of the pipeline that a rank belongs to starts.
+[[nodiscard]] Seconds pipeline_start(const TrainingOptions& options, Rank rank);
 
 /// A step that was simulated for some iterations. A StepView makes figures of plan and trace.
 struct TimedStep {
   Plan plan;
   sim::Trace trace;
   std::vector<std::vector<Seconds>> iteration_ends;  ///< of every iteration on every rank; since the simulation began
-  std::vector<Seconds> step_times;      ///< of every rank: mean distance of successive iteration ends but the first
+  /// The same for all ranks of a pipeline, of which some run ahead of others: the latest of their ends.
+  std::vector<std::vector<Seconds>> pipeline_ends;
+  std::vector<Seconds> step_times;      ///< of every rank: mean distance of successive pipeline ends but the first
   std::vector<Bottleneck> bottlenecks;  ///< of the Plan's collectives in the last iteration, as `rank` sees them
   std::vector<sim::Flow> flows;         ///< in the trace's clock, in the order of their ends; empty unless asked for
   std::uint64_t transfers = 0;          ///< all of them completed

@@ -103,7 +103,8 @@ LoweringState::GradientTypes LoweringState::gradient_types(std::uint32_t paramet
   if (!options.sync.has_value()) return {produced, options.communication.value_or(produced)};
   const bool sums = options.accumulate && !sums_parts(parameter);
   const bool as_used = options.sync->as_used && used_as(parameter) != master && !sums && !shared[parameter];
-  const DataType own = as_used ? activation : master;
+  const DataType kept = options.sync->as_written ? produced : master;
+  const DataType own = as_used ? activation : kept;
   GradientTypes types{as_used ? own : produced, own};
   if (options.sync->in_fp32 && own != DataType::fp32) {
     types.communicated = DataType::fp32;

@@ -47,6 +47,8 @@ struct GradientSync {
   bool as_used = false;
   /// What is not fp32 is cast to fp32, reduced and cast back (force_fp32_communication; always in data_parallel mode).
   bool in_fp32 = false;
+  /// The gradient's own type is that in which the backward pass writes it, whatever that of its parameter is (ZeRO).
+  bool as_written = false;
 
   bool operator==(const GradientSync&) const = default;
 };

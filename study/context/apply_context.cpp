@@ -282,13 +282,14 @@ struct Applier {
     if (spec.numerics.has_value()) spec.numerics->loss_repeated_mean = context.flag("loss_repeated_mean");
   }
 
-  /// R1.13, R1.14. ZeRO is not MindSpore's: it has types of its own.
+  /// R1.13, R1.14. ZeRO is not MindSpore's: its gradients have types of their own, which fp32 on the wire leaves to
+  /// them.
   void apply_gradient_types() {
     const bool zero = spec.parallel.optimizer.kind > hccl::OptimizerParallelKind::on;
-    if (mode == "stand_alone" || given.comm_dtype || zero) return;
-    const bool forced = context.flag("force_fp32_communication");
-    spec.gradient_sync = models::GradientSync{.in_fp32 = forced || !graph_parallel()};
-    if (!graph_parallel() || context.flag("gradient_fp32_sync")) return;
+    const bool in_fp32 = context.flag("force_fp32_communication") || !graph_parallel();
+    if (mode == "stand_alone" || given.comm_dtype || (zero && !in_fp32)) return;
+    spec.gradient_sync = models::GradientSync{.in_fp32 = in_fp32, .as_written = zero};
+    if (zero || !graph_parallel() || context.flag("gradient_fp32_sync")) return;
     spec.gradient_sync->as_used = true;
   }
 

@@ -1,6 +1,7 @@
 #include "study/run/parallel_result.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -22,6 +23,7 @@ struct StageTimes {
   Seconds compute = 0;
   ExposedTimes exposed;
   Seconds idle = 0;  ///< without communication
+  Seconds sum = 0;
 };
 
 StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iteration, Seconds length,
@@ -55,14 +57,15 @@ StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iterati
   times.exposed.checks = take(collectives[StepPhase::check]);
   times.exposed.results = take(collectives[StepPhase::result]);
   times.exposed.operators = take(collectives[StepPhase::forward]) + take(collectives[StepPhase::backward]);
-  times.idle = std::max(0.0, length - time);
+  times.sum = std::max(length, time);
+  times.idle = times.sum - time;
   return times;
 }
 
-/// From the end of the iteration before, or from the rank's start.
+/// From the end of the pipeline's iteration before, or from its start. A rank that runs ahead waits for the others.
 Seconds length_of_last(const hccl::TimedStep& step, Rank rank, Seconds start) {
-  const std::size_t count = step.iteration_ends.size();
-  return step.iteration_ends.back()[rank] - (count > 1 ? step.iteration_ends[count - 2][rank] : start);
+  const std::size_t count = step.pipeline_ends.size();
+  return step.pipeline_ends.back()[rank] - (count > 1 ? step.pipeline_ends[count - 2][rank] : start);
 }
 
 /// What a rank of a group of n sends at least: of an allreduce each byte twice but for its own share, of the others
@@ -145,23 +148,23 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
     }
   }
   if (result.whole == result.parameters) result.shard = 1;
-  const hccl::PlanWalk ideal = walk(step.plan);
-  result.ideal = ideal.end;
+  const hccl::PlanWalk ideal = walk(step.plan, training.iterations);
+  result.ideal = ideal.step;
   const auto last = static_cast<std::int32_t>(training.iterations) - 1;
   const hccl::MessageStarts messages(step.plan, step.trace);
   const Rank ranks_of_stage = training.npus / shape.stages;
   std::vector<Rank> ranks;
   for (std::uint32_t number = 0; number < shape.stages; ++number) {
     const Rank rank = ranks.emplace_back(printed_rank(training, number));
-    const Seconds length = length_of_last(step, rank, training.skew.start(rank));
+    const Seconds length = length_of_last(step, rank, pipeline_start(training, rank));
     const StageTimes times = times_of(step, rank, last, length, messages);
-    const Seconds ideal_bubble = ideal.end - ideal.computing[step.plan.role_of[rank]];
+    const Seconds ideal_bubble = ideal.step - ideal.computing[step.plan.role_of[rank]];
     const Seconds bubble = std::clamp(ideal_bubble, 0.0, times.idle);
     StageFigures figures{.stage = number,
                          .first_rank = number * ranks_of_stage,
                          .ranks = ranks_of_stage,
                          .layers = {},
-                         .step = length,
+                         .step = times.sum,
                          .compute = times.compute,
                          .bubble = bubble,
                          .wait = times.idle - bubble,
@@ -179,6 +182,11 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
   const std::uint32_t stage = training.rank / result.data;
   result.peak_tensors =
       tensors_at_peak(*experiment.program, shape.stages > 1 ? cells_of_stage(shape, stage) : std::vector<hccl::Cell>{});
+  if (const Bytes results = training.result_bytes(); results > 0) {
+    result.peak_tensors.push_back({"results of all micro-batches", results, 1});
+    std::ranges::stable_sort(result.peak_tensors, std::ranges::greater(),
+                             [](const hccl::LiveAtPeak& tensor) { return tensor.bytes * tensor.copies; });
+  }
   return result;
 }
 

@@ -22,8 +22,8 @@ struct ExposedTimes {
   Seconds messages = 0;   ///< between stages, from when both ends are there
   Seconds gradients = 0;  ///< reductions, waiting for other replicas included
   Seconds weights = 0;    ///< gathers
-  Seconds checks = 0;     ///< overflow flag, global norm
-  Seconds results = 0;    ///< of a network that is not trained
+  Seconds checks = 0;     ///< overflow flag, global norm; of several stages from when the last one is there
+  Seconds results = 0;    ///< of a network that is not trained; likewise
   Seconds operators = 0;  ///< of the network itself
 
   [[nodiscard]] Seconds sum() const { return messages + gradients + weights + checks + results + operators; }
@@ -36,7 +36,7 @@ struct StageFigures {
   Rank first_rank = 0;
   Rank ranks = 0;
   std::vector<std::uint32_t> layers;  ///< of each chunk; empty: the network is not cut
-  Seconds step = 0;                   ///< from the end of the iteration before
+  Seconds step = 0;                   ///< from the end of the iteration before, of the last rank of the pipeline
   Seconds compute = 0;
   Seconds bubble = 0;  ///< idle without communication, up to what would be if links took no time
   Seconds wait = 0;    ///< idle without communication beyond that: others are late
@@ -78,7 +78,7 @@ struct ParallelResult {
   std::uint32_t micro_batch = 0;
   std::vector<StageFigures> stages;
   std::vector<Traffic> traffic;
-  Seconds ideal = 0;                           ///< the step if links took no time
+  Seconds ideal = 0;                           ///< the step if links took no time, over as many iterations
   std::vector<hccl::LiveAtPeak> peak_tensors;  ///< of the rank that is printed
 
   /// The stage that computes most, and so leaves least to gain elsewhere; the first of several.

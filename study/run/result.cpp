@@ -15,8 +15,8 @@ double RunResult::images_per_second() const {
 
 std::optional<StepSpread> RunResult::spread() const {
   std::vector<Seconds> steps;
-  for (std::size_t i = 1; i < view.iterations.size(); ++i) {
-    steps.push_back(view.iterations[i].iteration_end - view.iterations[i - 1].iteration_end);
+  for (std::size_t i = 1; i < step.pipeline_ends.size(); ++i) {
+    steps.push_back(step.pipeline_ends[i][rank] - step.pipeline_ends[i - 1][rank]);
   }
   constexpr double rounding = 1e-9;
   std::sort(steps.begin(), steps.end());

@@ -154,7 +154,8 @@ class FusionTuner {
     RunSpec spec = run_;
     const FusionRule alone{.mode = FusionMode::none};
     spec.parallel.fusion = FusionRules{alone, alone, alone};
-    const Seconds least = walk(Experiment(spec, cluster_).plan()).end;
+    Experiment experiment(spec, cluster_);
+    const Seconds least = walk(experiment.plan(), experiment.training.iterations).step;
     if (std::ranges::min(trials_, {}, &FusionTrial::step).step < least) return std::nullopt;
     return least;
   }

@@ -36,7 +36,8 @@ std::vector<models::Graph> stages_of(const ParallelSetup& setup, const models::G
 }
 
 hccl::Plan plan_of(const ParallelSetup& setup, const std::vector<models::Graph>& stages) {
-  const hccl::OptimizerParallel sharing = hccl::parse_optimizer_parallel(setup.optimizer_parallel);
+  hccl::OptimizerParallel sharing = hccl::parse_optimizer_parallel(setup.optimizer_parallel);
+  sharing.accumulation_shard = setup.accumulation_shard;
   std::vector<hccl::StageProgram> programs;
   std::vector<std::string> notes;
   for (const models::Graph& stage : stages) {

@@ -26,6 +26,7 @@ struct ParallelSetup {
   hccl::PipelineShape shape{};
   Rank replicas = 1;  ///< of each stage
   std::string optimizer_parallel = "off";
+  bool accumulation_shard = false;  ///< sums of gradients are kept in parts
   std::string recompute = "none";
   bool gathers_again = false;  ///< recomputed layers gather their weights for the backward pass
   hccl::FusionRules fusion{};

@@ -86,7 +86,9 @@ class PositionEmbedding : public Layer {
 
  private:
   static bool reads_tokens(const Planner& planner) {
-    return planner.graph().input_kind == models::InputKind::tokens && planner.op().inputs.front().op == 0;
+    const models::Graph& graph = planner.graph();
+    const models::OperatorKind source = graph.operators[planner.op().inputs.front().op].kind;
+    return graph.input_kind == models::InputKind::tokens && source == models::OperatorKind::input;
   }
   static PositionTable form_of(const Planner& planner) {
     const models::Operator& op = planner.op();

@@ -109,21 +109,25 @@ class RoleTasks {
     if (purpose.phase != StepPhase::reduction) {
       bad_input("numerics", "a program with collectives of its own ({}) has no real numbers yet", collective.name);
     }
-    // What follows a reduction that leaves parts belongs to it.
-    std::vector<std::uint32_t>& segments = joined(Kind::reduce, purpose);
+    const bool whole = collective.operation.collective == Collective::allreduce;
+    const bool mirrors = whole && leaves_parts(purpose.segment);
+    std::vector<std::uint32_t>& segments = joined(mirrors ? Kind::mirror : Kind::reduce, purpose);
     if (segments.empty() || segments.back() != purpose.segment) segments.push_back(purpose.segment);
-    if (collective.operation.collective == Collective::allreduce) refuse_groups(purpose, collective);
+    if (whole && !mirrors) refuse_groups(collective);
+  }
+
+  [[nodiscard]] bool leaves_parts(std::uint32_t segment) const {
+    const models::Gradient& first = role_.program->gradients[role_.segments[segment].first];
+    const auto& parameters = role_.program->parameters;
+    return !parameters.empty() && parameters[first.parameter].shards > 1;
   }
 
   /// Ranks that compute the same and reduce in several groups train several networks.
-  void refuse_groups(const Purpose& purpose, const PlannedCollective& collective) const {
-    const models::Gradient& first = role_.program->gradients[role_.segments[purpose.segment].first];
-    const auto& parameters = role_.program->parameters;
-    const bool shared = !parameters.empty() && parameters[first.parameter].shards > 1;
+  void refuse_groups(const PlannedCollective& collective) const {
     const auto same_stage = [&](std::uint32_t role) { return plan_.roles[role].stage == role_.stage; };
     const std::vector<Communicator>& groups = plan_.families[collective.family].groups;
     const auto replicas = static_cast<std::size_t>(std::ranges::count_if(plan_.role_of, same_stage));
-    if (shared || (groups.size() == 1 && groups.front().ranks.size() == replicas)) return;
+    if (groups.size() == 1 && groups.front().ranks.size() == replicas) return;
     bad_input("numerics",
               "real gradients are those of ranks that do the same and reduce all together; in this step there are "
               "several groups");

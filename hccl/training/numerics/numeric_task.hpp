@@ -20,6 +20,7 @@ struct NumericTask {
     backward,   ///< likewise
     message,    ///< from one role to another
     reduce,     ///< gradients; items: segments
+    mirror,     ///< parts of gradients, over the replicas that keep the same ones; items: segments
     check,      ///< are the reduced gradients finite? of all roles, no items
     update,     ///< items: gradients, production order; of dealt parameters those of the first replica
     broadcast,  ///< weights that one replica has updated; items: numbers in ReplicaCommunication::broadcasts

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/error.hpp"
+
 namespace hcclsim::hccl {
 
 void ReplicaCheck::compare(std::span<const float> one, std::span<const float> other) {
@@ -16,6 +18,11 @@ void ReplicaCheck::compare(std::span<const float> one, std::span<const float> ot
     largest_difference =
         std::max(largest_difference, std::abs(static_cast<double>(one[i]) - static_cast<double>(other[i])));
   }
+}
+
+bool ParameterStore::mirror(device::WorkerPool& /*pool*/, std::span<const std::uint32_t> /*segments*/, float /*scale*/,
+                            CheckedPart /*part*/, ReductionCheck& /*check*/) {
+  internal_error("replicas that keep all of every gradient have no parts of them");
 }
 
 }  // namespace hcclsim::hccl

@@ -55,6 +55,10 @@ class ParameterStore {
   virtual bool reduce(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
                       ReductionCheck& check) = 0;
 
+  /// Sums the parts of gradients that replicas keep over those that keep the same ones; likewise.
+  virtual bool mirror(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
+                      ReductionCheck& check);
+
   /// The hook that reduces gradients, if one does: then to about their mean. Null: they are summed.
   [[nodiscard]] virtual CompressedReduction* compression() { return nullptr; }
 

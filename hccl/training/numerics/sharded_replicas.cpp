@@ -182,12 +182,27 @@ bool ShardedReplicas::reduce(device::WorkerPool& pool, std::span<const std::uint
     if (reduction.scattered) {
       overflowed = scatter(pool, reduction) || overflowed;
       check_scattered(pool, reduction, scale, part, check);
-      overflowed = cast_back(pool, reduction) || overflowed;
+      if (!reduction.mirror) overflowed = cast_back(pool, reduction) || overflowed;
     } else {
       const GradientExchange::Outcome outcome = exchange_.run(pool, {&number, 1}, gradient_of_, scale, part, check);
       overflowed = outcome.overflow || overflowed;
     }
-    keep(pool, number);
+    keep(pool, number, reduced_[number]);
+  }
+  return overflowed;
+}
+
+/// Until then parts have the type in which they are reduced.
+bool ShardedReplicas::mirror(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale,
+                             CheckedPart part, ReductionCheck& check) {
+  bool overflowed = false;
+  for (const std::uint32_t number : segments) {
+    const SegmentReduction& reduction = communication_.reductions[number];
+    overflowed = pack_parts(pool, reduction) || overflowed;
+    overflowed = run(pool, *reduction.mirror, {}, one_) || overflowed;
+    check_mirrored(pool, reduction, scale, part, check);
+    overflowed = cast_back(pool, reduction) || overflowed;
+    keep(pool, number, false);
   }
   return overflowed;
 }
@@ -200,8 +215,23 @@ std::uint64_t ShardedReplicas::block_elements(const Segment& segment) const {
 
 bool ShardedReplicas::scatter(device::WorkerPool& pool, const SegmentReduction& reduction) {
   bool overflowed = pack(pool, reduction);
-  overflowed = run(pool, reduction.reduction, all_, one_) || overflowed;
-  return (reduction.mirror && run(pool, *reduction.mirror, {}, one_)) || overflowed;
+  return run(pool, reduction.reduction, all_, one_) || overflowed;
+}
+
+bool ShardedReplicas::pack_parts(device::WorkerPool& pool, const SegmentReduction& reduction) {
+  const Bytes element = size_of(reduction.wire);
+  std::atomic<bool> overflowed = false;
+  pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
+    std::byte* to = one_[replica].data();
+    for (std::uint32_t slot = reduction.segment.first; slot <= reduction.segment.last; ++slot) {
+      const Part& own = kept_[replica].parts[slot];
+      const std::span<float> values = kept_[replica].gradients.floats().subspan(own.offset, own.elements);
+      if (put(reduction.wire, overflow_, values, to)) overflowed = true;
+      std::memset(to + own.elements * element, 0, (shard_[slot] - own.elements) * element);
+      to += shard_[slot] * element;
+    }
+  });
+  return overflowed;
 }
 
 /// Lays out the gradients of every replica by the parts to which they go; where a parameter ends, zeros fill up.
@@ -240,9 +270,8 @@ bool ShardedReplicas::cast_back(device::WorkerPool& pool, const SegmentReduction
   return overflowed;
 }
 
-void ShardedReplicas::keep(device::WorkerPool& pool, std::uint32_t number) {
+void ShardedReplicas::keep(device::WorkerPool& pool, std::uint32_t number, bool adds) {
   const SegmentReduction& reduction = communication_.reductions[number];
-  const bool adds = reduced_[number];
   pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
     Kept& kept = kept_[replica];
     std::vector<float> values;
@@ -282,40 +311,74 @@ std::vector<ShardedReplicas::Piece> ShardedReplicas::pieces_of(const Segment& se
   return pieces;
 }
 
-void ShardedReplicas::check_scattered(device::WorkerPool& pool, const SegmentReduction& reduction, float scale,
-                                      CheckedPart part, ReductionCheck& check) {
+void ShardedReplicas::check_pieces(device::WorkerPool& pool, const SegmentReduction& reduction, CheckedPart part,
+                                   const CheckOfPiece& compare, ReductionCheck& check) const {
   const std::uint64_t distance = checked_distance(part, computation_.elements());
-  if (distance == 0) return;
-  std::uint32_t additions = flow_of(reduction.reduction.schedules.front())->additions();
-  if (reduction.mirror) additions += flow_of(reduction.mirror->schedules.front())->additions();
-  const SumRounding rounding{.wire = reduction.wire,
-                             .roundings = additions + (reduction.wire == DataType::fp32 ? 0 : 1),
-                             .contributions = communication_.replicas};
   const std::vector<Piece> pieces = pieces_of(reduction.segment);
   std::vector<ExactSums> sums(pool.workers());
   std::vector<ReductionCheck> checks(pool.workers());
   pool.for_each(pieces.size(), [&](std::size_t number, unsigned worker) {
-    if (number % distance == 0) check_piece(pieces[number], scale, rounding, sums[worker], checks[worker]);
+    if (number % distance == 0) compare(pieces[number], sums[worker], checks[worker]);
   });
   for (const ReductionCheck& one : checks) check.merge(one);
-  check.additions = std::max(check.additions, additions);
-  for (const Piece& piece : pieces) check.all_elements += piece.elements;
 }
 
-/// Replicas with the same part hold the same sums.
-void ShardedReplicas::check_piece(const Piece& piece, float scale, const SumRounding& rounding, ExactSums& sums,
-                                  ReductionCheck& check) const {
-  sums.clear();
-  sums.add(gradient_of_, slots()[piece.slot].offset + piece.first, piece.elements);
-  std::vector<float> reduced(piece.elements);
-  for (std::size_t replica = 0; replica < kept_.size(); ++replica) {
-    if (kept_[replica].part != piece.part) continue;
-    take(rounding.wire, one_[replica].data() + piece.offset * size_of(rounding.wire), reduced);
-    ReductionCheck one;
-    sums.compare(reduced, 0, scale, rounding, one);
-    if (replica >= shard_ranks_) one.elements = 0;  // counted once
-    check.merge(one);
-  }
+/// Every group of replicas that share parameters has sums of its own.
+void ShardedReplicas::check_scattered(device::WorkerPool& pool, const SegmentReduction& reduction, float scale,
+                                      CheckedPart part, ReductionCheck& check) {
+  if (part == CheckedPart::none) return;
+  const std::uint32_t additions = flow_of(reduction.reduction.schedules.front())->additions();
+  const SumRounding rounding{.wire = reduction.wire,
+                             .roundings = additions + (reduction.wire == DataType::fp32 ? 0 : 1),
+                             .contributions = shard_ranks_};
+  const auto compare = [&](const Piece& piece, ExactSums& sums, ReductionCheck& found) {
+    std::vector<float> reduced(piece.elements);
+    for (const std::vector<Rank>& group : reduction.reduction.groups) {
+      std::vector<float*> gradients;
+      for (const Rank replica : group) gradients.push_back(gradient_of_[replica]);
+      sums.clear();
+      sums.add(gradients, slots()[piece.slot].offset + piece.first, piece.elements);
+      take(rounding.wire, one_[group[piece.part]].data() + piece.offset * size_of(rounding.wire), reduced);
+      ReductionCheck one;
+      sums.compare(reduced, 0, scale, rounding, one);
+      if (&group != reduction.reduction.groups.data()) one.elements = 0;  // counted once
+      found.merge(one);
+    }
+  };
+  check_pieces(pool, reduction, part, compare, check);
+  check.additions = std::max(check.additions, additions);
+  for (const Piece& piece : pieces_of(reduction.segment)) check.all_elements += piece.elements;
+}
+
+/// Its elements are those of the scatter, and counted there.
+void ShardedReplicas::check_mirrored(device::WorkerPool& pool, const SegmentReduction& reduction, float scale,
+                                     CheckedPart part, ReductionCheck& check) {
+  if (part == CheckedPart::none) return;
+  const std::uint32_t additions = flow_of(reduction.mirror->schedules.front())->additions();
+  const std::vector<std::vector<Rank>>& groups = reduction.mirror->groups;
+  const SumRounding rounding{.wire = reduction.wire,
+                             .roundings = additions + (reduction.wire == DataType::fp32 ? 0 : 1),
+                             .contributions = static_cast<Rank>(groups.front().size())};
+  const auto compare = [&](const Piece& piece, ExactSums& sums, ReductionCheck& found) {
+    std::vector<float> reduced(piece.elements);
+    for (const std::vector<Rank>& group : groups) {
+      if (kept_[group.front()].part != piece.part) continue;
+      std::vector<float*> parts;
+      for (const Rank replica : group) parts.push_back(kept_[replica].gradients.floats().data());
+      const Part& own = kept_[group.front()].parts[piece.slot];
+      sums.clear();
+      sums.add(parts, own.offset + piece.first - own.first, piece.elements);
+      for (const Rank replica : group) {
+        take(rounding.wire, one_[replica].data() + piece.offset * size_of(rounding.wire), reduced);
+        ReductionCheck one;
+        sums.compare(reduced, 0, scale, rounding, one);
+        one.elements = 0;
+        found.merge(one);
+      }
+    }
+  };
+  check_pieces(pool, reduction, part, compare, check);
+  check.additions = std::max(check.additions, additions);
 }
 
 std::span<const float> ShardedReplicas::own_gradients(Rank replica) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -49,6 +50,8 @@ class ShardedReplicas : public ParameterStore {
   void borrow(std::size_t slot, const ParameterStore& owner, const device::ParameterSlot& place) override;
   void prepare(device::WorkerPool& pool) override;
   bool reduce(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
+              ReductionCheck& check) override;
+  bool mirror(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
               ReductionCheck& check) override;
   [[nodiscard]] double norm(device::WorkerPool& pool, double scale) const override;
   [[nodiscard]] bool gradients_finite(device::WorkerPool& pool) const override;
@@ -109,16 +112,22 @@ class ShardedReplicas : public ParameterStore {
   /// Elements of a replica's block of a segment: of its part of every gradient.
   [[nodiscard]] std::uint64_t block_elements(const Segment& segment) const;
   bool scatter(device::WorkerPool& pool, const SegmentReduction& reduction);
+  /// Lays out the parts of gradients that every replica keeps.
+  bool pack_parts(device::WorkerPool& pool, const SegmentReduction& reduction);
   bool pack(device::WorkerPool& pool, const SegmentReduction& reduction);
   void check_scattered(device::WorkerPool& pool, const SegmentReduction& reduction, float scale, CheckedPart part,
                        ReductionCheck& check);
   /// Rounds what is scattered to the type that the gradients have elsewhere.
   bool cast_back(device::WorkerPool& pool, const SegmentReduction& reduction);
-  void check_piece(const Piece& piece, float scale, const SumRounding& rounding, ExactSums& sums,
-                   ReductionCheck& check) const;
+  /// Compares sums over groups of replicas with those of their gradients, or of the parts of them that they keep.
+  using CheckOfPiece = std::function<void(const Piece& piece, ExactSums& sums, ReductionCheck& check)>;
+  void check_pieces(device::WorkerPool& pool, const SegmentReduction& reduction, CheckedPart part,
+                    const CheckOfPiece& compare, ReductionCheck& check) const;
+  void check_mirrored(device::WorkerPool& pool, const SegmentReduction& reduction, float scale, CheckedPart part,
+                      ReductionCheck& check);
   [[nodiscard]] std::vector<Piece> pieces_of(const Segment& segment) const;
   /// Takes the reduced gradients of a segment over: as they are or, of later micro-batches, added.
-  void keep(device::WorkerPool& pool, std::uint32_t number);
+  void keep(device::WorkerPool& pool, std::uint32_t number, bool adds);
 
   device::Computation computation_;
   std::size_t owned_;

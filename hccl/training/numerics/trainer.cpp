@@ -183,10 +183,13 @@ void Trainer::carry_out(const NumericTask& task, Progress& progress) {
     case NumericTask::Kind::message:
       stage.send(task, *stages_[task.to], from);
       break;
-    case NumericTask::Kind::reduce: {
+    case NumericTask::Kind::reduce:
+    case NumericTask::Kind::mirror: {
       const CheckedPart part = progress.checked ? options_.checked_part : CheckedPart::none;
       const auto unscale = static_cast<float>(1 / progress.divisor);
-      const bool overflow = stage.store().reduce(pool_, task.items, unscale, part, reduction_check_);
+      const bool overflow = task.kind == NumericTask::Kind::mirror
+                                ? stage.store().mirror(pool_, task.items, unscale, part, reduction_check_)
+                                : stage.store().reduce(pool_, task.items, unscale, part, reduction_check_);
       progress.figures.overflow = overflow || progress.figures.overflow;
       if (CompressedReduction* compressed = stage.store().compression(); compressed != nullptr) {
         progress.compression.difference += compressed->last_error().difference;

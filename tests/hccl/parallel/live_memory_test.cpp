@@ -54,5 +54,32 @@ TEST(LiveMemory, TensorsAtThePeakMakeItUp) {
   EXPECT_EQ(sum, live_peak(program_by_hand(), cells).bytes);
 }
 
+/// Gradients of 40, 20 and 80 bytes, written by three kernels of a backward pass of four.
+TEST(LiveMemory, GradientsWaitWholeUntilTheyAreReduced) {
+  models::Program program;
+  for (const char* const name : {"b0", "b1", "b2", "b3"}) {
+    program.kernels.push_back(test::timed_kernel(name, Phase::backward, 1));
+  }
+  program.micro_batch_kernels = 4;
+  std::uint32_t index = 0;
+  for (const std::uint64_t elements : {10U, 5U, 20U}) {
+    program.parameters.push_back({.name = "w", .elements = elements, .shards = 2, .sums_parts = true});
+    program.gradients.push_back({.name = "w", .parameter = index, .elements = elements, .kernel = index});
+    ++index;
+  }
+  const auto reductions = [](const std::vector<Segment>& segments) {
+    std::vector<Reduction> all;
+    for (const Segment& segment : segments) all.push_back({.segment = segment, .scattered = true});
+    return all;
+  };
+  EXPECT_EQ(most_waiting_gradients(program, reductions({{0, 0}, {1, 1}, {2, 2}}), true), 80U);
+  EXPECT_EQ(most_waiting_gradients(program, reductions({{0, 1}, {2, 2}}), true), 80U);
+  EXPECT_EQ(most_waiting_gradients(program, reductions({{0, 0}, {1, 2}}), true), 100U);
+  EXPECT_EQ(most_waiting_gradients(program, reductions({{0, 2}}), true), 140U);
+  EXPECT_EQ(most_waiting_gradients(program, reductions({{0, 0}, {1, 1}, {2, 2}}), false), 140U);
+  for (models::ParameterShare& share : program.parameters) share.sums_parts = false;  // kept whole: counted anyway
+  EXPECT_EQ(most_waiting_gradients(program, reductions({{0, 2}}), true), 0U);
+}
+
 }  // namespace
 }  // namespace hcclsim::hccl

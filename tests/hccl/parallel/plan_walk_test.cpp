@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -63,6 +65,33 @@ TEST(PlanWalk, Bubbles) {
   EXPECT_NEAR(bubble({8, 64, 1, PipelineSchedule::one_f_one_b}), 7.0 / 71, 1e-12);
   EXPECT_NEAR(bubble({8, 64, 5, PipelineSchedule::one_f_one_b_interleave}), 7.0 / 327, 1e-12);
   EXPECT_NEAR(bubble({8, 64, 4, PipelineSchedule::one_f_one_b_interleave}), 7.0 / 263, 1e-12);
+}
+
+// The next step begins where the last one has ended, rank by rank: when nothing comes back, the first stages fill the
+// pipeline for it, and a step takes as long as what one stage computes.
+TEST(PlanWalk, StepsThatFollowEachOther) {
+  PipelineShape shape{4, 8, 1, PipelineSchedule::one_f_one_b};
+  EXPECT_NEAR(walk(plan_of(shape, 1), 3).step, (8 + 3) * 3, 1e-9);
+  EXPECT_NEAR(walk(plan_of(shape, 1), 3).end, (8 + 3) * 3, 1e-9);
+  Plan applied = plan_of(shape, 1);
+  for (Role& role : applied.roles) {
+    std::vector<PlanTask> forward;
+    std::vector<std::uint32_t> place_of(role.tasks.size(), Purpose::none);
+    for (std::uint32_t number = 0; number < role.tasks.size(); ++number) {
+      PlanTask task = role.tasks[number];
+      if (task.purpose.phase != StepPhase::forward) continue;
+      std::vector<std::uint32_t> after;
+      for (const std::uint32_t before : task.after) {
+        if (place_of[before] != Purpose::none) after.push_back(place_of[before]);
+      }
+      task.after = std::move(after);
+      place_of[number] = static_cast<std::uint32_t>(forward.size());
+      forward.push_back(std::move(task));
+    }
+    role.tasks = std::move(forward);
+  }
+  EXPECT_NEAR(walk(applied).step, 8 + 3, 1e-9);
+  for (const std::uint32_t steps : {2U, 3U, 1000U}) EXPECT_NEAR(walk(applied, steps).step, 8, 1e-9);
 }
 
 // Two stages of which each wants to receive before it sends.

@@ -147,6 +147,21 @@ TEST(GradientSync, CastsToFp32AndBack) {
   EXPECT_THAT(kernels(synced(Amp::o2, {.in_fp32 = true}), "gradient_cast"), testing::IsEmpty());
 }
 
+// Of parameters of fp32 whose gradients are kept as they are written.
+TEST(GradientSync, LeavesZeroItsTypes) {
+  Precision precision = precision_of(Amp::o2);
+  precision.gradient = fp16;
+  const auto program_of = [&](bool in_fp32) {
+    return lowered(perceptron(),
+                   {.precision = precision, .sync = GradientSync{.in_fp32 = in_fp32, .as_written = true}});
+  };
+  EXPECT_THAT(gradient_types(program_of(false)), ElementsAre(fp16, fp16, fp16, fp16));
+  const Program forced = program_of(true);
+  EXPECT_THAT(gradient_types(forced), ElementsAre(fp32, fp32, fp32, fp32));
+  EXPECT_THAT(kernels(forced, "gradient_cast"), testing::SizeIs(4));
+  EXPECT_EQ(test::gradient_of(forced, "fc1.weight").reduced_type(), fp16);
+}
+
 // Checks of reduced gradients see them as the updates do.
 TEST(GradientSync, CastsBackBeforeGradientsAreChecked) {
   const LoweringOptions options{.precision = precision_of(Amp::o3), .sync = GradientSync{.in_fp32 = true}};

@@ -336,6 +336,17 @@ TEST(ApplyContext, TypesOfGradients) {
                      {"force_fp32_communication", "True"}})
                 .gradient_sync,
             (Sync{.as_used = true, .in_fp32 = true}));
+  // ZeRO has types of its own, whatever its gradients are reduced in.
+  RunSpec zero;
+  zero.parallel.optimizer = hccl::parse_optimizer_parallel("zero2");
+  EXPECT_EQ(applied({{"parallel_mode", "semi_auto_parallel"}}, zero).gradient_sync, std::nullopt);
+  EXPECT_EQ(applied({{"parallel_mode", "semi_auto_parallel"}, {"gradient_fp32_sync", "False"}}, zero).gradient_sync,
+            std::nullopt);
+  EXPECT_EQ(
+      applied({{"parallel_mode", "semi_auto_parallel"}, {"force_fp32_communication", "True"}}, zero).gradient_sync,
+      (Sync{.in_fp32 = true, .as_written = true}));
+  EXPECT_EQ(applied({{"parallel_mode", "data_parallel"}}, zero).gradient_sync,
+            (Sync{.in_fp32 = true, .as_written = true}));
 }
 
 }  // namespace

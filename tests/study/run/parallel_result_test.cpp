@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "hccl/parallel/fusion.hpp"
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "hccl/parallel/recompute.hpp"
 #include "study/hbm_advice.hpp"
@@ -47,14 +49,22 @@ std::vector<Parts> parts_of_stages(const RunSpec& spec) {
   return on_experiment(spec, [](Experiment& experiment) {
     const RunResult result = simulate_run(experiment);
     std::vector<Parts> stages;
-    const auto& ends = result.step.iteration_ends;
+    const auto last_end = [&](std::size_t iteration) {  // of the ranks with the place of the printed one
+      Seconds latest = 0;
+      for (const StageFigures& stage : result.parallel->stages) {
+        const Rank rank = stage.first_rank + result.rank % stage.ranks;
+        latest = std::max(latest, result.step.iteration_ends[iteration][rank]);
+      }
+      return latest;
+    };
+    const std::size_t count = result.step.iteration_ends.size();
     for (const StageFigures& stage : result.parallel->stages) {
       const Rank rank = stage.first_rank + result.rank % stage.ranks;
       const bool printed = rank == result.rank;
       stages.push_back({{stage.compute, stage.bubble, stage.wait, stage.exposed.messages, stage.exposed.gradients,
                          stage.exposed.weights, stage.exposed.checks, stage.exposed.results, stage.exposed.operators},
                         stage.step,
-                        ends.back()[rank] - ends[ends.size() - 2][rank],
+                        last_end(count - 1) - last_end(count - 2),
                         stage.bubble,
                         stage.ideal_bubble,
                         printed ? result.view.exposed : stage.exposed.sum()});
@@ -110,6 +120,54 @@ TEST(ParallelResult, PartsOfAStepSumToIt) {
         }
       }
     }
+  }
+}
+
+// First stages run ahead while a pipeline fills; in the long run all have the step of the slowest, whichever rank is
+// printed. Links that take no time make no step longer.
+TEST(ParallelResult, AllStagesHaveOneStep) {
+  for (const bool forward_only : {false, true}) {
+    for (const PipelineSchedule schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::gpipe}) {
+      std::vector<Seconds> printed;
+      for (const Rank rank : {0U, 6U}) {  // of the first and of the last stage
+        RunSpec spec = gpt(4, 4);
+        spec.parallel.shape.schedule = schedule;
+        spec.parallel.forward_only = forward_only;
+        spec.model.vocabulary = 16384;  // the last stage has most to do
+        spec.rank = rank;
+        const auto steps = on_experiment(spec, [](Experiment& experiment) {
+          const RunResult result = simulate_run(experiment);
+          std::vector<Seconds> all{result.step_time(), result.parallel->ideal};
+          for (const StageFigures& stage : result.parallel->stages) all.push_back(stage.step);
+          return all;
+        });
+        ASSERT_EQ(steps.size(), 6U);
+        for (std::size_t stage = 2; stage < steps.size(); ++stage) {
+          EXPECT_DOUBLE_EQ(steps[stage], steps[2]);
+          EXPECT_NEAR(steps[stage], steps[0], 0.05 * steps[0]);  // that of the last iteration, and the mean
+        }
+        EXPECT_LE(steps[1], steps[0] * (1 + 1e-9)) << name_of(schedule) << ' ' << forward_only;
+        printed.push_back(steps[0]);
+      }
+      EXPECT_DOUBLE_EQ(printed.front(), printed.back());
+    }
+  }
+}
+
+// A stage that is done first waits for the others before all of them check their gradients: that is no communication.
+TEST(ParallelResult, WaitingForOtherStagesIsNotExposed) {
+  RunSpec spec = gpt(4, 4);
+  spec.clip_norm = 1;
+  const auto shares = on_experiment(spec, [](Experiment& experiment) {
+    const RunResult result = simulate_run(experiment);
+    std::vector<double> all;
+    for (const StageFigures& stage : result.parallel->stages) all.push_back(stage.exposed.checks / stage.step);
+    return all;
+  });
+  ASSERT_EQ(shares.size(), 4U);
+  for (const double share : shares) {
+    EXPECT_GT(share, 0);
+    EXPECT_LT(share, 0.1);
   }
 }
 
@@ -209,11 +267,13 @@ TEST(ParallelResult, AdviceOnMemoryIsTrue) {
       RunSpec spec = gpt(stages, stages == 1 ? 1 : 2);
       spec.optimizer = models::Optimizer::adamw;
       spec.parallel.optimizer = hccl::parse_optimizer_parallel(sharing);
+      spec.parallel.fusion = hccl::parse_fusion_rules("none");
       const device::HbmAccount account = account_of(spec);
       const HbmSetting setting{.replicas = 8 / stages,
                                .layers = 4,
                                .samples = 8 / *spec.parallel.micro_batches,
-                               .micro_batches = *spec.parallel.micro_batches};
+                               .micro_batches = *spec.parallel.micro_batches,
+                               .gradients = account.gradients};
       for (const HbmPart& part : parts_of(account)) {
         if (part.name == "communication buffers") continue;
         for (const std::string& option : options_against(part.name, spec, setting)) {

@@ -149,7 +149,31 @@ TEST_P(WholeBatch, EveryLayoutTrainsLikeOneDevice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, WholeBatch,
-                         testing::Values("mlp:16,12,12,12,8", "gpt2-small", "llama2-7b", "lenet"));
+                         testing::Values("mlp:16,12,12,12,8", "gpt2-small", "llama2-7b", "pangu-2.6b", "lenet"));
+
+/// Gradients that are reduced with each micro-batch, with those of other chunks of the stage or alone.
+TEST(Layouts, FusionOfGradientsOfChunksChangesNoSum) {
+  using enum PipelineSchedule;
+  for (const Layout& layout : {Layout{.stages = 2, .schedule = gpipe, .micro_batches = 4},
+                               {.stages = 2, .schedule = one_f_one_b, .micro_batches = 4},
+                               {.stages = 2, .chunks = 2, .schedule = one_f_one_b_interleave, .micro_batches = 4},
+                               {.stages = 2, .chunks = 2, .schedule = gpipe_interleave, .micro_batches = 4},
+                               {.stages = 2, .chunks = 4, .schedule = one_f_one_b_interleave, .micro_batches = 2}}) {
+    for (const char* const sharing : {"zero2", "zero3", "on:threshold=0"}) {
+      ParallelSetup setup = perceptron_setup(layout.micro_batches);
+      setup.shape = {layout.stages, layout.micro_batches, layout.chunks, layout.schedule};
+      setup.replicas = 2;
+      setup.optimizer_parallel = sharing;
+      setup.accumulation_shard = true;
+      SCOPED_TRACE(fmt::format("{} of {} chunks, {}", name_of(layout.schedule), layout.chunks, sharing));
+      const Trained fused = train(setup);
+      setup.fusion = parse_fusion_rules("none");
+      expect_near(train(setup), fused, 1e-5);
+      setup.optimizer_parallel = "off";
+      expect_near(train(setup), fused, 2e-5);
+    }
+  }
+}
 
 /// Each replica updates some parameters and sends them to the others: the sums of two replicas have the same bits.
 TEST(Layouts, DealtParametersTrainLikeWholeOnes) {

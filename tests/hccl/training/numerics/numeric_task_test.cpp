@@ -22,8 +22,8 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr std::array kind_names{"gather", "step",  "forward", "backward", "message",
-                                "reduce", "check", "update",  "broadcast"};
+constexpr std::array kind_names{"gather", "step",   "forward", "backward", "message",
+                                "reduce", "mirror", "check",   "update",   "broadcast"};
 
 std::string text_of(const NumericTask& task) {
   return fmt::format("{} {}", kind_names.at(static_cast<std::size_t>(task.kind)), fmt::join(task.items, ","));
@@ -106,6 +106,11 @@ TEST(NumericTask, GatherBeforeThePassThatReads) {
   EXPECT_EQ(written_in_roles(setup),
             "0 gather 0; 0 forward 0; 0 gather 0; 0 backward 0.; 0 reduce 0; "
             "0 gather 0; 0 forward 1; 0 gather 0; 0 backward 1.; 0 reduce 0; 0 update 0,1,2");
+  // The sums of parts are summed over the replicas that have the same ones.
+  setup.replicas = 4;
+  setup.optimizer_parallel = "zero2:shard=2";
+  EXPECT_EQ(written_in_roles(setup),
+            "0 gather 0; 0 step 0.; 0 reduce 0; 0 step 1.; 0 reduce 0; 0 mirror 0; 0 update 0,1,2");
 }
 
 TEST(NumericTask, RefusesWhatHasNoRealNumbersYet) {
