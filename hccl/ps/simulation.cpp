@@ -43,7 +43,8 @@ RunningJob::RunningJob(sim::Cluster& cluster, const models::Program& program, co
 
 PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, const Worker* worker) {
   const PsWire::NodeBytes& bytes = wire_.bytes(node);
-  PsNodeFigures figures{.name = to_string(nodes_[node].name),
+  PsNodeFigures figures{.name = id_of(node),
+                        .rank = nodes_[node].rank,
                         .server = nodes_[node].name.role == PsRole::server,
                         .host = wire_.host(node),
                         .sent = bytes.sent,
@@ -71,8 +72,8 @@ PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, c
 PsOutcome RunningJob::finish() {
   if (!ended_) {
     std::string who;
-    for (std::uint32_t worker = 0; worker < workers_.size(); ++worker) {
-      if (!workers_[worker].finished) who += fmt::format("{}worker {}", who.empty() ? "" : ", ", worker);
+    for (const Worker& worker : workers_) {
+      if (!worker.finished) who += (who.empty() ? "" : ", ") + id_of(worker.node);
     }
     simulated_failure("deadlock", "the job with parameter servers stands still: {} cannot go on", who);
   }
