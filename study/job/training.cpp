@@ -44,15 +44,15 @@ bool JobTraining::recovers() const {
 
 void JobTraining::start(Progress& progress, TrainingHosts hosts, const std::string& worker,
                         std::function<void()> done) {
-  const Seconds step = step_time_(hosts);
+  const StepTimes times = step_time_(hosts);
   const std::uint64_t left = plan_.steps - progress.saved;
   progress.run = runs_.size();
   runs_.push_back({.worker = worker,
                    .start = state_.now(),
-                   .step_time = step,
+                   .step_times = times,
                    .first_step = progress.saved,
                    .hosts = std::move(hosts)});
-  state_.clock.at(state_.now() + static_cast<double>(left) * step,
+  state_.clock.at(state_.now() + times.of(progress.saved, left),
                   [this, run = *progress.run, &progress, left, done = std::move(done)] {
                     if (progress.run != run) return;
                     runs_[run].end = state_.now();
@@ -70,7 +70,7 @@ void JobTraining::interrupt(Progress& progress, Seconds date, const std::string&
   const std::uint64_t left = plan_.steps - run.first_step;
   // A step that ends at this very date is done, whatever its multiple is rounded to.
   constexpr double rounding = 1e-9;
-  const double steps = run.step_time > 0 ? (date - run.start) / run.step_time * (1 + rounding) : 0;
+  const double steps = run.step_times.done_in(run.first_step, date - run.start) * (1 + rounding);
   run.steps = static_cast<std::uint64_t>(std::min(static_cast<double>(left), steps));
   run.why_ended = why;
   if (plan_.checkpoint_every > 0) {

@@ -26,7 +26,7 @@ struct TrainingRun {
   std::string worker{};  ///< that trains by itself; empty: all
   Seconds start = 0;
   std::optional<Seconds> end{};
-  Seconds step_time = 0;
+  StepTimes step_times{};
   std::uint64_t first_step = 0;
   std::uint64_t steps = 0;  ///< done, once it has ended
   TrainingHosts hosts{};

@@ -147,7 +147,7 @@ TEST(JobTraining, WorkersWithoutASchedulerTrainByThemselves) {
   std::vector<TrainingHosts> asked;
   const auto step = [&](const TrainingHosts& hosts) {
     asked.push_back(hosts);
-    return 0.2;
+    return StepTimes{.first = 0.2};
   };
   const JobOutcome outcome = simulate_job(sample_job({{"Worker", 2, "Never", "huawei.com/Ascend910: 2"}}),
                                           sample_servers(1, 4), sample_scenario(), step);
@@ -156,6 +156,21 @@ TEST(JobTraining, WorkersWithoutASchedulerTrainByThemselves) {
   EXPECT_THAT(asked[1].npus, ElementsAre(2, 3));
   EXPECT_EQ(outcome.runs[0].worker, "job-worker-0");
   EXPECT_EQ(outcome.status.completion, 62.0);
+}
+
+TEST(JobTraining, StepsOfACompressedTrainingChangeTheirTime) {
+  const StepTimes times{.first = 0.2, .change_at = 10, .then = 0.1};
+  EXPECT_DOUBLE_EQ(times.of(0, 8), 1.6);
+  EXPECT_DOUBLE_EQ(times.of(0, 100), 2 + 9);
+  EXPECT_DOUBLE_EQ(times.of(5, 10), 1 + 0.5);
+  EXPECT_DOUBLE_EQ(times.of(20, 10), 1);
+  EXPECT_DOUBLE_EQ(times.done_in(0, 1), 5);
+  EXPECT_DOUBLE_EQ(times.done_in(0, 3), 20);
+  EXPECT_DOUBLE_EQ(times.done_in(20, 3), 30);
+  const JobOutcome outcome = simulate_job(sample_job(roles_with("")), sample_servers(2, 4), sample_scenario(),
+                                          [&](const TrainingHosts&) { return times; });
+  ASSERT_EQ(outcome.runs.size(), 1U);
+  EXPECT_DOUBLE_EQ(outcome.runs[0].end.value(), 42 + 2 + 9);
 }
 
 TEST(JobTraining, ImagesThatAreNeverPulled) {
