@@ -10,7 +10,9 @@
 #include "base/error.hpp"
 #include "device/numerics/loops/optimizer.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "models/lowering/optimizer.hpp"
 #include "models/zoo/zoo.hpp"
+#include "study/hbm_advice.hpp"
 #include "study/ps/numerics.hpp"
 
 namespace hcclsim::study {
@@ -166,6 +168,41 @@ void check(const PsSpec& spec, const PsExperiment& made) {
   }
 }
 
+/// What its account is of, allreduce of all gradients, is not what runs.
+RunSpec without_hbm_check(RunSpec run) {
+  run.hbm_check = device::HbmCheck::off;
+  return run;
+}
+
+/// Of a worker. Servers keep the optimizer state of what is on them, and of their tables a worker has the rows that its
+/// cache or its batch holds.
+device::HbmAccount account_of_worker(const PsExperiment& made) {
+  const models::Program& program = *made.experiment.program;
+  device::HbmAccount account = made.experiment.hbm;
+  if (made.others.empty()) account.communication = 0;
+  std::uint64_t elements = 0;
+  for (const std::uint32_t gradient : made.others) elements += program.gradients[gradient].elements;
+  account.optimizer_state =
+      std::min(account.optimizer_state, elements * state_bytes_per_element(made.run.optimizer, made.run.precision));
+  for (const hccl::PsParameter& parameter : made.options.parameters) {
+    if (parameter.rows == 0) continue;
+    const hccl::PsEmbeddings& embeddings = made.options.embeddings;
+    const std::uint64_t kept = embeddings.cache_rows > 0 ? embeddings.cache_rows : embeddings.look_ups;
+    const std::uint64_t absent = (parameter.rows - std::min(parameter.rows, kept)) * parameter.width();
+    account.weights -= std::min(account.weights, absent * size_of(made.run.precision.weight));
+    account.gradients -= std::min(account.gradients, absent * size_of(program.gradients[parameter.gradient].dtype));
+  }
+  return account;
+}
+
+void check_memory(PsExperiment& made) {
+  made.experiment.hbm = account_of_worker(made);
+  const HbmSetting setting{.samples = made.experiment.batch.micro_batch, .whole = true};
+  std::string warning = check_hbm(made.experiment.hbm, made.experiment.soc, made.run.hbm_check, "a worker: ",
+                                  hbm_advice(made.experiment.hbm, made.run, setting));
+  if (!warning.empty()) made.experiment.notes.push_back(std::move(warning));
+}
+
 void add_hybrid(PsExperiment& made) {
   if (made.others.empty()) return;
   Experiment& experiment = made.experiment;
@@ -189,7 +226,7 @@ void add_hybrid(PsExperiment& made) {
 }  // namespace
 
 PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& cluster)
-    : run(with_workers(std::move(given), spec, cluster)), experiment(run, cluster) {
+    : run(with_workers(std::move(given), spec, cluster)), experiment(without_hbm_check(run), cluster) {
   const Rank workers = experiment.npus;
   find_hosts(spec, workers, cluster, options);
   std::uint32_t look_ups = 0;
@@ -242,6 +279,7 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
     network =
         run.network.value_or(sim::automatic_network(workers + spec.servers, std::uint64_t{2} * workers * spec.servers));
   }
+  check_memory(*this);
   add_hybrid(*this);
 }
 
