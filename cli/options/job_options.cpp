@@ -106,7 +106,9 @@ void add_kubernetes_options(Command& command, JobOptions& options) {
            "Pull of an image that a server does not have; 0s: it has all")
       .value_name("TIME")
       .with_default("30s");
-  command.add("--container-start", job_time(scenario.delays.container_start), "From the image to a container that runs")
+  command
+      .add("--container-start", job_time(scenario.delays.container_start),
+           "From the images to the container of a new pod; the kubelet restarts it without")
       .value_name("TIME")
       .with_default("2s");
   command

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "study/job/simulate_job.hpp"
@@ -76,6 +77,34 @@ TEST(JobTraining, WithoutRecoveryALostNodeEndsAllWhenItsHeartbeatsAreMissed) {
   const JobOutcome shorter = outcome_on_two_servers(sample_job(roles_with("MS_NODE_TIMEOUT=31"), keep_pods),
                                                     sample_scenario({"worker-1 exit 1 at 47s"}));
   EXPECT_EQ(pod_of(shorter, "worker-0").stages.back().date, 78.0);  // 45 + 31 = 76, the next check
+}
+
+TEST(JobTraining, TheNodeTimeoutIsThatOfTheScheduler) {
+  std::vector<test::RoleText> roles = roles_with("");
+  roles[0].environment = "MS_NODE_TIMEOUT=31";
+  const JobScenario scenario = sample_scenario({"worker-1 exit 1 at 47s"});
+  EXPECT_EQ(pod_of(outcome_on_two_servers(sample_job(roles, keep_pods), scenario), "worker-0").stages.back().date,
+            78.0);
+  std::swap(roles[0].environment, roles[1].environment);
+  EXPECT_EQ(pod_of(outcome_on_two_servers(sample_job(roles, keep_pods), scenario), "worker-0").stages.back().date,
+            345.0);
+}
+
+TEST(JobTraining, NobodyMissesANodeOfAClusterThatIsGone) {
+  const JobOutcome outcome =
+      outcome_on_two_servers(sample_job(roles_with("")), sample_scenario({"worker-1 exit 1 at 47s"}));
+  EXPECT_EQ(outcome.status.completion, 47.0);
+  EXPECT_EQ(event_of(outcome, "NodeTimeout"), nullptr);
+  EXPECT_EQ(outcome.end, 47.0) << "all pods are deleted then";
+}
+
+TEST(JobTraining, AJobThatWaitsSaysForWhom) {
+  const JobOutcome outcome =
+      outcome_on_two_servers(sample_job(roles_with("MS_ENABLE_RECOVERY=1"), "  enableDynamicWorker: true\n"),
+                             sample_scenario({"worker-1 exit 1 at 47s"}));
+  EXPECT_EQ(outcome.ending, JobEnding::stuck);
+  EXPECT_THAT(outcome.waits,
+              ElementsAre("the cluster waits for job-worker-1, which is gone and which nobody restarts"));
 }
 
 TEST(JobTraining, WithRecoveryTheOthersWaitAndGoOnFromTheLastCheckpoint) {
