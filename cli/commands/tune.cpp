@@ -33,7 +33,8 @@ void add_tune_command(Command& app) {
             "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best\n"
             "  hcclsim tune --platform atlas800t-a2 --model gpt2-xl --batch 4 --optimizer-parallel zero1   the best "
             "fusion\n"
-            "  hcclsim tune --compress batched-powersgd:rank=4      from which speed of links on compression pays");
+            "  hcclsim tune --compress batched-powersgd:rank=4      from which speed of links on compression pays\n"
+            "--hcom-parallel is on unless given.");
         set_up_tune(command, nullptr);
       });
 }

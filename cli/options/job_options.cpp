@@ -24,11 +24,20 @@ bool is_of_jobs(const Option& option) {
   return std::find(not_of_jobs.begin(), not_of_jobs.end(), option.key()) == not_of_jobs.end();
 }
 
+std::string_view why_not_of_jobs(const Option& option) {
+  constexpr std::array<std::string_view, 6> of_one_step{
+      "advice", "explain", "explain-memory", "explain-uncertainty", "trace-ranks", "uncertainty"};
+  if (option.group() == ps_group) return "whose PS pods are the parameter servers";
+  if (option.group() == numerics_group) return "whose steps are simulated without real numbers";
+  const bool figures = std::find(of_one_step.begin(), of_one_step.end(), option.key()) != of_one_step.end();
+  if (figures || option.role() == Role::writes_file) return "of which a single step is not shown";
+  return "whose pods get their NPUs by themselves";
+}
+
 void refuse_what_is_hidden(const Command& command) {
   for (const auto& option : command.options()) {
     if (!option->is_hidden() || !option->given()) continue;
-    bad_input("option", "--{} is not of jobs, whose pods get their NPUs by themselves; give it to `hcclsim run`",
-              option->key());
+    bad_input("option", "--{} is not of jobs, {}; give it to `hcclsim run`", option->key(), why_not_of_jobs(*option));
   }
 }
 

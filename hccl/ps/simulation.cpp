@@ -21,6 +21,15 @@ void check(const sim::Cluster& cluster, const PsOptions& options) {
       bad_input("option", "NPU {} is none of the platform's {}", host.number, cluster.size());
     }
   }
+  for (const auto& [id, delay] : options.node_delays) {
+    const std::optional<PsNodeName> node = parse_node_name(id);
+    const bool server = node.has_value() && node->role == PsRole::server;
+    const std::size_t nodes = server ? options.servers.size() + options.spare_servers.size()
+                                     : options.workers.size() + options.spare_workers.size();
+    if (node.has_value() && node->role != PsRole::scheduler && node->number < nodes) continue;
+    bad_input("option", "--node-delay: there is no node {}; the last {} is number {}", id, server ? "server" : "worker",
+              nodes - 1);
+  }
   if (options.times.node_timeout <= options.times.heartbeat) {
     bad_input("option", "a node time-out of {} s: heartbeats come every {} s; give more (--node-timeout)",
               options.times.node_timeout, options.times.heartbeat);

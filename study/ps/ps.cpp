@@ -159,6 +159,7 @@ void check(const PsSpec& spec, const PsExperiment& made) {
   if (spec.init_in_server && !tables) {
     bad_input("option", "--init-in-server: no table of embeddings is on servers");
   }
+  if (spec.ids != PsSpec{}.ids && !tables) bad_input("option", "--ids: no table of embeddings is on servers");
   if (tables && spec.recovery.enabled && spec.recovery.from == hccl::PsRecovery::From::copies) {
     bad_input("unsupported",
               "workers have no copies of tables of embeddings to recover a server from; give --ps-recovery checkpoint");
@@ -198,8 +199,8 @@ device::HbmAccount account_of_worker(const PsExperiment& made) {
 void check_memory(PsExperiment& made) {
   made.experiment.hbm = account_of_worker(made);
   const HbmSetting setting{.samples = made.experiment.batch.micro_batch, .whole = true};
-  std::string warning = check_hbm(made.experiment.hbm, made.experiment.soc, made.run.hbm_check, "a worker: ",
-                                  hbm_advice(made.experiment.hbm, made.run, setting));
+  std::string warning = check_hbm(made.experiment.hbm, made.experiment.soc, made.run.hbm_check,
+                                  "a worker: ", hbm_advice(made.experiment.hbm, made.run, setting));
   if (!warning.empty()) made.experiment.notes.push_back(std::move(warning));
 }
 
@@ -290,6 +291,19 @@ double PsResult::samples_per_second() const {
   return static_cast<double>(outcome.steps.size()) * batch / (last->end - first->start);
 }
 
+namespace {
+
+/// What was to happen when the job had ended already.
+void note_what_was_too_late(const PsSpec& spec, Seconds end, std::vector<std::string>& notes) {
+  const auto note = [&](Seconds date, const std::string& what) {
+    if (date > end) notes.push_back(fmt::format("{} at {:g} s has no effect: the job ends at {:g} s", what, date, end));
+  };
+  for (const hccl::PsRequest& request : spec.requests) note(request.date, fmt::format("{}", name_of(request.kind)));
+  for (const hccl::PsFailure& failure : spec.failures) note(failure.date, "the failure of " + to_string(failure.node));
+}
+
+}  // namespace
+
 PsResult simulate_ps(PsExperiment& made, const PsSpec& spec, bool compared) {
   Experiment& experiment = made.experiment;
   std::optional<ChildOf<Seconds>> allreduce;
@@ -321,6 +335,7 @@ PsResult simulate_ps(PsExperiment& made, const PsSpec& spec, bool compared) {
   if (allreduce.has_value()) result.allreduce_step = allreduce->result();
   if (made.run.numerics.has_value()) result.numerics = replay_numbers(made, result.outcome);
   result.notes = experiment.notes;
+  note_what_was_too_late(spec, result.outcome.end, result.notes);
   return result;
 }
 
