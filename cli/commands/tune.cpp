@@ -48,13 +48,14 @@ void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html
     Progress progress;
     const auto stage = [&](const std::string& what) { progress.update([&](double) { return what; }); };
     if (study::tunes_compression(options->spec)) {
-      if (html != nullptr) {
-        bad_input("unsupported", "a page of what compression gains is not there yet; `hcclsim tune` prints it");
-      }
       study::in_own_process([&] {
+        std::optional<OutputFile> page;
+        if (html != nullptr) page.emplace(html->path);
         const study::CompressionSearch found = study::search_compression(options->spec.run, stage);
         progress.erase();
+        if (page.has_value()) page->write(compression_page(found, *html));
         print(options->run.format == OutputFormat::json ? compression_json(found) : compression_text(found));
+        if (page.has_value()) page->commit();
       });
       return;
     }
